@@ -1,0 +1,105 @@
+package harmony
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// Role is the author's part in the conversation (harmony-format.md §3).
+type Role uint8
+
+// The roles of the format. The zero Role is none.
+const (
+	User Role = iota + 1
+	Assistant
+	System
+	Developer
+	Tool
+)
+
+// The channels that gpt-oss is trained on. Any other text may stand in a header too.
+const (
+	Analysis   = "analysis"
+	Commentary = "commentary"
+	Final      = "final"
+)
+
+// Optional is a string that may be absent: the format tells an absent name from an empty one (§4).
+type Optional struct {
+	Value string
+	Set   bool
+}
+
+// Some is a present string.
+func Some(s string) Optional { return Optional{Value: s, Set: true} }
+
+// Message is one message of a conversation.
+type Message struct {
+	Role Role
+	// Name is the author's name: a tool's full name ("functions.get_weather") for Role Tool, where it is required.
+	Name        Optional
+	Recipient   Optional
+	Channel     Optional
+	ContentType Optional
+	Content     []Content
+}
+
+// Content is one item of a message: exactly one of System and Developer is set, or neither, and then Text counts.
+type Content struct {
+	Text      string
+	System    *SystemContent
+	Developer *DeveloperContent
+}
+
+// Text makes the content of a message that is one text.
+func Text(s string) []Content { return []Content{{Text: s}} }
+
+// Effort is the reasoning effort named in the system message; the zero Effort names none.
+type Effort uint8
+
+// The efforts that gpt-oss knows.
+const (
+	Low Effort = iota + 1
+	Medium
+	High
+)
+
+// SystemContent is rendered as the text of the system message (§5). Absent parts are left out, never defaulted.
+type SystemContent struct {
+	ModelIdentity   Optional
+	KnowledgeCutoff Optional
+	// ConversationStartDate is printed as the current date, as YYYY-MM-DD.
+	ConversationStartDate Optional
+	Effort                Effort
+	Tools                 []Namespace
+	Channels              *ChannelConfig
+}
+
+// ChannelConfig lists the channels that the model may use.
+type ChannelConfig struct {
+	Valid    []string
+	Required bool
+}
+
+// DeveloperContent is rendered as the text of a developer message (§5).
+type DeveloperContent struct {
+	Instructions Optional
+	Tools        []Namespace
+}
+
+// Namespace is a group of tools. Namespaces are printed in the byte order of Key, under the name Name.
+type Namespace struct {
+	Key         string
+	Name        string
+	Description Optional
+	Tools       []ToolDescription
+}
+
+// ToolDescription is one function that the model may call. Parameters is its JSON schema; nil means that it takes none.
+type ToolDescription struct {
+	Name        string
+	Description string
+	Parameters  *jsontext.Value
+}
+
+// Conversation is what is rendered: messages in their order.
+type Conversation struct {
+	Messages []Message
+}

@@ -1,0 +1,31 @@
+package harmony
+
+// Header is what a parsed message says of itself before its content.
+type Header struct {
+	Role        Role
+	Name        string
+	Channel     string
+	Recipient   string
+	ContentType string
+}
+
+// End says how a parsed message ended.
+type End uint8
+
+// The ends of a message. Cut is the end of the stream, or a new message, before any terminator.
+const (
+	Cut End = iota
+	EndedByEnd
+	EndedByReturn
+	EndedByCall
+)
+
+// Sink receives a stream of messages from a parser: for each message Open once, Content for every token of it, and
+// Close once. No text given to a Sink holds a control token.
+type Sink interface {
+	Open(header Header)
+	// Content is the text that became whole with the newest tokens: full runes, possibly none while a rune is held
+	// back. The bytes are only valid during the call. tokens is how many content tokens were taken since the last call.
+	Content(text []byte, tokens int)
+	Close(end End)
+}

@@ -1,0 +1,131 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		in   string
+		kind ErrorKind
+		at   int
+	}{
+		{`{}`, 0, 0}, {`[]`, 0, 0}, {` [1, -0.5e+7, "aé\n😀", true, false, null, {"a":{}}] `, 0, 0},
+		{`"\ud83d\ude00"`, 0, 0}, {`0`, 0, 0},
+		{``, Malformed, 0}, {`{`, Malformed, 1}, {`[1,]`, Malformed, 3}, {`{"a":1,}`, Malformed, 7}, {`{"a" 1}`, Malformed, 5},
+		{`01`, Malformed, 1}, {`1.`, Malformed, 2}, {`1e`, Malformed, 2}, {`-`, Malformed, 1}, {`+1`, Malformed, 0},
+		{`nul`, Malformed, 0}, {`NaN`, Malformed, 0}, {`[1 2]`, Malformed, 3}, {`[}`, Malformed, 1}, {`{]`, Malformed, 1},
+		{`{} x`, Malformed, 3}, {"\"a\nb\"", Malformed, 2}, {`"\x"`, Malformed, 2}, {`"abc`, Malformed, 4}, {`"\u12g4"`, Malformed, 3},
+		{`"\ud800"`, BadUTF8, 7}, {`"\udc00"`, BadUTF8, 3}, {`"\ud800\u0041"`, BadUTF8, 7}, {"\"\xff\"", BadUTF8, 1}, {"\"\xc3", BadUTF8, 1},
+		{strings.Repeat("[", 129), TooDeep, 128}, {strings.Repeat(`{"a":`, 129), TooDeep, 128 * 5},
+		{strings.Repeat("[", 128) + strings.Repeat("]", 128), 0, 0},
+	}
+	for _, tt := range tests {
+		err := Validate([]byte(tt.in), MaxDepth)
+		if tt.kind == 0 {
+			if err != nil {
+				t.Errorf("%.40q: %v", tt.in, err)
+			}
+			continue
+		}
+		e, ok := err.(*SyntaxError)
+		if !ok || e.Kind != tt.kind || e.Offset != tt.at {
+			t.Errorf("%.40q: got %v, want kind %d at %d", tt.in, err, tt.kind, tt.at)
+		}
+	}
+}
+
+func TestParseKeepsOrderAndSpelling(t *testing.T) {
+	v, err := Parse([]byte(`{"b":1.50,"a":[true,null,"x\u00e9\ud83d\ude00\/"],"b":2}`), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Members) != 2 || v.Members[0].Key != "b" || v.Members[0].Value.Text != "2" {
+		t.Fatalf("a doubled key must keep its first place and its last value: %+v", v.Members)
+	}
+	a := v.Get("a")
+	if a.Kind != Array || len(a.Elements) != 3 || a.Elements[2].Text != "xé😀/" {
+		t.Fatalf("got %+v", a)
+	}
+}
+
+// FuzzValidate holds the scanner against encoding/json, which accepts bad UTF-8 and lone surrogates, and knows no
+// depth that we would reach here: whatever we accept it must accept, and whatever we refuse for its grammar too.
+func FuzzValidate(f *testing.F) {
+	for _, s := range []string{`{"a":[1,2.5e3,{"b":null}],"c":"\u00e9"}`, `[[[[`, `"\ud800"`, "\"\xff\"", `{"a":1,"a":2}`, `-0`, `[1,]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		err := Validate(data, MaxDepth)
+		if err == nil {
+			if !json.Valid(data) {
+				t.Fatalf("accepted %q", data)
+			}
+			v, err := Parse(data, MaxDepth)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Parse(appendValue(nil, v), MaxDepth)
+			if err != nil || !bytes.Equal(appendValue(nil, v), appendValue(nil, again)) {
+				t.Fatalf("%q does not survive being written and read", data)
+			}
+			return
+		}
+		if e, ok := err.(*SyntaxError); ok && e.Kind == Malformed && json.Valid(data) {
+			t.Fatalf("refused %q: %v", data, err)
+		}
+	})
+}
+
+func FuzzAppendString(f *testing.F) {
+	f.Add("a\"\\\n\x00é\xff😀")
+	f.Fuzz(func(t *testing.T, s string) {
+		quoted := AppendString(nil, s)
+		if err := Validate(quoted, 1); err != nil {
+			t.Fatal(err)
+		}
+		got := Unescape(quoted[1 : len(quoted)-1])
+		if utf8.ValidString(s) && got != s {
+			t.Fatalf("%q came back as %q", s, got)
+		}
+	})
+}
+
+func appendValue(dst []byte, v *Value) []byte {
+	switch v.Kind {
+	case Null:
+		return append(dst, "null"...)
+	case Bool:
+		if v.Bool {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case Number:
+		return append(dst, v.Text...)
+	case String:
+		return AppendString(dst, v.Text)
+	case Array:
+		dst = append(dst, '[')
+		for i := range v.Elements {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendValue(dst, &v.Elements[i])
+		}
+		return append(dst, ']')
+	default:
+		dst = append(dst, '{')
+		for i := range v.Members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(AppendString(dst, v.Members[i].Key), ':')
+			dst = appendValue(dst, &v.Members[i].Value)
+		}
+		return append(dst, '}')
+	}
+}

@@ -1,0 +1,312 @@
+package jsontext
+
+import "unicode/utf8"
+
+// MaxDepth is the deepest nesting of arrays and objects accepted anywhere. It bounds the recursion of every reader
+// that comes after the check (DESIGN.md decision 7b).
+const MaxDepth = 128
+
+// ErrorKind is the closed list of reasons for which a text is refused.
+type ErrorKind uint8
+
+const (
+	// Malformed is text outside RFC 8259.
+	Malformed ErrorKind = iota + 1
+	// BadUTF8 is a string that is not UTF-8, or an escape that spells half a surrogate pair.
+	BadUTF8
+	// TooDeep is nesting beyond the limit.
+	TooDeep
+)
+
+// SyntaxError says where and why a text is not acceptable JSON.
+type SyntaxError struct {
+	Kind ErrorKind
+	// Offset is the byte at which the reader gave up.
+	Offset int
+	// Reason is one clause in lower case, without the offset.
+	Reason string
+}
+
+// Error implements error.
+func (e *SyntaxError) Error() string {
+	return e.Reason + " at byte " + string(AppendInt(nil, int64(e.Offset)))
+}
+
+// Validate reports whether data is exactly one JSON value: RFC 8259 grammar, UTF-8 strings without lone surrogate
+// escapes, and at most maxDepth arrays and objects inside each other. Its time is linear and its stack constant.
+func Validate(data []byte, maxDepth int) error {
+	s := scanner{data: data}
+	if err := s.value(maxDepth); err != nil {
+		return err
+	}
+	s.space()
+	if s.pos < len(s.data) {
+		return s.fail(Malformed, "unexpected text after the value")
+	}
+	return nil
+}
+
+// scanner walks one text. Nesting is kept as a bit per level (set: object), so no input can exhaust the stack.
+type scanner struct {
+	data   []byte
+	pos    int
+	levels [MaxDepth/64 + 1]uint64
+	depth  int
+}
+
+func (s *scanner) fail(kind ErrorKind, reason string) error {
+	return &SyntaxError{Kind: kind, Offset: s.pos, Reason: reason}
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) peek() byte {
+	if s.pos < len(s.data) {
+		return s.data[s.pos]
+	}
+	return 0
+}
+
+func (s *scanner) push(object bool, maxDepth int) bool {
+	if s.depth >= maxDepth || s.depth >= MaxDepth {
+		return false
+	}
+	word, bit := s.depth/64, uint(s.depth%64)
+	if object {
+		s.levels[word] |= 1 << bit
+	} else {
+		s.levels[word] &^= 1 << bit
+	}
+	s.depth++
+	return true
+}
+
+func (s *scanner) inObject() bool {
+	top := s.depth - 1
+	return s.levels[top/64]>>(uint(top%64))&1 == 1
+}
+
+// value reads one whole value. Each turn of the loop begins where a value may stand; the inner loop then closes
+// what that value completes.
+func (s *scanner) value(maxDepth int) error {
+	for {
+		s.space()
+		opened := false
+		switch c := s.peek(); {
+		case c == '{' || c == '[':
+			if !s.push(c == '{', maxDepth) {
+				return s.fail(TooDeep, "nesting deeper than "+string(AppendInt(nil, int64(maxDepth)))+" levels")
+			}
+			s.pos++
+			s.space()
+			switch {
+			case c == '{' && s.peek() == '}', c == '[' && s.peek() == ']':
+			case c == '{':
+				if err := s.key(); err != nil {
+					return err
+				}
+				opened = true
+			default:
+				opened = true
+			}
+		case c == '"':
+			if err := s.str(); err != nil {
+				return err
+			}
+		case c == '-' || (c >= '0' && c <= '9'):
+			if err := s.number(); err != nil {
+				return err
+			}
+		default:
+			if err := s.literal(); err != nil {
+				return err
+			}
+		}
+		if opened {
+			continue
+		}
+		more, err := s.closeLevels()
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// closeLevels stands behind a complete value, or before the bracket of an empty container. It reports whether
+// another value must follow.
+func (s *scanner) closeLevels() (bool, error) {
+	for s.depth > 0 {
+		s.space()
+		object := s.inObject()
+		switch c := s.peek(); {
+		case c == '}' && object, c == ']' && !object:
+			s.pos++
+			s.depth--
+		case c == ',' && object:
+			s.pos++
+			s.space()
+			return true, s.key()
+		case c == ',':
+			s.pos++
+			s.space()
+			if s.peek() == ']' {
+				return false, s.fail(Malformed, "trailing comma in an array")
+			}
+			return true, nil
+		case object:
+			return false, s.fail(Malformed, "expected ',' or '}' in an object")
+		default:
+			return false, s.fail(Malformed, "expected ',' or ']' in an array")
+		}
+	}
+	return false, nil
+}
+
+func (s *scanner) key() error {
+	if s.peek() != '"' {
+		return s.fail(Malformed, "expected a string as object key")
+	}
+	if err := s.str(); err != nil {
+		return err
+	}
+	s.space()
+	if s.peek() != ':' {
+		return s.fail(Malformed, "expected ':' after an object key")
+	}
+	s.pos++
+	return nil
+}
+
+func (s *scanner) literal() error {
+	for _, word := range [...]string{"true", "false", "null"} {
+		if len(s.data)-s.pos >= len(word) && string(s.data[s.pos:s.pos+len(word)]) == word {
+			s.pos += len(word)
+			return nil
+		}
+	}
+	if s.pos >= len(s.data) {
+		return s.fail(Malformed, "the text ends where a value is expected")
+	}
+	return s.fail(Malformed, "expected a value")
+}
+
+func (s *scanner) digits() bool {
+	from := s.pos
+	for s.pos < len(s.data) && s.data[s.pos] >= '0' && s.data[s.pos] <= '9' {
+		s.pos++
+	}
+	return s.pos > from
+}
+
+func (s *scanner) number() error {
+	if s.peek() == '-' {
+		s.pos++
+	}
+	if s.peek() == '0' {
+		s.pos++
+	} else if !s.digits() {
+		return s.fail(Malformed, "expected a digit")
+	}
+	if s.peek() == '.' {
+		s.pos++
+		if !s.digits() {
+			return s.fail(Malformed, "expected a digit after the decimal point")
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		s.pos++
+		if c := s.peek(); c == '+' || c == '-' {
+			s.pos++
+		}
+		if !s.digits() {
+			return s.fail(Malformed, "expected a digit in the exponent")
+		}
+	}
+	return nil
+}
+
+func (s *scanner) str() error {
+	s.pos++
+	for s.pos < len(s.data) {
+		switch c := s.data[s.pos]; {
+		case c == '"':
+			s.pos++
+			return nil
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		case c < 0x20:
+			return s.fail(Malformed, "unescaped control character in a string")
+		case c < utf8.RuneSelf:
+			s.pos++
+		default:
+			r, n := utf8.DecodeRune(s.data[s.pos:])
+			if r == utf8.RuneError && n <= 1 {
+				return s.fail(BadUTF8, "invalid UTF-8 in a string")
+			}
+			s.pos += n
+		}
+	}
+	return s.fail(Malformed, "the text ends inside a string")
+}
+
+func (s *scanner) escape() error {
+	s.pos++
+	switch s.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return nil
+	case 'u':
+		s.pos++
+	default:
+		return s.fail(Malformed, "unknown escape in a string")
+	}
+	unit, ok := hex4(s.data, s.pos)
+	if !ok {
+		return s.fail(Malformed, "expected four hexadecimal digits")
+	}
+	if unit >= 0xDC00 && unit <= 0xDFFF {
+		return s.fail(BadUTF8, "lone surrogate escape in a string")
+	}
+	s.pos += 4
+	if unit < 0xD800 || unit > 0xDBFF {
+		return nil
+	}
+	if s.pos+1 < len(s.data) && s.data[s.pos] == '\\' && s.data[s.pos+1] == 'u' {
+		if low, ok := hex4(s.data, s.pos+2); ok && low >= 0xDC00 && low <= 0xDFFF {
+			s.pos += 6
+			return nil
+		}
+	}
+	return s.fail(BadUTF8, "lone surrogate escape in a string")
+}
+
+func hex4(data []byte, at int) (rune, bool) {
+	if at+4 > len(data) {
+		return 0, false
+	}
+	var v rune
+	for _, c := range data[at : at+4] {
+		switch {
+		case c >= '0' && c <= '9':
+			v = v<<4 | rune(c-'0')
+		case c >= 'a' && c <= 'f':
+			v = v<<4 | rune(c-'a'+10)
+		case c >= 'A' && c <= 'F':
+			v = v<<4 | rune(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return v, true
+}

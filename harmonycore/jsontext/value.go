@@ -1,0 +1,247 @@
+package jsontext
+
+import "unicode/utf8"
+
+// runeLen is the length in bytes of the rune that s begins with, or 0 when s does not begin with valid UTF-8.
+func runeLen(s string) int {
+	r, n := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && n <= 1 {
+		return 0
+	}
+	return n
+}
+
+// Kind is the type of a JSON value.
+type Kind uint8
+
+// The kinds of JSON values. The zero Kind is no value at all.
+const (
+	Null Kind = iota + 1
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// Value is a JSON value that keeps what maps lose: the order of members, and numbers as they were spelled. Tool
+// schemas are read into it, because their order and spelling reach the prompt (harmony-format.md §3 and §6).
+type Value struct {
+	Kind Kind
+	// Bool is the value of a Bool.
+	Bool bool
+	// Text is a String's unescaped text, or a Number's spelling.
+	Text string
+	// Elements are an Array's values.
+	Elements []Value
+	// Members are an Object's members: a key that came twice stands at its first place with its last value.
+	Members []Member
+}
+
+// Member is one member of an object.
+type Member struct {
+	Key   string
+	Value Value
+}
+
+// Get returns the member called key, or nil when v is no object or has none.
+func (v *Value) Get(key string) *Value {
+	if v == nil || v.Kind != Object {
+		return nil
+	}
+	for i := range v.Members {
+		if v.Members[i].Key == key {
+			return &v.Members[i].Value
+		}
+	}
+	return nil
+}
+
+// Parse reads data, which must be one JSON value as Validate accepts it, nested at most maxDepth deep.
+func Parse(data []byte, maxDepth int) (*Value, error) {
+	if maxDepth > MaxDepth {
+		maxDepth = MaxDepth
+	}
+	if err := Validate(data, maxDepth); err != nil {
+		return nil, err
+	}
+	r := reader{data: data}
+	v := r.value()
+	return &v, nil
+}
+
+// reader builds Values out of bytes that Validate has accepted; its recursion is bounded by the same check. Its
+// bounds checks keep it from trapping all the same.
+type reader struct {
+	data []byte
+	pos  int
+}
+
+func (r *reader) peek() byte {
+	for r.pos < len(r.data) {
+		switch c := r.data[r.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			r.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (r *reader) value() Value {
+	switch c := r.peek(); c {
+	case '{':
+		return r.object()
+	case '[':
+		return r.array()
+	case '"':
+		return Value{Kind: String, Text: r.str()}
+	case 't':
+		r.pos += len("true")
+		return Value{Kind: Bool, Bool: true}
+	case 'f':
+		r.pos += len("false")
+		return Value{Kind: Bool}
+	case 'n':
+		r.pos += len("null")
+		return Value{Kind: Null}
+	default:
+		from := r.pos
+		for r.pos < len(r.data) && isNumberByte(r.data[r.pos]) {
+			r.pos++
+		}
+		return Value{Kind: Number, Text: string(r.data[from:r.pos])}
+	}
+}
+
+func isNumberByte(c byte) bool {
+	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
+}
+
+func (r *reader) object() Value {
+	v := Value{Kind: Object}
+	r.pos++
+	// The index keeps an object of many members linear; small ones are quicker without.
+	var index map[string]int
+	for r.peek() == '"' {
+		key := r.str()
+		r.peek()
+		r.pos++ // ':'
+		member := r.value()
+		at := -1
+		switch {
+		case index != nil:
+			if i, ok := index[key]; ok {
+				at = i
+			}
+		default:
+			for i := range v.Members {
+				if v.Members[i].Key == key {
+					at = i
+					break
+				}
+			}
+		}
+		if at >= 0 {
+			v.Members[at].Value = member
+		} else {
+			v.Members = append(v.Members, Member{Key: key, Value: member})
+			if index != nil {
+				index[key] = len(v.Members) - 1
+			} else if len(v.Members) == 16 {
+				index = make(map[string]int, 64)
+				for i := range v.Members {
+					index[v.Members[i].Key] = i
+				}
+			}
+		}
+		if r.peek() == ',' {
+			r.pos++
+		}
+	}
+	r.pos++ // '}'
+	return v
+}
+
+func (r *reader) array() Value {
+	v := Value{Kind: Array}
+	r.pos++
+	for {
+		if c := r.peek(); c == ']' || c == 0 {
+			break
+		}
+		v.Elements = append(v.Elements, r.value())
+		if r.peek() == ',' {
+			r.pos++
+		}
+	}
+	r.pos++ // ']'
+	return v
+}
+
+func (r *reader) str() string {
+	r.pos++ // the opening quote
+	from := r.pos
+	for r.pos < len(r.data) && r.data[r.pos] != '"' {
+		if r.data[r.pos] == '\\' {
+			r.pos++
+		}
+		r.pos++
+	}
+	end := min(r.pos, len(r.data))
+	r.pos++ // the closing quote
+	return Unescape(r.data[from:end])
+}
+
+// Unescape turns the text between the quotes of a validated JSON string into the string that it spells.
+func Unescape(raw []byte) string {
+	plain := true
+	for _, c := range raw {
+		if c == '\\' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return string(raw)
+	}
+	out := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); {
+		c := raw[i]
+		if c != '\\' || i+1 >= len(raw) {
+			out = append(out, c)
+			i++
+			continue
+		}
+		i += 2
+		switch e := raw[i-1]; e {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			unit, ok := hex4(raw, i)
+			if !ok {
+				continue
+			}
+			i += 4
+			if unit >= 0xD800 && unit <= 0xDBFF {
+				if low, ok := hex4(raw, i+2); ok {
+					unit = 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00)
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, unit)
+		default:
+			out = append(out, e)
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,75 @@
+package jsontext
+
+// AppendInt appends v in decimal.
+func AppendInt(dst []byte, v int64) []byte {
+	var buf [20]byte
+	at := len(buf)
+	negative := v < 0
+	u := uint64(v)
+	if negative {
+		u = -u
+	}
+	for {
+		at--
+		buf[at] = byte('0' + u%10)
+		u /= 10
+		if u == 0 {
+			break
+		}
+	}
+	if negative {
+		at--
+		buf[at] = '-'
+	}
+	return append(dst, buf[at:]...)
+}
+
+// AppendString appends s as a JSON string. Quotes, backslashes and control characters are escaped, everything else
+// stays as it is; bytes that are not UTF-8 become U+FFFD, so that the result is always valid JSON.
+func AppendString(dst []byte, s string) []byte {
+	return append(AppendEscaped(append(dst, '"'), s), '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendEscaped appends s as it stands between the quotes of a JSON string (see AppendString).
+func AppendEscaped(dst []byte, s string) []byte {
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c < 0x80 {
+			i++
+			continue
+		}
+		if c >= 0x80 {
+			if n := runeLen(s[i:]); n > 0 {
+				i += n
+				continue
+			}
+		}
+		dst = append(dst, s[from:i]...)
+		i++
+		from = i
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		default:
+			if c >= 0x80 {
+				dst = append(dst, "\uFFFD"...)
+			} else {
+				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			}
+		}
+	}
+	return append(dst, s[from:]...)
+}

@@ -1,0 +1,73 @@
+package config
+
+// Schema is the version of the configuration written here. A reader refuses any other.
+const Schema = 1
+
+// Config is the whole configuration of one filter instance.
+type Config struct {
+	Schema int
+	// Passthrough says that requests for models not listed here have somewhere to go. Without it they are answered
+	// 404 model_not_found.
+	Passthrough bool
+	// BodyLimit is the largest request body accepted on the translated paths, in bytes.
+	BodyLimit int
+	// StallTimeoutMS is how long a server may be silent before its request is given up, in milliseconds; 0 is for ever.
+	StallTimeoutMS int
+	Models         []Model
+}
+
+// Model is one Harmony model.
+type Model struct {
+	// Name is what clients ask for.
+	Name string
+	// Pool is the value of the internal header that routes to the model's servers.
+	Pool string
+	// Server is the kind of inference server, which decides path and wire format: "vllm".
+	Server string
+	// ServerModel is the name that the servers know the model by.
+	ServerModel string
+	// ContextLength is the model's whole context, in tokens.
+	ContextLength int
+	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
+	RawPrompts string
+	System     System
+}
+
+// System is what the system message of a model says.
+type System struct {
+	// Identity and KnowledgeCutoff are left out of the message when empty.
+	Identity        string
+	KnowledgeCutoff string
+	// Date is DateUTC, DateOmit, or a fixed day as YYYY-MM-DD.
+	Date string
+	// Effort is "low", "medium" or "high": the reasoning effort of requests that name none.
+	Effort string
+}
+
+// The settings of System.Date that are no day: the UTC day of the host's clock, or no date at all.
+const (
+	DateUTC  = "utc"
+	DateOmit = "omit"
+)
+
+// The defaults of gpt-oss and of this project.
+const (
+	DefaultIdentity        = "You are ChatGPT, a large language model trained by OpenAI."
+	DefaultKnowledgeCutoff = "2024-06"
+	DefaultEffort          = "medium"
+	DefaultContextLength   = 131072
+	DefaultBodyLimit       = 16 << 20
+	DefaultStallTimeoutMS  = 300_000
+)
+
+// DefaultModel is a model called name with every default in place.
+func DefaultModel(name string) Model {
+	return Model{
+		Name: name, Pool: name, Server: "vllm", ServerModel: name,
+		ContextLength: DefaultContextLength, RawPrompts: "deny",
+		System: System{
+			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
+			Date: DateUTC, Effort: DefaultEffort,
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package config
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestRoundTrip(t *testing.T) {
+	m := DefaultModel("gpt-oss-120b")
+	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
+	want := &Config{Schema: Schema, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, Models: []Model{m, DefaultModel("b")}}
+	got, err := Parse(want.AppendJSON(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := Parse([]byte(`{"schema":1,"models":[{"name":"m"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{Schema: 1, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, Models: []Model{DefaultModel("m")}}
+	if !reflect.DeepEqual(c, want) {
+		t.Fatalf("got %+v", c)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tests := []struct{ in, path string }{
+		{`{`, ""}, {`[]`, ""}, {`{}`, "schema"}, {`{"schema":2}`, "schema"}, {`{"schema":1,"x":1}`, "x"},
+		{`{"schema":1,"body_limit":0}`, "body_limit"}, {`{"schema":1,"body_limit":1.5}`, "body_limit"},
+		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"},
+		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},
+		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
+		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},
+		{`{"schema":1,"models":[{"name":"a","raw_prompts":true}]}`, "models[0].raw_prompts"},
+		{`{"schema":1,"models":[{"name":"a","system":{"date":"today"}}]}`, "models[0].system.date"},
+		{`{"schema":1,"models":[{"name":"a","system":{"date":"2026-13-01"}}]}`, "models[0].system.date"},
+		{`{"schema":1,"models":[{"name":"a","system":{"colour":"red"}}]}`, "models[0].system.colour"},
+	}
+	for _, tt := range tests {
+		_, err := Parse([]byte(tt.in))
+		e, ok := err.(*Error)
+		if !ok || e.Path != tt.path {
+			t.Errorf("%s: got %v, want an error at %q", tt.in, err, tt.path)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package config
+
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// Error names the setting that is wrong, as a path such as models[0].system.date, and what is wrong with it.
+type Error struct {
+	Path   string
+	Reason string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return "filter configuration: " + e.Reason
+	}
+	return "filter configuration: " + e.Path + ": " + e.Reason
+}
+
+const maxDepth = 8
+
+// Parse reads a configuration and fills the defaults in. An unknown key, a newer schema or a value out of range is
+// an *Error.
+func Parse(data []byte) (*Config, error) {
+	v, err := jsontext.Parse(data, maxDepth)
+	if err != nil {
+		return nil, &Error{Reason: "not JSON: " + err.Error()}
+	}
+	p := &parser{}
+	c := p.config(v)
+	if p.err != nil {
+		return nil, p.err
+	}
+	return c, nil
+}
+
+// parser keeps the first error; everything after it is read but not believed.
+type parser struct {
+	err *Error
+}
+
+func (p *parser) fail(path, reason string) {
+	if p.err == nil {
+		p.err = &Error{Path: path, Reason: reason}
+	}
+}
+
+func (p *parser) config(v *jsontext.Value) *Config {
+	c := &Config{BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS}
+	if v.Kind != jsontext.Object {
+		p.fail("", "must be an object")
+		return c
+	}
+	for i := range v.Members {
+		key, value := v.Members[i].Key, &v.Members[i].Value
+		switch key {
+		case "schema":
+			c.Schema = p.integer(key, value, 0, 1<<30)
+		case "passthrough":
+			c.Passthrough = p.boolean(key, value)
+		case "body_limit":
+			c.BodyLimit = p.integer(key, value, 1, 256<<20)
+		case "stall_timeout_ms":
+			c.StallTimeoutMS = p.integer(key, value, 0, 1<<30)
+		case "models":
+			c.Models = p.models(value)
+		default:
+			p.fail(key, "unknown key")
+		}
+	}
+	if c.Schema != Schema {
+		p.fail("schema", "must be "+strconv.Itoa(Schema)+"; this filter reads no other")
+	}
+	return c
+}
+
+func (p *parser) models(v *jsontext.Value) []Model {
+	if v.Kind != jsontext.Array {
+		p.fail("models", "must be an array")
+		return nil
+	}
+	models := make([]Model, 0, len(v.Elements))
+	for i := range v.Elements {
+		path := "models[" + strconv.Itoa(i) + "]"
+		m := p.model(path, &v.Elements[i])
+		for j := range models {
+			if models[j].Name == m.Name {
+				p.fail(path+".name", "stands twice: "+m.Name)
+			}
+		}
+		models = append(models, m)
+	}
+	return models
+}
+
+func (p *parser) model(path string, v *jsontext.Value) Model {
+	if v.Kind != jsontext.Object {
+		p.fail(path, "must be an object")
+		return Model{}
+	}
+	m := DefaultModel("")
+	m.Pool, m.ServerModel = "", ""
+	for i := range v.Members {
+		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
+		switch v.Members[i].Key {
+		case "name":
+			m.Name = p.text(key, value)
+		case "pool":
+			m.Pool = p.text(key, value)
+		case "server":
+			m.Server = p.oneOf(key, value, "vllm")
+		case "server_model":
+			m.ServerModel = p.text(key, value)
+		case "context_length":
+			m.ContextLength = p.integer(key, value, 1, 1<<30)
+		case "raw_prompts":
+			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
+		case "system":
+			p.system(key, value, &m.System)
+		default:
+			p.fail(key, "unknown key")
+		}
+	}
+	if m.Name == "" {
+		p.fail(path+".name", "is required")
+	}
+	if m.Pool == "" {
+		m.Pool = m.Name
+	}
+	if m.ServerModel == "" {
+		m.ServerModel = m.Name
+	}
+	return m
+}
+
+func (p *parser) system(path string, v *jsontext.Value, s *System) {
+	if v.Kind != jsontext.Object {
+		p.fail(path, "must be an object")
+		return
+	}
+	for i := range v.Members {
+		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
+		switch v.Members[i].Key {
+		case "identity":
+			s.Identity = p.text(key, value)
+		case "knowledge_cutoff":
+			s.KnowledgeCutoff = p.text(key, value)
+		case "date":
+			s.Date = p.text(key, value)
+			if !ValidDate(s.Date) {
+				p.fail(key, `must be "utc", "omit" or a day as YYYY-MM-DD`)
+			}
+		case "effort":
+			s.Effort = p.oneOf(key, value, "low", "medium", "high")
+		default:
+			p.fail(key, "unknown key")
+		}
+	}
+}
+
+// ValidDate reports whether s may stand in System.Date.
+func ValidDate(s string) bool {
+	if s == DateUTC || s == DateOmit {
+		return true
+	}
+	if len(s) != len("2026-01-02") {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if i == 4 || i == 7 {
+			if s[i] != '-' {
+				return false
+			}
+		} else if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	month, day := s[5:7], s[8:10]
+	return month >= "01" && month <= "12" && day >= "01" && day <= "31"
+}
+
+func (p *parser) text(path string, v *jsontext.Value) string {
+	if v.Kind != jsontext.String {
+		p.fail(path, "must be a string")
+	}
+	return v.Text
+}
+
+func (p *parser) boolean(path string, v *jsontext.Value) bool {
+	if v.Kind != jsontext.Bool {
+		p.fail(path, "must be true or false")
+	}
+	return v.Bool
+}
+
+func (p *parser) integer(path string, v *jsontext.Value, low, high int) int {
+	n, err := strconv.Atoi(v.Text)
+	if v.Kind != jsontext.Number || err != nil || n < low || n > high {
+		p.fail(path, "must be a whole number from "+strconv.Itoa(low)+" to "+strconv.Itoa(high))
+	}
+	return n
+}
+
+func (p *parser) oneOf(path string, v *jsontext.Value, words ...string) string {
+	list := ""
+	for i, w := range words {
+		if v.Kind == jsontext.String && v.Text == w {
+			return w
+		}
+		if i > 0 {
+			list += ", "
+		}
+		list += `"` + w + `"`
+	}
+	p.fail(path, "must be one of "+list)
+	return words[0]
+}

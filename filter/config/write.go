@@ -1,0 +1,46 @@
+package config
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// AppendJSON appends the configuration as Parse reads it, every setting written out.
+func (c *Config) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"schema":`...)
+	dst = jsontext.AppendInt(dst, int64(c.Schema))
+	dst = append(dst, `,"passthrough":`...)
+	if c.Passthrough {
+		dst = append(dst, "true"...)
+	} else {
+		dst = append(dst, "false"...)
+	}
+	dst = append(dst, `,"body_limit":`...)
+	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
+	dst = append(dst, `,"stall_timeout_ms":`...)
+	dst = jsontext.AppendInt(dst, int64(c.StallTimeoutMS))
+	dst = append(dst, `,"models":[`...)
+	for i := range c.Models {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = c.Models[i].appendJSON(dst)
+	}
+	return append(dst, "]}"...)
+}
+
+func (m *Model) appendJSON(dst []byte) []byte {
+	dst = appendMember(dst, `{"name":`, m.Name)
+	dst = appendMember(dst, `,"pool":`, m.Pool)
+	dst = appendMember(dst, `,"server":`, m.Server)
+	dst = appendMember(dst, `,"server_model":`, m.ServerModel)
+	dst = append(dst, `,"context_length":`...)
+	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
+	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
+	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
+	dst = appendMember(dst, `,"date":`, m.System.Date)
+	dst = appendMember(dst, `,"effort":`, m.System.Effort)
+	return append(dst, "}}"...)
+}
+
+func appendMember(dst []byte, key, value string) []byte {
+	return jsontext.AppendString(append(dst, key...), value)
+}

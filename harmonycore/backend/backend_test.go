@@ -1,0 +1,114 @@
+package backend
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+func dialect(t testing.TB) Dialect {
+	d, ok := Named("vllm")
+	if !ok {
+		t.Fatal("no vllm dialect")
+	}
+	return d
+}
+
+func TestVLLMRequest(t *testing.T) {
+	r := &Request{
+		Model: `open"ai/x`, Prompt: []uint32{200006, 17360, 200008}, MaxTokens: 4096, StopTokens: []uint32{200002, 200012},
+		Sampling: Sampling{Temperature: "0.70", Seed: "7"},
+	}
+	var got map[string]any
+	if err := json.Unmarshal(dialect(t).AppendRequest(nil, r), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"model": `open"ai/x`, "prompt": []any{200006.0, 17360.0, 200008.0}, "max_tokens": 4096.0,
+		"stop_token_ids": []any{200002.0, 200012.0}, "temperature": 0.7, "seed": 7.0,
+		"stream": true, "stream_options": map[string]any{"include_usage": true}, "return_token_ids": true,
+		"skip_special_tokens": false, "spaces_between_special_tokens": false, "include_stop_str_in_output": true,
+		"add_special_tokens": false,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %v\nwant %v", got, want)
+	}
+}
+
+func TestVLLMEvent(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     Event
+		refused  bool
+	}{
+		{name: "tokens", in: `{"choices":[{"index":0,"text":"a","prompt_token_ids":[1,2],"token_ids":[200005, 35644],"finish_reason":null}]}`, want: Event{Tokens: []uint32{200005, 35644}}},
+		{name: "stop", in: `{"choices":[{"token_ids":[200012],"finish_reason":"stop","stop_reason":200012}]}`, want: Event{Tokens: []uint32{200012}, Finish: Stopped}},
+		{name: "length", in: `{"choices":[{"token_ids":[],"finish_reason":"length"}]}`, want: Event{Finish: Length}},
+		{name: "abort", in: `{"choices":[{"finish_reason":"abort"}]}`, want: Event{Finish: Aborted}},
+		{name: "usage", in: `{"choices":[],"usage":{"prompt_tokens":81,"completion_tokens":44,"prompt_tokens_details":{"cached_tokens":64}}}`, want: Event{HasUsage: true, Usage: Usage{81, 64, 44}}},
+		{name: "null usage", in: `{"choices":[],"usage":null}`},
+		{name: "done", in: `[DONE]`, want: Event{Done: true}},
+		{name: "error", in: `{"error":{"message":"x","type":"InternalServerError","param":null,"code":500}}`, want: Event{Error: &Error{Status: 500, Message: "x", Type: "InternalServerError"}}},
+		{name: "null error", in: `{"error":null,"choices":[]}`},
+		{name: "bad ids", in: `{"choices":[{"token_ids":[-1,1.5,99999999999999999999,"7",7]}]}`, want: Event{Tokens: []uint32{4294967295, 4294967295, 4294967295, 4294967295, 7}}},
+		{name: "garbage", in: `{"choices":`, refused: true},
+		{name: "other", in: `{"hello":1}`, refused: true},
+		{name: "array", in: `[1]`, refused: true},
+	}
+	var e Event
+	for _, tt := range tests {
+		ok := dialect(t).ReadEvent([]byte(tt.in), &e)
+		if ok == tt.refused {
+			t.Errorf("%s: understood = %v", tt.name, ok)
+			continue
+		}
+		if ok && (len(e.Tokens) != len(tt.want.Tokens) || len(e.Tokens) > 0 && !reflect.DeepEqual(e.Tokens, tt.want.Tokens)) {
+			t.Errorf("%s: tokens %v, want %v", tt.name, e.Tokens, tt.want.Tokens)
+		}
+		got := e
+		got.Tokens, tt.want.Tokens = nil, nil
+		if ok && !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestReadError(t *testing.T) {
+	tests := []struct {
+		in   string
+		want Error
+	}{
+		{`{"error":{"message":"too long","type":"BadRequestError","param":"prompt","code":400}}`, Error{Status: 503, Message: "too long", Type: "BadRequestError", Param: "prompt"}},
+		{`{"object":"error","message":"flat","type":"X","param":null,"code":400}`, Error{Status: 503, Message: "flat", Type: "X"}},
+		{`{"detail":"Not Found"}`, Error{Status: 503, Message: "Not Found"}},
+		{`{"error":"loading"}`, Error{Status: 503, Message: "loading"}},
+		{`<html>`, Error{Status: 503, Message: "the inference server answered with status 503"}},
+		{``, Error{Status: 503, Message: "the inference server answered with status 503"}},
+	}
+	for _, tt := range tests {
+		if got := ReadError(503, []byte(tt.in)); *got != tt.want {
+			t.Errorf("%s: got %+v", tt.in, *got)
+		}
+	}
+	if BodyError([]byte(`{"choices":[]}`)) != nil || BodyError([]byte(`x`)) != nil {
+		t.Error("an error where there is none")
+	}
+	if e := BodyError([]byte(`{"error":{"message":"m","code":"c"}}`)); e == nil || e.Message != "m" || e.Code != "c" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// FuzzReadEvent: no input makes the reader panic, and what it reads is bounded by what came in.
+func FuzzReadEvent(f *testing.F) {
+	f.Add([]byte(`{"choices":[{"token_ids":[1,2]}],"usage":{"prompt_tokens":1}}`))
+	f.Add([]byte(`{"error":{"message":"\ud83d\ude00"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var e Event
+		dialect(t).ReadEvent(data, &e)
+		if len(e.Tokens) > len(data) {
+			t.Fatal("more tokens than bytes")
+		}
+		ReadError(500, data)
+		BodyError(data)
+	})
+}

@@ -1,0 +1,83 @@
+package backend
+
+// Request is one completion to ask of a server.
+type Request struct {
+	// Model is the name that the server knows the model by.
+	Model string
+	// Prompt is the rendered conversation, in token ids.
+	Prompt []uint32
+	// MaxTokens is the most tokens to generate; it is always sent, because servers' defaults are tiny.
+	MaxTokens int
+	// StopTokens end the generation.
+	StopTokens []uint32
+	Sampling   Sampling
+}
+
+// Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
+type Sampling struct {
+	Temperature, TopP, PresencePenalty, FrequencyPenalty, Seed string
+}
+
+// Finish says why a server stopped generating.
+type Finish uint8
+
+// The reasons to stop. The zero Finish is none yet.
+const (
+	Running Finish = iota
+	// Stopped is a stop token.
+	Stopped
+	// Length is MaxTokens or the end of the context.
+	Length
+	// Aborted is any other end, such as the server's own abort.
+	Aborted
+)
+
+// Usage is the server's own count of tokens.
+type Usage struct {
+	Prompt, Cached, Completion int
+}
+
+// Event is what one event of a server's stream says. Its slices are reused by the next one.
+type Event struct {
+	Tokens []uint32
+	Finish Finish
+	Usage  Usage
+	// HasUsage says that Usage was sent.
+	HasUsage bool
+	// Done is the server's last word: nothing comes after it.
+	Done bool
+	// Error is the server's error, sent instead of a result.
+	Error *Error
+}
+
+func (e *Event) reset() {
+	*e = Event{Tokens: e.Tokens[:0]}
+}
+
+// Error is what a server says when it fails. Empty fields were not said.
+type Error struct {
+	// Status is an HTTP status, 0 where the error came without one.
+	Status  int
+	Message string
+	Type    string
+	Code    string
+	Param   string
+}
+
+// Dialect is one kind of inference server.
+type Dialect interface {
+	// Path is where completions are asked for.
+	Path() string
+	// AppendRequest appends the body that asks for a streamed completion.
+	AppendRequest(dst []byte, r *Request) []byte
+	// ReadEvent reads the data of one server-sent event into e. False means that it could not be understood.
+	ReadEvent(data []byte, e *Event) bool
+}
+
+// Named returns the dialect of a kind of server, as configurations name it.
+func Named(kind string) (Dialect, bool) {
+	if kind == "vllm" {
+		return vllm{}, true
+	}
+	return nil, false
+}

@@ -1,0 +1,84 @@
+package backend
+
+import (
+	"strconv"
+
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// ReadError reads the body of a failed request. Servers nest the error under "error" or write it flat; a proxy
+// before them may answer with something that is no JSON at all, of which nothing is said to the client.
+func ReadError(status int, body []byte) *Error {
+	e := &Error{}
+	if jsontext.Validate(body, jsontext.MaxDepth) == nil {
+		if value, kind, _, err := jsonparser.Get(body, "error"); err == nil && kind != jsonparser.Null {
+			e = readErrorValue(value, kind)
+		} else {
+			e = readErrorValue(body, jsonparser.Object)
+		}
+	}
+	if e.Message == "" {
+		e.Message = "the inference server answered with status " + strconv.Itoa(status)
+	}
+	e.Status = status
+	return e
+}
+
+// BodyError returns the error that a successful answer's body carries, or nil: some servers answer 200 and say in
+// JSON that they failed (tenstorrent/vllm#386).
+func BodyError(body []byte) *Error {
+	if jsontext.Validate(body, jsontext.MaxDepth) != nil {
+		return nil
+	}
+	value, kind, _, err := jsonparser.Get(body, "error")
+	if err != nil || kind == jsonparser.Null {
+		return nil
+	}
+	return readErrorValue(value, kind)
+}
+
+// readErrorValue reads validated JSON: an object with message, type, param and code, or a bare string.
+func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
+	e := &Error{}
+	if kind == jsonparser.String {
+		e.Message = jsontext.Unescape(value)
+		return e
+	}
+	if kind != jsonparser.Object {
+		return e
+	}
+	_ = jsonparser.ObjectEach(value, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch string(key) {
+		case "message":
+			e.Message = scalar(value, kind)
+		case "detail": // FastAPI's own errors
+			if e.Message == "" {
+				e.Message = scalar(value, kind)
+			}
+		case "type":
+			e.Type = scalar(value, kind)
+		case "param":
+			e.Param = scalar(value, kind)
+		case "code":
+			e.Code = scalar(value, kind)
+			if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n <= 599 {
+				e.Status, e.Code = n, ""
+			}
+		}
+		return nil
+	})
+	return e
+}
+
+func scalar(value []byte, kind jsonparser.ValueType) string {
+	switch kind {
+	case jsonparser.String:
+		return jsontext.Unescape(value)
+	case jsonparser.Number:
+		return string(value)
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,168 @@
+package backend
+
+import (
+	"strconv"
+
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// vllm is vLLM's /v1/completions with token ids both ways, the contract that every vLLM since 0.10.2 has.
+type vllm struct{}
+
+func (vllm) Path() string { return "/v1/completions" }
+
+func (vllm) AppendRequest(dst []byte, r *Request) []byte {
+	// Ids are at most six digits and a comma.
+	if need := len(r.Prompt)*7 + len(r.Model) + 512; cap(dst)-len(dst) < need {
+		dst = append(make([]byte, 0, len(dst)+need), dst...)
+	}
+	dst = jsontext.AppendString(append(dst, `{"model":`...), r.Model)
+	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = jsontext.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
+	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
+	dst = appendNumber(dst, `,"top_p":`, r.Sampling.TopP)
+	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
+	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
+	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	// Text is not read, but a server that cannot return ids must at least print what it means.
+	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true,`+
+		`"skip_special_tokens":false,"spaces_between_special_tokens":false,"include_stop_str_in_output":true,`+
+		`"add_special_tokens":false}`...)
+}
+
+func appendIDs(dst []byte, ids []uint32) []byte {
+	dst = append(dst, '[')
+	for i, id := range ids {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendInt(dst, int64(id))
+	}
+	return append(dst, ']')
+}
+
+func appendNumber(dst []byte, key, number string) []byte {
+	if number == "" {
+		return dst
+	}
+	return append(append(dst, key...), number...)
+}
+
+func (vllm) ReadEvent(data []byte, e *Event) bool {
+	e.reset()
+	if string(data) == "[DONE]" {
+		e.Done = true
+		return true
+	}
+	if jsontext.Validate(data, jsontext.MaxDepth) != nil {
+		return false
+	}
+	understood := false
+	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch string(key) {
+		case "error":
+			if kind != jsonparser.Null {
+				e.Error = readErrorValue(value, kind)
+				understood = true
+			}
+		case "choices":
+			if kind == jsonparser.Array {
+				understood = true
+				readChoices(value, e)
+			}
+		case "usage":
+			if kind == jsonparser.Object {
+				e.HasUsage = true
+				readUsage(value, &e.Usage)
+			}
+		}
+		return nil
+	})
+	return err == nil && understood
+}
+
+// readChoices reads the first choice: only one is ever asked for.
+func readChoices(data []byte, e *Event) {
+	first := true
+	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
+		if !first || kind != jsonparser.Object {
+			return
+		}
+		first = false
+		_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+			switch string(key) {
+			case "token_ids":
+				if kind == jsonparser.Array {
+					e.Tokens = readIDs(e.Tokens, value)
+				}
+			case "finish_reason":
+				if kind == jsonparser.String {
+					e.Finish = finishReason(value)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// finishReason maps the server's word. "stop" is a stop token, whichever it was: the parser has seen it.
+func finishReason(word []byte) Finish {
+	switch string(word) {
+	case "stop":
+		return Stopped
+	case "length":
+		return Length
+	default:
+		return Aborted
+	}
+}
+
+// readIDs reads an array of ids out of validated JSON. What is no id (negative, fractional, a string) becomes an id
+// that no vocabulary has, so that the parser counts it instead of losing it.
+func readIDs(dst []uint32, array []byte) []uint32 {
+	const unknown = 1<<32 - 1
+	id, digits, bad := uint64(0), 0, false
+	for _, c := range array {
+		switch {
+		case c >= '0' && c <= '9':
+			id = id*10 + uint64(c-'0')
+			digits++
+			bad = bad || id >= unknown
+			if bad {
+				id = 0
+			}
+		case c == ',' || c == ']':
+			if digits > 0 || bad {
+				if bad {
+					id = unknown
+				}
+				dst = append(dst, uint32(id))
+			}
+			id, digits, bad = 0, 0, false
+		case c != '[' && c != ' ' && c != '\n' && c != '\r' && c != '\t':
+			bad = true
+		}
+	}
+	return dst
+}
+
+func readUsage(data []byte, u *Usage) {
+	u.Prompt = readCount(data, "prompt_tokens")
+	u.Completion = readCount(data, "completion_tokens")
+	u.Cached = readCount(data, "prompt_tokens_details", "cached_tokens")
+}
+
+func readCount(data []byte, path ...string) int {
+	value, kind, _, err := jsonparser.Get(data, path...)
+	if err != nil || kind != jsonparser.Number {
+		return 0
+	}
+	n, err := strconv.Atoi(string(value))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"time"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// Config is everything an operator may say. Its zero value is not usable: start from Default or Parse.
+type Config struct {
+	// Listen is where clients connect, as host:port; port 0 takes a free one.
+	Listen string `yaml:"listen"`
+	// Admin is where Envoy's own admin interface listens. It has no authentication: keep it on loopback.
+	Admin string `yaml:"admin"`
+	// BodyLimit is the largest request body on the translated paths.
+	BodyLimit Size `yaml:"body_limit"`
+	// StallTimeout is how long a server may be silent before its request is given up; 0 waits for ever.
+	StallTimeout Duration `yaml:"stall_timeout"`
+	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
+	Passthrough string `yaml:"passthrough"`
+	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
+	PassthroughPaths []string `yaml:"passthrough_paths"`
+	// CAFile holds the certificates that https servers are checked against. Empty: the system's.
+	CAFile string `yaml:"ca_file"`
+	Envoy  Envoy  `yaml:"envoy"`
+	// Models are the Harmony models. At least one is needed.
+	Models []Model `yaml:"models"`
+}
+
+// Envoy says which Envoy to run and how.
+type Envoy struct {
+	// Path is the program. Empty: it is looked for.
+	Path string `yaml:"path"`
+	// Concurrency is the number of worker threads, each with a VM of its own; 0 leaves it to Envoy (one per CPU).
+	Concurrency int `yaml:"concurrency"`
+}
+
+// Model is one Harmony model and the servers that have it loaded.
+type Model struct {
+	// Name is what clients ask for.
+	Name string `yaml:"name"`
+	// Servers are the model's inference servers, each as KIND=URL, all of one kind: vllm=http://10.0.0.7:8000.
+	Servers []string `yaml:"servers"`
+	// ServerModel is the name that the servers know the model by. Empty: Name.
+	ServerModel string `yaml:"server_model"`
+	// ContextLength is the model's whole context in tokens; 0 is the default.
+	ContextLength int `yaml:"context_length"`
+	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
+	RawPrompts string `yaml:"raw_prompts"`
+	System     System `yaml:"system"`
+}
+
+// System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
+// KnowledgeCutoff that is there and empty is left out of the message.
+type System struct {
+	Identity        *string `yaml:"identity"`
+	KnowledgeCutoff *string `yaml:"knowledge_cutoff"`
+	// Date is "utc", "omit" or a day as YYYY-MM-DD.
+	Date string `yaml:"date"`
+	// Effort is "low", "medium" or "high".
+	Effort string `yaml:"effort"`
+}
+
+// The defaults that are not the filter's own.
+const (
+	DefaultListen = "127.0.0.1:8080"
+	DefaultAdmin  = "127.0.0.1:0"
+)
+
+// DefaultPassthroughPaths are the paths that reach the passthrough server when nothing else is said: the API. A
+// server's /metrics, /flush_cache or /abort_requests is nobody's business outside.
+func DefaultPassthroughPaths() []string {
+	return []string{"/v1/", "/tokenize", "/detokenize"}
+}
+
+// Default is a configuration with every default in place and no model.
+func Default() *Config {
+	return &Config{
+		Listen: DefaultListen, Admin: DefaultAdmin,
+		BodyLimit:        filterconfig.DefaultBodyLimit,
+		StallTimeout:     Duration(filterconfig.DefaultStallTimeoutMS * time.Millisecond),
+		PassthroughPaths: DefaultPassthroughPaths(),
+	}
+}
+
+// Filter is the part of c that the filter reads. It wants a configuration that Validate accepts.
+func (c *Config) Filter() *filterconfig.Config {
+	f := &filterconfig.Config{
+		Schema: filterconfig.Schema, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
+		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
+	}
+	for i := range c.Models {
+		f.Models = append(f.Models, c.Models[i].filter())
+	}
+	return f
+}
+
+func (m *Model) filter() filterconfig.Model {
+	f := filterconfig.DefaultModel(m.Name)
+	f.Pool = m.Pool()
+	if len(m.Servers) > 0 {
+		if s, err := ParseServer(m.Servers[0]); err == nil {
+			f.Server = s.Kind
+		}
+	}
+	if m.ServerModel != "" {
+		f.ServerModel = m.ServerModel
+	}
+	if m.ContextLength != 0 {
+		f.ContextLength = m.ContextLength
+	}
+	if m.RawPrompts != "" {
+		f.RawPrompts = m.RawPrompts
+	}
+	if m.System.Identity != nil {
+		f.System.Identity = *m.System.Identity
+	}
+	if m.System.KnowledgeCutoff != nil {
+		f.System.KnowledgeCutoff = *m.System.KnowledgeCutoff
+	}
+	if m.System.Date != "" {
+		f.System.Date = m.System.Date
+	}
+	if m.System.Effort != "" {
+		f.System.Effort = m.System.Effort
+	}
+	return f
+}
+
+// Pool is the value of the internal header that leads to the model's servers.
+func (m *Model) Pool() string { return m.Name }

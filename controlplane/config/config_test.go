@@ -1,0 +1,197 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+const whole = `# a comment
+listen: 0.0.0.0:80
+admin: 127.0.0.1:9901
+body_limit: 4MiB
+stall_timeout: 90s
+passthrough: https://other.example
+passthrough_paths: [/v1/]
+ca_file: /etc/ca.pem
+envoy:
+  path: /usr/bin/envoy
+  concurrency: 4
+models:
+  - name: gpt-oss-120b
+    servers: [ "vllm=http://10.0.0.7:8000", "vllm=http://10.0.0.8:8000" ]
+    server_model: openai/gpt-oss-120b
+    context_length: 65536
+    raw_prompts: allow
+    system:
+      identity: ""
+      knowledge_cutoff: 2025-01
+      date: 2026-01-02
+      effort: high
+`
+
+func TestParseWhole(t *testing.T) {
+	c, err := Parse("h.yaml", []byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "0.0.0.0:80" || c.Admin != "127.0.0.1:9901" || c.BodyLimit != 4<<20 || time.Duration(c.StallTimeout) != 90*time.Second ||
+		c.Envoy != (Envoy{Path: "/usr/bin/envoy", Concurrency: 4}) || c.CAFile != "/etc/ca.pem" || len(c.PassthroughPaths) != 1 {
+		t.Errorf("got %+v", c)
+	}
+	want := filterconfig.Config{
+		Schema: 1, Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000,
+		Models: []filterconfig.Model{{
+			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
+			RawPrompts: "allow", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+		}},
+	}
+	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
+		t.Errorf("filter configuration\ngot  %s\nwant %s", got, want)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := Parse("h.yaml", []byte("models:\n- name: m\n  servers: [vllm=http://h:1]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := filterconfig.Config{
+		Schema: 1, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
+		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
+	}
+	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if c.Listen != DefaultListen || c.Admin != DefaultAdmin {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestEmptyFileHasDefaults(t *testing.T) {
+	for _, in := range []string{"", "# nothing\n", "---\n"} {
+		c, err := Parse("h.yaml", []byte(in))
+		if err != nil {
+			t.Fatalf("%q: %v", in, err)
+		}
+		var e *Error
+		if err := c.Validate(); !errors.As(err, &e) || e.Field != "models" {
+			t.Errorf("%q: %v, want an error at models", in, err)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	model := func(rest string) string { return "models:\n- name: m\n  " + rest }
+	tests := []struct{ in, want string }{
+		{"listen: [", "h.yaml:1: "},
+		{"body_limit: 1MiB\nlisten: here", `h.yaml:2: listen: "here" is not host:port`},
+		{"listen: example.com:80", `listen: "example.com" is not an IP address`},
+		{"listen: 127.0.0.1:99999", "is not a port"},
+		{"admin: 0.0.0.0:9901", "h.yaml:1: admin: 0.0.0.0:9901 is open to others"},
+		{"body_limit: 16MB", "h.yaml:1: body_limit: \"16MB\" is not a size"},
+		{"body_limit: 12", "body_limit: 12 is out of range"},
+		{"body_limit: 1GiB", "body_limit: 1GiB is out of range"},
+		{"stall_timeout: 5", "h.yaml:1: stall_timeout: \"5\" is not a duration"},
+		{"stall_timeout: 5ms", "stall_timeout: 5ms would give every request up"},
+		{"stall_timeout: 48h", "is too long"},
+		{"listen: 127.0.0.1:1\ncolour: red", `h.yaml:2: colour is not a setting`},
+		{"listen: 127.0.0.1:1\nlisten: 127.0.0.1:2", "h.yaml:2: "},
+		{"body_limit: [1]", "h.yaml:1: body_limit: a single value is wanted"},
+		{"listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2", "more than one document"},
+		{"- a", "h.yaml:1: "}, {"a", "h.yaml:1: "}, {"models: {a: b}", "h.yaml:1: "}, {"models: [a]", "h.yaml:1: "},
+		{"envoy:\n  concurrency: -1", "h.yaml:2: envoy.concurrency: -1 is out of range"},
+		{"envoy:\n  concurrency: many", "h.yaml:2: "},
+		{"models:\n- servers: []", "models[0].name: the model has no name"},
+		{"models:\n- name: a b", "models[0].name: \"a b\" cannot travel in a header"},
+		{"models:\n- name: m\n- name: m", "h.yaml:3: models[1].name: m is there twice"},
+		{model("color: red"), "h.yaml:3: color is not a setting"},
+		{model("raw_prompts: maybe"), "h.yaml:3: models[0].raw_prompts: \"maybe\" is not known"},
+		{model("context_length: -1"), "models[0].context_length"},
+		{model("system: {date: tomorrow}"), "h.yaml:3: models[0].system.date: \"tomorrow\" is not a date"},
+		{model("system: {date: 2026-02-30}"), "models[0].system.date"},
+		{model("system: {effort: max}"), "models[0].system.effort"},
+		{model("servers: [http://h:1]"), "write vllm=http://h:1"},
+		{model("servers: [tgi=http://h:1]"), "\"tgi\" is not a kind of server"},
+		{model("servers: [vllm=h:1]"), "is not a URL"},
+		{model("servers: [vllm=ftp://h:1]"), "has the scheme ftp"},
+		{model("servers: [vllm=http://h:1/v1]"), "has the path /v1; remove it"},
+		{model("servers: [vllm=http://u:p@h:1]"), "credentials do not belong"},
+		{model("servers: [vllm=http://h:1?x=1]"), "has a query"},
+		{model("servers: [vllm=http://h:70000]"), "has the port 70000"},
+		{model("servers: [vllm=https://10.0.0.1]"), "https with an IP address"},
+		{model("servers:\n  - vllm=http://h:1\n  - vllm=http://H:1/"), "h.yaml:5: models[0].servers[1]: vllm=http://H:1/ is there twice"},
+		{model("servers: [vllm=http://h:1, vllm=https://i:1]"), "mixes http and https"},
+		{model("servers: [vllm=http://h:1]\npassthrough: http://h:1"), "h.yaml:4: passthrough: http://h:1 is also a server of m"},
+		{model("servers: [vllm=https://h]\npassthrough: http://h:443"), "is also a server of m"},
+		{"passthrough: h:1", "passthrough: \"h:1\" is not a URL"},
+		{"passthrough_paths: [v1]", "passthrough_paths[0]: \"v1\" is not a path"},
+	}
+	for _, tt := range tests {
+		_, err := Parse("h.yaml", []byte(tt.in))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "h.yaml") {
+			t.Errorf("%q:\ngot  %v\nwant %s", tt.in, err, tt.want)
+			continue
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: more than one line: %v", tt.in, err)
+		}
+	}
+}
+
+func TestIncomplete(t *testing.T) {
+	c, err := Parse("h.yaml", []byte("models:\n- name: m\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *Error
+	if err := c.Validate(); !errors.As(err, &e) || e.Field != "models[0].servers" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoadMissing(t *testing.T) {
+	_, err := Load("does-not-exist.yaml")
+	if err == nil || err.Error() != "does-not-exist.yaml: cannot be read: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for in, want := range map[string]Size{"0": 0, "1": 1, "65536": 65536, "7B": 7, "2KiB": 2048, "16MiB": 16 << 20, "1 GiB": 1 << 30} {
+		var s Size
+		if err := s.Set(in); err != nil || s != want {
+			t.Errorf("%q: %d, %v", in, s, err)
+		}
+		var again Size
+		if err := again.Set(s.String()); err != nil || again != s {
+			t.Errorf("%q: %s reads back as %d, %v", in, &s, again, err)
+		}
+	}
+	for _, in := range []string{"", "-1", "1.5MiB", "16MB", "16mib", "9999999999GiB", "MiB"} {
+		var s Size
+		if err := s.Set(in); err == nil {
+			t.Errorf("%q is accepted as %d", in, s)
+		}
+	}
+}
+
+func TestEndpointString(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://Host": "http://host:80", "https://h/": "https://h:443", "http://[::1]:8000": "http://[::1]:8000", "http://10.0.0.1:1": "http://10.0.0.1:1",
+	} {
+		e, err := ParseURL(in)
+		if err != nil || e.String() != want {
+			t.Errorf("%s: %v, %v", in, e, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+const maxFile = 1 << 20
+
+// Load reads a configuration file. It checks what the file says, not that the file says everything: call Validate when
+// flags have been added.
+func Load(file string) (*Config, error) {
+	data, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(file, data)
+}
+
+func readFile(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, &Error{File: file, Reason: "cannot be read: " + reason(err)}
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, &Error{File: file, Reason: "cannot be read: " + reason(err)}
+	}
+	if len(data) > maxFile {
+		return nil, &Error{File: file, Reason: "is larger than 1 MiB; that is no configuration"}
+	}
+	return data, nil
+}
+
+func reason(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// Parse is Load for data already read; name stands for the file in errors.
+func Parse(name string, data []byte) (*Config, error) {
+	tree, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, located(name, err)
+	}
+	c := Default()
+	if len(tree.Docs) > 1 {
+		return nil, &Error{File: name, Reason: "holds more than one document; remove the --- lines"}
+	}
+	if len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return c, nil // the decoder would empty c
+	}
+	if err := yaml.UnmarshalWithOptions(data, c, yaml.Strict()); err != nil {
+		return nil, located(name, err)
+	}
+	if len(c.PassthroughPaths) == 0 {
+		c.PassthroughPaths = DefaultPassthroughPaths()
+	}
+	if e := c.check(); e != nil {
+		e.File, e.Line = name, lineOf(tree, e.Field)
+		return nil, e
+	}
+	return c, nil
+}
+
+// located turns an error of the YAML library, which draws the place as a picture, into one line.
+func located(name string, err error) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		own.File = name
+		return own
+	}
+	e := &Error{File: name, Reason: err.Error()}
+	var y yaml.Error
+	if errors.As(err, &y) {
+		e.Reason = y.GetMessage()
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line = t.Position.Line
+		}
+	}
+	if unknown := unknownField.FindStringSubmatch(e.Reason); unknown != nil {
+		e.Reason = unknown[1] + " is not a setting; check its spelling and its indentation"
+	}
+	return e
+}
+
+var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+
+// lineOf finds the line of a field such as models[0].name, or of the nearest thing around it that is in the file.
+func lineOf(tree *ast.File, field string) int {
+	for field != "" {
+		if path, err := yaml.PathString("$." + field); err == nil {
+			if node, err := path.FilterFile(tree); err == nil && node != nil {
+				if t := node.GetToken(); t != nil && t.Position != nil {
+					return t.Position.Line
+				}
+			}
+		}
+		cut := strings.LastIndexAny(field, ".[")
+		if cut < 0 {
+			break
+		}
+		field = field[:cut]
+	}
+	return 0
+}

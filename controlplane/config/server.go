@@ -1,0 +1,122 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Server is one inference server: what it is and where.
+type Server struct {
+	Kind     string
+	Endpoint Endpoint
+}
+
+// Endpoint is where an HTTP server listens.
+type Endpoint struct {
+	TLS  bool
+	Host string // a name, or an IP address without brackets
+	Port uint16
+}
+
+// Kinds are the inference servers that the filter speaks to.
+func Kinds() []string { return []string{"vllm"} }
+
+// ParseServer reads KIND=URL.
+func ParseServer(text string) (Server, error) {
+	kind, address, ok := strings.Cut(text, "=")
+	if !ok || strings.Contains(kind, "://") {
+		return Server{}, errors.New(strconv.Quote(text) + " does not say what kind of server it is; write vllm=" + text)
+	}
+	known := false
+	for _, k := range Kinds() {
+		known = known || k == kind
+	}
+	if !known {
+		return Server{}, errors.New(strconv.Quote(kind) + " is not a kind of server; it is one of " + strings.Join(Kinds(), ", "))
+	}
+	e, err := ParseURL(address)
+	return Server{Kind: kind, Endpoint: e}, err
+}
+
+// ParseURL reads the address of a server: http or https, a host and perhaps a port, nothing else.
+func ParseURL(text string) (Endpoint, error) {
+	fail := func(why string) (Endpoint, error) {
+		return Endpoint{}, errors.New(strconv.Quote(text) + " " + why)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
+		return fail("is not a URL; write http://host:port")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return fail("has the scheme " + u.Scheme + "; write http://host:port or https://host")
+	}
+	if u.User != nil {
+		return fail("carries a user name; credentials do not belong in a server's address")
+	}
+	if u.Path != "" && u.Path != "/" {
+		return fail("has the path " + u.Path + "; remove it: requests keep the path that they come with")
+	}
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return fail("has a query or a fragment; write only http://host:port")
+	}
+	e := Endpoint{TLS: u.Scheme == "https", Host: strings.ToLower(u.Hostname()), Port: 80}
+	if e.TLS {
+		e.Port = 443
+	}
+	if e.Host == "" {
+		return fail("names no host; write http://host:port")
+	}
+	if p := u.Port(); p != "" {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || n == 0 {
+			return fail("has the port " + p + "; a port is a number from 1 to 65535")
+		}
+		e.Port = uint16(n)
+	}
+	if e.IsIP() && e.TLS {
+		return fail("is https with an IP address; write the name that stands in the server's certificate")
+	}
+	return e, nil
+}
+
+// IsIP reports whether the host needs no name service.
+func (e Endpoint) IsIP() bool {
+	_, err := netip.ParseAddr(e.Host)
+	return err == nil
+}
+
+// String is the endpoint's URL, with its port.
+func (e Endpoint) String() string {
+	scheme := "http://"
+	if e.TLS {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+}
+
+// ParseListen reads host:port; the host must be an IP address, because a listener binds to an interface, not to a name.
+func ParseListen(text string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return netip.AddrPort{}, errors.New(strconv.Quote(text) + " is not host:port; write for example 127.0.0.1:8080")
+	}
+	switch host {
+	case "localhost":
+		host = "127.0.0.1"
+	case "":
+		host = "0.0.0.0"
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.AddrPort{}, errors.New(strconv.Quote(host) + " is not an IP address; write 127.0.0.1 for this machine only or 0.0.0.0 for all interfaces")
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return netip.AddrPort{}, errors.New(strconv.Quote(port) + " is not a port; it is a number from 0 (any free one) to 65535")
+	}
+	return netip.AddrPortFrom(ip, uint16(n)), nil
+}

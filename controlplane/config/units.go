@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Size is a number of bytes, written as 65536, 512KiB or 16MiB. It is a flag value too.
+type Size int64
+
+var sizeUnits = []struct {
+	suffix string
+	factor int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1}}
+
+// Set implements pflag.Value.
+func (s *Size) Set(text string) error {
+	for _, u := range sizeUnits {
+		number, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err != nil || n < 0 || n > math.MaxInt64/u.factor {
+			break
+		}
+		*s = Size(n * u.factor)
+		return nil
+	}
+	return errors.New(strconv.Quote(text) + " is not a size; write bytes or a unit, such as 65536, 512KiB or 16MiB")
+}
+
+// String implements pflag.Value.
+func (s *Size) String() string {
+	for _, u := range sizeUnits {
+		if n := int64(*s); n != 0 && n%u.factor == 0 && u.factor > 1 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+// Type implements pflag.Value.
+func (s *Size) Type() string { return "size" }
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (s *Size) UnmarshalYAML(node ast.Node) error { return setNode(node, s.Set) }
+
+// Duration is a time.Duration, written as 300s or 5m. It is a flag value too.
+type Duration time.Duration
+
+// Set implements pflag.Value.
+func (d *Duration) Set(text string) error {
+	v, err := time.ParseDuration(text)
+	if err != nil || v < 0 {
+		return errors.New(strconv.Quote(text) + " is not a duration; write a number and a unit, such as 300s or 5m")
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// String implements pflag.Value.
+func (d *Duration) String() string { return time.Duration(*d).String() }
+
+// Type implements pflag.Value.
+func (d *Duration) Type() string { return "duration" }
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (d *Duration) UnmarshalYAML(node ast.Node) error { return setNode(node, d.Set) }
+
+// setNode gives set the text of a scalar and its error the scalar's place, which the YAML library would lose.
+func setNode(node ast.Node, set func(string) error) error {
+	token := node.GetToken()
+	err := errors.New("a single value is wanted here")
+	if _, ok := node.(ast.ScalarNode); ok {
+		err = set(token.Value)
+	}
+	if err == nil {
+		return nil
+	}
+	return &Error{Line: token.Position.Line, Field: strings.TrimPrefix(node.GetPath(), "$."), Reason: err.Error()}
+}

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// Error names the setting that is wrong and what to do about it.
+type Error struct {
+	// File and Line say where the setting stands. File is empty when it came from elsewhere, Line 0 when unknown.
+	File string
+	Line int
+	// Field is the setting's path, such as models[0].servers[1]. Empty: the file as a whole.
+	Field  string
+	Reason string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+		}
+		b.WriteString(": ")
+	}
+	if e.Field != "" {
+		b.WriteString(e.Field + ": ")
+	}
+	b.WriteString(e.Reason)
+	return b.String()
+}
+
+// The bounds of body_limit. Above, the filter's VMs (at most 1 GiB each) could not hold a few requests at once.
+const (
+	minBodyLimit = 1 << 10
+	maxBodyLimit = 256 << 20
+)
+
+const (
+	maxStallTimeout  = 24 * time.Hour
+	maxConcurrency   = 1024
+	maxContextLength = 1 << 30
+	maxNameLength    = 256
+)
+
+// Validate reports the first thing wrong with c, as an *Error. A configuration that it accepts is complete.
+func (c *Config) Validate() error {
+	if e := c.check(); e != nil {
+		return e
+	}
+	if len(c.Models) == 0 {
+		return &Error{Field: "models", Reason: "no model is configured; name at least one, with its servers"}
+	}
+	for i := range c.Models {
+		if len(c.Models[i].Servers) == 0 {
+			return &Error{Field: fmt.Sprintf("models[%d].servers", i), Reason: "no server is given for " + c.Models[i].Name + "; write for example vllm=http://127.0.0.1:8000"}
+		}
+	}
+	// The reader's own word is the last.
+	if _, err := filterconfig.Parse(c.Filter().AppendJSON(nil)); err != nil {
+		return &Error{Reason: err.Error()}
+	}
+	return nil
+}
+
+// check looks at what is there and says nothing of what is not: flags may still fill a file's gaps.
+func (c *Config) check() *Error {
+	if _, err := ParseListen(c.Listen); err != nil {
+		return &Error{Field: "listen", Reason: err.Error()}
+	}
+	if a, err := ParseListen(c.Admin); err != nil {
+		return &Error{Field: "admin", Reason: err.Error()}
+	} else if !a.Addr().IsLoopback() {
+		return &Error{Field: "admin", Reason: c.Admin + " is open to others, and Envoy's admin interface has no password; use 127.0.0.1"}
+	}
+	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
+		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 256MiB", &c.BodyLimit)}
+	}
+	if d := time.Duration(c.StallTimeout); d > maxStallTimeout {
+		return &Error{Field: "stall_timeout", Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}
+	} else if d > 0 && d < time.Second {
+		return &Error{Field: "stall_timeout", Reason: d.String() + " would give every request up; use at least 1s, or 0s to wait for ever"}
+	}
+	if c.Envoy.Concurrency < 0 || c.Envoy.Concurrency > maxConcurrency {
+		return &Error{Field: "envoy.concurrency", Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 for one per CPU", c.Envoy.Concurrency, maxConcurrency)}
+	}
+	owners := map[Endpoint]string{}
+	for i := range c.Models {
+		if e := c.checkModel(i, owners); e != nil {
+			return e
+		}
+	}
+	return c.checkPassthrough(owners)
+}
+
+func (c *Config) checkPassthrough(owners map[Endpoint]string) *Error {
+	if c.Passthrough != "" {
+		endpoint, err := ParseURL(c.Passthrough)
+		if err != nil {
+			return &Error{Field: "passthrough", Reason: err.Error()}
+		}
+		endpoint.TLS = false
+		if model, ok := owners[endpoint]; ok {
+			return &Error{Field: "passthrough", Reason: c.Passthrough + " is also a server of " + model + ": untranslated requests would reach a Harmony model; use another server, or leave passthrough out"}
+		}
+	}
+	for i, p := range c.PassthroughPaths {
+		if !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "?#* ") {
+			return &Error{Field: fmt.Sprintf("passthrough_paths[%d]", i), Reason: fmt.Sprintf("%q is not a path; write /path for one, or /path/ for everything below it", p)}
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
+	m := &c.Models[i]
+	fail := func(field, format string, args ...any) *Error {
+		return &Error{Field: fmt.Sprintf("models[%d].%s", i, field), Reason: fmt.Sprintf(format, args...)}
+	}
+	if m.Name == "" {
+		return fail("name", "the model has no name; write the one that clients ask for")
+	}
+	if !printable(m.Name) || len(m.Name) > maxNameLength {
+		return fail("name", "%q cannot travel in a header; use at most %d printable ASCII characters and no spaces", m.Name, maxNameLength)
+	}
+	for j := range i {
+		if c.Models[j].Name == m.Name {
+			return fail("name", "%s is there twice; list all its servers in one entry", m.Name)
+		}
+	}
+	if m.ContextLength < 0 || m.ContextLength > maxContextLength {
+		return fail("context_length", "%d is out of range; write the model's whole context in tokens, such as %d", m.ContextLength, filterconfig.DefaultContextLength)
+	}
+	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
+		return fail("raw_prompts", "%q is not known; write deny or allow", s)
+	}
+	if s := m.System.Date; s != "" && !validDate(s) {
+		return fail("system.date", "%q is not a date; write utc, omit or a day as YYYY-MM-DD", s)
+	}
+	if s := m.System.Effort; s != "" && s != "low" && s != "medium" && s != "high" {
+		return fail("system.effort", "%q is not known; write low, medium or high", s)
+	}
+	var first Server
+	for j, text := range m.Servers {
+		field := fmt.Sprintf("servers[%d]", j)
+		s, err := ParseServer(text)
+		if err != nil {
+			return fail(field, "%v", err)
+		}
+		if j == 0 {
+			first = s
+		}
+		if s.Kind != first.Kind {
+			return fail(field, "%s is a %s among %s servers; give a model servers of one kind", text, s.Kind, first.Kind)
+		}
+		if s.Endpoint.TLS != first.Endpoint.TLS {
+			return fail(field, "%s mixes http and https in one pool; use one of them for all servers of a model", text)
+		}
+		plain := s.Endpoint
+		plain.TLS = false
+		if owners[plain] == m.Name {
+			return fail(field, "%s is there twice; remove one", text)
+		}
+		owners[plain] = m.Name
+	}
+	return nil
+}
+
+func validDate(s string) bool {
+	if s == filterconfig.DateUTC || s == filterconfig.DateOmit {
+		return true
+	}
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
+}
+
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

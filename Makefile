@@ -1,0 +1,129 @@
+# `make` alone lists what there is to make. The tools are installed into .tools/ by the scripts in tools/, pinned there.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.SUFFIXES:
+
+export PATH := $(PATH):$(CURDIR)/.tools/bin
+
+# What the end-to-end tests need to find, as absolute paths.
+export HARMONY_WASM := $(CURDIR)/dist/harmony-filter.wasm
+export HARMONY_BIN := $(CURDIR)/dist/harmony
+export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
+export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
+E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
+
+# $(call stage,NAME,COMMAND): runs it and says how long it took.
+stage = @start=$$SECONDS; echo "--- $(1)"; $(2); echo "--- $(1): $$((SECONDS - start)) s"
+
+GO_PACKAGES := ./...
+UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
+
+# The filter is built again when any of these changed.
+WASM_SOURCES := $(shell find filter harmonycore tools/vocabwasm tools/wasmfinish -type f ! -name '*_test.go' ! -path '*/testdata/*' 2>/dev/null) \
+	go.mod go.sum tools/build-filter.sh
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
+
+# --- tools ---
+
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-lint
+tools: tool-tinygo tool-envoy tool-python tool-lint ## Install every tool into .tools/ (as root also Debian packages)
+
+tool-tinygo: .tools/bin/wasmrun
+	@tools/install-tinygo.sh
+
+tool-envoy:
+	@tools/install-envoy.sh
+
+tool-python:
+	@tools/install-python.sh oracle
+	@tools/install-python.sh openai
+
+tool-lint:
+	@tools/install-lint.sh
+
+.tools/bin/wasmrun: $(wildcard tools/wasmrun/*.go) go.mod
+	@mkdir -p .tools/bin
+	@go build -trimpath -o $@ ./tools/wasmrun
+
+# --- build ---
+
+.PHONY: build wasm binary
+build: binary wasm ## Build dist/harmony and dist/harmony-filter.wasm
+
+binary:
+	@go build -trimpath -o dist/harmony ./cmd/harmony
+
+wasm: dist/harmony-filter.wasm ## Build dist/harmony-filter.wasm, the filter that ships
+
+dist/harmony-filter.wasm: $(WASM_SOURCES) | tool-tinygo
+	@tools/build-filter.sh
+
+.PHONY: reproducible
+reproducible: tool-tinygo ## Build the filter from two clones and compare the bytes
+	@tools/reproducible.sh
+
+# --- test ---
+
+.PHONY: test
+test: ## Everything that CI checks: lint, unit, TinyGo, build, end to end
+	$(call stage,lint,$(MAKE) lint)
+	$(call stage,unit,$(MAKE) unit)
+	$(call stage,test-tinygo,$(MAKE) test-tinygo)
+	$(call stage,build,$(MAKE) build)
+	$(call stage,e2e,$(MAKE) e2e)
+
+.PHONY: test-full
+test-full: test soak reproducible ## test, and what takes longer: soak, reproducible build
+
+.PHONY: lint
+lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck
+	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
+	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	go vet $(GO_PACKAGES)
+	golangci-lint run $(GO_PACKAGES)
+	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
+
+.PHONY: unit
+unit: ## go test -race, everything but the end-to-end tests
+	go test -race $(UNIT_PACKAGES)
+
+.PHONY: fuzz-seeds
+fuzz-seeds: ## Run every fuzz target's seeds (unit runs them too)
+	go test -run '^Fuzz' $(UNIT_PACKAGES)
+
+.PHONY: test-tinygo
+test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
+	@tools/test-tinygo.sh
+
+.PHONY: e2e
+e2e: build tool-envoy tool-python ## End to end: the shipped filter under wazero and Envoy, real clients
+	$(E2E_ENV) go test -count=1 ./e2e/...
+
+.PHONY: bench
+bench: build tool-envoy ## Benchmarks (see benchmarks beside the code)
+	$(E2E_ENV) go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: soak
+soak: build tool-envoy tool-python ## Many requests, and memory that must not grow
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -run Soak ./e2e/...
+
+.PHONY: demo
+demo: build tool-envoy tool-python ## Run the demonstration
+	@$(E2E_ENV) examples/demo/run.sh
+
+# --- clean ---
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf build dist
+
+.PHONY: distclean
+distclean: clean ## Remove the tools as well
+	rm -rf .tools

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Builds dist/harmony-filter.wasm: the filter by TinyGo, the vocabulary as a module of its own, both merged into one.
+# Two checkouts of the same commit give the same bytes, wherever they lie.
+set -euo pipefail
+# shellcheck source=tools/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+package="${FILTER_PACKAGE:-./filter}"
+out="${FILTER_OUT:-dist/harmony-filter.wasm}"
+
+# What TinyGo emits; Binaryen reads and writes no more than this.
+features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext)
+
+work=build/filter
+mkdir -p "$work" "$(dirname "$out")"
+
+# Binaryen of the pinned version also for TinyGo's own run of wasm-opt: the bytes must not depend on what is on PATH.
+compile() {
+  WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug -panic=print -o "$work/filter.wasm" "$package"
+}
+
+merge() {
+  "$BIN/wasm-merge" "${features[@]}" -g "$work/filter.wasm" harmony_filter "$work/vocab.wasm" harmony_vocab -o "$work/merged.wasm"
+  go run ./tools/wasmfinish -i "$work/merged.wasm" -o "$work/finished.wasm"
+  "$BIN/wasm-opt" "${features[@]}" -g --remove-unused-module-elements "$work/finished.wasm" -o "$work/optimized.wasm"
+  # wasm-opt writes a target_features section again when it was told features; finish is idempotent.
+  go run ./tools/wasmfinish -i "$work/optimized.wasm" -o "$work/shipped.wasm"
+  go run ./tools/wasmfinish -i "$work/shipped.wasm"
+}
+
+step "the filter (TinyGo)" compile
+step "the vocabulary module" go run ./tools/vocabwasm -o "$work/vocab.wasm"
+step "merging both (Binaryen)" merge
+mv "$work/shipped.wasm" "$out"
+
+digest() {
+  if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
+}
+say "    $out: $(wc -c <"$out" | tr -d ' ') bytes, sha256 $(digest "$out")"

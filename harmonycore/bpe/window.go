@@ -1,0 +1,73 @@
+package bpe
+
+// overlap is how many bytes of the last window, at least, are merged again
+// with the next one. Doubled when it proves too few.
+const overlap = 64
+
+// mergeWindows merges a piece longer than a window, window by window.
+//
+// Why that is exact: let every two adjacent tokens of a sequence be what
+// merging the bytes of those two alone gives. Then the sequence is what
+// merging all bytes gives. For suppose the real run crosses a border of it,
+// and look at the first time: up to then nothing crossed this border or its
+// neighbours, so the two tokens beside it went through the same steps as in
+// the run on their bytes alone, which would cross it too.
+//
+// Inside one window all pairs hold. So a window is begun at a token border
+// inside the one before, and accepted if the pair across that border holds;
+// if not, the border is moved back. How far a byte can reach back is bounded
+// by the vocabulary, so time stays linear.
+func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece []byte) []uint32 {
+	base := len(dst) // dst[base:] is this piece's
+	done := 0        // bytes that dst[base:] stands for
+	back := overlap
+	for end := windowSize; ; {
+		e.ids = e.mergeHeap(e.ids[:0], v, piece[done:end])
+		if len(dst) > base && !e.holds(v, piece, done, dst[len(dst)-1], e.ids) {
+			back *= 2
+			dst, done = dropTail(dst, v, base, done, back)
+			continue
+		}
+		dst = append(dst, e.ids...)
+		if end == len(piece) {
+			return dst
+		}
+		back = overlap
+		dst, done = dropTail(dst, v, base, end, back)
+		end = min(end+windowSize, len(piece))
+	}
+}
+
+// holds reports whether the token left, which ends at border, and the first of
+// the ids that follow are what their bytes alone give.
+func (e *Encoder) holds(v *Vocabulary, piece []byte, border int, left uint32, ids []uint32) bool {
+	if len(ids) == 0 {
+		return false
+	}
+	l, ok1 := v.Bytes(left)
+	r, ok2 := v.Bytes(ids[0])
+	from, to := border-len(l), border+len(r)
+	if !ok1 || !ok2 || from < 0 || to > len(piece) {
+		return false
+	}
+	e.two = e.merge(e.two[:0], v, piece[from:to]) // two tokens are less than a window
+	return len(e.two) == 2 && e.two[0] == left && e.two[1] == ids[0]
+}
+
+// dropTail takes tokens off the end of dst until at least back bytes of the
+// first done are gone, or all are; it returns what is left of both.
+func dropTail(dst []uint32, v *Vocabulary, base, done, back int) ([]uint32, int) {
+	for floor := done - back; len(dst) > base && done > floor; {
+		last := len(dst) - 1
+		b, _ := v.Bytes(dst[last])
+		done -= len(b)
+		dst = dst[:last]
+	}
+	if len(dst) == base {
+		done = 0
+	}
+	return dst, max(done, 0)
+}
+
+// Two tokens must fit one window, or holds would call itself.
+const _ = uint(windowSize - 2*maxToken)

@@ -1,0 +1,119 @@
+package tokenizer
+
+// The control tokens that the format uses (harmony-format.md §1).
+const (
+	StartOfText = 199998 // <|startoftext|>, unused by the format
+	EndOfText   = 199999 // <|endoftext|>, unused by the format
+	Return      = 200002 // <|return|>: the assistant is done
+	Constrain   = 200003 // <|constrain|>: a content type follows
+	Channel     = 200005 // <|channel|>: a channel follows
+	Start       = 200006 // <|start|>: a message begins
+	End         = 200007 // <|end|>: a message ends
+	Message     = 200008 // <|message|>: the header is over
+	Call        = 200012 // <|call|>: the assistant calls a tool
+)
+
+// FirstSpecial to LastSpecial are special, every one of them: those without a
+// name of their own are reserved. StartOfText and EndOfText lie before them.
+const (
+	FirstSpecial = 200000
+	LastSpecial  = 201088
+)
+
+// specialBase is the first special id; no ordinary rank reaches it.
+const specialBase = StartOfText
+
+// names of the special ids from specialBase; "" and beyond are reserved.
+var names = [...]string{
+	StartOfText - specialBase: "<|startoftext|>",
+	EndOfText - specialBase:   "<|endoftext|>",
+	Return - specialBase:      "<|return|>",
+	Constrain - specialBase:   "<|constrain|>",
+	Channel - specialBase:     "<|channel|>",
+	Start - specialBase:       "<|start|>",
+	End - specialBase:         "<|end|>",
+	Message - specialBase:     "<|message|>",
+	Call - specialBase:        "<|call|>",
+}
+
+const (
+	reservedHead = "<|reserved_"
+	reservedSize = len(reservedHead) + 6 + len("|>") // six digits
+)
+
+// reserved is the spellings of all special ids in a row, as if each were
+// reserved: TokenBytes can return a view of it and needs no allocation.
+var reserved = func() []byte {
+	var all []byte
+	for id := specialBase; id <= LastSpecial; id++ {
+		all = append(all, reservedHead...)
+		for unit := 100000; unit > 0; unit /= 10 {
+			all = append(all, '0'+byte(id/unit%10))
+		}
+		all = append(all, "|>"...)
+	}
+	return all
+}()
+
+// IsSpecial reports whether id is a control token: one that no ordinary text
+// can encode to.
+func IsSpecial(id uint32) bool { return id >= specialBase && id <= LastSpecial }
+
+// SpecialName returns the spelling of a special id, such as "<|start|>" or
+// "<|reserved_200000|>"; ok is false for every other id.
+func SpecialName(id uint32) (name string, ok bool) {
+	b, ok := specialBytes(id)
+	return string(b), ok
+}
+
+func specialBytes(id uint32) ([]byte, bool) {
+	if !IsSpecial(id) {
+		return nil, false
+	}
+	i := int(id - specialBase)
+	if i < len(names) && names[i] != "" {
+		return view(names[i]), true
+	}
+	at := i * reservedSize
+	if at+reservedSize > len(reserved) {
+		return nil, false
+	}
+	return reserved[at : at+reservedSize : at+reservedSize], true
+}
+
+// findSpecial finds the first spelling of a special token in text: its place,
+// its size in bytes and its id. Without one: len(text) and size 0.
+func findSpecial(text string) (at, size int, id uint32) {
+	for at = 0; at+1 < len(text); at++ {
+		if text[at] != '<' || text[at+1] != '|' {
+			continue
+		}
+		if size, id = specialAt(text[at:]); size > 0 {
+			return at, size, id
+		}
+	}
+	return len(text), 0, 0
+}
+
+// specialAt matches a spelling at the start of text.
+func specialAt(text string) (size int, id uint32) {
+	for i, name := range names {
+		if name != "" && len(text) >= len(name) && text[:len(name)] == name {
+			return len(name), specialBase + uint32(i)
+		}
+	}
+	if len(text) < reservedSize || text[:len(reservedHead)] != reservedHead {
+		return 0, 0
+	}
+	for _, c := range []byte(text[len(reservedHead) : len(reservedHead)+6]) {
+		if c < '0' || c > '9' {
+			return 0, 0
+		}
+		id = id*10 + uint32(c-'0')
+	}
+	// A named token has no second spelling; specialBytes knows which these are.
+	if name, ok := specialBytes(id); ok && string(name) == text[:reservedSize] {
+		return reservedSize, id
+	}
+	return 0, 0
+}

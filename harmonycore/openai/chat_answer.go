@@ -1,0 +1,89 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// The finish reasons of Chat.
+const (
+	FinishStop      = "stop"
+	FinishLength    = "length"
+	FinishToolCalls = "tool_calls"
+)
+
+// ChatHead is what a Chat answer says of itself, whole or in chunks.
+type ChatHead struct {
+	ID      string
+	Created int64
+	Model   string
+}
+
+func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = jsontext.AppendString(dst, h.ID)
+	dst = append(dst, `,"object":"`...)
+	dst = append(dst, object...)
+	dst = append(dst, `","created":`...)
+	dst = jsontext.AppendInt(dst, h.Created)
+	dst = append(dst, `,"model":`...)
+	dst = jsontext.AppendString(dst, h.Model)
+	return append(dst, `,"choices":[`...)
+}
+
+// ChatCompletion is a whole Chat answer. Its texts are escaped already, as jsontext.AppendEscaped writes them.
+type ChatCompletion struct {
+	Head      ChatHead
+	Content   []byte
+	Reasoning []byte
+	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
+	ToolCalls    []byte
+	FinishReason string
+	Usage        Usage
+}
+
+// AppendCallOpen begins a whole tool call, up to where its escaped arguments stand.
+func AppendCallOpen(dst []byte, id, name string) []byte {
+	if len(dst) > 0 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"id":`...)
+	dst = jsontext.AppendString(dst, id)
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = jsontext.AppendString(dst, name)
+	return append(dst, `,"arguments":"`...)
+}
+
+// AppendCallClose ends what AppendCallOpen began.
+func AppendCallClose(dst []byte) []byte { return append(dst, `"}}`...) }
+
+// AppendJSON appends the chat.completion object. The content is null when there are only calls, and the reasoning
+// stands under both names that clients read, when there is any.
+func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
+	dst = c.Head.appendOpen(dst, "chat.completion")
+	dst = append(dst, `{"index":0,"message":{"role":"assistant","content":`...)
+	if len(c.Content) == 0 && len(c.ToolCalls) > 0 {
+		dst = append(dst, "null"...)
+	} else {
+		dst = appendEscapedString(dst, c.Content)
+	}
+	dst = append(dst, `,"refusal":null`...)
+	if len(c.Reasoning) > 0 {
+		dst = appendReasoning(append(dst, ','), c.Reasoning)
+	}
+	if len(c.ToolCalls) > 0 {
+		dst = append(dst, `,"tool_calls":[`...)
+		dst = append(dst, c.ToolCalls...)
+		dst = append(dst, ']')
+	}
+	dst = append(dst, `,"annotations":[]},"logprobs":null,"finish_reason":"`...)
+	dst = append(dst, c.FinishReason...)
+	dst = append(dst, `"}],"usage":`...)
+	return append(c.Usage.appendChat(dst), '}')
+}
+
+func appendReasoning(dst, escaped []byte) []byte {
+	dst = appendEscapedString(append(dst, `"reasoning":`...), escaped)
+	return appendEscapedString(append(dst, `,"reasoning_content":`...), escaped)
+}
+
+func appendEscapedString(dst, escaped []byte) []byte {
+	return append(append(append(dst, '"'), escaped...), '"')
+}

@@ -1,0 +1,92 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// ChatChunks writes the events of a streamed Chat answer, each a whole line `data: {…}` with the empty line behind
+// it. What all chunks share is written once, so that a chunk costs no more than its text.
+type ChatChunks struct {
+	head         ChatHead
+	includeUsage bool
+	// opening is a chunk up to the inside of its delta.
+	opening []byte
+	scratch []byte
+}
+
+// NewChatChunks makes the writer of one stream. includeUsage is the client's stream_options.include_usage.
+func NewChatChunks(head ChatHead, includeUsage bool) ChatChunks {
+	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
+	return ChatChunks{
+		head:         head,
+		includeUsage: includeUsage,
+		opening:      append(opening, `{"index":0,"delta":{`...),
+	}
+}
+
+// close ends a chunk from the inside of its delta on.
+func (c *ChatChunks) close(dst []byte, reason string) []byte {
+	dst = append(dst, `},"logprobs":null,"finish_reason":`...)
+	dst = appendStringOrNull(dst, reason)
+	dst = append(dst, `}]`...)
+	if c.includeUsage {
+		dst = append(dst, `,"usage":null`...)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// AppendRole appends the first chunk of every stream.
+func (c *ChatChunks) AppendRole(dst []byte) []byte {
+	dst = append(dst, c.opening...)
+	return c.close(append(dst, `"role":"assistant","content":""`...), "")
+}
+
+// AppendContent appends a piece of the answer.
+func (c *ChatChunks) AppendContent(dst, text []byte) []byte {
+	dst = append(dst, c.opening...)
+	dst = append(dst, `"content":"`...)
+	dst = jsontext.AppendEscaped(dst, string(text))
+	return c.close(append(dst, '"'), "")
+}
+
+// AppendReasoning appends a piece of the reasoning, under both names that clients read.
+func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
+	c.scratch = jsontext.AppendEscaped(c.scratch[:0], string(text))
+	dst = append(dst, c.opening...)
+	return c.close(appendReasoning(dst, c.scratch), "")
+}
+
+// AppendCall appends the beginning of the call with this index, which alone has its id and name.
+func (c *ChatChunks) AppendCall(dst []byte, index int, id, name string) []byte {
+	dst = append(dst, c.opening...)
+	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
+	dst = append(dst, `,"id":`...)
+	dst = jsontext.AppendString(dst, id)
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = jsontext.AppendString(dst, name)
+	return c.close(append(dst, `,"arguments":""}}]`...), "")
+}
+
+// AppendArguments appends a piece of a call's arguments.
+func (c *ChatChunks) AppendArguments(dst []byte, index int, text []byte) []byte {
+	dst = append(dst, c.opening...)
+	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
+	dst = append(dst, `,"function":{"arguments":"`...)
+	dst = jsontext.AppendEscaped(dst, string(text))
+	return c.close(append(dst, `"}}]`...), "")
+}
+
+// AppendFinish appends the end of a stream: the last chunk of the choice, the usage when it was asked for, [DONE].
+func (c *ChatChunks) AppendFinish(dst []byte, reason string, u Usage) []byte {
+	dst = c.close(append(dst, c.opening...), reason)
+	if c.includeUsage {
+		dst = c.head.appendOpen(append(dst, "data: "...), "chat.completion.chunk")
+		dst = u.appendChat(append(dst, `],"usage":`...))
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// AppendFailure ends a stream that cannot be finished.
+func (c *ChatChunks) AppendFailure(dst []byte, e *Error) []byte {
+	dst = e.AppendJSON(append(dst, "data: "...))
+	return append(dst, "\n\ndata: [DONE]\n\n"...)
+}

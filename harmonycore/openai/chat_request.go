@@ -1,0 +1,222 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// ChatRequest is what is used of a body of POST /v1/chat/completions.
+type ChatRequest struct {
+	Model    string
+	Messages []ChatMessage
+	Tools    []Tool
+	// ToolsHidden is tool_choice "none": the model is not shown the tools.
+	ToolsHidden  bool
+	Sampling     Sampling
+	Stream       bool
+	IncludeUsage bool
+	// Effort is low, medium or high, or empty when the client names none.
+	Effort string
+}
+
+// DecodeChatRequest reads a body. It keeps nothing of its bytes.
+func DecodeChatRequest(body []byte) (*ChatRequest, *Error) {
+	root, err := open(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &ChatRequest{}
+	if r.Model, err = topLevel(root); err != nil {
+		return nil, err
+	}
+	var messages value
+	limit := 0
+	err = root.members("", func(key []byte, v value) *Error {
+		switch name := string(key); name {
+		case "messages":
+			messages = v
+			return nil
+		case "max_tokens":
+			return v.maxTokens(name, &limit)
+		case "max_completion_tokens":
+			return v.maxTokens(name, &r.Sampling.MaxTokens)
+		default:
+			return r.readOption(name, v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.Sampling.MaxTokens == 0 {
+		r.Sampling.MaxTokens = limit
+	}
+	if !messages.given() {
+		return nil, missing("messages")
+	}
+	if r.Messages, err = readChatMessages(messages); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *ChatRequest) readOption(name string, v value) *Error {
+	switch name {
+	case "stream":
+		return v.boolean(name, &r.Stream)
+	case "stream_options":
+		return v.readStreamOptions(name, &r.IncludeUsage)
+	case "reasoning_effort":
+		return v.effort(name, &r.Effort)
+	case "tools":
+		r.Tools = nil
+		if !v.given() {
+			return nil
+		}
+		return v.elements(name, func(_ int, at string, v value) *Error {
+			return r.readTool(at, v)
+		})
+	case "tool_choice":
+		return v.toolChoice(name, &r.ToolsHidden)
+	case "functions":
+		if v.given() {
+			return unsupported(name, "Unsupported parameter: 'functions' is deprecated; use 'tools' instead.")
+		}
+		return nil
+	case "n":
+		n := int64(1)
+		if err := v.integer(name, 1, &n); err != nil || n == 1 {
+			return err
+		}
+		return unsupported(name, "Unsupported value: 'n' can only be 1.")
+	case "logprobs":
+		asked := false
+		if err := v.boolean(name, &asked); err != nil || !asked {
+			return err
+		}
+		return unsupported(name, "Unsupported parameter: 'logprobs' cannot be true.")
+	case "stop":
+		return v.readStop(name)
+	case "response_format":
+		return v.textFormat(name)
+	case "modalities":
+		return v.readModalities(name)
+	default:
+		return r.Sampling.read(name, v)
+	}
+}
+
+func (v value) readStreamOptions(param string, includeUsage *bool) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		if string(key) == "include_usage" {
+			return v.boolean(join(param, "include_usage"), includeUsage)
+		}
+		return nil
+	})
+}
+
+func (r *ChatRequest) readTool(at string, v value) *Error {
+	var kind string
+	var function value
+	err := v.members(at, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "type":
+			return v.text(join(at, "type"), &kind)
+		case "function":
+			function = v
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if kind == "" {
+		return missing(join(at, "type"))
+	}
+	if kind != "function" {
+		return notOneOf(join(at, "type"), kind, "'function'")
+	}
+	at = join(at, "function")
+	if !function.given() {
+		return missing(at)
+	}
+	tool := Tool{}
+	var name value
+	err = function.members(at, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "name":
+			name = v
+			return nil
+		case "description":
+			return v.text(join(at, "description"), &tool.Description)
+		case "parameters":
+			return v.schema(join(at, "parameters"), &tool.Parameters)
+		default:
+			return nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := name.functionName(join(at, "name"), &tool.Name); err != nil {
+		return err
+	}
+	r.Tools = append(r.Tools, tool)
+	return nil
+}
+
+func (v value) readStop(param string) *Error {
+	switch v.kind {
+	case jsontext.String:
+		if len(v.raw) == 0 {
+			return nil
+		}
+	case jsontext.Array:
+		n := 0
+		if err := v.elements(param, func(int, string, value) *Error { n++; return nil }); err != nil || n == 0 {
+			return err
+		}
+	default:
+		if !v.given() {
+			return nil
+		}
+		return wrongType(param, "one of a string or an array of strings", v)
+	}
+	return unsupported(param, "Unsupported parameter: '"+param+"' sequences are not supported.")
+}
+
+// textFormat accepts plain text as the form of the answer, and nothing else.
+func (v value) textFormat(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	kind := ""
+	err := v.members(param, func(key []byte, v value) *Error {
+		if string(key) == "type" {
+			return v.text(join(param, "type"), &kind)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case kind == "":
+		return missing(join(param, "type"))
+	case kind != "text":
+		return unsupported(param, "Unsupported value: '"+join(param, "type")+"' can only be 'text', but got '"+clip(kind)+"'.")
+	default:
+		return nil
+	}
+}
+
+func (v value) readModalities(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.elements(param, func(_ int, at string, v value) *Error {
+		kind := ""
+		if err := v.text(at, &kind); err != nil || kind == "text" {
+			return err
+		}
+		return unsupported(param, "Unsupported value: '"+param+"' can only be 'text'.")
+	})
+}

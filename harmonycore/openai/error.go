@@ -1,0 +1,78 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// Error is what a client is told when a request fails: its HTTP status and the members of the error object.
+type Error struct {
+	Status  int
+	Type    string
+	Code    string
+	Param   string
+	Message string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Param == "" {
+		return e.Message
+	}
+	return e.Param + ": " + e.Message
+}
+
+// AppendJSON appends the body {"error":{…}}. All four members are always there; empty ones are null.
+func (e *Error) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"error":{"message":`...)
+	dst = jsontext.AppendString(dst, e.Message)
+	dst = append(dst, `,"type":`...)
+	dst = jsontext.AppendString(dst, e.Type)
+	dst = append(dst, `,"param":`...)
+	dst = appendStringOrNull(dst, e.Param)
+	dst = append(dst, `,"code":`...)
+	dst = appendStringOrNull(dst, e.Code)
+	return append(dst, `}}`...)
+}
+
+func appendStringOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return jsontext.AppendString(dst, s)
+}
+
+// Invalid makes a 400 for a value that has no meaning at param.
+func Invalid(param, message string) *Error { return badRequest(CodeInvalidValue, param, message) }
+
+func badRequest(code, param, message string) *Error {
+	return &Error{Status: 400, Type: InvalidRequestError, Code: code, Param: param, Message: message}
+}
+
+func unsupported(param, message string) *Error {
+	return badRequest(CodeUnsupportedParameter, param, message)
+}
+
+func missing(param string) *Error {
+	return badRequest(CodeMissingParameter, param, "Missing required parameter: '"+param+"'.")
+}
+
+func wrongType(param, want string, got value) *Error {
+	return badRequest(CodeInvalidType, param,
+		"Invalid type for '"+param+"': expected "+want+", but got "+got.describe()+" instead.")
+}
+
+// notOneOf is for a string out of a closed set; supported is that set, quoted, as it shall be printed.
+func notOneOf(param, got, supported string) *Error {
+	return Invalid(param, "Invalid value: '"+clip(got)+"'. Supported values are: "+supported+".")
+}
+
+// clip keeps a client's own text from filling an error message.
+func clip(s string) string {
+	const limit = 64
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}

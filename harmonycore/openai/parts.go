@@ -1,0 +1,83 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// partKind is a content part that carries text: its type, and the member that the text is in.
+type partKind struct{ name, field string }
+
+// The parts that each place may hold, and how they are printed to a client that sends another.
+var (
+	chatParts      = partSet{{"text", "text"}}
+	assistantParts = partSet{{"text", "text"}, {"refusal", "refusal"}}
+	itemParts      = partSet{{"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}}
+	reasoningParts = partSet{{"reasoning_text", "text"}, {"text", "text"}}
+	summaryParts   = partSet{{"summary_text", "text"}}
+)
+
+type partSet []partKind
+
+func (s partSet) String() string {
+	out := ""
+	for i, p := range s {
+		if i > 0 {
+			out += ", "
+		}
+		out += "'" + p.name + "'"
+	}
+	return out
+}
+
+// readParts reads a content: a string, or an array of parts that carry text.
+func (v value) readParts(param string, allowed partSet) ([]string, *Error) {
+	switch v.kind {
+	case jsontext.String:
+		return []string{jsontext.Unescape(v.raw)}, nil
+	case jsontext.Array:
+	default:
+		return nil, wrongType(param, "one of a string or an array of objects", v)
+	}
+	var parts []string
+	err := v.elements(param, func(_ int, at string, v value) *Error {
+		part, err := v.readPart(at, allowed)
+		parts = append(parts, part)
+		return err
+	})
+	return parts, err
+}
+
+func (v value) readPart(at string, allowed partSet) (string, *Error) {
+	var kind, out string
+	var text, refusal value
+	err := v.members(at, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "type":
+			return v.text(join(at, "type"), &kind)
+		case "text":
+			text = v
+		case "refusal":
+			refusal = v
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	if kind == "" {
+		return "", missing(join(at, "type"))
+	}
+	for _, p := range allowed {
+		if p.name != kind {
+			continue
+		}
+		from := text
+		if p.field == "refusal" {
+			from = refusal
+		}
+		if !from.given() {
+			return "", missing(join(at, p.field))
+		}
+		err := from.text(join(at, p.field), &out)
+		return out, err
+	}
+	return "", notOneOf(at, kind, allowed.String())
+}

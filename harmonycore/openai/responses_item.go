@@ -1,0 +1,74 @@
+package openai
+
+// OutputKind tells the items of a response's output apart.
+type OutputKind uint8
+
+// The kinds of output items.
+const (
+	OutputMessage OutputKind = iota + 1
+	OutputReasoning
+	OutputCall
+)
+
+// OutputItem is one item of a response's output.
+type OutputItem struct {
+	Kind   OutputKind
+	ID     string
+	Status string
+	// Phase is that of an OutputMessage.
+	Phase string
+	// CallID, Name and Namespace are those of an OutputCall; Namespace may be empty.
+	CallID, Name, Namespace string
+	// Text is the message's or the reasoning's text or the call's arguments so far, escaped as
+	// jsontext.AppendEscaped writes it.
+	Text []byte
+}
+
+// AppendJSON appends the item as it is when it is finished.
+func (o *OutputItem) AppendJSON(dst []byte) []byte { return o.append(dst, true) }
+
+// append writes the item; without its content it is one that just begins.
+func (o *OutputItem) append(dst []byte, content bool) []byte {
+	dst = appendMember(dst, `{"id":`, o.ID)
+	switch o.Kind {
+	case OutputReasoning:
+		dst = appendMember(dst, `,"type":"reasoning","status":`, o.Status)
+		dst = append(dst, `,"summary":[],"content":[`...)
+		if content {
+			dst = o.appendPart(dst, o.Text)
+		}
+		return append(dst, `]}`...)
+	case OutputCall:
+		dst = appendMember(dst, `,"type":"function_call","status":`, o.Status)
+		dst = append(dst, `,"arguments":`...)
+		if content {
+			dst = appendEscapedString(dst, o.Text)
+		} else {
+			dst = append(dst, `""`...)
+		}
+		dst = appendMember(dst, `,"call_id":`, o.CallID)
+		dst = appendMember(dst, `,"name":`, o.Name)
+		if o.Namespace != "" {
+			dst = appendMember(dst, `,"namespace":`, o.Namespace)
+		}
+		return append(dst, '}')
+	default:
+		dst = appendMember(dst, `,"type":"message","status":`, o.Status)
+		dst = append(dst, `,"content":[`...)
+		if content {
+			dst = o.appendPart(dst, o.Text)
+		}
+		dst = appendMember(dst, `],"phase":`, o.Phase)
+		return append(dst, `,"role":"assistant"}`...)
+	}
+}
+
+// appendPart writes the one content part that a message or a reasoning has.
+func (o *OutputItem) appendPart(dst, text []byte) []byte {
+	if o.Kind == OutputReasoning {
+		dst = append(dst, `{"type":"reasoning_text","text":`...)
+		return append(appendEscapedString(dst, text), '}')
+	}
+	dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...)
+	return append(appendEscapedString(dst, text), '}')
+}

@@ -1,0 +1,118 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// The states of a response and of its items.
+const (
+	StatusInProgress = "in_progress"
+	StatusCompleted  = "completed"
+	StatusIncomplete = "incomplete"
+	StatusFailed     = "failed"
+)
+
+// ReasonMaxOutputTokens is why a response is incomplete.
+const ReasonMaxOutputTokens = "max_output_tokens"
+
+// Response is a Response object at one moment.
+type Response struct {
+	ID        string
+	Model     string
+	CreatedAt int64
+	// CompletedAt only shows when the status is completed.
+	CompletedAt      int64
+	Status           string
+	IncompleteReason string
+	Error            *Error
+	// Effort is the effort in use, the model's own when the client named none.
+	Effort string
+	// Output are the finished items, as OutputItem writes them, with commas between.
+	Output []byte
+	// Usage is nil as long as it is not known.
+	Usage *Usage
+	Echo  ResponsesEcho
+}
+
+// AppendJSON appends the object with every member that the API, its clients or Open Responses ask for, in the order
+// in which OpenAI prints them.
+func (r *Response) AppendJSON(dst []byte) []byte {
+	e := &r.Echo
+	dst = appendMember(dst, `{"id":`, r.ID)
+	dst = append(dst, `,"object":"response","created_at":`...)
+	dst = jsontext.AppendInt(dst, r.CreatedAt)
+	dst = appendMember(dst, `,"status":`, r.Status)
+	dst = append(dst, `,"background":false,"completed_at":`...)
+	if r.Status == StatusCompleted {
+		dst = jsontext.AppendInt(dst, r.CompletedAt)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = r.appendError(append(dst, `,"error":`...))
+	dst = appendText(dst, `,"frequency_penalty":`, string(e.FrequencyPenalty), "0")
+	dst = append(dst, `,"incomplete_details":`...)
+	if r.IncompleteReason == "" {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(appendMember(dst, `{"reason":`, r.IncompleteReason), '}')
+	}
+	dst = appendText(dst, `,"instructions":`, e.Instructions, "null")
+	dst = appendText(dst, `,"max_output_tokens":`, e.MaxOutputTokens, "null")
+	dst = appendText(dst, `,"max_tool_calls":`, e.MaxToolCalls, "null")
+	dst = appendMember(dst, `,"model":`, r.Model)
+	dst = append(dst, `,"output":[`...)
+	dst = append(dst, r.Output...)
+	dst = appendText(dst, `],"parallel_tool_calls":`, e.ParallelToolCalls, "true")
+	dst = appendText(dst, `,"presence_penalty":`, string(e.PresencePenalty), "0")
+	dst = append(dst, `,"previous_response_id":null`...)
+	dst = appendText(dst, `,"prompt_cache_key":`, e.PromptCacheKey, "null")
+	dst = append(dst, `,"reasoning":{"effort":`...)
+	dst = appendStringOrNull(dst, r.Effort)
+	dst = appendText(dst, `,"summary":`, e.Summary, "null")
+	dst = appendText(dst, `},"safety_identifier":`, e.SafetyIdentifier, "null")
+	dst = append(dst, `,"service_tier":"default","store":false`...)
+	dst = appendText(dst, `,"temperature":`, string(e.Temperature), "1")
+	dst = appendText(dst, `,"text":{"format":{"type":"text"},"verbosity":`, e.Verbosity, `"medium"`)
+	choice := "auto"
+	if e.ToolsHidden {
+		choice = "none"
+	}
+	dst = appendMember(dst, `},"tool_choice":`, choice)
+	dst = appendText(dst, `,"tools":`, e.Tools, "[]")
+	dst = appendText(dst, `,"top_logprobs":0,"top_p":`, string(e.TopP), "1")
+	dst = append(dst, `,"truncation":"disabled","usage":`...)
+	if r.Usage == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = r.Usage.appendResponses(dst)
+	}
+	dst = appendText(dst, `,"user":`, e.User, "null")
+	dst = appendText(dst, `,"metadata":`, e.Metadata, "{}")
+	return append(dst, '}')
+}
+
+// appendError writes the failure under the few codes that a response may have.
+func (r *Response) appendError(dst []byte) []byte {
+	if r.Error == nil {
+		return append(dst, "null"...)
+	}
+	code := CodeServerError
+	switch r.Error.Code {
+	case "rate_limit_exceeded", "invalid_prompt":
+		code = r.Error.Code
+	}
+	dst = appendMember(dst, `{"code":`, code)
+	dst = appendMember(dst, `,"message":`, r.Error.Message)
+	return append(dst, '}')
+}
+
+func appendMember(dst []byte, before, s string) []byte {
+	return jsontext.AppendString(append(dst, before...), s)
+}
+
+// appendText appends JSON text, or other when there is none.
+func appendText(dst []byte, before, json, other string) []byte {
+	dst = append(dst, before...)
+	if json == "" {
+		json = other
+	}
+	return append(dst, json...)
+}

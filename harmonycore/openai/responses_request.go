@@ -1,0 +1,224 @@
+package openai
+
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// ResponsesRequest is what is used of a body of POST /v1/responses.
+type ResponsesRequest struct {
+	Model        string
+	Instructions string
+	Input        []InputItem
+	// Tools are the functions offered, those out of namespaces included.
+	Tools []Tool
+	// ToolsHidden is tool_choice "none": the model is not shown the tools.
+	ToolsHidden bool
+	Sampling    Sampling
+	Stream      bool
+	// Effort is low, medium or high, or empty when the client names none.
+	Effort string
+	// Echo is what the answer repeats of the request.
+	Echo ResponsesEcho
+}
+
+// ResponsesEcho holds the members of a Response object that repeat the request, as JSON text. Empty ones were not
+// given, and are answered by their default.
+type ResponsesEcho struct {
+	Instructions, MaxOutputTokens, MaxToolCalls, Metadata, PromptCacheKey, Summary, SafetyIdentifier,
+	ParallelToolCalls, Tools, User, Verbosity string
+	PresencePenalty, FrequencyPenalty, Temperature, TopP Number
+	ToolsHidden                                          bool
+}
+
+// DecodeResponsesRequest reads a body. It keeps nothing of its bytes.
+func DecodeResponsesRequest(body []byte) (*ResponsesRequest, *Error) {
+	root, err := open(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &ResponsesRequest{}
+	if r.Model, err = topLevel(root); err != nil {
+		return nil, err
+	}
+	var input value
+	err = root.members("", func(key []byte, v value) *Error {
+		switch name := string(key); name {
+		case "input":
+			input = v
+			return nil
+		case "background", "conversation", "previous_response_id", "prompt", "top_logprobs":
+			return v.stateless(name)
+		case "reasoning":
+			return r.readReasoning(name, v)
+		case "text":
+			return r.readText(name, v)
+		case "metadata":
+			return r.readMetadata(name, v)
+		default:
+			return r.readOption(name, v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !input.given() {
+		return nil, missing("input")
+	}
+	if r.Input, err = readInput(input); err != nil {
+		return nil, err
+	}
+	e := &r.Echo
+	e.Temperature, e.TopP = r.Sampling.Temperature, r.Sampling.TopP
+	e.PresencePenalty, e.FrequencyPenalty = r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty
+	e.ToolsHidden = r.ToolsHidden
+	if r.Sampling.MaxTokens > 0 {
+		e.MaxOutputTokens = strconv.Itoa(r.Sampling.MaxTokens)
+	}
+	return r, nil
+}
+
+// stateless refuses what needs a memory or a second call, unless it is switched off.
+func (v value) stateless(name string) *Error {
+	if !v.given() {
+		return nil
+	}
+	switch name {
+	case "background":
+		on := false
+		if err := v.boolean(name, &on); err != nil || !on {
+			return err
+		}
+		return unsupported(name, "Unsupported value: 'background' cannot be true.")
+	case "top_logprobs":
+		n := int64(0)
+		if err := v.integer(name, 0, &n); err != nil || n == 0 {
+			return err
+		}
+		return unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
+	case "previous_response_id":
+		id := ""
+		if err := v.text(name, &id); err != nil {
+			return err
+		}
+		e := badRequest(CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+"' not found.")
+		e.Status = 404
+		return e
+	default:
+		return unsupported(name, "Unsupported parameter: '"+name+"' is not supported.")
+	}
+}
+
+func (r *ResponsesRequest) readOption(name string, v value) *Error {
+	switch name {
+	case "stream":
+		return v.boolean(name, &r.Stream)
+	case "instructions":
+		return v.echoed(name, &r.Instructions, &r.Echo.Instructions)
+	case "tools":
+		return r.readTools(v)
+	case "tool_choice":
+		return v.toolChoice(name, &r.ToolsHidden)
+	case "max_output_tokens":
+		return v.maxTokens(name, &r.Sampling.MaxTokens)
+	case "max_tool_calls":
+		n := int64(0)
+		if err := v.integer(name, 0, &n); err != nil || !v.given() {
+			return err
+		}
+		r.Echo.MaxToolCalls = strconv.FormatInt(n, 10)
+		return nil
+	case "parallel_tool_calls":
+		on := true
+		if err := v.boolean(name, &on); err != nil {
+			return err
+		}
+		r.Echo.ParallelToolCalls = strconv.FormatBool(on)
+		return nil
+	case "store":
+		on := false
+		return v.boolean(name, &on)
+	case "prompt_cache_key":
+		return v.echoed(name, nil, &r.Echo.PromptCacheKey)
+	case "safety_identifier":
+		return v.echoed(name, nil, &r.Echo.SafetyIdentifier)
+	case "user":
+		return v.echoed(name, &r.Sampling.User, &r.Echo.User)
+	default:
+		return r.Sampling.read(name, v)
+	}
+}
+
+// echoed reads a string, both for itself and as it shall be repeated.
+func (v value) echoed(param string, dst, echo *string) *Error {
+	text := ""
+	if err := v.text(param, &text); err != nil || !v.given() {
+		return err
+	}
+	if dst != nil {
+		*dst = text
+	}
+	*echo = v.compact()
+	return nil
+}
+
+func (r *ResponsesRequest) readReasoning(param string, v value) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		switch at := join(param, string(key)); string(key) {
+		case "effort":
+			return v.effort(at, &r.Effort)
+		case "summary":
+			return v.oneOf(at, &r.Echo.Summary, "'auto', 'concise', and 'detailed'", "auto", "concise", "detailed")
+		default:
+			return nil
+		}
+	})
+}
+
+func (r *ResponsesRequest) readText(param string, v value) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		switch at := join(param, string(key)); string(key) {
+		case "format":
+			return v.textFormat(at)
+		case "verbosity":
+			return v.oneOf(at, &r.Echo.Verbosity, "'low', 'medium', and 'high'", "low", "medium", "high")
+		default:
+			return nil
+		}
+	})
+}
+
+func (r *ResponsesRequest) readMetadata(param string, v value) *Error {
+	if !v.given() {
+		return nil
+	}
+	r.Echo.Metadata = v.compact()
+	return v.members(param, func(key []byte, v value) *Error {
+		if v.kind != jsontext.String {
+			return wrongType(join(param, string(key)), "a string", v)
+		}
+		return nil
+	})
+}
+
+// oneOf reads a string out of a closed set, as JSON text.
+func (v value) oneOf(param string, dst *string, supported string, words ...string) *Error {
+	got := ""
+	if err := v.text(param, &got); err != nil || !v.given() {
+		return err
+	}
+	for _, w := range words {
+		if w == got {
+			*dst = `"` + w + `"`
+			return nil
+		}
+	}
+	return notOneOf(param, got, supported)
+}

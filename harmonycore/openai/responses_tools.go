@@ -1,0 +1,129 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// toolFields are the members of a tool of the Responses API, before its type says which of them count.
+type toolFields struct {
+	kind                                         string
+	name, description, parameters, strict, tools value
+}
+
+func (v value) toolFields(at string) (f toolFields, err *Error) {
+	err = v.members(at, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "type":
+			return v.text(join(at, "type"), &f.kind)
+		case "name":
+			f.name = v
+		case "description":
+			f.description = v
+		case "parameters":
+			f.parameters = v
+		case "strict":
+			f.strict = v
+		case "tools":
+			f.tools = v
+		}
+		return nil
+	})
+	if err == nil && f.kind == "" {
+		err = missing(join(at, "type"))
+	}
+	return f, err
+}
+
+// readTools takes functions, alone or in namespaces. Tools that OpenAI runs by itself (web_search and its like) are
+// passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
+func (r *ResponsesRequest) readTools(v value) *Error {
+	r.Tools, r.Echo.Tools = nil, ""
+	if !v.given() {
+		return nil
+	}
+	echo := []byte{'['}
+	err := v.elements("tools", func(_ int, at string, v value) *Error {
+		f, err := v.toolFields(at)
+		if err != nil {
+			return err
+		}
+		if f.kind != "function" && f.kind != "namespace" && f.kind != "custom" {
+			return nil
+		}
+		if len(echo) > 1 {
+			echo = append(echo, ',')
+		}
+		switch f.kind {
+		case "function":
+			if err := r.readFunction(at, "", &f); err != nil {
+				return err
+			}
+			echo = appendFunctionEcho(echo, &f)
+			return nil
+		case "namespace":
+			echo = append(echo, v.compact()...)
+			return r.readNamespace(at, &f)
+		default:
+			return notOneOf(join(at, "type"), f.kind, "'function' and 'namespace'")
+		}
+	})
+	r.Echo.Tools = string(append(echo, ']'))
+	return err
+}
+
+func (r *ResponsesRequest) readNamespace(at string, f *toolFields) *Error {
+	namespace := ""
+	if err := f.name.functionName(join(at, "name"), &namespace); err != nil {
+		return err
+	}
+	if !f.tools.given() {
+		return missing(join(at, "tools"))
+	}
+	return f.tools.elements(join(at, "tools"), func(_ int, at string, v value) *Error {
+		f, err := v.toolFields(at)
+		if err != nil {
+			return err
+		}
+		if f.kind != "function" {
+			return notOneOf(join(at, "type"), f.kind, "'function'")
+		}
+		return r.readFunction(at, namespace, &f)
+	})
+}
+
+func (r *ResponsesRequest) readFunction(at, namespace string, f *toolFields) *Error {
+	tool := Tool{Namespace: namespace}
+	if err := f.name.functionName(join(at, "name"), &tool.Name); err != nil {
+		return err
+	}
+	if err := f.description.text(join(at, "description"), &tool.Description); err != nil {
+		return err
+	}
+	strict := false
+	if err := f.strict.boolean(join(at, "strict"), &strict); err != nil {
+		return err
+	}
+	if err := f.parameters.schema(join(at, "parameters"), &tool.Parameters); err != nil {
+		return err
+	}
+	r.Tools = append(r.Tools, tool)
+	return nil
+}
+
+// appendFunctionEcho writes every member, since some clients want them all.
+func appendFunctionEcho(dst []byte, f *toolFields) []byte {
+	dst = append(dst, `{"type":"function","description":`...)
+	dst = append(dst, f.description.compactOrNull()...)
+	dst = append(dst, `,"name":`...)
+	dst = append(dst, f.name.compactOrNull()...)
+	dst = append(dst, `,"parameters":`...)
+	dst = append(dst, f.parameters.compactOrNull()...)
+	dst = append(dst, `,"strict":`...)
+	dst = append(dst, f.strict.compactOrNull()...)
+	return append(dst, '}')
+}
+
+func (v value) compactOrNull() string {
+	if v.kind <= jsontext.Null {
+		return "null"
+	}
+	return v.compact()
+}

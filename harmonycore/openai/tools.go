@@ -1,0 +1,97 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// MaxSchemaDepth is the deepest nesting of arrays and objects in a tool's parameters.
+const MaxSchemaDepth = 32
+
+// Tool is a function that the client offers to the model.
+type Tool struct {
+	Name        string
+	Description string
+	// Namespace is the Responses API's group that the function stands in; empty for none.
+	Namespace string
+	// Parameters is its JSON schema, in the client's order; nil when there is none.
+	Parameters *jsontext.Value
+}
+
+// functionName reads a function's name where one is declared: the API's pattern, which also keeps it one word of a header.
+func (v value) functionName(param string, dst *string) *Error {
+	if !v.given() {
+		return missing(param)
+	}
+	if err := v.text(param, dst); err != nil {
+		return err
+	}
+	const most = 128
+	ok := len(*dst) > 0 && len(*dst) <= most
+	for i := 0; ok && i < len(*dst); i++ {
+		c := (*dst)[i]
+		ok = c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')
+	}
+	if !ok {
+		return Invalid(param, "Invalid '"+param+"': expected 1 to 128 letters, digits, underscores or dashes, but got '"+
+			clip(*dst)+"' instead.")
+	}
+	return nil
+}
+
+// calledName reads the name in a call of the past, which may come from another model and its own rules. It must
+// still be one word, since it becomes part of a header.
+func (v value) calledName(param string, dst *string) *Error {
+	if !v.given() {
+		return missing(param)
+	}
+	if err := v.text(param, dst); err != nil {
+		return err
+	}
+	const most = 256
+	ok := len(*dst) > 0 && len(*dst) <= most
+	for i := 0; ok && i < len(*dst); i++ {
+		ok = (*dst)[i] > ' ' && (*dst)[i] != 0x7F
+	}
+	if !ok {
+		return Invalid(param, "Invalid '"+param+"': expected 1 to 256 bytes without spaces.")
+	}
+	return nil
+}
+
+// schema reads a function's parameters.
+func (v value) schema(param string, dst **jsontext.Value) *Error {
+	if !v.given() {
+		return nil
+	}
+	if v.kind != jsontext.Object {
+		return wrongType(param, "an object", v)
+	}
+	parsed, err := jsontext.Parse(v.raw, MaxSchemaDepth)
+	if err != nil {
+		return syntaxError(param, "Invalid '"+param+"': ", err)
+	}
+	*dst = parsed
+	return nil
+}
+
+// toolChoice reads whether the model may call tools at all, which is as much as can be promised of it.
+func (v value) toolChoice(param string, hidden *bool) *Error {
+	switch v.kind {
+	case 0, jsontext.Null:
+		return nil
+	case jsontext.String:
+	case jsontext.Object:
+		return unsupported(param, "Unsupported parameter: '"+param+"' cannot name tools; use 'auto' or 'none'.")
+	default:
+		return wrongType(param, "one of a string or an object", v)
+	}
+	switch choice := jsontext.Unescape(v.raw); choice {
+	case "auto":
+		*hidden = false
+	case "none":
+		*hidden = true
+	case "required":
+		return unsupported(param, "Unsupported value: '"+param+"' cannot be 'required'; use 'auto' or 'none'.")
+	default:
+		return notOneOf(param, choice, "'none' and 'auto'")
+	}
+	return nil
+}

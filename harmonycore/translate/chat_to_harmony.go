@@ -1,0 +1,66 @@
+package translate
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// Chat reads a Chat Completions body for a model. The conversation is the model's system message, a developer message
+// of the leading instructions and the tools, and then the history. An assistant's turn that calls functions comes as
+// the model itself writes it: reasoning, then its text as a preamble on the commentary channel, then the calls;
+// any other turn is reasoning and then the final text.
+func Chat(body []byte, m *Model, env Env) (*Request, *openai.Error) {
+	in, err := openai.DecodeChatRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
+	}
+	if in.ToolsHidden {
+		in.Tools = nil
+	}
+	r.tools = newToolset(in.Tools)
+	var instructions []string
+	first := 0
+	for first < len(in.Messages) && instructs(in.Messages[first].Role) {
+		instructions = append(instructions, strings.Join(in.Messages[first].Content, ""))
+		first++
+	}
+	var b builder
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	for i := first; i < len(in.Messages); i++ {
+		if err := b.chatMessage(&in.Messages[i], i, r.tools); err != nil {
+			return nil, err
+		}
+	}
+	r.Conversation.Messages = b.messages
+	return r, nil
+}
+
+func (b *builder) chatMessage(m *openai.ChatMessage, i int, tools toolset) *openai.Error {
+	switch m.Role {
+	case openai.RoleUser:
+		b.user(m.Content)
+	case openai.RoleAssistant:
+		b.assistant(harmony.Analysis, []string{m.Reasoning})
+		if len(m.ToolCalls) == 0 {
+			b.assistant(harmony.Final, m.Content)
+			return nil
+		}
+		b.assistant(harmony.Commentary, m.Content)
+		for j := range m.ToolCalls {
+			c := &m.ToolCalls[j]
+			b.call(c.ID, tools.shownName("", c.Name), c.Arguments)
+		}
+	case openai.RoleTool:
+		return b.result(m.ToolCallID, m.Content, "messages["+strconv.Itoa(i)+"].tool_call_id")
+	default:
+		b.instruct(strings.Join(m.Content, ""))
+	}
+	return nil
+}

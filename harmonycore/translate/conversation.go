@@ -1,0 +1,149 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// builder makes a conversation. It knows what both APIs' histories have in common: a head of instructions and tools,
+// and calls that are answered by their ids.
+type builder struct {
+	messages []harmony.Message
+	// names are the shown names of the functions called so far, by the calls' ids.
+	names map[string]string
+}
+
+// head adds the system message, and a developer message when there is anything to say in it.
+func (b *builder) head(m *Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace) {
+	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
+		System: &harmony.SystemContent{
+			ModelIdentity:         m.Identity,
+			KnowledgeCutoff:       m.KnowledgeCutoff,
+			ConversationStartDate: env.Date,
+			Effort:                effort,
+			Channels: &harmony.ChannelConfig{
+				Valid:    []string{harmony.Analysis, harmony.Commentary, harmony.Final},
+				Required: true,
+			},
+		},
+	}}})
+	said := instructions[:0:0]
+	for _, text := range instructions {
+		if text != "" {
+			said = append(said, text)
+		}
+	}
+	if len(said) == 0 && len(tools) == 0 {
+		return
+	}
+	content := &harmony.DeveloperContent{Tools: tools}
+	if len(said) > 0 {
+		content.Instructions = harmony.Some(strings.Join(said, "\n\n"))
+	}
+	b.messages = append(b.messages, harmony.Message{
+		Role: harmony.Developer, Content: []harmony.Content{{Developer: content}},
+	})
+}
+
+// instruct adds instructions that come later than the first turn.
+func (b *builder) instruct(text string) {
+	if text == "" {
+		return
+	}
+	b.messages = append(b.messages, harmony.Message{Role: harmony.Developer, Content: []harmony.Content{{
+		Developer: &harmony.DeveloperContent{Instructions: harmony.Some(text)},
+	}}})
+}
+
+func (b *builder) user(parts []string) {
+	b.messages = append(b.messages, harmony.Message{Role: harmony.User, Content: texts(parts)})
+}
+
+// assistant adds the assistant's text on a channel; an empty one is left out, as if it had not been said.
+func (b *builder) assistant(channel string, parts []string) {
+	for _, p := range parts {
+		if p != "" {
+			b.messages = append(b.messages, harmony.Message{
+				Role: harmony.Assistant, Channel: harmony.Some(channel), Content: texts(parts),
+			})
+			return
+		}
+	}
+}
+
+// call adds a function call, with the content type "json" as the model's own chat template and vLLM write it:
+// assistant to=functions.NAME<|channel|>commentary json<|message|>.
+func (b *builder) call(id, shown, arguments string) {
+	if b.names == nil {
+		b.names = make(map[string]string)
+	}
+	b.names[id] = shown
+	b.messages = append(b.messages, harmony.Message{
+		Role:        harmony.Assistant,
+		Recipient:   harmony.Some(functions + "." + shown),
+		Channel:     harmony.Some(harmony.Commentary),
+		ContentType: harmony.Some("json"),
+		Content:     harmony.Text(arguments),
+	})
+}
+
+// result adds what a function returned; param names the place of id for a client that answers a call it never had.
+func (b *builder) result(id string, parts []string, param string) *openai.Error {
+	shown, ok := b.names[id]
+	if !ok {
+		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
+	}
+	b.messages = append(b.messages, harmony.Message{
+		Role:      harmony.Tool,
+		Name:      harmony.Some(functions + "." + shown),
+		Recipient: harmony.Some("assistant"),
+		Channel:   harmony.Some(harmony.Commentary),
+		Content:   texts(parts),
+	})
+	return nil
+}
+
+// texts keeps the client's parts apart; no parts are one empty text.
+func texts(parts []string) []harmony.Content {
+	if len(parts) == 0 {
+		return harmony.Text("")
+	}
+	content := make([]harmony.Content, 0, len(parts))
+	for _, p := range parts {
+		content = append(content, harmony.Content{Text: p})
+	}
+	return content
+}
+
+func instructs(role string) bool {
+	return role == openai.RoleSystem || role == openai.RoleDeveloper
+}
+
+// effortOf is the client's effort, or the model's own.
+func effortOf(name string, m *Model) harmony.Effort {
+	switch name {
+	case "low":
+		return harmony.Low
+	case "medium":
+		return harmony.Medium
+	case "high":
+		return harmony.High
+	default:
+		return m.Effort
+	}
+}
+
+func effortName(e harmony.Effort) string {
+	switch e {
+	case harmony.Low:
+		return "low"
+	case harmony.Medium:
+		return "medium"
+	case harmony.High:
+		return "high"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,169 @@
+package translate
+
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// responsesAnswer answers a Responses request, whole or as events: one machine for both, which only differs in
+// whether the events are written.
+//
+//	begun ─▶ (item opened ─▶ delta* ─▶ item closed)* ─▶ completed | incomplete | failed
+//
+// Every item that is opened is closed before the next opens and before the end, text or no text. A message that was
+// cut stays open until it is known why: at the token limit it is incomplete, before another message it is complete.
+type responsesAnswer struct {
+	turn
+	env      Env
+	stream   bool
+	response openai.Response
+	events   openai.ResponsesEvents
+	item     openai.OutputItem
+	itemOpen bool
+	index    int
+	out      []byte
+}
+
+func newResponsesAnswer(r *Request) *responsesAnswer {
+	return &responsesAnswer{
+		turn:   turn{tools: r.tools},
+		env:    r.env,
+		stream: r.Stream,
+		response: openai.Response{
+			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now, CompletedAt: r.env.Now,
+			Status: openai.StatusInProgress, Effort: effortName(r.effort), Echo: r.echo,
+		},
+	}
+}
+
+func (a *responsesAnswer) Begin() {
+	if a.stream {
+		a.out = a.events.AppendResponse(a.out, "response.created", &a.response)
+		a.out = a.events.AppendResponse(a.out, "response.in_progress", &a.response)
+	}
+}
+
+func (a *responsesAnswer) Open(h harmony.Header) {
+	if a.ended {
+		return
+	}
+	a.closeItem(openai.StatusCompleted)
+	tool := a.open(h)
+	id := a.env.ID + "_" + strconv.Itoa(a.index)
+	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0]}
+	switch {
+	case tool != nil:
+		a.item.Kind = openai.OutputCall
+		a.item.ID = "fc_" + id
+		a.item.CallID = callID(a.env, a.index)
+		a.item.Name, a.item.Namespace = tool.name, tool.namespace
+	case a.lane == reasoningLane:
+		a.item.Kind = openai.OutputReasoning
+		a.item.ID = "rs_" + id
+	default:
+		a.item.Kind = openai.OutputMessage
+		a.item.ID = "msg_" + id
+		a.item.Phase = openai.PhaseFinalAnswer
+		if a.lane == preambleLane {
+			a.item.Phase = openai.PhaseCommentary
+		}
+	}
+	a.itemOpen = true
+	if a.stream {
+		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
+	}
+}
+
+func (a *responsesAnswer) Content(text []byte, tokens int) {
+	if a.ended || !a.itemOpen {
+		return
+	}
+	a.count(tokens)
+	if len(text) == 0 {
+		return
+	}
+	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(text))
+	if a.stream {
+		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text)
+	}
+}
+
+func (a *responsesAnswer) Close(end harmony.End) {
+	if end != harmony.Cut {
+		a.closeItem(openai.StatusCompleted)
+	}
+}
+
+func (a *responsesAnswer) closeItem(status string) {
+	if !a.itemOpen || a.ended {
+		return
+	}
+	a.itemOpen = false
+	a.item.Status = status
+	if a.stream {
+		a.out = a.events.AppendItemClosed(a.out, a.index, &a.item)
+	}
+	if len(a.response.Output) > 0 {
+		a.response.Output = append(a.response.Output, ',')
+	}
+	a.response.Output = a.item.AppendJSON(a.response.Output)
+	a.index++
+}
+
+func (a *responsesAnswer) Finish(f Finish, u Usage) {
+	if f == Aborted {
+		a.Fail(aborted())
+		return
+	}
+	usage := a.usage(u)
+	a.response.Usage = &usage
+	if f == Length {
+		a.closeItem(openai.StatusIncomplete)
+		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
+		a.finish("response.incomplete", openai.StatusIncomplete)
+		return
+	}
+	a.closeItem(openai.StatusCompleted)
+	a.finish("response.completed", openai.StatusCompleted)
+}
+
+// finish ends the answer with the response as it is now: as an event, or as the whole of it.
+func (a *responsesAnswer) finish(event, status string) {
+	if !a.end() {
+		return
+	}
+	a.response.Status = status
+	if a.stream {
+		a.out = a.events.AppendResponse(a.out, event, &a.response)
+	} else {
+		a.out = a.response.AppendJSON(a.out)
+	}
+}
+
+func (a *responsesAnswer) Fail(e *openai.Error) {
+	if !a.stream {
+		if a.end() {
+			a.out = e.AppendJSON(a.out)
+		}
+		return
+	}
+	a.closeItem(openai.StatusIncomplete)
+	a.response.Error = e
+	a.finish("response.failed", openai.StatusFailed)
+}
+
+func (a *responsesAnswer) Take(dst []byte) []byte {
+	dst = append(dst, a.out...)
+	a.out = a.out[:0]
+	return dst
+}
+
+func (a *responsesAnswer) ContentType() string {
+	if a.stream {
+		return typeStream
+	}
+	return typeJSON
+}

@@ -1,0 +1,81 @@
+package translate
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// Responses reads a Responses body for a model. It makes the same conversation as Chat does, with the instructions
+// before the leading system and developer items, and every later item in its place.
+func Responses(body []byte, m *Model, env Env) (*Request, *openai.Error) {
+	in, err := openai.DecodeResponsesRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{
+		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
+	}
+	if in.ToolsHidden {
+		in.Tools = nil
+	}
+	r.tools = newToolset(in.Tools)
+	instructions := []string{in.Instructions}
+	first := 0
+	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && instructs(in.Input[first].Role) {
+		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
+		first++
+	}
+	var b builder
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	for i := first; i < len(in.Input); i++ {
+		if err := b.item(in.Input, i, r.tools); err != nil {
+			return nil, err
+		}
+	}
+	r.Conversation.Messages = b.messages
+	return r, nil
+}
+
+func (b *builder) item(input []openai.InputItem, i int, tools toolset) *openai.Error {
+	item := &input[i]
+	switch item.Kind {
+	case openai.ItemReasoning:
+		b.assistant(harmony.Analysis, item.Content)
+	case openai.ItemCall:
+		b.call(item.CallID, tools.shownName(item.Namespace, item.Name), item.Arguments)
+	case openai.ItemCallOutput:
+		return b.result(item.CallID, item.Content, "input["+strconv.Itoa(i)+"].call_id")
+	default:
+		switch item.Role {
+		case openai.RoleUser:
+			b.user(item.Content)
+		case openai.RoleAssistant:
+			channel := harmony.Final
+			if isPreamble(input, i) {
+				channel = harmony.Commentary
+			}
+			b.assistant(channel, item.Content)
+		default:
+			b.instruct(strings.Join(item.Content, ""))
+		}
+	}
+	return nil
+}
+
+// isPreamble reports whether the assistant's text at i led to a call instead of answering: its phase says so, or,
+// for the many clients that drop the phase, a call comes next.
+func isPreamble(input []openai.InputItem, i int) bool {
+	switch input[i].Phase {
+	case openai.PhaseCommentary:
+		return true
+	case openai.PhaseFinalAnswer:
+		return false
+	}
+	for i++; i < len(input) && input[i].Kind == openai.ItemReasoning; i++ {
+	}
+	return i < len(input) && input[i].Kind == openai.ItemCall
+}

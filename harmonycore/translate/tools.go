@@ -1,0 +1,84 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// functions is the namespace that gpt-oss is trained to find a client's functions in.
+const functions = "functions"
+
+// shownTool is a declared function under the name that the model sees.
+type shownTool struct {
+	shown           string
+	name, namespace string
+}
+
+// toolset are the functions that the model is shown. The Responses API's namespaces are flattened, since the model
+// knows only one: a function keeps its bare name unless another has it too, and then stands as NAMESPACE__NAME.
+type toolset []shownTool
+
+func newToolset(declared []openai.Tool) toolset {
+	times := make(map[string]int, len(declared))
+	for i := range declared {
+		times[declared[i].Name]++
+	}
+	set := make(toolset, 0, len(declared))
+	for i := range declared {
+		t := &declared[i]
+		shown := t.Name
+		if t.Namespace != "" && times[t.Name] > 1 {
+			shown = t.Namespace + "__" + t.Name
+		}
+		set = append(set, shownTool{shown: shown, name: t.Name, namespace: t.Namespace})
+	}
+	return set
+}
+
+// shownName is the name of a call of the past; one to a function that is no longer declared keeps its own.
+func (s toolset) shownName(namespace, name string) string {
+	for i := range s {
+		if s[i].name == name && s[i].namespace == namespace {
+			return s[i].shown
+		}
+	}
+	return name
+}
+
+func (s toolset) find(shown string) *shownTool {
+	for i := range s {
+		if s[i].shown == shown {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// called finds the function that a recipient means: functions.NAME, or NAME alone, either with a content type "json"
+// glued to it, as models sometimes write it. It is nil for everything that was not declared.
+func (s toolset) called(recipient string) *shownTool {
+	name := strings.TrimPrefix(recipient, functions+".")
+	if t := s.find(name); t != nil {
+		return t
+	}
+	if short, glued := strings.CutSuffix(name, "json"); glued {
+		return s.find(short)
+	}
+	return nil
+}
+
+// namespaces are the tools as the developer message prints them.
+func (s toolset) namespaces(declared []openai.Tool) []harmony.Namespace {
+	if len(s) == 0 || len(s) != len(declared) {
+		return nil
+	}
+	list := make([]harmony.ToolDescription, 0, len(s))
+	for i := range s {
+		list = append(list, harmony.ToolDescription{
+			Name: s[i].shown, Description: declared[i].Description, Parameters: declared[i].Parameters,
+		})
+	}
+	return []harmony.Namespace{{Key: functions, Name: functions, Tools: list}}
+}

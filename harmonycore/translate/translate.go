@@ -1,0 +1,117 @@
+package translate
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// API is the client's side of a translation.
+type API uint8
+
+// The APIs that are spoken.
+const (
+	ChatAPI API = iota + 1
+	ResponsesAPI
+)
+
+// Model is what is configured of a model.
+type Model struct {
+	Name            string
+	Identity        harmony.Optional
+	KnowledgeCutoff harmony.Optional
+	// Effort is in use when the client names none.
+	Effort        harmony.Effort
+	ContextLength int
+}
+
+// Env is what a translation must be told of the moment.
+type Env struct {
+	// Now is the time in Unix seconds.
+	Now int64
+	// Date is the system message's.
+	Date harmony.Optional
+	// ID is unique to the request: letters and digits, from which all ids of its answer are made.
+	ID string
+}
+
+// Number is a JSON number as the client spelled it; the empty Number is an absent one.
+type Number = openai.Number
+
+// Sampling is how the client wants tokens to be drawn.
+type Sampling = openai.Sampling
+
+// Request is a client's request in Harmony's terms.
+type Request struct {
+	API          API
+	Model        string
+	Stream       bool
+	Conversation harmony.Conversation
+	Sampling     Sampling
+
+	tools        toolset
+	env          Env
+	includeUsage bool
+	effort       harmony.Effort
+	echo         openai.ResponsesEcho
+}
+
+// Usage is what the server counted. The answer itself knows how much of it was reasoning.
+type Usage struct {
+	PromptTokens, CachedTokens, CompletionTokens int
+	// CachedKnown is false when the server does not tell CachedTokens.
+	CachedKnown bool
+}
+
+// Finish says why the model stopped.
+type Finish uint8
+
+// The reasons to stop.
+const (
+	Stop Finish = iota + 1
+	// Length is the limit on tokens.
+	Length
+	// Aborted is the server giving up.
+	Aborted
+)
+
+// Answer turns one request's parsed messages into its client's bytes. It is the Sink of one parser, between Begin and
+// Finish or Fail, of which the first ends it: what comes later is passed over.
+type Answer interface {
+	harmony.Sink
+	// Begin is called once, before the first token.
+	Begin()
+	// Finish is the regular end; the parser's own end, which closes an open message as cut, comes before it. Finishing
+	// with Aborted is failing.
+	Finish(f Finish, u Usage)
+	// Fail ends an answer that cannot be finished: in a stream as its last event, of a whole answer as the error body
+	// alone.
+	Fail(e *openai.Error)
+	// Take appends to dst what is ready for the client, and forgets it. A whole answer has nothing ready before its end.
+	Take(dst []byte) []byte
+	ContentType() string
+}
+
+// NewAnswer makes the answer to r.
+func (r *Request) NewAnswer() Answer {
+	switch {
+	case r.API == ResponsesAPI:
+		return newResponsesAnswer(r)
+	case r.Stream:
+		return newChatStream(r)
+	default:
+		return newChatWhole(r)
+	}
+}
+
+const (
+	typeStream = "text/event-stream"
+	typeJSON   = "application/json"
+)
+
+// aborted is what a client learns of a server that gave up.
+func aborted() *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
+		Message: "The model server ended the generation before it was complete.",
+	}
+}

@@ -1,0 +1,66 @@
+package translate
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+
+// lane is what a message of the model is to the client.
+type lane uint8
+
+const (
+	reasoningLane lane = iota
+	// preambleLane is text on the way to a call: an answer like any other for Chat, a phase of its own for Responses.
+	preambleLane
+	finalLane
+	callLane
+)
+
+// turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
+// answer that was not said to be one.
+type turn struct {
+	tools     toolset
+	lane      lane
+	reasoning int
+	calls     int
+	ended     bool
+}
+
+// open routes a message, by its recipient first and its channel second, and returns the function that it calls.
+//
+// Only declared functions can be called: what is said to any other recipient, and what the model writes in the name
+// of another role, is told as reasoning. A message without any channel is taken for the answer, since that is what
+// models write when they lose the format, and the answer must not be lost.
+func (t *turn) open(h harmony.Header) *shownTool {
+	t.lane = reasoningLane
+	if h.Role != harmony.Assistant && h.Role != 0 {
+		return nil
+	}
+	switch h.Recipient {
+	case "", "assistant", "all", "user":
+	default:
+		tool := t.tools.called(h.Recipient)
+		if tool != nil {
+			t.lane = callLane
+			t.calls++
+		}
+		return tool
+	}
+	switch h.Channel {
+	case harmony.Final, "":
+		t.lane = finalLane
+	case harmony.Commentary:
+		t.lane = preambleLane
+	}
+	return nil
+}
+
+func (t *turn) count(tokens int) {
+	if t.lane == reasoningLane {
+		t.reasoning += tokens
+	}
+}
+
+// end reports whether this is the first end of the answer.
+func (t *turn) end() bool {
+	first := !t.ended
+	t.ended = true
+	return first
+}

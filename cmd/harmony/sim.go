@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// simCommand is "harmony sim".
+func simCommand() *cobra.Command {
+	var (
+		o                               sim.Options
+		listen, perChunk, fault, script string
+		quiet                           bool
+	)
+	c := &cobra.Command{
+		Use:   "sim",
+		Short: "Run a simulated GPU server that speaks vLLM's /v1/completions",
+		Long: `Runs a server that honours vLLM's /v1/completions contract without a GPU: it reads the Harmony prompt it is
+given as token ids and answers as a small gpt-oss would, always the same for the same prompt. It calls a declared
+function when one fits the last user message, and uses a tool's result when there is one.
+
+Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTTP/2 in clear text.`,
+		Example: `  harmony sim
+  harmony sim --listen 127.0.0.1:8001 --model gpt-oss-20b --tokens-per-second 80 --ttft 300ms
+  harmony sim --fault close:5
+  harmony sim --script answers.jsonl --tokens-per-chunk all --cut-bytes 1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Fault, err = sim.ParseFault(fault); err != nil {
+				return err
+			}
+			if o.TokensPerChunk, err = parsePerChunk(perChunk); err != nil {
+				return err
+			}
+			if script != "" {
+				f, err := os.Open(script)
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				if o.Script, err = sim.ReadScript(f, o200k.Tokenizer()); err != nil {
+					return fmt.Errorf("%s: %w", script, err)
+				}
+			}
+			o.Keep = -1
+			if !quiet {
+				o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return runSim(ctx, cmd, o, listen)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on; port 0 takes a free one")
+	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel}, "served model `name`; repeatable, answers carry the first")
+	f.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
+	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
+	f.Float64Var(&o.TokensPerSecond, "tokens-per-second", 0, "pace of the answer; 0 is as fast as possible")
+	f.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")
+	f.StringVar(&perChunk, "tokens-per-chunk", "1", "`tokens` in one event, or all")
+	f.IntVar(&o.MaxRunning, "max-running", 0, "`requests` that generate at once, the others wait; 0 is no limit")
+	f.IntVar(&o.CutBytes, "cut-bytes", 0, "flush answers in pieces of so many `bytes`; 0 flushes whole events")
+	f.IntSliceVar(&o.CutAt, "cut-at", nil, "flush answers at these byte `offsets` only, and at the end")
+	f.DurationVar(&o.CutPause, "cut-pause", 0, "pause between two pieces")
+	f.BoolVar(&o.PromptTokensDetails, "enable-prompt-tokens-details", false, "report cached prompt tokens in usage")
+	f.BoolVar(&o.AnyPrompt, "any-prompt", false, "answer prompts that are not well-formed Harmony too, instead of 400")
+	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
+	f.StringVar(&fault, "fault", "none", "what goes wrong with every completion:\n"+sim.FaultHelp+"\n")
+	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")
+	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt (optional),\n"+
+		"\"tokens\": [ids] or \"text\": harmony text, \"chunks\": [sizes], \"fault\": fault, \"finish\": reason}")
+	f.BoolVar(&quiet, "quiet", false, "log no requests")
+	return c
+}
+
+// runSim serves until the context ends.
+func runSim(ctx context.Context, cmd *cobra.Command, o sim.Options, listen string) error {
+	s := sim.New(o)
+	defer s.Close()
+	url, err := s.Start(listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), url)
+	<-ctx.Done()
+	return nil
+}
+
+func parsePerChunk(s string) (int, error) {
+	if strings.EqualFold(s, "all") {
+		return sim.AllTokens, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("tokens per chunk: %q is neither a number from 1 nor all", s)
+	}
+	return n, nil
+}

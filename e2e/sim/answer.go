@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// The shapes of vLLM's answers, in the order of its fields.
+type (
+	chunk struct {
+		ID      string        `json:"id"`
+		Object  string        `json:"object"`
+		Created int64         `json:"created"`
+		Model   string        `json:"model"`
+		Choices []chunkChoice `json:"choices"`
+		Usage   *usage        `json:"usage,omitempty"`
+	}
+	chunkChoice struct {
+		Index          int      `json:"index"`
+		Text           string   `json:"text"`
+		Logprobs       any      `json:"logprobs"`
+		FinishReason   *string  `json:"finish_reason"`
+		StopReason     any      `json:"stop_reason"`
+		PromptTokenIDs []uint32 `json:"prompt_token_ids"`
+		TokenIDs       []uint32 `json:"token_ids"`
+	}
+	usage struct {
+		PromptTokens     int           `json:"prompt_tokens"`
+		TotalTokens      int           `json:"total_tokens"`
+		CompletionTokens int           `json:"completion_tokens"`
+		Details          *usageDetails `json:"prompt_tokens_details,omitempty"`
+	}
+	usageDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	}
+	whole struct {
+		ID                string        `json:"id"`
+		Object            string        `json:"object"`
+		Created           int64         `json:"created"`
+		Model             string        `json:"model"`
+		Choices           []wholeChoice `json:"choices"`
+		ServiceTier       any           `json:"service_tier"`
+		SystemFingerprint any           `json:"system_fingerprint"`
+		Usage             wholeUsage    `json:"usage"`
+		KVTransferParams  any           `json:"kv_transfer_params"`
+	}
+	wholeChoice struct {
+		Index          int      `json:"index"`
+		Text           string   `json:"text"`
+		Logprobs       any      `json:"logprobs"`
+		FinishReason   string   `json:"finish_reason"`
+		StopReason     any      `json:"stop_reason"`
+		TokenIDs       []uint32 `json:"token_ids"`
+		PromptLogprobs any      `json:"prompt_logprobs"`
+		PromptTokenIDs []uint32 `json:"prompt_token_ids"`
+	}
+	wholeUsage struct {
+		PromptTokens     int           `json:"prompt_tokens"`
+		TotalTokens      int           `json:"total_tokens"`
+		CompletionTokens int           `json:"completion_tokens"`
+		Details          *usageDetails `json:"prompt_tokens_details"`
+	}
+)
+
+// job is one accepted completion.
+type job struct {
+	s       *Server
+	c       *completion
+	rec     *Request
+	gen     generation
+	fault   Fault
+	chunks  []int
+	id      string
+	created int64
+	cached  int
+	began   time.Time
+	running bool // it has a slot
+	first   bool // the first token is out
+	grown   int  // tokens that are out
+}
+
+// accept chooses the answer to a request that decode has let through.
+func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refusal) {
+	p, err := readPrompt(s.tok, c.ids)
+	if err != nil && !s.opt.AnyPrompt {
+		return nil, badRequest("prompt", "The prompt is not well-formed Harmony: "+err.Error())
+	}
+	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: "cmpl-" + requestID(h, c), began: time.Now(), created: time.Now().Unix()}
+	var says []uint32
+	atEnd := ""
+	if line, ok := s.opt.Script.pick(s.tok.DecodeString(c.ids)); ok {
+		says, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
+		if line.Fault != nil {
+			j.fault = *line.Fault
+		}
+	} else if err != nil {
+		a := &speaker{t: s.tok}
+		a.special(tokenizer.Channel)
+		a.text("final")
+		a.special(tokenizer.Message)
+		a.text("This prompt is not Harmony.")
+		a.special(tokenizer.Return)
+		says = a.ids
+	} else {
+		says = answer(s.tok, p)
+	}
+	if f := h.Get("x-sim-fault"); f != "" && s.opt.AllowHeaders {
+		if j.fault, err = ParseFault(f); err != nil {
+			return nil, badRequest("x-sim-fault", err.Error())
+		}
+	}
+	j.gen = generate(s.tok, c, says, atEnd)
+	salt := ""
+	if c.CacheSalt != nil {
+		salt = *c.CacheSalt
+	}
+	j.cached = s.cache.look(salt, c.ids)
+	s.rec.update(func() {
+		rec.ID, rec.Stream, rec.PromptIDs, rec.CachedTokens = j.id, c.streams(), c.ids, j.cached
+	})
+	return j, nil
+}
+
+// serve runs the job and accounts for it, however it ends.
+func (j *job) serve(w http.ResponseWriter, r *http.Request) {
+	s := j.s
+	switch j.fault.Kind {
+	case FaultStatus:
+		refused := failure(j.fault.Status)
+		refused.retryAfter = j.fault.RetryAfter
+		s.refuse(w, j.rec, refused)
+		return
+	case FaultError200:
+		s.respond(w, j.rec, http.StatusOK, failure(500).body())
+		return
+	}
+	defer j.leave()
+	var err error
+	if j.c.streams() {
+		err = j.stream(r.Context(), w)
+	} else {
+		err = j.whole(r.Context(), w)
+	}
+	j.end(err)
+	switch {
+	case errors.Is(err, errCut), errors.Is(err, errClosed):
+		cut(w, false)
+	case errors.Is(err, errReset):
+		cut(w, true)
+	}
+}
+
+// enter waits for a free slot and counts the prompt as read.
+func (j *job) enter(ctx context.Context) error {
+	if err := j.s.admit(ctx); err != nil {
+		return err
+	}
+	j.running = true
+	n := len(j.c.ids)
+	j.s.metrics.with(func(m *metrics) {
+		m.prompt += n
+		m.queries += n
+		m.hits += j.cached
+		m.kvTokens += n
+	})
+	return nil
+}
+
+func (j *job) leave() {
+	if j.running {
+		j.s.release()
+		j.s.metrics.with(func(m *metrics) { m.kvTokens -= len(j.c.ids) + j.grown })
+	}
+}
+
+// The ends of a stream that a fault brings about.
+var (
+	errCut   = errors.New("cut by a fault")
+	errReset = errors.New("reset by a fault")
+	errEnded = errors.New("ended by a fault")
+)
+
+func (j *job) end(err error) {
+	finish := j.gen.finish
+	switch {
+	case errors.Is(err, errGone):
+		finish = "abort"
+	case err != nil:
+		finish = "error"
+	}
+	j.s.rec.update(func() {
+		j.rec.Aborted = errors.Is(err, errGone)
+		j.rec.Finish = finish
+	})
+	j.s.metrics.with(func(m *metrics) {
+		m.finished[finish]++
+		if err == nil {
+			m.e2e.observe(time.Since(j.began))
+		}
+	})
+}
+
+// sent counts tokens that are written out.
+func (j *job) sent(n int) {
+	j.s.rec.update(func() { j.rec.TokensSent += n })
+	j.s.metrics.with(func(m *metrics) {
+		m.output += n
+		m.kvTokens += n
+		j.grown += n
+		if !j.first {
+			j.first = true
+			m.ttft.observe(time.Since(j.began))
+		}
+	})
+}
+
+// pace waits as long as the next n tokens take to generate; the first waits for the prompt too.
+func (j *job) pace(ctx context.Context, n int) error {
+	var d time.Duration
+	if rate := j.s.opt.TokensPerSecond; rate > 0 {
+		d = time.Duration(float64(n) / rate * float64(time.Second))
+	}
+	if !j.first {
+		d += j.s.opt.TimeToFirstToken
+	}
+	return j.s.wait(ctx, d)
+}
+
+func (j *job) details() *usageDetails {
+	if !j.s.opt.PromptTokensDetails {
+		return nil
+	}
+	return &usageDetails{CachedTokens: j.cached}
+}
+
+// whole answers without streaming. A fault that has a place in a stream strikes instead of the answer.
+func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
+	n := j.c.choices() * len(j.gen.ids)
+	if err := j.enter(ctx); err != nil {
+		return err
+	}
+	if err := j.pace(ctx, n); err != nil {
+		return err
+	}
+	answer := whole{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0]}
+	for i := range j.c.choices() {
+		choice := wholeChoice{Index: i, FinishReason: j.gen.finish, StopReason: j.gen.stop}
+		for _, text := range j.gen.texts {
+			choice.Text += text
+		}
+		if on(j.c.ReturnTokenIDs) {
+			choice.TokenIDs, choice.PromptTokenIDs = list(j.gen.ids), j.c.ids
+		}
+		answer.Choices = append(answer.Choices, choice)
+	}
+	answer.Usage = wholeUsage{len(j.c.ids), len(j.c.ids) + n, n, j.details()}
+	body := mustJSON(answer)
+	switch j.fault.Kind {
+	case FaultErrorEvent:
+		j.s.refuse(w, j.rec, failure(500))
+		return errEnded
+	case FaultClose:
+		return errCut
+	case FaultReset:
+		return errReset
+	case FaultStall:
+		return j.s.waitFor(ctx, nil)
+	case FaultGarbage:
+		body = garbage
+	case FaultNoFinish:
+		w.Header().Set("Transfer-Encoding", "identity")
+		body = body[:len(body)/2]
+	}
+	if j.fault.Kind != FaultNoFinish {
+		w.Header().Set("Content-Length", itoa(len(body)))
+	}
+	j.s.head(w, j.rec, http.StatusOK, "application/json")
+	out := j.s.output(ctx, w)
+	if err := out.write(body); err != nil {
+		return err
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	j.sent(n)
+	j.trailers(w)
+	return nil
+}
+
+// list is ids as JSON shows them: an empty list, never null.
+func list(ids []uint32) []uint32 {
+	if ids == nil {
+		return []uint32{}
+	}
+	return ids
+}
+
+var garbage = []byte("data: {\"id\": \xff\xfe, not json\n\n")

@@ -1,0 +1,225 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// words splits text at what is no letter or digit and between lower and upper case, in lower case, without plural s.
+func words(text string) []string {
+	var out []string
+	var word []rune
+	flush := func() {
+		if len(word) > 0 {
+			w := strings.ToLower(string(word))
+			if len(w) > 3 && !strings.HasSuffix(w, "ss") {
+				w = strings.TrimSuffix(w, "s")
+			}
+			out = append(out, w)
+			word = word[:0]
+		}
+	}
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+			continue
+		case unicode.IsUpper(r) && len(word) > 0 && unicode.IsLower(word[len(word)-1]):
+			flush()
+		}
+		word = append(word, r)
+	}
+	flush()
+	return out
+}
+
+// stopWords say nothing about what a text is about.
+var stopWords = set(strings.Fields(`a an and any are as at be by can could current do does for from get give has have
+	how i if in is it its me my of on or please set should show tell that the their them there this to use value was
+	we what when where which who will with would you your name query input text string number list`))
+
+func set(words []string) map[string]bool {
+	m := make(map[string]bool, len(words))
+	for _, w := range words {
+		m[w] = true
+	}
+	return m
+}
+
+// chooseTool is the tool that fits a text best, if one fits: words of its name count twice, words of its description
+// and its parameters' names once, and two are needed.
+func chooseTool(tools []tool, text string) (tool, bool) {
+	said := set(words(text))
+	best, bestScore := tool{}, 1
+	for _, t := range tools {
+		score := overlap(said, words(t.name), 2) + overlap(said, words(t.description), 1)
+		if t.params != nil {
+			for _, p := range t.params.props {
+				score += overlap(said, words(p.name), 1)
+			}
+		}
+		if score > bestScore {
+			best, bestScore = t, score
+		}
+	}
+	return best, bestScore > 1
+}
+
+func overlap(said map[string]bool, of []string, weight int) int {
+	n, seen := 0, map[string]bool{}
+	for _, w := range of {
+		if said[w] && !stopWords[w] && !seen[w] {
+			seen[w] = true
+			n += weight
+		}
+	}
+	return n
+}
+
+// arguments makes the JSON arguments of a call from the words of a message: the same ones for the same message.
+func arguments(t tool, text string) string {
+	if t.params == nil {
+		return "{}"
+	}
+	known := set(append(words(t.name), words(t.description)...))
+	for _, p := range t.params.props {
+		for _, w := range words(p.name) {
+			known[w] = true
+		}
+	}
+	f := &filler{text: text, said: set(words(text)), strings: subjects(text, known), numbers: numbers.FindAllString(text, -1)}
+	var b bytes.Buffer
+	f.value(&b, t.params, 0)
+	return b.String()
+}
+
+var numbers = regexp.MustCompile(`-?\d+(\.\d+)?`)
+
+// subjects are the things that a text names, best first: runs of capitalised words that do not begin a sentence, then
+// the other words that are neither common nor the tool's own.
+func subjects(text string, known map[string]bool) []string {
+	var names, others []string
+	var run []string
+	flush := func() {
+		if len(run) > 0 {
+			names = append(names, strings.Join(run, " "))
+			run = nil
+		}
+	}
+	first := true
+	for _, field := range strings.Fields(text) {
+		word := strings.TrimFunc(field, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		ends := strings.ContainsAny(field, ".?!:")
+		split := words(word)
+		switch {
+		case word == "" || numbers.FindString(word) == word:
+			flush()
+		case !first && unicode.IsUpper([]rune(word)[0]):
+			run = append(run, word)
+			if field[len(field)-1] == ',' {
+				flush()
+			}
+		default:
+			flush()
+			if len(split) == 0 || !stopWords[split[0]] && !known[split[0]] && !stopWords[strings.ToLower(word)] {
+				others = append(others, word)
+			}
+		}
+		if first = ends; ends {
+			flush()
+		}
+	}
+	flush()
+	return append(names, others...)
+}
+
+// filler hands out the words and numbers of a message, in turn.
+type filler struct {
+	text             string
+	said             map[string]bool
+	strings, numbers []string
+	nextStr, nextNum int
+}
+
+func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
+	if t == nil || depth > tsDepth {
+		b.WriteString("null")
+		return
+	}
+	switch t.kind {
+	case "object":
+		f.object(b, t, depth)
+	case "enum":
+		pick := t.literals[0]
+		for _, l := range t.literals {
+			if overlap(f.said, words(l), 1) > 0 {
+				pick = l
+				break
+			}
+		}
+		writeString(b, pick)
+	case "number":
+		n := 1.0
+		if len(f.numbers) > 0 {
+			n, _ = strconv.ParseFloat(f.numbers[f.nextNum%len(f.numbers)], 64)
+			f.nextNum++
+		}
+		b.WriteString(strconv.FormatFloat(n, 'f', -1, 64))
+	case "boolean":
+		b.WriteString("true")
+	case "null":
+		b.WriteString("null")
+	case "array":
+		b.WriteByte('[')
+		f.value(b, t.elem, depth+1)
+		b.WriteByte(']')
+	default: // string, any
+		s := f.text
+		if len(f.strings) > 0 {
+			s = f.strings[f.nextStr%len(f.strings)]
+			f.nextStr++
+		}
+		writeString(b, s)
+	}
+}
+
+// object fills what is required and what the message mentions; failing both, the first property.
+func (f *filler) object(b *bytes.Buffer, t *tsType, depth int) {
+	var chosen []tsProp
+	for _, p := range t.props {
+		mentioned := overlap(f.said, words(p.name), 1) > 0
+		if p.typ.kind == "enum" {
+			for _, l := range p.typ.literals {
+				mentioned = mentioned || overlap(f.said, words(l), 1) > 0
+			}
+		}
+		if p.required || mentioned {
+			chosen = append(chosen, p)
+		}
+	}
+	if len(chosen) == 0 && len(t.props) > 0 {
+		chosen = t.props[:1]
+	}
+	b.WriteByte('{')
+	for i, p := range chosen {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeString(b, p.name)
+		b.WriteByte(':')
+		f.value(b, p.typ, depth+1)
+	}
+	b.WriteByte('}')
+}
+
+// writeString writes JSON as a model does: letters as they are.
+func writeString(b *bytes.Buffer, s string) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	b.Truncate(b.Len() - 1)
+}

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// eos are the stop tokens of gpt-oss's generation_config. The first is the tokenizer's own end: it is tested first and
+// reported without a stop_reason.
+var eos = []uint32{tokenizer.Return, tokenizer.EndOfText, tokenizer.Call}
+
+// generation is a whole answer before it is sent: ids exactly, the text that each of them brings out, and the end.
+type generation struct {
+	ids    []uint32
+	texts  []string // as many as ids
+	finish string   // stop, length, abort
+	stop   any      // nil, a token id, or a stop string
+}
+
+// generate lets a model that wants to say `says` run into the limits of a request. A model that is not let stop
+// (ignore_eos, min_tokens) begins again.
+func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string) generation {
+	stops := c.StopTokenIDs
+	if !c.IgnoreEOS {
+		stops = append(slices.Clone(stops), eos...)
+	}
+	if atEnd == "" {
+		atEnd = "length"
+	}
+	g := generation{finish: atEnd}
+	d := detokenizer{t: t, skipSpecial: c.SkipSpecial == nil || *c.SkipSpecial}
+	held := stopBuffer{stops: c.Stop, include: c.IncludeStop}
+	most := c.maxTokens()
+	for i := 0; len(says) > 0; i++ {
+		if i == len(says) {
+			if !slices.Contains(eos, says[i-1]) {
+				break // a script without an end
+			}
+			i = 0
+		}
+		id := says[i]
+		g.ids = append(g.ids, id)
+		n := len(g.ids)
+		if n >= c.MinTokens && slices.Contains(stops, id) {
+			g.finish = "stop"
+			if id != tokenizer.Return || c.IgnoreEOS {
+				g.stop = id
+			}
+			text := ""
+			if c.IncludeStop {
+				text = d.add(id)
+			}
+			g.texts = append(g.texts, held.add(text)+held.flush())
+			return g
+		}
+		g.texts = append(g.texts, held.add(d.add(id)))
+		if held.hit != "" && n > c.MinTokens {
+			g.finish, g.stop = "stop", held.hit
+			return g
+		}
+		if n == most {
+			g.finish = "length"
+			break
+		}
+	}
+	if n := len(g.texts); n > 0 {
+		g.texts[n-1] += held.flush()
+	}
+	return g
+}
+
+// stopBuffer looks for stop strings in the text and holds back what could be the beginning of one that is not to be
+// shown.
+type stopBuffer struct {
+	stops   []string
+	include bool
+	text    string
+	sent    int
+	hit     string
+}
+
+func (b *stopBuffer) add(s string) string {
+	from := len(b.text)
+	b.text += s
+	for _, stop := range b.stops {
+		if stop == "" {
+			continue
+		}
+		if at := strings.Index(b.text[max(0, from-len(stop)+1):], stop); at >= 0 && s != "" {
+			b.hit = stop
+			b.text = b.text[:max(0, from-len(stop)+1)+at]
+			if b.include {
+				b.text += stop
+			}
+			return b.flush()
+		}
+	}
+	hold := 0
+	if !b.include {
+		for _, stop := range b.stops {
+			hold = max(hold, len([]rune(stop))-1)
+		}
+	}
+	end := len(b.text)
+	for ; hold > 0 && end > b.sent; hold-- {
+		end--
+		for end > b.sent && b.text[end]&0xC0 == 0x80 {
+			end--
+		}
+	}
+	return b.cut(end)
+}
+
+func (b *stopBuffer) flush() string { return b.cut(len(b.text)) }
+
+func (b *stopBuffer) cut(end int) string {
+	if end <= b.sent {
+		return ""
+	}
+	s := b.text[b.sent:end]
+	b.sent = end
+	return s
+}

@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// answer is what the built-in model says to a prompt: always the same for the same prompt. The fragments are encoded
+// one at a time, and text of the prompt that is said again is ordinary text, whatever it spells.
+func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
+	a := &speaker{t: t}
+	asked, _ := p.last("user")
+	var latest message
+	if len(p.messages) > 0 {
+		latest = p.messages[len(p.messages)-1]
+	}
+	call, calls := tool{}, false
+	if latest.role == "user" {
+		call, calls = chooseTool(p.tools(), asked.text)
+	}
+
+	pre := p.prefill
+	if name, ok := strings.CutPrefix(pre.recipient, "functions."); ok {
+		call, calls = tool{name: name}, true
+		for _, declared := range p.tools() {
+			if declared.name == name {
+				call = declared
+			}
+		}
+	}
+	started := pre.channel != "" || pre.recipient != "" || p.prefillBody
+	if started {
+		// The prompt has begun the first message already: go on from there.
+		if !p.prefillBody {
+			if pre.channel == "" {
+				a.special(tokenizer.Channel)
+				a.text("commentary")
+			}
+			a.special(tokenizer.Message)
+		}
+		switch {
+		case pre.recipient != "":
+			a.text(arguments(call, asked.text))
+			a.special(tokenizer.Call)
+			return a.ids
+		case pre.channel == "final" || pre.channel == "":
+			a.text(final(p, asked, latest))
+			a.special(tokenizer.Return)
+			return a.ids
+		case pre.channel == "commentary":
+			a.text("One moment.")
+		default:
+			a.text(analysis(p, latest, call, calls))
+		}
+	} else {
+		a.special(tokenizer.Channel)
+		a.text("analysis")
+		a.special(tokenizer.Message)
+		a.text(analysis(p, latest, call, calls))
+	}
+	a.special(tokenizer.End, tokenizer.Start)
+	a.text("assistant")
+	a.special(tokenizer.Channel)
+	if calls {
+		a.text("commentary")
+		a.text(" to=functions." + call.name)
+		a.text(" ")
+		a.special(tokenizer.Constrain)
+		a.text("json")
+		a.special(tokenizer.Message)
+		a.text(arguments(call, asked.text))
+		a.special(tokenizer.Call)
+		return a.ids
+	}
+	a.text("final")
+	a.special(tokenizer.Message)
+	a.text(final(p, asked, latest))
+	a.special(tokenizer.Return)
+	return a.ids
+}
+
+type speaker struct {
+	t   *tokenizer.Tokenizer
+	ids []uint32
+}
+
+func (a *speaker) special(ids ...uint32) { a.ids = append(a.ids, ids...) }
+func (a *speaker) text(s string)         { a.ids = a.t.AppendEncode(a.ids, s) }
+
+// analysis is longer the more effort is asked for.
+func analysis(p *prompt, latest message, call tool, calls bool) string {
+	said := []string{"The user wants an answer."}
+	switch {
+	case calls:
+		said[0] = "The function " + call.name + " fits, so I call it."
+	case latest.role == "tool":
+		said[0] = "The tool " + latest.name + " has answered, so I use its result."
+	}
+	more := []string{
+		fmt.Sprintf("The conversation has %d messages in %d tokens.", len(p.messages), p.tokens),
+		fmt.Sprintf("%d functions are declared.", len(p.tools())),
+		"Let me check the request once more.",
+		"Nothing in it needs a second opinion.",
+		"I keep the answer short.",
+		"Now I am ready.",
+	}
+	n := 2
+	switch p.effort() {
+	case "low":
+		n = 0
+	case "high":
+		n = len(more)
+	}
+	return strings.Join(append(said, more[:n]...), " ")
+}
+
+func final(p *prompt, asked, latest message) string {
+	if latest.role == "tool" {
+		return fmt.Sprintf("The tool %s answered: %s. I read %d tokens.", latest.name, clip(latest.text), p.tokens)
+	}
+	return fmt.Sprintf("You said: %s. I read %d tokens.", clip(asked.text), p.tokens)
+}
+
+// clip bounds what is said again of a long text.
+func clip(s string) string {
+	const most = 400
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

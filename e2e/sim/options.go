@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"log/slog"
+	"time"
+)
+
+// AllTokens as Options.TokensPerChunk puts the whole answer into one chunk.
+const AllTokens = -1
+
+// The defaults of Options.
+const (
+	DefaultModel       = "gpt-oss-120b"
+	DefaultMaxModelLen = 131072
+	DefaultKeep        = 1000
+	Version            = "0.33.0" // the vLLM whose contract is honoured
+)
+
+// Options says what kind of server to be. The zero Options is a fast server of DefaultModel.
+type Options struct {
+	// Models are the served names. As with vLLM all of them are one model, and answers carry the first.
+	Models []string
+	// MaxModelLen is the context length in tokens; 0 is DefaultMaxModelLen.
+	MaxModelLen int
+	// APIKey, when set, is required as a bearer token on the paths under /v1.
+	APIKey string
+
+	// TokensPerSecond paces the answer; 0 is as fast as possible.
+	TokensPerSecond float64
+	// TimeToFirstToken is waited before the first token. The headers of a stream are sent before it, as vLLM does.
+	TimeToFirstToken time.Duration
+	// TokensPerChunk is how many ids one event holds; 0 is 1.
+	TokensPerChunk int
+	// MaxRunning is how many requests generate at once, the others wait; 0 is no limit.
+	MaxRunning int
+	// KVCacheTokens is the capacity that kv_cache_usage_perc is measured by; 0 is eight contexts.
+	KVCacheTokens int
+
+	// CutBytes flushes a stream in pieces of so many bytes, events or not; 0 flushes whole events.
+	CutBytes int
+	// CutAt flushes a stream at these offsets and at its end, in rising order; it wins over CutBytes.
+	CutAt []int
+	// CutPause is waited after each piece, for readers that would otherwise see two pieces as one.
+	CutPause time.Duration
+
+	// PromptTokensDetails reports cached_tokens in usage, as vLLM does with --enable-prompt-tokens-details.
+	PromptTokensDetails bool
+	// AnyPrompt answers prompts that are not well-formed Harmony too, instead of 400.
+	AnyPrompt bool
+	// TextSpecials reads the spellings of special tokens in a text prompt as those tokens, as a real vLLM does with
+	// this vocabulary. Without it text is only text.
+	TextSpecials bool
+
+	// Fault strikes every completion, unless a script line has its own.
+	Fault Fault
+	// AllowHeaders lets the request header x-sim-fault name a fault for its request; it wins over the others.
+	AllowHeaders bool
+	// Script is consulted before the built-in model.
+	Script *Script
+
+	// Keep is how many of the last requests Requests returns; 0 is DefaultKeep, negative keeps none.
+	Keep int
+	// Log gets one line for each request, never with text of a message; nil logs nothing.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.Models) == 0 {
+		o.Models = []string{DefaultModel}
+	}
+	if o.MaxModelLen <= 0 {
+		o.MaxModelLen = DefaultMaxModelLen
+	}
+	if o.TokensPerChunk == 0 {
+		o.TokensPerChunk = 1
+	}
+	if o.KVCacheTokens <= 0 {
+		o.KVCacheTokens = 8 * o.MaxModelLen
+	}
+	if o.Keep == 0 {
+		o.Keep = DefaultKeep
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+var (
+	errGone   = errors.New("the client went away")
+	errClosed = errors.New("the server was closed")
+)
+
+// output writes a body and flushes it in pieces: whole events, or cut as Options.CutBytes and CutAt say.
+type output struct {
+	s       *Server
+	ctx     context.Context
+	w       http.ResponseWriter
+	held    []byte
+	flushed int
+	cuts    []int
+	pieces  int
+}
+
+func (s *Server) output(ctx context.Context, w http.ResponseWriter) *output {
+	return &output{s: s, ctx: ctx, w: w, cuts: s.opt.CutAt}
+}
+
+// write sends an event, or holds back what lies after the last cut.
+func (o *output) write(p []byte) error {
+	o.held = append(o.held, p...)
+	if len(o.s.opt.CutAt) == 0 && o.s.opt.CutBytes <= 0 {
+		return o.end()
+	}
+	for {
+		n := o.s.opt.CutBytes
+		if len(o.s.opt.CutAt) > 0 {
+			for len(o.cuts) > 0 && o.cuts[0] <= o.flushed {
+				o.cuts = o.cuts[1:]
+			}
+			if len(o.cuts) == 0 {
+				return nil
+			}
+			n = o.cuts[0] - o.flushed
+		}
+		if n > len(o.held) {
+			return nil
+		}
+		if err := o.flush(n); err != nil {
+			return err
+		}
+	}
+}
+
+// end sends all that is held.
+func (o *output) end() error { return o.flush(len(o.held)) }
+
+func (o *output) flush(n int) error {
+	if n == 0 {
+		return nil
+	}
+	if o.pieces > 0 && o.s.opt.CutPause > 0 {
+		if err := o.s.wait(o.ctx, o.s.opt.CutPause); err != nil {
+			return err
+		}
+	}
+	o.pieces++
+	if o.ctx.Err() != nil {
+		return errGone
+	}
+	if _, err := o.w.Write(o.held[:n]); err != nil {
+		return errGone
+	}
+	if err := http.NewResponseController(o.w).Flush(); err != nil {
+		return errGone
+	}
+	o.flushed += n
+	o.held = o.held[n:]
+	return nil
+}
+
+// wait lets time pass, unless the client goes away or the server is closed before.
+func (s *Server) wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	return s.waitFor(ctx, timer.C)
+}
+
+func (s *Server) waitFor(ctx context.Context, c <-chan time.Time) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return errGone
+	case <-s.closed:
+		return errClosed
+	}
+}
+
+// cut ends the connection without the end of the body: no last chunk, over HTTP/2 RST_STREAM. With reset, a TCP
+// connection of HTTP/1.1 is reset.
+func cut(w http.ResponseWriter, reset bool) {
+	if reset {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
+				_ = tcp.SetLinger(0)
+			}
+			_ = conn.Close()
+			return
+		}
+	}
+	panic(http.ErrAbortHandler)
+}

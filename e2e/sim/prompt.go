@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// message is one message of a prompt, or the header that the answer has to go on from.
+type message struct {
+	role      string // system, developer, user, assistant, tool
+	name      string // of a tool, or after "assistant:"
+	recipient string
+	channel   string
+	ctype     string
+	text      string
+}
+
+// prompt is what the model has to answer.
+type prompt struct {
+	messages []message
+	// prefill is the open assistant message that ends the prompt: nothing but its role, a header, or also content.
+	prefill     message
+	prefillBody bool // <|message|> has been said already
+	tokens      int
+}
+
+// readPrompt reads ids as a Harmony conversation that ends in an open assistant message. It is its own small reader,
+// on purpose: START header MESSAGE content (END | CALL | RETURN), and no other special token anywhere.
+func readPrompt(t *tokenizer.Tokenizer, ids []uint32) (*prompt, error) {
+	p := &prompt{tokens: len(ids)}
+	for i := 0; i < len(ids); {
+		if ids[i] != tokenizer.Start {
+			return nil, fmt.Errorf("token %d at %d where <|start|> belongs", ids[i], i)
+		}
+		at := i
+		i++
+		header := i
+		for i < len(ids) && (ids[i] == tokenizer.Channel || ids[i] == tokenizer.Constrain || !tokenizer.IsSpecial(ids[i])) {
+			i++
+		}
+		m, err := readHeader(t, ids[header:i])
+		if err != nil {
+			return nil, fmt.Errorf("message at %d: %w", at, err)
+		}
+		if i == len(ids) {
+			return p, p.open(m, false)
+		}
+		if ids[i] != tokenizer.Message {
+			return nil, fmt.Errorf("token %d at %d in a header", ids[i], i)
+		}
+		i++
+		content := i
+		for i < len(ids) && !tokenizer.IsSpecial(ids[i]) {
+			i++
+		}
+		m.text = t.DecodeString(ids[content:i])
+		if i == len(ids) {
+			return p, p.open(m, true)
+		}
+		switch ids[i] {
+		case tokenizer.End, tokenizer.Call, tokenizer.Return:
+		default:
+			return nil, fmt.Errorf("token %d at %d in the content of a message", ids[i], i)
+		}
+		i++
+		p.messages = append(p.messages, m)
+	}
+	return nil, fmt.Errorf("the prompt does not end in <|start|>assistant")
+}
+
+func (p *prompt) open(m message, body bool) error {
+	if m.role != "assistant" {
+		return fmt.Errorf("the prompt ends in an open message of %s, not of the assistant", m.role)
+	}
+	if len(p.messages) == 0 {
+		return fmt.Errorf("the prompt has no message before <|start|>assistant")
+	}
+	p.prefill, p.prefillBody = m, body
+	return nil
+}
+
+// readHeader reads "role to=recipient <|channel|>channel to=recipient <|constrain|>type", with the recipient and the
+// type in either section.
+func readHeader(t *tokenizer.Tokenizer, ids []uint32) (message, error) {
+	var m message
+	section, constrained := 0, false
+	for start := 0; ; {
+		end := start
+		for end < len(ids) && !tokenizer.IsSpecial(ids[end]) {
+			end++
+		}
+		words := strings.Fields(t.DecodeString(ids[start:end]))
+		if constrained {
+			if len(words) == 0 {
+				return m, fmt.Errorf("<|constrain|> without a type")
+			}
+			m.ctype, words, constrained = "<|constrain|>"+words[0], words[1:], false
+		} else if section == 0 {
+			if len(words) == 0 {
+				return m, fmt.Errorf("a header without a role")
+			}
+			m.setAuthor(words[0])
+			words = words[1:]
+		} else {
+			if len(words) == 0 {
+				return m, fmt.Errorf("<|channel|> without a channel")
+			}
+			m.channel, words = words[0], words[1:]
+		}
+		for _, w := range words {
+			to, isRecipient := strings.CutPrefix(w, "to=")
+			switch {
+			case isRecipient && m.recipient == "":
+				m.recipient = to
+			case !isRecipient && m.ctype == "":
+				m.ctype = w
+			default:
+				return m, fmt.Errorf("unexpected %q in a header", w)
+			}
+		}
+		if end == len(ids) {
+			return m, nil
+		}
+		if ids[end] == tokenizer.Channel {
+			if section++; section > 1 {
+				return m, fmt.Errorf("a second <|channel|> in a header")
+			}
+		} else {
+			if m.ctype != "" {
+				return m, fmt.Errorf("a second type in a header")
+			}
+			constrained = true
+		}
+		start = end + 1
+	}
+}
+
+func (m *message) setAuthor(word string) {
+	role, name, _ := strings.Cut(word, ":")
+	switch role {
+	case "system", "developer", "user", "assistant", "tool":
+		m.role, m.name = role, name
+	default:
+		m.role, m.name = "tool", word
+	}
+}
+
+// last is the last message of a role, from the end.
+func (p *prompt) last(role string) (message, bool) {
+	for i := len(p.messages) - 1; i >= 0; i-- {
+		if p.messages[i].role == role {
+			return p.messages[i], true
+		}
+	}
+	return message{}, false
+}
+
+// effort is the reasoning effort that the system message names.
+func (p *prompt) effort() string {
+	if m, ok := p.last("system"); ok {
+		for _, line := range strings.Split(m.text, "\n") {
+			if e, ok := strings.CutPrefix(line, "Reasoning: "); ok {
+				return strings.TrimSpace(e)
+			}
+		}
+	}
+	return "medium"
+}
+
+// tools are the functions that the developer message declares.
+func (p *prompt) tools() []tool {
+	var all []tool
+	for _, m := range p.messages {
+		if m.role == "developer" || m.role == "system" {
+			all = append(all, readTools(m.text)...)
+		}
+	}
+	return all
+}

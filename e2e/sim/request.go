@@ -1,0 +1,238 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// completion is a request as far as the server honours it. Other fields are ignored, as vLLM ignores what it does not
+// know.
+type completion struct {
+	Model            *string         `json:"model"`
+	Prompt           json.RawMessage `json:"prompt"`
+	PromptEmbeds     json.RawMessage `json:"prompt_embeds"`
+	MaxTokens        *int            `json:"max_tokens"`
+	MinTokens        int             `json:"min_tokens"`
+	N                *int            `json:"n"`
+	Stream           *bool           `json:"stream"`
+	StreamOptions    *streamOptions  `json:"stream_options"`
+	Stop             stopStrings     `json:"stop"`
+	StopTokenIDs     []uint32        `json:"stop_token_ids"`
+	IgnoreEOS        bool            `json:"ignore_eos"`
+	IncludeStop      bool            `json:"include_stop_str_in_output"`
+	SkipSpecial      *bool           `json:"skip_special_tokens"`
+	ReturnTokenIDs   *bool           `json:"return_token_ids"`
+	RequestID        string          `json:"request_id"`
+	CacheSalt        *string         `json:"cache_salt"`
+	UseBeamSearch    bool            `json:"use_beam_search"`
+	Echo             *bool           `json:"echo"`
+	Logprobs         *int            `json:"logprobs"`
+	PromptLogprobs   *int            `json:"prompt_logprobs"`
+	Priority         int             `json:"priority"`
+	Temperature      *float64        `json:"temperature"`
+	TopP             *float64        `json:"top_p"`
+	PresencePenalty  *float64        `json:"presence_penalty"`
+	FrequencyPenalty *float64        `json:"frequency_penalty"`
+
+	ids []uint32 // the prompt
+}
+
+type streamOptions struct {
+	IncludeUsage    *bool `json:"include_usage"`
+	ContinuousUsage *bool `json:"continuous_usage_stats"`
+}
+
+// stopStrings is a string or a list of them.
+type stopStrings []string
+
+func (s *stopStrings) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		*s = make(stopStrings, 1)
+		return json.Unmarshal(b, &(*s)[0])
+	}
+	return json.Unmarshal(b, (*[]string)(s))
+}
+
+func on(b *bool) bool { return b != nil && *b }
+
+func (c *completion) streams() bool { return on(c.Stream) }
+func (c *completion) maxTokens() int {
+	if c.MaxTokens == nil {
+		return 16 // vLLM's default on this path, for null too
+	}
+	return *c.MaxTokens
+}
+func (c *completion) choices() int {
+	if c.N == nil {
+		return 1
+	}
+	return *c.N
+}
+
+// decode reads and checks a request in the order in which vLLM does: the body's form, the model, the length, the
+// sampling parameters, the ids.
+func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
+	if media, _, _ := mime.ParseMediaType(h.Get("Content-Type")); media != "application/json" {
+		return nil, invalid("", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
+	}
+	c := &completion{}
+	if r := decodeBody(body, c); r != nil {
+		return nil, r
+	}
+	if c.Model != nil && *c.Model != "" && !s.serves(*c.Model) {
+		return nil, notFound("model", "The model `"+*c.Model+"` does not exist.")
+	}
+	if c.UseBeamSearch && c.streams() {
+		return nil, badRequest("", "Streaming is not currently supported with beam search")
+	}
+	if r := s.readPromptField(c); r != nil {
+		return nil, r
+	}
+	if r := s.checkLength(c); r != nil {
+		return nil, r
+	}
+	if r := checkSampling(c); r != nil {
+		return nil, r
+	}
+	for _, id := range c.ids {
+		if id >= tokenizer.LastSpecial { // the model has 201,088 ids
+			return nil, badRequest("", fmt.Sprintf("Token id %d is out of vocabulary", id))
+		}
+	}
+	return c, nil
+}
+
+func decodeBody(body []byte, c *completion) *refusal {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(body, &fields)
+	if err == nil {
+		err = json.Unmarshal(body, c)
+	}
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at := strconv.FormatInt(syntax.Offset, 10)
+		return invalid("body."+at, pydantic("json_invalid", "body."+at, "JSON decode error"))
+	case errors.As(err, &wrong) && fields == nil:
+		return invalid("body", pydantic("model_attributes_type", "body",
+			"Input should be a valid dictionary or object to extract fields from"))
+	case errors.As(err, &wrong):
+		return invalid("body."+wrong.Field, pydantic("type_error", "body."+wrong.Field, "Input should be a valid "+wrong.Type.String()))
+	case err != nil:
+		return invalid("body", pydantic("value_error", "body", "JSON decode error"))
+	}
+	empty := func(name string) bool {
+		v := fields[name]
+		return v == nil || string(v) == "null"
+	}
+	options := fields["stream_options"]
+	if !empty("stream_options") && string(bytes.TrimSpace(options)) != "{}" && !c.streams() {
+		return invalidValue("stream_options", "Stream options can only be defined when `stream=True`.", len(fields))
+	}
+	if (empty("prompt") || string(c.Prompt) == `""`) && empty("prompt_embeds") {
+		return invalidValue("prompt", "Either prompt or prompt_embeds must be provided and non-empty.", len(fields))
+	}
+	if c.PromptLogprobs != nil && c.streams() && *c.PromptLogprobs != 0 {
+		return invalidValue("prompt_logprobs", "`prompt_logprobs` are not available when `stream=True`.", len(fields))
+	}
+	if c.CacheSalt != nil && (*c.CacheSalt == "" || len(*c.CacheSalt) > 1024) {
+		return invalidValue("cache_salt", "Parameter 'cache_salt' must be a non-empty string if provided.", len(fields))
+	}
+	return nil
+}
+
+// readPromptField accepts ids, a list with one list of ids, a text, or a list with one text.
+func (s *Server) readPromptField(c *completion) *refusal {
+	raw := c.Prompt
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil && len(list) == 1 {
+		if first := bytes.TrimSpace(list[0]); len(first) > 0 && (first[0] == '[' || first[0] == '"') {
+			raw = list[0]
+		}
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if s.opt.TextSpecials {
+			c.ids = s.tok.AppendEncodeSpecial(nil, text)
+		} else {
+			c.ids = s.tok.AppendEncode(nil, text)
+		}
+		return nil
+	}
+	var ids []json.Number
+	if err := json.Unmarshal(raw, &ids); err != nil || strings.Contains(string(raw), `"`) {
+		if len(list) > 1 {
+			return badRequest("prompt", "The simulator answers one prompt in a request.")
+		}
+		return invalid("body.prompt", pydantic("list_type", "body.prompt", "Input should be a valid list"))
+	}
+	if len(ids) == 0 {
+		return badRequest("", "The decoder prompt cannot be empty")
+	}
+	for i, n := range ids {
+		at := "body.prompt." + strconv.Itoa(i)
+		id, err := strconv.ParseInt(string(n), 10, 64)
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange):
+			return invalid(at, pydantic("int_type", at, "Input should be a valid integer"))
+		case id < 0:
+			return invalid(at, pydantic("greater_than_equal", at, "Input should be greater than or equal to 0"))
+		case id > 1<<32-1:
+			return badRequest("", "Token id "+string(n)+" is out of vocabulary")
+		}
+		c.ids = append(c.ids, uint32(id))
+	}
+	return nil
+}
+
+func (s *Server) checkLength(c *completion) *refusal {
+	most, want, have := s.opt.MaxModelLen, c.maxTokens(), len(c.ids)
+	if want > most {
+		return badRequest("max_tokens", fmt.Sprintf("max_tokens=%d cannot be greater than max_model_len=%d. "+
+			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, most, want))
+	}
+	if have+max(want, 0) > most {
+		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested "+
+			"%d output tokens and your prompt contains at least %d input tokens, for a total of at least %d tokens. "+
+			"Please reduce the length of the input prompt or the number of requested output tokens. "+
+			"(parameter=input_tokens, value=%d)", most, want, have, have+want, have))
+	}
+	return nil
+}
+
+func checkSampling(c *completion) *refusal {
+	value := func(name string, v any, rule string) *refusal {
+		return badRequest(name, fmt.Sprintf("%s must be %s, got %v. (parameter=%s, value=%v)", name, rule, v, name, v))
+	}
+	out := func(f *float64, low, high float64) bool { return f != nil && (*f < low || *f > high) }
+	switch {
+	case c.maxTokens() < 1:
+		return value("max_tokens", c.maxTokens(), "at least 1")
+	case c.choices() < 1:
+		return value("n", c.choices(), "at least 1")
+	case c.Temperature != nil && *c.Temperature < 0:
+		return value("temperature", *c.Temperature, "non-negative")
+	case c.TopP != nil && (*c.TopP <= 0 || *c.TopP > 1):
+		return value("top_p", *c.TopP, "in (0, 1]")
+	case out(c.PresencePenalty, -2, 2):
+		return value("presence_penalty", *c.PresencePenalty, "in [-2, 2]")
+	case out(c.FrequencyPenalty, -2, 2):
+		return value("frequency_penalty", *c.FrequencyPenalty, "in [-2, 2]")
+	case c.MinTokens < 0 || c.MinTokens > c.maxTokens():
+		return value("min_tokens", c.MinTokens, fmt.Sprintf("between 0 and max_tokens=%d", c.maxTokens()))
+	case c.Priority != 0:
+		return badRequest("", fmt.Sprintf("Got priority %d but Priority scheduling is not enabled.", c.Priority))
+	case on(c.Echo):
+		return badRequest("echo", "The simulator does not echo prompts.")
+	}
+	return nil
+}

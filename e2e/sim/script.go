@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// Script is a list of ready answers, each given as exact token ids. A line with a match answers every prompt that
+// contains it; lines without one are used once each, in order. Matching lines are looked at first.
+type Script struct {
+	mu    sync.Mutex
+	lines []Line
+	next  int
+}
+
+// Line is one answer of a Script.
+type Line struct {
+	// Match is looked for in the decoded prompt, special tokens in their spellings; empty takes the next prompt.
+	Match string
+	// Tokens is the answer. Stop tokens and max_tokens end it as they would end a model's.
+	Tokens []uint32
+	// Chunks are the sizes of the events, in tokens; the last repeats.
+	Chunks []int
+	// Fault, when set, replaces the server's.
+	Fault *Fault
+	// Finish is the finish reason when the tokens run out without a stop token; empty is "length".
+	Finish string
+}
+
+// NewScript makes a script of these lines.
+func NewScript(lines ...Line) *Script { return &Script{lines: lines} }
+
+// ReadScript reads a script as JSON lines: {"match": TEXT, "tokens": [IDS] or "text": HARMONY TEXT, "chunks": [SIZES],
+// "fault": FAULT, "finish": REASON}. In "text" the spellings of special tokens are those tokens. Empty lines and lines
+// that begin with # are skipped.
+func ReadScript(r io.Reader, t *tokenizer.Tokenizer) (*Script, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &Script{}
+	for i, raw := range bytes.Split(data, []byte("\n")) {
+		raw = bytes.TrimSpace(raw)
+		if len(raw) == 0 || raw[0] == '#' {
+			continue
+		}
+		line, err := readLine(raw, t)
+		if err != nil {
+			return nil, fmt.Errorf("script line %d: %w", i+1, err)
+		}
+		s.lines = append(s.lines, line)
+	}
+	return s, nil
+}
+
+func readLine(raw []byte, t *tokenizer.Tokenizer) (Line, error) {
+	var in struct {
+		Match  string   `json:"match"`
+		Tokens []uint32 `json:"tokens"`
+		Text   *string  `json:"text"`
+		Chunks []int    `json:"chunks"`
+		Fault  *string  `json:"fault"`
+		Finish string   `json:"finish"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return Line{}, err
+	}
+	line := Line{Match: in.Match, Tokens: in.Tokens, Chunks: in.Chunks, Finish: in.Finish}
+	if in.Text != nil {
+		if in.Tokens != nil {
+			return Line{}, fmt.Errorf(`both "tokens" and "text"`)
+		}
+		line.Tokens = t.AppendEncodeSpecial(nil, *in.Text)
+	}
+	for _, n := range in.Chunks {
+		if n < 1 {
+			return Line{}, fmt.Errorf("a chunk of %d tokens", n)
+		}
+	}
+	if in.Fault != nil {
+		f, err := ParseFault(*in.Fault)
+		if err != nil {
+			return Line{}, err
+		}
+		line.Fault = &f
+	}
+	return line, nil
+}
+
+// pick is the line for a prompt, if there is one.
+func (s *Script) pick(prompt string) (Line, bool) {
+	if s == nil {
+		return Line{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.lines {
+		if line.Match != "" && strings.Contains(prompt, line.Match) {
+			return line, true
+		}
+	}
+	for ; s.next < len(s.lines); s.next++ {
+		if s.lines[s.next].Match == "" {
+			s.next++
+			return s.lines[s.next-1], true
+		}
+	}
+	return Line{}, false
+}

@@ -1,0 +1,253 @@
+package sim
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+const bodyLimit = 64 << 20
+
+// Server is the simulated server. Use New.
+type Server struct {
+	opt     Options
+	tok     *tokenizer.Tokenizer
+	rec     recorder
+	cache   prefixCache
+	metrics *metrics
+	slots   chan struct{} // nil without a limit
+	sick    atomic.Bool
+	created int64
+
+	closed    chan struct{}
+	closeOnce sync.Once
+	mu        sync.Mutex
+	servers   []*http.Server
+}
+
+// New makes a server that does not listen yet: call Start, or serve its Handler.
+func New(o Options) *Server {
+	o = o.withDefaults()
+	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(), closed: make(chan struct{})}
+	s.rec.keep = o.Keep
+	if o.MaxRunning > 0 {
+		s.slots = make(chan struct{}, o.MaxRunning)
+	}
+	return s
+}
+
+// Start listens on an address ("127.0.0.1:0" for a free port) with HTTP/1.1 and HTTP/2 in clear text, and returns the
+// server's URL. It may be called for more addresses.
+func (s *Server) Start(addr string) (string, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	h := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelError)}
+	h.Protocols = new(http.Protocols)
+	h.Protocols.SetHTTP1(true)
+	h.Protocols.SetUnencryptedHTTP2(true)
+	s.mu.Lock()
+	s.servers = append(s.servers, h)
+	s.mu.Unlock()
+	go func() {
+		if err := h.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.opt.Log.Error("serve", "error", err)
+		}
+	}()
+	return "http://" + l.Addr().String(), nil
+}
+
+// Close ends what runs, without grace, and stops listening.
+func (s *Server) Close() {
+	s.closeOnce.Do(func() { close(s.closed) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.servers {
+		_ = h.Close()
+	}
+}
+
+// SetHealthy decides what /health answers: 200, or 503 as of a dead engine.
+func (s *Server) SetHealthy(ok bool) { s.sick.Store(!ok) }
+
+// Handler is the whole server as a handler. Over HTTP/2 in clear text it needs a server that speaks it, as Start's.
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+		rec := &Request{Method: r.Method, Path: r.URL.Path, Proto: r.Proto, Header: r.Header.Clone(), Body: body}
+		s.rec.add(rec)
+		defer func() {
+			// In a deferred call, because a fault may end the handler by a panic.
+			var q Request
+			s.rec.update(func() { rec.Done = true; q = *rec })
+			s.opt.Log.Info("request", "method", q.Method, "path", q.Path, "proto", q.Proto, "status", q.Status, "id", q.ID,
+				"model", q.Model, "stream", q.Stream, "prompt_tokens", len(q.PromptIDs), "tokens_sent", q.TokensSent,
+				"finish", q.Finish, "aborted", q.Aborted, "took", time.Since(began).Round(time.Microsecond))
+		}()
+		w.Header().Set("Server", "uvicorn")
+		var tooLarge *http.MaxBytesError
+		switch {
+		case errors.As(err, &tooLarge):
+			s.refuse(w, rec, httpError(http.StatusRequestEntityTooLarge))
+		case err != nil:
+			s.rec.update(func() { rec.Aborted = true })
+		default:
+			s.route(w, r, rec)
+		}
+	})
+}
+
+func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
+	methods := []string{http.MethodGet}
+	var serve func()
+	switch r.URL.Path {
+	case "/v1/completions":
+		methods = []string{http.MethodPost}
+		serve = func() { s.completions(w, r, rec) }
+	case "/v1/models":
+		serve = func() { s.respond(w, rec, http.StatusOK, s.models()) }
+	case "/ping", "/health":
+		if r.URL.Path == "/ping" {
+			methods = append(methods, http.MethodPost)
+		}
+		serve = func() {
+			status := http.StatusOK
+			if s.sick.Load() {
+				status = http.StatusServiceUnavailable
+			}
+			s.head(w, rec, status, "")
+		}
+	case "/version":
+		serve = func() { s.respond(w, rec, http.StatusOK, []byte(`{"version":"`+Version+`"}`)) }
+	case "/metrics":
+		serve = func() {
+			s.head(w, rec, http.StatusOK, "text/plain; version=1.0.0; charset=utf-8")
+			s.metrics.write(w, s.opt.Models[0], s.opt.KVCacheTokens)
+		}
+	}
+	switch {
+	case s.opt.APIKey != "" && len(r.URL.Path) > 3 && r.URL.Path[:3] == "/v1" && r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey:
+		s.respond(w, rec, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+	case serve == nil:
+		s.refuse(w, rec, httpError(http.StatusNotFound))
+	case !slices.Contains(methods, r.Method):
+		s.refuse(w, rec, httpError(http.StatusMethodNotAllowed))
+	default:
+		serve()
+	}
+}
+
+func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Request) {
+	c, refused := s.decode(r.Header, rec.Body)
+	if refused != nil {
+		s.refuse(w, rec, refused)
+		return
+	}
+	if c.Model != nil {
+		s.rec.update(func() { rec.Model = *c.Model })
+	}
+	j, refused := s.accept(r.Header, c, rec)
+	if refused != nil {
+		s.refuse(w, rec, refused)
+		return
+	}
+	j.serve(w, r)
+}
+
+func (s *Server) serves(model string) bool { return slices.Contains(s.opt.Models, model) }
+
+func (s *Server) models() []byte {
+	type card struct {
+		ID          string  `json:"id"`
+		Object      string  `json:"object"`
+		Created     int64   `json:"created"`
+		OwnedBy     string  `json:"owned_by"`
+		Root        string  `json:"root"`
+		Parent      *string `json:"parent"`
+		MaxModelLen int     `json:"max_model_len"`
+	}
+	var data []card
+	for _, name := range s.opt.Models {
+		data = append(data, card{ID: name, Object: "model", Created: s.created, OwnedBy: "vllm", Root: s.opt.Models[0], MaxModelLen: s.opt.MaxModelLen})
+	}
+	return mustJSON(struct {
+		Object string `json:"object"`
+		Data   []card `json:"data"`
+	}{"list", data})
+}
+
+// admit waits for a free slot; release gives it back.
+func (s *Server) admit(ctx context.Context) error {
+	if s.slots != nil {
+		select {
+		case s.slots <- struct{}{}:
+		default:
+			s.metrics.with(func(m *metrics) { m.waiting++ })
+			defer s.metrics.with(func(m *metrics) { m.waiting-- })
+			select {
+			case s.slots <- struct{}{}:
+			case <-ctx.Done():
+				return errGone
+			case <-s.closed:
+				return errClosed
+			}
+		}
+	}
+	s.metrics.with(func(m *metrics) { m.running++ })
+	return nil
+}
+
+func (s *Server) release() {
+	s.metrics.with(func(m *metrics) { m.running-- })
+	if s.slots != nil {
+		<-s.slots
+	}
+}
+
+func (s *Server) head(w http.ResponseWriter, rec *Request, status int, contentType string) {
+	if contentType != "" {
+		w.Header().Set("Content-Type", contentType)
+	}
+	s.rec.update(func() { rec.Status = status })
+	w.WriteHeader(status)
+}
+
+func (s *Server) respond(w http.ResponseWriter, rec *Request, status int, body []byte) {
+	w.Header().Set("Content-Length", itoa(len(body)))
+	s.head(w, rec, status, "application/json")
+	_, _ = w.Write(body)
+}
+
+func (s *Server) refuse(w http.ResponseWriter, rec *Request, r *refusal) {
+	if r.retryAfter != "" {
+		w.Header().Set("Retry-After", r.retryAfter)
+	}
+	s.respond(w, rec, r.Code, r.body())
+}
+
+// requestID is the header's, the body's, or a random one.
+func requestID(h http.Header, c *completion) string {
+	if id := h.Get("X-Request-Id"); id != "" {
+		return id
+	}
+	if c.RequestID != "" {
+		return c.RequestID
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

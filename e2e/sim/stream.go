@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+)
+
+var done = []byte("data: [DONE]\n\n")
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// stream sends the answer event by event. The headers go out first, before the prompt is read, as vLLM does.
+func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
+	if j.fault.Kind == FaultNoFinish {
+		w.Header().Set("Transfer-Encoding", "identity") // the close delimits the body
+	}
+	j.s.head(w, j.rec, http.StatusOK, "text/event-stream; charset=utf-8")
+	if http.NewResponseController(w).Flush() != nil {
+		return errGone
+	}
+	if err := j.enter(ctx); err != nil {
+		return err
+	}
+	out := j.s.output(ctx, w)
+	struck := !j.fault.strikesMidStream()
+	total := len(j.gen.ids)
+	for pos, event := 0, 0; pos < total || event == 0; event++ {
+		if !struck && pos >= j.fault.After {
+			struck = true
+			if err := j.strike(ctx, out); err != nil {
+				return err
+			}
+		}
+		n := min(j.size(event, total), total-pos)
+		if !struck {
+			n = min(n, j.fault.After-pos)
+		}
+		if err := j.pace(ctx, n); err != nil {
+			return err
+		}
+		for i := range j.c.choices() {
+			if err := out.write(frame(j.event(i, pos, pos+n))); err != nil {
+				return err
+			}
+			j.sent(n)
+		}
+		pos += n
+	}
+	if !struck {
+		if err := j.strike(ctx, out); err != nil {
+			return err
+		}
+	}
+	if o := j.c.StreamOptions; o != nil && on(o.IncludeUsage) {
+		u := j.usage(j.c.choices() * total)
+		u.Details = j.details()
+		last := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []chunkChoice{}, Usage: u}
+		if err := out.write(frame(last)); err != nil {
+			return err
+		}
+	}
+	if err := out.write(done); err != nil {
+		return err
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	j.trailers(w)
+	return nil
+}
+
+// size is how many tokens an event holds.
+func (j *job) size(event, total int) int {
+	if n := len(j.chunks); n > 0 {
+		return j.chunks[min(event, n-1)]
+	}
+	if j.s.opt.TokensPerChunk < 0 {
+		return max(total, 1)
+	}
+	return j.s.opt.TokensPerChunk
+}
+
+// event is the chunk of one choice with the tokens from..to.
+func (j *job) event(index, from, to int) chunk {
+	choice := chunkChoice{Index: index}
+	for _, text := range j.gen.texts[from:to] {
+		choice.Text += text
+	}
+	if on(j.c.ReturnTokenIDs) {
+		choice.TokenIDs = list(j.gen.ids[from:to])
+		if from == 0 {
+			choice.PromptTokenIDs = j.c.ids
+		}
+	}
+	if to == len(j.gen.ids) {
+		choice.FinishReason, choice.StopReason = &j.gen.finish, j.gen.stop
+	}
+	c := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []chunkChoice{choice}}
+	if o := j.c.StreamOptions; o != nil && on(o.IncludeUsage) && on(o.ContinuousUsage) {
+		c.Usage = j.usage(to)
+	}
+	return c
+}
+
+func (j *job) usage(completion int) *usage {
+	return &usage{PromptTokens: len(j.c.ids), TotalTokens: len(j.c.ids) + completion, CompletionTokens: completion}
+}
+
+// strike does what the fault does at its place. A nil error lets the stream go on.
+func (j *job) strike(ctx context.Context, out *output) error {
+	if j.fault.Kind == FaultGarbage {
+		return out.write(garbage)
+	}
+	if j.fault.Kind == FaultErrorEvent {
+		if err := out.write([]byte("data: " + string(failure(500).body()) + "\n\n")); err != nil {
+			return err
+		}
+		if err := out.write(done); err != nil {
+			return err
+		}
+	}
+	// What is held back by a cut belongs to what was sent before the fault.
+	if err := out.end(); err != nil {
+		return err
+	}
+	switch j.fault.Kind {
+	case FaultClose:
+		return errCut
+	case FaultReset:
+		return errReset
+	case FaultStall:
+		return j.s.waitFor(ctx, nil)
+	}
+	return errEnded
+}
+
+func (j *job) trailers(w http.ResponseWriter) {
+	if j.fault.Kind == FaultTrailers {
+		w.Header().Set(http.TrailerPrefix+"x-sim-trailer", "1")
+	}
+}
+
+// frame frames a chunk as a server-sent event.
+func frame(c chunk) []byte {
+	b := append([]byte("data: "), mustJSON(c)...)
+	return append(b, "\n\n"...)
+}

@@ -1,0 +1,195 @@
+package harmony
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// AnalysisPolicy says which messages of past reasoning are left out of a rendered conversation.
+type AnalysisPolicy uint8
+
+const (
+	// KeepAnalysis leaves nothing out.
+	KeepAnalysis AnalysisPolicy = iota
+	// DropReference is the reference's auto_drop_analysis: if the last assistant message is final, analysis before
+	// the first final message goes (harmony-format.md §7).
+	DropReference
+	// DropBeforeLastFinal leaves out all analysis before the last final message of the assistant, as the inference
+	// servers do, and keeps what came later: the model needs its reasoning while a turn's tool calls go on.
+	DropBeforeLastFinal
+)
+
+// Renderer turns conversations into token ids (harmony-format.md §4 to §7). It is safe for concurrent use.
+type Renderer struct {
+	t *tokenizer.Tokenizer
+}
+
+// NewRenderer makes a Renderer that encodes text with t.
+func NewRenderer(t *tokenizer.Tokenizer) *Renderer { return &Renderer{t: t} }
+
+// AppendCompletion appends the conversation and the beginning of a message by next, which the model goes on to write.
+func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p AnalysisPolicy) ([]uint32, error) {
+	if next.String() == "" {
+		return dst, &RenderError{Kind: UnknownRole, Message: "unknown role"}
+	}
+	out, err := r.AppendConversation(dst, c, p)
+	if err != nil {
+		return dst, err
+	}
+	return r.t.AppendEncode(append(out, tokenizer.Start), next.String()), nil
+}
+
+// AppendTraining appends the conversation as a training example: a last message that is the assistant's final one
+// ends with <|return|>.
+func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
+	out, err := r.AppendConversation(dst, c, p)
+	if err != nil {
+		return dst, err
+	}
+	if n := len(c.Messages); n > 0 && len(out) > len(dst) {
+		if last := &c.Messages[n-1]; last.Role == Assistant && last.onChannel(Final) {
+			out[len(out)-1] = tokenizer.Return
+		}
+	}
+	return out, nil
+}
+
+// AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
+func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
+	calls := c.hasFunctionTools()
+	dropped := c.analysisDroppedBefore(p)
+	out := dst
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if i < dropped && m.onChannel(Analysis) {
+			continue
+		}
+		var err error
+		if out, err = r.appendMessage(out, m, calls); err != nil {
+			return dst, err
+		}
+	}
+	return out, nil
+}
+
+// AppendMessage appends one message by itself, as in a conversation without function tools.
+func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
+	out, err := r.appendMessage(dst, m, false)
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+func (m *Message) onChannel(name string) bool { return m.Channel.Set && m.Channel.Value == name }
+
+// analysisDroppedBefore is the index before which p drops analysis messages.
+func (c *Conversation) analysisDroppedBefore(p AnalysisPolicy) int {
+	switch p {
+	case DropReference:
+		lastIsFinal := false
+		for i := range c.Messages {
+			if m := &c.Messages[i]; m.Role == Assistant {
+				lastIsFinal = m.onChannel(Final)
+			}
+		}
+		if !lastIsFinal {
+			return 0
+		}
+		for i := range c.Messages {
+			if c.Messages[i].onChannel(Final) {
+				return i
+			}
+		}
+	case DropBeforeLastFinal:
+		for i := len(c.Messages) - 1; i >= 0; i-- {
+			if m := &c.Messages[i]; m.Role == Assistant && m.onChannel(Final) {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// hasFunctionTools asks by the key of the namespace, not by its name, and only developer content (§5).
+func (c *Conversation) hasFunctionTools() bool {
+	for i := range c.Messages {
+		for j := range c.Messages[i].Content {
+			d := c.Messages[i].Content[j].Developer
+			if d == nil {
+				continue
+			}
+			for k := range d.Tools {
+				if d.Tools[k].Key == functionsNamespace && len(d.Tools[k].Tools) > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// appendMessage encodes each fragment by itself: byte pairs never merge over a fragment's border (§2).
+func (r *Renderer) appendMessage(dst []uint32, m *Message, calls bool) ([]uint32, error) {
+	dst = append(dst, tokenizer.Start)
+	switch {
+	case m.Role == Tool && !m.Name.Set:
+		return nil, &RenderError{Kind: UnnamedTool, Message: "Tools should have a name!"}
+	case m.Role == Tool:
+		dst = r.t.AppendEncode(dst, m.Name.Value)
+	case m.Role.String() == "":
+		return nil, &RenderError{Kind: UnknownRole, Message: "unknown role"}
+	default:
+		dst = r.t.AppendEncode(dst, m.Role.String())
+		if m.Name.Set {
+			dst = r.t.AppendEncode(dst, nameMark+m.Name.Value)
+		}
+	}
+	if m.Recipient.Set && m.Recipient.Value != everyone {
+		dst = r.t.AppendEncode(dst, " "+recipientMark+m.Recipient.Value)
+	}
+	if m.Channel.Set {
+		dst = r.t.AppendEncode(append(dst, tokenizer.Channel), m.Channel.Value)
+	}
+	if m.ContentType.Set {
+		if rest, ok := strings.CutPrefix(m.ContentType.Value, constrainSpelling); ok {
+			dst = append(r.t.AppendEncode(dst, " "), tokenizer.Constrain)
+			dst = r.t.AppendEncode(dst, rest)
+		} else {
+			dst = r.t.AppendEncode(dst, " "+m.ContentType.Value)
+		}
+	}
+	dst = append(dst, tokenizer.Message)
+	for i := range m.Content {
+		text, err := contentText(m.Role, &m.Content[i], calls)
+		if err != nil {
+			return nil, err
+		}
+		dst = r.t.AppendEncode(dst, text)
+	}
+	if m.Role == Assistant && m.Recipient.Set {
+		return append(dst, tokenizer.Call), nil
+	}
+	return append(dst, tokenizer.End), nil
+}
+
+func contentText(role Role, c *Content, calls bool) (string, error) {
+	switch {
+	case c.System != nil && role != System:
+		return "", misplaced("SystemContent may only appear in system messages, found in ", role)
+	case c.Developer != nil && role != Developer:
+		return "", misplaced("DeveloperContent may only appear in developer messages, found in ", role)
+	case c.System != nil:
+		text, err := appendSystem(nil, c.System, calls)
+		return string(text), err
+	case c.Developer != nil:
+		text, err := appendDeveloper(nil, c.Developer)
+		return string(text), err
+	}
+	return c.Text, nil
+}
+
+func misplaced(text string, role Role) error {
+	return &RenderError{Kind: MisplacedContent, Message: text + role.name()}
+}

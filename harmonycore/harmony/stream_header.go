@@ -1,0 +1,450 @@
+package harmony
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// headerBuffer gathers a header: the text of its ordinary tokens, and where its control tokens stood. So a marker
+// that was typed out is never one here, other than in the strict parser.
+type headerBuffer struct {
+	text []byte
+	// ends are where each ordinary token ends in text.
+	ends  []int
+	marks []headerMark
+	// tokens counts both kinds.
+	tokens   int
+	explicit bool
+}
+
+type headerMark struct {
+	id uint32
+	at int
+}
+
+func (b *headerBuffer) reset(explicit bool) {
+	b.text = b.text[:0]
+	b.ends = b.ends[:0]
+	b.marks = b.marks[:0]
+	b.tokens = 0
+	b.explicit = explicit
+}
+
+func (b *headerBuffer) add(text []byte) {
+	b.text = append(b.text, text...)
+	b.ends = append(b.ends, len(b.text))
+	b.tokens++
+}
+
+func (b *headerBuffer) mark(id uint32) {
+	b.marks = append(b.marks, headerMark{id, len(b.text)})
+	b.tokens++
+}
+
+func (b *headerBuffer) empty() bool { return b.tokens == 0 && !b.explicit }
+
+// headless is text without any control token before or in it: as yet nothing but its words makes it a header.
+func (b *headerBuffer) headless() bool { return !b.explicit && len(b.marks) == 0 }
+
+func (b *headerBuffer) hasRecipient() bool { return bytes.Contains(b.text, []byte(recipientMark)) }
+
+func (b *headerBuffer) onlyRoles() bool { return len(cutRoles(b.text)) == 0 }
+
+// trimSpace and the functions below work on bytes without allocating, because every token of a headless text passes.
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && isASCIISpace(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+// cutRoles cuts role words off the front of b, glued or spaced.
+func cutRoles(b []byte) []byte {
+	for {
+		b = trimSpace(b)
+		before := len(b)
+		for _, word := range roleWords {
+			if hasPrefix(b, word) {
+				b = b[len(word):]
+			}
+		}
+		if len(b) == before {
+			return b
+		}
+	}
+}
+
+func hasPrefix(b []byte, word string) bool {
+	return len(b) >= len(word) && string(b[:len(word)]) == word
+}
+
+// begins says that b is a beginning of word, possibly empty, but not the whole of it.
+func begins(b []byte, word string) bool { return len(b) < len(word) && word[:len(b)] == string(b) }
+
+var channelWords = [...]string{Analysis, Commentary, Final}
+
+// mayBeHeader says whether text may yet turn out to be a header that lost its start: role words, a channel's name, a
+// recipient, in this order.
+func mayBeHeader(text []byte) bool {
+	b := cutRoles(text)
+	for _, word := range roleWords {
+		if begins(b, word) {
+			return true
+		}
+	}
+	for _, word := range channelWords {
+		if begins(b, word) {
+			return true
+		}
+		if hasPrefix(b, word) {
+			b = trimSpace(b[len(word):])
+			break
+		}
+	}
+	return begins(b, recipientMark) || hasPrefix(b, recipientMark)
+}
+
+type channelGuess uint8
+
+const (
+	mayBeChannel channelGuess = iota
+	isChannel
+	notChannel
+)
+
+// channelBegins judges the text behind a channel token inside content.
+func channelBegins(text []byte) channelGuess {
+	b := trimSpace(text)
+	guess := notChannel
+	for _, word := range channelWords {
+		if hasPrefix(b, word) {
+			return isChannel
+		}
+		if begins(b, word) {
+			guess = mayBeChannel
+		}
+	}
+	return guess
+}
+
+// read reads the header. With salvage set no message token ended it but end did, and from is where its fields stop
+// and content begins.
+func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, from int) {
+	r := headerReader{seen: seen, salvage: salvage, cut: end == Cut, explicit: b.explicit, rest: -1, size: len(b.text)}
+	for _, m := range b.marks {
+		r.named = r.named || m.id == tokenizer.Channel
+	}
+	at, kind := 0, uint32(0)
+	for i := 0; i <= len(b.marks); i++ {
+		to := len(b.text)
+		if i < len(b.marks) {
+			to = b.marks[i].at
+		}
+		r.section(kind, validText(b.text[at:to]), at)
+		if i < len(b.marks) {
+			at, kind = to, b.marks[i].id
+		}
+	}
+	r.finish()
+	if r.rest < 0 {
+		r.rest = len(b.text)
+	}
+	return r.h, r.rest
+}
+
+// validText keeps the length of b, so that places in the text stay right: a bad byte becomes a question mark.
+func validText(b []byte) string {
+	if validPrefix(b) == len(b) {
+		return string(b)
+	}
+	out := bytes.Clone(b)
+	for at := validPrefix(out); at < len(out); at += validPrefix(out[at:]) {
+		out[at] = '?'
+	}
+	return string(out)
+}
+
+// headerReader reads one header leniently: each section gives what it can.
+type headerReader struct {
+	h    Header
+	seen *Recoveries
+	// loose are words that no rule has taken yet, unknown a first word that is no role.
+	loose    []string
+	unknown  string
+	salvage  bool
+	cut      bool
+	explicit bool
+	// named says that a channel token stands somewhere in the header.
+	named bool
+	// channels counts the channel sections read.
+	channels int
+	// rest is where content begins, or -1.
+	rest int
+	size int
+}
+
+func (r *headerReader) section(kind uint32, s string, at int) {
+	switch kind {
+	case tokenizer.Channel:
+		r.channel(s, at)
+	case tokenizer.Constrain:
+		if r.rest < 0 {
+			r.contentType(s, at)
+		}
+	default:
+		r.role(s, at)
+	}
+}
+
+func (r *headerReader) role(s string, at int) {
+	r.h.Role = Assistant
+	full := s
+	if r.explicit {
+		word, rest := cutWord(s)
+		role, name, tail, ok := readRole(word)
+		switch {
+		case ok:
+			r.h.Role, r.h.Name = role, name
+			if tail != "" {
+				r.seen[RepairedRole]++
+			}
+			s = tail + rest
+		case word == "" || strings.HasPrefix(word, recipientMark):
+			r.seen[RepairedRole]++
+		case r.salvage && !strings.Contains(word, ".") && !startsRecipient(rest):
+			r.content(at+len(full)-len(rest)-len(word), word)
+			return
+		default:
+			r.unknown, s = word, rest
+		}
+	}
+	for {
+		word, rest := cutWord(s)
+		role, _, tail, ok := readRole(word)
+		if !ok || role != r.h.Role {
+			break
+		}
+		r.seen[RepairedRole]++
+		s = tail + rest
+	}
+	if word, rest := cutWord(s); !r.named && word != "" {
+		if name, tail, ok := cutKnownChannel(word); ok && (r.salvage || tail == "") {
+			r.seen[RepairedChannel]++
+			r.h.Channel = name
+			s = tail + rest
+		}
+	}
+	r.words(s, at+len(full)-len(s))
+}
+
+func startsRecipient(s string) bool {
+	word, _ := cutWord(s)
+	return strings.HasPrefix(word, recipientMark)
+}
+
+// readRole reads a role word with the name that may stand behind it; tail is a further field that was glued to it.
+func readRole(word string) (role Role, name, tail string, ok bool) {
+	for role = User; role <= Tool; role++ {
+		rest, found := strings.CutPrefix(word, role.String())
+		if !found {
+			continue
+		}
+		name, named := strings.CutPrefix(rest, nameMark)
+		if named {
+			return role, name, "", true
+		}
+		if name = ""; role == Tool {
+			name = role.String()
+		}
+		return role, name, rest, rest == "" || isField(rest)
+	}
+	return 0, "", "", false
+}
+
+// isField tells a field that lost the space before it from a word that only begins like a role ("tools.search").
+func isField(s string) bool {
+	_, _, channel := cutKnownChannel(s)
+	_, _, _, role := readRole(s)
+	return channel || role || strings.HasPrefix(s, recipientMark)
+}
+
+func cutKnownChannel(s string) (name, tail string, ok bool) {
+	for _, word := range channelWords {
+		if tail, ok = strings.CutPrefix(s, word); ok {
+			return word, tail, true
+		}
+	}
+	return "", s, false
+}
+
+func (r *headerReader) channel(s string, at int) {
+	if r.channels++; r.channels > 1 {
+		r.restart()
+	}
+	full := s
+	s = strings.TrimLeft(s, " \t\n\f\r")
+	name, rest := cutChannelName(s)
+	if i := strings.Index(name, recipientMark); i >= 0 {
+		name, rest = name[:i], s[i:]
+	}
+	known, tail, ok := cutKnownChannel(name)
+	switch {
+	case name == "":
+		r.seen[RepairedChannel]++
+	case ok:
+		if tail != "" {
+			r.seen[RepairedChannel]++
+		}
+		r.h.Channel = known
+		if r.salvage {
+			rest = tail + rest
+		}
+	case r.salvage:
+		r.content(at+len(full)-len(s), name)
+		return
+	default:
+		r.seen[UnknownChannel]++
+		r.h.Channel = name
+	}
+	r.words(rest, at+len(full)-len(rest))
+}
+
+// restart begins the channel section again. A recipient outlives it, unless it only names a role.
+func (r *headerReader) restart() {
+	r.seen[DoubledChannel]++
+	r.loose = r.loose[:0]
+	r.rest = -1
+	if RoleOf(r.h.Recipient) != 0 {
+		r.h.Recipient = ""
+	}
+}
+
+func (r *headerReader) contentType(s string, at int) {
+	full := s
+	word, rest := cutWord(s)
+	if r.salvage {
+		n := 0
+		for n < len(word) && isLetter(word[n]) {
+			n++
+		}
+		word, rest = word[:n], word[n:]+rest
+	}
+	if word != "" {
+		r.h.ContentType = word
+	}
+	r.words(rest, at+len(full)-len(rest))
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// words takes recipients and keeps the rest of a section for finish; when salvaging, the first other word is content.
+func (r *headerReader) words(s string, at int) {
+	if r.rest >= 0 {
+		return
+	}
+	full := s
+	for {
+		var word string
+		if word, s = cutWord(s); word == "" {
+			return
+		}
+		place := at + len(full) - len(s) - len(word)
+		recipient, marked := strings.CutPrefix(word, recipientMark)
+		switch {
+		case marked:
+			if recipient == "" {
+				r.seen[RepairedRecipient]++
+				recipient, s = cutWord(s)
+			}
+			if i := strings.IndexAny(recipient, "{["); r.salvage && i >= 0 {
+				s = recipient[i:] + s
+				recipient = recipient[:i]
+			}
+			r.recipient(recipient)
+		case !r.salvage:
+			r.loose = append(r.loose, word)
+		case word == "json" || word == "code":
+			r.h.ContentType = word
+		default:
+			r.content(place, word)
+			return
+		}
+	}
+}
+
+// content begins content at a word, unless the header was cut off inside of it.
+func (r *headerReader) content(at int, word string) {
+	if r.cut && at+len(word) == r.size && isFieldFragment(word) {
+		return
+	}
+	if r.rest < 0 {
+		r.rest = at
+	}
+}
+
+func isFieldFragment(word string) bool {
+	for _, list := range [...][]string{roleWords[User:], channelWords[:], {recipientMark, "json", "code"}} {
+		for _, field := range list {
+			if strings.HasPrefix(field, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *headerReader) recipient(name string) {
+	clean, _, marker := strings.Cut(name, "<|")
+	if marker || len(r.loose) > 0 || r.h.ContentType != "" || r.h.Recipient != "" && r.h.Recipient != clean {
+		r.seen[RepairedRecipient]++
+	}
+	if clean != "" {
+		r.h.Recipient = clean
+	}
+}
+
+// finish places the words that are left: a content type, a recipient without its mark, a tool's name.
+func (r *headerReader) finish() {
+	if n := len(r.loose); n > 0 && r.h.ContentType == "" && isLetter(r.loose[n-1][0]) &&
+		(n > 1 || r.h.Recipient != "" || !isToolName(r.loose[0])) {
+		r.h.ContentType = r.loose[n-1]
+		r.loose = r.loose[:n-1]
+	}
+	if n := len(r.loose); n > 0 && r.h.Recipient == "" && isName(r.loose[n-1]) {
+		r.h.Recipient = r.loose[n-1]
+		r.loose = r.loose[:n-1]
+	}
+	if r.unknown != "" {
+		r.author()
+	}
+	if len(r.loose) > 0 {
+		r.seen[LooseWords]++
+	}
+}
+
+// author judges a header whose first word is no role: a tool's answer names the tool and says to whom it goes.
+func (r *headerReader) author() {
+	switch {
+	case r.h.Recipient == Assistant.String(), r.h.Recipient != "" && isToolName(r.unknown):
+		r.h.Role, r.h.Name = Tool, r.unknown
+	default:
+		r.seen[RepairedRole]++
+		if r.h.Recipient == "" && isToolName(r.unknown) {
+			r.h.Recipient = r.unknown
+		}
+	}
+}
+
+// isToolName is a name with its namespace; a bare word might as well be a content type.
+func isToolName(s string) bool { return strings.Contains(s, ".") && isName(s) }
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isLetter(c) && !isDigit(c) && c != '_' && c != '-' && c != '.' && c != ':' && c != '/' {
+			return false
+		}
+	}
+	return s != ""
+}

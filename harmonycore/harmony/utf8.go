@@ -1,0 +1,77 @@
+package harmony
+
+import "unicode/utf8"
+
+const replacement = "\uFFFD"
+
+// validPrefix is how many bytes of b are whole, valid UTF-8.
+func validPrefix(b []byte) int {
+	for i := 0; i < len(b); {
+		if b[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n <= 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}
+
+// badPrefix measures the bad bytes that b begins with: the maximal subpart of Unicode's table 3-7, which is replaced
+// by one U+FFFD. It reports cut when those bytes could still become a rune with more bytes behind them. b must not be
+// empty and not begin with a valid rune.
+func badPrefix(b []byte) (n int, cut bool) {
+	low, high, more := byte(0x80), byte(0xBF), 0
+	switch c := b[0]; {
+	case c >= 0xC2 && c <= 0xDF:
+		more = 1
+	case c >= 0xE0 && c <= 0xEF:
+		more = 2
+		switch c {
+		case 0xE0:
+			low = 0xA0
+		case 0xED:
+			high = 0x9F
+		}
+	case c >= 0xF0 && c <= 0xF4:
+		more = 3
+		switch c {
+		case 0xF0:
+			low = 0x90
+		case 0xF4:
+			high = 0x8F
+		}
+	}
+	for n = 1; n <= more; n++ {
+		if n == len(b) {
+			return n, true
+		}
+		if b[n] < low || b[n] > high {
+			return n, false
+		}
+		low, high = 0x80, 0xBF
+	}
+	return n, false
+}
+
+// appendRepaired appends b as valid UTF-8: each maximal bad part becomes U+FFFD. Unless last is set, a rune that is
+// cut off at the end is left out; used is how many bytes were taken.
+func appendRepaired(dst, b []byte, last bool) (out []byte, used int) {
+	for used < len(b) {
+		n := validPrefix(b[used:])
+		dst = append(dst, b[used:used+n]...)
+		if used += n; used == len(b) {
+			break
+		}
+		bad, cut := badPrefix(b[used:])
+		if cut && !last {
+			break
+		}
+		dst = append(dst, replacement...)
+		used += bad
+	}
+	return dst, used
+}

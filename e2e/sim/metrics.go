@@ -75,10 +75,10 @@ func (m *metrics) write(w io.Writer, model string, capacity int) {
 		fmt.Fprintf(w, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", name, help, name, kind)
 	}
 	one := func(name, kind, help string, v float64) {
-		head(name, kind, help)
 		if kind == "counter" {
 			name += "_total"
 		}
+		head(name, kind, help)
 		fmt.Fprintf(w, "vllm:%s{%s} %s\n", name, labels, number(v))
 	}
 	one("num_requests_running", "gauge", "Number of requests in model execution batches.", float64(load.Running))
@@ -89,7 +89,7 @@ func (m *metrics) write(w io.Writer, model string, capacity int) {
 	one("num_preemptions", "counter", "Cumulative number of preemption from the engine.", 0)
 	one("prompt_tokens", "counter", "Number of prefill tokens processed.", float64(m.prompt))
 	one("generation_tokens", "counter", "Number of generation tokens processed.", float64(m.output))
-	head("request_success", "counter", "Count of successfully processed requests.")
+	head("request_success_total", "counter", "Count of successfully processed requests.")
 	for _, reason := range []string{"stop", "length", "abort", "error", "repetition"} {
 		fmt.Fprintf(w, "vllm:request_success_total{engine=\"0\",finished_reason=%q,model_name=%s} %s\n",
 			reason, strconv.Quote(model), number(float64(m.finished[reason])))

@@ -6,6 +6,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .SUFFIXES:
+# Two installations at once would fight over apt and over .tools/.
+.NOTPARALLEL:
 
 export PATH := $(PATH):$(CURDIR)/.tools/bin
 
@@ -24,7 +26,7 @@ UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 
 # The filter is built again when any of these changed.
 WASM_SOURCES := $(shell find filter harmonycore tools/vocabwasm tools/wasmfinish -type f ! -name '*_test.go' ! -path '*/testdata/*' 2>/dev/null) \
-	go.mod go.sum tools/build-filter.sh
+	go.mod go.sum tools/build-filter.sh $(wildcard tools/tinygo/* tools/binaryen/*)
 
 .PHONY: help
 help: ## Show this list
@@ -87,7 +89,7 @@ lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellch
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	go vet $(GO_PACKAGES)
-	golangci-lint run $(GO_PACKAGES)
+	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 
 .PHONY: unit

@@ -23,9 +23,7 @@ compile() {
 merge() {
   "$BIN/wasm-merge" "${features[@]}" -g "$work/filter.wasm" harmony_filter "$work/vocab.wasm" harmony_vocab -o "$work/merged.wasm"
   go run ./tools/wasmfinish -i "$work/merged.wasm" -o "$work/finished.wasm"
-  "$BIN/wasm-opt" "${features[@]}" -g --remove-unused-module-elements "$work/finished.wasm" -o "$work/optimized.wasm"
-  # wasm-opt writes a target_features section again when it was told features; finish is idempotent.
-  go run ./tools/wasmfinish -i "$work/optimized.wasm" -o "$work/shipped.wasm"
+  "$BIN/wasm-opt" "${features[@]}" -g --remove-unused-module-elements "$work/finished.wasm" -o "$work/shipped.wasm"
   go run ./tools/wasmfinish -i "$work/shipped.wasm"
 }
 

@@ -28,8 +28,11 @@ if found="$(foreign envoy)"; then
 fi
 
 requirements="$ROOT/tools/python/envoy.txt"
+# The program itself, not the package's launcher: what starts it also signals it.
+binary() { find "$TOOLS/venv/envoy" -path '*/envoy/_bin/envoy' -type f | head -n 1; }
+
 name="envoy-$(fingerprint "$requirements" "${BASH_SOURCE[0]}")"
-if stamped "$name" && [[ "$(readlink "$BIN/envoy")" == "$TOOLS/venv/envoy/bin/envoy" ]]; then
+if stamped "$name" && [[ "$(readlink "$BIN/envoy")" == "$TOOLS"/venv/envoy/* && -x "$BIN/envoy" ]]; then
   exit 0
 fi
 if [[ "$(uname -s)" != Linux ]]; then
@@ -37,5 +40,5 @@ if [[ "$(uname -s)" != Linux ]]; then
   exit 1
 fi
 "$ROOT/tools/install-python.sh" envoy
-use "$TOOLS/venv/envoy/bin/envoy"
+use "$(binary)"
 stamp envoy "$name"

@@ -79,7 +79,7 @@ missing_packages() {
 
 # need_packages WHY ALTERNATIVE PACKAGE...: installs the Debian packages that are missing, or says what to do and stops.
 need_packages() {
-  local why="$1" alternative="$2" missing
+  local why="$1" alternative="$2" package missing=()
   shift 2
   if ! command -v apt-get >/dev/null; then
     say "$why needs these packages, which this script installs only on Debian and its kin:"
@@ -87,7 +87,7 @@ need_packages() {
     say "$alternative"
     exit 1
   fi
-  mapfile -t missing < <(missing_packages "$@")
+  while IFS= read -r package; do missing+=("$package"); done < <(missing_packages "$@")
   if ((${#missing[@]} == 0)); then
     return 0
   fi

@@ -7,11 +7,12 @@ cd "$ROOT"
 
 packages=("$@")
 if ((${#packages[@]} == 0)); then
-  # Tests that start programs or need the network are no tests of harmonycore; every package with tests is taken.
-  mapfile -t packages < <(go list -f '{{if .TestGoFiles}}{{.ImportPath}}{{else if .XTestGoFiles}}{{.ImportPath}}{{end}}' ./harmonycore/...)
+  listed="$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./harmonycore/...)"
+  while IFS= read -r package; do packages+=("$package"); done < <(sed '/^$/d' <<<"$listed")
 fi
 ((${#packages[@]} > 0)) || die "harmonycore has no tests"
 
+# One at a time: TinyGo stops at the first package that does not compile, and here each one's fate matters.
 failed=()
 for package in "${packages[@]}"; do
   if ! step "tinygo test ${package#github.com/harmonyedge/harmonyedge/}" \

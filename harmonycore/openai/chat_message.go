@@ -101,7 +101,8 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 			return m, err
 		}
 	case RoleAssistant:
-		return m, f.readAssistant(at, &m)
+		err := f.readAssistant(at, &m)
+		return m, err
 	case "function":
 		return m, badRequest(CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' instead.")
 	default:
@@ -198,5 +199,6 @@ func readToolCall(at string, v value) (ToolCall, *Error) {
 	if !arguments.given() {
 		return call, missing(join(at, "arguments"))
 	}
-	return call, arguments.text(join(at, "arguments"), &call.Arguments)
+	err = arguments.text(join(at, "arguments"), &call.Arguments)
+	return call, err
 }

@@ -168,7 +168,8 @@ func (f *itemFields) readCall(at string) (InputItem, *Error) {
 	if !f.arguments.given() {
 		return item, missing(join(at, "arguments"))
 	}
-	return item, f.arguments.text(join(at, "arguments"), &item.Arguments)
+	err := f.arguments.text(join(at, "arguments"), &item.Arguments)
+	return item, err
 }
 
 func (f *itemFields) readCallOutput(at string) (item InputItem, err *Error) {

@@ -89,7 +89,8 @@ func (b *builder) call(id, shown, arguments string) {
 	})
 }
 
-// result adds what a function returned; param names the place of id for a client that answers a call it never had.
+// result adds what a function returned, as one text whatever parts it came in, since a function returns one thing;
+// param names the place of id for a client that answers a call it never had.
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
 	shown, ok := b.names[id]
 	if !ok {
@@ -100,7 +101,7 @@ func (b *builder) result(id string, parts []string, param string) *openai.Error 
 		Name:      harmony.Some(functions + "." + shown),
 		Recipient: harmony.Some("assistant"),
 		Channel:   harmony.Some(harmony.Commentary),
-		Content:   texts(parts),
+		Content:   harmony.Text(strings.Join(parts, "")),
 	})
 	return nil
 }

@@ -1,0 +1,261 @@
+package openai
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestPeek(t *testing.T) {
+	tests := []struct{ body, model, code, param string }{
+		{` {"model":"m","messages":[]} `, "m", "", ""},
+		{`{"mod\u0065l":"gpt\u002doss"}`, "gpt-oss", "", ""},
+		{``, "", CodeInvalidJSON, ""},
+		{`{"model":"m"`, "", CodeInvalidJSON, ""},
+		{"{\"model\":\"\xff\"}", "", CodeInvalidUTF8, ""},
+		{strings.Repeat("[", 200), "", CodeMaxDepthExceeded, ""},
+		{`["model"]`, "", CodeInvalidType, ""},
+		{`"model"`, "", CodeInvalidType, ""},
+		{`{}`, "", CodeMissingParameter, "model"},
+		{`{"model":null}`, "", CodeInvalidType, "model"},
+		{`{"model":1}`, "", CodeInvalidType, "model"},
+		{`{"model":""}`, "", CodeInvalidValue, "model"},
+		{`{"model":"a","model":"b"}`, "", CodeDuplicateKey, "model"},
+		{`{"model":"a","mod\u0065l":"b"}`, "", CodeDuplicateKey, "model"},
+		{`{"model":"a","stream":true,"stre\u0061m":false}`, "", CodeDuplicateKey, "stream"},
+		{`{"model":"a","messages":[],"messages":[]}`, "", CodeDuplicateKey, "messages"},
+		{`{"model":"a","input":"","input":""}`, "", CodeDuplicateKey, "input"},
+		{`{"model":"a","user":"x","user":"y","x":{"model":1,"model":2}}`, "a", "", ""},
+	}
+	for _, tt := range tests {
+		model, err := Peek([]byte(tt.body))
+		checkError(t, tt.body, err, 400, tt.code, tt.param)
+		if model != tt.model {
+			t.Errorf("%q: model %q, want %q", tt.body, model, tt.model)
+		}
+	}
+	_, err := Peek([]byte(`{"model":x}`))
+	if err == nil || !strings.Contains(err.Message, "at byte 9") {
+		t.Errorf("the message must name the byte: %v", err)
+	}
+}
+
+func checkError(t *testing.T, body string, err *Error, status int, code, param string) {
+	t.Helper()
+	switch {
+	case code == "" && err != nil:
+		t.Errorf("%.120q: %v", body, err)
+	case code != "" && (err == nil || err.Status != status || err.Type != InvalidRequestError || err.Code != code || err.Param != param):
+		t.Errorf("%.120q: got %+v, want %d %s at %q", body, err, status, code, param)
+	}
+}
+
+func TestDecodeChatErrors(t *testing.T) {
+	user := `{"role":"user","content":"hi"}`
+	deep := strings.Repeat(`{"a":`, 33) + `1` + strings.Repeat(`}`, 33)
+	tests := []struct{ members, code, param string }{
+		{`"messages":[` + user + `]`, "", ""},
+		{`"x":1`, CodeMissingParameter, "messages"},
+		{`"messages":null`, CodeMissingParameter, "messages"},
+		{`"messages":[]`, CodeInvalidValue, "messages"},
+		{`"messages":"hi"`, CodeInvalidType, "messages"},
+		{`"messages":["hi"]`, CodeInvalidType, "messages[0]"},
+		{`"messages":[{"content":"hi"}]`, CodeMissingParameter, "messages[0].role"},
+		{`"messages":[` + user + `,{"role":"wizard","content":"hi"}]`, CodeUnknownRole, "messages[1].role"},
+		{`"messages":[{"role":"function","name":"f","content":"hi"}]`, CodeUnknownRole, "messages[0].role"},
+		{`"messages":[{"role":7}]`, CodeInvalidType, "messages[0].role"},
+		{`"messages":[{"role":"user"}]`, CodeMissingParameter, "messages[0].content"},
+		{`"messages":[{"role":"user","content":null}]`, CodeInvalidType, "messages[0].content"},
+		{`"messages":[{"role":"user","content":{}}]`, CodeInvalidType, "messages[0].content"},
+		{`"messages":[{"role":"user","content":[{"text":"x"}]}]`, CodeMissingParameter, "messages[0].content[0].type"},
+		{`"messages":[{"role":"user","content":[{"type":"text"}]}]`, CodeMissingParameter, "messages[0].content[0].text"},
+		{`"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"u"}}]}]`, CodeInvalidValue, "messages[0].content[1]"},
+		{`"messages":[{"role":"user","content":[{"type":"refusal","refusal":"x"}]}]`, CodeInvalidValue, "messages[0].content[0]"},
+		{`"messages":[{"role":"tool","content":"x"}]`, CodeMissingParameter, "messages[0].tool_call_id"},
+		{`"messages":[{"role":"assistant"}]`, "", ""},
+		{`"messages":[{"role":"assistant","content":null,"reasoning":{"x":1},"refusal":null,"tool_calls":null}]`, "", ""},
+		{`"messages":[{"role":"assistant","function_call":{"name":"f"}}]`, CodeUnsupportedParameter, "messages[0].function_call"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`, CodeMissingParameter, "messages[0].tool_calls[0].id"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"arguments":"{}"}}]}]`, CodeMissingParameter, "messages[0].tool_calls[0].function.name"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f g","arguments":"{}"}}]}]`, CodeInvalidValue, "messages[0].tool_calls[0].function.name"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":{}}}]}]`, CodeInvalidType, "messages[0].tool_calls[0].function.arguments"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{}}]}]`, CodeInvalidValue, "messages[0].tool_calls[0].type"},
+		{`"tools":{}`, CodeInvalidType, "tools"},
+		{`"tools":[{"function":{"name":"f"}}]`, CodeMissingParameter, "tools[0].type"},
+		{`"tools":[{"type":"custom","custom":{"name":"f"}}]`, CodeInvalidValue, "tools[0].type"},
+		{`"tools":[{"type":"function"}]`, CodeMissingParameter, "tools[0].function"},
+		{`"tools":[{"type":"function","function":{}}]`, CodeMissingParameter, "tools[0].function.name"},
+		{`"tools":[{"type":"function","function":{"name":"<|end|>"}}]`, CodeInvalidValue, "tools[0].function.name"},
+		{`"tools":[{"type":"function","function":{"name":"f","parameters":"x"}}]`, CodeInvalidType, "tools[0].function.parameters"},
+		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + deep + `}}]`, CodeMaxDepthExceeded, "tools[0].function.parameters"},
+		{`"tool_choice":"required"`, CodeUnsupportedParameter, "tool_choice"},
+		{`"tool_choice":{"type":"function","function":{"name":"f"}}`, CodeUnsupportedParameter, "tool_choice"},
+		{`"tool_choice":"any"`, CodeInvalidValue, "tool_choice"},
+		{`"tool_choice":1`, CodeInvalidType, "tool_choice"},
+		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
+		{`"n":2`, CodeUnsupportedParameter, "n"},
+		{`"n":0`, CodeInvalidValue, "n"},
+		{`"logprobs":true`, CodeUnsupportedParameter, "logprobs"},
+		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
+		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
+		{`"stop":7`, CodeInvalidType, "stop"},
+		{`"response_format":{"type":"json_object"}`, CodeUnsupportedParameter, "response_format"},
+		{`"response_format":{}`, CodeMissingParameter, "response_format.type"},
+		{`"modalities":["text","audio"]`, CodeUnsupportedParameter, "modalities"},
+		{`"temperature":2.5`, CodeInvalidValue, "temperature"},
+		{`"temperature":"1"`, CodeInvalidType, "temperature"},
+		{`"temperature":1e999`, CodeInvalidValue, "temperature"},
+		{`"top_p":-0.1`, CodeInvalidValue, "top_p"},
+		{`"presence_penalty":3`, CodeInvalidValue, "presence_penalty"},
+		{`"frequency_penalty":-3`, CodeInvalidValue, "frequency_penalty"},
+		{`"seed":1.5`, CodeInvalidType, "seed"},
+		{`"seed":99999999999999999999`, CodeInvalidValue, "seed"},
+		{`"max_tokens":0`, CodeInvalidValue, "max_tokens"},
+		{`"max_completion_tokens":"9"`, CodeInvalidType, "max_completion_tokens"},
+		{`"stream":"yes"`, CodeInvalidType, "stream"},
+		{`"stream_options":{"include_usage":1}`, CodeInvalidType, "stream_options.include_usage"},
+		{`"reasoning_effort":"none"`, CodeInvalidValue, "reasoning_effort"},
+		{`"reasoning_effort":"xhigh"`, CodeInvalidValue, "reasoning_effort"},
+		{`"reasoning_effort":3`, CodeInvalidType, "reasoning_effort"},
+	}
+	for _, tt := range tests {
+		body := `{"model":"m",` + tt.members
+		if !strings.HasPrefix(tt.members, `"messages"`) && tt.members != `"x":1` {
+			body += `,"messages":[` + user + `]`
+		}
+		_, err := DecodeChatRequest([]byte(body + "}"))
+		checkError(t, body, err, 400, tt.code, tt.param)
+	}
+}
+
+func TestDecodeChat(t *testing.T) {
+	got, err := DecodeChatRequest([]byte(`{
+		"model":"m","stream":true,"stream_options":{"include_usage":true,"x":1},"reasoning_effort":"minimal",
+		"max_tokens":5,"max_completion_tokens":7,"temperature":0.50,"top_p":null,"presence_penalty":-1,"seed":-3,"user":"u",
+		"n":1,"logprobs":false,"stop":[],"response_format":{"type":"text"},"tool_choice":"none","logit_bias":{},"store":true,
+		"metadata":{"a":"b"},"service_tier":"auto","parallel_tool_calls":true,"unknown":[1,{"a":2}],"modalities":["text"],
+		"messages":[
+			{"role":"system","content":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{}}]},
+			{"role":"user","name":"x","content":"h\u0069"},
+			{"role":"assistant","content":"c","refusal":"no","thinking":"t","reasoning_content":"rc","reasoning":"",
+			 "tool_calls":[{"id":"c1","type":"function","index":0,"function":{"name":"f","arguments":"{\"a\": 1}"}}]},
+			{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"r"}]}],
+		"tools":[{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object"}}},
+		         {"type":"function","function":{"name":"g"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got.Tools[0].Parameters; p == nil || p.Get("type").Text != "object" {
+		t.Errorf("parameters %+v", p)
+	}
+	got.Tools[0].Parameters = nil
+	want := &ChatRequest{
+		Model: "m", Stream: true, IncludeUsage: true, Effort: "low", ToolsHidden: true,
+		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7, User: "u"},
+		Messages: []ChatMessage{
+			{Role: "system", Content: []string{"a", "b"}},
+			{Role: "user", Content: []string{"hi"}},
+			{Role: "assistant", Content: []string{"c", "no"}, Reasoning: "rc", ToolCalls: []ToolCall{{"c1", "f", `{"a": 1}`}}},
+			{Role: "tool", ToolCallID: "c1", Content: []string{"r"}},
+		},
+		Tools: []Tool{{Name: "f", Description: "d"}, {Name: "g"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDecodeResponsesErrors(t *testing.T) {
+	tests := []struct {
+		members, code, param string
+	}{
+		{`"input":"hi"`, "", ""},
+		{`"x":1`, CodeMissingParameter, "input"},
+		{`"input":7`, CodeInvalidType, "input"},
+		{`"input":[]`, CodeInvalidValue, "input"},
+		{`"input":["hi"]`, CodeInvalidType, "input[0]"},
+		{`"input":[{}]`, CodeMissingParameter, "input[0].type"},
+		{`"input":[{"type":"message","content":"x"}]`, CodeMissingParameter, "input[0].role"},
+		{`"input":[{"role":"tool","content":"x"}]`, CodeUnknownRole, "input[0].role"},
+		{`"input":[{"role":"user"}]`, CodeMissingParameter, "input[0].content"},
+		{`"input":[{"role":"user","content":[{"type":"input_image","image_url":"u"}]}]`, CodeInvalidValue, "input[0].content[0]"},
+		{`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"i"}]`, CodeInvalidValue, "input[1]"},
+		{`"input":[{"type":"web_search_call"}]`, CodeInvalidValue, "input[0]"},
+		{`"input":[{"type":"function_call","name":"f","arguments":"{}"}]`, CodeMissingParameter, "input[0].call_id"},
+		{`"input":[{"type":"function_call","call_id":"c","arguments":"{}"}]`, CodeMissingParameter, "input[0].name"},
+		{`"input":[{"type":"function_call","call_id":"c","name":"f"}]`, CodeMissingParameter, "input[0].arguments"},
+		{`"input":[{"type":"function_call_output","output":"x"}]`, CodeMissingParameter, "input[0].call_id"},
+		{`"input":[{"type":"function_call_output","call_id":"c"}]`, CodeMissingParameter, "input[0].output"},
+		{`"input":[{"type":"reasoning","summary":[{"type":"x","text":"y"}]}]`, CodeInvalidValue, "input[0].summary[0]"},
+		{`"instructions":[]`, CodeInvalidType, "instructions"},
+		{`"tools":[{"type":"custom","name":"x"}]`, CodeInvalidValue, "tools[0].type"},
+		{`"tools":[{"name":"x"}]`, CodeMissingParameter, "tools[0].type"},
+		{`"tools":[{"type":"function","name":"a b"}]`, CodeInvalidValue, "tools[0].name"},
+		{`"tools":[{"type":"function","name":"a","strict":"x"}]`, CodeInvalidType, "tools[0].strict"},
+		{`"tools":[{"type":"namespace","name":"a"}]`, CodeMissingParameter, "tools[0].tools"},
+		{`"tools":[{"type":"namespace","name":"a","tools":[{"type":"custom"}]}]`, CodeInvalidValue, "tools[0].tools[0].type"},
+		{`"tools":[{"type":"web_search","external_web_access":true}]`, "", ""},
+		{`"tool_choice":"required"`, CodeUnsupportedParameter, "tool_choice"},
+		{`"background":true`, CodeUnsupportedParameter, "background"},
+		{`"background":false`, "", ""},
+		{`"conversation":"c"`, CodeUnsupportedParameter, "conversation"},
+		{`"prompt":{"id":"p"}`, CodeUnsupportedParameter, "prompt"},
+		{`"top_logprobs":2`, CodeUnsupportedParameter, "top_logprobs"},
+		{`"previous_response_id":null`, "", ""},
+		{`"reasoning":{"effort":"max"}`, CodeInvalidValue, "reasoning.effort"},
+		{`"reasoning":{"summary":"loud"}`, CodeInvalidValue, "reasoning.summary"},
+		{`"text":{"format":{"type":"json_schema"}}`, CodeUnsupportedParameter, "text.format"},
+		{`"text":{"verbosity":"none"}`, CodeInvalidValue, "text.verbosity"},
+		{`"metadata":{"a":1}`, CodeInvalidType, "metadata.a"},
+		{`"max_output_tokens":0`, CodeInvalidValue, "max_output_tokens"},
+		{`"store":1`, CodeInvalidType, "store"},
+		{`"parallel_tool_calls":1`, CodeInvalidType, "parallel_tool_calls"},
+	}
+	for _, tt := range tests {
+		body := `{"model":"m",` + tt.members
+		if !strings.HasPrefix(tt.members, `"input"`) && tt.members != `"x":1` {
+			body += `,"input":"hi"`
+		}
+		_, err := DecodeResponsesRequest([]byte(body + "}"))
+		checkError(t, body, err, 400, tt.code, tt.param)
+	}
+	_, err := DecodeResponsesRequest([]byte(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))
+	checkError(t, "previous", err, 404, CodePreviousResponseNotFound, "previous_response_id")
+}
+
+func TestErrorJSON(t *testing.T) {
+	got := string((&Error{Status: 500, Type: "server_error", Message: "a\"b"}).AppendJSON(nil))
+	if want := `{"error":{"message":"a\"b","type":"server_error","param":null,"code":null}}`; got != want {
+		t.Errorf("got %s", got)
+	}
+	if c := clip(strings.Repeat("é", 60)); len(c) > 70 || !json.Valid(append(append([]byte{'"'}, c...), '"')) {
+		t.Errorf("clipped to %q", c)
+	}
+}
+
+// TestDecodersKeepNothing overwrites the body after decoding: a host's buffer is only valid for the call.
+func TestDecodersKeepNothing(t *testing.T) {
+	body := []byte(`{"model":"mmm","input":[{"role":"user","content":"hello"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],
+		"temperature":0.5,"metadata":{ "k" : "a  b" },"instructions":"i","tools":[{"type":"function","name":"f","parameters":{"a" : [1, 2]}}]}`)
+	fresh, err := DecodeResponsesRequest(append([]byte(nil), body...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeResponsesRequest(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range body {
+		body[i] = 'X'
+	}
+	if !reflect.DeepEqual(got, fresh) {
+		t.Errorf("got %+v\nwant %+v", got, fresh)
+	}
+	if got.Echo.Metadata != `{"k":"a  b"}` {
+		t.Errorf("metadata %s", got.Echo.Metadata)
+	}
+	if want := `[{"type":"function","description":null,"name":"f","parameters":{"a":[1,2]},"strict":null}]`; got.Echo.Tools != want {
+		t.Errorf("tools %s", got.Echo.Tools)
+	}
+}

@@ -1,0 +1,56 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// checkDecoded holds a decoder to its word: a request or an error, never both or none; and that the second reader
+// never fails on what our scanner accepted.
+func checkDecoded(t *testing.T, body []byte, decoded bool, err *Error) {
+	if decoded == (err != nil) {
+		t.Fatalf("%q: decoded %v, error %v", body, decoded, err)
+	}
+	if err == nil {
+		return
+	}
+	if err.Status < 400 || err.Type == "" || err.Code == "" || err.Message == "" {
+		t.Fatalf("%q: %+v", body, err)
+	}
+	if strings.HasPrefix(err.Message, "The JSON text here") {
+		t.Fatalf("%q: the readers disagree at %q", body, err.Param)
+	}
+	if !json.Valid(err.AppendJSON(nil)) {
+		t.Fatalf("%q: error body %s", body, err.AppendJSON(nil))
+	}
+}
+
+func FuzzDecodeChatRequest(f *testing.F) {
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x\u00e9"}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"a":[1]}}}]}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"stop":[],"seed":1,"temperature":1e0}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := DecodeChatRequest(body)
+		checkDecoded(t, body, r != nil, err)
+		model, peeked := Peek(body)
+		if err == nil && (peeked != nil || model != r.Model) {
+			t.Fatalf("%q: peeked %q, %v", body, model, peeked)
+		}
+	})
+}
+
+func FuzzDecodeResponsesRequest(f *testing.F) {
+	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":[]}]}`))
+	f.Add([]byte(`{"model":"m","input":"x","metadata":{ "a":"\"\\" },"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := DecodeResponsesRequest(body)
+		checkDecoded(t, body, r != nil, err)
+		if err != nil {
+			return
+		}
+		object := (&Response{Status: StatusCompleted, Usage: &Usage{}, Echo: r.Echo}).AppendJSON(nil)
+		if !json.Valid(object) || strings.Contains(string(object), "\n") {
+			t.Fatalf("%q: echoed as %s", body, object)
+		}
+	})
+}

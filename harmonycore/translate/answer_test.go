@@ -1,0 +1,174 @@
+package translate
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// said is one message that a model writes: its header, its text in pieces, and its end.
+type said struct {
+	recipient, channel string
+	pieces             []string
+	end                harmony.End
+}
+
+// answerCase is a turn of a model and why it ended.
+type answerCase struct {
+	name   string
+	turn   []said
+	finish Finish
+}
+
+var answerCases = []answerCase{
+	{"an answer", []said{
+		{"", "analysis", []string{"let ", "me \"see\"\n"}, harmony.EndedByEnd},
+		{"", "final", []string{"Hé", "", "llo 😀"}, harmony.EndedByReturn},
+	}, Stop},
+	{"a call after a preamble", []said{
+		{"", "analysis", []string{"t"}, harmony.EndedByEnd},
+		{"", "commentary", []string{"I look."}, harmony.EndedByEnd},
+		{"functions.f", "commentary", []string{`{"a`, `":1}`}, harmony.EndedByCall},
+	}, Stop},
+	{"calls everywhere", []said{
+		{"f", "analysis", []string{"{}"}, harmony.EndedByCall},
+		{"functions.fjson", "final", nil, harmony.EndedByCall},
+	}, Stop},
+	{"nothing undeclared is called", []said{
+		{"browser.search", "commentary", []string{"x"}, harmony.EndedByCall},
+		{"functions.other", "commentary", []string{"y"}, harmony.EndedByCall},
+		{"assistant", "final", []string{"z"}, harmony.EndedByReturn},
+	}, Stop},
+	{"a lost format", []said{
+		{"", "", []string{"no "}, harmony.Cut},
+		{"all", "final", []string{"answer"}, harmony.Cut},
+		{"", "comment?", []string{"odd"}, harmony.Cut},
+	}, Stop},
+	{"a call cut at the limit", []said{
+		{"", "analysis", []string{"t"}, harmony.EndedByEnd},
+		{"functions.f", "commentary", []string{`{"a`}, harmony.Cut},
+	}, Length},
+	{"the limit in the reasoning", []said{{"", "analysis", []string{"t"}, harmony.Cut}}, Length},
+	{"empty messages", []said{
+		{"", "analysis", nil, harmony.EndedByEnd},
+		{"", "final", nil, harmony.EndedByReturn},
+	}, Stop},
+	{"nothing at all", nil, Stop},
+}
+
+// play runs a turn through an answer, taking its bytes as often as takes says.
+func play(a Answer, c answerCase, takes func() bool) string {
+	var out []byte
+	a.Begin()
+	for _, m := range c.turn {
+		a.Open(harmony.Header{Role: harmony.Assistant, Recipient: m.recipient, Channel: m.channel})
+		for _, p := range m.pieces {
+			a.Content([]byte(p), 1)
+			if takes() {
+				out = a.Take(out)
+			}
+		}
+		a.Close(m.end)
+	}
+	a.Finish(c.finish, Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true})
+	return string(a.Take(out))
+}
+
+func never() bool { return false }
+
+func answerTo(t *testing.T, api API, options string) Answer {
+	t.Helper()
+	var r *Request
+	var err *openai.Error
+	if api == ChatAPI {
+		r, err = Chat([]byte(`{"model":"m",`+options+`"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`), testModel, testEnv)
+	} else {
+		r, err = Responses([]byte(`{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"}]}`), testModel, testEnv)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.NewAnswer()
+}
+
+func decode(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+func encode(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestTakingOftenChangesNothing: however the bytes are taken, they are the same, and whole events each time.
+func TestTakingOftenChangesNothing(t *testing.T) {
+	for _, api := range []API{ChatAPI, ResponsesAPI} {
+		for _, c := range answerCases {
+			whole := play(answerTo(t, api, `"stream":true,`), c, never)
+			for seed := range uint64(5) {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				if got := play(answerTo(t, api, `"stream":true,`), c, func() bool { return rng.IntN(2) == 0 }); got != whole {
+					t.Fatalf("%s: got\n%s\nwant\n%s", c.name, got, whole)
+				}
+			}
+		}
+	}
+}
+
+func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
+	for _, api := range []API{ChatAPI, ResponsesAPI} {
+		a := answerTo(t, api, "")
+		a.Begin()
+		a.Open(harmony.Header{Channel: harmony.Final})
+		a.Content([]byte("x"), 1)
+		if got := a.Take(nil); len(got) > 0 || a.ContentType() != "application/json" {
+			t.Errorf("api %d: %s %s", api, a.ContentType(), got)
+		}
+		a.Finish(Aborted, Usage{})
+		e, ok := decode(t, string(a.Take(nil)))["error"].(map[string]any)
+		if !ok || e["code"] != "server_error" {
+			t.Errorf("api %d: %v", api, e)
+		}
+		a.Finish(Stop, Usage{})
+		if got := a.Take(nil); len(got) > 0 {
+			t.Errorf("an answer ends once: %s", got)
+		}
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte("\x00analysis\x01x\x05\x00final\x02y\x06"), true)
+	recipients := []string{"", "functions.f", "f", "fjson", "python", "assistant", "functions.\n\"", "\xff"}
+	channels := []string{"analysis", "final", "commentary", "", "\"odd"}
+	f.Fuzz(func(t *testing.T, script []byte, limit bool) {
+		c := answerCase{name: "fuzz", finish: Stop}
+		if limit {
+			c.finish = Length
+		}
+		for len(script) > 2 {
+			m := said{
+				recipient: recipients[int(script[0]>>3)%len(recipients)], channel: channels[int(script[0])%len(channels)],
+				end: harmony.End(script[1] % 4),
+			}
+			n := min(int(script[2]%16), len(script)-3)
+			m.pieces = strings.SplitAfter(string(script[3:3+n]), "a")
+			script = script[3+n:]
+			c.turn = append(c.turn, m)
+		}
+		checkChat(t, c)
+		checkResponses(t, c)
+	})
+}

@@ -1,0 +1,190 @@
+package translate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+)
+
+var testModel = &Model{
+	Name: "gpt-oss-120b", Identity: harmony.Some("I"), KnowledgeCutoff: harmony.Some("2024-06"), Effort: harmony.Medium,
+}
+
+var testEnv = Env{Now: 1700000000, Date: harmony.Some("2026-01-02"), ID: "0123456789abcdef01234567"}
+
+// dump prints a conversation one message per line: role:name to=recipient|channel|content type: parts joined by +.
+func dump(c *harmony.Conversation) string {
+	var b strings.Builder
+	for _, m := range c.Messages {
+		b.WriteString([...]string{"?", "user", "assistant", "system", "developer", "tool"}[m.Role])
+		for _, o := range []struct {
+			before string
+			value  harmony.Optional
+		}{{":", m.Name}, {" to=", m.Recipient}, {"|", m.Channel}, {"|", m.ContentType}} {
+			if o.value.Set {
+				b.WriteString(o.before + o.value.Value)
+			}
+		}
+		b.WriteString(": ")
+		for i, c := range m.Content {
+			if i > 0 {
+				b.WriteString("+")
+			}
+			switch {
+			case c.System != nil:
+				b.WriteString("{" + c.System.ModelIdentity.Value + " " + c.System.KnowledgeCutoff.Value + " " +
+					c.System.ConversationStartDate.Value + " " + effortName(c.System.Effort) + " " +
+					strings.Join(c.System.Channels.Valid, "/") + "}")
+			case c.Developer != nil:
+				b.WriteString("{" + strings.ReplaceAll(c.Developer.Instructions.Value, "\n", "⏎"))
+				for _, n := range c.Developer.Tools {
+					b.WriteString(" " + n.Key + "=" + n.Name + "[")
+					for _, tool := range n.Tools {
+						b.WriteString(" " + tool.Name)
+						if tool.Parameters != nil {
+							b.WriteString("()")
+						}
+					}
+					b.WriteString(" ]")
+				}
+				b.WriteString("}")
+			default:
+				b.WriteString(c.Text)
+			}
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+const systemLine = "system: {I 2024-06 2026-01-02 medium analysis/commentary/final}\n"
+
+func TestChatConversation(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{
+			"a question", `"messages":[{"role":"user","content":"hi"}]`,
+			systemLine + "user: hi\n",
+		},
+		{
+			"effort and leading instructions",
+			`"reasoning_effort":"high","messages":[{"role":"system","content":"a"},{"role":"developer","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]},{"role":"user","content":"hi"},{"role":"system","content":"d"}]`,
+			"system: {I 2024-06 2026-01-02 high analysis/commentary/final}\ndeveloper: {a⏎⏎bc}\nuser: hi\ndeveloper: {d}\n",
+		},
+		{
+			"empty instructions say nothing", `"messages":[{"role":"system","content":""},{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]`,
+			systemLine + "user: x+y\n",
+		},
+		{
+			"tools", `"tools":[{"type":"function","function":{"name":"f","parameters":{}}},{"type":"function","function":{"name":"g"}}],"messages":[{"role":"user","content":"hi"}]`,
+			systemLine + "developer: { functions=functions[ f() g ]}\nuser: hi\n",
+		},
+		{
+			"hidden tools", `"tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"hi"}]`,
+			systemLine + "user: hi\n",
+		},
+		{
+			"a tool loop",
+			`"messages":[{"role":"user","content":"q"},
+			{"role":"assistant","content":"wait","reasoning_content":"think","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"c2","type":"function","function":{"name":"g","arguments":"{1"}}]},
+			{"role":"tool","tool_call_id":"c2","content":"r2"},{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"r"},{"type":"text","text":"1"}]},
+			{"role":"assistant","content":"done","reasoning":"so"},{"role":"assistant","content":""},{"role":"assistant","content":null},{"role":"user","content":""}]`,
+			systemLine + `user: q
+assistant|analysis: think
+assistant|commentary: wait
+assistant to=functions.f|commentary|json: {}
+assistant to=functions.g|commentary|json: {1
+tool:functions.g to=assistant|commentary: r2
+tool:functions.f to=assistant|commentary: r1
+assistant|analysis: so
+assistant|final: done
+user: 
+`,
+		},
+	}
+	for _, tt := range tests {
+		r, err := Chat([]byte(`{"model":"gpt-oss-120b",`+tt.body+`}`), testModel, testEnv)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got := dump(&r.Conversation); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+	_, err := Chat([]byte(`{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"}]}`), testModel, testEnv)
+	if err == nil || err.Status != 400 || err.Param != "messages[1].tool_call_id" || err.Code != "invalid_value" {
+		t.Errorf("an answer to no call: %+v", err)
+	}
+}
+
+func TestResponsesConversation(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"text", `"input":"hi"`, systemLine + "user: hi\n"},
+		{
+			"instructions first", `"instructions":"a","input":[{"role":"developer","content":"b"},{"type":"message","role":"system","content":[{"type":"input_text","text":"c"}]},{"role":"user","content":"q"},{"role":"developer","content":"d"}]`,
+			systemLine + "developer: {a⏎⏎b⏎⏎c}\nuser: q\ndeveloper: {d}\n",
+		},
+		{
+			"agent's tools", `"tools":[{"type":"function","name":"f","strict":false,"parameters":{}},{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"},{"type":"function","name":"f"}]},{"type":"web_search","external_web_access":false}],
+			"input":[{"role":"user","content":"q"},{"type":"function_call","id":"fc_1","call_id":"c1","namespace":"n","name":"f","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":"r"}]`,
+			systemLine + `developer: { functions=functions[ f() g n__f ]}
+user: q
+assistant to=functions.n__f|commentary|json: {}
+tool:functions.n__f to=assistant|commentary: r
+`,
+		},
+		{
+			"a history sent back",
+			`"input":[{"role":"user","content":"q"},
+			{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"t"}],"encrypted_content":null},
+			{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"wait","annotations":[],"logprobs":[]}]},
+			{"type":"reasoning","summary":[{"type":"summary_text","text":"s"}]},
+			{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
+			{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"r"}]},
+			{"type":"reasoning","summary":[]},
+			{"role":"assistant","phase":"commentary","content":"hm"},
+			{"role":"assistant","phase":"final_answer","content":[{"type":"refusal","refusal":"no"}]}]`,
+			systemLine + `user: q
+assistant|analysis: t
+assistant|commentary: wait
+assistant|analysis: s
+assistant to=functions.f|commentary|json: {}
+tool:functions.f to=assistant|commentary: r
+assistant|commentary: hm
+assistant|final: no
+`,
+		},
+	}
+	for _, tt := range tests {
+		r, err := Responses([]byte(`{"model":"gpt-oss-120b",`+tt.body+`}`), testModel, testEnv)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got := dump(&r.Conversation); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+	_, err := Responses([]byte(`{"model":"m","input":[{"type":"function_call_output","call_id":"c9","output":"x"}]}`), testModel, testEnv)
+	if err == nil || err.Status != 400 || err.Param != "input[0].call_id" {
+		t.Errorf("an answer to no call: %+v", err)
+	}
+}
+
+func TestCalledTool(t *testing.T) {
+	set := toolset{{shown: "shell", name: "shell"}, {shown: "to_json", name: "to_json"}, {shown: "to_", name: "to_"}}
+	tests := []struct{ recipient, want string }{
+		{"functions.shell", "shell"}, {"shell", "shell"}, {"functions.shelljson", "shell"}, {"shelljson", "shell"},
+		{"functions.to_json", "to_json"}, {"functions.other", ""}, {"browser.search", ""}, {"python", ""}, {"functions.", ""}, {"json", ""},
+	}
+	for _, tt := range tests {
+		got := ""
+		if tool := set.called(tt.recipient); tool != nil {
+			got = tool.name
+		}
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.recipient, got, tt.want)
+		}
+	}
+}

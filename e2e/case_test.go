@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+)
+
+// testCase is one file of cases/: what a client sends, what the server answers, what the client must see. The file is
+// a txtar archive whose comment says what the case is about, with the members
+//
+//	request   the client's request as it stands on the wire: request line, headers, empty line, body
+//	script    the server's answers, as sim reads them; without it the simulated model answers
+//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, date, effort, server_fault,
+//	          tokens_per_chunk
+//	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
+//	prompt    the decoded prompt that the server received, written by -update; "none" if no request reached it
+type testCase struct {
+	name    string
+	path    string
+	archive *txtar.Archive
+
+	method, target string
+	header         http.Header
+	body           []byte
+	settings       map[string]string
+}
+
+// loadCases reads every case. Finding none is a failure.
+func loadCases(t *testing.T) []*testCase {
+	t.Helper()
+	paths, err := filepath.Glob("cases/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases found: %v", err)
+	}
+	var cases []*testCase
+	for _, path := range paths {
+		c, err := loadCase(path)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+func loadCase(path string) (*testCase, error) {
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &testCase{
+		name: strings.TrimSuffix(filepath.Base(path), ".txtar"), path: path, archive: archive,
+		header: http.Header{}, settings: map[string]string{},
+	}
+	if len(bytes.TrimSpace(archive.Comment)) == 0 {
+		return nil, fmt.Errorf("no comment says what the case is about")
+	}
+	for _, f := range archive.Files {
+		switch f.Name {
+		case "request", "script", "settings", "want", "prompt":
+		default:
+			return nil, fmt.Errorf("unknown member %q", f.Name)
+		}
+	}
+	for line := range strings.Lines(c.member("settings")) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if key != "" {
+			c.settings[key] = value
+		}
+	}
+	return c, c.readRequest()
+}
+
+func (c *testCase) member(name string) string {
+	for _, f := range c.archive.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+func (c *testCase) readRequest() error {
+	r := bufio.NewReader(strings.NewReader(c.member("request")))
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("request: %w", err)
+	}
+	var ok bool
+	if c.method, c.target, ok = strings.Cut(strings.TrimSpace(line), " "); !ok {
+		return fmt.Errorf("request line %q", line)
+	}
+	for {
+		line, err := r.ReadString('\n')
+		line = strings.TrimSpace(line)
+		if line == "" {
+			break
+		}
+		name, value, _ := strings.Cut(line, ":")
+		c.header.Add(name, strings.TrimSpace(value))
+		if err != nil {
+			break
+		}
+	}
+	body, err := io.ReadAll(r)
+	// The archive ends every member with a line end that is not the body's.
+	c.body = bytes.TrimSuffix(body, []byte("\n"))
+	return err
+}
+
+// config is the gateway's configuration for the case: one model with a pinned date, served at server.
+func (c *testCase) config(server string) (*config.Config, error) {
+	m := config.Model{Name: caseModel, Servers: []string{"vllm=" + server}, System: config.System{Date: caseDate}}
+	out := config.Default()
+	out.Listen, out.Envoy.Concurrency = "127.0.0.1:0", 1
+	out.BodyLimit, out.StallTimeout = 1<<20, config.Duration(20*time.Second)
+	for key, value := range c.settings {
+		number, err := strconv.Atoi(value)
+		switch key {
+		case "body_limit":
+			out.BodyLimit = config.Size(number)
+		case "context_length":
+			m.ContextLength = number
+		case "stall_timeout_ms":
+			out.StallTimeout = config.Duration(time.Duration(number) * time.Millisecond)
+		case "raw_prompts":
+			m.RawPrompts, err = value, nil
+		case "date":
+			m.System.Date, err = value, nil
+		case "effort":
+			m.System.Effort, err = value, nil
+		case "server_fault", "tokens_per_chunk":
+			err = nil
+		default:
+			err = fmt.Errorf("unknown setting")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("settings: %s: %w", key, err)
+		}
+	}
+	out.Models = []config.Model{m}
+	return out, nil
+}
+
+const (
+	caseModel = "gpt-oss-120b"
+	caseDate  = "2026-01-02"
+)
+
+// server is the simulated server of the case.
+func (c *testCase) server() (*sim.Server, error) {
+	o := sim.Options{Models: []string{caseModel}, PromptTokensDetails: true}
+	if script := c.member("script"); script != "" {
+		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
+		if err != nil {
+			return nil, err
+		}
+		o.Script = s
+	}
+	if fault := c.settings["server_fault"]; fault != "" {
+		f, err := sim.ParseFault(fault)
+		if err != nil {
+			return nil, err
+		}
+		o.Fault = f
+	}
+	if n := c.settings["tokens_per_chunk"]; n != "" {
+		size, err := strconv.Atoi(n)
+		if err != nil {
+			return nil, err
+		}
+		o.TokensPerChunk = size
+	}
+	return sim.New(o), nil
+}
+
+// update writes what was seen into the case's file.
+func (c *testCase) update(want, prompt string) error {
+	files := c.archive.Files[:0:0]
+	for _, f := range c.archive.Files {
+		if f.Name != "want" && f.Name != "prompt" {
+			files = append(files, f)
+		}
+	}
+	files = append(files, txtar.File{Name: "prompt", Data: []byte(prompt)}, txtar.File{Name: "want", Data: []byte(want)})
+	return os.WriteFile(c.path, txtar.Format(&txtar.Archive{Comment: c.archive.Comment, Files: files}), 0o644)
+}

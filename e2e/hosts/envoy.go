@@ -1,0 +1,59 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/envoy"
+)
+
+// startLimit is how long an Envoy may take to serve on a busy machine.
+const startLimit = time.Minute
+
+// Envoy runs the real Envoy, named by $ENVOY, with the filter that ships, named by $HARMONY_WASM.
+func Envoy(s Setup) (*Host, error) {
+	r, err := Resources(s)
+	if err != nil {
+		return nil, err
+	}
+	return EnvoyWith(s, r)
+}
+
+// Resources are what Envoy is configured with for a setup, for a test to change before EnvoyWith.
+func Resources(s Setup) (*xds.Resources, error) {
+	module := os.Getenv("HARMONY_WASM")
+	if module == "" {
+		return nil, errors.New("HARMONY_WASM is not set: run the tests by `make e2e`")
+	}
+	return xds.Build(s.Config, xds.Options{ModulePath: module})
+}
+
+// EnvoyWith runs the real Envoy with these resources.
+func EnvoyWith(s Setup, r *xds.Resources) (*Host, error) {
+	program := os.Getenv("ENVOY")
+	if program == "" {
+		return nil, errors.New("ENVOY is not set: run the tests by `make e2e`")
+	}
+	bootstrap, err := envoy.Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	p, err := envoy.Start(ctx, envoy.Options{
+		Path: program, Bootstrap: bootstrap, Concurrency: s.Config.Envoy.Concurrency, ReadyTimeout: startLimit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	address, err := p.Listener(ctx, xds.ListenerName)
+	if err != nil {
+		_ = p.Stop() // the first error is the telling one
+		return nil, err
+	}
+	return &Host{Name: "envoy", URL: "http://" + address, Process: p, stop: func() { _ = p.Stop() }}, nil
+}

@@ -1,0 +1,190 @@
+"""Renders API requests with the reference implementation, apart from our own code.
+
+JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium"}.
+JSON lines out: {"ids": [...], "text": "..."}.
+
+The translation here is a second reading of the same rules (../docs, vLLM's practice), on purpose not shared with the
+filter: system message, then a developer message with instructions and tools, then the history. Analysis before the
+last final answer of the assistant is left out.
+"""
+
+import json
+import sys
+
+from openai_harmony import (
+    Author,
+    Conversation,
+    DeveloperContent,
+    HarmonyEncodingName,
+    Message,
+    ReasoningEffort,
+    RenderConversationConfig,
+    Role,
+    SystemContent,
+    TextContent,
+    ToolDescription,
+    load_harmony_encoding,
+)
+
+EFFORTS = {
+    "minimal": ReasoningEffort.LOW,
+    "low": ReasoningEffort.LOW,
+    "medium": ReasoningEffort.MEDIUM,
+    "high": ReasoningEffort.HIGH,
+}
+
+
+def flat(content):
+    """The text of a string, a list of parts, or nothing."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", part.get("refusal", "")) or "" for part in content)
+
+
+def parts(content):
+    """The same as separate texts: the format tokenizes each content item by itself."""
+    if isinstance(content, list):
+        return [TextContent(text=flat([part])) for part in content]
+    return [TextContent(text=flat(content))]
+
+
+def assistant(channel, content):
+    return Message.from_role_and_contents(Role.ASSISTANT, parts(content)).with_channel(channel)
+
+
+def user(content):
+    return Message.from_role_and_contents(Role.USER, parts(content))
+
+
+def call(name, arguments):
+    return (
+        assistant("commentary", arguments)
+        .with_recipient("functions." + name)
+        .with_content_type("json")
+    )
+
+
+def result(name, text):
+    author = Author.new(Role.TOOL, "functions." + name)
+    message = Message.from_author_and_content(author, text)
+    return message.with_recipient("assistant").with_channel("commentary")
+
+
+def developer(instructions, tools):
+    content = DeveloperContent.new()
+    if instructions:
+        content = content.with_instructions(instructions)
+    if tools:
+        content = content.with_function_tools(tools)
+    return Message.from_role_and_content(Role.DEVELOPER, content)
+
+
+def tool(function):
+    return ToolDescription.new(
+        function["name"], function.get("description") or "", function.get("parameters")
+    )
+
+
+def chat(body):
+    messages = list(body["messages"])
+    instructions = []
+    while messages and messages[0]["role"] in ("system", "developer"):
+        instructions.append(flat(messages.pop(0)["content"]))
+    tools = [tool(t["function"]) for t in body.get("tools") or []]
+    if body.get("tool_choice") == "none":
+        tools = []
+    out = []
+    if instructions or tools:
+        out.append(developer("\n\n".join(instructions), tools))
+    names = {}
+    for m in messages:
+        role, text = m["role"], flat(m.get("content"))
+        if role in ("system", "developer"):
+            out.append(developer(text, []))
+        elif role == "user":
+            out.append(user(m["content"]))
+        elif role == "tool":
+            out.append(result(names[m["tool_call_id"]], text))
+        else:
+            calls = m.get("tool_calls") or []
+            reasoning = m.get("reasoning") or m.get("reasoning_content") or m.get("thinking")
+            if reasoning:
+                out.append(assistant("analysis", reasoning))
+            if text:
+                out.append(assistant("commentary" if calls else "final", m["content"]))
+            for c in calls:
+                names[c["id"]] = c["function"]["name"]
+                out.append(call(c["function"]["name"], c["function"]["arguments"]))
+    return out, body.get("reasoning_effort")
+
+
+def responses(body):
+    tools = []
+    for t in body.get("tools") or []:
+        if t["type"] == "function":
+            tools.append(tool(t))
+        elif t["type"] == "namespace":
+            tools += [tool(f) for f in t["tools"] if f["type"] == "function"]
+    if body.get("tool_choice") == "none":
+        tools = []
+    items = body["input"]
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    items = list(items)
+    instructions = [body["instructions"]] if body.get("instructions") else []
+    while items and items[0].get("role") in ("system", "developer"):
+        instructions.append(flat(items.pop(0)["content"]))
+    out = []
+    if instructions or tools:
+        out.append(developer("\n\n".join(instructions), tools))
+    names = {}
+    for position, item in enumerate(items):
+        kind = item.get("type", "message")
+        if kind == "reasoning":
+            text = "".join(p["text"] for p in item.get("content") or item.get("summary") or [])
+            if text:
+                out.append(assistant("analysis", text))
+        elif kind == "function_call":
+            names[item["call_id"]] = item["name"]
+            out.append(call(item["name"], item["arguments"]))
+        elif kind == "function_call_output":
+            out.append(result(names[item["call_id"]], flat(item["output"])))
+        elif kind == "message":
+            text = flat(item["content"])
+            if item["role"] in ("system", "developer"):
+                out.append(developer(text, []))
+            elif item["role"] == "user":
+                out.append(user(item["content"]))
+            else:
+                preamble = item.get("phase") == "commentary"
+                out.append(assistant("commentary" if preamble else "final", item["content"]))
+    return out, (body.get("reasoning") or {}).get("effort")
+
+
+def without_old_analysis(messages):
+    last = -1
+    for position, m in enumerate(messages):
+        if m.author.role == Role.ASSISTANT and m.channel == "final":
+            last = position
+    return [m for position, m in enumerate(messages) if m.channel != "analysis" or position > last]
+
+
+def main():
+    encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
+    config = RenderConversationConfig(auto_drop_analysis=False)
+    for line in sys.stdin:
+        case = json.loads(line)
+        history, effort = (chat if case["api"] == "chat" else responses)(case["body"])
+        system = SystemContent.new().with_reasoning_effort(EFFORTS[effort or case["effort"]])
+        if case.get("date"):
+            system = system.with_conversation_start_date(case["date"])
+        messages = [Message.from_role_and_content(Role.SYSTEM, system)] + without_old_analysis(history)
+        conversation = Conversation.from_messages(messages)
+        ids = encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, config)
+        print(json.dumps({"ids": ids, "text": encoding.decode(ids)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

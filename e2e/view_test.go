@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// view is what a client saw of an answer, with what differs from run to run replaced: ids by their order of
+// appearance, times by 0.
+type view struct {
+	text string
+}
+
+var (
+	idPattern   = regexp.MustCompile(`\b(chatcmpl|resp|rs|msg|fc|call)[-_][0-9A-Za-z_-]{16,}`)
+	timePattern = regexp.MustCompile(`"(created|created_at|completed_at)":\d+`)
+)
+
+func normalise(s string) string {
+	names := map[string]string{}
+	counts := map[string]int{}
+	s = idPattern.ReplaceAllStringFunc(s, func(id string) string {
+		if _, ok := names[id]; !ok {
+			kind := idPattern.FindStringSubmatch(id)[1]
+			counts[kind]++
+			names[id] = fmt.Sprintf("%s_<%d>", kind, counts[kind])
+		}
+		return names[id]
+	})
+	return timePattern.ReplaceAllString(s, `"$1":0`)
+}
+
+// send performs the request of a case and returns the client's view of the answer.
+func send(client *http.Client, base string, c *testCase) (view, error) {
+	request, err := http.NewRequest(c.method, base+c.target, bytes.NewReader(c.body))
+	if err != nil {
+		return view{}, err
+	}
+	request.Header = c.header.Clone()
+	response, err := client.Do(request)
+	if err != nil {
+		// The transport's words carry addresses and differ between hosts; that there was no answer does not.
+		return view{"no answer\n"}, nil
+	}
+	defer response.Body.Close()
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d\ncontent-type: %s\n", response.StatusCode, response.Header.Get("content-type"))
+	if retry := response.Header.Get("retry-after"); retry != "" {
+		fmt.Fprintf(&out, "retry-after: %s\n", retry)
+	}
+	body, err := io.ReadAll(response.Body)
+	fmt.Fprintf(&out, "\n%s\n", normalise(string(body)))
+	if err != nil {
+		out.WriteString("cut short\n")
+	}
+	return view{out.String()}, nil
+}

@@ -1,0 +1,72 @@
+// Package gateway turns a configuration into a gateway at work, the same in every host.
+//
+// It knows the contract's words and the core's settings, not proxy-wasm nor any proxy.
+package gateway
+
+import (
+	"github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// New makes the gateway that c describes; t is shared by all gateways.
+func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
+	o := exchange.Options{
+		Tokenizer:    t,
+		Passthrough:  c.Passthrough,
+		BodyLimit:    c.BodyLimit,
+		StallTimeout: int64(c.StallTimeoutMS),
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		// Parse has refused every kind of server that has no dialect.
+		server, _ := backend.Named(m.Server)
+		o.Models = append(o.Models, exchange.Model{
+			Model: translate.Model{
+				Name:            m.Name,
+				Identity:        present(m.System.Identity),
+				KnowledgeCutoff: present(m.System.KnowledgeCutoff),
+				Effort:          effort(m.System.Effort),
+				ContextLength:   m.ContextLength,
+			},
+			Pool:            m.Pool,
+			Server:          server,
+			ServerModel:     m.ServerModel,
+			AllowRawPrompts: m.RawPrompts == "allow",
+			Date:            date(m.System.Date),
+		})
+	}
+	return exchange.New(o)
+}
+
+func present(s string) harmony.Optional {
+	if s == "" {
+		return harmony.Optional{}
+	}
+	return harmony.Some(s)
+}
+
+func effort(word string) harmony.Effort {
+	switch word {
+	case "low":
+		return harmony.Low
+	case "high":
+		return harmony.High
+	default:
+		return harmony.Medium
+	}
+}
+
+func date(setting string) exchange.DatePolicy {
+	switch setting {
+	case config.DateUTC:
+		return exchange.DatePolicy{}
+	case config.DateOmit:
+		return exchange.DatePolicy{Omit: true}
+	default:
+		return exchange.DatePolicy{Fixed: setting}
+	}
+}

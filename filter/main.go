@@ -1,0 +1,10 @@
+// Command filter is the proxy-wasm module harmony-filter.wasm.
+//
+// It knows how to wire the plugin to its vocabulary, and nothing else.
+package main
+
+import "github.com/harmonyedge/harmonyedge/filter/plugin"
+
+func main() {}
+
+func init() { plugin.Start(vocabulary) }

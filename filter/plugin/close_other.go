@@ -1,0 +1,6 @@
+//go:build !wasm
+
+package plugin
+
+// closeStream exists only in a wasm host.
+func closeStream() {}

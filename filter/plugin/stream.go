@@ -1,0 +1,211 @@
+package plugin
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// stream is one HTTP stream. exchange is nil for one that is none of ours, and after done: from then on nothing may
+// act on the stream, because the host would not survive it.
+type stream struct {
+	types.DefaultHttpContext
+	plugin   *plugin
+	id       uint32
+	exchange *exchange.Exchange
+	// body is the size of the request's body so far, in bytes.
+	body int
+	// pending says that the request is still held.
+	pending bool
+}
+
+// OnHttpRequestHeaders implements types.HttpContext.
+func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
+	removeInternalHeaders()
+	method, err := proxywasm.GetHttpRequestHeader(":method")
+	if err != nil {
+		return types.ActionContinue
+	}
+	path, err := proxywasm.GetHttpRequestHeader(":path")
+	if err != nil {
+		return types.ActionContinue
+	}
+	s.exchange = s.plugin.gateway.Begin(method, path)
+	if s.exchange == nil {
+		return types.ActionContinue
+	}
+	s.plugin.streams[s.id] = s
+	s.pending = true
+	if end {
+		return s.request()
+	}
+	return types.ActionPause
+}
+
+// removeInternalHeaders drops what only we may set. The listener has done so already where it is configured by us;
+// an edit makes the host choose the route again, so nothing is touched in the ordinary case.
+func removeInternalHeaders() {
+	headers, err := proxywasm.GetHttpRequestHeaders()
+	if err != nil {
+		return
+	}
+	for _, h := range headers {
+		if strings.HasPrefix(h[0], exchange.InternalPrefix) {
+			check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0]))
+		}
+	}
+}
+
+// OnHttpRequestBody implements types.HttpContext. size is what the host has buffered so far.
+func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
+	if s.exchange == nil || !s.pending {
+		return types.ActionContinue
+	}
+	s.body = size
+	if !end {
+		return types.ActionPause
+	}
+	return s.request()
+}
+
+// OnHttpRequestTrailers implements types.HttpContext: a request with trailers ends here.
+func (s *stream) OnHttpRequestTrailers(int) types.Action {
+	if s.exchange == nil || !s.pending {
+		return types.ActionContinue
+	}
+	return s.request()
+}
+
+// request decides on a request that is all there.
+func (s *stream) request() types.Action {
+	s.pending = false
+	host := exchange.Host{Now: now(), ID: newID()}
+	var body []byte
+	if s.body > 0 {
+		var err error
+		if body, err = proxywasm.GetHttpRequestBody(0, s.body); err != nil {
+			check("read request body", err)
+		}
+	}
+	action := s.exchange.Request(body, host)
+	switch {
+	case action.Reply != nil:
+		s.send(action.Reply)
+		return types.ActionPause
+	case action.Forward != nil:
+		if !s.forward(action.Forward) {
+			s.send(s.exchange.CannotForward())
+			return types.ActionPause
+		}
+	}
+	return types.ActionContinue
+}
+
+// forward rewrites the held request and reports whether the host let it.
+func (s *stream) forward(f *exchange.Forward) bool {
+	ok := check("set request header", proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, f.Pool)) &&
+		check("set path", proxywasm.ReplaceHttpRequestHeader(":path", f.Path))
+	if !ok || f.Body == nil {
+		return ok
+	}
+	return check("set request header", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) &&
+		check("set request header", proxywasm.ReplaceHttpRequestHeader("accept", "text/event-stream")) &&
+		// Compressed events cannot be read.
+		check("set request header", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity")) &&
+		check("set content-length", proxywasm.ReplaceHttpRequestHeader("content-length", strconv.Itoa(len(f.Body)))) &&
+		check("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
+}
+
+// OnHttpResponseHeaders implements types.HttpContext.
+func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
+	if s.exchange == nil || s.exchange.Alone() {
+		return types.ActionContinue
+	}
+	head := exchange.ResponseHead{End: end, Local: isLocalReply()}
+	if status, err := proxywasm.GetHttpResponseHeader(":status"); err == nil {
+		head.Status, _ = strconv.Atoi(status)
+	}
+	head.ContentType, _ = proxywasm.GetHttpResponseHeader("content-type")
+	head.RetryAfter, _ = proxywasm.GetHttpResponseHeader("retry-after")
+	return s.act(s.exchange.ResponseHeaders(head, now()))
+}
+
+// isLocalReply reports whether the host made the response itself.
+func isLocalReply() bool {
+	details, err := proxywasm.GetProperty([]string{"response", "code_details"})
+	return err == nil && string(details) != "via_upstream"
+}
+
+// OnHttpResponseBody implements types.HttpContext.
+func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
+	if s.exchange == nil || s.exchange.Alone() {
+		return types.ActionContinue
+	}
+	at := now()
+	var chunk []byte
+	if size > 0 {
+		var err error
+		if chunk, err = proxywasm.GetHttpResponseBody(0, size); err != nil {
+			check("read response body", err)
+		}
+	}
+	action := s.exchange.ResponseBody(chunk, end, at)
+	if !action.Pass && action.Reply == nil && (size > 0 || len(action.Body) > 0) {
+		check("replace response body", proxywasm.ReplaceHttpResponseBody(action.Body))
+	}
+	return s.act(action)
+}
+
+// OnHttpResponseTrailers implements types.HttpContext.
+func (s *stream) OnHttpResponseTrailers(int) types.Action {
+	if s.exchange == nil || s.exchange.Alone() {
+		return types.ActionContinue
+	}
+	return s.act(s.exchange.ResponseTrailers())
+}
+
+// act does what is left of an action once the body is replaced.
+func (s *stream) act(a exchange.ResponseAction) types.Action {
+	switch {
+	case a.Hold:
+		return types.ActionPause
+	case a.Reply != nil:
+		s.send(a.Reply)
+		return types.ActionPause
+	case a.Reset:
+		closeStream()
+		return types.ActionContinue
+	case a.Head != nil:
+		check("set status", proxywasm.ReplaceHttpResponseHeader(":status", strconv.Itoa(a.Head.Status)))
+		check("set response header", proxywasm.ReplaceHttpResponseHeader("content-type", a.Head.ContentType))
+		check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))
+	}
+	return types.ActionContinue
+}
+
+// send answers the client from here.
+func (s *stream) send(r *exchange.Reply) {
+	headers := [][2]string{{"content-type", "application/json"}}
+	if r.RetryAfter != "" {
+		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
+	}
+	check("send reply", proxywasm.SendHttpResponse(uint32(r.Status), headers, r.Body, -1))
+}
+
+// OnHttpStreamDone implements types.HttpContext.
+func (s *stream) OnHttpStreamDone() {
+	s.exchange = nil
+	delete(s.plugin.streams, s.id)
+}
+
+// check logs a host call that failed, which is a fault of ours or of the host's configuration, and reports success.
+func check(what string, err error) bool {
+	if err != nil {
+		proxywasm.LogError("harmony: " + what + ": " + err.Error())
+	}
+	return err == nil
+}

@@ -1,0 +1,6 @@
+//go:build !wasm
+
+package main
+
+// vocabulary exists only in the built module.
+func vocabulary() []byte { return nil }

@@ -1,0 +1,23 @@
+//go:build wasm
+
+package main
+
+import "unsafe"
+
+// The vocabulary is a passive data segment of a second module that is merged into this one: as a Go variable it
+// would be walked word by word at every garbage collection (DESIGN.md decision 9).
+
+//go:wasmimport harmony_vocab size
+func vocabularySize() uint32
+
+//go:wasmimport harmony_vocab copy
+func copyVocabulary(to unsafe.Pointer)
+
+// vocabulary copies the table into one heap slice without pointers.
+func vocabulary() []byte {
+	table := make([]byte, vocabularySize())
+	if len(table) > 0 {
+		copyVocabulary(unsafe.Pointer(&table[0]))
+	}
+	return table
+}

@@ -1,0 +1,86 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// PoolHeader carries the pool of a translated request to the proxy's routes. Nobody else may set it: a Harmony
+// server is reachable only by a route that wants it (DESIGN.md decision 5).
+const PoolHeader = InternalPrefix + "pool"
+
+// InternalPrefix begins the name of every header between the parts of the gateway. None is taken from a client.
+const InternalPrefix = "x-harmony-internal-"
+
+// Model is one Harmony model and how its servers are spoken to.
+type Model struct {
+	translate.Model
+	// Pool is the value of PoolHeader that leads to the model's servers.
+	Pool string
+	// Server is the servers' dialect, and ServerModel their name for the model.
+	Server      backend.Dialect
+	ServerModel string
+	// AllowRawPrompts lets clients send prompts of their own making.
+	AllowRawPrompts bool
+	// Date decides the system message's date.
+	Date DatePolicy
+}
+
+// Options is what a Gateway is made of.
+type Options struct {
+	Tokenizer *tokenizer.Tokenizer
+	Models    []Model
+	// Passthrough says that requests for other models have somewhere to go.
+	Passthrough bool
+	// BodyLimit is the largest request body accepted, in bytes.
+	BodyLimit int
+	// StallTimeout is how long a server may be silent, in milliseconds; 0 is for ever.
+	StallTimeout int64
+}
+
+// Gateway is what all exchanges share. It does not change once made.
+type Gateway struct {
+	options  Options
+	renderer *harmony.Renderer
+}
+
+// New makes a Gateway.
+func New(o Options) *Gateway {
+	return &Gateway{options: o, renderer: harmony.NewRenderer(o.Tokenizer)}
+}
+
+func (g *Gateway) model(name string) *Model {
+	for i := range g.options.Models {
+		if g.options.Models[i].Name == name {
+			return &g.options.Models[i]
+		}
+	}
+	return nil
+}
+
+// Begin starts the exchange of a request, or returns nil for one that is none of ours: it is to be left alone
+// altogether. path may carry a query.
+func (g *Gateway) Begin(method, path string) *Exchange {
+	if method != "POST" {
+		return nil
+	}
+	if at := strings.IndexByte(path, '?'); at >= 0 {
+		path = path[:at]
+	}
+	e := &Exchange{gateway: g, path: path}
+	switch path {
+	case "/v1/chat/completions":
+		e.kind = chat
+	case "/v1/responses":
+		e.kind = responses
+	case "/v1/completions", "/generate", "/completion", "/inference/v1/generate":
+		e.kind = rawPrompt
+	default:
+		return nil
+	}
+	return e
+}

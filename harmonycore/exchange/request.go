@@ -1,0 +1,145 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// Host is what the proxy knows about the moment.
+type Host struct {
+	// Now is the time in milliseconds since 1970.
+	Now int64
+	// ID is unique to the request, at least 24 letters and digits; the answer's ids are made of it.
+	ID string
+}
+
+// RequestAction is what to do with a request whose body has been read: exactly one of Forward and Reply is set, or
+// neither, and then the request goes on as it came.
+type RequestAction struct {
+	Forward *Forward
+	Reply   *Reply
+}
+
+// Forward is a request rewritten for an inference server.
+type Forward struct {
+	Path string
+	// Pool is the value for PoolHeader.
+	Pool string
+	// Body replaces the client's body; nil leaves it as it came.
+	Body []byte
+}
+
+// Reply is an answer that the gateway gives by itself, always JSON.
+type Reply struct {
+	Status int
+	// RetryAfter is the header's value, or empty.
+	RetryAfter string
+	Body       []byte
+}
+
+func replyWith(e *openai.Error) *Reply {
+	return &Reply{Status: e.Status, Body: e.AppendJSON(nil)}
+}
+
+// Request takes the whole body of the request. The body is not kept.
+func (e *Exchange) Request(body []byte, h Host) RequestAction {
+	e.active = h.Now
+	if len(body) > e.gateway.options.BodyLimit {
+		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
+	}
+	name, failure := openai.Peek(body)
+	if e.kind == rawPrompt {
+		return e.raw(name, failure)
+	}
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	model := e.gateway.model(name)
+	if model == nil {
+		if e.gateway.options.Passthrough {
+			e.state = alone
+			return RequestAction{}
+		}
+		return e.refuse(errModelNotFound(name))
+	}
+	return e.translate(model, body, h)
+}
+
+// raw guards the paths on which a client could hand a server a prompt of its own making. What cannot be read cannot
+// be let through: a server may read it more kindly than we do.
+func (e *Exchange) raw(name string, failure *openai.Error) RequestAction {
+	if failure != nil && failure.Param != "model" {
+		return e.refuse(failure)
+	}
+	e.state = alone
+	model := e.gateway.model(name)
+	if model == nil {
+		return RequestAction{}
+	}
+	if !model.AllowRawPrompts || e.path != model.Server.Path() {
+		return e.refuse(errRawPrompt(name))
+	}
+	return RequestAction{Forward: &Forward{Path: e.path, Pool: model.Pool}}
+}
+
+func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
+	env := translate.Env{Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID}
+	read := translate.Chat
+	if e.kind == responses {
+		read = translate.Responses
+	}
+	r, failure := read(body, &model.Model, env)
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	prompt, err := e.gateway.renderer.AppendCompletion(nil, &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
+	if err != nil {
+		return e.refuse(errRender(err.Error()))
+	}
+	room := model.ContextLength - len(prompt)
+	if room < 1 {
+		return e.refuse(errContextLength(len(prompt), model.ContextLength))
+	}
+	maxTokens := r.Sampling.MaxTokens
+	if maxTokens == 0 || maxTokens > room {
+		maxTokens = room
+	}
+	e.promptTokens = len(prompt)
+	e.answer = r.NewAnswer()
+	e.server = model.Server
+	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
+	e.state = awaiting
+	return RequestAction{Forward: &Forward{
+		Path: model.Server.Path(),
+		Pool: model.Pool,
+		Body: model.Server.AppendRequest(nil, &backend.Request{
+			Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+			StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
+			Sampling: backend.Sampling{
+				Temperature:      string(r.Sampling.Temperature),
+				TopP:             string(r.Sampling.TopP),
+				PresencePenalty:  string(r.Sampling.PresencePenalty),
+				FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
+				Seed:             string(r.Sampling.Seed),
+			},
+		}),
+	}}
+}
+
+// refuse ends the exchange: what comes back through the response side is our own reply.
+func (e *Exchange) refuse(failure *openai.Error) RequestAction {
+	e.state = alone
+	return RequestAction{Reply: replyWith(failure)}
+}
+
+// CannotForward is the reply for a host that refuses the rewriting of a held request: better an error than raw JSON
+// at a token endpoint.
+func (e *Exchange) CannotForward() *Reply {
+	return e.refuse(&openai.Error{
+		Status: 500, Type: "server_error", Code: "gateway_misconfigured",
+		Message: "The gateway cannot rewrite requests: its proxy must set allow_on_headers_stop_iteration.",
+	}).Reply
+}

@@ -1,0 +1,198 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// state is where an exchange stands. It only moves forward:
+//
+//	reading ──▶ alone                             none of ours, or answered by ourselves
+//	   ▼
+//	awaiting ──▶ listening ──▶ streaming ──▶ over
+//	   └───────▶ collecting ───────────────▶ over
+//
+// and from each of them to alone, where a reply of our own takes the response's place. Nothing reaches the client
+// before streaming, over or alone, so whatever fails until then is a typed error with a status.
+type state uint8
+
+const (
+	// reading: the request's body is on its way.
+	reading state = iota
+	// alone: what comes is left as it is, be it an exchange that is none of ours or a reply of our own.
+	alone
+	// awaiting: the request was forwarded, no response headers yet.
+	awaiting
+	// listening: the server streams events, of which none was a token yet, or the client wants a whole answer.
+	listening
+	// collecting: the response is an error, or no stream of events; its body is gathered to be put into our shape.
+	collecting
+	// streaming: the client has headers and perhaps events.
+	streaming
+	// over: what comes is swallowed.
+	over
+)
+
+type kind uint8
+
+const (
+	chat kind = iota
+	responses
+	rawPrompt
+)
+
+// errorBodyLimit is how much of a failed response is read for its message, in bytes.
+const errorBodyLimit = 64 << 10
+
+// Exchange is one request and its response. It is not for concurrent use.
+type Exchange struct {
+	gateway *Gateway
+	kind    kind
+	path    string
+	state   state
+	// active is when the server was last heard of, or the request forwarded.
+	active int64
+
+	server       backend.Dialect
+	promptTokens int
+	answer       translate.Answer
+	parser       *harmony.StreamParser
+	events       sse.Decoder
+	event        backend.Event
+	finish       backend.Finish
+	usage        backend.Usage
+	// begun says that the answer has seen its first token.
+	begun bool
+
+	collected []byte
+	status    int
+	local     bool
+	retry     string
+	// scratch is what the last action's Body lies in.
+	scratch []byte
+}
+
+// ResponseHead is what the response's headers say.
+type ResponseHead struct {
+	Status      int
+	ContentType string
+	RetryAfter  string
+	// Local says that the proxy itself made the response: no server has sent it.
+	Local bool
+	// End says that the response has no body.
+	End bool
+}
+
+// ResponseAction is what to do with the part of a response just given.
+type ResponseAction struct {
+	// Pass leaves everything as it came.
+	Pass bool
+	// Hold keeps the headers back; Body is then empty.
+	Hold bool
+	// Head changes the held headers before they go.
+	Head *Head
+	// Body replaces the chunk.
+	Body []byte
+	// Reply answers in place of the response, whose headers were held until now.
+	Reply *Reply
+	// Reset cuts the stream: the client has an unfinished answer, and nothing more can be written to it.
+	Reset bool
+}
+
+// Head is what the client's response headers become.
+type Head struct {
+	Status      int
+	ContentType string
+}
+
+// Alone reports that nothing is left to do but to let everything pass.
+func (e *Exchange) Alone() bool { return e.state == alone }
+
+// ResponseHeaders takes the response's headers.
+func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
+	e.active = now
+	switch {
+	case e.state == alone:
+		return ResponseAction{Pass: true}
+	case h.Local && isJSON(h.ContentType):
+		// The proxy was configured to shape its own replies.
+		e.state = alone
+		return ResponseAction{Pass: true}
+	case h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
+		e.state = collecting
+		e.status, e.local, e.retry = h.Status, h.Local, h.RetryAfter
+		if h.End {
+			return e.reply(e.collectedReply())
+		}
+		return ResponseAction{Hold: true}
+	case h.End:
+		return e.reply(replyWith(errUnfinished()))
+	default:
+		e.state = listening
+		return ResponseAction{Hold: true}
+	}
+}
+
+// ResponseBody takes a chunk of the response's body; end says that it is the last one.
+func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseAction {
+	e.active = now
+	switch e.state {
+	case alone:
+		return ResponseAction{Pass: true}
+	case over:
+		return ResponseAction{}
+	case collecting:
+		if room := errorBodyLimit - len(e.collected); room > 0 {
+			e.collected = append(e.collected, chunk[:min(room, len(chunk))]...)
+		}
+		if !end {
+			return ResponseAction{Hold: true}
+		}
+		r := e.collectedReply()
+		e.state = over
+		return ResponseAction{Head: &Head{Status: r.Status, ContentType: contentTypeJSON}, Body: r.Body}
+	default:
+		return e.stream(chunk, end)
+	}
+}
+
+// ResponseTrailers takes the end of a response that ends with trailers. No body can be written any more, but held
+// headers can still be answered in place of.
+func (e *Exchange) ResponseTrailers() ResponseAction {
+	switch e.state {
+	case collecting:
+		return e.reply(e.collectedReply())
+	case listening:
+		return e.reply(replyWith(errUnfinished()))
+	case streaming:
+		e.state = over
+		return ResponseAction{Reset: true}
+	default:
+		return ResponseAction{Pass: true}
+	}
+}
+
+// Stalled reports what to do about a server that has been silent for too long at now; the zero action is nothing.
+func (e *Exchange) Stalled(now int64) ResponseAction {
+	limit := e.gateway.options.StallTimeout
+	if limit <= 0 || now-e.active < limit {
+		return ResponseAction{}
+	}
+	switch e.state {
+	case awaiting, listening, collecting:
+		return e.reply(replyWith(errStalled(limit)))
+	case streaming:
+		e.state = over
+		return ResponseAction{Reset: true}
+	default:
+		return ResponseAction{}
+	}
+}
+
+// reply answers in place of the response: our own words then pass by here and are left alone.
+func (e *Exchange) reply(r *Reply) ResponseAction {
+	e.state = alone
+	return ResponseAction{Reply: r}
+}

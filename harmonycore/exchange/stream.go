@@ -1,0 +1,154 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+const contentTypeJSON = "application/json"
+
+// stream takes a chunk of the server's event stream.
+func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
+	e.events.Write(chunk)
+	for {
+		data, ok := e.events.Next()
+		if !ok {
+			break
+		}
+		finished, failure := e.take(data)
+		if failure != nil {
+			return e.fail(failure)
+		}
+		if finished {
+			return e.complete()
+		}
+	}
+	if e.events.Broken() {
+		return e.fail(errNotUnderstood())
+	}
+	if !end {
+		return e.deliver()
+	}
+	// A server that closed behind its finish reason has said all that counts.
+	if e.finish == backend.Running {
+		return e.fail(errUnfinished())
+	}
+	return e.complete()
+}
+
+// take reads one event and reports whether it was the server's last word.
+func (e *Exchange) take(data []byte) (bool, *openai.Error) {
+	event := &e.event
+	if !e.server.ReadEvent(data, event) {
+		return false, errNotUnderstood()
+	}
+	if event.Error != nil {
+		return false, serverError(event.Error)
+	}
+	if len(event.Tokens) > 0 {
+		e.begin()
+	}
+	for _, id := range event.Tokens {
+		e.parser.Process(id)
+	}
+	if event.Finish != backend.Running {
+		e.finish = event.Finish
+	}
+	if event.HasUsage {
+		e.usage = event.Usage
+	}
+	if event.Done && e.finish == backend.Running {
+		return false, errUnfinished()
+	}
+	return event.Done, nil
+}
+
+// begin is at the first token: from here on the client can have an answer.
+func (e *Exchange) begin() {
+	if !e.begun {
+		e.begun = true
+		e.answer.Begin()
+	}
+}
+
+// deliver hands out what is ready. The headers go with the first bytes.
+func (e *Exchange) deliver() ResponseAction {
+	e.scratch = e.answer.Take(e.scratch[:0])
+	if e.state == streaming {
+		return ResponseAction{Body: e.scratch}
+	}
+	if len(e.scratch) == 0 {
+		return ResponseAction{Hold: true}
+	}
+	e.state = streaming
+	return ResponseAction{Head: &Head{Status: 200, ContentType: e.answer.ContentType()}, Body: e.scratch}
+}
+
+// complete ends the answer as the server ended it.
+func (e *Exchange) complete() ResponseAction {
+	e.begin()
+	e.parser.Finish()
+	e.answer.Finish(finishOf(e.finish), translate.Usage{
+		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CompletionTokens: e.usage.Completion,
+	})
+	action := e.deliver()
+	e.state = over
+	return action
+}
+
+// fail ends the answer with an error: with a status while the client has nothing, inside the stream once there is
+// something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend
+// on where the network cut the bytes.
+func (e *Exchange) fail(failure *openai.Error) ResponseAction {
+	action := e.deliver()
+	if action.Hold {
+		e.state = over
+		return ResponseAction{Head: &Head{Status: failure.Status, ContentType: contentTypeJSON}, Body: failure.AppendJSON(nil)}
+	}
+	e.parser.Finish()
+	e.answer.Fail(failure)
+	e.scratch = e.answer.Take(e.scratch)
+	action.Body = e.scratch
+	e.state = over
+	return action
+}
+
+// collectedReply puts a failed response, of which all is there now, into our shape.
+func (e *Exchange) collectedReply() *Reply {
+	if e.local {
+		return replyWith(localError(e.status, string(e.collected), e.gateway.options.BodyLimit))
+	}
+	failure := backend.ReadError(e.status, e.collected)
+	if e.status >= 200 && e.status <= 299 {
+		// Some servers say that they failed under a status that says they did not.
+		if failure = backend.BodyError(e.collected); failure == nil {
+			return replyWith(errNotUnderstood())
+		}
+	}
+	r := replyWith(serverError(failure))
+	r.RetryAfter = e.retry
+	return r
+}
+
+func finishOf(f backend.Finish) translate.Finish {
+	switch f {
+	case backend.Stopped:
+		return translate.Stop
+	case backend.Length:
+		return translate.Length
+	default:
+		return translate.Aborted
+	}
+}
+
+func isEventStream(contentType string) bool { return isMediaType(contentType, "text/event-stream") }
+
+func isJSON(contentType string) bool { return isMediaType(contentType, contentTypeJSON) }
+
+func isMediaType(contentType, want string) bool {
+	return len(contentType) >= len(want) && strings.EqualFold(contentType[:len(want)], want) &&
+		(len(contentType) == len(want) || contentType[len(want)] == ';' || contentType[len(want)] == ' ')
+}

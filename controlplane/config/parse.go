@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -89,6 +90,13 @@ func located(name string, err error) *Error {
 			e.Line = t.Position.Line
 		}
 	}
+	var mismatch *yaml.TypeError
+	if errors.As(err, &mismatch) {
+		e.Reason = "found " + kindOf(mismatch.SrcType) + " where " + kindOf(mismatch.DstType) + " is wanted"
+		if mismatch.DstType.Kind() == reflect.String {
+			e.Reason += "; put quotation marks around it"
+		}
+	}
 	if unknown := unknownField.FindStringSubmatch(e.Reason); unknown != nil {
 		e.Reason = unknown[1] + " is not a setting; check its spelling and its indentation"
 	}
@@ -96,6 +104,22 @@ func located(name string, err error) *Error {
 }
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+
+// kindOf names a type as a person who writes YAML would.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Map, reflect.Struct:
+		return "a block of settings"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "a number"
+	}
+}
 
 // lineOf finds the line of a field such as models[0].name, or of the nearest thing around it that is in the file.
 func lineOf(tree *ast.File, field string) int {

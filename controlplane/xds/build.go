@@ -1,0 +1,129 @@
+package xds
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// Names that stand in Envoy's statistics and admin interface.
+const (
+	// ListenerName is the listener that clients connect to.
+	ListenerName = "harmony"
+	// UnroutedCluster has no servers. Requests on the API's paths that no filter has claimed lead here: 503.
+	UnroutedCluster = "harmony-unrouted"
+	// PassthroughCluster is the server for everything that is not ours.
+	PassthroughCluster = "harmony-passthrough"
+	poolPrefix         = "harmony-pool-"
+)
+
+// The internal headers: what the filter tells the routes. Clients' own are removed before any filter sees them.
+const (
+	InternalHeaderPrefix = "x-harmony-internal-"
+	PoolHeader           = InternalHeaderPrefix + "pool"
+)
+
+// Options are what the resources depend on and the operator's configuration does not say.
+type Options struct {
+	// ModulePath is the filter's .wasm as Envoy finds it.
+	ModulePath string
+	// CAFile holds the certificates that https servers are checked against; needed when there is one.
+	CAFile string
+}
+
+// Resources are what one Envoy needs.
+type Resources struct {
+	Listener *listenerv3.Listener
+	Clusters []*clusterv3.Cluster
+}
+
+// Build makes the resources of a configuration that Validate has accepted.
+func Build(c *config.Config, o Options) (*Resources, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if o.ModulePath == "" {
+		return nil, errors.New("xds: no path of the filter's module")
+	}
+	if c.CAFile != "" {
+		o.CAFile = c.CAFile
+	}
+	b := &builder{config: c, options: o}
+	r := &Resources{Listener: b.listener(), Clusters: b.clusters()}
+	if b.err != nil {
+		return nil, b.err
+	}
+	return r, r.Check()
+}
+
+// PoolCluster is the name of the cluster of a model's servers.
+func PoolCluster(m *config.Model) string { return poolPrefix + m.Pool() }
+
+// builder keeps the first error; what is built after it is thrown away.
+type builder struct {
+	config  *config.Config
+	options Options
+	err     error
+}
+
+func (b *builder) fail(err error) {
+	if b.err == nil && err != nil {
+		b.err = fmt.Errorf("xds: %w", err)
+	}
+}
+
+func (b *builder) any(m proto.Message) *anypb.Any {
+	// Deterministic: the same configuration must give the same bytes, or every push is an update.
+	a := &anypb.Any{}
+	b.fail(anypb.MarshalFrom(a, m, proto.MarshalOptions{Deterministic: true}))
+	return a
+}
+
+func (b *builder) endpoint(url string) config.Endpoint {
+	e, err := config.ParseURL(url)
+	b.fail(err)
+	return e
+}
+
+func (b *builder) listen() netip.AddrPort {
+	a, err := config.ParseListen(b.config.Listen)
+	b.fail(err)
+	return a
+}
+
+// Envoy's own timers stand behind the filter's, which answers with more to say; so they wait a little longer. They are
+// never off: a request that waits on a VM that has died is ended by nothing else.
+const (
+	idleMargin = 30 * time.Second
+	idleLimit  = time.Hour
+)
+
+func (b *builder) idleTimeout() time.Duration {
+	if stall := time.Duration(b.config.StallTimeout); stall > 0 {
+		return stall + idleMargin
+	}
+	return idleLimit
+}
+
+// heldLimit is how much of a request Envoy lets the filter hold. What the filter puts in its place counts too, and ids
+// are longer than text: a body within the limit whose ids were not would be refused with a 413 that nobody understands.
+// So there is room for a whole context of ids on top; body_limit itself is enforced by the filter, to the byte.
+func (b *builder) heldLimit() uint32 {
+	const (
+		bytesPerID = 7 // "200006,"
+		around     = 64 << 10
+	)
+	context := 0
+	for _, m := range b.config.Filter().Models {
+		context = max(context, m.ContextLength)
+	}
+	return uint32(min(int64(b.config.BodyLimit)+int64(context)*bytesPerID+around, maxWindow))
+}

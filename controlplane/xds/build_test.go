@@ -1,0 +1,217 @@
+package xds
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files and delete those that belong to no input")
+
+var testOptions = Options{ModulePath: "/opt/harmony-filter.wasm", CAFile: "/etc/ssl/certs/ca-certificates.crt"}
+
+// TestGolden holds each testdata/NAME.yaml against NAME.listener.json and NAME.clusters.json.
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	wanted := map[string]bool{}
+	for _, input := range inputs {
+		name := strings.TrimSuffix(filepath.Base(input), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			c, err := config.Load(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Build(c, testOptions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clusters := make([]proto.Message, len(r.Clusters))
+			for i, cluster := range r.Clusters {
+				clusters[i] = cluster
+			}
+			for kind, got := range map[string][]byte{"listener": marshal(t, r.Listener), "clusters": marshal(t, clusters...)} {
+				golden := filepath.Join("testdata", name+"."+kind+".json")
+				wanted[golden] = true
+				hold(t, golden, got)
+			}
+		})
+	}
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if wanted[f] {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s belongs to no input; run go test -update", f)
+		} else if err := os.Remove(f); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func hold(t *testing.T, golden string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs; look at the difference after go test -update\n%s", golden, got)
+	}
+}
+
+// marshal is protojson with its deliberately unsteady spaces taken out; several messages are an array.
+func marshal(t *testing.T, messages ...proto.Message) []byte {
+	t.Helper()
+	var parts [][]byte
+	for _, m := range messages {
+		raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, raw)
+	}
+	all := bytes.Join(parts, []byte(","))
+	if len(parts) > 1 {
+		all = append(append([]byte("["), all...), ']')
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, all, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+func TestSameBytesTwice(t *testing.T) {
+	build := func() []byte {
+		r, err := Build(example(), testOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.Listener)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	if first := build(); !bytes.Equal(first, build()) {
+		t.Error("two builds of one configuration differ")
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	https := example()
+	https.Models[0].Servers = []string{"vllm=https://h"}
+	tests := []struct {
+		name string
+		c    *config.Config
+		o    Options
+		want string
+	}{
+		{"invalid", config.Default(), testOptions, "models: no model"},
+		{"no module", example(), Options{}, "no path of the filter's module"},
+		{"no certificates", https, Options{ModulePath: "/m"}, "ca_file"},
+	}
+	for _, tt := range tests {
+		if _, err := Build(tt.c, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestHeldLimit(t *testing.T) {
+	c := example()
+	c.BodyLimit, c.Models[0].ContextLength = 1<<20, 1000
+	if got := (&builder{config: c}).heldLimit(); got != 1<<20+7000+64<<10 {
+		t.Errorf("got %d", got)
+	}
+	c.Models[0].ContextLength = 1 << 30
+	if got := (&builder{config: c}).heldLimit(); got != maxWindow {
+		t.Errorf("got %d, want HTTP/2's largest window", got)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name  string
+		spoil func(*Resources)
+		want  string
+	}{
+		{"cluster gone", func(r *Resources) { r.Clusters = r.Clusters[:1] }, "which is not there"},
+		{"cluster twice", func(r *Resources) { r.Clusters = append(r.Clusters, r.Clusters[1]) }, "stands twice"},
+		{"cluster unused", func(r *Resources) { r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "x"}) }, "no route leads to cluster x"},
+		{"invalid cluster", func(r *Resources) { r.Clusters[0].Name = "" }, "Name"},
+		{"no listener filter", func(r *Resources) { r.Listener.FilterChains = nil }, "no connection manager"},
+		{"unguarded pool", func(r *Resources) {
+			m, err := r.ConnectionManager()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.Headers = nil
+			if err := r.Listener.FilterChains[0].Filters[0].GetTypedConfig().MarshalFrom(m); err != nil {
+				t.Fatal(err)
+			}
+		}, "without the header"},
+	}
+	for _, tt := range tests {
+		r, err := Build(example(), testOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.spoil(r)
+		if err := r.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestRepliesAreJSON looks at what clients will get, after Envoy has read %% as %.
+func TestRepliesAreJSON(t *testing.T) {
+	b := &builder{config: example()}
+	for _, r := range b.replies() {
+		text := strings.ReplaceAll(r.format().GetTextFormatSource().GetInlineString(), "%%", "%")
+		var body struct {
+			Error map[string]*string `json:"error"`
+		}
+		if err := json.Unmarshal([]byte(text), &body); err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if e := body.Error; len(e) != 4 || e["message"] == nil || e["type"] == nil || e["code"] == nil || e["param"] != nil {
+			t.Errorf("%s: not OpenAI's shape", text)
+		}
+	}
+	var body map[string]any
+	if err := json.Unmarshal([]byte(notFoundBody), &body); err != nil {
+		t.Error(err)
+	}
+}
+
+func example() *config.Config {
+	c := config.Default()
+	c.Models = []config.Model{{Name: "m", Servers: []string{"vllm=http://127.0.0.1:8000"}}}
+	return c
+}

@@ -1,0 +1,94 @@
+package xds
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+// Check reports what Envoy would accept and we must not: a route to a cluster that is not there, a cluster that no
+// route reaches, a pool that is reachable without the filter's header, or a message that breaks its own rules.
+func (r *Resources) Check() error {
+	if err := r.Listener.ValidateAll(); err != nil {
+		return fmt.Errorf("xds: listener: %w", err)
+	}
+	clusters := map[string]bool{}
+	for _, c := range r.Clusters {
+		if err := c.ValidateAll(); err != nil {
+			return fmt.Errorf("xds: cluster %s: %w", c.Name, err)
+		}
+		if _, twice := clusters[c.Name]; twice {
+			return fmt.Errorf("xds: cluster %s stands twice", c.Name)
+		}
+		clusters[c.Name] = false
+	}
+	manager, err := r.ConnectionManager()
+	if err != nil {
+		return err
+	}
+	if err := manager.ValidateAll(); err != nil {
+		return fmt.Errorf("xds: connection manager: %w", err)
+	}
+	for _, host := range manager.GetRouteConfig().GetVirtualHosts() {
+		for _, route := range host.Routes {
+			name := route.GetRoute().GetCluster()
+			if name == "" {
+				continue
+			}
+			if _, ok := clusters[name]; !ok {
+				return fmt.Errorf("xds: route %q leads to cluster %s, which is not there", route.Name, name)
+			}
+			clusters[name] = true
+			if isPool(name) && !guarded(route) {
+				return fmt.Errorf("xds: route %q reaches %s without the header %s", route.Name, name, PoolHeader)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		if !clusters[name] && name != UnroutedCluster {
+			return fmt.Errorf("xds: no route leads to cluster %s", name)
+		}
+	}
+	return nil
+}
+
+// ConnectionManager unpacks the listener's only network filter.
+func (r *Resources) ConnectionManager() (*hcmv3.HttpConnectionManager, error) {
+	for _, chain := range r.Listener.GetFilterChains() {
+		for _, f := range chain.GetFilters() {
+			m := &hcmv3.HttpConnectionManager{}
+			if f.GetTypedConfig().MessageIs(m) {
+				return m, f.GetTypedConfig().UnmarshalTo(m)
+			}
+		}
+	}
+	return nil, errors.New("xds: the listener has no connection manager")
+}
+
+// Cluster finds a cluster by name; nil if there is none.
+func (r *Resources) Cluster(name string) *clusterv3.Cluster {
+	for _, c := range r.Clusters {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func isPool(cluster string) bool {
+	return len(cluster) > len(poolPrefix) && cluster[:len(poolPrefix)] == poolPrefix
+}
+
+func guarded(route *routev3.Route) bool {
+	for _, h := range route.GetMatch().GetHeaders() {
+		if h.GetName() == PoolHeader && h.GetStringMatch().GetExact() != "" && !h.GetInvertMatch() {
+			return true
+		}
+	}
+	return false
+}

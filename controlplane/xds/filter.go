@@ -1,0 +1,42 @@
+package xds
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
+	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const (
+	filterName = "envoy.filters.http.wasm"
+	// pluginName stands in the filter's statistics (wasm.harmony.vm_reload_success) and in Envoy's log.
+	pluginName = "harmony"
+	// Envoy's default of a second means a second of 503 for a worker whose VM has died; with this it is milliseconds.
+	reloadInterval = 100 * time.Millisecond
+)
+
+// wasm is the filter's configuration. Nothing secret may stand in it: Envoy's /config_dump prints it.
+func (b *builder) wasm() *wasmfilterv3.Wasm {
+	settings := string(b.config.Filter().AppendJSON(nil))
+	return &wasmfilterv3.Wasm{Config: &wasmv3.PluginConfig{
+		Name:   pluginName,
+		RootId: pluginName,
+		Vm: &wasmv3.PluginConfig_VmConfig{VmConfig: &wasmv3.VmConfig{
+			VmId:    pluginName,
+			Runtime: "envoy.wasm.runtime.v8",
+			Code: &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Local{Local: &corev3.DataSource{
+				Specifier: &corev3.DataSource_Filename{Filename: b.options.ModulePath},
+			}}},
+		}},
+		Configuration: b.any(wrapperspb.String(settings)),
+		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The default is written down differently in
+		// different places, so it is always said.
+		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,
+		ReloadConfig:  &wasmv3.ReloadConfig{Backoff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(reloadInterval)}},
+		// The filter holds a request's headers until it has read the body; without this that would hang for good.
+		AllowOnHeadersStopIteration: wrapperspb.Bool(true),
+	}}
+}

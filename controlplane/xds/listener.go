@@ -1,0 +1,100 @@
+package xds
+
+import (
+	"time"
+
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const (
+	// A held whole answer is buffered in the listener's measure too, however small requests must be.
+	minConnectionBuffer = 4 << 20
+	maxWindow           = 1<<31 - 1 // HTTP/2's largest
+	// Each stream may hold a body, so one connection must not bring any number of them.
+	maxConcurrentStreams = 1000
+	// A cut answer reaches an HTTP/1.1 client only after this; it is also the time for a client to read a last error.
+	delayedClose      = 100 * time.Millisecond
+	headersTimeout    = time.Minute
+	connectionManager = "envoy.filters.network.http_connection_manager"
+)
+
+func (b *builder) listener() *listenerv3.Listener {
+	address := b.listen()
+	return &listenerv3.Listener{
+		Name:                          ListenerName,
+		Address:                       socketAddress(address.Addr().String(), uint32(address.Port())),
+		PerConnectionBufferLimitBytes: wrapperspb.UInt32(max(b.heldLimit(), minConnectionBuffer)),
+		FilterChains: []*listenerv3.FilterChain{{
+			Filters: []*listenerv3.Filter{{
+				Name:       connectionManager,
+				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.any(b.connectionManager())},
+			}},
+		}},
+	}
+}
+
+func (b *builder) connectionManager() *hcmv3.HttpConnectionManager {
+	// The window is also what Envoy takes for the limit of a held HTTP/2 request whose first route does not forward.
+	window := b.heldLimit()
+	return &hcmv3.HttpConnectionManager{
+		StatPrefix:     ListenerName,
+		CodecType:      hcmv3.HttpConnectionManager_AUTO,
+		ServerName:     "harmony-edge",
+		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: b.routes()},
+		HttpFilters:    b.httpFilters(),
+		Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
+			MaxConcurrentStreams:        wrapperspb.UInt32(maxConcurrentStreams),
+			InitialStreamWindowSize:     wrapperspb.UInt32(window),
+			InitialConnectionWindowSize: wrapperspb.UInt32(uint32(min(2*int64(window), maxWindow))),
+		},
+		StreamIdleTimeout:     durationpb.New(b.idleTimeout()),
+		RequestHeadersTimeout: durationpb.New(headersTimeout),
+		DelayedCloseTimeout:   durationpb.New(delayedClose),
+		// With it a client is a stranger, and Envoy takes no orders from its x-envoy-… headers (retries, timeouts).
+		UseRemoteAddress: wrapperspb.Bool(true),
+		NormalizePath:    wrapperspb.Bool(true),
+		MergeSlashes:     true,
+		// Names of models contain slashes (/v1/models/openai%2Fgpt-oss-120b), so they must stay as they are.
+		PathWithEscapedSlashesAction:  hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
+		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{b.stripInternalHeaders()},
+		LocalReplyConfig:              b.localReplies(),
+	}
+}
+
+// stripInternalHeaders removes clients' internal headers before the first route is chosen and the first filter runs. A
+// route's request_headers_to_remove would come too late: the route has been chosen by then.
+func (b *builder) stripInternalHeaders() *corev3.TypedExtensionConfig {
+	return &corev3.TypedExtensionConfig{
+		Name: "envoy.http.early_header_mutation.header_mutation",
+		TypedConfig: b.any(&earlyv3.HeaderMutation{Mutations: []*mutationv3.HeaderMutation{{
+			Action: &mutationv3.HeaderMutation_RemoveOnMatch_{RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{
+				KeyMatcher: &matcherv3.StringMatcher{
+					MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: InternalHeaderPrefix},
+					IgnoreCase:   true,
+				},
+			}},
+		}}}),
+	}
+}
+
+func (b *builder) httpFilters() []*hcmv3.HttpFilter {
+	return []*hcmv3.HttpFilter{
+		{Name: filterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
+		// Without its x-envoy-… headers: servers and clients have no use for them.
+		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
+	}
+}
+
+func socketAddress(host string, port uint32) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
+	}}}
+}

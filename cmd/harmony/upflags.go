@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// upFlags are the flags of "harmony up" that say something about the configuration. Each wins over the file.
+type upFlags struct {
+	file          string
+	listen, admin string
+	models        []string
+	backends      []string
+	serverModel   string
+	contextLength int
+	date          string
+	bodyLimit     config.Size
+	stallTimeout  config.Duration
+	passthrough   string
+	envoy         string
+	concurrency   int
+}
+
+func (f *upFlags) add(flags *pflag.FlagSet) {
+	d := config.Default()
+	f.bodyLimit, f.stallTimeout = d.BodyLimit, d.StallTimeout
+	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML); flags win over it")
+	flags.StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` for clients; port 0 takes a free one")
+	flags.StringVar(&f.admin, "admin", d.Admin, "`ADDRESS` of Envoy's admin interface, on loopback")
+	flags.StringArrayVar(&f.models, "model", nil, "`NAME` that clients ask for (repeatable)")
+	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
+	flags.StringVar(&f.serverModel, "server-model", "", "`NAME` that the servers know the model by (default: the model's own)")
+	flags.IntVar(&f.contextLength, "context-length", filterconfig.DefaultContextLength, "the models' whole context, in `TOKENS`")
+	flags.StringVar(&f.date, "date", filterconfig.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
+	flags.Var(&f.bodyLimit, "body-limit", "largest request body, such as 512KiB or 16MiB")
+	flags.Var(&f.stallTimeout, "stall-timeout", "give a request up when its server is silent for so long; 0s never")
+	flags.StringVar(&f.passthrough, "passthrough", "", "`URL` of a server for every other model (default: none, they are answered 404)")
+	flags.StringVar(&f.envoy, "envoy", "", "Envoy `PROGRAM` (default: $ENVOY, envoy on PATH, .tools/bin/envoy)")
+	flags.IntVar(&f.concurrency, "concurrency", 0, "worker threads of Envoy (default: one per CPU)")
+}
+
+// config puts the file and the flags together and checks the whole.
+func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
+	c := config.Default()
+	if f.file != "" {
+		var err error
+		if c, err = config.Load(f.file); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.setModels(c, flags); err != nil {
+		return nil, err
+	}
+	for _, o := range []struct {
+		flag string
+		set  func()
+	}{
+		{"listen", func() { c.Listen = f.listen }},
+		{"admin", func() { c.Admin = f.admin }},
+		{"body-limit", func() { c.BodyLimit = f.bodyLimit }},
+		{"stall-timeout", func() { c.StallTimeout = f.stallTimeout }},
+		{"passthrough", func() { c.Passthrough = f.passthrough }},
+		{"envoy", func() { c.Envoy.Path = f.envoy }},
+		{"concurrency", func() { c.Envoy.Concurrency = f.concurrency }},
+	} {
+		if flags.Changed(o.flag) {
+			o.set()
+		}
+	}
+	if len(c.Models) == 0 {
+		return nil, errors.New("no model is given; write --model NAME --backend vllm=http://HOST:PORT, or --config FILE")
+	}
+	for i := range c.Models {
+		if m := &c.Models[i]; len(m.Servers) == 0 {
+			return nil, fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name, only(len(c.Models) > 1, m.Name+"="))
+		}
+	}
+	return c, c.Validate()
+}
+
+func only(yes bool, s string) string {
+	if yes {
+		return s
+	}
+	return ""
+}
+
+// setModels gives c the models of the command line. --model takes the place of all the file's models; the other flags
+// hold for every model there is.
+func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
+	if len(f.models) > 0 {
+		c.Models = nil
+		for _, name := range f.models {
+			if slices.ContainsFunc(c.Models, func(m config.Model) bool { return m.Name == name }) {
+				return fmt.Errorf("--model %s is there twice; repeat --backend instead", name)
+			}
+			c.Models = append(c.Models, config.Model{Name: name})
+		}
+	}
+	if err := f.setBackends(c); err != nil {
+		return err
+	}
+	if flags.Changed("server-model") && len(c.Models) > 1 {
+		return errors.New("--server-model is for one model, and there are several; write server_model in a --config file")
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		if flags.Changed("server-model") {
+			m.ServerModel = f.serverModel
+		}
+		if flags.Changed("context-length") {
+			if f.contextLength <= 0 {
+				return fmt.Errorf("--context-length %d is out of range; write the model's whole context in tokens, such as %d", f.contextLength, filterconfig.DefaultContextLength)
+			}
+			m.ContextLength = f.contextLength
+		}
+		if flags.Changed("date") {
+			m.System.Date = f.date
+		}
+	}
+	return nil
+}
+
+// setBackends gives each model its servers, in place of those that the file names.
+func (f *upFlags) setBackends(c *config.Config) error {
+	fresh := map[string][]string{}
+	for _, b := range f.backends {
+		name, server := splitBackend(b)
+		if name == "" {
+			switch len(c.Models) {
+			case 0:
+				return fmt.Errorf("--backend %s is for no model; add --model NAME", b)
+			case 1:
+				name = c.Models[0].Name
+			default:
+				return fmt.Errorf("--backend %s does not say which model it serves; write --backend %s=%s", b, c.Models[0].Name, b)
+			}
+		}
+		if !slices.ContainsFunc(c.Models, func(m config.Model) bool { return m.Name == name }) {
+			return fmt.Errorf("--backend %s is for the model %s, which is not there; add --model %s", b, name, name)
+		}
+		if _, err := config.ParseServer(server); err != nil {
+			return fmt.Errorf("--backend %w", err)
+		}
+		fresh[name] = append(fresh[name], server)
+	}
+	for i := range c.Models {
+		if servers := fresh[c.Models[i].Name]; servers != nil {
+			c.Models[i].Servers = servers
+		}
+	}
+	return nil
+}
+
+// splitBackend takes MODEL= off [MODEL=]KIND=URL. The last = before the URL is the kind's.
+func splitBackend(b string) (model, server string) {
+	head := b
+	if i := strings.Index(b, "://"); i >= 0 {
+		head = b[:i]
+	}
+	kind := strings.LastIndexByte(head, '=')
+	if kind < 0 {
+		return "", b
+	}
+	if cut := strings.LastIndexByte(head[:kind], '='); cut >= 0 {
+		return b[:cut], b[cut+1:]
+	}
+	return "", b
+}

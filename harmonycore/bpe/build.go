@@ -11,79 +11,132 @@ func Build(blob []byte, ends []uint32) ([]byte, error) {
 	if len(ends) == 0 || len(ends) > maxCount || uint64(ends[count-1]) != uint64(len(blob)) {
 		return nil, ErrTable
 	}
-	// A load of about one half: a lookup that fails ends after two or three
-	// slots, and the slots still fit beside the records in a 4 MiB cache.
-	slots := count*2 - count/32 + 8
-	index := uint32(pairsEnd)
-	slotAt := index + (count+indexStep-1)/indexStep*4
-	records := slotAt + slots*4
+	records := indexBase + 4*count
 	end := uint64(records) + uint64(count)*recordHead + uint64(len(blob))
 	if end > maxTable {
 		return nil, ErrTable
 	}
-	t := make([]byte, end+tailSize)
-	copy(t, magic)
-	put32(t, atVersion, version)
-	put32(t, atCount, count)
-	put32(t, atSlots, slots)
-	put32(t, atIndex, index)
-	put32(t, atSlotBase, slotAt)
-	put32(t, atRecords, records)
-	put32(t, atEnd, uint32(end))
+	b := builder{
+		blob: blob, ends: ends,
+		table: make([]byte, end+tailSize),
+		at:    records,
+	}
+	copy(b.table, magic)
+	put32(b.table, atVersion, version)
+	put32(b.table, atCount, count)
+	put32(b.table, atRecords, records)
+	put32(b.table, atEnd, uint32(end))
 
-	longest, at, from := uint32(0), records, uint32(0)
-	for id, to := range ends {
+	longest, from := uint32(0), uint32(0)
+	for _, to := range ends {
 		if to <= from || to-from > maxToken || uint64(to) > uint64(len(blob)) {
 			return nil, ErrTable
 		}
-		token := blob[from:to]
-		if id%indexStep == 0 {
-			put32(t, index+uint32(id)/indexStep*4, at)
-		}
-		put32(t, at, uint32(id)|(to-from)<<24)
-		copy(t[at+recordHead:], token)
-		if !enter(t, token, uint32(id), at, slotAt, slots) {
-			return nil, ErrTable
-		}
 		longest = max(longest, to-from)
-		at += recordHead + to - from
 		from = to
 	}
-	put32(t, atMaxLen, longest)
-	if _, err := Open(t); err != nil { // also sees a byte without its token
-		return nil, err
+	put32(b.table, atMaxLen, longest)
+	hot := min(count, hotIDs)
+	if !b.enter(0, hot, hotBase, hotBits) || !b.enter(hot, count, coldBase, coldBits) {
+		return nil, ErrTable
 	}
-	return t, nil
+	v, err := Open(b.table) // also sees a byte without its token
+	if err != nil || !v.finds(b) {
+		return nil, ErrTable
+	}
+	return b.table, nil
 }
 
-// enter makes a token findable; false if one with the same bytes is there.
-// Ids come in order, so the commonest tokens lie nearest to their home slot.
-func enter(t, token []byte, id, at, slotAt, slots uint32) bool {
-	if len(token) <= 2 {
-		place := uint32(singlesBase) + 4*uint32(token[0])
-		if len(token) == 2 {
-			place = pairsBase + 4*(uint32(token[0])<<8|uint32(token[1]))
+type builder struct {
+	blob  []byte
+	ends  []uint32
+	table []byte
+	at    uint32 // where the next record goes
+}
+
+func (b *builder) token(id uint32) []byte {
+	from := uint32(0)
+	if id > 0 {
+		from = b.ends[id-1]
+	}
+	return b.blob[from:b.ends[id]]
+}
+
+// enter writes the ids from first up to end: short ones into their own tables,
+// the others bucket by bucket. Within a bucket ids ascend, so that the common
+// ones are found first.
+func (b *builder) enter(first, end, base, bits uint32) bool {
+	// Sort by bucket by counting: heads[i] is where bucket i begins in order.
+	heads := make([]uint32, 1<<bits+1)
+	buckets := make([]uint32, end-first)
+	hashes := make([]uint64, end-first)
+	for id := first; id < end; id++ {
+		token := b.token(id)
+		if len(token) <= 2 {
+			place := uint32(singlesBase) + 4*uint32(token[0])
+			if len(token) == 2 {
+				place = pairsBase + 4*(uint32(token[0])<<8|uint32(token[1]))
+			}
+			if u32(b.table, place) != 0 {
+				return false
+			}
+			put32(b.table, place, id+1)
+			b.record(id, 0)
+			continue
 		}
-		if u32(t, place) != 0 {
+		h := hash(token, word(token))
+		hashes[id-first] = h
+		buckets[id-first] = uint32(h >> (64 - bits))
+		heads[buckets[id-first]+1]++
+	}
+	for i := 1; i < len(heads); i++ {
+		heads[i] += heads[i-1]
+	}
+	order := make([]uint32, heads[len(heads)-1])
+	next := append([]uint32(nil), heads...)
+	for id := first; id < end; id++ {
+		if len(b.token(id)) > 2 {
+			i := buckets[id-first]
+			order[next[i]] = id
+			next[i]++
+		}
+	}
+	for i := uint32(0); i < 1<<bits; i++ {
+		ids := order[heads[i]:heads[i+1]]
+		bucket := uint64(b.at)
+		for k, id := range ids {
+			h := hashes[id-first]
+			flags := markOf(h) << markShift
+			if k == len(ids)-1 {
+				flags |= lastFlag
+			}
+			bucket |= filterOf(h)
+			b.record(id, flags)
+		}
+		if len(ids) > 0 {
+			put64(b.table, base+8*i, bucket)
+		}
+	}
+	return true
+}
+
+// record writes the record of a token and its place in the index.
+func (b *builder) record(id, flags uint32) {
+	token := b.token(id)
+	put32(b.table, indexBase+4*id, b.at)
+	put32(b.table, b.at, id|flags|uint32(len(token))<<24)
+	copy(b.table[b.at+recordHead:], token)
+	b.at += recordHead + uint32(len(token))
+}
+
+// finds reports whether every token is found under its own id; it is not when
+// two are alike.
+func (v *Vocabulary) finds(b builder) bool {
+	for id := range uint32(len(b.ends)) {
+		if got, ok := v.Lookup(b.token(id)); !ok || got != id {
 			return false
 		}
-		put32(t, place, id+1)
-		return true
 	}
-	h := hash(token, word(token))
-	slot := home(h, slots)
-	for ; ; slot = (slot + 1) % slots {
-		s := u32(t, slotAt+4*slot)
-		if s == 0 {
-			break
-		}
-		old := s & (maxTable - 1)
-		n := u32(t, old) >> 24
-		if string(t[old+recordHead:old+recordHead+n]) == string(token) {
-			return false
-		}
-	}
-	put32(t, slotAt+4*slot, at|fingerprint(h)<<offsetBits)
 	return true
 }
 
@@ -93,4 +146,9 @@ func put32(t []byte, at, x uint32) {
 	}
 	b := t[at : at+4 : at+4]
 	b[0], b[1], b[2], b[3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
+}
+
+func put64(t []byte, at uint32, x uint64) {
+	put32(t, at, uint32(x))
+	put32(t, at+4, uint32(x>>32))
 }

@@ -5,54 +5,71 @@ func (v *Vocabulary) Len() int { return int(v.count) }
 
 // Lookup returns the id of the token whose bytes are exactly piece.
 func (v *Vocabulary) Lookup(piece []byte) (id uint32, ok bool) {
-	n := len(piece)
-	if n == 0 || uint(n) > uint(v.maxLen) {
+	switch n := len(piece); {
+	case uint(n) > uint(v.maxLen):
 		return 0, false
+	case n > 2:
+		return v.find(piece)
+	case n == 2:
+		return v.pair(piece[0], piece[1])
+	case n == 1:
+		return v.single(piece[0]), true
 	}
-	if n <= 2 {
-		at := uint32(singlesBase) + 4*uint32(piece[0])
-		if n == 2 {
-			at = pairsBase + 4*(uint32(piece[0])<<8|uint32(piece[1]))
-		}
-		id = u32(v.table, at)
-		return id - 1, id != 0
-	}
-	return v.find(piece)
+	return 0, false
 }
 
-// find looks a piece of three or more bytes up in the slots.
+// single is the id of a one-byte token.
+func (v *Vocabulary) single(b byte) uint32 {
+	return u32(v.table, singlesBase+4*uint32(b)) - 1
+}
+
+// pair is Lookup for two bytes.
+func (v *Vocabulary) pair(a, b byte) (id uint32, ok bool) {
+	id = u32(v.table, pairsBase+4*(uint32(a)<<8|uint32(b)))
+	return id - 1, id != 0
+}
+
+// find is Lookup for three or more bytes.
 func (v *Vocabulary) find(piece []byte) (id uint32, ok bool) {
-	n := uint32(len(piece))
 	key := word(piece)
 	h := hash(piece, key)
-	mark := fingerprint(h)
-	for slot, left := home(h, v.slots), v.slots; left > 0; left-- {
-		s := u32(v.table, v.slotAt+4*slot)
-		if s == 0 {
-			return 0, false
-		}
-		if s>>offsetBits == mark {
-			at := s & (maxTable - 1)
-			head := u32(v.table, at)
-			if head>>24 == n && v.same(at+recordHead, piece, key) {
-				return head & 0xffffff, true
-			}
-		}
-		if slot++; slot == v.slots {
-			slot = 0
+	filter := filterOf(h)
+	if b := u64(v.table, hotBase+8*uint32(h>>(64-hotBits))); b&filter == filter {
+		if id, ok = v.search(b, h, piece, key); ok {
+			return id, true
 		}
 	}
-	return 0, false // only a damaged table has no empty slot
+	if b := u64(v.table, coldBase+8*uint32(h>>(64-coldBits))); b&filter == filter {
+		return v.search(b, h, piece, key)
+	}
+	return 0, false
 }
 
-// same reports whether the bytes at a place are piece. For up to eight bytes
-// the word says it all: two pieces of one length with one word are equal.
-func (v *Vocabulary) same(at uint32, piece []byte, key uint64) bool {
-	end := uint64(at) + uint64(len(piece))
-	if end > uint64(len(v.table)) {
-		return false
+// search goes through the records of a bucket.
+func (v *Vocabulary) search(bucket, h uint64, piece []byte, key uint64) (id uint32, ok bool) {
+	n := uint32(len(piece))
+	want := n<<24 | markOf(h)<<markShift
+	for at := uint32(bucket) & (maxTable - 1); ; {
+		// Every place is checked against the table: it may be damaged. at
+		// grows, so this ends.
+		bytes := uint64(at) + recordHead
+		if bytes+uint64(n) > uint64(len(v.table)) {
+			return 0, false
+		}
+		head := load32(v.table[at:])
+		if head&(0xff<<24|markMask<<markShift) == want && equal(v.table[bytes:bytes+uint64(n)], piece, key) {
+			return head & (maxCount - 1), true
+		}
+		if head&lastFlag != 0 {
+			return 0, false
+		}
+		at += recordHead + head>>24
 	}
-	stored := v.table[at:end]
+}
+
+// equal compares the bytes of a record with a piece of the same length. Up to
+// eight bytes the word says it all.
+func equal(stored, piece []byte, key uint64) bool {
 	if len(piece) <= 8 {
 		return word(stored) == key
 	}
@@ -65,17 +82,14 @@ func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 	if id >= v.count {
 		return nil, false
 	}
-	at := u32(v.table, v.index+id/indexStep*4)
-	for skip := id % indexStep; skip > 0; skip-- {
-		at += recordHead + u32(v.table, at)>>24
-	}
+	at := u32(v.table, indexBase+4*id)
 	head := u32(v.table, at)
-	at += recordHead
-	end := uint64(at) + uint64(head>>24)
-	if head&0xffffff != id || end > uint64(v.end) {
+	from := uint64(at) + recordHead
+	to := from + uint64(head>>24)
+	if head&(maxCount-1) != id || to > uint64(v.end) {
 		return nil, false
 	}
-	return v.table[at:end:end], true
+	return v.table[from:to:to], true
 }
 
 // word packs the first bytes of a piece: all of them up to eight. The reads
@@ -109,17 +123,19 @@ func hash(p []byte, key uint64) uint64 {
 	return mix(h)
 }
 
-// mix folds the high half down on both sides of the product, so that the home
-// slot (high bits) and the fingerprint (low bits) see every input bit.
+// mix folds the high half down on both sides of the product, so that the
+// bucket (high bits) and the filter (low bits) see every input bit.
 func mix(h uint64) uint64 {
 	h ^= h >> 32
 	h *= hashMul
 	return h ^ h>>32
 }
 
-// home maps the high half of a hash to 0 … slots-1 without a division.
-func home(h uint64, slots uint32) uint32 {
-	return uint32((h >> 32) * uint64(slots) >> 32)
+// filterOf is the two bits of a bucket's filter that stand for a hash.
+func filterOf(h uint64) uint64 {
+	a := (h & 0xffff) * filterBits >> 16
+	b := (h >> 16 & 0xffff) * filterBits >> 16
+	return 1<<(placeBits+a) | 1<<(placeBits+b)
 }
 
-func fingerprint(h uint64) uint32 { return uint32(h) & (1<<(32-offsetBits) - 1) }
+func markOf(h uint64) uint32 { return uint32(h>>32) & markMask }

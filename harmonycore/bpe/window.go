@@ -22,7 +22,7 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece []byte) []uint
 	done := 0        // bytes that dst[base:] stands for
 	back := overlap
 	for end := windowSize; ; {
-		e.ids = e.mergeHeap(e.ids[:0], v, piece[done:end])
+		e.ids = e.mergeStretch(e.ids[:0], v, piece[done:end])
 		if len(dst) > base && !e.holds(v, piece, done, dst[len(dst)-1], e.ids) {
 			back *= 2
 			dst, done = dropTail(dst, v, base, done, back)
@@ -50,7 +50,7 @@ func (e *Encoder) holds(v *Vocabulary, piece []byte, border int, left uint32, id
 	if !ok1 || !ok2 || from < 0 || to > len(piece) {
 		return false
 	}
-	e.two = e.merge(e.two[:0], v, piece[from:to]) // two tokens are less than a window
+	e.two = e.mergeStretch(e.two[:0], v, piece[from:to])
 	return len(e.two) == 2 && e.two[0] == left && e.two[1] == ids[0]
 }
 
@@ -68,6 +68,3 @@ func dropTail(dst []uint32, v *Vocabulary, base, done, back int) ([]uint32, int)
 	}
 	return dst, max(done, 0)
 }
-
-// Two tokens must fit one window, or holds would call itself.
-const _ = uint(windowSize - 2*maxToken)

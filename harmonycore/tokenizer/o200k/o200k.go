@@ -31,7 +31,7 @@ var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
 	return table, tokenizer.New(v)
 })
 
-// Table returns the lookup table of package bpe, about 4.1 MB, made at first
+// Table returns the lookup table of package bpe, about 3.7 MB, made at first
 // use (some 20 ms); the same bytes in every build. Callers share it and must
 // not write to it.
 func Table() []byte {

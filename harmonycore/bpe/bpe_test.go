@@ -1,0 +1,229 @@
+package bpe
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// testTokens is a small vocabulary with what makes merging hard: long runs,
+// chains of pairs whose ranks fall from left to right, tokens that can be made
+// in two ways, one (the last) that no merge can make.
+func testTokens() [][]byte {
+	var tokens [][]byte
+	for b := range 256 {
+		tokens = append(tokens, []byte{byte(255 - b)})
+	}
+	for _, s := range []string{
+		"yz", "xy", "wx", "vw", "uv", "tu", "st", "rs", "ab", "ba", "aa", "aaaa", "aaaaaaaa", "abab", "bab", "aba", "aab", "ababab",
+		"xyz", "wxyz", "uvw", "stu", "zz", "zzz", "zzzz", "abc", "bc", "ca", "cab", "abcabc", "xyxy", "zxy", "qqqq",
+	} {
+		tokens = append(tokens, []byte(s))
+	}
+	return tokens
+}
+
+func build(t testing.TB, tokens [][]byte) *Vocabulary {
+	t.Helper()
+	v, err := Open(buildTable(t, tokens))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func buildTable(t testing.TB, tokens [][]byte) []byte {
+	t.Helper()
+	table, err := Build(join(tokens))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func join(tokens [][]byte) (blob []byte, ends []uint32) {
+	for _, token := range tokens {
+		blob = append(blob, token...)
+		ends = append(ends, uint32(len(blob)))
+	}
+	return blob, ends
+}
+
+// twin is the rule as it is written: whole piece, else merge the pair of the
+// lowest rank until none is left.
+func twin(ranks map[string]uint32, piece []byte) []uint32 {
+	if id, ok := ranks[string(piece)]; ok {
+		return []uint32{id}
+	}
+	var parts []string
+	for _, b := range piece {
+		parts = append(parts, string([]byte{b}))
+	}
+	for {
+		at, least := -1, uint32(0)
+		for i := 0; i+1 < len(parts); i++ {
+			if r, ok := ranks[parts[i]+parts[i+1]]; ok && (at < 0 || r < least) {
+				at, least = i, r
+			}
+		}
+		if at < 0 {
+			break
+		}
+		parts[at] += parts[at+1]
+		parts = slices.Delete(parts, at+1, at+2)
+	}
+	var ids []uint32
+	for _, p := range parts {
+		ids = append(ids, ranks[p])
+	}
+	return ids
+}
+
+func rankMap(tokens [][]byte) map[string]uint32 {
+	ranks := map[string]uint32{}
+	for id, token := range tokens {
+		ranks[string(token)] = uint32(id)
+	}
+	return ranks
+}
+
+func TestMergeFormsAgree(t *testing.T) {
+	tokens := testTokens()
+	v, ranks := build(t, tokens), rankMap(tokens)
+	rng := rand.New(rand.NewPCG(1, 1))
+	var e Encoder
+	check := func(piece []byte) {
+		t.Helper()
+		want := twin(ranks, piece)
+		if got := e.Append([]uint32{9}, v, piece); !slices.Equal(got[1:], want) || got[0] != 9 {
+			t.Fatalf("%q: %d ids, want %d", piece, len(got)-1, len(want))
+		}
+		if n := e.Count(v, piece); n != len(want) {
+			t.Fatalf("%q: count %d, want %d", piece, n, len(want))
+		}
+	}
+	for _, alphabet := range []string{"ab", "abc", "xyz", "zzzzzzzzzzzzy", "stuvwxyz", "a", "zq", "abcqrstuvwxyz\xff"} {
+		for n := 0; n < 150; n++ {
+			check(randomPiece(rng, alphabet, n))
+		}
+		for _, n := range []int{511, 512, 513, 600, 1024, 1500, 2000} {
+			check(randomPiece(rng, alphabet, n))
+		}
+	}
+	// The last pair of this chain takes its first byte from the pair before,
+	// and so on back to the beginning.
+	chain := bytes.Repeat([]byte("rstuvwxyz"), 150)
+	for n := range 20 {
+		check(chain[n : len(chain)-n])
+	}
+}
+
+// TestWindowsReachBack forces windows to be begun again further back: in this
+// vocabulary one byte at the end decides about a thousand bytes before it.
+func TestWindowsReachBack(t *testing.T) {
+	tokens := testTokens()[:256]
+	rng := rand.New(rand.NewPCG(2, 2))
+	// Every two-byte string gets a token; a path through them whose ranks
+	// fall all the way is as bad as it can be.
+	order := rng.Perm(65536)
+	for _, k := range order[:30000] {
+		tokens = append(tokens, []byte{byte(k >> 8), byte(k)})
+	}
+	v, ranks := build(t, tokens), rankMap(tokens)
+	var e Encoder
+	for range 20 {
+		piece := []byte{byte(rng.IntN(256))}
+		last := uint32(1 << 30)
+		for len(piece) < 700 { // the next byte gives the highest rank below the last
+			best, with := uint32(0), byte(0)
+			for b := range 256 {
+				if r, ok := ranks[string([]byte{piece[len(piece)-1], byte(b)})]; ok && r < last && r > best {
+					best, with = r, byte(b)
+				}
+			}
+			if best == 0 {
+				last, with = 1<<30, byte(rng.IntN(256))
+			} else {
+				last = best
+			}
+			piece = append(piece, with)
+		}
+		for cut := range 3 {
+			if got, want := e.Append(nil, v, piece[cut:]), twin(ranks, piece[cut:]); !slices.Equal(got, want) {
+				t.Fatalf("%d ids, want %d", len(got), len(want))
+			}
+		}
+	}
+}
+
+func randomPiece(rng *rand.Rand, alphabet string, n int) []byte {
+	piece := make([]byte, n)
+	for i := range piece {
+		piece[i] = alphabet[rng.IntN(len(alphabet))]
+	}
+	return piece
+}
+
+func TestBuildRefuses(t *testing.T) {
+	good := testTokens()
+	for name, tokens := range map[string][][]byte{
+		"none":         nil,
+		"two alike":    append(slices.Clone(good), []byte("ab")),
+		"long alike":   append(slices.Clone(good), []byte("abcabc")),
+		"empty":        append(slices.Clone(good), nil),
+		"too long":     append(slices.Clone(good), make([]byte, 256)),
+		"byte missing": good[1:],
+	} {
+		if _, err := Build(join(tokens)); !errors.Is(err, ErrTable) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	blob, ends := join(good)
+	ends[3] = 1 << 30
+	if _, err := Build(blob, ends); !errors.Is(err, ErrTable) {
+		t.Errorf("ends out of order: error %v", err)
+	}
+}
+
+// TestDamage changes the table everywhere: no answer matters, but a panic
+// would end a wasm host.
+func TestDamage(t *testing.T) {
+	table := buildTable(t, testTokens())
+	rng := rand.New(rand.NewPCG(3, 3))
+	use := func(v *Vocabulary) {
+		var e Encoder
+		for _, s := range []string{"ababab", "xyzxyz", "qqqq", "stuvwxyzz", "\xff\x00", ""} {
+			e.Append(nil, v, []byte(s))
+			e.Count(v, bytes.Repeat([]byte(s), 200))
+		}
+		for id := uint32(0); id < 300; id++ {
+			v.Bytes(id)
+		}
+	}
+	for range 3000 {
+		bad := bytes.Clone(table)
+		for n := 1 + rng.IntN(40); n > 0; n-- {
+			at := rng.IntN(len(bad))
+			if rng.IntN(2) == 0 { // mostly where something is
+				at = len(bad) - 1 - rng.IntN(4000)
+			}
+			bad[at] = byte(rng.IntN(256))
+		}
+		for at := hotBase; rng.IntN(4) == 0 && at < coldBase; at += 8 {
+			put64(bad, uint32(at), rng.Uint64())
+		}
+		if v, err := Open(bad); err == nil {
+			use(v)
+		}
+	}
+	for n := range len(table) {
+		if n > 4096 && n%97 != 0 && n < len(table)-64 {
+			continue
+		}
+		if _, err := Open(table[:n]); !errors.Is(err, ErrTable) {
+			t.Fatalf("cut at %d: error %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package bpe_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+func open(t testing.TB) *bpe.Vocabulary {
+	t.Helper()
+	v, err := bpe.Open(o200k.Table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestLookup finds every token, and nothing that differs from one in a byte
+// and is no token.
+func TestLookup(t *testing.T) {
+	v := open(t)
+	if v.Len() != 199998 {
+		t.Fatalf("%d tokens", v.Len())
+	}
+	tokens := map[string]uint32{}
+	for id := range uint32(v.Len()) {
+		b, ok := v.Bytes(id)
+		if !ok {
+			t.Fatalf("id %d has no bytes", id)
+		}
+		tokens[string(b)] = id
+	}
+	if len(tokens) != v.Len() {
+		t.Fatalf("%d different tokens of %d", len(tokens), v.Len())
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for token, id := range tokens {
+		b := []byte(token)
+		if got, ok := v.Lookup(b); !ok || got != id {
+			t.Fatalf("%q: id %d %v, want %d", token, got, ok, id)
+		}
+		b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+		for _, near := range [][]byte{b, append(b, token...), b[:len(b)/2], append([]byte(token), 'x')} {
+			want, known := tokens[string(near)]
+			if got, ok := v.Lookup(near); ok != known || known && got != want {
+				t.Fatalf("%q: id %d %v, want %d %v", near, got, ok, want, known)
+			}
+		}
+	}
+	for _, id := range []uint32{199998, 200006, 1 << 20, 1<<32 - 1} {
+		if _, ok := v.Bytes(id); ok {
+			t.Errorf("id %d has bytes", id)
+		}
+	}
+	if _, ok := v.Lookup(nil); ok {
+		t.Error("the empty piece is a token")
+	}
+}
+
+// naive merges by the rule, with nothing but Lookup.
+func naive(v *bpe.Vocabulary, piece []byte) []uint32 {
+	if id, ok := v.Lookup(piece); ok {
+		return []uint32{id}
+	}
+	ends := make([]int, len(piece)+1) // part i is piece[ends[i]:ends[i+1]]
+	for i := range ends {
+		ends[i] = i
+	}
+	for {
+		at, least := -1, uint32(1<<31)
+		for i := 0; i+2 < len(ends); i++ {
+			if id, ok := v.Lookup(piece[ends[i]:ends[i+2]]); ok && id < least {
+				at, least = i, id
+			}
+		}
+		if at < 0 {
+			break
+		}
+		ends = slices.Delete(ends, at+1, at+2)
+	}
+	var ids []uint32
+	for i := 0; i+1 < len(ends); i++ {
+		id, _ := v.Lookup(piece[ends[i]:ends[i+1]])
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func checkMerge(t *testing.T, e *bpe.Encoder, v *bpe.Vocabulary, piece []byte) {
+	t.Helper()
+	want := naive(v, piece)
+	if got := e.Append(nil, v, piece); !slices.Equal(got, want) {
+		t.Fatalf("%q: %v, want %v", piece, got, want)
+	}
+	if n := e.Count(v, piece); n != len(want) {
+		t.Fatalf("%q: count %d, want %d", piece, n, len(want))
+	}
+}
+
+func TestMergeO200k(t *testing.T) {
+	v := open(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var e bpe.Encoder
+	for range 3000 { // made of tokens and of parts of tokens
+		var piece []byte
+		for want := 1 + rng.IntN(90); len(piece) < want; {
+			b, _ := v.Bytes(uint32(rng.IntN(v.Len()) >> rng.IntN(12)))
+			piece = append(piece, b[rng.IntN(len(b)):]...)
+		}
+		checkMerge(t, &e, v, piece)
+	}
+	for _, unit := range []string{"a", " ", "ab", "中", "\xe4\xb8", "=", "the", "\n\n\r", "aaaab", "\xd0\xbe\xd0"} {
+		checkMerge(t, &e, v, bytes.Repeat([]byte(unit), 1500/len(unit)))
+	}
+	long := make([]byte, 1200)
+	for i := range long {
+		long[i] = "abeinorst"[rng.IntN(9)]
+	}
+	checkMerge(t, &e, v, long)
+}
+
+func FuzzMerge(f *testing.F) {
+	f.Add([]byte("internationalisation"), 1)
+	f.Add([]byte("aaab"), 300)
+	f.Add([]byte("\xe4\xb8\xad\xff\x00"), 50)
+	v := open(f)
+	f.Fuzz(func(t *testing.T, unit []byte, times int) {
+		if times < 1 || len(unit)*times > 1500 {
+			return
+		}
+		var e bpe.Encoder
+		checkMerge(t, &e, v, bytes.Repeat(unit, times))
+	})
+}
+
+// BenchmarkMerge shows the cost of pieces that are no token. Compare with
+//
+//	go test -run '^$' -bench Merge -count 10 ./harmonycore/bpe | tee new.txt; benchstat old.txt new.txt
+func BenchmarkMerge(b *testing.B) {
+	v := open(b)
+	for _, size := range []int{8, 16, 32, 64, 128, 512, 4096} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(5, 6))
+			pieces := make([][]byte, 64)
+			for i := range pieces {
+				for len(pieces[i]) < size {
+					token, _ := v.Bytes(uint32(rng.IntN(20000)))
+					pieces[i] = append(pieces[i], token...)
+				}
+				pieces[i] = pieces[i][:size]
+			}
+			var e bpe.Encoder
+			var ids []uint32
+			b.SetBytes(int64(size))
+			for i := 0; b.Loop(); i++ {
+				ids = e.Append(ids[:0], v, pieces[i%len(pieces)])
+			}
+		})
+	}
+}

@@ -2,10 +2,10 @@ package harmony
 
 import (
 	"strconv"
-	"unicode"
+	"unicode/utf8"
 )
 
-// appendRustDebug appends s as Rust prints a string for debugging.
+// appendRustDebug appends s as the reference's error texts quote it: as Rust prints a string for debugging.
 func appendRustDebug(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {
@@ -14,11 +14,43 @@ func appendRustDebug(dst []byte, s string) []byte {
 			dst = append(dst, `\0`...)
 		case r == '"' || r == '\\':
 			dst = append(dst, '\\', byte(r))
-		case unicode.IsPrint(r):
-			dst = append(dst, string(r)...)
-		default:
+		case isRustEscaped(r):
 			dst = append(strconv.AppendInt(append(dst, `\u{`...), int64(r), 16), '}')
+		default:
+			dst = utf8.AppendRune(dst, r)
 		}
 	}
 	return append(dst, '"')
+}
+
+// isRustEscaped walks the table: only error texts come here, and seldom.
+func isRustEscaped(r rune) bool {
+	if r >= ' ' && r <= '~' {
+		return false
+	}
+	end := rune(0)
+	for at := 0; at < len(rustEscaped); {
+		var gap, length rune
+		gap, at = tableVarint(at)
+		length, at = tableVarint(at)
+		if r < end+gap {
+			return false
+		}
+		if end += gap + length; r < end {
+			return true
+		}
+	}
+	return false
+}
+
+func tableVarint(at int) (value rune, next int) {
+	for shift := 0; at < len(rustEscaped); shift += 7 {
+		b := rustEscaped[at]
+		at++
+		value |= rune(b&0x7F) << shift
+		if b < 0x80 {
+			break
+		}
+	}
+	return value, at
 }

@@ -161,7 +161,9 @@ func (p *StreamParser) terminate(end End) {
 func (p *StreamParser) start() {
 	switch p.state {
 	case inHeader:
-		p.seen[DoubledStart]++
+		if !p.lost {
+			p.seen[DoubledStart]++
+		}
 		if !p.head.empty() {
 			p.endHeader(Cut)
 		}

@@ -1,0 +1,112 @@
+package harmony
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+func TestAnalysisPolicies(t *testing.T) {
+	say := func(role Role, channel, text string) Message {
+		m := Message{Role: role, Content: Text(text)}
+		if channel != "" {
+			m.Channel = Some(channel)
+		}
+		return m
+	}
+	q, a, f, c := say(User, "", "q"), say(Assistant, Analysis, "a"), say(Assistant, Final, "f"), say(Assistant, Commentary, "c")
+	for _, tt := range []struct {
+		in              []Message
+		reference, last string
+	}{
+		{[]Message{q, a, f}, "qf", "qf"},
+		{[]Message{q, a, f, q, a, f}, "qfqaf", "qfqf"},
+		{[]Message{q, a, f, q, a, c}, "qafqac", "qfqac"},
+		{[]Message{q, a, c}, "qac", "qac"},
+		{[]Message{q, a, f, q}, "qfq", "qfq"},
+		{nil, "", ""},
+	} {
+		conversation := &Conversation{Messages: tt.in}
+		for _, p := range []struct {
+			policy AnalysisPolicy
+			want   string
+		}{{KeepAnalysis, letters(tt.in)}, {DropReference, tt.reference}, {DropBeforeLastFinal, tt.last}} {
+			ids, err := NewRenderer(o200k.Tokenizer()).AppendConversation(nil, conversation, p.policy)
+			if got := letters(parsed(t, ids)); err != nil || got != p.want {
+				t.Errorf("policy %d on %s: %q, %v, want %q", p.policy, letters(tt.in), got, err, p.want)
+			}
+		}
+	}
+}
+
+func letters(messages []Message) string {
+	var b strings.Builder
+	for i := range messages {
+		b.WriteString(messages[i].Content[0].Text)
+	}
+	return b.String()
+}
+
+// parsed reads rendered messages back by the strict parser.
+func parsed(t *testing.T, ids []uint32) []Message {
+	t.Helper()
+	p := NewStrictParser(o200k.Tokenizer(), 0, true)
+	for _, id := range ids {
+		if err := p.Process(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p.Messages()
+}
+
+func nested(levels int) *jsontext.Value {
+	v := &jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "type", Value: jsontext.Value{Kind: jsontext.String, Text: "string"}}}}
+	for range levels - 1 {
+		v = &jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{
+			{Key: "type", Value: jsontext.Value{Kind: jsontext.String, Text: "array"}}, {Key: "items", Value: *v}}}
+	}
+	return v
+}
+
+func TestSchemaDepthIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		levels int
+		ok     bool
+	}{{MaxSchemaDepth, true}, {MaxSchemaDepth + 1, false}, {100_000, false}} {
+		tools := []Namespace{{Key: "functions", Name: "functions", Tools: []ToolDescription{{Name: "f", Parameters: nested(tt.levels)}}}}
+		m := &Message{Role: Developer, Content: []Content{{Developer: &DeveloperContent{Tools: tools}}}}
+		_, err := NewRenderer(o200k.Tokenizer()).AppendMessage(nil, m)
+		e, isRender := err.(*RenderError)
+		if tt.ok && err != nil || !tt.ok && (!isRender || e.Kind != SchemaTooDeep || !strings.Contains(e.Message, "32")) {
+			t.Errorf("%d levels: %v", tt.levels, err)
+		}
+	}
+}
+
+func TestDefaultDepthAndRangeAreBounded(t *testing.T) {
+	deep := jsontext.Value{Kind: jsontext.Null}
+	for range 100_000 {
+		deep = jsontext.Value{Kind: jsontext.Array, Elements: []jsontext.Value{deep}}
+	}
+	for kind, def := range map[RenderErrorKind]jsontext.Value{SchemaTooDeep: deep, NumberOutOfRange: {Kind: jsontext.Number, Text: "1e400"}} {
+		property := jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "default", Value: def}}}
+		properties := jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "a", Value: property}}}
+		w := schemaWriter{}
+		w.object(&jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "properties", Value: properties}}}, 0, 1)
+		if e, ok := w.err.(*RenderError); !ok || e.Kind != kind {
+			t.Errorf("got %v, want kind %d", w.err, kind)
+		}
+	}
+}
+
+func TestRoleUnknownToTheFormat(t *testing.T) {
+	r := NewRenderer(o200k.Tokenizer())
+	if _, err := r.AppendMessage(nil, &Message{Content: Text("x")}); err == nil {
+		t.Error("a message without a role was rendered")
+	}
+	if _, err := r.AppendCompletion(nil, &Conversation{}, Role(9), KeepAnalysis); err == nil {
+		t.Error("a role beyond the last was rendered")
+	}
+}

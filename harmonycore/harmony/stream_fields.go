@@ -1,0 +1,294 @@
+package harmony
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// headerReader reads one header leniently: each section gives what it can.
+type headerReader struct {
+	h    Header
+	seen *Recoveries
+	// loose are words that no rule has taken yet, unknown a first word that is no role.
+	loose    []string
+	unknown  string
+	salvage  bool
+	cut      bool
+	explicit bool
+	// named says that a channel token stands somewhere in the header.
+	named bool
+	// channels counts the channel sections read.
+	channels int
+	// rest is where content begins, or -1.
+	rest int
+	size int
+}
+
+func (r *headerReader) section(kind uint32, s string, at int) {
+	switch kind {
+	case tokenizer.Channel:
+		r.channel(s, at)
+	case tokenizer.Constrain:
+		if r.rest < 0 {
+			r.contentType(s, at)
+		}
+	default:
+		r.role(s, at)
+	}
+}
+
+func (r *headerReader) role(s string, at int) {
+	r.h.Role = Assistant
+	full := s
+	if r.explicit {
+		word, rest := cutWord(s)
+		role, name, tail, ok := readRole(word)
+		switch {
+		case ok:
+			r.h.Role, r.h.Name = role, name
+			if tail != "" {
+				r.seen[RepairedRole]++
+			}
+			s = tail + rest
+		case word == "" || strings.HasPrefix(word, recipientMark):
+			r.seen[RepairedRole]++
+		case r.salvage && !strings.Contains(word, ".") && !startsRecipient(rest):
+			r.content(at+len(full)-len(rest)-len(word), word)
+			return
+		default:
+			r.unknown, s = word, rest
+		}
+	}
+	for {
+		word, rest := cutWord(s)
+		role, _, tail, ok := readRole(word)
+		if !ok || role != r.h.Role {
+			break
+		}
+		r.seen[RepairedRole]++
+		s = tail + rest
+	}
+	if word, rest := cutWord(s); !r.named && word != "" {
+		if name, tail, ok := cutKnownChannel(word); ok && (r.salvage || tail == "") {
+			r.seen[RepairedChannel]++
+			r.h.Channel = name
+			s = tail + rest
+		}
+	}
+	r.words(s, at+len(full)-len(s))
+}
+
+func startsRecipient(s string) bool {
+	word, _ := cutWord(s)
+	return strings.HasPrefix(word, recipientMark)
+}
+
+// readRole reads a role word with the name that may stand behind it; tail is a further field that was glued to it.
+func readRole(word string) (role Role, name, tail string, ok bool) {
+	for role = User; role <= Tool; role++ {
+		rest, found := strings.CutPrefix(word, role.String())
+		if !found {
+			continue
+		}
+		name, named := strings.CutPrefix(rest, nameMark)
+		if named {
+			return role, name, "", true
+		}
+		if name = ""; role == Tool {
+			name = role.String()
+		}
+		return role, name, rest, rest == "" || isField(rest)
+	}
+	return 0, "", "", false
+}
+
+// isField tells a field that lost the space before it from a word that only begins like a role ("tools.search").
+func isField(s string) bool {
+	_, _, channel := cutKnownChannel(s)
+	_, _, _, role := readRole(s)
+	return channel || role || strings.HasPrefix(s, recipientMark)
+}
+
+func cutKnownChannel(s string) (name, tail string, ok bool) {
+	for _, word := range channelWords {
+		if tail, ok = strings.CutPrefix(s, word); ok {
+			return word, tail, true
+		}
+	}
+	return "", s, false
+}
+
+func (r *headerReader) channel(s string, at int) {
+	if r.channels++; r.channels > 1 {
+		r.restart()
+	}
+	full := s
+	s = strings.TrimLeft(s, " \t\n\f\r")
+	name, rest := cutChannelName(s)
+	if i := strings.Index(name, recipientMark); i >= 0 {
+		r.seen[RepairedChannel]++
+		name, rest = name[:i], s[i:]
+	}
+	known, tail, ok := cutKnownChannel(name)
+	switch {
+	case name == "" && len(rest) == len(s):
+		r.seen[RepairedChannel]++
+	case name == "":
+	case ok:
+		if tail != "" {
+			r.seen[RepairedChannel]++
+		}
+		r.h.Channel = known
+		if r.salvage {
+			rest = tail + rest
+		}
+	case r.salvage:
+		r.content(at+len(full)-len(s), name)
+		return
+	default:
+		r.seen[UnknownChannel]++
+		r.h.Channel = name
+	}
+	r.words(rest, at+len(full)-len(rest))
+}
+
+// restart begins the channel section again. A recipient outlives it, unless it only names a role.
+func (r *headerReader) restart() {
+	r.seen[DoubledChannel]++
+	r.loose = r.loose[:0]
+	r.rest = -1
+	if RoleOf(r.h.Recipient) != 0 {
+		r.h.Recipient = ""
+	}
+}
+
+func (r *headerReader) contentType(s string, at int) {
+	full := s
+	word, rest := cutWord(s)
+	if r.salvage {
+		n := 0
+		for n < len(word) && isLetter(word[n]) {
+			n++
+		}
+		word, rest = word[:n], word[n:]+rest
+	}
+	if word != "" {
+		r.h.ContentType = word
+	}
+	r.words(rest, at+len(full)-len(rest))
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// words takes recipients and keeps the rest of a section for finish; when salvaging, the first other word is content.
+func (r *headerReader) words(s string, at int) {
+	if r.rest >= 0 {
+		return
+	}
+	full := s
+	for {
+		var word string
+		if word, s = cutWord(s); word == "" {
+			return
+		}
+		place := at + len(full) - len(s) - len(word)
+		recipient, marked := strings.CutPrefix(word, recipientMark)
+		switch {
+		case marked:
+			if recipient == "" {
+				r.seen[RepairedRecipient]++
+				recipient, s = cutWord(s)
+			}
+			if i := strings.IndexAny(recipient, "{["); r.salvage && i >= 0 {
+				s = recipient[i:] + s
+				recipient = recipient[:i]
+			}
+			r.recipient(recipient)
+		case !r.salvage && word == r.h.Role.String():
+			// The reference too passes over the role's word wherever it comes first.
+		case !r.salvage:
+			r.loose = append(r.loose, word)
+		case word == "json" || word == "code":
+			r.h.ContentType = word
+		default:
+			r.content(place, word)
+			return
+		}
+	}
+}
+
+// content begins content at a word, unless the header was cut off inside of it.
+func (r *headerReader) content(at int, word string) {
+	if r.cut && at+len(word) == r.size && isFieldFragment(word) {
+		return
+	}
+	if r.rest < 0 {
+		r.rest = at
+	}
+}
+
+func isFieldFragment(word string) bool {
+	for _, list := range [...][]string{roleWords[User:], channelWords[:], {recipientMark, "json", "code"}} {
+		for _, field := range list {
+			if strings.HasPrefix(field, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *headerReader) recipient(name string) {
+	clean, _, marker := strings.Cut(name, "<|")
+	if marker || len(r.loose) > 0 || r.h.ContentType != "" || r.h.Recipient != "" && r.h.Recipient != clean {
+		r.seen[RepairedRecipient]++
+	}
+	if clean != "" {
+		r.h.Recipient = clean
+	}
+}
+
+// finish places the words that are left: a content type, a recipient without its mark, a tool's name.
+func (r *headerReader) finish() {
+	if n := len(r.loose); n > 0 && r.h.ContentType == "" && isLetter(r.loose[n-1][0]) &&
+		(n > 1 || r.h.Recipient != "" || !isToolName(r.loose[0])) {
+		r.h.ContentType = r.loose[n-1]
+		r.loose = r.loose[:n-1]
+	}
+	if n := len(r.loose); n > 0 && r.h.Recipient == "" && isName(r.loose[n-1]) {
+		r.h.Recipient = r.loose[n-1]
+		r.loose = r.loose[:n-1]
+	}
+	if r.unknown != "" {
+		r.author()
+	}
+	if len(r.loose) > 0 {
+		r.seen[LooseWords]++
+	}
+}
+
+// author judges a header whose first word is no role: a tool's answer names the tool and says to whom it goes.
+func (r *headerReader) author() {
+	switch {
+	case r.h.Recipient == Assistant.String(), r.h.Recipient != "" && isToolName(r.unknown):
+		r.h.Role, r.h.Name = Tool, r.unknown
+	default:
+		r.seen[RepairedRole]++
+		if r.h.Recipient == "" && isToolName(r.unknown) {
+			r.h.Recipient = r.unknown
+		}
+	}
+}
+
+// isToolName is a name with its namespace; a bare word might as well be a content type.
+func isToolName(s string) bool { return strings.Contains(s, ".") && isName(s) }
+
+func isName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isLetter(c) && !isDigit(c) && c != '_' && c != '-' && c != '.' && c != ':' && c != '/' {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -23,6 +23,8 @@ type vm struct {
 	types.DefaultVMContext
 	table     Table
 	tokenizer *tokenizer.Tokenizer
+	// scratch is the VM's, which runs one callback at a time.
+	scratch exchange.Scratch
 }
 
 // OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM.

@@ -112,3 +112,27 @@ func FuzzReadEvent(f *testing.F) {
 		BodyError(data)
 	})
 }
+
+func TestTrimmer(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{`{"a":1,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}`, `{"a":1,"prompt_token_ids":[],"token_ids":[4,5]}`},
+		{`{"prompt_token_ids": [1, 2],"prompt_token_ids":null,"x":[1]}`, `{"prompt_token_ids": [],"prompt_token_ids":null,"x":[1]}`},
+		{`{"text":"\"prompt_token_ids\":[1,2]"}`, `{"text":"\"prompt_token_ids\":[1,2]"}`},
+		{`{"prompt_token_ids":[]}`, `{"prompt_token_ids":[]}`},
+		{`{""prompt_token_ids":[9]}`, `{""prompt_token_ids":[]}`},
+	}
+	for _, tt := range tests {
+		for size := 1; size <= len(tt.in); size++ {
+			var trimmer Trimmer
+			got := ""
+			for rest := tt.in; rest != ""; {
+				n := min(size, len(rest))
+				got += string(trimmer.Trim([]byte(rest[:n])))
+				rest = rest[n:]
+			}
+			if got != tt.want {
+				t.Fatalf("%s in pieces of %d: got %s", tt.in, size, got)
+			}
+		}
+	}
+}

@@ -16,7 +16,7 @@ func (vllm) Path() string { return "/v1/completions" }
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	// Ids are at most six digits and a comma.
 	if need := len(r.Prompt)*7 + len(r.Model) + 512; cap(dst)-len(dst) < need {
-		dst = append(make([]byte, 0, len(dst)+need), dst...)
+		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
 	}
 	dst = jsontext.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)

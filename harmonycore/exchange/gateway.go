@@ -62,6 +62,9 @@ func (g *Gateway) model(name string) *Model {
 	return nil
 }
 
+// completionsPath is the API's path for raw prompts.
+const completionsPath = "/v1/completions"
+
 // Begin starts the exchange of a request, or returns nil for one that is none of ours: it is to be left alone
 // altogether. path may carry a query.
 func (g *Gateway) Begin(method, path string) *Exchange {
@@ -77,7 +80,7 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 		e.kind = chat
 	case "/v1/responses":
 		e.kind = responses
-	case "/v1/completions", "/generate", "/completion", "/inference/v1/generate":
+	case completionsPath, "/generate", "/completion", "/inference/v1/generate":
 		e.kind = rawPrompt
 	default:
 		return nil

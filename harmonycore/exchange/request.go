@@ -14,6 +14,16 @@ type Host struct {
 	Now int64
 	// ID is unique to the request, at least 24 letters and digits; the answer's ids are made of it.
 	ID string
+	// Scratch is reused from request to request by a host that handles one at a time; nil is fresh memory. What
+	// Request returns then lies in it.
+	Scratch *Scratch
+}
+
+// Scratch is the memory that rendering a large request takes. In a wasm VM the collector would keep a heap of many
+// times its size if every request took its own.
+type Scratch struct {
+	prompt []uint32
+	body   []byte
 }
 
 // RequestAction is what to do with a request whose body has been read: exactly one of Forward and Reply is set, or
@@ -71,17 +81,25 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 // raw guards the paths on which a client could hand a server a prompt of its own making. What cannot be read cannot
 // be let through: a server may read it more kindly than we do.
 func (e *Exchange) raw(name string, failure *openai.Error) RequestAction {
-	if failure != nil && failure.Param != "model" {
+	if failure != nil && (failure.Param != "model" || failure.Code == openai.CodeDuplicateKey) {
 		return e.refuse(failure)
 	}
-	e.state = alone
 	model := e.gateway.model(name)
 	if model == nil {
+		// Servers' own paths lead nowhere by themselves; this one is the API's, and answers as the others do.
+		if e.path == completionsPath && !e.gateway.options.Passthrough {
+			if failure == nil {
+				failure = errModelNotFound(name)
+			}
+			return e.refuse(failure)
+		}
+		e.state = alone
 		return RequestAction{}
 	}
 	if !model.AllowRawPrompts || e.path != model.Server.Path() {
 		return e.refuse(errRawPrompt(name))
 	}
+	e.state = alone
 	return RequestAction{Forward: &Forward{Path: e.path, Pool: model.Pool}}
 }
 
@@ -95,10 +113,19 @@ func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
 	if failure != nil {
 		return e.refuse(failure)
 	}
-	prompt, err := e.gateway.renderer.AppendCompletion(nil, &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
+	scratch := h.Scratch
+	if scratch == nil {
+		scratch = &Scratch{}
+	}
+	// Text has about four bytes to a token: mostly there is nothing to grow.
+	if need := len(body)/4 + 1024; cap(scratch.prompt) < need {
+		scratch.prompt = make([]uint32, 0, need+need/4)
+	}
+	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
 	if err != nil {
 		return e.refuse(errRender(err.Error()))
 	}
+	scratch.prompt = prompt
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
 		return e.refuse(errContextLength(len(prompt), model.ContextLength))
@@ -112,21 +139,18 @@ func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
 	e.server = model.Server
 	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
 	e.state = awaiting
-	return RequestAction{Forward: &Forward{
-		Path: model.Server.Path(),
-		Pool: model.Pool,
-		Body: model.Server.AppendRequest(nil, &backend.Request{
-			Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
-			StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
-			Sampling: backend.Sampling{
-				Temperature:      string(r.Sampling.Temperature),
-				TopP:             string(r.Sampling.TopP),
-				PresencePenalty:  string(r.Sampling.PresencePenalty),
-				FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
-				Seed:             string(r.Sampling.Seed),
-			},
-		}),
-	}}
+	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
+		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
+		Sampling: backend.Sampling{
+			Temperature:      string(r.Sampling.Temperature),
+			TopP:             string(r.Sampling.TopP),
+			PresencePenalty:  string(r.Sampling.PresencePenalty),
+			FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
+			Seed:             string(r.Sampling.Seed),
+		},
+	})
+	return RequestAction{Forward: &Forward{Path: model.Server.Path(), Pool: model.Pool, Body: scratch.body}}
 }
 
 // refuse ends the exchange: what comes back through the response side is our own reply.

@@ -59,6 +59,7 @@ type Exchange struct {
 	promptTokens int
 	answer       translate.Answer
 	parser       *harmony.StreamParser
+	trimmer      backend.Trimmer
 	events       sse.Decoder
 	event        backend.Event
 	finish       backend.Finish
@@ -135,7 +136,7 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 	}
 }
 
-// ResponseBody takes a chunk of the response's body; end says that it is the last one.
+// ResponseBody takes a chunk of the response's body, whose memory it may overwrite; end says that it is the last one.
 func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseAction {
 	e.active = now
 	switch e.state {

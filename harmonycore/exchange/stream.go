@@ -12,6 +12,9 @@ const contentTypeJSON = "application/json"
 
 // stream takes a chunk of the server's event stream.
 func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
+	if !e.begun {
+		chunk = e.trimmer.Trim(chunk)
+	}
 	e.events.Write(chunk)
 	for {
 		data, ok := e.events.Next()

@@ -1,6 +1,9 @@
 package jsontext
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+	"unsafe"
+)
 
 // runeLen is the length in bytes of the rune that s begins with, or 0 when s does not begin with valid UTF-8.
 func runeLen(s string) int {
@@ -243,5 +246,6 @@ func Unescape(raw []byte) string {
 			out = append(out, e)
 		}
 	}
-	return string(out)
+	// Nobody else holds out, so it can be the string: a copy of a large text would be a second large text.
+	return unsafe.String(unsafe.SliceData(out), len(out))
 }

@@ -2,9 +2,9 @@ package sse
 
 import "bytes"
 
-// MaxEvent is the largest event accepted, in bytes of its lines. A server's first event may carry the whole prompt's
-// ids, about eight bytes each.
-const MaxEvent = 16 << 20
+// MaxEvent is the largest event accepted, in bytes of its lines. Servers' events are a few hundred bytes long; the
+// limit only keeps a broken one from filling the memory.
+const MaxEvent = 4 << 20
 
 // Decoder is an automaton over bytes. Write takes what came, Next hands out what is whole; any split of the same
 // bytes gives the same events. The zero Decoder is ready. Line ends are LF, CR LF or CR, as the standard has them.

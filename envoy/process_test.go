@@ -3,10 +3,14 @@ package envoy
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,13 +98,17 @@ func realEnvoy(t *testing.T) string {
 	return path
 }
 
-// bootstrap is a whole configuration without the filter, so that no module is needed.
-func bootstrap(t *testing.T) []byte {
-	t.Helper()
+func smallConfig() *config.Config {
 	c := config.Default()
 	c.Listen = "127.0.0.1:0"
 	c.Models = []config.Model{{Name: "m", Servers: []string{"vllm=http://127.0.0.1:1"}}}
-	r, err := xds.Build(c, xds.Options{ModulePath: "/none"})
+	return c
+}
+
+// bootstrap is a whole configuration without the filter, so that no module is needed.
+func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
+	t.Helper()
+	r, err := xds.Build(c, xds.Options{ModulePath: "/none", CAFile: caFile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +131,7 @@ func bootstrap(t *testing.T) []byte {
 
 func TestRealEnvoy(t *testing.T) {
 	ctx := context.Background()
-	p, err := Start(ctx, Options{Path: realEnvoy(t), Bootstrap: bootstrap(t), Concurrency: 1})
+	p, err := Start(ctx, Options{Path: realEnvoy(t), Bootstrap: bootstrap(t, smallConfig(), ""), Concurrency: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,6 +175,37 @@ func TestRealEnvoy(t *testing.T) {
 	}
 	if p.Err() == nil {
 		t.Error("an ended process has no end")
+	}
+}
+
+// TestRealEnvoyAcceptsEveryInput has Envoy read what is made of each of the golden tests' inputs.
+func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
+	path := realEnvoy(t)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	folder := t.TempDir()
+	caFile := filepath.Join(folder, "ca.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(caFile, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inputs, err := filepath.Glob("../controlplane/xds/testdata/*.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		c, err := config.Load(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, "bootstrap.json")
+		if err := os.WriteFile(file, bootstrap(t, c, caFile), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(path, "--mode", "validate", "--config-path", file, "--log-level", "warning").CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("Deprecated field")) {
+			t.Errorf("%s: %v\n%s", input, err, out)
+		}
 	}
 }
 

@@ -82,7 +82,6 @@ func (b *builder) cluster(name string, endpoints []config.Endpoint) *clusterv3.C
 			c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 			// localhost is ::1 first, and engines listen on 127.0.0.1.
 			c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
-			c.RespectDnsTtl = true
 		}
 		locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(e))
 	}

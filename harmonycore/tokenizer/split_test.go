@@ -110,7 +110,7 @@ var splitAtoms = []string{
 
 func TestSplitFormsAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 60000 {
+	for range 30000 {
 		var text strings.Builder
 		for range 1 + rng.IntN(12) {
 			text.WriteString(splitAtoms[rng.IntN(len(splitAtoms))])

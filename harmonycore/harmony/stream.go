@@ -121,6 +121,9 @@ func (p *StreamParser) control(id uint32) {
 		p.head.reset(false)
 		p.head.mark(id)
 	case id == tokenizer.Channel, id == tokenizer.Constrain && p.state != inContent:
+		if id == tokenizer.Channel && p.state == inHeader && p.head.isProse() {
+			p.endHeader(Cut)
+		}
 		if p.state == between {
 			p.beginHeader(false)
 			p.lost = true

@@ -105,9 +105,13 @@ func readRole(word string) (role Role, name, tail string, ok bool) {
 
 // isField tells a field that lost the space before it from a word that only begins like a role ("tools.search").
 func isField(s string) bool {
+	for role := User; role <= Tool; role++ {
+		if strings.HasPrefix(s, role.String()) {
+			return true
+		}
+	}
 	_, _, channel := cutKnownChannel(s)
-	_, _, _, role := readRole(s)
-	return channel || role || strings.HasPrefix(s, recipientMark)
+	return channel || strings.HasPrefix(s, recipientMark)
 }
 
 func cutKnownChannel(s string) (name, tail string, ok bool) {
@@ -124,13 +128,17 @@ func (r *headerReader) channel(s string, at int) {
 		r.restart()
 	}
 	full := s
-	s = strings.TrimLeft(s, " \t\n\f\r")
+	s = strings.TrimLeft(s, " ")
 	name, rest := cutChannelName(s)
 	if i := strings.Index(name, recipientMark); i >= 0 {
 		r.seen[RepairedChannel]++
 		name, rest = name[:i], s[i:]
 	}
 	known, tail, ok := cutKnownChannel(name)
+	if lower := lowerASCII(name); !ok && !r.salvage {
+		known, _, ok = cutKnownChannel(lower)
+		tail = name
+	}
 	switch {
 	case name == "" && len(rest) == len(s):
 		r.seen[RepairedChannel]++
@@ -151,6 +159,16 @@ func (r *headerReader) channel(s string, at int) {
 		r.h.Channel = name
 	}
 	r.words(rest, at+len(full)-len(rest))
+}
+
+func lowerASCII(s string) string {
+	out := []byte(s)
+	for i, c := range out {
+		if c >= 'A' && c <= 'Z' {
+			out[i] = c + 'a' - 'A'
+		}
+	}
+	return string(out)
 }
 
 // restart begins the channel section again. A recipient outlives it, unless it only names a role.

@@ -2,6 +2,8 @@ package harmony
 
 import (
 	"bytes"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
@@ -141,7 +143,7 @@ func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, 
 		if i < len(b.marks) {
 			to = b.marks[i].at
 		}
-		r.section(kind, validText(b.text[at:to]), at)
+		r.section(kind, headerText(b.text[at:to]), at)
 		if i < len(b.marks) {
 			at, kind = to, b.marks[i].id
 		}
@@ -153,14 +155,40 @@ func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, 
 	return r.h, r.rest
 }
 
-// validText keeps the length of b, so that places in the text stay right: a bad byte becomes a question mark.
-func validText(b []byte) string {
-	if validPrefix(b) == len(b) {
-		return string(b)
+// proseWords is how many words that are no fields make a header an answer that lost its message token.
+const proseWords = 3
+
+// isProse says that what is gathered is an answer rather than a header, so that a new header must not displace it.
+func (b *headerBuffer) isProse() bool {
+	var unseen Recoveries
+	_, from := b.read(true, EndedByEnd, &unseen)
+	rest := b.text[min(from, len(b.text)):]
+	n := 0
+	for inWord := false; len(rest) > 0; rest = rest[1:] {
+		space := isASCIISpace(rest[0])
+		if !space && !inWord {
+			n++
+		}
+		inWord = !space
 	}
+	return n >= proseWords
+}
+
+// headerText is b as text of the same length, so that places in it stay right: a bad byte becomes a question mark, and
+// every space of Unicode plain spaces, since any of them ends a word.
+func headerText(b []byte) string {
 	out := bytes.Clone(b)
-	for at := validPrefix(out); at < len(out); at += validPrefix(out[at:]) {
-		out[at] = '?'
+	for at := 0; at < len(out); {
+		r, n := utf8.DecodeRune(out[at:])
+		switch {
+		case r == utf8.RuneError && n <= 1:
+			out[at] = '?'
+		case unicode.IsSpace(r):
+			for i := range out[at : at+n] {
+				out[at+i] = ' '
+			}
+		}
+		at += max(n, 1)
 	}
 	return string(out)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
@@ -253,10 +254,14 @@ func TestStreamParserOnVectors(t *testing.T) {
 	}
 }
 
-// isQuirk leaves out what the reference reads from a marker's spelling, and lone words that it takes for recipients.
+// isQuirk leaves out what the reference reads from a marker's spelling, lone words that it takes for recipients, and
+// spaces other than ASCII's, which end no word there.
 func isQuirk(messages []Message) bool {
 	for _, m := range messages {
 		if strings.Contains(m.Recipient.Value+m.Channel.Value+m.ContentType.Value, "<") && m.ContentType.Value != "<|constrain|>json" {
+			return true
+		}
+		if strings.ContainsFunc(m.Recipient.Value+m.ContentType.Value, unicode.IsSpace) {
 			return true
 		}
 		if m.Recipient.Set && !strings.Contains(m.Recipient.Value, ".") || m.Role == Tool {

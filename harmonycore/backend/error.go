@@ -63,8 +63,12 @@ func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 			e.Param = scalar(value, kind)
 		case "code":
 			e.Code = scalar(value, kind)
-			if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n <= 599 {
-				e.Status, e.Code = n, ""
+			// A number is a status; it says nothing to a client as a code.
+			if n, err := strconv.Atoi(e.Code); err == nil {
+				e.Code = ""
+				if n >= 400 && n <= 599 {
+					e.Status = n
+				}
 			}
 		}
 		return nil

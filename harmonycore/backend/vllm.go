@@ -92,10 +92,14 @@ func readChoices(data []byte, e *Event) {
 			return
 		}
 		first = false
+		hasText, hasIDs := false, false
 		_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
 			switch string(key) {
+			case "text":
+				hasText = len(value) > 0
 			case "token_ids":
 				if kind == jsonparser.Array {
+					hasIDs = true
 					e.Tokens = readIDs(e.Tokens, value)
 				}
 			case "finish_reason":
@@ -105,6 +109,10 @@ func readChoices(data []byte, e *Event) {
 			}
 			return nil
 		})
+		// An old server ignores that ids were asked for. Its text would be lost without a word.
+		if hasText && !hasIDs {
+			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not know return_token_ids"}
+		}
 	})
 }
 

@@ -348,7 +348,7 @@ type answer struct {
 
 // shaped reports the code of an error in OpenAI's shape, or an empty string.
 func (a answer) shaped() string {
-	m := regexp.MustCompile(`^\{"error":\{"message":"(?:[^"\\]|\\.)+","type":"[a-z_]+","param":(?:null|"(?:[^"\\]|\\.)*"),"code":"([a-z_]+)"\}\}$`).FindStringSubmatch(strings.TrimSpace(a.body))
+	m := regexp.MustCompile(`^\{"error":\{"message":"(?:[^"\\]|\\.)+","type":"[a-z_]+","param":(?:null|"(?:[^"\\]|\\.)*"),"code":"([a-z][a-z0-9_]*)"\}\}$`).FindStringSubmatch(strings.TrimSpace(a.body))
 	if m == nil || a.header.Get("content-type") != "application/json" {
 		return ""
 	}

@@ -3,7 +3,9 @@ package bpe
 // Len is the number of ids; they run from 0 to Len()-1.
 func (v *Vocabulary) Len() int { return int(v.count) }
 
-// Lookup returns the id of the token whose bytes are exactly piece.
+// Lookup returns the id of the token whose bytes are exactly piece. It may read,
+// and ignores, up to seven bytes beyond piece within its capacity; nobody may
+// be writing to these.
 func (v *Vocabulary) Lookup(piece []byte) (id uint32, ok bool) {
 	switch n := len(piece); {
 	case uint(n) > uint(v.maxLen):
@@ -48,16 +50,18 @@ func (v *Vocabulary) find(piece []byte) (id uint32, ok bool) {
 // search goes through the records of a bucket.
 func (v *Vocabulary) search(bucket, h uint64, piece []byte, key uint64) (id uint32, ok bool) {
 	n := uint32(len(piece))
+	mask := wordMask(len(piece))
 	want := n<<24 | markOf(h)<<markShift
 	for at := uint32(bucket) & (maxTable - 1); ; {
 		// Every place is checked against the table: it may be damaged. at
-		// grows, so this ends.
+		// grows, so this ends. The padding is why eight bytes can be read.
 		bytes := uint64(at) + recordHead
-		if bytes+uint64(n) > uint64(len(v.table)) {
+		if bytes+uint64(max(n, 8)) > uint64(len(v.table)) {
 			return 0, false
 		}
 		head := load32(v.table[at:])
-		if head&(0xff<<24|markMask<<markShift) == want && equal(v.table[bytes:bytes+uint64(n)], piece, key) {
+		if head&(0xff<<24|markMask<<markShift) == want && load64(v.table[bytes:])&mask == key &&
+			(n <= 8 || string(v.table[bytes+8:bytes+uint64(n)]) == string(piece[8:])) {
 			return head & (maxCount - 1), true
 		}
 		if head&lastFlag != 0 {
@@ -65,15 +69,6 @@ func (v *Vocabulary) search(bucket, h uint64, piece []byte, key uint64) (id uint
 		}
 		at += recordHead + head>>24
 	}
-}
-
-// equal compares the bytes of a record with a piece of the same length. Up to
-// eight bytes the word says it all.
-func equal(stored, piece []byte, key uint64) bool {
-	if len(piece) <= 8 {
-		return word(stored) == key
-	}
-	return string(stored) == string(piece)
 }
 
 // Bytes returns the bytes of a token as a view of the table, not to be
@@ -92,19 +87,22 @@ func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 	return v.table[from:to:to], true
 }
 
-// word packs the first bytes of a piece: all of them up to eight. The reads
-// overlap, so there is no loop and no byte is left out.
+// word is the first eight bytes of a piece, or all of them and zeros. It reads
+// all eight at once where the piece's capacity allows, so the length, which
+// nobody can predict, decides no jump.
 func word(p []byte) uint64 {
-	switch n := len(p); {
-	case n >= 8:
-		return load64(p)
-	case n >= 4:
-		return uint64(load32(p)) | uint64(load32(p[n-4:]))<<32
-	case n > 0:
-		return uint64(p[0]) | uint64(p[n/2])<<8 | uint64(p[n-1])<<16
+	if cap(p) >= 8 {
+		return load64(p[:8]) & wordMask(len(p))
 	}
-	return 0
+	w := uint64(0)
+	for i, b := range p {
+		w |= uint64(b) << (8 * i)
+	}
+	return w
 }
+
+// wordMask covers the bytes that a piece of n bytes has in its word.
+func wordMask(n int) uint64 { return ^uint64(0) >> (64 - 8*uint(min(n, 8))) }
 
 const hashMul = 0x9e3779b97f4a7c15
 
@@ -114,7 +112,7 @@ func hash(p []byte, key uint64) uint64 {
 	h := key + uint64(len(p))*0xd6e8feb86659fd93
 	if len(p) > 8 {
 		rest := p[8:]
-		for len(rest) >= 8 {
+		for len(rest) > 8 {
 			h = mix(h) + load64(rest)
 			rest = rest[8:]
 		}

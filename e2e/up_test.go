@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
 // How long things may take on a busy machine.
@@ -528,4 +532,64 @@ func TestExampleConfigNamesEverySetting(t *testing.T) {
 		}
 	}
 	look(reflect.TypeFor[config.Config]())
+}
+
+// TestExampleEnvoy serves examples/envoy.yaml, the filter in an Envoy that somebody else has configured.
+func TestExampleEnvoy(t *testing.T) {
+	server, serverURL := startSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+	text, err := os.ReadFile("../examples/envoy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct{ old, new string }{
+		{"address: localhost, port_value: 8000", "address: 127.0.0.1, port_value: " + serverURL[strings.LastIndexByte(serverURL, ':')+1:]},
+		{"address: 127.0.0.1, port_value: 8080", "address: 127.0.0.1, port_value: 0"},
+		{"dist/harmony-filter.wasm", tool(t, "HARMONY_WASM")},
+		{"static_resources:\n", "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }\nstatic_resources:\n"},
+	} {
+		if bytes.Count(text, []byte(r.old)) != 1 {
+			t.Fatalf("%q is not there once", r.old)
+		}
+		text = bytes.Replace(text, []byte(r.old), []byte(r.new), 1)
+	}
+	bootstrap, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), upReady)
+	defer cancel()
+	p, err := envoy.Start(ctx, envoy.Options{Path: tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: upReady})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop() })
+	address, err := p.Listener(ctx, "clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + address
+	response, body := post(t, url+"/v1/chat/completions", chat(caseModel, "Hello"))
+	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
+		t.Errorf("status %d: %s", response.StatusCode, body)
+	}
+	response, body = post(t, url+"/v1/responses", `{"model":"gpt-4o","input":"Hello"}`)
+	wantError(t, response, body, 404, "model_not_found")
+	// A client that knows the internal header reaches no server with it.
+	for _, method := range []string{"GET", "POST"} {
+		request, err := http.NewRequest(method, url+"/v1/completions", strings.NewReader(`{"model":"`+caseModel+`","prompt":"Hello"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("x-harmony-internal-pool", caseModel)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := readAll(t, response); response.StatusCode < 400 {
+			t.Errorf("%s: status %d: %s", method, response.StatusCode, body)
+		}
+	}
+	if n := len(server.Requests()); n != 1 {
+		t.Errorf("%d requests have reached the server, want 1", n)
+	}
 }

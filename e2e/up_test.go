@@ -593,3 +593,59 @@ func TestExampleEnvoy(t *testing.T) {
 		t.Errorf("%d requests have reached the server, want 1", n)
 	}
 }
+
+// TestReadmeSession types the README's session into a shell and wants to see what the README shows.
+func TestReadmeSession(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, session, ok := strings.Cut(string(readme), "```console\n")
+	session, _, closed := strings.Cut(session, "```\n")
+	if !ok || !closed {
+		t.Fatal("there is no session")
+	}
+	for _, port := range []string{"8000", "8080"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = strings.ReplaceAll(session, "127.0.0.1:"+port, l.Addr().String())
+		flag := " sim "
+		if port == "8080" {
+			flag = " up "
+		}
+		session = strings.Replace(session, "dist/harmony"+flag, "dist/harmony"+flag+"--listen "+l.Addr().String()+" ", 1)
+		_ = l.Close()
+	}
+	session = strings.ReplaceAll(session, "dist/harmony", tool(t, "HARMONY_BIN"))
+	var commands, want strings.Builder
+	goesOn := false
+	for line := range strings.Lines(session) {
+		typed, prompt := strings.CutPrefix(line, "$ ")
+		if !prompt && !goesOn {
+			want.WriteString(line)
+			continue
+		}
+		commands.WriteString(typed)
+		end := strings.TrimSpace(typed)
+		goesOn = strings.HasSuffix(end, `\`) || strings.HasSuffix(end, "|")
+	}
+	commands.WriteString("wait\n")
+	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-m")
+	shell.Stdin = strings.NewReader(commands.String())
+	shell.Env = append(os.Environ(), "ENVOY="+tool(t, "ENVOY"))
+	shell.WaitDelay = upStop
+	var said bytes.Buffer
+	shell.Stderr = &said
+	got, err := shell.Output()
+	if err != nil {
+		t.Errorf("%v\n%s", err, &said)
+	}
+	// The last answer ends without a line end.
+	if strings.TrimSpace(string(got)) != strings.TrimSpace(want.String()) {
+		t.Errorf("the session shows\n%s\nthe README\n%s\n%s", got, &want, &said)
+	}
+}

@@ -112,6 +112,15 @@ func TestMergeFormsAgree(t *testing.T) {
 			check(randomPiece(rng, alphabet, n))
 		}
 	}
+	for _, run := range []string{"a", "zz", "ab", "q", "\xff"} { // runs that end, or are broken, anywhere
+		for _, n := range []int{1090, 1091} {
+			piece := bytes.Repeat([]byte(run), n/len(run))
+			check(append(piece, randomPiece(rng, "abyz", rng.IntN(20))...))
+			check(append(randomPiece(rng, "abyz", rng.IntN(20)), piece...))
+			piece[rng.IntN(len(piece))] = 'b'
+			check(piece)
+		}
+	}
 	// The last pair of this chain takes its first byte from the pair before,
 	// and so on back to the beginning.
 	chain := bytes.Repeat([]byte("rstuvwxyz"), 150)

@@ -44,6 +44,9 @@ func TestLookup(t *testing.T) {
 		if got, ok := v.Lookup(b); !ok || got != id {
 			t.Fatalf("%q: id %d %v, want %d", token, got, ok, id)
 		}
+		if testing.Short() && id%16 != 0 {
+			continue
+		}
 		b[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
 		for _, near := range [][]byte{b, append(b, token...), b[:len(b)/2], append([]byte(token), 'x')} {
 			want, known := tokens[string(near)]

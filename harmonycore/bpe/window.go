@@ -34,8 +34,29 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece []byte) []uint
 		}
 		back = overlap
 		dst, done = dropTail(dst, v, base, end, back)
-		end = min(end+windowSize, len(piece))
+		dst, done = repeat(dst, v, base, piece, done)
+		end = min(max(end, done)+windowSize, len(piece))
 	}
+}
+
+// repeat goes on with the last token as long as the piece does, up to a window
+// before its end: if the token before is the same, a pair of it holds, and so
+// does any number. Long runs of spaces or dashes need no merging.
+func repeat(dst []uint32, v *Vocabulary, base int, piece []byte, done int) ([]uint32, int) {
+	last := len(dst) - 1
+	if last <= base || dst[last] != dst[last-1] {
+		return dst, done
+	}
+	id := dst[last]
+	token, ok := v.Bytes(id)
+	if !ok || len(token) == 0 {
+		return dst, done
+	}
+	for done+len(token)+windowSize <= len(piece) && string(piece[done:done+len(token)]) == string(token) {
+		dst = append(dst, id)
+		done += len(token)
+	}
+	return dst, done
 }
 
 // holds reports whether the token left, which ends at border, and the first of

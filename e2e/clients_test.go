@@ -17,7 +17,7 @@ const clientLimit = 2 * time.Minute
 // TestOpenAIClient lets OpenAI's own Python client, at its strictest, speak to harmony up.
 func TestOpenAIClient(t *testing.T) {
 	python := tool(t, "HARMONY_OPENAI_PYTHON")
-	_, server := startSim(t, sim.Options{})
+	_, server := startSim(t, sim.Options{AllowHeaders: true})
 	up, url := startUp(t, "--model", caseModel, "--backend", "vllm="+server)
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()

@@ -3,8 +3,8 @@
 usage: openai_strict.py BASE_URL MODEL
 
 Prints a line for each check. The first one that fails ends the run with a text that says which, and status 1. The
-server behind the gateway is the simulated one: it calls a declared function that fits the last user message, and its
-final answer repeats what the function returned.
+server behind the gateway is the simulated one: it calls a declared function that fits the last user message, its
+final answer repeats what the function returned, and it fails as the header x-sim-fault asks for.
 """
 
 import json
@@ -377,6 +377,80 @@ def unknown_role(client, model):
     refused(lambda: create(model=model, input=wrong), openai.BadRequestError, 400, "unknown_role", "input[1].role")
 
 
+def fault(name):
+    return {"x-sim-fault": name}
+
+
+def server_refuses(client, model):
+    """a server's 429 is RateLimitError with its retry-after"""
+    hello = [{"role": "user", "content": "Hello"}]
+    for call in (
+        lambda: client.chat.completions.create(model=model, messages=hello, extra_headers=fault("status:429:7")),
+        lambda: client.responses.create(model=model, input="Hello", stream=True, extra_headers=fault("status:429:7")),
+    ):
+        try:
+            call()
+        except openai.RateLimitError as e:
+            same(e.code, "rate_limit_exceeded", "code")
+            same(e.type, "rate_limit_error", "type")
+            same(e.response.headers.get("retry-after"), "7", "retry-after")
+        else:
+            raise Failed("no error")
+
+
+def error_within_stream(client, model):
+    """an error within a stream is APIError for Chat, response.failed for Responses"""
+    pieces = 0
+    try:
+        for _ in client.chat.completions.create(
+            model=model,
+            messages=[{"role": "user", "content": QUESTION}],
+            stream=True,
+            extra_headers=fault("error-event:8"),
+        ):
+            pieces += 1
+    except openai.APIError as e:
+        same(e.code, "server_error", "code")
+        need(e.message, "no message")
+        need(pieces > 1, "nothing came before the error")
+    else:
+        raise Failed("a chat stream with an error ends well")
+
+    events = list(
+        client.responses.create(model=model, input=QUESTION, stream=True, extra_headers=fault("error-event:8"))
+    )
+    last = events[-1]
+    same(last.type, "response.failed", "last event")
+    same(last.response.status, "failed", "status")
+    same(last.response.error.code, "server_error", "error.code")
+    same([e.sequence_number for e in events], list(range(len(events))), "sequence numbers")
+    opened = sum(e.type == "response.output_item.added" for e in events)
+    closed = sum(e.type == "response.output_item.done" for e in events)
+    need(opened == closed > 0, f"{opened} items were opened and {closed} closed")
+
+
+def cut_stream(client, model):
+    """a stream that is cut never ends well"""
+    for call in (
+        lambda: client.chat.completions.create(
+            model=model,
+            messages=[{"role": "user", "content": QUESTION}],
+            stream=True,
+            extra_headers=fault("close:8"),
+        ),
+        lambda: client.responses.create(model=model, input=QUESTION, stream=True, extra_headers=fault("close:8")),
+    ):
+        stream = call()
+        pieces = 0
+        try:
+            for _ in stream:
+                pieces += 1
+        except Exception as e:  # whatever the HTTP library makes of it
+            need(pieces > 1, f"nothing came before the cut: {e}")
+        else:
+            raise Failed("it ends as if it were finished")
+
+
 CHECKS = [
     chat_whole,
     chat_stream,
@@ -390,6 +464,9 @@ CHECKS = [
     responses_tools_stream,
     unknown_model,
     unknown_role,
+    server_refuses,
+    error_within_stream,
+    cut_stream,
 ]
 
 

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -92,6 +93,12 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case action.Reply != nil:
 		reply(w, action.Reply)
 	case action.Forward != nil:
+		if action.Forward.Body != nil {
+			// The next request of a VM is read into the same memory: nothing may be left that lies in it.
+			for i := range body {
+				body[i] = '!'
+			}
+		}
 		n.forward(w, r, x, action.Forward, body)
 	default:
 		n.untouched(w, r, strings.NewReader(string(body)))
@@ -147,7 +154,24 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		header.Set("content-length", strconv.Itoa(len(body)))
 	}
 	header.Set(exchange.PoolHeader, f.Pool)
-	response, err := n.roundTrip(r, n.server, f.Path, header, strings.NewReader(string(body)))
+	// What is still on its way when we are through is given up.
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	type answer struct {
+		response *http.Response
+		err      error
+	}
+	came := make(chan answer, 1)
+	go func() {
+		response, err := n.roundTrip(r.WithContext(ctx), n.server, f.Path, header, strings.NewReader(string(body)))
+		came <- answer{response, err}
+	}()
+	out := &writer{w: w}
+	got, ok := await(came, x, out)
+	if !ok {
+		return
+	}
+	response, err := got.response, got.err
 	if err != nil {
 		// The proxy's own 503, which passes by the exchange like every response.
 		response = &http.Response{
@@ -156,7 +180,7 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		}
 	}
 	defer response.Body.Close()
-	out := &writer{w: w, header: response.Header, status: response.StatusCode}
+	out.header, out.status = response.Header, response.StatusCode
 	head := exchange.ResponseHead{
 		Status: response.StatusCode, ContentType: response.Header.Get("content-type"),
 		RetryAfter: response.Header.Get("retry-after"), Local: err != nil,
@@ -169,10 +193,33 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 
 // pump gives the exchange the server's bytes as they come, in pieces of at most Cut.
 func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
-	buffer := make([]byte, 64<<10)
+	type piece struct {
+		data []byte
+		err  error
+	}
+	pieces := make(chan piece)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		for {
+			buffer := make([]byte, 64<<10)
+			size, err := body.Read(buffer)
+			select {
+			case pieces <- piece{buffer[:size], err}:
+			case <-gone:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
 	for {
-		size, err := body.Read(buffer)
-		chunk := buffer[:size]
+		got, ok := await(pieces, x, out)
+		if !ok {
+			return
+		}
+		chunk, err := got.data, got.err
 		for len(chunk) > 0 {
 			piece := chunk
 			if n.setup.Cut > 0 && len(piece) > n.setup.Cut {
@@ -197,6 +244,28 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 			clear(out.w.Header())
 			reply(out.w, &exchange.Reply{Status: http.StatusBadGateway, Body: []byte(resetBody)})
 			return
+		}
+	}
+}
+
+// stallTick is how often a silent server is looked at, as in the filter.
+const stallTick = 250 * time.Millisecond
+
+// await waits for what comes next, unless the exchange finds that the server has been silent for too long; then the
+// client has been told, and the exchange is over.
+func await[T any](c <-chan T, x *exchange.Exchange, out *writer) (T, bool) {
+	tick := time.NewTicker(stallTick)
+	defer tick.Stop()
+	for {
+		select {
+		case v := <-c:
+			return v, true
+		case <-tick.C:
+			if a := x.Stalled(time.Now().UnixMilli()); a.Reply != nil || a.Reset {
+				out.take(a, nil)
+				var none T
+				return none, false
+			}
 		}
 	}
 }

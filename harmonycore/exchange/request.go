@@ -54,7 +54,7 @@ func replyWith(e *openai.Error) *Reply {
 	return &Reply{Status: e.Status, Body: e.AppendJSON(nil)}
 }
 
-// Request takes the whole body of the request. The body is not kept.
+// Request takes the whole body of the request, whose memory it may overwrite. The body is not kept.
 func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	e.active = h.Now
 	if len(body) > e.gateway.options.BodyLimit {
@@ -126,6 +126,8 @@ func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
 		return e.refuse(errRender(err.Error()))
 	}
 	scratch.prompt = prompt
+	// The texts lie in the body, which is not ours any more once this returns.
+	r.Conversation = harmony.Conversation{}
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
 		return e.refuse(errContextLength(len(prompt), model.ContextLength))

@@ -12,6 +12,7 @@ import (
 //	reading ──▶ alone                             none of ours, or answered by ourselves
 //	   ▼
 //	awaiting ──▶ listening ──▶ streaming ──▶ over
+//	   │                           └───────▶ failed ──▶ over
 //	   └───────▶ collecting ───────────────▶ over
 //
 // and from each of them to alone, where a reply of our own takes the response's place. Nothing reaches the client
@@ -31,6 +32,9 @@ const (
 	collecting
 	// streaming: the client has headers and perhaps events.
 	streaming
+	// failed: the client was told so in the stream. A server that ends now ends the stream as well; one that goes on
+	// generating is cut off.
+	failed
 	// over: what comes is swallowed.
 	over
 )
@@ -144,12 +148,17 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 		return ResponseAction{Pass: true}
 	case over:
 		return ResponseAction{}
+	case failed:
+		return e.afterFailure(chunk, end)
 	case collecting:
 		if room := errorBodyLimit - len(e.collected); room > 0 {
 			e.collected = append(e.collected, chunk[:min(room, len(chunk))]...)
 		}
-		if !end {
+		if !end && len(e.collected) < errorBodyLimit {
 			return ResponseAction{Hold: true}
+		}
+		if !end {
+			return e.reply(e.collectedReply()) // what else it says is not waited for
 		}
 		r := e.collectedReply()
 		e.state = over
@@ -184,7 +193,7 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	switch e.state {
 	case awaiting, listening, collecting:
 		return e.reply(replyWith(errStalled(limit)))
-	case streaming:
+	case streaming, failed:
 		e.state = over
 		return ResponseAction{Reset: true}
 	default:

@@ -108,15 +108,40 @@ func (e *Exchange) complete() ResponseAction {
 func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 	action := e.deliver()
 	if action.Hold {
-		e.state = over
-		return ResponseAction{Head: &Head{Status: failure.Status, ContentType: contentTypeJSON}, Body: failure.AppendJSON(nil)}
+		// A reply takes the response's place at once, and the server is let go.
+		return e.reply(replyWith(failure))
 	}
 	e.parser.Finish()
 	e.answer.Fail(failure)
 	e.scratch = e.answer.Take(e.scratch)
 	action.Body = e.scratch
-	e.state = over
+	e.state = failed
 	return action
+}
+
+// afterFailure lets the server end in peace, such as by the [DONE] behind its error, but not generate on for a client
+// that does not listen any more.
+func (e *Exchange) afterFailure(chunk []byte, end bool) ResponseAction {
+	if end {
+		e.state = over
+		return ResponseAction{}
+	}
+	e.events.Write(chunk)
+	goesOn := e.events.Broken()
+	for {
+		data, ok := e.events.Next()
+		if !ok {
+			break
+		}
+		if e.server.ReadEvent(data, &e.event) && len(e.event.Tokens) > 0 {
+			goesOn = true
+		}
+	}
+	if !goesOn {
+		return ResponseAction{}
+	}
+	e.state = over
+	return ResponseAction{Reset: true}
 }
 
 // collectedReply puts a failed response, of which all is there now, into our shape.

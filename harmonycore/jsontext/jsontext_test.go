@@ -89,6 +89,9 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatal(err)
 		}
 		got := Unescape(quoted[1 : len(quoted)-1])
+		if borrowed := Borrow(bytes.Clone(quoted[1 : len(quoted)-1])); borrowed != got {
+			t.Fatalf("borrowed %q is not %q", borrowed, got)
+		}
 		if utf8.ValidString(s) && got != s {
 			t.Fatalf("%q came back as %q", s, got)
 		}

@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -199,17 +200,26 @@ func (r *reader) str() string {
 
 // Unescape turns the text between the quotes of a validated JSON string into the string that it spells.
 func Unescape(raw []byte) string {
-	plain := true
-	for _, c := range raw {
-		if c == '\\' {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw)
 	}
-	out := make([]byte, 0, len(raw))
+	return view(appendUnescaped(make([]byte, 0, len(raw)), raw))
+}
+
+// Borrow is Unescape without memory of its own: the string lies in raw, which it overwrites, and is valid as long as
+// raw is left alone. It is for texts as large as a request. A collector that takes any word for a pointer that looks
+// like one, as TinyGo's does with globals, keeps large garbage alive for ever; small garbage does not matter.
+func Borrow(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return view(raw)
+	}
+	// No escape is shorter than what it spells, so writing never overtakes reading.
+	return view(appendUnescaped(raw[:0], raw))
+}
+
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+func appendUnescaped(out, raw []byte) []byte {
 	for i := 0; i < len(raw); {
 		c := raw[i]
 		if c != '\\' || i+1 >= len(raw) {
@@ -246,6 +256,5 @@ func Unescape(raw []byte) string {
 			out = append(out, e)
 		}
 	}
-	// Nobody else holds out, so it can be the string: a copy of a large text would be a second large text.
-	return unsafe.String(unsafe.SliceData(out), len(out))
+	return out
 }

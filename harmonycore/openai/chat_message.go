@@ -136,7 +136,7 @@ func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 	}
 	for _, v := range f.reasoning {
 		if v.kind == jsontext.String && len(v.raw) > 0 {
-			m.Reasoning = jsontext.Unescape(v.raw)
+			m.Reasoning = jsontext.Borrow(v.raw)
 			break
 		}
 	}
@@ -199,6 +199,6 @@ func readToolCall(at string, v value) (ToolCall, *Error) {
 	if !arguments.given() {
 		return call, missing(join(at, "arguments"))
 	}
-	err = arguments.text(join(at, "arguments"), &call.Arguments)
+	err = arguments.borrow(join(at, "arguments"), &call.Arguments)
 	return call, err
 }

@@ -16,7 +16,8 @@ type ChatRequest struct {
 	Effort string
 }
 
-// DecodeChatRequest reads a body. It keeps nothing of its bytes.
+// DecodeChatRequest reads a body. The texts of the conversation lie in the body's memory, which is overwritten, and are
+// valid as long as it is left alone; everything else is copied.
 func DecodeChatRequest(body []byte) (*ChatRequest, *Error) {
 	root, err := open(body)
 	if err != nil {

@@ -27,11 +27,11 @@ func (s partSet) String() string {
 	return out
 }
 
-// readParts reads a content: a string, or an array of parts that carry text.
+// readParts reads a content: a string, or an array of parts that carry text. The texts lie in the body.
 func (v value) readParts(param string, allowed partSet) ([]string, *Error) {
 	switch v.kind {
 	case jsontext.String:
-		return []string{jsontext.Unescape(v.raw)}, nil
+		return []string{jsontext.Borrow(v.raw)}, nil
 	case jsontext.Array:
 	default:
 		return nil, wrongType(param, "one of a string or an array of objects", v)
@@ -76,7 +76,7 @@ func (v value) readPart(at string, allowed partSet) (string, *Error) {
 		if !from.given() {
 			return "", missing(join(at, p.field))
 		}
-		err := from.text(join(at, p.field), &out)
+		err := from.borrow(join(at, p.field), &out)
 		return out, err
 	}
 	return "", notOneOf(at, kind, allowed.String())

@@ -9,7 +9,7 @@ import (
 )
 
 // value is one value inside a body that jsontext.Validate has accepted; the zero value is an absent one. Its bytes
-// belong to the caller of the decoder: whatever is kept of them is copied.
+// belong to the caller of the decoder: names and settings are copied, the texts of the conversation are borrowed.
 type value struct {
 	kind jsontext.Kind
 	// raw is the value's text; of a String, what stands between the quotes.
@@ -122,6 +122,19 @@ func (v value) text(param string, dst *string) *Error {
 		return wrongType(param, "a string", v)
 	}
 	*dst = jsontext.Unescape(v.raw)
+	return nil
+}
+
+// borrow is text for what may be as large as the body: the string lies in the body, whose bytes it overwrites, so that
+// v can be read only once.
+func (v value) borrow(param string, dst *string) *Error {
+	if !v.given() {
+		return nil
+	}
+	if v.kind != jsontext.String {
+		return wrongType(param, "a string", v)
+	}
+	*dst = jsontext.Borrow(v.raw)
 	return nil
 }
 

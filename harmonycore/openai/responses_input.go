@@ -37,7 +37,7 @@ type InputItem struct {
 func readInput(v value) ([]InputItem, *Error) {
 	switch v.kind {
 	case jsontext.String:
-		return []InputItem{{Kind: ItemMessage, Role: RoleUser, Content: []string{jsontext.Unescape(v.raw)}}}, nil
+		return []InputItem{{Kind: ItemMessage, Role: RoleUser, Content: []string{jsontext.Borrow(v.raw)}}}, nil
 	case jsontext.Array:
 	default:
 		return nil, wrongType("input", "one of a string or an array of items", v)
@@ -168,7 +168,7 @@ func (f *itemFields) readCall(at string) (InputItem, *Error) {
 	if !f.arguments.given() {
 		return item, missing(join(at, "arguments"))
 	}
-	err := f.arguments.text(join(at, "arguments"), &item.Arguments)
+	err := f.arguments.borrow(join(at, "arguments"), &item.Arguments)
 	return item, err
 }
 

@@ -32,7 +32,8 @@ type ResponsesEcho struct {
 	ToolsHidden                                          bool
 }
 
-// DecodeResponsesRequest reads a body. It keeps nothing of its bytes.
+// DecodeResponsesRequest reads a body. The texts of the conversation lie in the body's memory, which is overwritten, and
+// are valid as long as it is left alone; everything else is copied.
 func DecodeResponsesRequest(body []byte) (*ResponsesRequest, *Error) {
 	root, err := open(body)
 	if err != nil {

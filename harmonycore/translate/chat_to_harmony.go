@@ -11,7 +11,8 @@ import (
 // Chat reads a Chat Completions body for a model. The conversation is the model's system message, a developer message
 // of the leading instructions and the tools, and then the history. An assistant's turn that calls functions comes as
 // the model itself writes it: reasoning, then its text as a preamble on the commentary channel, then the calls;
-// any other turn is reasoning and then the final text.
+// any other turn is reasoning and then the final text. The conversation's texts lie in the body's memory, which is
+// overwritten; everything else of the Request is its own.
 func Chat(body []byte, m *Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeChatRequest(body)
 	if err != nil {

@@ -32,7 +32,7 @@ var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
 })
 
 // Table returns the lookup table of package bpe, about 3.7 MB, made at first
-// use (some 20 ms); the same bytes in every build. Callers share it and must
+// use (less than a tenth of a second); the same bytes in every build. Callers share it and must
 // not write to it.
 func Table() []byte {
 	table, _ := load()

@@ -108,13 +108,16 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 e2e: build tool-envoy tool-python ## End to end: the shipped filter under wazero and Envoy, real clients
 	$(E2E_ENV) go test -count=1 ./e2e/...
 
+dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo
+	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -o $@ ./e2e/bench/emptyfilter
+
 .PHONY: bench
-bench: build tool-envoy ## Benchmarks (see benchmarks beside the code)
-	$(E2E_ENV) go test -run '^$$' -bench . -benchmem ./...
+bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy with it, with an empty one, with none
+	$(E2E_ENV) go run ./e2e/bench
 
 .PHONY: soak
 soak: build tool-envoy tool-python ## Many requests, and memory that must not grow
-	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -run Soak ./e2e/...
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -v -run Soak ./e2e/soak
 
 .PHONY: demo
 demo: build tool-envoy tool-python ## Run the demonstration

@@ -231,8 +231,9 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 			}
 		}
 		if err == io.EOF {
-			out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil)
-			out.head()
+			if out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil) {
+				out.head()
+			}
 			return
 		}
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +71,9 @@ func soak(t *testing.T, requests, size int) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("request %d: %d %v %.300s\nEnvoy's log:\n%s", i, response.StatusCode, err, said, host.Process.Log(30))
 		}
-		at = residentKiB(t, host.Process.PID())
+		if at, err = hosts.ResidentKiB(host.Process.PID()); err != nil {
+			t.Fatal(err)
+		}
 		if i+1 == requests/10 {
 			atTenth = at
 		}
@@ -80,8 +81,11 @@ func soak(t *testing.T, requests, size int) {
 			t.Logf("%d requests of %d bytes: %d MiB", i+1, size, at>>10)
 		}
 	}
-	t.Logf("%d requests of %d bytes: %d MiB, %.1f s, Envoy's CPU %.1f s",
-		requests, size, at>>10, time.Since(start).Seconds(), cpuSeconds(t, host.Process.PID()))
+	cpu, err := hosts.CPUSeconds(host.Process.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d requests of %d bytes: %d MiB, %.1f s, Envoy's CPU %.1f s", requests, size, at>>10, time.Since(start).Seconds(), cpu)
 	// What a request leaves behind by chance, in Envoy's allocator and in the collector's heap, is less than this.
 	const slackKiB = 24 << 10
 	if at > atTenth+slackKiB {
@@ -98,41 +102,4 @@ func soakBody(size int) []byte {
 	}
 	b.WriteString(`"}]}`)
 	return b.Bytes()
-}
-
-// residentKiB is how much memory a process has in use.
-func residentKiB(t *testing.T, pid int) int {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatalf("memory can only be measured on Linux: %v", err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-	}
-	t.Fatal("no VmRSS")
-	return 0
-}
-
-// cpuSeconds is the processor time that a process has taken so far, all its threads together.
-func cpuSeconds(t *testing.T, pid int) float64 {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The fields behind the command, which may hold anything, in ticks of a hundredth of a second.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
-	}
-	return float64(user+system) / 100
 }

@@ -32,6 +32,9 @@ func (t *Trimmer) Trim(chunk []byte) []byte {
 	return kept
 }
 
+// Inside reports that an array has begun and not ended: the rest of it must be trimmed too.
+func (t *Trimmer) Inside() bool { return t.inside }
+
 func (t *Trimmer) step(c byte) {
 	switch {
 	case t.matched < len(promptKey) && c == promptKey[t.matched]:

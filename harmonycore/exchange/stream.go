@@ -12,7 +12,8 @@ const contentTypeJSON = "application/json"
 
 // stream takes a chunk of the server's event stream.
 func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
-	if !e.begun {
+	// The prompt comes back with the first token.
+	if !e.begun || e.trimmer.Inside() {
 		chunk = e.trimmer.Trim(chunk)
 	}
 	e.events.Write(chunk)

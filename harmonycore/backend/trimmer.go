@@ -20,7 +20,8 @@ func (t *Trimmer) Trim(chunk []byte) []byte {
 	kept := chunk[:0]
 	for _, c := range chunk {
 		if t.inside {
-			if c != ']' {
+			// An event's data is one line: an array that does not end in it does not end at all.
+			if c != ']' && c != '\n' {
 				continue
 			}
 			t.inside = false
@@ -31,9 +32,6 @@ func (t *Trimmer) Trim(chunk []byte) []byte {
 	}
 	return kept
 }
-
-// Inside reports that an array has begun and not ended: the rest of it must be trimmed too.
-func (t *Trimmer) Inside() bool { return t.inside }
 
 func (t *Trimmer) step(c byte) {
 	switch {

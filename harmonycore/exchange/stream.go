@@ -12,11 +12,7 @@ const contentTypeJSON = "application/json"
 
 // stream takes a chunk of the server's event stream.
 func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
-	// The prompt comes back with the first token.
-	if !e.begun || e.trimmer.Inside() {
-		chunk = e.trimmer.Trim(chunk)
-	}
-	e.events.Write(chunk)
+	e.events.Write(e.trimmer.Trim(chunk))
 	for {
 		data, ok := e.events.Next()
 		if !ok {
@@ -127,7 +123,7 @@ func (e *Exchange) afterFailure(chunk []byte, end bool) ResponseAction {
 		e.state = over
 		return ResponseAction{}
 	}
-	e.events.Write(chunk)
+	e.events.Write(e.trimmer.Trim(chunk))
 	goesOn := e.events.Broken()
 	for {
 		data, ok := e.events.Next()

@@ -28,9 +28,13 @@ func errRawPrompt(model string) *openai.Error {
 	}
 }
 
-func errContextLength(prompt, context int) *openai.Error {
+func errContextLength(api kind, prompt, context int) *openai.Error {
+	param := "messages"
+	if api == responses {
+		param = "input"
+	}
 	return &openai.Error{
-		Status: 400, Type: "invalid_request_error", Code: "context_length_exceeded", Param: "messages",
+		Status: 400, Type: "invalid_request_error", Code: "context_length_exceeded", Param: param,
 		Message: "The prompt is " + strconv.Itoa(prompt) + " tokens long, but the model's context is " +
 			strconv.Itoa(context) + " tokens, with at least one left for the answer.",
 	}

@@ -130,7 +130,7 @@ func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
 	r.Conversation = harmony.Conversation{}
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
-		return e.refuse(errContextLength(len(prompt), model.ContextLength))
+		return e.refuse(errContextLength(e.kind, len(prompt), model.ContextLength))
 	}
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {

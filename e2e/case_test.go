@@ -163,9 +163,9 @@ const (
 	caseDate  = "2026-01-02"
 )
 
-// server is the simulated server of the case.
-func (c *testCase) server() (*sim.Server, error) {
-	o := sim.Options{Models: []string{caseModel}, PromptTokensDetails: true}
+// server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events.
+func (c *testCase) server(pieces int) (*sim.Server, error) {
+	o := sim.Options{Models: []string{caseModel}, PromptTokensDetails: true, CutBytes: pieces}
 	if script := c.member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {

@@ -163,7 +163,7 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	}
 	came := make(chan answer, 1)
 	go func() {
-		response, err := n.roundTrip(r.WithContext(ctx), n.server, f.Path, header, strings.NewReader(string(body)))
+		response, err := n.roundTrip(r.WithContext(ctx), n.server, f.Path, header, strings.NewReader(string(body))) //nolint:bodyclose // whoever receives it closes it; without a receiver the context ends it
 		came <- answer{response, err}
 	}()
 	out := &writer{w: w}
@@ -230,7 +230,7 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 				return
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil) {
 				out.head()
 			}

@@ -74,7 +74,7 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]
 	}
-	e := &Exchange{gateway: g, path: path}
+	e := &Exchange{gateway: g, path: path, state: reading}
 	switch path {
 	case "/v1/chat/completions":
 		e.kind = chat

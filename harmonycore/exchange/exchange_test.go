@@ -156,11 +156,15 @@ func answerOf(text string) string {
 	var b strings.Builder
 	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
 	for i, id := range ids {
-		finish := "null"
-		if i == len(ids)-1 {
-			finish = `"stop"`
+		b.WriteString(`data: {"choices":[{`)
+		if i == 0 {
+			b.WriteString(`"prompt_token_ids":[1,2,3],`)
 		}
-		b.WriteString(`data: {"choices":[{"index":0,"text":"","prompt_token_ids":[1,2,3],"token_ids":[` + strconv.Itoa(int(id)) + `],"finish_reason":` + finish + "}]}\n\n")
+		b.WriteString(`"token_ids":[` + strconv.Itoa(int(id)) + "]")
+		if i == len(ids)-1 {
+			b.WriteString(`,"finish_reason":"stop"`)
+		}
+		b.WriteString("}]}\n\n")
 	}
 	return b.String() + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":` + strconv.Itoa(len(ids)) + "}}\n\ndata: [DONE]\n\n"
 }

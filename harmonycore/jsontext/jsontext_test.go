@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+	"unsafe"
 )
 
 func TestValidate(t *testing.T) {
@@ -130,5 +131,22 @@ func appendValue(dst []byte, v *Value) []byte {
 			dst = appendValue(dst, &v.Members[i].Value)
 		}
 		return append(dst, '}')
+	}
+}
+
+// TestBorrow: texts large enough to be borrowed lie in their bytes, small ones do not, and both say the same.
+func TestBorrow(t *testing.T) {
+	for _, piece := range []string{"plain", `\u00e9\n\ud83d\ude00 é`} {
+		for _, size := range []int{1, borrowFrom/len(piece) - 1, borrowFrom/len(piece) + 1} {
+			raw := []byte(strings.Repeat(piece, size))
+			want := Unescape(bytes.Clone(raw))
+			got := Borrow(raw)
+			if got != want {
+				t.Errorf("%d times %q: borrowed text differs", size, piece)
+			}
+			if borrowed := unsafe.StringData(got) == &raw[0]; borrowed != (len(raw) >= borrowFrom) {
+				t.Errorf("%d bytes of %q: borrowed = %v", len(raw), piece, borrowed)
+			}
+		}
 	}
 }

@@ -35,16 +35,16 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// The bounds of body_limit. Above, the filter's VMs (at most 1 GiB each) could not hold a few requests at once.
+// The bounds of body_limit; the upper one is the filter's own.
 const (
 	minBodyLimit = 1 << 10
-	maxBodyLimit = 256 << 20
+	maxBodyLimit = filterconfig.MaxBodyLimit
 )
 
 const (
 	maxStallTimeout  = 24 * time.Hour
 	maxConcurrency   = 1024
-	maxContextLength = 1 << 30
+	maxContextLength = filterconfig.MaxContextLength
 	maxNameLength    = 256
 )
 
@@ -79,7 +79,7 @@ func (c *Config) check() *Error {
 		return &Error{Field: "admin", Reason: c.Admin + " is open to others, and Envoy's admin interface has no password; use 127.0.0.1"}
 	}
 	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
-		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 256MiB", &c.BodyLimit)}
+		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 64MiB", &c.BodyLimit)}
 	}
 	if d := time.Duration(c.StallTimeout); d > maxStallTimeout {
 		return &Error{Field: "stall_timeout", Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}

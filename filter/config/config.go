@@ -50,6 +50,12 @@ const (
 	DateOmit = "omit"
 )
 
+// The largest settings: what a request may take of a VM's memory, of which Envoy gives it 1 GiB, in bytes and in tokens.
+const (
+	MaxBodyLimit     = 64 << 20
+	MaxContextLength = 4 << 20
+)
+
 // The defaults of gpt-oss and of this project.
 const (
 	DefaultIdentity        = "You are ChatGPT, a large language model trained by OpenAI."

@@ -62,7 +62,7 @@ func (p *parser) config(v *jsontext.Value) *Config {
 		case "passthrough":
 			c.Passthrough = p.boolean(key, value)
 		case "body_limit":
-			c.BodyLimit = p.integer(key, value, 1, 256<<20)
+			c.BodyLimit = p.integer(key, value, 1, MaxBodyLimit)
 		case "stall_timeout_ms":
 			c.StallTimeoutMS = p.integer(key, value, 0, 1<<30)
 		case "models":
@@ -115,7 +115,7 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 		case "server_model":
 			m.ServerModel = p.text(key, value)
 		case "context_length":
-			m.ContextLength = p.integer(key, value, 1, 1<<30)
+			m.ContextLength = p.integer(key, value, 1, MaxContextLength)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
 		case "system":

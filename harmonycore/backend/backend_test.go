@@ -45,7 +45,7 @@ func TestVLLMEvent(t *testing.T) {
 		{name: "stop", in: `{"choices":[{"token_ids":[200012],"finish_reason":"stop","stop_reason":200012}]}`, want: Event{Tokens: []uint32{200012}, Finish: Stopped}},
 		{name: "length", in: `{"choices":[{"token_ids":[],"finish_reason":"length"}]}`, want: Event{Finish: Length}},
 		{name: "abort", in: `{"choices":[{"finish_reason":"abort"}]}`, want: Event{Finish: Aborted}},
-		{name: "usage", in: `{"choices":[],"usage":{"prompt_tokens":81,"completion_tokens":44,"prompt_tokens_details":{"cached_tokens":64}}}`, want: Event{HasUsage: true, Usage: Usage{81, 64, 44}}},
+		{name: "usage", in: `{"choices":[],"usage":{"prompt_tokens":81,"completion_tokens":44,"prompt_tokens_details":{"cached_tokens":64}}}`, want: Event{HasUsage: true, Usage: Usage{Prompt: 81, Cached: 64, Completion: 44, HasCached: true}}},
 		{name: "null usage", in: `{"choices":[],"usage":null}`},
 		{name: "done", in: `[DONE]`, want: Event{Done: true}},
 		{name: "error", in: `{"error":{"message":"x","type":"InternalServerError","param":null,"code":500}}`, want: Event{Error: &Error{Status: 500, Message: "x", Type: "InternalServerError"}}},
@@ -114,6 +114,23 @@ func FuzzReadEvent(f *testing.F) {
 		ReadError(500, data)
 		BodyError(data)
 	})
+}
+
+func TestRename(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"model":"a","prompt":"b"}`:          `{"model":"x/\"y","prompt":"b"}`,
+		`{"p":{"model":1}, "model" : "a" }`:   `{"p":{"model":1}, "model" : "x/\"y" }`,
+		`{"prompt":"\"model\":1","model":""}`: `{"prompt":"\"model\":1","model":"x/\"y"}`,
+	} {
+		if got := string(Rename([]byte(in), `x/"y`)); got != want {
+			t.Errorf("%s: got %s", in, got)
+		}
+	}
+	// An escaped key is the same key.
+	var got map[string]string
+	if err := json.Unmarshal(Rename([]byte(`{"mod\u0065l":"a"}`), "x"), &got); err != nil || got["model"] != "x" || len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
 }
 
 func TestTrimmer(t *testing.T) {

@@ -35,6 +35,8 @@ const (
 // Usage is the server's own count of tokens.
 type Usage struct {
 	Prompt, Cached, Completion int
+	// HasCached says that the server told Cached; many do so only by a flag of theirs.
+	HasCached bool
 }
 
 // Event is what one event of a server's stream says. Its slices are reused by the next one.

@@ -158,19 +158,19 @@ func readIDs(dst []uint32, array []byte) []uint32 {
 }
 
 func readUsage(data []byte, u *Usage) {
-	u.Prompt = readCount(data, "prompt_tokens")
-	u.Completion = readCount(data, "completion_tokens")
-	u.Cached = readCount(data, "prompt_tokens_details", "cached_tokens")
+	u.Prompt, _ = readCount(data, "prompt_tokens")
+	u.Completion, _ = readCount(data, "completion_tokens")
+	u.Cached, u.HasCached = readCount(data, "prompt_tokens_details", "cached_tokens")
 }
 
-func readCount(data []byte, path ...string) int {
+func readCount(data []byte, path ...string) (int, bool) {
 	value, kind, _, err := jsonparser.Get(data, path...)
 	if err != nil || kind != jsonparser.Number {
-		return 0
+		return 0, false
 	}
 	n, err := strconv.Atoi(string(value))
 	if err != nil || n < 0 {
-		return 0
+		return 0, false
 	}
-	return n
+	return n, true
 }

@@ -62,7 +62,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	}
 	name, failure := openai.Peek(body)
 	if e.kind == rawPrompt {
-		return e.raw(name, failure)
+		return e.raw(body, name, failure)
 	}
 	if failure != nil {
 		return e.refuse(failure)
@@ -80,7 +80,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 
 // raw guards the paths on which a client could hand a server a prompt of its own making. What cannot be read cannot
 // be let through: a server may read it more kindly than we do.
-func (e *Exchange) raw(name string, failure *openai.Error) RequestAction {
+func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestAction {
 	if failure != nil && (failure.Param != "model" || failure.Code == openai.CodeDuplicateKey) {
 		return e.refuse(failure)
 	}
@@ -100,7 +100,11 @@ func (e *Exchange) raw(name string, failure *openai.Error) RequestAction {
 		return e.refuse(errRawPrompt(name))
 	}
 	e.state = alone
-	return RequestAction{Forward: &Forward{Path: e.path, Pool: model.Pool}}
+	forward := &Forward{Path: e.path, Pool: model.Pool}
+	if model.ServerModel != name {
+		forward.Body = backend.Rename(body, model.ServerModel)
+	}
+	return RequestAction{Forward: forward}
 }
 
 func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {

@@ -92,7 +92,8 @@ func (e *Exchange) complete() ResponseAction {
 	e.begin()
 	e.parser.Finish()
 	e.answer.Finish(finishOf(e.finish), translate.Usage{
-		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CompletionTokens: e.usage.Completion,
+		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
+		CompletionTokens: e.usage.Completion,
 	})
 	action := e.deliver()
 	e.state = over

@@ -92,6 +92,14 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 			return err
 		}
 		return unsupported(name, "Unsupported parameter: 'logprobs' cannot be true.")
+	case "top_logprobs":
+		n := int64(0)
+		if err := v.integer(name, 0, &n); err != nil || n == 0 {
+			return err
+		}
+		return unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
+	case "logit_bias":
+		return v.readLogitBias(name)
 	case "stop":
 		return v.readStop(name)
 	case "response_format":
@@ -101,6 +109,16 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 	default:
 		return r.Sampling.read(name, v)
 	}
+}
+
+// readLogitBias accepts what asks for nothing.
+func (v value) readLogitBias(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func([]byte, value) *Error {
+		return unsupported(param, "Unsupported parameter: 'logit_bias' can only be empty.")
+	})
 }
 
 func (v value) readStreamOptions(param string, includeUsage *bool) *Error {

@@ -97,6 +97,8 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
 		{`"n":2`, CodeUnsupportedParameter, "n"},
 		{`"n":0`, CodeInvalidValue, "n"},
+		{`"logit_bias":{"1":5}`, CodeUnsupportedParameter, "logit_bias"},
+		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
 		{`"logprobs":true`, CodeUnsupportedParameter, "logprobs"},
 		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
 		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},

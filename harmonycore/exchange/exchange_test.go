@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -232,6 +234,27 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
+// A server that gives up has not answered: a whole answer is a typed error, and so is a stream without a token.
+func TestAborted(t *testing.T) {
+	const abort = "data: {\"choices\":[{\"index\":0,\"text\":\"\",\"token_ids\":[],\"finish_reason\":\"abort\"}]}\n\ndata: [DONE]\n\n"
+	token := "data: {\"choices\":[{\"index\":0,\"text\":\"\",\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
+	for _, tt := range []struct {
+		stream bool
+		events string
+		status int
+	}{{false, abort, 502}, {false, token + abort, 502}, {true, abort, 502}, {true, token + abort, 200}} {
+		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(tt.stream))
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+		a := x.ResponseBody([]byte(tt.events), true, testNow)
+		switch {
+		case tt.status == 502 && (a.Reply == nil || a.Reply.Status != 502):
+			t.Errorf("stream %v: got %+v", tt.stream, a)
+		case tt.status == 200 && (a.Head == nil || a.Head.Status != 200 || !strings.Contains(string(a.Body), `"error":`)):
+			t.Errorf("stream %v: got %+v", tt.stream, a)
+		}
+	}
+}
+
 func TestHeadersOnly(t *testing.T) {
 	for _, tt := range []struct {
 		head   ResponseHead
@@ -341,4 +364,58 @@ func FuzzServerStream(f *testing.F) {
 			t.Fatalf("in pieces of %d:\n%s\nwant\n%s", int(size)+1, got, want)
 		}
 	})
+}
+
+// The proxy-wasm SDK's strings lie in the memory that the host reads into, which a large body overwrites.
+func TestHostStringsAreNotKept(t *testing.T) {
+	memory := []byte("/v1/completions?" + strings.Repeat("q", 40))
+	x := testGateway(nil).Begin("POST", unsafe.String(&memory[0], len(memory)))
+	body := `{"model":"unknown","prompt":"x"}`
+	copy(memory, body)
+	if a := x.Request([]byte(body), Host{Now: testNow, ID: testID}); a.Reply == nil || a.Reply.Status != 404 {
+		t.Errorf("got %+v", a)
+	}
+	memory = []byte("120")
+	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
+	x.ResponseHeaders(ResponseHead{Status: 503, RetryAfter: unsafe.String(&memory[0], len(memory))}, testNow)
+	copy(memory, "abc")
+	x.ResponseBody([]byte("x"), false, testNow)
+	if a := x.ResponseTrailers(); a.Reply == nil || a.Reply.RetryAfter != "120" {
+		t.Errorf("got %+v", a.Reply)
+	}
+}
+
+func TestClipKeepsCharactersWhole(t *testing.T) {
+	if got := clip("a" + strings.Repeat("é", 150)); !utf8.ValidString(got) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// No server can answer a request that has not gone to one; a host that says so all the same does not stop the VM.
+func TestResponseBeforeTheRequest(t *testing.T) {
+	x := testGateway(nil).Begin("POST", "/v1/chat/completions")
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+	if a := x.ResponseBody([]byte("data: {\"choices\":[]}\n\n"), true, testNow); a.Head == nil || a.Head.Status != 502 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestEndlessServer(t *testing.T) {
+	body := strings.Replace(chatBody(false), `{`, `{"max_tokens":1,`, 1)
+	x := forwarded(t, testGateway(nil), "/v1/chat/completions", body)
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+	events := strings.Repeat("data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", 100)
+	if a := x.ResponseBody([]byte(events), false, testNow); a.Reply == nil || a.Reply.Status != 502 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestTokensAreCountedWhereTheServerDoesNot(t *testing.T) {
+	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false))
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+	a := x.ResponseBody([]byte("data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225,200002],\"finish_reason\":\"stop\"}]}\n\n"+
+		"data: [DONE]\n\n"), true, testNow)
+	if !strings.Contains(string(a.Body), `"completion_tokens":5`) {
+		t.Errorf("got %s", a.Body)
+	}
 }

@@ -74,7 +74,8 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]
 	}
-	e := &Exchange{gateway: g, path: path, state: reading}
+	// A host may read what comes later into the memory that the path lies in, as ours does with large ones.
+	e := &Exchange{gateway: g, path: strings.Clone(path), state: reading}
 	switch path {
 	case "/v1/chat/completions":
 		e.kind = chat

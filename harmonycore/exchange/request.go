@@ -140,7 +140,7 @@ func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
-	e.promptTokens = len(prompt)
+	e.promptTokens, e.maxTokens = len(prompt), maxTokens
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)

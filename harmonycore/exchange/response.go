@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"strings"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
@@ -61,13 +63,15 @@ type Exchange struct {
 
 	server       backend.Dialect
 	promptTokens int
-	answer       translate.Answer
-	parser       *harmony.StreamParser
-	trimmer      backend.Trimmer
-	events       sse.Decoder
-	event        backend.Event
-	finish       backend.Finish
-	usage        backend.Usage
+	// maxTokens is how many tokens the server was asked for at most, generated how many came.
+	maxTokens, generated int
+	answer               translate.Answer
+	parser               *harmony.StreamParser
+	trimmer              backend.Trimmer
+	events               sse.Decoder
+	event                backend.Event
+	finish               backend.Finish
+	usage                backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 
@@ -125,9 +129,9 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 		// The proxy was configured to shape its own replies.
 		e.state = alone
 		return ResponseAction{Pass: true}
-	case h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
+	case e.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
 		e.state = collecting
-		e.status, e.local, e.retry = h.Status, h.Local, h.RetryAfter
+		e.status, e.local, e.retry = h.Status, h.Local, strings.Clone(h.RetryAfter)
 		if h.End {
 			return e.reply(e.collectedReply())
 		}

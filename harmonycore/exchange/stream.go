@@ -39,6 +39,9 @@ func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
 	return e.complete()
 }
 
+// overshoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
+const overshoot = 64
+
 // take reads one event and reports whether it was the server's last word.
 func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	event := &e.event
@@ -47,6 +50,10 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	}
 	if event.Error != nil {
 		return false, serverError(event.Error)
+	}
+	// A whole answer is held, and must not grow with a server that does not end.
+	if e.generated += len(event.Tokens); e.generated > e.maxTokens+overshoot {
+		return false, errNotUnderstood()
 	}
 	if len(event.Tokens) > 0 {
 		e.begin()
@@ -74,8 +81,14 @@ func (e *Exchange) begin() {
 	}
 }
 
+// keptBuffer is the largest buffer kept from one action to the next, in bytes.
+const keptBuffer = 64 << 10
+
 // deliver hands out what is ready. The headers go with the first bytes.
 func (e *Exchange) deliver() ResponseAction {
+	if cap(e.scratch) > keptBuffer {
+		e.scratch = nil
+	}
 	e.scratch = e.answer.Take(e.scratch[:0])
 	if e.state == streaming {
 		return ResponseAction{Body: e.scratch}
@@ -89,9 +102,16 @@ func (e *Exchange) deliver() ResponseAction {
 
 // complete ends the answer as the server ended it.
 func (e *Exchange) complete() ResponseAction {
+	finish := finishOf(e.finish)
+	if finish == translate.Aborted {
+		return e.fail(errUnfinished())
+	}
 	e.begin()
 	e.parser.Finish()
-	e.answer.Finish(finishOf(e.finish), translate.Usage{
+	if e.usage.Completion == 0 {
+		e.usage.Completion = e.generated // a server without usage; the ids are there to be counted
+	}
+	e.answer.Finish(finish, translate.Usage{
 		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
 		CompletionTokens: e.usage.Completion,
 	})

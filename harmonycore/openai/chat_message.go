@@ -1,6 +1,10 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
 
 // The roles of messages, which both APIs share; RoleTool is Chat's alone.
 const (
@@ -31,14 +35,28 @@ type ToolCall struct {
 	Arguments string
 }
 
+// maxTurns is the most messages and calls of a request. None takes fewer than four tokens, so no context has room for
+// more, and 300,000 small objects would keep the collector busy for most of a minute.
+const maxTurns = 1 << 15
+
+func tooManyTurns(param string) *Error {
+	return badRequest(CodeContextLengthExceeded, param, "Invalid '"+param+"': more than "+strconv.Itoa(maxTurns)+
+		" messages and calls, which no context has room for.")
+}
+
 func readChatMessages(v value) ([]ChatMessage, *Error) {
 	var messages []ChatMessage
+	turns := 0
 	err := v.elements("messages", func(_ int, at string, v value) *Error {
 		m, err := readChatMessage(at, v)
-		if err == nil {
-			messages = append(messages, m)
+		if err != nil {
+			return err
 		}
-		return err
+		messages = append(messages, m)
+		if turns += 1 + len(m.ToolCalls); turns > maxTurns {
+			return tooManyTurns("messages")
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -144,6 +162,9 @@ func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 		return nil
 	}
 	return f.toolCalls.elements(join(at, "tool_calls"), func(_ int, at string, v value) *Error {
+		if len(m.ToolCalls) >= maxTurns {
+			return tooManyTurns("messages")
+		}
 		call, err := readToolCall(at, v)
 		m.ToolCalls = append(m.ToolCalls, call)
 		return err

@@ -70,6 +70,9 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		if !v.given() {
 			return nil
 		}
+		if err := v.toolsFit(name); err != nil {
+			return err
+		}
 		return v.elements(name, func(_ int, at string, v value) *Error {
 			return r.readTool(at, v)
 		})

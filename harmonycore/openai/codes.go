@@ -20,5 +20,6 @@ const (
 	CodeUnsupportedParameter     = "unsupported_parameter"
 	CodeModelNotFound            = "model_not_found"
 	CodePreviousResponseNotFound = "previous_response_not_found"
+	CodeContextLengthExceeded    = "context_length_exceeded"
 	CodeServerError              = "server_error"
 )

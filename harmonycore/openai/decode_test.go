@@ -268,3 +268,43 @@ func TestOnlyTextsAreBorrowed(t *testing.T) {
 		t.Errorf("tools %s", got.Echo.Tools)
 	}
 }
+
+// Schemas cost many times their size, so the tools of a request are bounded by themselves.
+func TestToolsAreBounded(t *testing.T) {
+	schema := `{"enum":[` + strings.TrimSuffix(strings.Repeat("0,", maxTools/2), ",") + `]}`
+	_, err := DecodeChatRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}}]}`))
+	if err == nil || err.Param != "tools" {
+		t.Errorf("Chat: %v", err)
+	}
+	_, err = DecodeResponsesRequest([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":` + schema + `}]}`))
+	if err == nil || err.Param != "tools" {
+		t.Errorf("Responses: %v", err)
+	}
+}
+
+// What is repeated in the answer is held as long as the answer lasts, so it is bounded by itself.
+func TestEchoIsBounded(t *testing.T) {
+	long := strings.Repeat("x", maxInstructions+1)
+	for _, field := range []string{
+		`"instructions":"` + long + `"`, `"metadata":{"a":"` + long + `"}`, `"user":"` + long + `"`,
+		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`, `"temperature":0.` + strings.Repeat("1", maxLabel),
+	} {
+		_, err := DecodeResponsesRequest([]byte(`{"model":"m","input":"x",` + field + `}`))
+		if err == nil || err.Status != 400 || !strings.HasPrefix(field, `"`+err.Param+`"`) {
+			t.Errorf("%.30s: %v", field, err)
+		}
+	}
+}
+
+func TestTurnsAreBounded(t *testing.T) {
+	repeat := func(piece string) string { return strings.TrimSuffix(strings.Repeat(piece+",", maxTurns+1), ",") }
+	_, message := DecodeChatRequest([]byte(`{"model":"m","messages":[` + repeat(`{"role":"user","content":""}`) + `]}`))
+	_, call := DecodeChatRequest([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
+		repeat(`{"id":"a","function":{"name":"f","arguments":""}}`) + `]}]}`))
+	_, item := DecodeResponsesRequest([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
+	for name, err := range map[string]*Error{"message": message, "call": call, "item": item} {
+		if err == nil || err.Code != CodeContextLengthExceeded {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

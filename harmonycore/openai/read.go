@@ -177,6 +177,9 @@ func (v value) number(param string, least, most float64, dst *Number) *Error {
 	if v.kind != jsontext.Number {
 		return wrongType(param, "a number", v)
 	}
+	if len(v.raw) > maxLabel {
+		return tooLong(param, maxLabel)
+	}
 	f, err := strconv.ParseFloat(string(v.raw), 64)
 	if err != nil || f < least || f > most {
 		return Invalid(param, "Invalid '"+param+"': expected a value between "+strconv.FormatFloat(least, 'g', -1, 64)+

@@ -44,6 +44,9 @@ func readInput(v value) ([]InputItem, *Error) {
 	}
 	var items []InputItem
 	err := v.elements("input", func(_ int, at string, v value) *Error {
+		if len(items) >= maxTurns {
+			return tooManyTurns("input")
+		}
 		item, err := readItem(at, v)
 		items = append(items, item)
 		return err

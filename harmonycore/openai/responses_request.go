@@ -80,6 +80,18 @@ func DecodeResponsesRequest(body []byte) (*ResponsesRequest, *Error) {
 	return r, nil
 }
 
+// What is echoed is held as long as the answer lasts, and stands in three of its events. These are the most that it may
+// take, in bytes of JSON: six streams with 15 MB of metadata each would end the VM (DESIGN.md decision 7).
+const (
+	maxInstructions = 1 << 20
+	maxMetadata     = 64 << 10 // the API itself allows 16 pairs of 64 and 512 characters
+	maxLabel        = 4 << 10
+)
+
+func tooLong(param string, limit int) *Error {
+	return Invalid(param, "Invalid '"+param+"': longer than the limit of "+strconv.Itoa(limit)+" bytes.")
+}
+
 // stateless refuses what needs a memory or a second call, unless it is switched off.
 func (v value) stateless(name string) *Error {
 	if !v.given() {
@@ -116,7 +128,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 	case "stream":
 		return v.boolean(name, &r.Stream)
 	case "instructions":
-		return v.echoed(name, &r.Instructions, &r.Echo.Instructions)
+		return r.echoed(name, v, &r.Instructions, &r.Echo.Instructions)
 	case "tools":
 		return r.readTools(v)
 	case "tool_choice":
@@ -141,24 +153,30 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 		on := false
 		return v.boolean(name, &on)
 	case "prompt_cache_key":
-		return v.echoed(name, nil, &r.Echo.PromptCacheKey)
+		return r.echoed(name, v, nil, &r.Echo.PromptCacheKey)
 	case "safety_identifier":
-		return v.echoed(name, nil, &r.Echo.SafetyIdentifier)
+		return r.echoed(name, v, nil, &r.Echo.SafetyIdentifier)
 	case "user":
-		return v.echoed(name, &r.Sampling.User, &r.Echo.User)
+		return r.echoed(name, v, &r.Sampling.User, &r.Echo.User)
 	default:
 		return r.Sampling.read(name, v)
 	}
 }
 
 // echoed reads a string, both for itself and as it shall be repeated.
-func (v value) echoed(param string, dst, echo *string) *Error {
+func (r *ResponsesRequest) echoed(param string, v value, dst, echo *string) *Error {
 	text := ""
 	if err := v.text(param, &text); err != nil || !v.given() {
 		return err
 	}
 	if dst != nil {
 		*dst = text
+	}
+	if dst != &r.Instructions && len(v.raw) > maxLabel {
+		return tooLong(param, maxLabel)
+	}
+	if len(v.raw) > maxInstructions {
+		return tooLong(param, maxInstructions)
 	}
 	*echo = v.compact()
 	return nil
@@ -199,6 +217,9 @@ func (r *ResponsesRequest) readText(param string, v value) *Error {
 func (r *ResponsesRequest) readMetadata(param string, v value) *Error {
 	if !v.given() {
 		return nil
+	}
+	if len(v.raw) > maxMetadata {
+		return tooLong(param, maxMetadata)
 	}
 	r.Echo.Metadata = v.compact()
 	return v.members(param, func(key []byte, v value) *Error {

@@ -39,6 +39,9 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 	if !v.given() {
 		return nil
 	}
+	if err := v.toolsFit("tools"); err != nil {
+		return err
+	}
 	echo := []byte{'['}
 	err := v.elements("tools", func(_ int, at string, v value) *Error {
 		f, err := v.toolFields(at)

@@ -1,9 +1,25 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
 
 // MaxSchemaDepth is the deepest nesting of arrays and objects in a tool's parameters.
 const MaxSchemaDepth = 32
+
+// maxTools is the most that a request's tools may take, in bytes of JSON. A schema costs twenty times its size as values
+// and up to ninety times as printed text, so that one of 15 MB would end the VM (DESIGN.md decision 7).
+const maxTools = 2 << 20
+
+// toolsFit refuses tools beyond maxTools.
+func (v value) toolsFit(param string) *Error {
+	if len(v.raw) > maxTools {
+		return Invalid(param, "Invalid '"+param+"': larger than the limit of "+strconv.Itoa(maxTools)+" bytes.")
+	}
+	return nil
+}
 
 // Tool is a function that the client offers to the model.
 type Tool struct {

@@ -158,6 +158,9 @@ func (a *responsesAnswer) Fail(e *openai.Error) {
 func (a *responsesAnswer) Take(dst []byte) []byte {
 	dst = append(dst, a.out...)
 	a.out = a.out[:0]
+	if cap(a.out) > keptBuffer {
+		a.out = nil
+	}
 	return dst
 }
 

@@ -39,6 +39,9 @@ func newToolset(declared []openai.Tool) toolset {
 
 // shownName is the name of a call of the past; one to a function that is no longer declared keeps its own.
 func (s toolset) shownName(namespace, name string) string {
+	if namespace == "" {
+		return name // only functions of namespaces are shown under other names
+	}
 	for i := range s {
 		if s[i].name == name && s[i].namespace == namespace {
 			return s[i].shown

@@ -108,6 +108,9 @@ const (
 	typeJSON   = "application/json"
 )
 
+// keptBuffer is the largest buffer kept for a stream's next event, in bytes: only its first and last are large.
+const keptBuffer = 64 << 10
+
 // aborted is what a client learns of a server that gave up.
 func aborted() *openai.Error {
 	return &openai.Error{

@@ -16,6 +16,9 @@ type Config struct {
 	BodyLimit Size `yaml:"body_limit"`
 	// StallTimeout is how long a server may be silent before its request is given up; 0 waits for ever.
 	StallTimeout Duration `yaml:"stall_timeout"`
+	// MemoryLimit is how much memory each of Envoy's workers may have in use in the filter before it answers new
+	// requests 503.
+	MemoryLimit Size `yaml:"memory_limit"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
 	Passthrough string `yaml:"passthrough"`
 	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
@@ -78,6 +81,7 @@ func Default() *Config {
 	return &Config{
 		Listen: DefaultListen, Admin: DefaultAdmin,
 		BodyLimit:        filterconfig.DefaultBodyLimit,
+		MemoryLimit:      filterconfig.DefaultMemoryLimit,
 		StallTimeout:     Duration(filterconfig.DefaultStallTimeoutMS * time.Millisecond),
 		PassthroughPaths: DefaultPassthroughPaths(),
 	}
@@ -87,6 +91,7 @@ func Default() *Config {
 func (c *Config) Filter() *filterconfig.Config {
 	f := &filterconfig.Config{
 		Schema: filterconfig.Schema, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
+		MemoryLimit:    int(c.MemoryLimit),
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 	}
 	for i := range c.Models {

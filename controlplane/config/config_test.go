@@ -46,7 +46,7 @@ func TestParseWhole(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	want := filterconfig.Config{
-		Schema: 1, Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000,
+		Schema: 1, Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			RawPrompts: "allow", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
@@ -67,6 +67,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := filterconfig.Config{
 		Schema: 1, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
+		MemoryLimit: filterconfig.DefaultMemoryLimit,
 		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {

@@ -41,6 +41,9 @@ const (
 	maxBodyLimit = filterconfig.MaxBodyLimit
 )
 
+// minMemoryLimit is what the vocabulary and a few streams take.
+const minMemoryLimit = 16 << 20
+
 const (
 	maxStallTimeout  = 24 * time.Hour
 	maxConcurrency   = 1024
@@ -80,6 +83,9 @@ func (c *Config) check() *Error {
 	}
 	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
 		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 64MiB", &c.BodyLimit)}
+	}
+	if c.MemoryLimit < minMemoryLimit || c.MemoryLimit > filterconfig.MaxMemoryLimit {
+		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is out of range; use 16MiB to 768MiB", &c.MemoryLimit)}
 	}
 	if d := time.Duration(c.StallTimeout); d > maxStallTimeout {
 		return &Error{Field: "stall_timeout", Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}

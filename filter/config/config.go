@@ -13,7 +13,9 @@ type Config struct {
 	BodyLimit int
 	// StallTimeoutMS is how long a server may be silent before its request is given up, in milliseconds; 0 is for ever.
 	StallTimeoutMS int
-	Models         []Model
+	// MemoryLimit is how much of its heap a VM may have in use before it refuses new requests, in bytes.
+	MemoryLimit int
+	Models      []Model
 }
 
 // Model is one Harmony model.
@@ -54,6 +56,7 @@ const (
 const (
 	MaxBodyLimit     = 64 << 20
 	MaxContextLength = 4 << 20
+	MaxMemoryLimit   = 768 << 20
 )
 
 // The defaults of gpt-oss and of this project.
@@ -64,6 +67,7 @@ const (
 	DefaultContextLength   = 131072
 	DefaultBodyLimit       = 16 << 20
 	DefaultStallTimeoutMS  = 300_000
+	DefaultMemoryLimit     = 256 << 20
 )
 
 // DefaultModel is a model called name with every default in place.

@@ -8,7 +8,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	m := DefaultModel("gpt-oss-120b")
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
-	want := &Config{Schema: Schema, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, Models: []Model{m, DefaultModel("b")}}
+	want := &Config{Schema: Schema, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Config{Schema: 1, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, Models: []Model{DefaultModel("m")}}
+	want := &Config{Schema: 1, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, Models: []Model{DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}
@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 	tests := []struct{ in, path string }{
 		{`{`, ""}, {`[]`, ""}, {`{}`, "schema"}, {`{"schema":2}`, "schema"}, {`{"schema":1,"x":1}`, "x"},
 		{`{"schema":1,"body_limit":0}`, "body_limit"}, {`{"schema":1,"body_limit":1.5}`, "body_limit"},
-		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"},
+		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"}, {`{"schema":1,"memory_limit":0}`, "memory_limit"},
 		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},

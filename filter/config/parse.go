@@ -49,7 +49,7 @@ func (p *parser) fail(path, reason string) {
 }
 
 func (p *parser) config(v *jsontext.Value) *Config {
-	c := &Config{BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS}
+	c := &Config{BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit}
 	if v.Kind != jsontext.Object {
 		p.fail("", "must be an object")
 		return c
@@ -65,6 +65,8 @@ func (p *parser) config(v *jsontext.Value) *Config {
 			c.BodyLimit = p.integer(key, value, 1, MaxBodyLimit)
 		case "stall_timeout_ms":
 			c.StallTimeoutMS = p.integer(key, value, 0, 1<<30)
+		case "memory_limit":
+			c.MemoryLimit = p.integer(key, value, 1, MaxMemoryLimit)
 		case "models":
 			c.Models = p.models(value)
 		default:

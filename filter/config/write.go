@@ -16,6 +16,8 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
 	dst = append(dst, `,"stall_timeout_ms":`...)
 	dst = jsontext.AppendInt(dst, int64(c.StallTimeoutMS))
+	dst = append(dst, `,"memory_limit":`...)
+	dst = jsontext.AppendInt(dst, int64(c.MemoryLimit))
 	dst = append(dst, `,"models":[`...)
 	for i := range c.Models {
 		if i > 0 {

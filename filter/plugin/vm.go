@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"runtime"
+
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
@@ -25,6 +27,8 @@ type vm struct {
 	tokenizer *tokenizer.Tokenizer
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
+	// full says that the heap was over the limit when last looked at.
+	full bool
 }
 
 // OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM.
@@ -48,11 +52,13 @@ type plugin struct {
 	types.DefaultPluginContext
 	vm      *vm
 	gateway *exchange.Gateway
+	// memoryLimit is how much of the heap may be in use, in bytes.
+	memoryLimit uint64
 	// streams are those with an exchange of ours, by context id.
 	streams map[uint32]*stream
 }
 
-// tickMS is how often streams are looked at for stalls.
+// tickMS is how often streams are looked at for stalls, and the heap for its size.
 const tickMS = 250
 
 // OnPluginStart implements types.PluginContext. To fail is to refuse the configuration: the host keeps the last one.
@@ -68,10 +74,9 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		return types.OnPluginStartStatusFailed
 	}
 	p.gateway = gateway.New(c, p.vm.tokenizer)
-	if c.StallTimeoutMS > 0 {
-		if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
-			proxywasm.LogWarn("harmony: no ticks, stalled servers go unnoticed: " + err.Error())
-		}
+	p.memoryLimit = uint64(c.MemoryLimit)
+	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
+		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
 	}
 	return types.OnPluginStartStatusOK
 }
@@ -83,6 +88,7 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 
 // OnTick implements types.PluginContext.
 func (p *plugin) OnTick() {
+	p.vm.full = heapInUse() > p.memoryLimit && p.vm.shrink() > p.memoryLimit
 	at := now()
 	for id, s := range p.streams {
 		action := s.exchange.Stalled(at)
@@ -98,4 +104,18 @@ func (p *plugin) OnTick() {
 			s.send(action.Reply)
 		}
 	}
+}
+
+// shrink frees what can be freed and returns what is still in use. The buffers of large requests are the first to go.
+func (v *vm) shrink() uint64 {
+	v.scratch = exchange.Scratch{}
+	scratch = nil
+	runtime.GC()
+	return heapInUse()
+}
+
+func heapInUse() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapInuse
 }

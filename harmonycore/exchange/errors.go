@@ -44,6 +44,13 @@ func errRender(reason string) *openai.Error {
 	return &openai.Error{Status: 400, Type: "invalid_request_error", Code: "invalid_value", Message: reason}
 }
 
+func errFull() *openai.Error {
+	return &openai.Error{
+		Status: 503, Type: "server_error", Code: "gateway_overloaded",
+		Message: "The gateway has no memory to spare for another request. Try again.",
+	}
+}
+
 func errStalled(milliseconds int64) *openai.Error {
 	return &openai.Error{
 		Status: 504, Type: "server_error", Code: "server_timeout",

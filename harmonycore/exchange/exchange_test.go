@@ -153,6 +153,18 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestFull(t *testing.T) {
+	x := testGateway(nil).Begin("POST", "/v1/chat/completions")
+	a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID, Full: true})
+	if a.Reply == nil || a.Reply.Status != 503 || a.Reply.RetryAfter != "1" || !strings.Contains(string(a.Reply.Body), `"code":"gateway_overloaded"`) {
+		t.Errorf("got %+v", a.Reply)
+	}
+	x = testGateway(func(o *Options) { o.Passthrough = true }).Begin("POST", "/v1/chat/completions")
+	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID, Full: true}); a.Reply != nil {
+		t.Errorf("a request that is none of ours: %+v", a.Reply)
+	}
+}
+
 // answerOf is a server's stream for a Harmony text, one token in an event.
 func answerOf(text string) string {
 	var b strings.Builder

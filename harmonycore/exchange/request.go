@@ -14,6 +14,8 @@ type Host struct {
 	Now int64
 	// ID is unique to the request, at least 24 letters and digits; the answer's ids are made of it.
 	ID string
+	// Full says that the host has no memory to spare: requests that would be translated are refused for now.
+	Full bool
 	// Scratch is reused from request to request by a host that handles one at a time; nil is fresh memory. What
 	// Request returns then lies in it.
 	Scratch *Scratch
@@ -74,6 +76,11 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 			return RequestAction{}
 		}
 		return e.refuse(errModelNotFound(name))
+	}
+	if h.Full {
+		action := e.refuse(errFull())
+		action.Reply.RetryAfter = "1"
+		return action
 	}
 	return e.translate(model, body, h)
 }

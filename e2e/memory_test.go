@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 )
 
@@ -58,5 +60,44 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	if a := <-running; a.err != nil || a.status != http.StatusOK {
 		t.Errorf("the stream that ran: %d %s %v", a.status, a.body, a.err)
+	}
+}
+
+// TestManyCalls: histories of many small objects, which a collector minds more than their size, hold no worker for
+// long and leave no heap that grows from one to the next.
+func TestManyCalls(t *testing.T) {
+	_, url := runSim(t, sim.Options{Keep: -1, MaxModelLen: 1 << 20})
+	c := oneModel(url)
+	c.Models[0].ContextLength = 1 << 20
+	h := runEnvoy(t, c)
+	client := http1(t)
+	history := func(calls int) string {
+		var b strings.Builder
+		b.WriteString(`{"model":"` + caseModel + `","messages":[{"role":"assistant","tool_calls":[`)
+		for i := range calls {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `{"id":"call_%d","type":"function","function":{"name":"f","arguments":"{}"}}`, i)
+		}
+		return b.String() + `]}]}`
+	}
+	for _, calls := range []int{12_000, 9_000, 10_000, 12_000, 8_000, 8_000, 8_000, 8_000} {
+		began := time.Now()
+		a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(history(calls)))
+		if a.err != nil || a.status != http.StatusOK {
+			t.Fatalf("%d calls: %d %.300s %v", calls, a.status, a.body, a.err)
+		}
+		if took := time.Since(began); took > tooLong {
+			t.Errorf("%d calls held the worker for %s", calls, took)
+		}
+	}
+	kib, err := hosts.ResidentKiB(h.Process.PID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("Envoy has %d MiB in use", kib>>10)
+	if kib > 400<<10 {
+		t.Errorf("Envoy has %d MiB in use", kib>>10)
 	}
 }

@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 	want := filterconfig.Config{
 		Schema: 1, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
 		MemoryLimit: filterconfig.DefaultMemoryLimit,
-		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
+		Models:      []filterconfig.Model{filterconfig.DefaultModel("m")},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -83,7 +83,7 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 // request decides on a request that is all there.
 func (s *stream) request() types.Action {
 	s.pending = false
-	host := exchange.Host{Now: now(), ID: newID(), Full: s.plugin.vm.full, Scratch: &s.plugin.vm.scratch}
+	host := exchange.Host{Now: now(), ID: newID(), Full: s.plugin.full, Scratch: &s.plugin.vm.scratch}
 	var body []byte
 	if s.body > 0 {
 		var err error

@@ -27,8 +27,8 @@ type vm struct {
 	tokenizer *tokenizer.Tokenizer
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
-	// full says that the heap was over the limit when last looked at.
-	full bool
+	// quietUntil is when the heap may be collected for its size again, in milliseconds since 1970.
+	quietUntil int64
 }
 
 // OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM.
@@ -54,6 +54,8 @@ type plugin struct {
 	gateway *exchange.Gateway
 	// memoryLimit is how much of the heap may be in use, in bytes.
 	memoryLimit uint64
+	// full says that the heap was over the limit when last looked at.
+	full bool
 	// streams are those with an exchange of ours, by context id.
 	streams map[uint32]*stream
 }
@@ -88,30 +90,42 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 
 // OnTick implements types.PluginContext.
 func (p *plugin) OnTick() {
-	p.vm.full = heapInUse() > p.memoryLimit && p.vm.shrink() > p.memoryLimit
 	at := now()
+	p.weigh(at)
 	for id, s := range p.streams {
-		action := s.exchange.Stalled(at)
-		if action.Reply == nil && !action.Reset {
+		// Once asked, an exchange has given up: whoever asks must be able to act.
+		if !check("choose stream", proxywasm.SetEffectiveContext(id)) {
 			continue
 		}
-		if err := proxywasm.SetEffectiveContext(id); err != nil {
-			continue
-		}
-		if action.Reset {
+		switch action := s.exchange.Stalled(at); {
+		case action.Reset:
 			closeStream()
-		} else {
+		case action.Reply != nil:
 			s.send(action.Reply)
 		}
 	}
 }
 
-// shrink frees what can be freed and returns what is still in use. The buffers of large requests are the first to go.
-func (v *vm) shrink() uint64 {
+// weigh looks whether there is room for new requests.
+func (p *plugin) weigh(at int64) {
+	if at < p.vm.quietUntil {
+		return
+	}
+	p.full = heapInUse() > p.memoryLimit
+	if !p.full {
+		return
+	}
+	p.vm.shrink()
+	p.full = heapInUse() > p.memoryLimit
+	// A heap that stays full must not be collected all the time.
+	p.vm.quietUntil = at + 10*(now()-at)
+}
+
+// shrink frees what can be freed. The buffers of large requests are the first to go.
+func (v *vm) shrink() {
 	v.scratch = exchange.Scratch{}
 	scratch = nil
 	runtime.GC()
-	return heapInUse()
 }
 
 func heapInUse() uint64 {

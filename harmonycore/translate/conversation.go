@@ -11,9 +11,13 @@ import (
 // and calls that are answered by their ids.
 type builder struct {
 	messages []harmony.Message
-	// names are the shown names of the functions called so far, by the calls' ids.
-	names map[string]string
+	// calls are those so far. A result mostly answers one of the last, and a map of many ids, growing while TinyGo's
+	// collector scans it word by word, would hold a worker for seconds.
+	calls []pastCall
 }
+
+// pastCall is a function call by its id, under the name that the model sees.
+type pastCall struct{ id, shown string }
 
 // head adds the system message, and a developer message when there is anything to say in it.
 func (b *builder) head(m *Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace) {
@@ -76,10 +80,7 @@ func (b *builder) assistant(channel string, parts []string) {
 // call adds a function call, with the content type "json" as the model's own chat template and vLLM write it:
 // assistant to=functions.NAME<|channel|>commentary json<|message|>.
 func (b *builder) call(id, shown, arguments string) {
-	if b.names == nil {
-		b.names = make(map[string]string)
-	}
-	b.names[id] = shown
+	b.calls = append(b.calls, pastCall{id, shown})
 	b.messages = append(b.messages, harmony.Message{
 		Role:        harmony.Assistant,
 		Recipient:   harmony.Some(functions + "." + shown),
@@ -92,10 +93,14 @@ func (b *builder) call(id, shown, arguments string) {
 // result adds what a function returned, as one text whatever parts it came in, since a function returns one thing;
 // param names the place of id for a client that answers a call it never had.
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
-	shown, ok := b.names[id]
-	if !ok {
+	at := len(b.calls) - 1
+	for at >= 0 && b.calls[at].id != id {
+		at--
+	}
+	if at < 0 {
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
+	shown := b.calls[at].shown
 	b.messages = append(b.messages, harmony.Message{
 		Role:      harmony.Tool,
 		Name:      harmony.Some(functions + "." + shown),

@@ -9,21 +9,21 @@ import (
 
 func errBodyTooLarge(limit int) *openai.Error {
 	return &openai.Error{
-		Status: 413, Type: "invalid_request_error", Code: "request_too_large",
+		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
 		Message: "The request body is larger than the limit of " + strconv.Itoa(limit) + " bytes.",
 	}
 }
 
 func errModelNotFound(model string) *openai.Error {
 	return &openai.Error{
-		Status: 404, Type: "invalid_request_error", Code: "model_not_found", Param: "model",
+		Status: 404, Type: openai.InvalidRequestError, Code: openai.CodeModelNotFound, Param: "model",
 		Message: "The model '" + clip(model) + "' does not exist here.",
 	}
 }
 
 func errRawPrompt(model string) *openai.Error {
 	return &openai.Error{
-		Status: 403, Type: "invalid_request_error", Code: "raw_prompt_not_allowed", Param: "prompt",
+		Status: 403, Type: openai.InvalidRequestError, Code: openai.CodeRawPromptNotAllowed, Param: "prompt",
 		Message: "Raw prompts are not allowed for the model '" + clip(model) + "': use /v1/chat/completions or /v1/responses.",
 	}
 }
@@ -34,40 +34,40 @@ func errContextLength(api kind, prompt, context int) *openai.Error {
 		param = "input"
 	}
 	return &openai.Error{
-		Status: 400, Type: "invalid_request_error", Code: "context_length_exceeded", Param: param,
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
 		Message: "The prompt is " + strconv.Itoa(prompt) + " tokens long, but the model's context is " +
 			strconv.Itoa(context) + " tokens, with at least one left for the answer.",
 	}
 }
 
 func errRender(reason string) *openai.Error {
-	return &openai.Error{Status: 400, Type: "invalid_request_error", Code: "invalid_value", Message: reason}
+	return &openai.Error{Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidValue, Message: reason}
 }
 
 func errFull() *openai.Error {
 	return &openai.Error{
-		Status: 503, Type: "server_error", Code: "gateway_overloaded",
+		Status: 503, Type: openai.ServerErrorType, Code: openai.CodeGatewayOverloaded,
 		Message: "The gateway has no memory to spare for another request. Try again.",
 	}
 }
 
 func errStalled(milliseconds int64) *openai.Error {
 	return &openai.Error{
-		Status: 504, Type: "server_error", Code: "server_timeout",
+		Status: 504, Type: openai.ServerErrorType, Code: openai.CodeServerTimeout,
 		Message: "The inference server was silent for " + strconv.FormatInt(milliseconds, 10) + " ms.",
 	}
 }
 
 func errUnfinished() *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: "server_error", Code: "server_error",
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
 		Message: "The inference server ended its answer before it was finished.",
 	}
 }
 
 func errNotUnderstood() *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: "server_error", Code: "server_error",
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
 		Message: "The inference server's answer could not be understood.",
 	}
 }
@@ -101,20 +101,20 @@ func localError(status int, text string, bodyLimit int) *openai.Error {
 
 // kindOf gives the error's type, and a code where the server named none.
 func kindOf(status int, code string) (kind, codeOut string) {
-	fallback := "server_error"
+	fallback := openai.CodeServerError
 	switch {
 	case status == 429:
-		kind, fallback = "rate_limit_error", "rate_limit_exceeded"
+		kind, fallback = openai.RateLimitError, openai.CodeRateLimitExceeded
 	case status == 503:
-		kind, fallback = "server_error", "server_overloaded"
+		kind, fallback = openai.ServerErrorType, openai.CodeServerOverloaded
 	case status == 504:
-		kind, fallback = "server_error", "server_timeout"
+		kind, fallback = openai.ServerErrorType, openai.CodeServerTimeout
 	case status >= 500:
-		kind = "server_error"
+		kind = openai.ServerErrorType
 	case status == 401:
-		kind, fallback = "authentication_error", "server_refused_credentials"
+		kind, fallback = openai.AuthenticationError, openai.CodeServerRefusedCredentials
 	default:
-		kind, fallback = "invalid_request_error", "invalid_request"
+		kind, fallback = openai.InvalidRequestError, openai.CodeInvalidRequest
 	}
 	if code != "" {
 		return kind, code

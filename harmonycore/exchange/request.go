@@ -176,7 +176,7 @@ func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 // at a token endpoint.
 func (e *Exchange) CannotForward() *Reply {
 	return e.refuse(&openai.Error{
-		Status: 500, Type: "server_error", Code: "gateway_misconfigured",
+		Status: 500, Type: openai.ServerErrorType, Code: openai.CodeGatewayMisconfigured,
 		Message: "The gateway cannot rewrite requests: its proxy must set allow_on_headers_stop_iteration.",
 	}).Reply
 }

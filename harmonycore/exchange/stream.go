@@ -102,8 +102,12 @@ func (e *Exchange) deliver() ResponseAction {
 
 // complete ends the answer as the server ended it.
 func (e *Exchange) complete() ResponseAction {
-	finish := finishOf(e.finish)
-	if finish == translate.Aborted {
+	finish := translate.Stop
+	switch e.finish {
+	case backend.Stopped:
+	case backend.Length:
+		finish = translate.Length
+	default:
 		return e.fail(errUnfinished())
 	}
 	e.begin()
@@ -177,17 +181,6 @@ func (e *Exchange) collectedReply() *Reply {
 	r := replyWith(serverError(failure))
 	r.RetryAfter = e.retry
 	return r
-}
-
-func finishOf(f backend.Finish) translate.Finish {
-	switch f {
-	case backend.Stopped:
-		return translate.Stop
-	case backend.Length:
-		return translate.Length
-	default:
-		return translate.Aborted
-	}
 }
 
 func isEventStream(contentType string) bool { return isMediaType(contentType, "text/event-stream") }

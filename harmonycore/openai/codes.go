@@ -3,10 +3,12 @@ package openai
 // The types of errors, as OpenAI names them.
 const (
 	InvalidRequestError = "invalid_request_error"
+	AuthenticationError = "authentication_error"
+	RateLimitError      = "rate_limit_error"
 	ServerErrorType     = "server_error"
 )
 
-// The closed list of error codes. CodeUnsupportedParameter is for what the API allows and this translation does not
+// The codes of errors in a request. CodeUnsupportedParameter is for what the API allows and this translation does not
 // do; CodeInvalidValue is for what has no meaning here at all.
 const (
 	CodeInvalidJSON              = "invalid_json"
@@ -21,5 +23,18 @@ const (
 	CodeModelNotFound            = "model_not_found"
 	CodePreviousResponseNotFound = "previous_response_not_found"
 	CodeContextLengthExceeded    = "context_length_exceeded"
+	CodeRequestTooLarge          = "request_too_large"
+	CodeRawPromptNotAllowed      = "raw_prompt_not_allowed"
+)
+
+// The codes of what went wrong behind the request: the servers' own stand beside them, when a server names one.
+const (
+	CodeInvalidRequest           = "invalid_request"
+	CodeServerRefusedCredentials = "server_refused_credentials"
+	CodeRateLimitExceeded        = "rate_limit_exceeded"
+	CodeServerOverloaded         = "server_overloaded"
+	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
+	CodeGatewayOverloaded        = "gateway_overloaded"
+	CodeGatewayMisconfigured     = "gateway_misconfigured"
 )

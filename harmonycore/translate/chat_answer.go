@@ -82,10 +82,6 @@ func (a *chatStream) Content(text []byte, tokens int) {
 func (a *chatStream) Close(harmony.End) {}
 
 func (a *chatStream) Finish(f Finish, u Usage) {
-	if f == Aborted {
-		a.Fail(aborted())
-		return
-	}
 	if a.end() {
 		a.out = a.chunks.AppendFinish(a.out, a.finishReason(f), a.usage(u))
 	}
@@ -157,10 +153,6 @@ func (a *chatWhole) closeCall() {
 }
 
 func (a *chatWhole) Finish(f Finish, u Usage) {
-	if f == Aborted {
-		a.Fail(aborted())
-		return
-	}
 	if !a.end() {
 		return
 	}

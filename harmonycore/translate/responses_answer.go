@@ -114,10 +114,6 @@ func (a *responsesAnswer) closeItem(status string) {
 }
 
 func (a *responsesAnswer) Finish(f Finish, u Usage) {
-	if f == Aborted {
-		a.Fail(aborted())
-		return
-	}
 	usage := a.usage(u)
 	a.response.Usage = &usage
 	if f == Length {

@@ -70,8 +70,6 @@ const (
 	Stop Finish = iota + 1
 	// Length is the limit on tokens.
 	Length
-	// Aborted is the server giving up.
-	Aborted
 )
 
 // Answer turns one request's parsed messages into its client's bytes. It is the Sink of one parser, between Begin and
@@ -80,8 +78,7 @@ type Answer interface {
 	harmony.Sink
 	// Begin is called once, before the first token.
 	Begin()
-	// Finish is the regular end; the parser's own end, which closes an open message as cut, comes before it. Finishing
-	// with Aborted is failing.
+	// Finish is the regular end; the parser's own end, which closes an open message as cut, comes before it.
 	Finish(f Finish, u Usage)
 	// Fail ends an answer that cannot be finished: in a stream as its last event, of a whole answer as the error body
 	// alone.
@@ -110,11 +107,3 @@ const (
 
 // keptBuffer is the largest buffer kept for a stream's next event, in bytes: only its first and last are large.
 const keptBuffer = 64 << 10
-
-// aborted is what a client learns of a server that gave up.
-func aborted() *openai.Error {
-	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
-		Message: "The model server ended the generation before it was complete.",
-	}
-}

@@ -88,7 +88,7 @@ test-full: test soak reproducible ## test, and what takes longer: soak, reproduc
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet $(GO_PACKAGES)
+	go vet -tags e2e $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 
@@ -106,7 +106,7 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 
 .PHONY: e2e
 e2e: build tool-envoy tool-python ## End to end: the shipped filter under wazero and Envoy, real clients
-	$(E2E_ENV) go test -count=1 ./e2e/...
+	$(E2E_ENV) go test -count=1 -tags e2e ./e2e/... ./envoy ./cmd/harmony
 
 dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -o $@ ./e2e/bench/emptyfilter

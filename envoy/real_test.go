@@ -1,0 +1,152 @@
+//go:build e2e
+
+package envoy
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+)
+
+func realEnvoy(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("ENVOY")
+	if path == "" {
+		t.Fatal("ENVOY names no Envoy: " + HowToGet)
+	}
+	return path
+}
+
+func smallConfig() *config.Config {
+	c := config.Default()
+	c.Listen = "127.0.0.1:0"
+	c.Models = []config.Model{{Name: "m", Servers: []string{"vllm=http://127.0.0.1:1"}}}
+	return c
+}
+
+// bootstrap is a whole configuration without the filter, so that no module is needed.
+func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
+	t.Helper()
+	r, err := xds.Build(c, xds.Options{ModulePath: "/none", CAFile: caFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.ConnectionManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.HttpFilters = m.HttpFilters[1:]
+	packed, err := anypb.New(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Listener.FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
+	data, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestRealEnvoy(t *testing.T) {
+	ctx := context.Background()
+	p, err := Start(ctx, Options{Path: realEnvoy(t), Bootstrap: bootstrap(t, smallConfig(), ""), Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	address, err := p.Listener(ctx, xds.ListenerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Listener(ctx, "another"); err == nil {
+		t.Error("a listener that is not there has an address")
+	}
+	// Without the filter, a request for a model is 503, whatever it says of itself.
+	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/completions"} {
+		request, err := http.NewRequest(http.MethodPost, "http://"+address+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set(xds.PoolHeader, "m")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("content-type") != "application/json" {
+			t.Errorf("%s: %s %s", path, response.Status, response.Header.Get("content-type"))
+		}
+	}
+	pid, folder := p.PID(), p.folder
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d is still there: %v", pid, err)
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", folder, err)
+	}
+	if p.Err() == nil {
+		t.Error("an ended process has no end")
+	}
+}
+
+// TestRealEnvoyAcceptsEveryInput has Envoy read what is made of each of the golden tests' inputs.
+func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
+	path := realEnvoy(t)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	folder := t.TempDir()
+	caFile := filepath.Join(folder, "ca.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(caFile, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inputs, err := filepath.Glob("../controlplane/xds/testdata/*.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		c, err := config.Load(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(folder, "bootstrap.json")
+		if err := os.WriteFile(file, bootstrap(t, c, caFile), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(path, "--mode", "validate", "--config-path", file, "--log-level", "warning").CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("Deprecated field")) {
+			t.Errorf("%s: %v\n%s", input, err, out)
+		}
+	}
+}
+
+func TestRealEnvoyRefusesNonsense(t *testing.T) {
+	_, err := Start(context.Background(), Options{Path: realEnvoy(t), Bootstrap: []byte(`{"listeners": 1}`)})
+	if err == nil || !strings.Contains(err.Error(), "ended before it served") || !strings.Contains(err.Error(), "unknown fields") {
+		t.Errorf("got %v", err)
+	}
+}

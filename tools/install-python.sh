@@ -13,7 +13,7 @@ stamped "$name" && exit 0
 python="${PYTHON:-python3}"
 command -v "$python" >/dev/null || die "Python 3.11 or newer is needed; install it or set PYTHON=/path/to/python3"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$("$python" --version) is too old; 3.11 or newer is needed"
-if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+if ! has_venv; then
   need_packages "A Python virtual environment" "Or set PYTHON to a Python that has the modules venv and ensurepip." python3-venv
 fi
 

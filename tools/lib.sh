@@ -77,6 +77,9 @@ missing_packages() {
   done
 }
 
+# The Python that the scripts use can make virtual environments; Debian's needs python3-venv for that.
+has_venv() { "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null; }
+
 # need_packages WHY ALTERNATIVE PACKAGE...: installs the Debian packages that are missing, or says what to do and stops.
 need_packages() {
   local why="$1" alternative="$2" package missing=()
@@ -92,6 +95,10 @@ need_packages() {
     return 0
   fi
   if ((EUID != 0)); then
+    # Who must ask root for packages asks once: the Python environments are made long after TinyGo.
+    if [[ " ${missing[*]} " != *" python3-venv "* ]] && ! has_venv; then
+      missing+=(python3-venv)
+    fi
     say "$why needs Debian packages that are not installed. Run this as root, then try again:"
     say "    apt-get update && apt-get install --no-install-recommends ${missing[*]}"
     say "$alternative"

@@ -23,7 +23,7 @@ const clientLimit = 2 * time.Minute
 // TestOpenAIClient lets OpenAI's own Python client, at its strictest, speak to harmony up.
 func TestOpenAIClient(t *testing.T) {
 	python := tool(t, "HARMONY_OPENAI_PYTHON")
-	_, server := startSim(t, sim.Options{AllowHeaders: true})
+	_, server := runSim(t, sim.Options{AllowHeaders: true})
 	up, url := startUp(t, "--model", caseModel, "--backend", "vllm="+server)
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
@@ -67,7 +67,7 @@ func TestDemo(t *testing.T) {
 
 // TestExampleEnvoy serves examples/envoy.yaml, the filter in an Envoy that somebody else has configured.
 func TestExampleEnvoy(t *testing.T) {
-	server, serverURL := startSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+	server, serverURL := runSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
 	text, err := os.ReadFile("../examples/envoy.yaml")
 	if err != nil {
 		t.Fatal(err)

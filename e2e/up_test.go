@@ -189,21 +189,6 @@ func (c *command) nothingLeft(t *testing.T, started bool) {
 	}
 }
 
-// startSim runs a simulated server for the test.
-func startSim(t *testing.T, o sim.Options) (*sim.Server, string) {
-	t.Helper()
-	if o.Models == nil {
-		o.Models = []string{caseModel}
-	}
-	s := sim.New(o)
-	t.Cleanup(s.Close)
-	url, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, url
-}
-
 // apiError is an error as an OpenAI client reads it.
 type apiError struct {
 	Error struct {
@@ -339,7 +324,7 @@ func TestUpFailures(t *testing.T) {
 func TestUpStops(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
-			_, server := startSim(t, sim.Options{Fault: sim.Fault{Kind: sim.FaultStall, After: 5}})
+			_, server := runSim(t, sim.Options{Fault: sim.Fault{Kind: sim.FaultStall, After: 5}})
 			up, url := startUp(t, "--model", caseModel, "--backend", "vllm="+server)
 			body := strings.Replace(chat(caseModel, "Hello"), "{", `{"stream":true,`, 1)
 			response, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
@@ -363,7 +348,7 @@ func TestUpStops(t *testing.T) {
 
 // TestUpModels asks for the model that is served and for one that is not.
 func TestUpModels(t *testing.T) {
-	server, serverURL := startSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+	server, serverURL := runSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
 	up, url := startUp(t, "--model", caseModel, "--server-model", "openai/gpt-oss-120b", "--backend", "vllm="+serverURL)
 	response, body := post(t, url+"/v1/chat/completions", chat(caseModel, "Hello"))
 	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
@@ -409,7 +394,7 @@ func TestUpPassthrough(t *testing.T) {
 		_, _ = io.WriteString(w, "the other server")
 	}))
 	defer other.Close()
-	server, serverURL := startSim(t, sim.Options{})
+	server, serverURL := runSim(t, sim.Options{})
 	up, url := startUp(t, "--model", caseModel, "--backend", "vllm="+serverURL, "--passthrough", other.URL)
 
 	for _, c := range []struct{ method, target, body string }{
@@ -483,7 +468,7 @@ func TestUpConfig(t *testing.T) {
 	for i := range c.Models {
 		names = append(names, c.Models[i].ServerModel)
 	}
-	server, serverURL := startSim(t, sim.Options{Models: names})
+	server, serverURL := runSim(t, sim.Options{Models: names})
 	args := []string{"--config", path, "--envoy", script(t, t.TempDir(), "envoy", `exec "$ENVOY" "$@"`)}
 	for i := range c.Models {
 		args = append(args, "--backend", c.Models[i].Name+"=vllm="+serverURL)

@@ -122,15 +122,7 @@ func kindOf(status int, code string) (kind, codeOut string) {
 	return kind, fallback
 }
 
-// clip keeps what a client sent, or a proxy said, from filling an error message.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// mostQuoted is how much of a client's or the proxy's own words an error repeats, in bytes.
+const mostQuoted = 200
+
+func clip(s string) string { return openai.Clip(s, mostQuoted) }

@@ -64,13 +64,17 @@ func notOneOf(param, got, supported string) *Error {
 	return Invalid(param, "Invalid value: '"+clip(got)+"'. Supported values are: "+supported+".")
 }
 
-// clip keeps a client's own text from filling an error message.
-func clip(s string) string {
-	const limit = 64
-	if len(s) <= limit {
+// mostQuoted is how much of a client's value an error of the decoders repeats, in bytes.
+const mostQuoted = 64
+
+func clip(s string) string { return Clip(s, mostQuoted) }
+
+// Clip keeps what somebody sent from filling an error message: at most so many bytes of it, no character cut in half.
+func Clip(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	cut := limit
+	cut := most
 	for cut > 0 && s[cut]&0xC0 == 0x80 {
 		cut--
 	}

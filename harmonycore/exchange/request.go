@@ -62,27 +62,31 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
-	name, failure := openai.Peek(body)
+	request, failure := openai.Open(body)
 	if e.kind == rawPrompt {
+		name := ""
+		if failure == nil {
+			name = request.Model
+		}
 		return e.raw(body, name, failure)
 	}
 	if failure != nil {
 		return e.refuse(failure)
 	}
-	model := e.gateway.model(name)
+	model := e.gateway.model(request.Model)
 	if model == nil {
 		if e.gateway.options.Passthrough {
 			e.state = alone
 			return RequestAction{}
 		}
-		return e.refuse(errModelNotFound(name))
+		return e.refuse(errModelNotFound(request.Model))
 	}
 	if h.Full {
 		action := e.refuse(errFull())
 		action.Reply.RetryAfter = "1"
 		return action
 	}
-	return e.translate(model, body, h)
+	return e.translate(model, request, len(body), h)
 }
 
 // raw guards the paths on which a client could hand a server a prompt of its own making. What cannot be read cannot
@@ -114,13 +118,14 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 	return RequestAction{Forward: forward}
 }
 
-func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
+// translate renders a request for the model; size is its body's, in bytes.
+func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Host) RequestAction {
 	env := translate.Env{Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID}
 	read := translate.Chat
 	if e.kind == responses {
 		read = translate.Responses
 	}
-	r, failure := read(body, &model.Model, env)
+	r, failure := read(request, &model.Model, env)
 	if failure != nil {
 		return e.refuse(failure)
 	}
@@ -129,7 +134,7 @@ func (e *Exchange) translate(model *Model, body []byte, h Host) RequestAction {
 		scratch = &Scratch{}
 	}
 	// Text has about four bytes to a token: mostly there is nothing to grow.
-	if need := len(body)/4 + 1024; cap(scratch.prompt) < need {
+	if need := size/4 + 1024; cap(scratch.prompt) < need {
 		scratch.prompt = make([]uint32, 0, need+need/4)
 	}
 	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)

@@ -16,20 +16,13 @@ type ChatRequest struct {
 	Effort string
 }
 
-// DecodeChatRequest reads a body. The texts of the conversation lie in the body's memory, which is overwritten, and are
-// valid as long as it is left alone; everything else is copied.
-func DecodeChatRequest(body []byte) (*ChatRequest, *Error) {
-	root, err := open(body)
-	if err != nil {
-		return nil, err
-	}
-	r := &ChatRequest{}
-	if r.Model, err = topLevel(root); err != nil {
-		return nil, err
-	}
+// DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
+// and are valid as long as it is left alone; everything else is copied.
+func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
+	r := &ChatRequest{Model: b.Model}
 	var messages value
 	limit := 0
-	err = root.members("", func(key []byte, v value) *Error {
+	err := b.root.members("", func(key []byte, v value) *Error {
 		switch name := string(key); name {
 		case "messages":
 			messages = v

@@ -7,7 +7,31 @@ import (
 	"testing"
 )
 
-func TestPeek(t *testing.T) {
+func peek(body []byte) (string, *Error) {
+	b, err := Open(body)
+	if err != nil {
+		return "", err
+	}
+	return b.Model, nil
+}
+
+func decodeChat(body []byte) (*ChatRequest, *Error) {
+	b, err := Open(body)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeChatRequest(b)
+}
+
+func decodeResponses(body []byte) (*ResponsesRequest, *Error) {
+	b, err := Open(body)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeResponsesRequest(b)
+}
+
+func TestOpen(t *testing.T) {
 	tests := []struct{ body, model, code, param string }{
 		{` {"model":"m","messages":[]} `, "m", "", ""},
 		{`{"mod\u0065l":"gpt\u002doss"}`, "gpt-oss", "", ""},
@@ -29,13 +53,13 @@ func TestPeek(t *testing.T) {
 		{`{"model":"a","user":"x","user":"y","x":{"model":1,"model":2}}`, "a", "", ""},
 	}
 	for _, tt := range tests {
-		model, err := Peek([]byte(tt.body))
+		model, err := peek([]byte(tt.body))
 		checkError(t, tt.body, err, 400, tt.code, tt.param)
 		if model != tt.model {
 			t.Errorf("%q: model %q, want %q", tt.body, model, tt.model)
 		}
 	}
-	_, err := Peek([]byte(`{"model":x}`))
+	_, err := Open([]byte(`{"model":x}`))
 	if err == nil || !strings.Contains(err.Message, "at byte 9") {
 		t.Errorf("the message must name the byte: %v", err)
 	}
@@ -127,13 +151,13 @@ func TestDecodeChatErrors(t *testing.T) {
 		if !strings.HasPrefix(tt.members, `"messages"`) && tt.members != `"x":1` {
 			body += `,"messages":[` + user + `]`
 		}
-		_, err := DecodeChatRequest([]byte(body + "}"))
+		_, err := decodeChat([]byte(body + "}"))
 		checkError(t, body, err, 400, tt.code, tt.param)
 	}
 }
 
 func TestDecodeChat(t *testing.T) {
-	got, err := DecodeChatRequest([]byte(`{
+	got, err := decodeChat([]byte(`{
 		"model":"m","stream":true,"stream_options":{"include_usage":true,"x":1},"reasoning_effort":"minimal",
 		"max_tokens":5,"max_completion_tokens":7,"temperature":0.50,"top_p":null,"presence_penalty":-1,"seed":-3,"user":"u",
 		"n":1,"logprobs":false,"stop":[],"response_format":{"type":"text"},"tool_choice":"none","logit_bias":{},"store":true,
@@ -220,10 +244,10 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		if !strings.HasPrefix(tt.members, `"input"`) && tt.members != `"x":1` {
 			body += `,"input":"hi"`
 		}
-		_, err := DecodeResponsesRequest([]byte(body + "}"))
+		_, err := decodeResponses([]byte(body + "}"))
 		checkError(t, body, err, 400, tt.code, tt.param)
 	}
-	_, err := DecodeResponsesRequest([]byte(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))
+	_, err := decodeResponses([]byte(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))
 	checkError(t, "previous", err, 404, CodePreviousResponseNotFound, "previous_response_id")
 }
 
@@ -242,11 +266,11 @@ func TestErrorJSON(t *testing.T) {
 func TestOnlyTextsAreBorrowed(t *testing.T) {
 	body := []byte(`{"model":"mmm","input":[{"role":"user","content":"hello"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],
 		"temperature":0.5,"metadata":{ "k" : "a  b" },"instructions":"i","tools":[{"type":"function","name":"f","parameters":{"a" : [1, 2]}}]}`)
-	fresh, err := DecodeResponsesRequest(append([]byte(nil), body...))
+	fresh, err := decodeResponses(append([]byte(nil), body...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := DecodeResponsesRequest(body)
+	got, err := decodeResponses(body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,11 +296,11 @@ func TestOnlyTextsAreBorrowed(t *testing.T) {
 // Schemas cost many times their size, so the tools of a request are bounded by themselves.
 func TestToolsAreBounded(t *testing.T) {
 	schema := `{"enum":[` + strings.TrimSuffix(strings.Repeat("0,", maxTools/2), ",") + `]}`
-	_, err := DecodeChatRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}}]}`))
+	_, err := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}}]}`))
 	if err == nil || err.Param != "tools" {
 		t.Errorf("Chat: %v", err)
 	}
-	_, err = DecodeResponsesRequest([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":` + schema + `}]}`))
+	_, err = decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":` + schema + `}]}`))
 	if err == nil || err.Param != "tools" {
 		t.Errorf("Responses: %v", err)
 	}
@@ -289,7 +313,7 @@ func TestEchoIsBounded(t *testing.T) {
 		`"instructions":"` + long + `"`, `"metadata":{"a":"` + long + `"}`, `"user":"` + long + `"`,
 		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`, `"temperature":0.` + strings.Repeat("1", maxLabel),
 	} {
-		_, err := DecodeResponsesRequest([]byte(`{"model":"m","input":"x",` + field + `}`))
+		_, err := decodeResponses([]byte(`{"model":"m","input":"x",` + field + `}`))
 		if err == nil || err.Status != 400 || !strings.HasPrefix(field, `"`+err.Param+`"`) {
 			t.Errorf("%.30s: %v", field, err)
 		}
@@ -298,10 +322,10 @@ func TestEchoIsBounded(t *testing.T) {
 
 func TestTurnsAreBounded(t *testing.T) {
 	repeat := func(piece string) string { return strings.TrimSuffix(strings.Repeat(piece+",", maxTurns+1), ",") }
-	_, message := DecodeChatRequest([]byte(`{"model":"m","messages":[` + repeat(`{"role":"user","content":""}`) + `]}`))
-	_, call := DecodeChatRequest([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
+	_, message := decodeChat([]byte(`{"model":"m","messages":[` + repeat(`{"role":"user","content":""}`) + `]}`))
+	_, call := decodeChat([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
 		repeat(`{"id":"a","function":{"name":"f","arguments":""}}`) + `]}]}`))
-	_, item := DecodeResponsesRequest([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
+	_, item := decodeResponses([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
 	for name, err := range map[string]*Error{"message": message, "call": call, "item": item} {
 		if err == nil || err.Code != CodeContextLengthExceeded {
 			t.Errorf("%s: %v", name, err)

@@ -30,9 +30,9 @@ func FuzzDecodeChatRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x\u00e9"}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"a":[1]}}}]}`))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"stop":[],"seed":1,"temperature":1e0}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := DecodeChatRequest(body)
+		model, peeked := peek(body)
+		r, err := decodeChat(body)
 		checkDecoded(t, body, r != nil, err)
-		model, peeked := Peek(body)
 		if err == nil && (peeked != nil || model != r.Model) {
 			t.Fatalf("%q: peeked %q, %v", body, model, peeked)
 		}
@@ -43,7 +43,7 @@ func FuzzDecodeResponsesRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":[]}]}`))
 	f.Add([]byte(`{"model":"m","input":"x","metadata":{ "a":"\"\\" },"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := DecodeResponsesRequest(body)
+		r, err := decodeResponses(body)
 		checkDecoded(t, body, r != nil, err)
 		if err != nil {
 			return

@@ -2,18 +2,30 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
-// Peek makes the checks that come before anything else is known of a body: that it is JSON, that it is an object,
-// that no second model, messages, input or stream hides behind the first, and which model it names.
-func Peek(body []byte) (model string, err *Error) {
-	root, err := open(body)
-	if err != nil {
-		return "", err
-	}
-	return topLevel(root)
+// Body is a request's body that has passed the checks which come before its API is known. Only Open makes one, so
+// whatever reads a Body reads JSON that our own scanner has accepted.
+type Body struct {
+	// Model is the model that the request is for.
+	Model string
+	root  value
 }
 
-// open makes the whole of a body readable.
-func open(body []byte) (value, *Error) {
+// Open checks that body is JSON and an object, that no second model, messages, input or stream hides behind the
+// first, and which model it names. The Body lies in the same memory.
+func Open(body []byte) (*Body, *Error) {
+	root, err := object(body)
+	if err != nil {
+		return nil, err
+	}
+	model, err := topLevel(root)
+	if err != nil {
+		return nil, err
+	}
+	return &Body{Model: model, root: root}, nil
+}
+
+// object makes the whole of a body readable.
+func object(body []byte) (value, *Error) {
 	if err := jsontext.Validate(body, jsontext.MaxDepth); err != nil {
 		return value{}, syntaxError("", "We could not parse the JSON body of your request: ", err)
 	}

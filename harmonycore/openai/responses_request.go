@@ -32,19 +32,12 @@ type ResponsesEcho struct {
 	ToolsHidden                                          bool
 }
 
-// DecodeResponsesRequest reads a body. The texts of the conversation lie in the body's memory, which is overwritten, and
-// are valid as long as it is left alone; everything else is copied.
-func DecodeResponsesRequest(body []byte) (*ResponsesRequest, *Error) {
-	root, err := open(body)
-	if err != nil {
-		return nil, err
-	}
-	r := &ResponsesRequest{}
-	if r.Model, err = topLevel(root); err != nil {
-		return nil, err
-	}
+// DecodeResponsesRequest reads a body, once. The texts of the conversation lie in the body's memory, which is
+// overwritten, and are valid as long as it is left alone; everything else is copied.
+func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
+	r := &ResponsesRequest{Model: b.Model}
 	var input value
-	err = root.members("", func(key []byte, v value) *Error {
+	err := b.root.members("", func(key []byte, v value) *Error {
 		switch name := string(key); name {
 		case "input":
 			input = v

@@ -80,14 +80,23 @@ func play(a Answer, c answerCase, takes func() bool) string {
 
 func never() bool { return false }
 
+// read opens a body and reads it by its API.
+func read(api func(*openai.Body, *Model, Env) (*Request, *openai.Error), body string) (*Request, *openai.Error) {
+	b, err := openai.Open([]byte(body))
+	if err != nil {
+		return nil, err
+	}
+	return api(b, testModel, testEnv)
+}
+
 func answerTo(t *testing.T, api API, options string) Answer {
 	t.Helper()
 	var r *Request
 	var err *openai.Error
 	if api == ChatAPI {
-		r, err = Chat([]byte(`{"model":"m",`+options+`"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`), testModel, testEnv)
+		r, err = read(Chat, `{"model":"m",`+options+`"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
 	} else {
-		r, err = Responses([]byte(`{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"}]}`), testModel, testEnv)
+		r, err = read(Responses, `{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"}]}`)
 	}
 	if err != nil {
 		t.Fatal(err)

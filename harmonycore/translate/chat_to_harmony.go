@@ -13,7 +13,7 @@ import (
 // the model itself writes it: reasoning, then its text as a preamble on the commentary channel, then the calls;
 // any other turn is reasoning and then the final text. The conversation's texts lie in the body's memory, which is
 // overwritten; everything else of the Request is its own.
-func Chat(body []byte, m *Model, env Env) (*Request, *openai.Error) {
+func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeChatRequest(body)
 	if err != nil {
 		return nil, err

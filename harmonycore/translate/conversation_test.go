@@ -103,7 +103,7 @@ user:
 		},
 	}
 	for _, tt := range tests {
-		r, err := Chat([]byte(`{"model":"gpt-oss-120b",`+tt.body+`}`), testModel, testEnv)
+		r, err := read(Chat, `{"model":"gpt-oss-120b",`+tt.body+`}`)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -112,7 +112,7 @@ user:
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
-	_, err := Chat([]byte(`{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"}]}`), testModel, testEnv)
+	_, err := read(Chat, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"}]}`)
 	if err == nil || err.Status != 400 || err.Param != "messages[1].tool_call_id" || err.Code != "invalid_value" {
 		t.Errorf("an answer to no call: %+v", err)
 	}
@@ -157,7 +157,7 @@ assistant|final: no
 		},
 	}
 	for _, tt := range tests {
-		r, err := Responses([]byte(`{"model":"gpt-oss-120b",`+tt.body+`}`), testModel, testEnv)
+		r, err := read(Responses, `{"model":"gpt-oss-120b",`+tt.body+`}`)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -166,7 +166,7 @@ assistant|final: no
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
-	_, err := Responses([]byte(`{"model":"m","input":[{"type":"function_call_output","call_id":"c9","output":"x"}]}`), testModel, testEnv)
+	_, err := read(Responses, `{"model":"m","input":[{"type":"function_call_output","call_id":"c9","output":"x"}]}`)
 	if err == nil || err.Status != 400 || err.Param != "input[0].call_id" {
 		t.Errorf("an answer to no call: %+v", err)
 	}

@@ -227,10 +227,10 @@ data: {"type":"response.output_item.done","sequence_number":6,"output_index":0,"
 }
 
 func TestResponseObjectGolden(t *testing.T) {
-	r, err := Responses([]byte(`{"model":"m","input":"q","instructions":"be\nbrief","temperature":0.70,"top_p":1,"max_output_tokens":99,"store":true,
+	r, err := read(Responses, `{"model":"m","input":"q","instructions":"be\nbrief","temperature":0.70,"top_p":1,"max_output_tokens":99,"store":true,
 		"metadata":{ "k": "v" },"reasoning":{"effort":"minimal","summary":"auto"},"text":{"verbosity":"low","format":{"type":"text"}},"parallel_tool_calls":false,
 		"prompt_cache_key":"p","safety_identifier":"s","user":"u","max_tool_calls":3,"tool_choice":"none","include":["reasoning.encrypted_content"],"service_tier":"auto","truncation":"auto",
-		"tools":[{"type":"web_search"},{"type":"function","name":"f","parameters":{"type" : "object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[ {"type":"function","name":"g"} ]}]}`), testModel, testEnv)
+		"tools":[{"type":"web_search"},{"type":"function","name":"f","parameters":{"type" : "object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[ {"type":"function","name":"g"} ]}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestResponsesStreamFails(t *testing.T) {
 }
 
 func TestNamespaceComesBackInTheCall(t *testing.T) {
-	r, err := Responses([]byte(`{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"}]}]}`), testModel, testEnv)
+	r, err := read(Responses, `{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"}]}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Responses reads a Responses body for a model. It makes the same conversation as Chat does, with the instructions
 // before the leading system and developer items, and every later item in its place.
-func Responses(body []byte, m *Model, env Env) (*Request, *openai.Error) {
+func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
 		return nil, err

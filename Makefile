@@ -13,6 +13,7 @@ export PATH := $(PATH):$(CURDIR)/.tools/bin
 
 # What the end-to-end tests need to find, as absolute paths.
 export HARMONY_WASM := $(CURDIR)/dist/harmony-filter.wasm
+export HARMONY_PROBE_WASM := $(CURDIR)/dist/probe.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
@@ -106,15 +107,19 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 	@tools/test-tinygo.sh
 
 .PHONY: e2e
-e2e: build tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -tags e2e ./e2e/... ./envoy ./cmd/harmony
 
 .PHONY: e2e-oldest
-e2e-oldest: build tool-python ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm tool-python ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -o $@ ./e2e/bench/emptyfilter
+
+dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
+	@mkdir -p dist
+	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -panic=print -o $@ ./e2e/probe
 
 .PHONY: bench
 bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy with it, with an empty one, with none

@@ -60,12 +60,18 @@ func TestFaults(t *testing.T) {
 		return c
 	}
 	one := runEnvoy(t, configure())
-	two := runEnvoy(t, configure(), http2To(xds.PoolCluster(&config.Model{Name: caseModel})))
+	toHTTP2 := http2To(xds.PoolCluster(&config.Model{Name: caseModel}))
+	two := runEnvoy(t, configure(), toHTTP2)
+	inOne, inTwo := runWazero(t, configure()), runWazero(t, configure(), toHTTP2)
 	for _, host := range []struct {
 		name, url, protocol string
 		client              *http.Client
 	}{
 		{"native", runNative(t, configure()).URL, "h1", http1(t)},
+		{"wazero, HTTP1 to HTTP1", inOne.URL, "h1", http1(t)},
+		{"wazero, HTTP2 to HTTP1", inOne.URL, "h2", http2Client(t)},
+		{"wazero, HTTP1 to HTTP2", inTwo.URL, "h1", http1(t)},
+		{"wazero, HTTP2 to HTTP2", inTwo.URL, "h2", http2Client(t)},
 		{"envoy, HTTP1 to HTTP1", one.URL, "h1", http1(t)},
 		{"envoy, HTTP2 to HTTP1", one.URL, "h2", http2Client(t)},
 		{"envoy, HTTP1 to HTTP2", two.URL, "h1", http1(t)},

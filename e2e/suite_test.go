@@ -27,8 +27,8 @@ type seen struct {
 
 // stage is every host with one configuration, before a server that changes from case to case.
 type stage struct {
-	server                   atomic.Pointer[sim.Server]
-	native, nativeCut, envoy *hosts.Host
+	server                                      atomic.Pointer[sim.Server]
+	native, nativeCut, wazero, wazeroCut, envoy *hosts.Host
 }
 
 // newStage starts the hosts for the settings of a case.
@@ -52,6 +52,7 @@ func newStage(t *testing.T, c *testCase) *stage {
 		return host
 	}
 	s.native, s.nativeCut, s.envoy = start(hosts.Native, 0), start(hosts.Native, 1), start(hosts.Envoy, 0)
+	s.wazero, s.wazeroCut = start(hosts.Wazero, 0), start(hosts.Wazero, 1)
 	return s
 }
 
@@ -103,6 +104,8 @@ func TestSuite(t *testing.T) {
 				compare(t, "native", native, seen{view: c.member("want"), prompt: c.member("prompt")})
 			}
 			compare(t, "native, one byte at a time", s.run(t, c, s.nativeCut, 0), native)
+			compare(t, "wazero", s.run(t, c, s.wazero, 0), native)
+			compare(t, "wazero, one byte at a time", s.run(t, c, s.wazeroCut, 0), native)
 			compare(t, "envoy", s.run(t, c, s.envoy, 0), native)
 			compare(t, "envoy, one byte at a time", s.run(t, c, s.envoy, 1), native)
 			if api, ok := isTranslated(c); ok && native.ids != nil {

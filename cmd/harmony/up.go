@@ -32,6 +32,9 @@ Several --backend of one model are one pool. With several models each --backend 
   harmony up --model gpt-oss-120b --model gpt-oss-20b \
     --backend gpt-oss-120b=vllm=http://10.0.0.7:8000 --backend gpt-oss-20b=vllm=http://10.0.0.8:8000
 
+Without Envoy, for laptops and CI, the same filter runs in this program: --host wazero. That is also what happens when no
+--host is given and no Envoy is found.
+
 Everything else about a model (its system message, raw prompts) is written in a --config file. Flags win over the file:
 --model takes the place of all its models, --backend of a model's servers, and --context-length and --date hold for
 every model.
@@ -41,12 +44,13 @@ Exit status: 0 after an interrupt, 1 when something failed, 2 when the command l
 func upCommand() *cobra.Command {
 	var (
 		flags          upFlags
+		host           upHost
 		wasm, logLevel string
 		printBootstrap bool
 	)
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Run Envoy with the Harmony filter in front of your inference servers",
+		Short: "Run the Harmony filter, in Envoy or in this program, in front of your inference servers",
 		Long:  upLong,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,13 +73,14 @@ func upCommand() *cobra.Command {
 				_, err := cmd.OutOrStdout().Write(bootstrap)
 				return err
 			}
-			u := up{config: c, bootstrap: bootstrap, logLevel: logLevel, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
-			return u.run(cmd.Context())
+			u := up{config: c, resources: resources, bootstrap: bootstrap, logLevel: logLevel, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			return host.run(cmd, &u)
 		},
 	}
 	flags.add(c.Flags())
+	host.add(c.Flags())
 	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or dist/harmony-filter.wasm)")
-	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of Envoy's log: "+strings.Join(logLevels, ", "))
+	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
 	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
 	return c
 }
@@ -105,15 +110,20 @@ func build(c *config.Config, wasm string) (*xds.Resources, netip.AddrPort, error
 // up is one run: everything that it starts is gone when run returns.
 type up struct {
 	config         *config.Config
+	resources      *xds.Resources
 	bootstrap      []byte
 	logLevel       string
 	stdout, stderr io.Writer
 }
 
-func (u *up) run(ctx context.Context) error {
+// runEnvoy runs it with Envoy.
+func (u *up) runEnvoy(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	path, err := envoy.Find(u.config.Envoy.Path)
+	if errors.Is(err, envoy.ErrNone) {
+		return fmt.Errorf("%w; --host wazero needs none", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -130,14 +140,14 @@ func (u *up) run(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := u.serve(ctx, p); err != nil {
+	if err := u.serveEnvoy(ctx, p); err != nil {
 		return errors.Join(err, p.Stop())
 	}
 	stop() // a second interrupt ends this program at once
 	return p.Stop()
 }
 
-func (u *up) serve(ctx context.Context, p *envoy.Process) error {
+func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process) error {
 	u.stderr = &lockedWriter{w: u.stderr}
 	p.PassLog(u.stderr)
 	defer p.PassLog(nil)
@@ -145,17 +155,8 @@ func (u *up) serve(ctx context.Context, p *envoy.Process) error {
 	if err != nil {
 		return err
 	}
-	u.greet(address, p.Admin())
-	trying, enough := context.WithCancel(ctx)
-	tried := make(chan struct{})
-	go func() {
-		defer close(tried)
-		u.tryServers(trying)
-	}()
-	defer func() {
-		enough()
-		<-tried
-	}()
+	u.greet(address, "Envoy's admin interface: http://"+p.Admin())
+	defer u.tryingServers(ctx)()
 	select {
 	case <-ctx.Done():
 		return nil
@@ -176,17 +177,32 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-func (u *up) greet(address, admin string) {
+// greet says where clients connect; about is a line on who serves them.
+func (u *up) greet(address, about string) {
 	near := address
 	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsUnspecified() {
 		near = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port()).String()
 	}
 	fmt.Fprintf(u.stdout, `listening on http://%s
-Envoy's admin interface: http://%s
+%s
 try:
   curl -N http://%s/v1/chat/completions -H 'content-type: application/json' \
     -d '{"model":"%s","stream":true,"messages":[{"role":"user","content":"Say hello."}]}'
-`, address, admin, near, u.config.Models[0].Name)
+`, address, about, near, u.config.Models[0].Name)
+}
+
+// tryingServers begins to try the servers, and returns what ends that.
+func (u *up) tryingServers(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	tried := make(chan struct{})
+	go func() {
+		defer close(tried)
+		u.tryServers(ctx)
+	}()
+	return func() {
+		cancel()
+		<-tried
+	}
 }
 
 // tryServers says which servers do not answer. They may come later, so it is no error.

@@ -43,6 +43,8 @@ type Options struct {
 type Resources struct {
 	Listener *listenerv3.Listener
 	Clusters []*clusterv3.Cluster
+	// Replies are the listener's local_reply_config once more, for who cannot evaluate its CEL.
+	Replies []LocalReply
 }
 
 // Build makes the resources of a configuration that Validate has accepted.
@@ -57,7 +59,7 @@ func Build(c *config.Config, o Options) (*Resources, error) {
 		o.CAFile = c.CAFile
 	}
 	b := &builder{config: c, options: o}
-	r := &Resources{Listener: b.listener(), Clusters: b.clusters()}
+	r := &Resources{Listener: b.listener(), Clusters: b.clusters(), Replies: localReplies(c)}
 	if b.err != nil {
 		return nil, b.err
 	}

@@ -190,8 +190,7 @@ func TestCheck(t *testing.T) {
 
 // TestRepliesAreJSON looks at what clients will get, after Envoy has read %% as %.
 func TestRepliesAreJSON(t *testing.T) {
-	b := &builder{config: example()}
-	for _, r := range b.replies() {
+	for _, r := range localReplies(example()) {
 		text := strings.ReplaceAll(r.format().GetTextFormatSource().GetInlineString(), "%%", "%")
 		var body struct {
 			Error map[string]*string `json:"error"`
@@ -207,6 +206,38 @@ func TestRepliesAreJSON(t *testing.T) {
 	var body map[string]any
 	if err := json.Unmarshal([]byte(notFoundBody), &body); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReplyMatches: what each kind of reply is told, in the order of the table, and what is left alone.
+func TestReplyMatches(t *testing.T) {
+	for _, tt := range []struct {
+		status        int
+		details, code string
+	}{
+		{413, "request_payload_too_large", "request_too_large"},
+		{503, "upstream_reset_before_response_started{overflow}", "server_overloaded"},
+		{503, "no_healthy_upstream", "server_unavailable"},
+		{503, "upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}", "server_unavailable"},
+		{503, "wasm_fail_stream", "server_error"},
+		{502, "upstream_reset_after_response_started{protocol_error}", "server_error"},
+		{504, "stream_idle_timeout", "server_timeout"},
+		{408, "request_header_timeout", "server_timeout"},
+		{500, "response_payload_too_large", "server_error"},
+		{431, "http1.headers_too_large", "invalid_request"},
+		{404, "direct_response", ""},
+		{400, "", ""},
+	} {
+		code := ""
+		for _, r := range localReplies(example()) {
+			if r.Matches(tt.status, tt.details) {
+				code = r.code
+				break
+			}
+		}
+		if code != tt.code {
+			t.Errorf("%d %s: %q, want %q", tt.status, tt.details, code, tt.code)
+		}
 	}
 }
 

@@ -2,85 +2,143 @@ package xds
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 const jsonType = "application/json"
 
-// reply is one kind of answer that Envoy gives by itself: which, and what an OpenAI client is told. The status stays
+// LocalReply is one kind of answer that Envoy gives by itself: which, and what an OpenAI client is told. The status stays
 // Envoy's.
-type reply struct {
-	when                string // CEL over Envoy's attributes
+type LocalReply struct {
+	// Details and Prefixes are what Envoy says about the reply (response.code_details), whole or as its beginning. Without
+	// either every reply is meant that Envoy made. The filter's replies come without details, and a route's direct
+	// response is in shape already; Envoy's flags would not tell them apart, as they stay when the filter answers in place
+	// of Envoy.
+	Details, Prefixes []string
+	// Statuses narrow that down; a status that ends in 00 stands for the hundred. Empty is all.
+	Statuses []int
+
 	message, kind, code string
 }
 
-const (
-	resetBefore = `response.code_details.startsWith("upstream_reset_before_response_started{`
-	// The filter's replies come without details, and a route's direct response is in shape already. Envoy's flags
-	// would not do: they stay when the filter answers in place of Envoy.
-	byEnvoy = `response.code_details != "" && response.code_details != "direct_response"`
-)
+const resetBefore = "upstream_reset_before_response_started{"
 
-// replies are looked at in order; the first that holds is taken. The codes are those of harmonycore/exchange.
-func (b *builder) replies() []reply {
-	return []reply{
+// localReplies are looked at in order; the first that matches is taken. The codes are those of harmonycore/exchange.
+func localReplies(c *config.Config) []LocalReply {
+	return []LocalReply{
 		{
-			when:    `response.code_details == "request_payload_too_large"`,
-			message: fmt.Sprintf("The request body is larger than the limit of %d bytes.", int64(b.config.BodyLimit)),
+			Details: []string{"request_payload_too_large"},
+			message: fmt.Sprintf("The request body is larger than the limit of %d bytes.", int64(c.BodyLimit)),
 			kind:    "invalid_request_error", code: "request_too_large",
 		},
 		{
-			when:    resetBefore + `overflow")`,
-			message: "The inference servers are at their limit. Try again later.",
-			kind:    "server_error", code: "server_overloaded",
+			Prefixes: []string{resetBefore + "overflow"},
+			message:  "The inference servers are at their limit. Try again later.",
+			kind:     "server_error", code: "server_overloaded",
 		},
 		{
-			when: `response.code_details in ["no_healthy_upstream", "cluster_not_found"] || ` + resetBefore + `connection_failure") || ` +
-				resetBefore + `remote_connection_failure") || ` + resetBefore + `connection_timeout")`,
-			message: "No inference server can be reached at the moment. Try again later.",
-			kind:    "server_error", code: "server_unavailable",
+			Details:  []string{"no_healthy_upstream", "cluster_not_found"},
+			Prefixes: []string{resetBefore + "connection_failure", resetBefore + "remote_connection_failure", resetBefore + "connection_timeout"},
+			message:  "No inference server can be reached at the moment. Try again later.",
+			kind:     "server_error", code: "server_unavailable",
 		},
 		{
-			when:    `response.code_details == "wasm_fail_stream"`,
+			Details: []string{"wasm_fail_stream"},
 			message: "The gateway is restarting a worker. Try again.",
 			kind:    "server_error", code: "server_error",
 		},
 		{
-			when:    `response.code_details.startsWith("upstream_reset_")`,
-			message: "The inference server closed the connection before its answer was finished.",
-			kind:    "server_error", code: "server_error",
+			Prefixes: []string{"upstream_reset_"},
+			message:  "The inference server closed the connection before its answer was finished.",
+			kind:     "server_error", code: "server_error",
 		},
 		{
-			when:    byEnvoy + ` && response.code in [408, 504]`,
-			message: "Nothing came for too long, and the request was given up.",
-			kind:    "server_error", code: "server_timeout",
+			Statuses: []int{408, 504},
+			message:  "Nothing came for too long, and the request was given up.",
+			kind:     "server_error", code: "server_timeout",
 		},
 		{
-			when:    byEnvoy + ` && response.code >= 500`,
-			message: "The gateway could not answer the request.",
-			kind:    "server_error", code: "server_error",
+			Statuses: []int{500},
+			message:  "The gateway could not answer the request.",
+			kind:     "server_error", code: "server_error",
 		},
 		{
-			when:    byEnvoy,
 			message: "The gateway refused the request: it is not well-formed HTTP, or beyond the gateway's limits.",
 			kind:    "invalid_request_error", code: "invalid_request",
 		},
 	}
 }
 
+// Matches reports whether a reply of this status and with these details is meant.
+func (r *LocalReply) Matches(status int, details string) bool {
+	switch {
+	case details == "" || details == "direct_response":
+		return false
+	case len(r.Details)+len(r.Prefixes) > 0 && !slices.Contains(r.Details, details) &&
+		!slices.ContainsFunc(r.Prefixes, func(p string) bool { return strings.HasPrefix(details, p) }):
+		return false
+	}
+	return len(r.Statuses) == 0 || slices.ContainsFunc(r.Statuses, func(s int) bool {
+		return s == status || s%100 == 0 && s/100 == status/100
+	})
+}
+
+// expression is Matches in CEL over Envoy's attributes.
+func (r *LocalReply) expression() string {
+	const details, code = "response.code_details", "response.code"
+	var is []string
+	if len(r.Details) > 0 {
+		is = append(is, fmt.Sprintf("%s in [%s]", details, quoted(r.Details)))
+	}
+	for _, p := range r.Prefixes {
+		is = append(is, fmt.Sprintf("%s.startsWith(%q)", details, p))
+	}
+	if len(is) > 0 {
+		return strings.Join(is, " || ")
+	}
+	all := []string{details + ` != ""`, details + ` != "direct_response"`}
+	for _, s := range r.Statuses {
+		if s%100 == 0 {
+			is = append(is, fmt.Sprintf("(%s >= %d && %s < %d)", code, s, code, s+100))
+		} else {
+			is = append(is, fmt.Sprintf("%s == %d", code, s))
+		}
+	}
+	if len(is) > 0 {
+		all = append(all, "("+strings.Join(is, " || ")+")")
+	}
+	return strings.Join(all, " && ")
+}
+
+func quoted(texts []string) string {
+	var out []string
+	for _, t := range texts {
+		out = append(out, fmt.Sprintf("%q", t))
+	}
+	return strings.Join(out, ", ")
+}
+
+// Body is what the client is told, and its content type.
+func (r *LocalReply) Body() (body, contentType string) {
+	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, r.message, r.kind, r.code), jsonType
+}
+
 func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 	config := &hcmv3.LocalReplyConfig{}
-	for _, r := range b.replies() {
+	for _, r := range localReplies(b.config) {
 		config.Mappers = append(config.Mappers, &hcmv3.ResponseMapper{
 			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
 				ExtensionFilter: &accesslogv3.ExtensionFilter{
 					Name:       "envoy.access_loggers.extension_filters.cel",
-					ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.when})},
+					ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.expression()})},
 				},
 			}},
 			BodyFormatOverride: r.format(),
@@ -89,12 +147,12 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 	return config
 }
 
-func (r reply) format() *corev3.SubstitutionFormatString {
-	body := fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, r.message, r.kind, r.code)
+func (r *LocalReply) format() *corev3.SubstitutionFormatString {
+	body, contentType := r.Body()
 	return &corev3.SubstitutionFormatString{
 		Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
 			Specifier: &corev3.DataSource_InlineString{InlineString: strings.ReplaceAll(body, "%", "%%")},
 		}},
-		ContentType: jsonType,
+		ContentType: contentType,
 	}
 }

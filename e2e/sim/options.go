@@ -25,6 +25,8 @@ type Options struct {
 	// APIKey, when set, is required as a bearer token on the paths under /v1.
 	APIKey string
 
+	// HoldAfter lets streams wait after so many tokens, until Release; 0 does not.
+	HoldAfter int
 	// TokensPerSecond paces the answer; 0 is as fast as possible.
 	TokensPerSecond float64
 	// TimeToFirstToken is waited before the first token. The headers of a stream are sent before it, as vLLM does.

@@ -80,6 +80,18 @@ func (o *output) flush(n int) error {
 	return nil
 }
 
+// hold waits for Release.
+func (s *Server) hold(ctx context.Context) error {
+	select {
+	case <-s.released:
+		return nil
+	case <-ctx.Done():
+		return errGone
+	case <-s.closed:
+		return errClosed
+	}
+}
+
 // wait lets time pass, unless the client goes away or the server is closed before.
 func (s *Server) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

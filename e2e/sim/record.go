@@ -23,6 +23,7 @@ type Request struct {
 
 	Status     int    // 0 while none is sent
 	TokensSent int    // ids of all choices that were written out
+	Pieces     int    // of the stream, each flushed by itself
 	Finish     string // finish reason of the first choice, "abort" when the client went away
 	Aborted    bool   // the client went away before the end
 	Done       bool   // the server is through with it

@@ -31,6 +31,8 @@ type Server struct {
 	sick    atomic.Bool
 	created int64
 
+	released  chan struct{} // closed by letGo
+	letGo     func()
 	closed    chan struct{}
 	closeOnce sync.Once
 	mu        sync.Mutex
@@ -40,7 +42,8 @@ type Server struct {
 // New makes a server that does not listen yet: call Start, or serve its Handler.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(), closed: make(chan struct{})}
+	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(), closed: make(chan struct{}), released: make(chan struct{})}
+	s.letGo = sync.OnceFunc(func() { close(s.released) })
 	s.rec.keep = o.Keep
 	if o.MaxRunning > 0 {
 		s.slots = make(chan struct{}, o.MaxRunning)
@@ -69,6 +72,9 @@ func (s *Server) Start(addr string) (string, error) {
 	}()
 	return "http://" + l.Addr().String(), nil
 }
+
+// Release lets every stream go on that waits because of Options.HoldAfter, and those that would.
+func (s *Server) Release() { s.letGo() }
 
 // Close ends what runs, without grace, and stops listening.
 func (s *Server) Close() {

@@ -23,6 +23,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 		return err
 	}
 	out := j.s.output(ctx, w)
+	defer func() { j.s.rec.update(func() { j.rec.Pieces = out.pieces }) }()
 	struck := !j.fault.strikesMidStream()
 	total := len(j.gen.ids)
 	for pos, event := 0, 0; pos < total || event == 0; event++ {
@@ -35,6 +36,11 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 		n := min(j.size(event, total), total-pos)
 		if !struck {
 			n = min(n, j.fault.After-pos)
+		}
+		if after := j.s.opt.HoldAfter; after > 0 && pos >= after {
+			if err := j.s.hold(ctx); err != nil {
+				return err
+			}
 		}
 		if err := j.pace(ctx, n); err != nil {
 			return err

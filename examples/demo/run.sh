@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The demonstration: a simulated GPU server, Envoy with the Harmony filter in front of it, and OpenAI's own client.
-# `make demo` builds what it needs and runs it. It takes free ports, and leaves nothing behind.
+# `make demo` builds what it needs and runs it; with HOST=wazero the filter runs without Envoy. It takes free ports, and
+# leaves nothing behind.
 set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -8,6 +9,7 @@ export ENVOY="${ENVOY:-$ROOT/.tools/bin/envoy}"
 HARMONY_BIN="${HARMONY_BIN:-$ROOT/dist/harmony}"
 HARMONY_WASM="${HARMONY_WASM:-$ROOT/dist/harmony-filter.wasm}"
 HARMONY_OPENAI_PYTHON="${HARMONY_OPENAI_PYTHON:-$ROOT/.tools/venv/openai/bin/python}"
+HOST="${HOST:-envoy}"
 DEMO_TOKENS_PER_SECOND="${DEMO_TOKENS_PER_SECOND:-50}"
 MODEL=gpt-oss-120b
 READY_SECONDS=60
@@ -38,7 +40,16 @@ die() {
   exit 1
 }
 
-for file in "$HARMONY_BIN" "$HARMONY_WASM" "$HARMONY_OPENAI_PYTHON" "$ENVOY"; do
+needed=("$HARMONY_BIN" "$HARMONY_WASM" "$HARMONY_OPENAI_PYTHON")
+case "$HOST" in
+  envoy)
+    needed+=("$ENVOY")
+    about="Envoy with the Harmony filter; speaks OpenAI's APIs"
+    ;;
+  wazero) about="the Harmony filter without Envoy; speaks OpenAI's APIs" ;;
+  *) die "HOST=$HOST is not known; write envoy or wazero" ;;
+esac
+for file in "${needed[@]}"; do
   [[ -e "$file" ]] || die "$file is missing; \`make demo\` makes everything that the demonstration needs"
 done
 
@@ -70,13 +81,13 @@ start sim "$HARMONY_BIN" sim --listen 127.0.0.1:0 --model "$MODEL" \
   --tokens-per-second "$DEMO_TOKENS_PER_SECOND" --ttft 200ms
 server="$(await sim '^http://')"
 
-start up "$HARMONY_BIN" up --listen 127.0.0.1:0 --wasm "$HARMONY_WASM" --model "$MODEL" --backend "vllm=$server"
+start up "$HARMONY_BIN" up --host "$HOST" --listen 127.0.0.1:0 --wasm "$HARMONY_WASM" --model "$MODEL" --backend "vllm=$server"
 gateway="$(await up '^listening on ')"
 gateway="${gateway#listening on }"
 
 cat <<EOT
 harmony sim   $server   stands for a GPU server: vLLM's API, in token ids; no GPU, no model
-harmony up    $gateway   Envoy with the Harmony filter; speaks OpenAI's APIs
+harmony up    $gateway   $about
 client        OpenAI's Python client, unchanged
 EOT
 

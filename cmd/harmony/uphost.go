@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// The hosts that can run the filter.
+const (
+	hostAuto   = "auto"
+	hostEnvoy  = "envoy"
+	hostWazero = "wazero"
+)
+
+// upHost is which host runs the filter, and what only the one in this program needs.
+type upHost struct {
+	name     string
+	cacheDir string
+}
+
+func (h *upHost) add(flags *pflag.FlagSet) {
+	flags.StringVar(&h.name, "host", hostAuto, "`HOST` of the filter: envoy, wazero (in this program, without Envoy), or auto: envoy if there is one")
+	flags.StringVar(&h.cacheDir, "wazero-cache", "", "`FOLDER` of compiled filters for the host wazero (default: harmony-edge in the user's cache folder)")
+}
+
+// run runs u on the host.
+func (h *upHost) run(cmd *cobra.Command, u *up) error {
+	name := h.name
+	switch name {
+	case hostEnvoy, hostWazero:
+	case hostAuto:
+		name = hostEnvoy
+		if _, err := envoy.Find(u.config.Envoy.Path); errors.Is(err, envoy.ErrNone) {
+			name = hostWazero
+			fmt.Fprintln(u.stderr, "note: no Envoy found, so the filter runs in this program (--host wazero); --host envoy says how to get one")
+		}
+	default:
+		return usageError{fmt.Errorf("--host %s is not known; write envoy, wazero or auto", name)}
+	}
+	if name == hostEnvoy {
+		return u.runEnvoy(cmd.Context())
+	}
+	for _, flag := range []string{"admin", "envoy"} {
+		if cmd.Flags().Changed(flag) {
+			return usageError{fmt.Errorf("--%s is for Envoy, and the filter runs in this program; leave it out, or choose --host envoy", flag)}
+		}
+	}
+	return u.runWazero(cmd.Context(), h.cache(u))
+}
+
+// cache is the folder for compiled filters. It saves a second at most, so its lack is no error.
+func (h *upHost) cache(u *up) string {
+	if h.cacheDir != "" {
+		return h.cacheDir
+	}
+	base, err := os.UserCacheDir()
+	if err == nil {
+		folder := filepath.Join(base, "harmony-edge", "wazero")
+		if err = os.MkdirAll(folder, 0o700); err == nil {
+			return folder
+		}
+	}
+	fmt.Fprintf(u.stderr, "note: compiled filters cannot be kept (%v), so each start takes a little longer; --wazero-cache names another folder\n", err)
+	return ""
+}
+
+// runWazero runs it in this program.
+func (u *up) runWazero(ctx context.Context, cacheDir string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := portFree(u.config.Listen, "--listen"); err != nil {
+		return err
+	}
+	u.stderr = &lockedWriter{w: u.stderr}
+	workers := u.config.Envoy.Concurrency
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	s, err := inprocess.Start(u.resources, inprocess.Options{Workers: workers, CacheDir: cacheDir, Log: u.logFrom()})
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	u.greet(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s", several(workers, "VM")))
+	defer u.tryingServers(ctx)()
+	select {
+	case <-ctx.Done():
+		stop() // a second interrupt ends this program at once
+		return nil
+	case <-s.Done():
+		return s.Err()
+	}
+}
+
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// logFrom writes what the filter says from --log-level on, as Envoy does.
+func (u *up) logFrom() func(wasmhost.Level, string) {
+	from := wasmhost.Level(slices.Index(logLevels, u.logLevel)) // off is beyond all of them
+	return func(level wasmhost.Level, text string) {
+		if level >= from {
+			fmt.Fprintf(u.stderr, "[%s][%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000"), level, strings.TrimRight(text, "\n"))
+		}
+	}
+}

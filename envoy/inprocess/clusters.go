@@ -1,0 +1,74 @@
+package inprocess
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
+)
+
+const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
+func readClusters(r *xds.Resources) ([]proxy.Cluster, error) {
+	var out []proxy.Cluster
+	for _, c := range r.Clusters {
+		one, err := readCluster(c)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", c.GetName(), err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
+	out := proxy.Cluster{Name: c.GetName()}
+	for _, locality := range c.GetLoadAssignment().GetEndpoints() {
+		for _, e := range locality.GetLbEndpoints() {
+			a := e.GetEndpoint().GetAddress().GetSocketAddress()
+			out.Endpoints = append(out.Endpoints, proxy.Endpoint{
+				Address: net.JoinHostPort(a.GetAddress(), strconv.Itoa(int(a.GetPortValue()))), Hostname: e.GetEndpoint().GetHostname(),
+			})
+		}
+	}
+	if packed := c.GetTypedExtensionProtocolOptions()[httpOptions]; packed != nil {
+		o := &upstreamhttpv3.HttpProtocolOptions{}
+		if err := packed.UnmarshalTo(o); err != nil {
+			return out, err
+		}
+		out.HTTP2 = o.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil
+		out.IdleTimeout = o.GetCommonHttpProtocolOptions().GetIdleTimeout().AsDuration()
+	}
+	var err error
+	if socket := c.GetTransportSocket(); socket != nil {
+		u := &tlsv3.UpstreamTlsContext{}
+		if err := socket.GetTypedConfig().UnmarshalTo(u); err != nil {
+			return out, err
+		}
+		out.TLS, err = readTLS(u)
+	}
+	return out, err
+}
+
+func readTLS(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
+	file := u.GetCommonTlsContext().GetValidationContext().GetTrustedCa().GetFilename()
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("trusted certificates: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificates", file)
+	}
+	// The name asked for and checked is the server's own, which the proxy knows.
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}

@@ -1,0 +1,184 @@
+package inprocess
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
+)
+
+// listener is what a listener's resource says.
+type listener struct {
+	address          string
+	module           string
+	headersTimeout   time.Duration
+	maxStreams       int
+	streamWindow     int
+	connectionWindow int
+	options          proxy.Options
+}
+
+// Envoy's defaults.
+const (
+	defaultBuffer     = 1 << 20
+	defaultStreamIdle = 5 * time.Minute
+	defaultWindow     = 16 << 20
+	connectTimeout    = 5 * time.Second
+)
+
+func readListener(r *xds.Resources) (*listener, error) {
+	socket := r.Listener.GetAddress().GetSocketAddress()
+	if socket == nil {
+		return nil, errors.New("the listener has no socket address")
+	}
+	m, err := r.ConnectionManager()
+	if err != nil {
+		return nil, err
+	}
+	l := &listener{
+		address:        net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue()))),
+		headersTimeout: m.GetRequestHeadersTimeout().AsDuration(),
+	}
+	h2 := m.GetHttp2ProtocolOptions()
+	l.maxStreams = int(or(h2.GetMaxConcurrentStreams(), 1000))
+	l.streamWindow = int(or(h2.GetInitialStreamWindowSize(), defaultWindow))
+	l.connectionWindow = int(or(h2.GetInitialConnectionWindowSize(), defaultWindow))
+	l.options = proxy.Options{
+		BufferLimit: int(or(r.Listener.GetPerConnectionBufferLimitBytes(), defaultBuffer)),
+		IdleTimeout: defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
+		NormalizePath: m.GetNormalizePath().GetValue() && m.GetMergeSlashes(), ServerName: m.GetServerName(),
+	}
+	if idle := m.GetStreamIdleTimeout(); idle != nil {
+		l.options.IdleTimeout = idle.AsDuration()
+	}
+	if l.options.ServerName == "" {
+		l.options.ServerName = "envoy"
+	}
+	if len(r.Replies) > 0 {
+		l.options.Shape = shape(r.Replies)
+	}
+	if err := l.readMutations(m.GetEarlyHeaderMutationExtensions()); err != nil {
+		return nil, err
+	}
+	if l.options.Route, err = readRoutes(m.GetRouteConfig()); err != nil {
+		return nil, err
+	}
+	return l, l.readFilters(m.GetHttpFilters())
+}
+
+func or(v *wrapperspb.UInt32Value, otherwise uint32) uint32 {
+	if v == nil {
+		return otherwise
+	}
+	return v.GetValue()
+}
+
+// readMutations knows one: the removal of headers by their prefix.
+func (l *listener) readMutations(all []*corev3.TypedExtensionConfig) error {
+	for _, e := range all {
+		m := &earlyv3.HeaderMutation{}
+		if err := e.GetTypedConfig().UnmarshalTo(m); err != nil {
+			return fmt.Errorf("early header mutation: %w", err)
+		}
+		for _, mutation := range m.GetMutations() {
+			prefix := mutation.GetRemoveOnMatch().GetKeyMatcher().GetPrefix()
+			if prefix == "" || l.options.RemoveRequestPrefix != "" {
+				return errors.New("early header mutation: only one prefix to remove is known here")
+			}
+			l.options.RemoveRequestPrefix = prefix
+		}
+	}
+	return nil
+}
+
+// readFilters wants one wasm filter, and the router behind it.
+func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
+	found := false
+	for _, f := range filters {
+		w := &wasmfilterv3.Wasm{}
+		switch {
+		case f.GetTypedConfig().MessageIs(w) && !found:
+			found = true
+			if err := f.GetTypedConfig().UnmarshalTo(w); err != nil {
+				return err
+			}
+			if err := l.readPlugin(w.GetConfig()); err != nil {
+				return fmt.Errorf("filter %s: %w", f.GetName(), err)
+			}
+		case f.GetName() == "envoy.filters.http.router":
+		default:
+			return fmt.Errorf("filter %s: only one wasm filter is known here", f.GetName())
+		}
+	}
+	if !found {
+		return errors.New("there is no wasm filter")
+	}
+	return nil
+}
+
+func (l *listener) readPlugin(c *wasmv3.PluginConfig) error {
+	l.module = c.GetVmConfig().GetCode().GetLocal().GetFilename()
+	if l.module == "" {
+		return errors.New("the module must be a local file")
+	}
+	configuration, err := configurationOf(c)
+	if err != nil {
+		return err
+	}
+	l.options.Plugin = wasmhost.Plugin{
+		Name: c.GetName(), RootID: c.GetRootId(), VMID: c.GetVmConfig().GetVmId(), Configuration: configuration,
+		Environment:                 c.GetVmConfig().GetEnvironmentVariables().GetKeyValues(),
+		AllowOnHeadersStopIteration: c.GetAllowOnHeadersStopIteration().GetValue(),
+		ReloadInterval:              c.GetReloadConfig().GetBackoff().GetBaseInterval().AsDuration(),
+	}
+	switch c.GetFailurePolicy() {
+	case wasmv3.FailurePolicy_FAIL_RELOAD:
+		l.options.Plugin.FailurePolicy = wasmhost.FailReload
+	case wasmv3.FailurePolicy_FAIL_OPEN:
+		l.options.Plugin.FailurePolicy = wasmhost.FailOpen
+	default:
+		l.options.Plugin.FailurePolicy = wasmhost.FailClosed
+	}
+	return nil
+}
+
+// configurationOf is the text that the filter gets: a string is unwrapped, as Envoy does it.
+func configurationOf(c *wasmv3.PluginConfig) ([]byte, error) {
+	any := c.GetConfiguration()
+	if any == nil {
+		return nil, nil
+	}
+	s := &wrapperspb.StringValue{}
+	if !any.MessageIs(s) {
+		return nil, fmt.Errorf("a configuration of type %s is not known here", any.GetTypeUrl())
+	}
+	if err := any.UnmarshalTo(s); err != nil {
+		return nil, err
+	}
+	return []byte(s.GetValue()), nil
+}
+
+// shape is local_reply_config. Nothing matches a reply of the filter's own: those come without details.
+func shape(replies []xds.LocalReply) func(*wasmhost.LocalReply) {
+	return func(l *wasmhost.LocalReply) {
+		for i := range replies {
+			if r := &replies[i]; r.Matches(l.Status, l.Details) {
+				body, contentType := r.Body()
+				l.Body, l.ContentType = []byte(body), contentType
+				return
+			}
+		}
+	}
+}

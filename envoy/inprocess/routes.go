@@ -1,0 +1,96 @@
+package inprocess
+
+import (
+	"fmt"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// route is one entry of the route table.
+type route struct {
+	path, prefix string
+	headers      []headerMatch
+	to           wasmhost.Route
+}
+
+type headerMatch struct {
+	name, value string
+	// present asks for the header and not for a value.
+	present bool
+}
+
+func (r *route) matches(h *wasmhost.Headers) bool {
+	path, _, _ := strings.Cut(h.Get(":path"), "?")
+	if r.path != "" && path != r.path || !strings.HasPrefix(path, r.prefix) {
+		return false
+	}
+	for _, m := range r.headers {
+		value, ok := h.Lookup(m.name)
+		if !ok || !m.present && value != m.value {
+			return false
+		}
+	}
+	return true
+}
+
+// readRoutes knows a table with one virtual host for every domain.
+func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhost.Route, error) {
+	hosts := c.GetVirtualHosts()
+	if len(hosts) != 1 || len(hosts[0].GetDomains()) != 1 || hosts[0].GetDomains()[0] != "*" {
+		return nil, fmt.Errorf("routes: one virtual host for every domain is wanted")
+	}
+	host := hosts[0]
+	var table []*route
+	for _, r := range host.GetRoutes() {
+		entry, err := readRoute(r)
+		if err != nil {
+			return nil, fmt.Errorf("route %s: %w", r.GetName(), err)
+		}
+		entry.to.BodyLimit = int(host.GetRequestBodyBufferLimit().GetValue())
+		if own := r.GetRequestBodyBufferLimit(); own != nil {
+			entry.to.BodyLimit = int(own.GetValue())
+		}
+		table = append(table, entry)
+	}
+	return func(h *wasmhost.Headers) *wasmhost.Route {
+		for _, r := range table {
+			if r.matches(h) {
+				return &r.to
+			}
+		}
+		return nil
+	}, nil
+}
+
+func readRoute(r *routev3.Route) (*route, error) {
+	out := &route{path: r.GetMatch().GetPath(), prefix: r.GetMatch().GetPrefix(), to: wasmhost.Route{Name: r.GetName()}}
+	if out.path == "" && out.prefix == "" {
+		return nil, fmt.Errorf("only a path or a prefix is known here")
+	}
+	for _, h := range r.GetMatch().GetHeaders() {
+		m := headerMatch{name: h.GetName(), value: h.GetStringMatch().GetExact(), present: h.GetPresentMatch()}
+		if m.value == "" && !m.present || h.GetInvertMatch() {
+			return nil, fmt.Errorf("header %s: only a value or its presence is known here", h.GetName())
+		}
+		out.headers = append(out.headers, m)
+	}
+	out.to.RemoveRequestHeaders = r.GetRequestHeadersToRemove()
+	for _, h := range r.GetResponseHeadersToAdd() {
+		out.to.SetResponseHeaders = append(out.to.SetResponseHeaders, wasmhost.Field{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
+	}
+	switch action := r.GetAction().(type) {
+	case *routev3.Route_Route:
+		out.to.Cluster = action.Route.GetCluster()
+		out.to.HostRewrite = action.Route.GetAutoHostRewrite().GetValue()
+	case *routev3.Route_DirectResponse:
+		out.to.Direct = &wasmhost.DirectResponse{
+			Status: int(action.DirectResponse.GetStatus()), Body: action.DirectResponse.GetBody().GetInlineString(),
+		}
+	default:
+		return nil, fmt.Errorf("only a cluster or a direct response is known here")
+	}
+	return out, nil
+}

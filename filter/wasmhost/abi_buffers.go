@@ -1,0 +1,98 @@
+package wasmhost
+
+import "slices"
+
+// The types of buffers.
+const (
+	bufferRequestBody         = 0
+	bufferResponseBody        = 1
+	bufferCallResponseBody    = 4
+	bufferVMConfiguration     = 6
+	bufferPluginConfiguration = 7
+)
+
+// content is what the filter may read of a buffer now; false is a buffer that does not exist at this moment.
+func (v *vm) content(kind uint32) ([]byte, bool) {
+	switch kind {
+	case bufferRequestBody, bufferResponseBody:
+		if v.active == nil {
+			return nil, false
+		}
+		if b := v.active.body(kind); b != nil {
+			return *b, true
+		}
+		return nil, false
+	case bufferCallResponseBody:
+		if v.callout == nil {
+			return nil, false
+		}
+		return v.callout.body, true
+	}
+	p, ok := v.buffers[kind]
+	return p, ok
+}
+
+func getBuffer(v *vm, a []uint64) Status {
+	p, ok := v.content(uint32(a[0]))
+	if !ok {
+		return StatusNotFound
+	}
+	start, size := uint32(a[1]), uint32(a[2])
+	if start+size < start {
+		return StatusBadArgument
+	}
+	// What lies beyond the end is not an error: there is less to read.
+	if int64(start) > int64(len(p)) {
+		start = uint32(len(p))
+	}
+	size = min(size, uint32(len(p))-start)
+	if size == 0 {
+		return StatusOK
+	}
+	return v.give(p[start:start+size], a[3], a[4])
+}
+
+func getBufferStatus(v *vm, a []uint64) Status {
+	p, ok := v.content(uint32(a[0]))
+	if !ok {
+		return StatusNotFound
+	}
+	if s := v.giveUint32(uint32(len(p)), a[1]); s != StatusOK {
+		return s
+	}
+	return v.giveUint32(0, a[2])
+}
+
+// setBuffer knows the three edits that Envoy knows: put before, put behind, replace all.
+func setBuffer(v *vm, a []uint64) Status {
+	data, ok := v.read(a[3], a[4])
+	if !ok {
+		return StatusInvalidMemoryAccess
+	}
+	kind := uint32(a[0])
+	if kind != bufferRequestBody && kind != bufferResponseBody {
+		if _, ok := v.content(kind); ok {
+			return StatusBadArgument // there to be read
+		}
+		return StatusNotFound
+	}
+	var b *[]byte
+	if v.active != nil {
+		b = v.active.body(kind)
+	}
+	if b == nil {
+		return StatusBadArgument
+	}
+	start, size := int64(uint32(a[1])), int64(uint32(a[2]))
+	switch {
+	case start == 0 && size == 0:
+		*b = slices.Concat(data, *b)
+	case start == 0 && size >= int64(len(*b)):
+		*b = data
+	case start > 0 && start >= int64(len(*b)):
+		*b = append(*b, data...)
+	default:
+		return StatusBadArgument
+	}
+	return StatusOK
+}

@@ -1,0 +1,127 @@
+package wasmhost
+
+// The types of header maps.
+const (
+	mapRequestHeaders       = 0
+	mapRequestTrailers      = 1
+	mapResponseHeaders      = 2
+	mapResponseTrailers     = 3
+	mapCallResponseHeaders  = 6
+	mapCallResponseTrailers = 7
+)
+
+// readable is a header map as the filter may read it now; nil is a map that is not there at this moment.
+func (v *vm) readable(kind uint64) *Headers {
+	switch kind {
+	case mapCallResponseHeaders:
+		if v.callout != nil {
+			return v.callout.headers
+		}
+		return nil
+	case mapCallResponseTrailers:
+		if v.callout != nil {
+			return v.callout.trailers
+		}
+		return nil
+	}
+	if v.active == nil {
+		return nil
+	}
+	return v.active.headerMap(kind)
+}
+
+// writable is a header map as the filter may edit it now, or nil.
+func (v *vm) writable(kind uint64) *Headers {
+	if v.active == nil || v.active.logging || kind > mapResponseTrailers {
+		return nil
+	}
+	return v.active.headerMap(kind)
+}
+
+// edited lets a stream know that one of its maps was changed.
+func (v *vm) edited(kind uint64) Status {
+	if kind == mapRequestHeaders {
+		// Modules of this ABI cannot keep the route: Envoy chooses it again after every edit.
+		v.active.route = nil
+	}
+	return StatusOK
+}
+
+func getHeader(v *vm, a []uint64) Status {
+	name, ok := v.readString(a[1], a[2])
+	if !ok {
+		return StatusInvalidMemoryAccess
+	}
+	h := v.readable(a[0])
+	if h == nil {
+		return StatusBadArgument
+	}
+	value, ok := h.Lookup(name)
+	if !ok {
+		return StatusNotFound
+	}
+	return v.give([]byte(value), a[3], a[4])
+}
+
+func (v *vm) edit(a []uint64, how func(h *Headers, name, value string)) Status {
+	name, ok1 := v.readString(a[1], a[2])
+	value, ok2 := v.readString(a[3], a[4])
+	if !ok1 || !ok2 {
+		return StatusInvalidMemoryAccess
+	}
+	h := v.writable(a[0])
+	if h == nil {
+		return StatusBadArgument
+	}
+	how(h, name, value)
+	return v.edited(a[0])
+}
+
+func addHeader(v *vm, a []uint64) Status     { return v.edit(a, (*Headers).Add) }
+func replaceHeader(v *vm, a []uint64) Status { return v.edit(a, (*Headers).Set) }
+
+func removeHeader(v *vm, a []uint64) Status {
+	name, ok := v.readString(a[1], a[2])
+	if !ok {
+		return StatusInvalidMemoryAccess
+	}
+	h := v.writable(a[0])
+	if h == nil {
+		return StatusBadArgument
+	}
+	h.Remove(name)
+	return v.edited(a[0])
+}
+
+func getHeaders(v *vm, a []uint64) Status {
+	h := v.readable(a[0])
+	if h == nil {
+		return StatusBadArgument
+	}
+	return v.give(appendPairs(h), a[1], a[2])
+}
+
+func setHeaders(v *vm, a []uint64) Status {
+	p, ok := v.read(a[1], a[2])
+	if !ok {
+		return StatusInvalidMemoryAccess
+	}
+	fields, ok := readPairs(p)
+	if !ok {
+		return StatusBadArgument
+	}
+	h := v.writable(a[0])
+	if h == nil {
+		return StatusBadArgument
+	}
+	h.replaceAll(fields)
+	return v.edited(a[0])
+}
+
+func getHeadersSize(v *vm, a []uint64) Status {
+	h := v.readable(a[0])
+	if h == nil {
+		return StatusBadArgument
+	}
+	return v.giveUint32(uint32(h.Bytes()), a[1])
+}

@@ -1,0 +1,108 @@
+package wasmhost
+
+import "time"
+
+func setTickPeriod(v *vm, a []uint64) Status {
+	v.tick = time.Duration(uint32(a[0])) * time.Millisecond
+	v.next = v.worker.host.options.Now().Add(v.tick)
+	v.worker.ticking()
+	return StatusOK
+}
+
+// The types of streams.
+const (
+	streamRequest  = 0
+	streamResponse = 1
+)
+
+// acting is the stream that a call to act on one means; nil if there is none to act on.
+func (v *vm) acting(what string) (*Stream, Status) {
+	s := v.active
+	if s == nil {
+		return nil, StatusBadArgument
+	}
+	if s.logging || s.done {
+		v.worker.host.violation("%s on a stream that is done: this crashes Envoy", what)
+		return nil, StatusBadArgument
+	}
+	return s, StatusOK
+}
+
+// continueStream, closeStream and sendLocalResponse take effect when the call into the module has returned.
+func continueStream(v *vm, a []uint64) Status {
+	if a[0] > streamResponse {
+		return StatusBadArgument
+	}
+	s, status := v.acting("proxy_continue_stream")
+	if s == nil {
+		return status
+	}
+	d := &s.request
+	if a[0] == streamResponse {
+		d = &s.response
+	}
+	v.afterCall = append(v.afterCall, d.resume)
+	return StatusOK
+}
+
+func closeStream(v *vm, a []uint64) Status {
+	s, status := v.acting("proxy_close_stream")
+	if s == nil {
+		return status
+	}
+	// The types of TCP streams are accepted and mean nothing here.
+	if a[0] <= streamResponse {
+		v.afterCall = append(v.afterCall, func() { s.reset("") })
+	}
+	return StatusOK
+}
+
+func sendLocalResponse(v *vm, a []uint64) Status {
+	details, ok1 := v.readString(a[1], a[2])
+	body, ok2 := v.read(a[3], a[4])
+	pairs, ok3 := v.read(a[5], a[6])
+	if !ok1 || !ok2 || !ok3 {
+		return StatusInvalidMemoryAccess
+	}
+	fields, ok := readPairs(pairs)
+	if !ok {
+		return StatusBadArgument
+	}
+	s, status := v.acting("proxy_send_local_response")
+	if s == nil {
+		return status
+	}
+	code := int(uint32(a[0]))
+	v.afterCall = append(v.afterCall, func() {
+		s.localReply(LocalReply{Status: code, Details: details, Body: body}, func(h *Headers) {
+			for _, f := range fields {
+				h.Add(f.Name, f.Value)
+			}
+		})
+	})
+	return StatusOK
+}
+
+// callForeign knows the functions that an HTTP filter in Envoy needs; others can be added by whoever runs the host.
+func callForeign(v *vm, a []uint64) Status {
+	name, ok1 := v.readString(a[0], a[1])
+	argument, ok2 := v.read(a[2], a[3])
+	if !ok1 || !ok2 {
+		return StatusInvalidMemoryAccess
+	}
+	if name == "clear_route_cache" {
+		if v.active != nil {
+			v.active.route = nil
+		}
+		return StatusOK
+	}
+	f, ok := v.worker.host.options.Foreign[name]
+	if !ok {
+		return StatusNotFound
+	}
+	result, status := f(argument)
+	if status != StatusOK {
+		return status
+	}
+	return v.give(result, a[4], a[5])
+}

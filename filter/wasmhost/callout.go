@@ -1,0 +1,108 @@
+package wasmhost
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Callout is an HTTP request that a filter makes by itself.
+type Callout struct {
+	Cluster  string
+	Headers  *Headers
+	Body     []byte
+	Trailers *Headers
+	// Timeout is how long the whole exchange may take.
+	Timeout time.Duration
+}
+
+// CalloutReply is a server's answer to a Callout.
+type CalloutReply struct {
+	Headers  *Headers
+	Body     []byte
+	Trailers *Headers
+}
+
+// Caller performs callouts.
+type Caller interface {
+	// HasCluster reports whether there is such a cluster.
+	HasCluster(name string) bool
+	// Call sends a callout and calls done once, from any goroutine. An error that is context.DeadlineExceeded is a
+	// time-out; any other, a server that cannot be reached. The filter is told of both by a reply, as Envoy does it.
+	Call(c Callout, done func(*CalloutReply, error))
+}
+
+// callout is one under way; the VM may be gone when it ends.
+type callout struct{ vm *vm }
+
+// calloutReply is what the filter may read while it is told of a reply.
+type calloutReply struct {
+	headers, trailers *Headers
+	body              []byte
+}
+
+func httpCall(v *vm, a []uint64) Status {
+	cluster, ok1 := v.readString(a[0], a[1])
+	rawHeaders, ok2 := v.read(a[2], a[3])
+	body, ok3 := v.read(a[4], a[5])
+	rawTrailers, ok4 := v.read(a[6], a[7])
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return StatusInvalidMemoryAccess
+	}
+	headers, ok1 := readPairs(rawHeaders)
+	trailers, ok2 := readPairs(rawTrailers)
+	if !ok1 || !ok2 {
+		return StatusBadArgument
+	}
+	c := Callout{Cluster: cluster, Headers: &Headers{}, Trailers: &Headers{}, Body: body, Timeout: time.Duration(uint32(a[8])) * time.Millisecond}
+	c.Headers.replaceAll(headers)
+	c.Trailers.replaceAll(trailers)
+	w := v.worker
+	caller := w.host.options.Caller
+	if caller == nil || !caller.HasCluster(cluster) {
+		return StatusBadArgument
+	}
+	for _, name := range []string{":path", ":method", ":authority"} {
+		if c.Headers.Get(name) == "" {
+			return StatusBadArgument
+		}
+	}
+	w.nextCall++
+	id := w.nextCall
+	if status := v.giveUint32(id, a[9]); status != StatusOK {
+		return status
+	}
+	w.callouts[id] = &callout{v}
+	w.afterwards = append(w.afterwards, func() {
+		caller.Call(c, func(r *CalloutReply, err error) { w.called(id, r, err) })
+	})
+	return StatusOK
+}
+
+// called tells the filter what came of a callout.
+func (w *Worker) called(id uint32, r *CalloutReply, err error) {
+	w.enter()
+	defer w.leave()
+	c, ok := w.callouts[id]
+	if !ok {
+		return
+	}
+	delete(w.callouts, id)
+	v := c.vm
+	if w.closed || v != w.vm || v.failed {
+		return
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		r = synthetic("504", "upstream request timeout")
+	case err != nil || r == nil:
+		r = synthetic("503", "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure")
+	}
+	v.callout = &calloutReply{headers: r.Headers, trailers: r.Trailers, body: r.Body}
+	v.call(nil, "proxy_on_http_call_response", rootID, uint64(id), uint64(r.Headers.Len()), uint64(len(r.Body)), uint64(r.Trailers.Len()))
+	v.callout = nil
+}
+
+func synthetic(status, body string) *CalloutReply {
+	return &CalloutReply{Headers: NewHeaders(":status", status, "content-type", "text/plain"), Body: []byte(body), Trailers: &Headers{}}
+}

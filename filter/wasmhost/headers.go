@@ -1,0 +1,164 @@
+package wasmhost
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Field is one header.
+type Field struct{ Name, Value string }
+
+// Headers is a header map with Envoy's behaviour: names are lower case, pseudo-headers come first, a name may stand
+// several times. The nil map is empty and must not be written to.
+type Headers struct {
+	fields []Field
+}
+
+// NewHeaders makes a map of names and values that alternate; an odd last name has the empty value.
+func NewHeaders(pairs ...string) *Headers {
+	h := &Headers{}
+	for i := 0; i < len(pairs); i += 2 {
+		value := ""
+		if i+1 < len(pairs) {
+			value = pairs[i+1]
+		}
+		h.Add(pairs[i], value)
+	}
+	return h
+}
+
+// Len is the number of fields.
+func (h *Headers) Len() int {
+	if h == nil {
+		return 0
+	}
+	return len(h.fields)
+}
+
+// Bytes is the size of all names and values.
+func (h *Headers) Bytes() int {
+	n := 0
+	for _, f := range h.All() {
+		n += len(f.Name) + len(f.Value)
+	}
+	return n
+}
+
+// All goes through the fields in order.
+func (h *Headers) All() iter.Seq2[int, Field] {
+	if h == nil {
+		return func(func(int, Field) bool) {}
+	}
+	return slices.All(h.fields)
+}
+
+// Get is the first value of a name, or empty.
+func (h *Headers) Get(name string) string {
+	v, _ := h.Lookup(name)
+	return v
+}
+
+// Lookup is Get that tells an empty value from none.
+func (h *Headers) Lookup(name string) (string, bool) {
+	name = strings.ToLower(name)
+	for _, f := range h.All() {
+		if f.Name == name {
+			return f.Value, true
+		}
+	}
+	return "", false
+}
+
+// Values are all values of a name.
+func (h *Headers) Values(name string) []string {
+	name = strings.ToLower(name)
+	var out []string
+	for _, f := range h.All() {
+		if f.Name == name {
+			out = append(out, f.Value)
+		}
+	}
+	return out
+}
+
+// joined are headers of which Envoy's map keeps one field: to add another value is to append it behind a comma.
+var joined = map[string]bool{
+	":authority": true, ":method": true, ":path": true, ":protocol": true, ":scheme": true, ":status": true,
+	"accept-encoding": true, "cache-control": true, "connection": true, "content-encoding": true, "content-length": true,
+	"content-type": true, "date": true, "etag": true, "expect": true, "grpc-accept-encoding": true, "grpc-message": true,
+	"grpc-status": true, "grpc-timeout": true, "host": true, "keep-alive": true, "location": true, "proxy-connection": true,
+	"proxy-status": true, "server": true, "te": true, "transfer-encoding": true, "upgrade": true, "user-agent": true,
+	"vary": true, "via": true, "x-forwarded-for": true, "x-forwarded-host": true, "x-forwarded-port": true,
+	"x-forwarded-proto": true, "x-request-id": true,
+}
+
+// Add adds a field, or a value to a field that stands once only.
+func (h *Headers) Add(name, value string) {
+	name = strings.ToLower(name)
+	if joined[name] {
+		for i := range h.fields {
+			if h.fields[i].Name == name {
+				if value != "" {
+					h.fields[i].Value += "," + value
+				}
+				return
+			}
+		}
+	}
+	h.insert(Field{name, value})
+}
+
+func (h *Headers) insert(f Field) {
+	at := len(h.fields)
+	if strings.HasPrefix(f.Name, ":") {
+		at = 0
+		for at < len(h.fields) && strings.HasPrefix(h.fields[at].Name, ":") {
+			at++
+		}
+	}
+	h.fields = slices.Insert(h.fields, at, f)
+}
+
+// Set replaces every value of a name by one.
+func (h *Headers) Set(name, value string) {
+	name = strings.ToLower(name)
+	for i := range h.fields {
+		if h.fields[i].Name == name {
+			h.fields[i].Value = value
+			h.fields = slices.Concat(h.fields[:i+1], removed(h.fields[i+1:], name))
+			return
+		}
+	}
+	h.insert(Field{name, value})
+}
+
+// Remove removes every value of a name.
+func (h *Headers) Remove(name string) {
+	h.fields = removed(h.fields, strings.ToLower(name))
+}
+
+// RemovePrefix removes every name that begins so.
+func (h *Headers) RemovePrefix(prefix string) {
+	prefix = strings.ToLower(prefix)
+	h.fields = slices.DeleteFunc(slices.Clone(h.fields), func(f Field) bool { return strings.HasPrefix(f.Name, prefix) })
+}
+
+func removed(fields []Field, name string) []Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return f.Name == name })
+}
+
+// Clone is a copy that shares nothing with h.
+func (h *Headers) Clone() *Headers {
+	if h == nil {
+		return &Headers{}
+	}
+	return &Headers{fields: slices.Clone(h.fields)}
+}
+
+func (h *Headers) replaceAll(fields []Field) {
+	h.fields = nil
+	for _, f := range fields {
+		h.Add(f.Name, f.Value)
+	}
+}

@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// caller performs the filter's callouts.
+type caller struct{ proxy *Proxy }
+
+// maxReply is how much of a callout's answer is read, in bytes.
+const maxReply = 16 << 20
+
+// HasCluster implements wasmhost.Caller.
+func (c caller) HasCluster(name string) bool { return c.proxy.HasCluster(name) }
+
+// Call implements wasmhost.Caller.
+func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
+	c.proxy.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+		defer cancel()
+		go func() {
+			select {
+			case <-c.proxy.closed:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		reply, err := c.do(ctx, o)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = context.DeadlineExceeded
+		}
+		done(reply, err)
+	})
+}
+
+func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutReply, error) {
+	response, release, err := c.proxy.clusters[o.Cluster].send(ctx, func(to *endpoint) *http.Request {
+		u, err := url.ParseRequestURI(o.Headers.Get(":path"))
+		if err != nil {
+			u = &url.URL{Opaque: o.Headers.Get(":path")}
+		}
+		u.Scheme, u.Host = to.scheme, to.Address
+		return &http.Request{
+			Method: o.Headers.Get(":method"), URL: u, Host: o.Headers.Get(":authority"), Header: toHTTP(o.Headers),
+			Body: io.NopCloser(bytes.NewReader(o.Body)), ContentLength: int64(len(o.Body)),
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	if err != nil {
+		return nil, err
+	}
+	trailers := wasmhost.NewHeaders()
+	appendHeader(trailers, response.Trailer)
+	return &wasmhost.CalloutReply{Headers: responseHeaders(response), Body: body, Trailers: trailers}, nil
+}

@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Cluster is a set of servers that are alike.
+type Cluster struct {
+	Name      string
+	Endpoints []Endpoint
+	// TLS is how the servers are spoken to; nil is in clear text.
+	TLS *tls.Config
+	// HTTP2 speaks it without asking; otherwise HTTP/1.1.
+	HTTP2 bool
+	// IdleTimeout closes a connection that is not used for so long.
+	IdleTimeout time.Duration
+}
+
+// Endpoint is one server.
+type Endpoint struct {
+	// Address is host:port.
+	Address string
+	// Hostname is what the server is called by where a route says so, and the name that TLS asks for.
+	Hostname string
+}
+
+type cluster struct {
+	Cluster
+	endpoints []*endpoint
+	retries   int
+}
+
+type endpoint struct {
+	Endpoint
+	transport *http.Transport
+	scheme    string
+	active    atomic.Int64
+}
+
+// connectError marks a request that has not reached any server.
+type connectError struct{ error }
+
+func (e connectError) Unwrap() error { return e.error }
+
+var errNoServer = errors.New("the cluster has no server")
+
+func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
+	out := &cluster{Cluster: c, retries: retries}
+	for _, e := range c.Endpoints {
+		dialer := net.Dialer{Timeout: connect}
+		protocols := &http.Protocols{}
+		protocols.SetHTTP1(!c.HTTP2)
+		protocols.SetUnencryptedHTTP2(c.HTTP2 && c.TLS == nil)
+		protocols.SetHTTP2(c.HTTP2 && c.TLS != nil)
+		t := &http.Transport{
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				conn, err := dialer.DialContext(ctx, network, e.Address)
+				if err != nil {
+					return nil, connectError{err}
+				}
+				return conn, nil
+			},
+			// What servers send is the filter's to read, as it is.
+			DisableCompression: true, Protocols: protocols,
+			IdleConnTimeout: c.IdleTimeout, MaxIdleConnsPerHost: 1000, TLSHandshakeTimeout: connect,
+		}
+		scheme := "http"
+		if c.TLS != nil {
+			scheme = "https"
+			t.TLSClientConfig = c.TLS.Clone()
+			if t.TLSClientConfig.ServerName == "" {
+				t.TLSClientConfig.ServerName = e.Hostname
+			}
+		}
+		out.endpoints = append(out.endpoints, &endpoint{Endpoint: e, transport: t, scheme: scheme})
+	}
+	return out
+}
+
+func (c *cluster) close() {
+	for _, e := range c.endpoints {
+		e.transport.CloseIdleConnections()
+	}
+}
+
+// pick is the server with the fewest requests among those not tried yet, or nil.
+func (c *cluster) pick(tried []*endpoint) *endpoint {
+	var best *endpoint
+	for _, e := range c.endpoints {
+		if !slices.Contains(tried, e) && (best == nil || e.active.Load() < best.active.Load()) {
+			best = e
+		}
+	}
+	return best
+}
+
+// send sends a request to a server of the cluster. While no connection comes about the next one is tried: nobody has
+// begun to work on the request. release is to be called when the response is done with.
+func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) (response *http.Response, release func(), err error) {
+	var tried []*endpoint
+	err = errNoServer
+	for range c.retries + 1 {
+		e := c.pick(tried)
+		if e == nil {
+			if len(tried) == 0 || len(c.endpoints) > 1 {
+				break
+			}
+			e = tried[0]
+		}
+		tried = append(tried, e)
+		e.active.Add(1)
+		request := make(e).WithContext(ctx)
+		response, err = e.transport.RoundTrip(request)
+		if err == nil {
+			return response, func() { e.active.Add(-1) }, nil
+		}
+		e.active.Add(-1)
+		var failed connectError
+		if !errors.As(err, &failed) || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, nil, err
+}
+
+// kept is a request's body that a failed attempt must not close.
+type kept struct{ io.Reader }
+
+func (kept) Close() error { return nil }

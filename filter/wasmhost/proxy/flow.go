@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// flow is a body on its way to a server: pieces are put in without waiting, and read as an io.Reader. Whoever fills it
+// asks before whether there is room.
+type flow struct {
+	mu     sync.Mutex
+	ready  sync.Cond
+	pieces [][]byte
+	size   int
+	ended  bool
+	err    error
+	room   chan struct{}
+}
+
+func newFlow() *flow {
+	f := &flow{room: make(chan struct{}, 1)}
+	f.ready.L = &f.mu
+	return f
+}
+
+func (f *flow) put(p []byte, end bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(p) > 0 {
+		f.pieces = append(f.pieces, p)
+		f.size += len(p)
+	}
+	f.ended = f.ended || end
+	f.ready.Broadcast()
+}
+
+// close makes readers fail that wait for more.
+func (f *flow) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ended && f.err == nil {
+		f.err = io.ErrUnexpectedEOF
+	}
+	f.ready.Broadcast()
+}
+
+// wait returns when there is room, or false when ctx ends.
+func (f *flow) wait(ctx context.Context) bool {
+	for {
+		f.mu.Lock()
+		full := f.size > window
+		f.mu.Unlock()
+		if !full {
+			return true
+		}
+		select {
+		case <-f.room:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// Read implements io.Reader.
+func (f *flow) Read(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.pieces) == 0 {
+		switch {
+		case f.err != nil:
+			return 0, f.err
+		case f.ended:
+			return 0, io.EOF
+		}
+		f.ready.Wait()
+	}
+	n := copy(p, f.pieces[0])
+	if f.pieces[0] = f.pieces[0][n:]; len(f.pieces[0]) == 0 {
+		f.pieces = f.pieces[1:]
+	}
+	f.size -= n
+	signal(f.room)
+	return n, nil
+}

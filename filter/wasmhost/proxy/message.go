@@ -1,0 +1,123 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// hopByHop are headers that concern one connection only.
+var hopByHop = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
+
+// requestHeaders is a request as a filter sees it: lower case, with pseudo-headers, and with what Envoy adds.
+func requestHeaders(r *http.Request) *wasmhost.Headers {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	h := wasmhost.NewHeaders(":authority", r.Host, ":path", r.RequestURI, ":method", r.Method, ":scheme", scheme)
+	appendHeader(h, r.Header)
+	for _, name := range hopByHop {
+		h.Remove(name)
+	}
+	if r.ContentLength >= 0 && r.Body != http.NoBody {
+		h.Set("content-length", strconv.FormatInt(r.ContentLength, 10))
+	}
+	if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		h.Add("x-forwarded-for", address)
+	}
+	h.Set("x-forwarded-proto", scheme)
+	h.Set("x-request-id", requestID())
+	return h
+}
+
+// requestID is a random UUID.
+func requestID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // crypto/rand does not fail
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	s := hex.EncodeToString(b[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// responseHeaders is a server's response as a filter sees it.
+func responseHeaders(r *http.Response) *wasmhost.Headers {
+	h := wasmhost.NewHeaders(":status", strconv.Itoa(r.StatusCode))
+	appendHeader(h, r.Header)
+	for _, name := range hopByHop {
+		h.Remove(name)
+	}
+	return h
+}
+
+// appendHeader adds headers in the order of their names: net/http does not keep the wire's.
+func appendHeader(h *wasmhost.Headers, from http.Header) {
+	names := make([]string, 0, len(from))
+	for name := range from {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range from[name] {
+			h.Add(name, value)
+		}
+	}
+}
+
+// fieldCount is how many headers a message has, pseudo-headers not counted.
+func fieldCount(from http.Header) int {
+	n := 0
+	for _, values := range from {
+		n += len(values)
+	}
+	return n
+}
+
+// toHTTP is the other way, without pseudo-headers.
+func toHTTP(h *wasmhost.Headers) http.Header {
+	out := http.Header{}
+	for _, f := range h.All() {
+		if !strings.HasPrefix(f.Name, ":") {
+			out.Add(f.Name, f.Value)
+		}
+	}
+	return out
+}
+
+// normalizePath does what Envoy's normalize_path and merge_slashes do: dot segments are resolved, doubled slashes
+// become one. Escapes stay as they are, and so does the query.
+func normalizePath(target string) string {
+	path, query, hasQuery := strings.Cut(target, "?")
+	if !strings.HasPrefix(path, "/") {
+		return target
+	}
+	var out []string
+	segments := strings.Split(path[1:], "/")
+	for i, s := range segments {
+		last := i == len(segments)-1
+		switch {
+		case s == "." || s == "" && !last:
+			if last {
+				out = append(out, "")
+			}
+		case s == "..":
+			out = out[:max(len(out)-1, 0)]
+			if last {
+				out = append(out, "")
+			}
+		default:
+			out = append(out, s)
+		}
+	}
+	path = "/" + strings.Join(out, "/")
+	if hasQuery {
+		return path + "?" + query
+	}
+	return path
+}

@@ -1,0 +1,229 @@
+package wasmhost
+
+import (
+	"net/http"
+	"strings"
+)
+
+// RequestHeaders begins the request; end says that it has no body.
+func (s *Stream) RequestHeaders(h *Headers, end bool) {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.head = h.Get(":method") == http.MethodHead
+	// The limit of the first route counts while the filter holds the body, if that route leads to a cluster.
+	if r := s.chooseRoute(h); r != nil && r.Direct == nil && r.BodyLimit > 0 {
+		s.limit = r.BodyLimit
+	}
+	s.request.takeHeaders(h.Clone(), end)
+}
+
+// RequestData is a piece of the request's body; end says that it is the last. Over HTTP/1.1 Envoy gives the end as a
+// piece of its own, with nothing in it.
+func (s *Stream) RequestData(p []byte, end bool) {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.request.takeData(append([]byte(nil), p...), end)
+}
+
+// RequestTrailers ends the request with trailers.
+func (s *Stream) RequestTrailers(t *Headers) {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.request.takeTrailers(t.Clone())
+}
+
+// ClientGone says that the client has left.
+func (s *Stream) ClientGone() {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.done {
+		return
+	}
+	s.details = "downstream_remote_disconnect"
+	s.flags |= flagDownstreamConnectionTermination
+	s.finish()
+}
+
+// UpstreamAddress says which server got the request, as host:port.
+func (s *Stream) UpstreamAddress(address string) {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.upstream = address
+}
+
+// ResponseHeaders begins the server's response; end says that it has no body. Interim responses are not the filter's
+// business and go to the client directly.
+func (s *Stream) ResponseHeaders(h *Headers, end bool) {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.response.local || s.response.over() {
+		return
+	}
+	h = h.Clone()
+	if s.sentTo != nil {
+		for _, f := range s.sentTo.SetResponseHeaders {
+			h.Set(f.Name, f.Value)
+		}
+	}
+	s.details = "via_upstream"
+	s.ended(end)
+	s.response.takeHeaders(h, end)
+}
+
+// ResponseData is a piece of the response's body; end says that it is the last.
+func (s *Stream) ResponseData(p []byte, end bool) {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.response.local {
+		return
+	}
+	s.ended(end)
+	s.response.takeData(append([]byte(nil), p...), end)
+}
+
+// ResponseTrailers ends the response with trailers.
+func (s *Stream) ResponseTrailers(t *Headers) {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.response.local {
+		return
+	}
+	s.ended(true)
+	s.response.takeTrailers(t.Clone())
+}
+
+func (s *Stream) ended(end bool) {
+	if end {
+		s.serverBusy = false
+	}
+}
+
+// ServerReset says that the server's connection is gone, or was never there.
+func (s *Stream) ServerReset(r Reset) {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.response.local || s.response.over() || !s.serverBusy {
+		return
+	}
+	s.serverBusy = false
+	moment := "before"
+	if s.response.headers != nil {
+		moment = "after"
+	}
+	s.flags |= r.flag()
+	reply := LocalReply{
+		Status:  http.StatusServiceUnavailable,
+		Details: "upstream_reset_" + moment + "_response_started{" + r.String() + "}",
+		Body:    []byte("upstream connect error or disconnect/reset before headers. reset reason: " + strings.ReplaceAll(r.String(), "_", " ")),
+	}
+	switch {
+	case r == ProtocolError || s.response.headers != nil:
+		reply.Status = http.StatusBadGateway
+	case r == NoHealthyUpstream:
+		reply.Details, reply.Body = "no_healthy_upstream", []byte("no healthy upstream")
+	}
+	s.localReply(reply, nil)
+}
+
+// Timeout answers a stream that nothing has happened on for too long.
+func (s *Stream) Timeout() {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.flags |= flagStreamIdleTimeout
+	status := http.StatusGatewayTimeout
+	if !s.request.complete {
+		status = http.StatusRequestTimeout
+	}
+	s.localReply(LocalReply{Status: status, Details: "stream_idle_timeout", Body: []byte("stream timeout")}, nil)
+}
+
+// Refuse answers the request before the filter sees it, as a codec does that finds it malformed.
+func (s *Stream) Refuse(r LocalReply) {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.localReply(r, nil)
+}
+
+func (s *Stream) tooLarge(response bool) {
+	if response {
+		s.localReply(LocalReply{Status: http.StatusInternalServerError, Details: "response_payload_too_large", Body: []byte("Internal Server Error")}, nil)
+		return
+	}
+	s.localReply(LocalReply{Status: http.StatusRequestEntityTooLarge, Details: "request_payload_too_large", Body: []byte("Payload Too Large")}, nil)
+}
+
+// chooseRoute is the route of the request as it stands, kept until a header changes.
+func (s *Stream) chooseRoute(h *Headers) *Route {
+	if s.route == nil {
+		s.route = s.options.Router.Route(h)
+	}
+	return s.route
+}
+
+// sendHeaders sends the headers on, once.
+func (d *direction) sendHeaders(end bool) {
+	if d.headersSent || d.over() {
+		return
+	}
+	s := d.stream
+	if d.response {
+		d.headersSent = true
+		d.sent = end
+		s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: d.headers.Clone(), End: end, Local: d.local})
+		d.finished()
+		return
+	}
+	d.headersSent = true
+	route := s.chooseRoute(d.headers)
+	switch {
+	case route == nil:
+		s.localReply(LocalReply{Status: http.StatusNotFound, Details: "route_not_found"}, nil)
+	case route.Direct != nil:
+		s.localReply(LocalReply{Status: route.Direct.Status, Details: "direct_response", Body: []byte(route.Direct.Body)}, func(h *Headers) {
+			for _, f := range route.SetResponseHeaders {
+				h.Set(f.Name, f.Value)
+			}
+		})
+	case !s.options.Router.HasCluster(route.Cluster):
+		s.localReply(LocalReply{Status: http.StatusServiceUnavailable, Details: "cluster_not_found"}, nil)
+	default:
+		h := d.headers.Clone()
+		for _, name := range route.RemoveRequestHeaders {
+			h.Remove(name)
+		}
+		s.sentTo, s.serverBusy, d.sent = route, true, end
+		s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, HostRewrite: route.HostRewrite})
+	}
+}
+
+func (d *direction) sendData(p []byte, end bool) {
+	if d.over() || d.sent || len(p) == 0 && !end {
+		return
+	}
+	d.sent = end
+	d.stream.emit(Event{To: d.to(), Kind: DataKind, Data: append([]byte(nil), p...), End: end})
+	d.finished()
+}
+
+func (d *direction) sendTrailers() {
+	if d.over() || d.sent {
+		return
+	}
+	d.sent = true
+	d.stream.emit(Event{To: d.to(), Kind: TrailersKind, Headers: d.trailers.Clone(), End: true})
+	d.finished()
+}
+
+func (d *direction) to() Side {
+	if d.response {
+		return ToClient
+	}
+	return ToServer
+}
+
+// finished ends the stream with the last of its response.
+func (d *direction) finished() {
+	if d.response && d.sent {
+		d.stream.finish()
+	}
+}

@@ -1,0 +1,171 @@
+package wasmhost
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// rootID is the context that stands for the plugin itself; streams count on from it.
+const rootID = 1
+
+// vm is one instance of the module. It runs one call at a time, under its worker's lock.
+type vm struct {
+	worker *Worker
+	ctx    context.Context //nolint:containedctx // carries the VM to the host functions
+	module api.Module
+	memory api.Memory
+	malloc api.Function
+
+	calls map[string]api.Function
+	// streams are the contexts that have been created and not deleted.
+	streams map[uint32]*Stream
+	nextID  uint32
+	// active is the context of the running call, or the one that the filter has chosen; nil is the plugin's.
+	active *Stream
+	// unknown says that the running call is for a context that is gone.
+	afterCall []func()
+	failed    bool
+	// configuration is what may be read while the filter starts.
+	buffers map[uint32][]byte
+	callout *calloutReply
+	tick    time.Duration
+	next    time.Time
+}
+
+type vmKey struct{}
+
+// vmOf is the VM whose call a host function serves.
+func vmOf(ctx context.Context) *vm {
+	v, _ := ctx.Value(vmKey{}).(*vm)
+	return v
+}
+
+// newVM instantiates the module and starts the plugin in it.
+func newVM(w *Worker) (*vm, error) {
+	h := w.host
+	v := &vm{worker: w, calls: map[string]api.Function{}, streams: map[uint32]*Stream{}, nextID: rootID + 1, buffers: map[uint32][]byte{}}
+	v.ctx = context.WithValue(h.ctx, vmKey{}, v)
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithStdout(&lines{host: h, level: Info}).WithStderr(&lines{host: h, level: Error}).
+		WithWalltime(func() (int64, int32) { t := h.options.Now(); return t.Unix(), int32(t.Nanosecond()) }, sys.ClockResolution(1)).
+		WithNanotime(func() int64 { return h.options.Now().UnixNano() }, sys.ClockResolution(1))
+	if h.options.Random == nil {
+		config = config.WithRandSource(rand.Reader) // wazero's own is the same in every process
+	} else {
+		config = config.WithRandSource(h.options.Random)
+	}
+	for name, value := range h.plugin.Environment {
+		config = config.WithEnv(name, value)
+	}
+	module, err := h.runtime.InstantiateModule(v.ctx, h.module, config)
+	if err != nil {
+		return nil, fmt.Errorf("the module cannot be instantiated: %w", err)
+	}
+	v.module = module
+	if err := v.start(); err != nil {
+		v.close()
+		return nil, err
+	}
+	return v, nil
+}
+
+func (v *vm) start() error {
+	if v.memory = v.module.Memory(); v.memory == nil {
+		return fmt.Errorf("the module exports no memory")
+	}
+	// Envoy prefers malloc to proxy_on_memory_allocate.
+	for _, name := range []string{"malloc", "proxy_on_memory_allocate"} {
+		if v.malloc == nil {
+			v.malloc = v.module.ExportedFunction(name)
+		}
+	}
+	if v.malloc == nil {
+		return fmt.Errorf("the module exports neither malloc nor proxy_on_memory_allocate")
+	}
+	for name := range v.module.ExportedFunctionDefinitions() {
+		v.calls[name] = v.module.ExportedFunction(name)
+	}
+	if _, reactor := v.calls["_initialize"]; reactor {
+		v.call(nil, "_initialize")
+	} else {
+		v.call(nil, "_start")
+	}
+	p := &v.worker.host.plugin
+	v.call(nil, "proxy_on_context_create", rootID, 0)
+	v.buffers[bufferVMConfiguration] = p.VMConfiguration
+	started := v.ask(nil, "proxy_on_vm_start", rootID, uint64(len(p.VMConfiguration)))
+	delete(v.buffers, bufferVMConfiguration)
+	if !v.failed && !started {
+		return fmt.Errorf("the filter refused its VM configuration (proxy_on_vm_start)")
+	}
+	v.buffers[bufferPluginConfiguration] = p.Configuration
+	configured := v.ask(nil, "proxy_on_configure", rootID, uint64(len(p.Configuration)))
+	delete(v.buffers, bufferPluginConfiguration)
+	switch {
+	case v.failed:
+		return fmt.Errorf("the filter failed while it was started")
+	case !configured:
+		return fmt.Errorf("the filter refused its configuration (proxy_on_configure)")
+	}
+	return nil
+}
+
+func (v *vm) close() {
+	// An instance of memory and code of ours; there is nothing to be told about its end.
+	_ = v.module.Close(v.ctx)
+}
+
+// ask calls a function that answers yes or no. One that the module lacks answers yes.
+func (v *vm) ask(s *Stream, name string, args ...uint64) bool {
+	result, ok := v.call(s, name, args...)
+	return !ok || result != 0
+}
+
+// call calls a function of the module for a stream, nil being the plugin itself, and does what the filter has put off
+// until the call's end. It reports whether there was a result: the module may lack the function, or fail in it.
+func (v *vm) call(s *Stream, name string, args ...uint64) (uint32, bool) {
+	f := v.calls[name]
+	if f == nil || v.failed {
+		return 0, false
+	}
+	before := v.active
+	v.active = s
+	results, err := f.Call(v.ctx, args...)
+	v.active = before
+	if err != nil {
+		v.fail(name, err)
+		return 0, false
+	}
+	actions := v.afterCall
+	v.afterCall = nil
+	for _, act := range actions {
+		act()
+	}
+	if len(results) == 0 {
+		return 0, true
+	}
+	return api.DecodeU32(results[0]), true
+}
+
+// fail ends the VM. Its streams learn of it when they would call it next, as in Envoy.
+func (v *vm) fail(name string, err error) {
+	v.failed = true
+	v.afterCall = nil
+	v.tick = 0
+	v.worker.host.log(Critical, "Function: %s failed: %v", name, err)
+}
+
+// allocate makes room in the module's memory. 0 is no room.
+func (v *vm) allocate(size int) uint32 {
+	results, err := v.malloc.Call(v.ctx, uint64(size))
+	if err != nil || len(results) == 0 {
+		return 0
+	}
+	return uint32(results[0])
+}

@@ -1,0 +1,179 @@
+package wasmhost
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Worker is one thread of the proxy with a VM of its own. It may be used from several goroutines; what it does is done
+// one after the other.
+type Worker struct {
+	host *Host
+
+	mu     sync.Mutex
+	vm     *vm
+	closed bool
+	loaded time.Time
+	open   map[*Stream]bool
+	// changed are the streams with events that nobody has been told of yet.
+	changed map[*Stream]bool
+	// afterwards is what waits for the lock to be free.
+	afterwards []func()
+	callouts   map[uint32]*callout
+	nextCall   uint32
+	queues     map[uint32]bool
+	reloads    int
+	backoffs   int
+}
+
+// ErrRefused is wrapped by the error of a filter that refused its configuration or could not be started.
+var ErrRefused = errors.New("wasmhost: the filter did not start")
+
+// NewWorker starts a VM. Its error wraps ErrRefused when the filter would not have it.
+func (h *Host) NewWorker() (*Worker, error) {
+	w := &Worker{host: h, open: map[*Stream]bool{}, changed: map[*Stream]bool{}, callouts: map[uint32]*callout{}, queues: map[uint32]bool{}}
+	w.enter()
+	defer w.leave()
+	if err := w.load(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.workers = append(h.workers, w)
+	return w, nil
+}
+
+// enter and leave bracket everything that is done to a worker. What streams have to say, and what other workers must
+// do, is passed on when the lock is free again.
+func (w *Worker) enter() { w.mu.Lock() }
+
+func (w *Worker) leave() {
+	var notify []func()
+	for s := range w.changed {
+		if s.options.Changed != nil {
+			notify = append(notify, s.options.Changed)
+		}
+	}
+	clear(w.changed)
+	afterwards := w.afterwards
+	w.afterwards = nil
+	w.mu.Unlock()
+	for _, f := range notify {
+		f()
+	}
+	for _, f := range afterwards {
+		f()
+	}
+}
+
+func (w *Worker) load() error {
+	w.loaded = w.host.options.Now()
+	v, err := newVM(w)
+	if err != nil {
+		return err
+	}
+	if w.vm != nil {
+		w.vm.close()
+	}
+	w.vm = v
+	return nil
+}
+
+// ready makes sure of a VM for the next stream: one that has failed is replaced if the policy allows it, but not more
+// often than the back-off, which counts from when the last was loaded.
+func (w *Worker) ready() bool {
+	switch {
+	case w.closed || w.vm == nil:
+		return false
+	case !w.vm.failed:
+		return true
+	case w.host.plugin.FailurePolicy != FailReload:
+		return false
+	}
+	interval := w.host.plugin.ReloadInterval
+	// Envoy's jitter: between the interval and half as much again.
+	if half := int64(interval / 2); half > 0 {
+		interval += time.Duration(rand.Int64N(half))
+	}
+	if w.host.options.Now().Sub(w.loaded) < interval {
+		w.backoffs++
+		return false
+	}
+	if err := w.load(); err != nil {
+		w.host.log(Error, "the filter was not reloaded: %v", err)
+		return false
+	}
+	w.reloads++
+	return true
+}
+
+// Stats are a worker's counts.
+type Stats struct {
+	// Streams are those that are open.
+	Streams int
+	// Failed says that the VM has failed and not been replaced yet.
+	Failed bool
+	// Reloads is how often a new VM took the place of a failed one, Backoffs how often it was too soon for that.
+	Reloads, Backoffs int
+	// MemoryBytes is the size of the VM's memory.
+	MemoryBytes int
+}
+
+// Stats returns the worker's counts.
+func (w *Worker) Stats() Stats {
+	w.enter()
+	defer w.leave()
+	out := Stats{Streams: len(w.open), Reloads: w.reloads, Backoffs: w.backoffs}
+	if w.vm != nil {
+		out.Failed = w.vm.failed
+		if !w.vm.failed && !w.closed {
+			out.MemoryBytes = int(w.vm.memory.Size())
+		}
+	}
+	return out
+}
+
+// NextTick is when Tick wants to be called; false is never, as far as is known now.
+func (w *Worker) NextTick() (time.Time, bool) {
+	w.enter()
+	defer w.leave()
+	if w.closed || w.vm == nil || w.vm.failed || w.vm.tick == 0 {
+		return time.Time{}, false
+	}
+	return w.vm.next, true
+}
+
+// ticking says that the time of the next tick has changed.
+func (w *Worker) ticking() {
+	if f := w.host.options.Ticking; f != nil {
+		w.afterwards = append(w.afterwards, func() { f(w) })
+	}
+}
+
+// Tick calls the filter's tick if it is due.
+func (w *Worker) Tick() {
+	w.enter()
+	defer w.leave()
+	now := w.host.options.Now()
+	if v := w.vm; !w.closed && v != nil && !v.failed && v.tick > 0 && !now.Before(v.next) {
+		v.next = now.Add(v.tick)
+		v.call(nil, "proxy_on_tick", rootID)
+	}
+}
+
+// Close ends the VM. Nothing is called in it any more.
+func (w *Worker) Close() {
+	w.enter()
+	defer w.leave()
+	if w.closed {
+		return
+	}
+	w.closed = true
+	if w.vm != nil {
+		w.vm.failed = true
+		w.vm.close()
+	}
+}

@@ -8,8 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -20,6 +23,7 @@ type clientSide struct {
 	run  *ruleRun
 	m    *message
 	view sideView
+	left atomic.Bool // the client has reset its stream
 }
 
 func (c *clientSide) post(event string) { c.run.board.post(c.m.id, event) }
@@ -52,6 +56,7 @@ func (c *clientSide) http1(address string) error {
 		return err
 	}
 	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(2 * ruleWait))
 	method, path, host := c.pseudo()
 	var head bytes.Buffer
 	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nhost: %s\r\nx-probe-id: %s/%s\r\n", method, path, host, c.run.rule.name, c.m.id)
@@ -110,10 +115,7 @@ func (c *clientSide) read1(r *bufio.Reader, method string) {
 		var err error
 		response, err = http.ReadResponse(r, &http.Request{Method: method})
 		if err != nil {
-			c.view.end = "no answer"
-			if errors.Is(err, net.ErrClosed) {
-				c.view.end = "gone"
-			}
+			c.fail("no answer", err)
 			return
 		}
 		if response.StatusCode >= 200 {
@@ -143,15 +145,26 @@ func (c *clientSide) read1(r *bufio.Reader, method string) {
 			continue
 		}
 		if !errors.Is(err, io.EOF) {
-			c.view.end = "cut"
-			if errors.Is(err, net.ErrClosed) {
-				c.view.end = "gone"
-			}
+			c.fail("cut", err)
 		}
 		break
 	}
 	c.view.body = []string{body.String()}
 	c.view.trailers = sorted(response.Trailer)
+}
+
+// fail says how the connection ended, from the client's side as "gone".
+func (c *clientSide) fail(end string, err error) {
+	c.view.end = end
+	if errors.Is(err, net.ErrClosed) {
+		c.view.end = "gone"
+	}
+	switch {
+	case c.left.Load():
+		c.view.end = "gone"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.run.faults.add(fmt.Errorf("client: %s: no end came", c.m.id))
+	}
 }
 
 // conn2 is one HTTP/2 connection with one stream.
@@ -174,6 +187,7 @@ func (c *clientSide) http2(address string) error {
 		return err
 	}
 	defer raw.Close()
+	_ = raw.SetDeadline(time.Now().Add(2 * ruleWait))
 	conn := &conn2{Conn: raw, framer: http2.NewFramer(raw, raw), room: [2]int64{65535, 65535}}
 	conn.wide = sync.NewCond(&conn.mu)
 	conn.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -206,6 +220,8 @@ func (c *clientSide) write2(conn *conn2, ready chan struct{}) {
 		switch p.kind {
 		case "reset":
 			_ = conn.framer.WriteRSTStream(clientStream, http2.ErrCodeCancel)
+			c.left.Store(true)
+			_ = conn.SetReadDeadline(time.Now())
 			return false
 		case "close":
 			_ = conn.Close()
@@ -269,13 +285,11 @@ func (c *clientSide) read2(conn *conn2, ready chan struct{}) {
 	for {
 		frame, err := conn.framer.ReadFrame()
 		if err != nil {
-			c.view.end = "no answer"
+			end := "no answer"
 			if answered {
-				c.view.end = "cut"
+				end = "cut"
 			}
-			if errors.Is(err, net.ErrClosed) {
-				c.view.end = "gone"
-			}
+			c.fail(end, err)
 			return
 		}
 		switch f := frame.(type) {

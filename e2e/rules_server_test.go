@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -164,11 +165,20 @@ type answerer interface {
 }
 
 func (s *serverSide) read() {
-	body, err := io.ReadAll(s.request.Body)
-	s.view.body = []string{string(body)}
+	var body strings.Builder
+	buffer := make([]byte, 64<<10)
+	var err error
+	for err == nil {
+		var n int
+		n, err = s.request.Body.Read(buffer)
+		if body.Write(buffer[:n]); n > 0 {
+			s.run.board.post(s.id, "server-body")
+		}
+	}
+	s.view.body = []string{body.String()}
 	s.view.trailers = sorted(s.request.Trailer)
 	s.view.end = "whole"
-	if err != nil {
+	if !errors.Is(err, io.EOF) {
 		s.view.end = "cut"
 		s.run.board.post(s.id, "server-gone")
 	}

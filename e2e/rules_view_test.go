@@ -24,7 +24,19 @@ var hidden = []string{"date", "server", "x-request-id", "x-forwarded-proto", "x-
 
 func (v *sideView) text(side string) string {
 	out := strings.TrimSpace(side+": "+v.first) + "\n"
+	alike := 0
 	for _, h := range v.header {
+		if "x-"+h[1] == h[0] {
+			alike++
+		}
+	}
+	if alike > 0 {
+		out += fmt.Sprintf("  x-N: N, %d times\n", alike)
+	}
+	for _, h := range v.header {
+		if "x-"+h[1] == h[0] {
+			continue
+		}
 		if !slices.Contains(hidden, h[0]) {
 			out += fmt.Sprintf("  %s: %s\n", h[0], brief(h[1]))
 		}

@@ -34,6 +34,9 @@ type Model struct {
 type Options struct {
 	Tokenizer *tokenizer.Tokenizer
 	Models    []Model
+	// Reduced says that the host can hold no headers: neither a request's until its body is there, nor a response's until
+	// the first token. It wants one model, since the way is chosen before the body says which.
+	Reduced bool
 	// Passthrough says that requests for other models have somewhere to go.
 	Passthrough bool
 	// BodyLimit is the largest request body accepted, in bytes.
@@ -60,6 +63,14 @@ func (g *Gateway) model(name string) *Model {
 		}
 	}
 	return nil
+}
+
+// only is the one model of a gateway whose way must be chosen before a request names its model.
+func (g *Gateway) only() *Model {
+	if len(g.options.Models) != 1 {
+		return nil
+	}
+	return &g.options.Models[0]
 }
 
 // completionsPath is the API's path for raw prompts.

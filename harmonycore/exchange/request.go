@@ -28,18 +28,29 @@ type Scratch struct {
 	body   []byte
 }
 
-// RequestAction is what to do with a request whose body has been read: exactly one of Forward and Reply is set, or
-// neither, and then the request goes on as it came.
+// RequestHead is what to do with a request's headers while its body is still to come.
+type RequestHead struct {
+	// Hold keeps them until Request has decided. Without it they go on at once, changed as the rest says.
+	Hold bool
+	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers go on as they came.
+	Path, Pool string
+	// Rewritten says that the body will be one of ours, of a length that nobody knows yet.
+	Rewritten bool
+}
+
+// RequestAction is what to do with a request whose body has been read: one of its fields is set, or none, and then the
+// request goes on as it came.
 type RequestAction struct {
 	Forward *Forward
 	Reply   *Reply
+	// Hold keeps the body for good: the server has answered without it.
+	Hold bool
 }
 
 // Forward is a request rewritten for an inference server.
 type Forward struct {
-	Path string
-	// Pool is the value for PoolHeader.
-	Pool string
+	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers have gone on already.
+	Path, Pool string
 	// Body replaces the client's body; nil leaves it as it came.
 	Body []byte
 }
@@ -56,8 +67,34 @@ func replyWith(e *openai.Error) *Reply {
 	return &Reply{Status: e.Status, Body: e.AppendJSON(nil)}
 }
 
+// RequestHeaders says what to do with the headers of a request that has a body, before Request is given the body.
+func (e *Exchange) RequestHeaders() RequestHead {
+	if !e.gateway.options.Reduced {
+		return RequestHead{Hold: true}
+	}
+	model := e.gateway.only()
+	if model == nil {
+		return RequestHead{}
+	}
+	rewritten := e.kind != rawPrompt
+	if !rewritten {
+		allowed := e.allowsRaw(model)
+		// A path from which no body goes on takes the way to the servers all the same: a route that leads nowhere would
+		// answer 503 before the body could be read and refused for what it says.
+		if refused := e.path == completionsPath && !e.gateway.options.Passthrough; !allowed && !refused {
+			return RequestHead{}
+		}
+		rewritten = allowed && model.ServerModel != model.Name
+	}
+	e.toPool = true
+	return RequestHead{Path: model.Server.Path(), Pool: model.Pool, Rewritten: rewritten}
+}
+
 // Request takes the whole body of the request, whose memory it may overwrite. The body is not kept.
 func (e *Exchange) Request(body []byte, h Host) RequestAction {
+	if e.state != reading && e.kind != rawPrompt {
+		return RequestAction{Hold: true}
+	}
 	e.active = h.Now
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
@@ -75,7 +112,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	}
 	model := e.gateway.model(request.Model)
 	if model == nil {
-		if e.gateway.options.Passthrough {
+		if e.gateway.options.Passthrough && !e.gateway.options.Reduced {
 			e.state = alone
 			return RequestAction{}
 		}
@@ -97,8 +134,10 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 	}
 	model := e.gateway.model(name)
 	if model == nil {
-		// Servers' own paths lead nowhere by themselves; this one is the API's, and answers as the others do.
-		if e.path == completionsPath && !e.gateway.options.Passthrough {
+		// Servers' own paths lead nowhere by themselves; this one is the API's, and answers as the others do. Where the way
+		// was chosen before the body was read, a body that names another model goes nowhere either.
+		refused := e.path == completionsPath && !e.gateway.options.Passthrough
+		if refused || e.toPool || e.gateway.options.Reduced && failure == nil {
 			if failure == nil {
 				failure = errModelNotFound(name)
 			}
@@ -107,15 +146,27 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 		e.state = alone
 		return RequestAction{}
 	}
-	if !model.AllowRawPrompts || e.path != model.Server.Path() {
+	if !e.allowsRaw(model) {
 		return e.refuse(errRawPrompt(name))
 	}
 	e.state = alone
-	forward := &Forward{Path: e.path, Pool: model.Pool}
+	var renamed []byte
 	if model.ServerModel != name {
-		forward.Body = backend.Rename(body, model.ServerModel)
+		renamed = backend.Rename(body, model.ServerModel)
 	}
-	return RequestAction{Forward: forward}
+	return e.forward(model, renamed)
+}
+
+func (e *Exchange) allowsRaw(model *Model) bool {
+	return model.AllowRawPrompts && e.path == model.Server.Path()
+}
+
+// forward sends the request to the model's servers; a body that is nil stays as it came.
+func (e *Exchange) forward(model *Model, body []byte) RequestAction {
+	if e.toPool {
+		return RequestAction{Forward: &Forward{Body: body}}
+	}
+	return RequestAction{Forward: &Forward{Path: model.Server.Path(), Pool: model.Pool, Body: body}}
 }
 
 // translate renders a request for the model; size is its body's, in bytes.
@@ -168,7 +219,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 			Seed:             string(r.Sampling.Seed),
 		},
 	})
-	return RequestAction{Forward: &Forward{Path: model.Server.Path(), Pool: model.Pool, Body: scratch.body}}
+	return e.forward(model, scratch.body)
 }
 
 // refuse ends the exchange: what comes back through the response side is our own reply.

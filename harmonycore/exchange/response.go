@@ -18,7 +18,8 @@ import (
 //	   └───────▶ collecting ───────────────▶ over
 //
 // and from each of them to alone, where a reply of our own takes the response's place. Nothing reaches the client
-// before streaming, over or alone, so whatever fails until then is a typed error with a status.
+// before streaming, over or alone, so whatever fails until then is a typed error with a status. A host that can hold no
+// headers has them sent when listening or collecting begins: what fails from there on is told in the body, or cut.
 type state uint8
 
 const (
@@ -58,6 +59,9 @@ type Exchange struct {
 	kind    kind
 	path    string
 	state   state
+	// toPool says that the request's headers have gone on to the model's servers, headSent that the client has the
+	// response's: both only where the host can hold none.
+	toPool, headSent bool
 	// active is when the server was last heard of, or the request forwarded.
 	active int64
 
@@ -76,9 +80,11 @@ type Exchange struct {
 	begun bool
 
 	collected []byte
-	status    int
-	local     bool
-	retry     string
+	// skipped is how much of a failed response was not kept, in bytes.
+	skipped int
+	status  int
+	local   bool
+	retry   string
 	// scratch is what the last action's Body lies in.
 	scratch []byte
 }
@@ -108,6 +114,8 @@ type ResponseAction struct {
 	Reply *Reply
 	// Reset cuts the stream: the client has an unfinished answer, and nothing more can be written to it.
 	Reset bool
+	// Late says that this is a failure that would have been a status, had the host been able to hold the headers.
+	Late bool
 }
 
 // Head is what the client's response headers become.
@@ -129,19 +137,32 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 		// The proxy was configured to shape its own replies.
 		e.state = alone
 		return ResponseAction{Pass: true}
+	case e.kind == rawPrompt && e.gateway.options.Reduced:
+		// An answer to headers whose body is still being read. What becomes of the body is another matter.
+		e.state = alone
+		return ResponseAction{Pass: true}
 	case e.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
 		e.state = collecting
 		e.status, e.local, e.retry = h.Status, h.Local, strings.Clone(h.RetryAfter)
 		if h.End {
 			return e.reply(e.collectedReply())
 		}
-		return ResponseAction{Hold: true}
+		return e.holdHead(e.headStatus(), contentTypeJSON)
 	case h.End:
 		return e.reply(replyWith(errUnfinished()))
 	default:
 		e.state = listening
+		return e.holdHead(200, e.answer.ContentType())
+	}
+}
+
+// holdHead keeps the headers back. A host that cannot do so sends them as what is known now makes them.
+func (e *Exchange) holdHead(status int, contentType string) ResponseAction {
+	if !e.gateway.options.Reduced {
 		return ResponseAction{Hold: true}
 	}
+	e.headSent = true
+	return ResponseAction{Head: &Head{Status: status, ContentType: contentType}}
 }
 
 // ResponseBody takes a chunk of the response's body, whose memory it may overwrite; end says that it is the last one.
@@ -155,8 +176,10 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 	case failed:
 		return e.afterFailure(chunk, end)
 	case collecting:
-		if room := errorBodyLimit - len(e.collected); room > 0 {
-			e.collected = append(e.collected, chunk[:min(room, len(chunk))]...)
+		kept := min(errorBodyLimit-len(e.collected), len(chunk))
+		e.collected = append(e.collected, chunk[:kept]...)
+		if e.headSent {
+			return e.collectLate(len(chunk)-kept, end)
 		}
 		if !end && len(e.collected) < errorBodyLimit {
 			return ResponseAction{Hold: true}
@@ -176,9 +199,13 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 // headers can still be answered in place of.
 func (e *Exchange) ResponseTrailers() ResponseAction {
 	switch e.state {
-	case collecting:
-		return e.reply(e.collectedReply())
-	case listening:
+	case collecting, listening:
+		if e.headSent {
+			return e.cutLate()
+		}
+		if e.state == collecting {
+			return e.reply(e.collectedReply())
+		}
 		return e.reply(replyWith(errUnfinished()))
 	case streaming:
 		e.state = over
@@ -196,6 +223,9 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	}
 	switch e.state {
 	case awaiting, listening, collecting:
+		if e.headSent {
+			return e.cutLate()
+		}
 		return e.reply(replyWith(errStalled(limit)))
 	case streaming, failed:
 		e.state = over
@@ -203,6 +233,12 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	default:
 		return ResponseAction{}
 	}
+}
+
+// cutLate ends a response whose status has been sent before it was known to be wrong, loudly.
+func (e *Exchange) cutLate() ResponseAction {
+	e.state = over
+	return ResponseAction{Reset: true, Late: true}
 }
 
 // reply answers in place of the response: our own words then pass by here and are left alone.

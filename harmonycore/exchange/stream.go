@@ -94,9 +94,12 @@ func (e *Exchange) deliver() ResponseAction {
 		return ResponseAction{Body: e.scratch}
 	}
 	if len(e.scratch) == 0 {
-		return ResponseAction{Hold: true}
+		return ResponseAction{Hold: !e.headSent}
 	}
 	e.state = streaming
+	if e.headSent {
+		return ResponseAction{Body: e.scratch}
+	}
 	return ResponseAction{Head: &Head{Status: 200, ContentType: e.answer.ContentType()}, Body: e.scratch}
 }
 
@@ -133,6 +136,14 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 		// A reply takes the response's place at once, and the server is let go.
 		return e.reply(replyWith(failure))
 	}
+	if e.state == listening {
+		// The headers have gone before the first token. An error as a whole answer with status 200 would be taken for one.
+		if e.answer.ContentType() == contentTypeJSON {
+			return e.cutLate()
+		}
+		action.Late = true
+		e.begin()
+	}
 	e.parser.Finish()
 	e.answer.Fail(failure)
 	e.scratch = e.answer.Take(e.scratch)
@@ -164,6 +175,33 @@ func (e *Exchange) afterFailure(chunk []byte, end bool) ResponseAction {
 	}
 	e.state = over
 	return ResponseAction{Reset: true}
+}
+
+// mostSkipped is how much of a failed response is waited for beyond what is read of it, in bytes.
+const mostSkipped = 1 << 20
+
+// collectLate goes on collecting under headers that have been sent: only the end of the response can end them well.
+func (e *Exchange) collectLate(skipped int, end bool) ResponseAction {
+	e.skipped += skipped
+	switch {
+	case end:
+		r := e.collectedReply()
+		e.state = over
+		return ResponseAction{Body: r.Body}
+	case e.skipped > mostSkipped:
+		return e.cutLate()
+	default:
+		return ResponseAction{}
+	}
+}
+
+// headStatus is the status of a failed response as far as its headers tell: that of collectedReply, but for servers
+// that say in the body alone which one they mean.
+func (e *Exchange) headStatus() int {
+	if e.local || e.status >= 400 && e.status <= 599 {
+		return e.status
+	}
+	return errNotUnderstood().Status
 }
 
 // collectedReply puts a failed response, of which all is there now, into our shape.

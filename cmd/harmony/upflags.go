@@ -16,6 +16,7 @@ import (
 type upFlags struct {
 	file          string
 	listen, admin string
+	mode          string
 	models        []string
 	backends      []string
 	serverModel   string
@@ -34,6 +35,7 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML); flags win over it")
 	flags.StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` for clients; port 0 takes a free one")
 	flags.StringVar(&f.admin, "admin", d.Admin, "`ADDRESS` of Envoy's admin interface, on loopback")
+	flags.StringVar(&f.mode, "mode", d.Mode, "`MODE` of the filter: full, or reduced as where Envoy cannot let it hold headers")
 	flags.StringArrayVar(&f.models, "model", nil, "`NAME` that clients ask for (repeatable)")
 	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
 	flags.StringVar(&f.serverModel, "server-model", "", "`NAME` that the servers know the model by (default: the model's own)")
@@ -64,6 +66,7 @@ func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 	}{
 		{"listen", func() { c.Listen = f.listen }},
 		{"admin", func() { c.Admin = f.admin }},
+		{"mode", func() { c.Mode = f.mode }},
 		{"body-limit", func() { c.BodyLimit = f.bodyLimit }},
 		{"stall-timeout", func() { c.StallTimeout = f.stallTimeout }},
 		{"passthrough", func() { c.Passthrough = f.passthrough }},

@@ -12,6 +12,8 @@ type Config struct {
 	Listen string `yaml:"listen"`
 	// Admin is where Envoy's own admin interface listens. It has no authentication: keep it on loopback.
 	Admin string `yaml:"admin"`
+	// Mode is "full", or "reduced" for an Envoy whose listeners cannot let the filter hold headers.
+	Mode string `yaml:"mode"`
 	// BodyLimit is the largest request body on the translated paths.
 	BodyLimit Size `yaml:"body_limit"`
 	// StallTimeout is how long a server may be silent before its request is given up; 0 waits for ever.
@@ -79,7 +81,7 @@ func DefaultPassthroughPaths() []string {
 // Default is a configuration with every default in place and no model.
 func Default() *Config {
 	return &Config{
-		Listen: DefaultListen, Admin: DefaultAdmin,
+		Listen: DefaultListen, Admin: DefaultAdmin, Mode: filterconfig.ModeFull,
 		BodyLimit:        filterconfig.DefaultBodyLimit,
 		MemoryLimit:      filterconfig.DefaultMemoryLimit,
 		StallTimeout:     Duration(filterconfig.DefaultStallTimeoutMS * time.Millisecond),
@@ -90,7 +92,7 @@ func Default() *Config {
 // Filter is the part of c that the filter reads. It wants a configuration that Validate accepts.
 func (c *Config) Filter() *filterconfig.Config {
 	f := &filterconfig.Config{
-		Schema: filterconfig.Schema, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
+		Schema: filterconfig.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
 		MemoryLimit:    int(c.MemoryLimit),
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 	}

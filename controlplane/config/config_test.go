@@ -12,6 +12,7 @@ import (
 const whole = `# a comment
 listen: 0.0.0.0:80
 admin: 127.0.0.1:9901
+mode: reduced
 body_limit: 4MiB
 stall_timeout: 90s
 passthrough: https://other.example
@@ -46,7 +47,7 @@ func TestParseWhole(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 	want := filterconfig.Config{
-		Schema: 1, Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
+		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			RawPrompts: "allow", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
@@ -66,7 +67,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := filterconfig.Config{
-		Schema: 1, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
+		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
 		MemoryLimit: filterconfig.DefaultMemoryLimit,
 		Models:      []filterconfig.Model{filterconfig.DefaultModel("m")},
 	}
@@ -98,6 +99,8 @@ func TestRefusals(t *testing.T) {
 		{"body_limit: 1MiB\nlisten: here", `h.yaml:2: listen: "here" is not host:port`},
 		{"listen: example.com:80", `listen: "example.com" is not an IP address`},
 		{"listen: 127.0.0.1:99999", "is not a port"},
+		{"mode: half", `h.yaml:1: mode: "half" is not known; write full or reduced`},
+		{"models: [{name: a}, {name: b}]\nmode: reduced", "h.yaml:2: mode: reduced serves one model, and 2 are configured"},
 		{"admin: 0.0.0.0:9901", "h.yaml:1: admin: 0.0.0.0:9901 is open to others"},
 		{"body_limit: 16MB", "h.yaml:1: body_limit: \"16MB\" is not a size"},
 		{"body_limit: 12", "body_limit: 12 is out of range"},

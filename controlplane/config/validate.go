@@ -81,6 +81,12 @@ func (c *Config) check() *Error {
 	} else if !a.Addr().IsLoopback() {
 		return &Error{Field: "admin", Reason: c.Admin + " is open to others, and Envoy's admin interface has no password; use 127.0.0.1"}
 	}
+	if c.Mode != filterconfig.ModeFull && c.Mode != filterconfig.ModeReduced {
+		return &Error{Field: "mode", Reason: fmt.Sprintf("%q is not known; write full or reduced", c.Mode)}
+	}
+	if c.Mode == filterconfig.ModeReduced && len(c.Models) > 1 {
+		return &Error{Field: "mode", Reason: fmt.Sprintf("reduced serves one model, and %d are configured; run one Envoy for each, or write full", len(c.Models))}
+	}
 	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
 		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 64MiB", &c.BodyLimit)}
 	}

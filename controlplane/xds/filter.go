@@ -8,6 +8,8 @@ import (
 	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 // wasm is the filter's configuration. Nothing secret may stand in it: Envoy's /config_dump prints it.
 func (b *builder) wasm() *wasmfilterv3.Wasm {
 	settings := string(b.config.Filter().AppendJSON(nil))
-	return &wasmfilterv3.Wasm{Config: &wasmv3.PluginConfig{
+	plugin := &wasmv3.PluginConfig{
 		Name:   pluginName,
 		RootId: pluginName,
 		Vm: &wasmv3.PluginConfig_VmConfig{VmConfig: &wasmv3.VmConfig{
@@ -36,7 +38,10 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 		// different places, so it is always said.
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,
 		ReloadConfig:  &wasmv3.ReloadConfig{Backoff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(reloadInterval)}},
+	}
+	if b.config.Mode == filterconfig.ModeFull {
 		// The filter holds a request's headers until it has read the body; without this that would hang for good.
-		AllowOnHeadersStopIteration: wrapperspb.Bool(true),
-	}}
+		plugin.AllowOnHeadersStopIteration = wrapperspb.Bool(true)
+	}
+	return &wasmfilterv3.Wasm{Config: plugin}
 }

@@ -6,6 +6,8 @@ const Schema = 1
 // Config is the whole configuration of one filter instance.
 type Config struct {
 	Schema int
+	// Mode is ModeFull or ModeReduced: whether the filter's proxy lets it hold headers.
+	Mode string
 	// Passthrough says that requests for models not listed here have somewhere to go. Without it they are answered
 	// 404 model_not_found.
 	Passthrough bool
@@ -45,6 +47,13 @@ type System struct {
 	// Effort is "low", "medium" or "high": the reasoning effort of requests that name none.
 	Effort string
 }
+
+// The settings of Mode. A proxy that is not set to let headers be held makes a filter that tries so hang for good, so
+// the mode cannot be found out, and is configured (docs/modes.md). ModeReduced wants exactly one model.
+const (
+	ModeFull    = "full"
+	ModeReduced = "reduced"
+)
 
 // The settings of System.Date that are no day: the UTC day of the host's clock, or no date at all.
 const (

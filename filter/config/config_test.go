@@ -8,13 +8,17 @@ import (
 func TestRoundTrip(t *testing.T) {
 	m := DefaultModel("gpt-oss-120b")
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
-	want := &Config{Schema: Schema, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, Models: []Model{m, DefaultModel("b")}}
+	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v\nwant %+v", got, want)
+	}
+	want.Mode, want.Models = ModeReduced, want.Models[:1]
+	if got, err := Parse(want.AppendJSON(nil)); err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
 
@@ -23,7 +27,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Config{Schema: 1, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, Models: []Model{DefaultModel("m")}}
+	want := &Config{Schema: 1, Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, Models: []Model{DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}
@@ -34,6 +38,8 @@ func TestRefusals(t *testing.T) {
 		{`{`, ""}, {`[]`, ""}, {`{}`, "schema"}, {`{"schema":2}`, "schema"}, {`{"schema":1,"x":1}`, "x"},
 		{`{"schema":1,"body_limit":0}`, "body_limit"}, {`{"schema":1,"body_limit":1.5}`, "body_limit"},
 		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"}, {`{"schema":1,"memory_limit":0}`, "memory_limit"},
+		{`{"schema":1,"mode":"half"}`, "mode"}, {`{"schema":1,"mode":"reduced"}`, "models"},
+		{`{"schema":1,"models":[{"name":"a"},{"name":"b"}],"mode":"reduced"}`, "models"},
 		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},

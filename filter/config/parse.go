@@ -49,7 +49,7 @@ func (p *parser) fail(path, reason string) {
 }
 
 func (p *parser) config(v *jsontext.Value) *Config {
-	c := &Config{BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit}
+	c := &Config{Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit}
 	if v.Kind != jsontext.Object {
 		p.fail("", "must be an object")
 		return c
@@ -59,6 +59,8 @@ func (p *parser) config(v *jsontext.Value) *Config {
 		switch key {
 		case "schema":
 			c.Schema = p.integer(key, value, 0, 1<<30)
+		case "mode":
+			c.Mode = p.oneOf(key, value, ModeFull, ModeReduced)
 		case "passthrough":
 			c.Passthrough = p.boolean(key, value)
 		case "body_limit":
@@ -75,6 +77,9 @@ func (p *parser) config(v *jsontext.Value) *Config {
 	}
 	if c.Schema != Schema {
 		p.fail("schema", "must be "+strconv.Itoa(Schema)+"; this filter reads no other")
+	}
+	if c.Mode == ModeReduced && len(c.Models) != 1 {
+		p.fail("models", `must be exactly one where mode is "reduced", and there are `+strconv.Itoa(len(c.Models)))
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"schema":`...)
 	dst = jsontext.AppendInt(dst, int64(c.Schema))
+	dst = appendMember(dst, `,"mode":`, c.Mode)
 	dst = append(dst, `,"passthrough":`...)
 	if c.Passthrough {
 		dst = append(dst, "true"...)

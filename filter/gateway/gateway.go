@@ -16,6 +16,7 @@ import (
 func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 	o := exchange.Options{
 		Tokenizer:    t,
+		Reduced:      c.Mode == config.ModeReduced,
 		Passthrough:  c.Passthrough,
 		BodyLimit:    c.BodyLimit,
 		StallTimeout: int64(c.StallTimeoutMS),

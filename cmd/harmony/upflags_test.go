@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMode(t *testing.T) {
+	flags := []string{"--model", "m", "--backend", "vllm=http://a:1"}
+	for _, tt := range []struct {
+		file string
+		args []string
+		want string
+	}{
+		{"", nil, "full"}, {"", []string{"--mode", "reduced"}, "reduced"},
+		{"mode: reduced\n", nil, "reduced"}, {"mode: reduced\n", []string{"--mode", "full"}, "full"},
+	} {
+		args := append(append([]string{"--config", writeFile(t, "c.yaml", tt.file)}, flags...), tt.args...)
+		c, err := parseUp(args...)
+		if err != nil {
+			t.Errorf("%q %v: %v", tt.file, tt.args, err)
+		} else if c.Mode != tt.want || c.Filter().Mode != tt.want {
+			t.Errorf("%q %v: got %s", tt.file, tt.args, c.Mode)
+		}
+	}
+	two := append([]string{"--mode", "reduced", "--model", "b", "--backend", "b=vllm=http://b:1"}, flags...)
+	two[len(two)-1] = "m=" + two[len(two)-1]
+	if _, err := parseUp(two...); err == nil || !strings.Contains(err.Error(), "mode: reduced serves one model") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -43,7 +43,17 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if end {
 		return s.request()
 	}
-	return types.ActionPause
+	head := s.exchange.RequestHeaders()
+	if head.Hold {
+		return types.ActionPause
+	}
+	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Rewritten) {
+		return s.cannotForward()
+	}
+	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
+		return s.cannotForward()
+	}
+	return types.ActionContinue
 }
 
 // removeInternalHeaders drops what only we may set. The listener has done so already where it is configured by us;
@@ -93,13 +103,14 @@ func (s *stream) request() types.Action {
 	}
 	action := s.exchange.Request(body, host)
 	switch {
+	case action.Hold:
+		return types.ActionPause
 	case action.Reply != nil:
 		s.send(action.Reply)
 		return types.ActionPause
 	case action.Forward != nil:
 		if !s.forward(action.Forward) {
-			s.send(s.exchange.CannotForward())
-			return types.ActionPause
+			return s.cannotForward()
 		}
 	}
 	return types.ActionContinue
@@ -107,17 +118,38 @@ func (s *stream) request() types.Action {
 
 // forward rewrites the held request and reports whether the host let it.
 func (s *stream) forward(f *exchange.Forward) bool {
-	ok := check("set request header", proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, f.Pool)) &&
-		check("set path", proxywasm.ReplaceHttpRequestHeader(":path", f.Path))
-	if !ok || f.Body == nil {
+	edited := s.plugin.edited
+	if f.Pool != "" {
+		if !s.redirect(f.Pool, f.Path, f.Body != nil) {
+			return false
+		}
+		if f.Body != nil && !edited("set content-length", proxywasm.ReplaceHttpRequestHeader("content-length", strconv.Itoa(len(f.Body)))) {
+			return false
+		}
+	}
+	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
+}
+
+// redirect sends the request to the servers of a pool, and says what body of ours they get and give, where they do. It
+// reports whether the host let it.
+func (s *stream) redirect(pool, path string, rewritten bool) bool {
+	edited := s.plugin.edited
+	ok := edited("set "+exchange.PoolHeader, proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, pool)) &&
+		edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
+	if !ok || !rewritten {
 		return ok
 	}
-	return check("set request header", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) &&
-		check("set request header", proxywasm.ReplaceHttpRequestHeader("accept", "text/event-stream")) &&
+	return edited("set content-type", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) &&
+		edited("set accept", proxywasm.ReplaceHttpRequestHeader("accept", "text/event-stream")) &&
 		// Compressed events cannot be read.
-		check("set request header", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity")) &&
-		check("set content-length", proxywasm.ReplaceHttpRequestHeader("content-length", strconv.Itoa(len(f.Body)))) &&
-		check("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
+		edited("set accept-encoding", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity"))
+}
+
+func (s *stream) cannotForward() types.Action {
+	s.pending = false
+	s.plugin.metrics.editsRefused.add()
+	s.send(s.exchange.CannotForward())
+	return types.ActionPause
 }
 
 // OnHttpResponseHeaders implements types.HttpContext.
@@ -145,6 +177,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	if s.exchange == nil || s.exchange.Alone() {
 		return types.ActionContinue
 	}
+	s.plugin.metrics.responseChunks.add()
 	at := now()
 	var chunk []byte
 	if size > 0 {
@@ -170,6 +203,11 @@ func (s *stream) OnHttpResponseTrailers(int) types.Action {
 
 // act does what is left of an action once the body is replaced.
 func (s *stream) act(a exchange.ResponseAction) types.Action {
+	if a.Late && a.Reset {
+		s.plugin.metrics.reducedResets.add()
+	} else if a.Late {
+		s.plugin.metrics.reducedLateErrors.add()
+	}
 	switch {
 	case a.Hold:
 		return types.ActionPause

@@ -55,7 +55,10 @@ type plugin struct {
 	// memoryLimit is how much of the heap may be in use, in bytes.
 	memoryLimit uint64
 	// full says that the heap was over the limit when last looked at.
-	full bool
+	full    bool
+	metrics metrics
+	// refused says that the log has been told that the host refuses edits.
+	refused bool
 	// streams are those with an exchange of ours, by context id.
 	streams map[uint32]*stream
 }
@@ -77,6 +80,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	p.gateway = gateway.New(c, p.vm.tokenizer)
 	p.memoryLimit = uint64(c.MemoryLimit)
+	p.metrics = defineMetrics()
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
 		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
 	}
@@ -97,13 +101,21 @@ func (p *plugin) OnTick() {
 		if !check("choose stream", proxywasm.SetEffectiveContext(id)) {
 			continue
 		}
-		switch action := s.exchange.Stalled(at); {
-		case action.Reset:
-			closeStream()
-		case action.Reply != nil:
-			s.send(action.Reply)
+		if action := s.exchange.Stalled(at); action.Reset || action.Reply != nil {
+			s.act(action)
 		}
 	}
+}
+
+// edited reports whether the host made a change to a request. One that does not is not set as our mode wants it: it will
+// refuse all of them, which is worth one line in the log.
+func (p *plugin) edited(what string, err error) bool {
+	if err != nil && !p.refused {
+		p.refused = true
+		proxywasm.LogError("harmony: " + what + ": " + err.Error() +
+			"; requests are answered 500, because the proxy lets none be rewritten: see docs/modes.md")
+	}
+	return err == nil
 }
 
 // weigh looks whether there is room for new requests.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,8 +28,10 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, date, effort, server_fault,
-//	          tokens_per_chunk
+//	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
+//	want reduced
+//	          the same in reduced mode, where it differs
 //	prompt    the decoded prompt that the server received, written by -update; "none" if no request reached it
 type testCase struct {
 	name    string
@@ -39,6 +42,8 @@ type testCase struct {
 	header         http.Header
 	body           []byte
 	settings       map[string]string
+	// reducedDiffers is the setting of that name: it says something about the case, not about the gateway.
+	reducedDiffers string
 }
 
 // loadCases reads every case. Finding none is a failure.
@@ -73,14 +78,18 @@ func loadCase(path string) (*testCase, error) {
 	}
 	for _, f := range archive.Files {
 		switch f.Name {
-		case "request", "script", "settings", "want", "prompt":
+		case "request", "script", "settings", "want", wantReduced, "prompt":
 		default:
 			return nil, fmt.Errorf("unknown member %q", f.Name)
 		}
 	}
 	for line := range strings.Lines(c.member("settings")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if key != "" {
+		switch key {
+		case "":
+		case "reduced_differs":
+			c.reducedDiffers = value
+		default:
 			c.settings[key] = value
 		}
 	}
@@ -190,14 +199,29 @@ func (c *testCase) server(pieces int) (*sim.Server, error) {
 	return sim.New(o), nil
 }
 
+const wantReduced = "want reduced"
+
 // update writes what was seen into the case's file.
 func (c *testCase) update(want, prompt string) error {
-	files := c.archive.Files[:0:0]
-	for _, f := range c.archive.Files {
-		if f.Name != "want" && f.Name != "prompt" {
-			files = append(files, f)
+	return c.rewrite(member("prompt", prompt), member("want", want), member(wantReduced, c.member(wantReduced)))
+}
+
+// updateReduced writes what was seen in reduced mode into the case's file; empty is what full mode shows.
+func (c *testCase) updateReduced(want string) error {
+	return c.rewrite(member(wantReduced, want))
+}
+
+func member(name, text string) txtar.File { return txtar.File{Name: name, Data: []byte(text)} }
+
+// rewrite puts members at the end of the case's file, in place of those of the same names; an empty one is left out.
+func (c *testCase) rewrite(members ...txtar.File) error {
+	files := slices.DeleteFunc(slices.Clone(c.archive.Files), func(f txtar.File) bool {
+		return slices.ContainsFunc(members, func(m txtar.File) bool { return m.Name == f.Name })
+	})
+	for _, m := range members {
+		if len(m.Data) > 0 {
+			files = append(files, m)
 		}
 	}
-	files = append(files, txtar.File{Name: "prompt", Data: []byte(prompt)}, txtar.File{Name: "want", Data: []byte(want)})
 	return os.WriteFile(c.path, txtar.Format(&txtar.Archive{Comment: c.archive.Comment, Files: files}), 0o644)
 }

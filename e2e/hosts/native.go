@@ -15,6 +15,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -22,13 +23,15 @@ import (
 
 // Host is a running gateway.
 type Host struct {
-	// Name is "native" or "envoy".
+	// Name is "native", "wazero" or "envoy".
 	Name string
 	// URL is where clients reach it, without a trailing slash.
 	URL string
 	// Process is the Envoy that runs; nil for other hosts.
 	Process *envoy.Process
-	stop    func()
+	// Server is the host in this process; nil for others.
+	Server *inprocess.Server
+	stop   func()
 }
 
 // Stop ends the host and everything that it started.
@@ -38,12 +41,14 @@ func (h *Host) Stop() { h.stop() }
 type Setup struct {
 	// Config is the operator's configuration; its addresses are replaced by free ports.
 	Config *config.Config
-	// Cut is how many bytes of the server's stream the gateway is given at once; 0 is as they come. Only the native
-	// host can do so.
-	Cut int
+	// Cut is how many bytes of the server's stream the gateway is given at once; 0 is as they come. CutAt are offsets at
+	// which it is cut as well; the native host knows no offsets, and Envoy neither.
+	Cut   int
+	CutAt []int
 }
 
-// Native runs the core's exchange behind net/http: no proxy, no wasm.
+// Native runs the core's exchange behind net/http: no proxy, no wasm. In reduced mode it holds no headers of a response.
+// Those of a request wait for the body here too, which nobody can see but a server that answers without it.
 func Native(s Setup) (*Host, error) {
 	_, server, ok := strings.Cut(s.Config.Models[0].Servers[0], "=")
 	if !ok {
@@ -82,6 +87,12 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n.untouched(w, r, r.Body)
 		return
 	}
+	head := x.RequestHeaders()
+	if !head.Hold && head.Pool == "" && n.setup.Config.Passthrough == "" {
+		// The route of headers that go as they came leads nowhere, whatever the body would have said.
+		n.untouched(w, r, r.Body)
+		return
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, n.bodyLimit+1))
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -98,6 +109,9 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			for i := range body {
 				body[i] = '!'
 			}
+		}
+		if head.Pool != "" {
+			action.Forward.Path, action.Forward.Pool = head.Path, head.Pool
 		}
 		n.forward(w, r, x, action.Forward, body)
 	default:

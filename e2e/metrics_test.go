@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
+	"github.com/tetratelabs/wazero"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// counter reads a counter of the filter's from Envoy, where it is 0 until it is there.
+func counter(t *testing.T, h *hosts.Host, name string) uint64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	stats, err := h.Process.Get(ctx, "/stats?filter=harmony")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(stats)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "wasmcustom."+name+": "); ok {
+			n, err := strconv.ParseUint(value, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// TestEditsRefused: a proxy that lets no request be rewritten gets errors to send, no bodies to forward. It is told once
+// in the log, and counted each time.
+func TestEditsRefused(t *testing.T) {
+	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
+		t.Run(mode, func(t *testing.T) {
+			gpu, url := runSim(t, sim.Options{})
+			c := oneModel(url)
+			c.Mode = mode
+			setup := hosts.Setup{Config: c}
+			r, err := hosts.Resources(setup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			withoutCapability(t, r, "proxy_replace_header_map_value")
+			h, err := hosts.EnvoyWith(setup, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Stop()
+			for range 3 {
+				refused(t, ask(http1(t), h.URL+chatPath, chatBody(caseModel, "Hi")), 500, "gateway_misconfigured")
+			}
+			if n := counter(t, h, "harmony.edits_refused"); n != 3 {
+				t.Errorf("%d refusals are counted, want 3", n)
+			}
+			if n := strings.Count(h.Process.Log(1000), "harmony: set "); n != 1 {
+				t.Errorf("the log has it %d times:\n%s", n, h.Process.Log(50))
+			}
+			if n := len(gpu.Requests()); n != 0 {
+				t.Errorf("%d requests reached the server", n)
+			}
+		})
+	}
+}
+
+// withoutCapability takes one function of Envoy's away from the filter.
+func withoutCapability(t *testing.T, r *xds.Resources, name string) {
+	t.Helper()
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	data, err := os.ReadFile(tool(t, "HARMONY_WASM"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := runtime.CompileModule(ctx, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string]*wasmv3.SanitizationConfig{}
+	for _, f := range module.ImportedFunctions() {
+		_, function, _ := f.Import()
+		allowed[function] = &wasmv3.SanitizationConfig{}
+	}
+	for function := range module.ExportedFunctions() {
+		allowed[function] = &wasmv3.SanitizationConfig{}
+	}
+	if allowed[name] == nil {
+		t.Fatalf("the filter does not use %s", name)
+	}
+	delete(allowed, name)
+	editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
+		filter := &wasmfilterv3.Wasm{}
+		if err := m.HttpFilters[0].GetTypedConfig().UnmarshalTo(filter); err != nil {
+			t.Fatal(err)
+		}
+		filter.Config.GetVmConfig().CapabilityRestrictionConfig = &wasmv3.CapabilityRestrictionConfig{AllowedCapabilities: allowed}
+		m.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, filter)}
+	})
+}
+
+// TestResponseChunks: the counter counts the pieces in which an answer came.
+func TestResponseChunks(t *testing.T) {
+	const tokens = 8
+	_, url := runSim(t, sim.Options{TokensPerSecond: 50, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	h := runEnvoy(t, oneModel(url))
+	if a := ask(http1(t), h.URL+chatPath, `{"stream":true,`+chatBody(caseModel, "Hi")[1:]); a.status != 200 || !read(a.body).finished() {
+		t.Fatalf("got %+v", a)
+	}
+	if n := counter(t, h, "harmony.response_chunks"); n < tokens {
+		t.Errorf("%d pieces are counted of an answer of more than %d tokens", n, tokens)
+	}
+	ask(http1(t), h.URL+chatPath, chatBody("other", "Hi"))
+	before := counter(t, h, "harmony.response_chunks")
+	ask(http1(t), h.URL+"/v1/models", "{}")
+	if n := counter(t, h, "harmony.response_chunks"); n != before {
+		t.Error("a piece of another answer is counted")
+	}
+}

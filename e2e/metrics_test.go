@@ -105,7 +105,7 @@ func withoutCapability(t *testing.T, r *xds.Resources, name string) {
 		if err := m.HttpFilters[0].GetTypedConfig().UnmarshalTo(filter); err != nil {
 			t.Fatal(err)
 		}
-		filter.Config.GetVmConfig().CapabilityRestrictionConfig = &wasmv3.CapabilityRestrictionConfig{AllowedCapabilities: allowed}
+		filter.Config.CapabilityRestrictionConfig = &wasmv3.CapabilityRestrictionConfig{AllowedCapabilities: allowed} //nolint:staticcheck // Envoy 1.37 knows the restriction only here
 		m.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, filter)}
 	})
 }

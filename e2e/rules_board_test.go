@@ -12,7 +12,7 @@ import (
 )
 
 // ruleWait bounds the wait for an event that a rule says comes.
-const ruleWait = 2 * time.Second
+const ruleWait = 8 * time.Second
 
 // board is where everything that happens in a rule is posted, so that each side can wait for what it depends on.
 type board struct {

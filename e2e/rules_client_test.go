@@ -35,7 +35,7 @@ func (c *clientSide) send(write func(p part, last bool) bool) {
 			c.run.faults.add(fmt.Errorf("client: %w", err))
 			return
 		}
-		if p.kind == "hang" || !write(p, i == len(c.m.parts)-1) {
+		if p.kind == "hang" || !write(p, i == len(c.m.parts)-1 || p.kind == "end") {
 			return
 		}
 	}
@@ -71,7 +71,7 @@ func (c *clientSide) http1(address string) error {
 		chunked = true
 	case chunked:
 		fmt.Fprint(&head, "transfer-encoding: chunked\r\n")
-	case len(c.m.parts) == 1 && c.m.get("content-length") == "":
+	case len(c.m.parts) == 1 && c.m.parts[0].kind == "data" && c.m.get("content-length") == "":
 		fmt.Fprintf(&head, "content-length: %d\r\n", len(c.m.parts[0].text))
 	}
 	fmt.Fprint(&head, "\r\n")
@@ -159,7 +159,10 @@ func (c *clientSide) fail(end string, err error) {
 	if errors.Is(err, net.ErrClosed) {
 		c.view.end = "gone"
 	}
+	var network net.Error
 	switch {
+	case end == "no answer" && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, &network):
+		c.view.end = "an answer that is not HTTP"
 	case c.left.Load():
 		c.view.end = "gone"
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -24,7 +24,7 @@ import (
 //	settings      lines KEY VALUE, see set
 //	plugin        the plugin's configuration, a script of the probe
 //	request       a client's request, see message; several are "request a", "request b". The next begins when the last
-//	              has ended, or says "@after EVENT"
+//	              has ended, or says "@after EVENT"; "@pause MS" lets a timer of the host run out before
 //	server        what the server answers; "server a" for the request a. Without it, 200 with the body "hello"
 //	callout       what the server answers to a callout
 //	seen          what every side has seen of each request, written by -update from Envoy
@@ -38,8 +38,9 @@ type rule struct {
 	// client is h1 or h2, and lost are the requests that the probe sees no end of.
 	client string
 	lost   []string
-	// fresh wants a host of its own, plugin shows what the probe says of no request.
-	fresh, plugin bool
+	// fresh wants a host of its own, plugin shows what the probe says of no request, and refused wants the host not to
+	// start at all.
+	fresh, plugin, refused bool
 }
 
 // message is what one side sends: a first line (METHOD PATH, or a status, or none), lines @DIRECTIVE, headers, an empty
@@ -57,6 +58,7 @@ type rule struct {
 type message struct {
 	id, first string
 	after     string
+	pause     time.Duration
 	// early answers before the request has been read; informational goes before the answer.
 	early         bool
 	informational []string
@@ -106,7 +108,7 @@ func loadRule(path string) (*rule, error) {
 		servers: map[string]*message{}, client: "h1",
 		setup: hosts.ProbeSetup{
 			Script: "configure: tick-period 10", Failure: wasmv3.FailurePolicy_FAIL_RELOAD,
-			ReloadInterval: 100 * time.Millisecond, IdleTimeout: 20 * time.Second,
+			ReloadInterval: 10 * time.Millisecond, IdleTimeout: 20 * time.Second,
 		},
 	}
 	if len(bytes.TrimSpace(archive.Comment)) == 0 {
@@ -145,7 +147,7 @@ func loadRule(path string) (*rule, error) {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	if len(r.requests) == 0 {
+	if len(r.requests) == 0 && !r.refused {
 		return nil, fmt.Errorf("no request")
 	}
 	return r, nil
@@ -183,6 +185,7 @@ func (r *rule) set(key, value string) error {
 			"failure_policy open":   func() { r.setup.Failure = wasmv3.FailurePolicy_FAIL_OPEN },
 			"fresh on":              func() { r.fresh = true },
 			"plugin on":             func() { r.plugin = true },
+			"refused on":            func() { r.refused, r.fresh = true, true },
 		}
 		choose, ok := choices[key+" "+value]
 		if !ok {
@@ -209,6 +212,12 @@ func readMessage(id, text string) (*message, error) {
 		switch {
 		case directive == "@after":
 			m.after = value
+		case directive == "@pause":
+			ms, err := strconv.Atoi(value)
+			if err != nil {
+				return nil, err
+			}
+			m.pause = time.Duration(ms) * time.Millisecond
 		case line == "@early":
 			m.early = true
 		case directive == "@informational":

@@ -109,7 +109,7 @@ func (s *ruleServer) exchange(ctx context.Context, r *http.Request, out answerer
 	if len(r.TransferEncoding) > 0 {
 		v.first += " " + r.TransferEncoding[0]
 	}
-	side := &serverSide{run: at, id: id, view: v, request: r, ctx: ctx, out: out}
+	side := &serverSide{run: at, id: id, view: v, request: r, ctx: ctx, out: out, done: read}
 	at.board.post(id, "server-request")
 	defer func() {
 		// A reset over HTTP/2 is a panic of the handler.
@@ -123,12 +123,8 @@ func (s *ruleServer) exchange(ctx context.Context, r *http.Request, out answerer
 	answer := at.rule.answer(id, r.Host)
 	if !answer.early {
 		side.read()
-		read()
 	}
 	side.answer(answer)
-	if answer.early {
-		read()
-	}
 }
 
 // answer is what the rule says that the server answers.
@@ -153,6 +149,7 @@ type serverSide struct {
 	request *http.Request
 	ctx     context.Context
 	out     answerer
+	done    func() // is called when the request has been read
 }
 
 // answerer writes an answer in one of the protocols.
@@ -165,6 +162,7 @@ type answerer interface {
 }
 
 func (s *serverSide) read() {
+	defer s.done()
 	var body strings.Builder
 	buffer := make([]byte, 64<<10)
 	var err error

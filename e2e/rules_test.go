@@ -97,7 +97,7 @@ func (s *ruleStage) log(line string) {
 	}
 }
 
-func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resources, func(string)) (*ruleHost, error)) *ruleStage {
+func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resources, func(string)) (*ruleHost, error)) (*ruleStage, error) {
 	t.Helper()
 	s := &ruleStage{}
 	s.servers[0], s.servers[1] = newRuleServer(t, "server", setup.ServerHTTP2), newRuleServer(t, "other", setup.ServerHTTP2)
@@ -112,10 +112,10 @@ func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resource
 		t.Fatal(err)
 	}
 	if s.host, err = start(r, s.log); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	t.Cleanup(s.host.stop)
-	return s
+	return s, nil
 }
 
 // run runs a rule and gives what every side has seen.
@@ -144,6 +144,7 @@ func (s *ruleStage) run(r *rule) (string, error) {
 		} else if err := run.board.wait(m.id, m.after); err != nil {
 			return "", err
 		}
+		time.Sleep(m.pause)
 		running.Go(func() {
 			send := c.http1
 			if r.client == "h2" {
@@ -220,7 +221,13 @@ func TestRules(t *testing.T) {
 			}
 			for _, g := range groups {
 				t.Run(g.rules[0].name, func(t *testing.T) {
-					s := newRuleStage(t, g.setup, host.start)
+					s, err := newRuleStage(t, g.setup, host.start)
+					if (err != nil) != g.rules[0].refused {
+						t.Fatalf("the host started: %v", err)
+					}
+					if err != nil {
+						return
+					}
 					for _, r := range g.rules {
 						t.Run(r.name, func(t *testing.T) { checkRule(t, s, r, *update && i == 0) })
 					}

@@ -28,6 +28,7 @@ func newBoard(rule string) *board { return &board{rule: rule, changed: make(chan
 var varies = []*regexp.Regexp{
 	regexp.MustCompile(`(\bdate: )[^|]*[^| ]`),
 	regexp.MustCompile(`(\bx-request-id: )[-0-9a-f]+`),
+	regexp.MustCompile(`(\bx-envoy-upstream-service-time: )\d+`),
 }
 
 // log takes a line of the host's log, which may begin with the host's own words. The probe's lines are posted if they

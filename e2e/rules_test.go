@@ -67,13 +67,20 @@ type ruleRun struct {
 	serving sync.WaitGroup
 
 	mu   sync.Mutex
-	said map[string]string // what servers have seen, by request
+	said map[string][]string // what servers have seen, by request
 }
 
-func (r *ruleRun) saw(id, text string) {
+// arrived takes a place for what a server sees of a request, in the order in which requests come.
+func (r *ruleRun) arrived(id string) (saw func(text string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said[id] += text
+	place := len(r.said[id])
+	r.said[id] = append(r.said[id], "")
+	return func(text string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.said[id][place] = text
+	}
 }
 
 // ruleStage is a host and its servers, for all rules with the same settings.
@@ -120,7 +127,7 @@ func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resource
 
 // run runs a rule and gives what every side has seen.
 func (s *ruleStage) run(r *rule) (string, error) {
-	run := &ruleRun{rule: r, board: newBoard(r.name), said: map[string]string{}}
+	run := &ruleRun{rule: r, board: newBoard(r.name), said: map[string][]string{}}
 	s.mu.Lock()
 	s.board = run.board
 	early := s.early
@@ -170,7 +177,7 @@ func (s *ruleStage) run(r *rule) (string, error) {
 		out = "# plugin\nprobe:\n  " + strings.Join(run.board.probe("plugin"), "\n  ") + "\n"
 	}
 	for i, m := range r.requests {
-		out += "# " + m.id + "\n" + clients[i].view.text("client") + run.said[m.id]
+		out += "# " + m.id + "\n" + clients[i].view.text("client") + strings.Join(run.said[m.id], "")
 		if lines := run.board.probe(m.id); len(lines) > 0 {
 			out += "probe:\n  " + strings.Join(lines, "\n  ") + "\n"
 		}

@@ -32,7 +32,7 @@ func TestDeadlyCalls(t *testing.T) {
 		{"resume in log", []string{"log: resume req, resume resp"}, 0, false},
 		{"resume in done", []string{"done: resume req, resume resp"}, 0, false},
 		{"resume in delete", []string{"delete: resume req, resume resp"}, 0, false},
-		// A remainder by zero: the jitter is half the interval, in whole milliseconds.
+		// A division by zero: so short an interval leaves no room for its jitter.
 		{"reload interval of 1 ms", []string{"reqh: panic", "reqh: count"}, time.Millisecond, true},
 		{"reload interval of 2 ms", []string{"reqh: panic", "reqh: count"}, 2 * time.Millisecond, false},
 	} {

@@ -53,8 +53,8 @@ type rule struct {
 //	~ hang                       nothing more is sent, until the other side gives up
 //
 // A body C*N alone on its line is N times that character. An EVENT is a callback that the probe has logged of the same
-// request, or client-headers, client-body, client-end, server-request, server-body,
-// server-gone; "b:respb2" is the request b's.
+// request, or client-headers, client-body, client-end, server-request, server-body, server-gone; "b:respb2" is the
+// request b's.
 type message struct {
 	id, first string
 	after     string

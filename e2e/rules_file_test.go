@@ -28,6 +28,8 @@ import (
 //	server        what the server answers; "server a" for the request a. Without it, 200 with the body "hello"
 //	callout       what the server answers to a callout
 //	seen          what every side has seen of each request, written by -update from Envoy
+//	seen wazero   the same on the wazero host, written by -update; only where it differs, and then the setting wazero
+//	              names the capabilities that the host lacks
 type rule struct {
 	name     string
 	path     string
@@ -38,6 +40,9 @@ type rule struct {
 	// client is h1 or h2, and lost are the requests that the probe sees no end of.
 	client string
 	lost   []string
+	// lacks are the capabilities that make the rule another on the wazero host, and notThere are requests that cannot be
+	// made there for lack of one.
+	lacks, notThere []string
 	// fresh wants a host of its own, plugin shows what the probe says of no request, and refused wants the host not to
 	// start at all.
 	fresh, plugin, refused bool
@@ -140,6 +145,9 @@ func loadRule(path string) (*rule, error) {
 		case "callout":
 			r.servers["callout"], err = readMessage(id, text)
 		case "seen":
+			if id != "" && id != "wazero" {
+				err = fmt.Errorf("unknown host")
+			}
 		default:
 			err = fmt.Errorf("unknown member")
 		}
@@ -174,6 +182,12 @@ func (r *rule) set(key, value string) error {
 		r.setup.ReloadInterval = millis
 	case "lost":
 		r.lost, err = strings.Fields(value), nil
+		return err
+	case "wazero":
+		r.lacks, err = strings.Fields(value), nil
+		return err
+	case "not_on_wazero":
+		r.notThere, err = strings.Fields(value), nil
 		return err
 	default:
 		choices := map[string]func(){
@@ -282,19 +296,27 @@ func bodyText(text string) string {
 	return text
 }
 
-// want is what was seen when the rule was recorded.
-func (r *rule) want() string {
+// The members that say what was seen.
+const (
+	seenOnEnvoy  = "seen"
+	seenOnWazero = "seen wazero"
+)
+
+// want is what was seen when the rule was recorded; empty if the rule does not say.
+func (r *rule) want(member string) string {
 	for _, f := range r.archive.Files {
-		if f.Name == "seen" {
+		if f.Name == member {
 			return string(f.Data)
 		}
 	}
 	return ""
 }
 
-// record writes what was seen into the rule's file.
-func (r *rule) record(seen string) error {
-	r.archive.Files = slices.DeleteFunc(r.archive.Files, func(f txtar.File) bool { return f.Name == "seen" })
-	r.archive.Files = append(r.archive.Files, txtar.File{Name: "seen", Data: []byte(seen)})
+// record writes what was seen into the rule's file, or takes the member out.
+func (r *rule) record(member, seen string) error {
+	r.archive.Files = slices.DeleteFunc(r.archive.Files, func(f txtar.File) bool { return f.Name == member })
+	if seen != "" {
+		r.archive.Files = append(r.archive.Files, txtar.File{Name: member, Data: []byte(seen)})
+	}
 	return os.WriteFile(r.path, txtar.Format(r.archive), 0o644)
 }

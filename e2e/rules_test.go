@@ -22,13 +22,15 @@ type ruleHost struct {
 	stop    func()
 }
 
-// ruleHosts start a gateway with these resources; log is given every line that it logs from then on. The first is the
-// one that the rules are recorded from; any other must do the same.
+// ruleHosts start a gateway with these resources; log is given every line that it logs from then on. The rules are
+// recorded from Envoy; the other must do the same, but for what it is known to lack.
 var ruleHosts = []struct {
 	name  string
 	start func(r *xds.Resources, log func(line string)) (*ruleHost, error)
+	check func(t *testing.T, s *ruleStage, r *rule)
 }{
-	{"envoy", startRuleEnvoy},
+	{"envoy", startRuleEnvoy, checkOnEnvoy},
+	{"wazero", startRuleWazero, checkOnWazero},
 }
 
 // recordedOn is the Envoy that the rules are of; another's need not be the same in everything.
@@ -125,8 +127,8 @@ func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resource
 	return s, nil
 }
 
-// run runs a rule and gives what every side has seen.
-func (s *ruleStage) run(r *rule) (string, error) {
+// run makes requests of a rule and gives what every side has seen.
+func (s *ruleStage) run(r *rule, requests []*message) (string, error) {
 	run := &ruleRun{rule: r, board: newBoard(r.name), said: map[string][]string{}}
 	s.mu.Lock()
 	s.board = run.board
@@ -141,9 +143,9 @@ func (s *ruleStage) run(r *rule) (string, error) {
 	for _, server := range s.servers {
 		server.serve(run)
 	}
-	clients := make([]*clientSide, len(r.requests))
+	clients := make([]*clientSide, len(requests))
 	var running sync.WaitGroup
-	for i, m := range r.requests {
+	for i, m := range requests {
 		c := &clientSide{run: run, m: m}
 		clients[i] = c
 		if m.after == "" {
@@ -176,7 +178,7 @@ func (s *ruleStage) run(r *rule) (string, error) {
 	if r.plugin {
 		out = "# plugin\nprobe:\n  " + strings.Join(run.board.probe("plugin"), "\n  ") + "\n"
 	}
-	for i, m := range r.requests {
+	for i, m := range requests {
 		out += "# " + m.id + "\n" + clients[i].view.text("client") + strings.Join(run.said[m.id], "")
 		if lines := run.board.probe(m.id); len(lines) > 0 {
 			out += "probe:\n  " + strings.Join(lines, "\n  ") + "\n"
@@ -221,7 +223,7 @@ func TestRules(t *testing.T) {
 		}
 		g.rules = append(g.rules, r)
 	}
-	for i, host := range ruleHosts {
+	for _, host := range ruleHosts {
 		t.Run(host.name, func(t *testing.T) {
 			if host.name == "envoy" {
 				testedEnvoy(t)
@@ -236,7 +238,7 @@ func TestRules(t *testing.T) {
 						return
 					}
 					for _, r := range g.rules {
-						t.Run(r.name, func(t *testing.T) { checkRule(t, s, r, *update && i == 0) })
+						t.Run(r.name, func(t *testing.T) { host.check(t, s, r) })
 					}
 				})
 			}
@@ -244,19 +246,19 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func checkRule(t *testing.T, s *ruleStage, r *rule, record bool) {
-	seen, err := s.run(r)
+func checkOnEnvoy(t *testing.T, s *ruleStage, r *rule) {
+	seen, err := s.run(r, r.requests)
 	if err != nil {
 		t.Errorf("%v\nseen:\n%s", err, seen)
 		return
 	}
-	if record {
-		if err := r.record(seen); err != nil {
+	if *update {
+		if err := r.record(seenOnEnvoy, seen); err != nil {
 			t.Error(err)
 		}
 		return
 	}
-	if want := r.want(); seen != want {
+	if want := r.want(seenOnEnvoy); seen != want {
 		t.Errorf("got\n%s\nwant\n%s", seen, want)
 	}
 }

@@ -27,6 +27,8 @@ type Options struct {
 	Log func(wasmhost.Level, string)
 	// Cut splits what servers send before the filter sees it.
 	Cut *proxy.Cut
+	// EndWait is proxy.Options'.
+	EndWait time.Duration
 	// StreamDone is told of every stream that has ended.
 	StreamDone func(*wasmhost.Stream)
 	// Violation is told of acts that Envoy does not survive.
@@ -65,6 +67,7 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 		p.Workers = runtime.GOMAXPROCS(0)
 	}
 	p.Host = wasmhost.Options{CacheDir: o.CacheDir, Log: o.Log, Violation: o.Violation, Node: "harmony"}
+	p.EndWait = o.EndWait
 	p.Cut, p.StreamDone, p.Plugin.IgnoresHeldHeaders = o.Cut, o.StreamDone, o.IgnoresHeldHeaders
 	// The port first: whoever cannot have it need not wait for anything else.
 	listener, err := net.Listen("tcp", l.address)

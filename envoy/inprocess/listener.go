@@ -56,9 +56,11 @@ func readListener(r *xds.Resources) (*listener, error) {
 	l.streamWindow = int(or(h2.GetInitialStreamWindowSize(), defaultWindow))
 	l.connectionWindow = int(or(h2.GetInitialConnectionWindowSize(), defaultWindow))
 	l.options = proxy.Options{
-		BufferLimit: int(or(r.Listener.GetPerConnectionBufferLimitBytes(), defaultBuffer)),
-		IdleTimeout: defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
+		BufferLimit:      int(or(r.Listener.GetPerConnectionBufferLimitBytes(), defaultBuffer)),
+		BufferLimitHTTP2: l.streamWindow,
+		IdleTimeout:      defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
 		NormalizePath: m.GetNormalizePath().GetValue() && m.GetMergeSlashes(), ServerName: m.GetServerName(),
+		ForwardedFor: m.GetUseRemoteAddress().GetValue(),
 	}
 	if idle := m.GetStreamIdleTimeout(); idle != nil {
 		l.options.IdleTimeout = idle.AsDuration()

@@ -3,6 +3,7 @@ package inprocess
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
@@ -49,6 +50,7 @@ func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhos
 		if err != nil {
 			return nil, fmt.Errorf("route %s: %w", r.GetName(), err)
 		}
+		entry.to.VirtualHost = host.GetName()
 		entry.to.BodyLimit = int(host.GetRequestBodyBufferLimit().GetValue())
 		if own := r.GetRequestBodyBufferLimit(); own != nil {
 			entry.to.BodyLimit = int(own.GetValue())
@@ -84,6 +86,7 @@ func readRoute(r *routev3.Route) (*route, error) {
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_Route:
 		out.to.Cluster = action.Route.GetCluster()
+		out.to.Timeout = routeTimeout(action.Route)
 		out.to.HostRewrite = action.Route.GetAutoHostRewrite().GetValue()
 	case *routev3.Route_DirectResponse:
 		out.to.Direct = &wasmhost.DirectResponse{
@@ -93,4 +96,14 @@ func readRoute(r *routev3.Route) (*route, error) {
 		return nil, fmt.Errorf("only a cluster or a direct response is known here")
 	}
 	return out, nil
+}
+
+// defaultRouteTimeout is Envoy's, where a route says nothing.
+const defaultRouteTimeout = 15 * time.Second
+
+func routeTimeout(a *routev3.RouteAction) time.Duration {
+	if a.GetTimeout() == nil {
+		return defaultRouteTimeout
+	}
+	return a.GetTimeout().AsDuration()
 }

@@ -33,19 +33,14 @@ func (v *vm) content(kind uint32) ([]byte, bool) {
 }
 
 func getBuffer(v *vm, a []uint64) Status {
-	p, ok := v.content(uint32(a[0]))
-	if !ok {
-		return StatusNotFound
-	}
-	start, size := uint32(a[1]), uint32(a[2])
-	if start+size < start {
+	kind := uint32(a[0])
+	if kind > bufferPluginConfiguration {
 		return StatusBadArgument
 	}
-	// What lies beyond the end is not an error: there is less to read.
-	if int64(start) > int64(len(p)) {
-		start = uint32(len(p))
-	}
-	size = min(size, uint32(len(p))-start)
+	// A buffer that is not there reads as an empty one, and what lies beyond the end is not an error.
+	p, _ := v.content(kind)
+	start := min(a[1], uint64(len(p)))
+	size := min(a[2], uint64(len(p))-start)
 	if size == 0 {
 		return StatusOK
 	}
@@ -63,7 +58,7 @@ func getBufferStatus(v *vm, a []uint64) Status {
 	return v.giveUint32(0, a[2])
 }
 
-// setBuffer knows the three edits that Envoy knows: put before, put behind, replace all.
+// setBuffer knows the edits that Envoy knows: put before, put behind, replace the beginning or all.
 func setBuffer(v *vm, a []uint64) Status {
 	data, ok := v.read(a[3], a[4])
 	if !ok {
@@ -83,13 +78,11 @@ func setBuffer(v *vm, a []uint64) Status {
 	if b == nil {
 		return StatusBadArgument
 	}
-	start, size := int64(uint32(a[1])), int64(uint32(a[2]))
+	start, size := a[1], min(a[2], uint64(len(*b)))
 	switch {
-	case start == 0 && size == 0:
-		*b = slices.Concat(data, *b)
-	case start == 0 && size >= int64(len(*b)):
-		*b = data
-	case start > 0 && start >= int64(len(*b)):
+	case start == 0:
+		*b = slices.Concat(data, (*b)[size:])
+	case start >= uint64(len(*b)):
 		*b = append(*b, data...)
 	default:
 		return StatusBadArgument

@@ -96,7 +96,8 @@ func removeHeader(v *vm, a []uint64) Status {
 func getHeaders(v *vm, a []uint64) Status {
 	h := v.readable(a[0])
 	if h == nil {
-		return StatusBadArgument
+		// Unlike for a single header this is no error.
+		return v.give(nil, a[1], a[2])
 	}
 	return v.give(appendPairs(h), a[1], a[2])
 }
@@ -106,10 +107,8 @@ func setHeaders(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusInvalidMemoryAccess
 	}
-	fields, ok := readPairs(p)
-	if !ok {
-		return StatusBadArgument
-	}
+	// Too many pairs are none, and no error either.
+	fields, _ := readPairs(p)
 	h := v.writable(a[0])
 	if h == nil {
 		return StatusBadArgument

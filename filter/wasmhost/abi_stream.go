@@ -13,17 +13,18 @@ func setTickPeriod(v *vm, a []uint64) Status {
 const (
 	streamRequest  = 0
 	streamResponse = 1
+	streamUpstream = 3 // the last of TCP's two
 )
 
-// acting is the stream that a call to act on one means; nil if there is none to act on.
+// acting is the stream that a call to act on one means; nil if there is none to act on, which is no error.
 func (v *vm) acting(what string) (*Stream, Status) {
 	s := v.active
 	if s == nil {
-		return nil, StatusBadArgument
+		return nil, StatusOK
 	}
 	if s.logging || s.done {
-		v.worker.host.violation("%s on a stream that is done: this crashes Envoy", what)
-		return nil, StatusBadArgument
+		v.worker.host.violation("%s on a stream that is done: Envoy does not survive this", what)
+		return nil, StatusOK
 	}
 	return s, StatusOK
 }
@@ -37,9 +38,11 @@ func continueStream(v *vm, a []uint64) Status {
 	if s == nil {
 		return status
 	}
-	d := &s.request
-	if a[0] == streamResponse {
-		d = &s.response
+	d := &s.response
+	if a[0] == streamRequest {
+		// The filter loses the request's maps at once, though the stream moves only later.
+		d = &s.request
+		d.headersOpen, d.trailersOpen = false, false
 	}
 	v.afterCall = append(v.afterCall, d.resume)
 	return StatusOK
@@ -50,9 +53,17 @@ func closeStream(v *vm, a []uint64) Status {
 	if s == nil {
 		return status
 	}
+	if a[0] > streamUpstream {
+		return StatusBadArgument
+	}
 	// The types of TCP streams are accepted and mean nothing here.
 	if a[0] <= streamResponse {
-		v.afterCall = append(v.afterCall, func() { s.reset("") })
+		v.afterCall = append(v.afterCall, func() {
+			if s.details == nil {
+				s.explain("wasm_close_stream")
+			}
+			s.reset()
+		})
 	}
 	return StatusOK
 }
@@ -76,7 +87,9 @@ func sendLocalResponse(v *vm, a []uint64) Status {
 	v.afterCall = append(v.afterCall, func() {
 		s.localReply(LocalReply{Status: code, Details: details, Body: body}, func(h *Headers) {
 			for _, f := range fields {
-				h.Add(f.Name, f.Value)
+				if f.Name != ":status" {
+					h.Add(f.Name, f.Value)
+				}
 			}
 		})
 	})

@@ -3,6 +3,7 @@ package wasmhost
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 )
 
@@ -25,8 +26,9 @@ type CalloutReply struct {
 
 // Caller performs callouts.
 type Caller interface {
-	// HasCluster reports whether there is such a cluster.
+	// HasCluster reports whether there is such a cluster, HasServers whether it has any.
 	HasCluster(name string) bool
+	HasServers(name string) bool
 	// Call sends a callout and calls done once, from any goroutine. An error that is context.DeadlineExceeded is a
 	// time-out; any other, a server that cannot be reached. The filter is told of both by a reply, as Envoy does it.
 	Call(c Callout, done func(*CalloutReply, error))
@@ -67,6 +69,9 @@ func httpCall(v *vm, a []uint64) Status {
 			return StatusBadArgument
 		}
 	}
+	if !caller.HasServers(cluster) {
+		return StatusInternalFailure
+	}
 	w.nextCall++
 	id := w.nextCall
 	if status := v.giveUint32(id, a[9]); status != StatusOK {
@@ -104,5 +109,5 @@ func (w *Worker) called(id uint32, r *CalloutReply, err error) {
 }
 
 func synthetic(status, body string) *CalloutReply {
-	return &CalloutReply{Headers: NewHeaders(":status", status, "content-type", "text/plain"), Body: []byte(body), Trailers: &Headers{}}
+	return &CalloutReply{Headers: NewHeaders(":status", status, "content-length", strconv.Itoa(len(body)), "content-type", "text/plain"), Body: []byte(body), Trailers: &Headers{}}
 }

@@ -18,6 +18,8 @@ const (
 	resultPause     = 1 // for a body: buffer
 	resultWatermark = 2 // for a body: buffer, and let the sender wait instead of failing
 	resultNoBuffer  = 3 // for a body: the filter keeps the data itself
+	// resultContinueOpen is what 2 means for headers: they go on.
+	resultContinueOpen = 2
 )
 
 // direction is one half of a stream, the request or the response. Both follow the same rules.
@@ -36,6 +38,9 @@ type direction struct {
 	held *[]byte
 	// buffering says that the last body callback wants all of the body so far to be there in the next.
 	buffering bool
+	// strict says that what is held must not grow over the limit; otherwise the sender is slowed down, which is its
+	// driver's business.
+	strict bool
 	// complete says that all of the message is there.
 	complete bool
 	// headersSent says that the headers have gone on.
@@ -51,7 +56,9 @@ type direction struct {
 
 func (d *direction) init(s *Stream, response bool) { d.stream, d.response = s, response }
 
-func (d *direction) over() bool { return d.aborted || d.stream.done || d.stream.logging }
+func (d *direction) over() bool {
+	return d.aborted || d.stream.done || d.stream.logging || d.stream.replaced
+}
 
 // call calls the filter and says how to go on; false is not at all, because the stream has ended or been answered, or
 // the VM has failed.
@@ -88,11 +95,8 @@ func (d *direction) withoutVM() (uint32, bool) {
 	return 0, false
 }
 
-// failed is a stream whose VM is no more.
+// failed is a stream whose VM is no more. That the policy lets later ones pass does not help it.
 func (d *direction) failed() (uint32, bool) {
-	if d.stream.worker.host.plugin.FailurePolicy == FailOpen {
-		return resultContinue, true
-	}
 	d.stream.fail()
 	return 0, false
 }
@@ -109,7 +113,7 @@ func (d *direction) takeHeaders(h *Headers, end bool) {
 	}
 	p := &d.stream.worker.host.plugin
 	switch {
-	case result == resultContinue || p.IgnoresHeldHeaders:
+	case result == resultContinue || result == resultContinueOpen || p.IgnoresHeldHeaders:
 		d.headersOpen = false
 		d.sendHeaders(end)
 	case result == resultPause && p.AllowOnHeadersStopIteration:
@@ -123,10 +127,12 @@ func (d *direction) takeData(p []byte, end bool) {
 	if d.over() {
 		return
 	}
-	d.bytes += uint64(len(p))
+	if !d.response {
+		d.bytes += uint64(len(p))
+	}
 	d.complete = end
 	if d.state == stoppedAll {
-		d.hold(p, false)
+		d.hold(p)
 		return
 	}
 	d.feed(p, end)
@@ -134,18 +140,19 @@ func (d *direction) takeData(p []byte, end bool) {
 
 // feed gives a piece of the body to the filter.
 func (d *direction) feed(p []byte, end bool) {
+	d.open = &p
 	if d.buffering {
-		if !d.hold(p, true) {
+		d.hold(p)
+		d.open = d.held
+		// A response that is too large is answered at once, a request after the filter has had its call.
+		if d.response && d.tooLarge() {
 			return
 		}
-		d.open = d.held
-	} else {
-		d.open = &p
 	}
 	given := d.open
 	result, ok := d.call("proxy_on_request_body", "proxy_on_response_body", d.count(bodyCallback), uint64(len(*given)), flag(end))
 	d.buffering = false
-	if !ok {
+	if !ok || given == d.held && d.tooLarge() {
 		return
 	}
 	switch result {
@@ -155,18 +162,20 @@ func (d *direction) feed(p []byte, end bool) {
 			d.sendData(*given, end)
 			return
 		}
-		if given != d.held && !d.hold(*given, true) {
-			return
+		if given != d.held {
+			d.hold(*given)
 		}
-		d.proceed()
+		if !d.tooLarge() {
+			d.proceed()
+		}
 	case resultPause, resultWatermark:
-		d.buffering = result == resultPause
+		d.buffering, d.strict = result == resultPause, result == resultPause
 		d.state = stopped
 		if given != d.held {
-			d.hold(*given, result == resultPause)
-			if d.buffering {
-				d.open = d.held
-			}
+			d.hold(*given)
+		}
+		if !d.tooLarge() && d.buffering {
+			d.open = d.held
 		}
 	default:
 		d.state = stopped
@@ -247,18 +256,20 @@ func (d *direction) proceed() {
 	}
 }
 
-// hold buffers, and reports whether there was room. strict fails the stream when there is none; otherwise the sender
-// is slowed down, which is its driver's business.
-func (d *direction) hold(p []byte, strict bool) bool {
+func (d *direction) hold(p []byte) {
 	if d.held == nil {
 		d.held = &[]byte{}
 	}
 	*d.held = append(*d.held, p...)
-	if !strict || len(*d.held) <= d.stream.limit {
-		return true
+}
+
+// tooLarge reports whether more is held than may be, and answers the stream if so.
+func (d *direction) tooLarge() bool {
+	if !d.strict || d.held == nil || len(*d.held) <= d.stream.limit {
+		return false
 	}
 	d.stream.tooLarge(d.response)
-	return !d.over()
+	return true
 }
 
 type callbackKind int

@@ -1,5 +1,7 @@
 package wasmhost
 
+import "time"
+
 // Side is one of the two that a stream lies between.
 type Side int
 
@@ -44,6 +46,10 @@ type Event struct {
 	// Cluster is where a request's headers go, HostRewrite whether a server is called by its own name.
 	Cluster     string
 	HostRewrite bool
+	// Timeout is how long the server may take for its whole answer; 0 is for ever.
+	Timeout time.Duration
+	// RequestOpen says of a response's headers that the request is not complete yet.
+	RequestOpen bool
 	// Local says that a response's headers come from no server.
 	Local bool
 }

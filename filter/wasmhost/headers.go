@@ -61,7 +61,7 @@ func (h *Headers) Get(name string) string {
 
 // Lookup is Get that tells an empty value from none.
 func (h *Headers) Lookup(name string) (string, bool) {
-	name = strings.ToLower(name)
+	name = canonical(name)
 	for _, f := range h.All() {
 		if f.Name == name {
 			return f.Value, true
@@ -72,7 +72,7 @@ func (h *Headers) Lookup(name string) (string, bool) {
 
 // Values are all values of a name.
 func (h *Headers) Values(name string) []string {
-	name = strings.ToLower(name)
+	name = canonical(name)
 	var out []string
 	for _, f := range h.All() {
 		if f.Name == name {
@@ -82,12 +82,21 @@ func (h *Headers) Values(name string) []string {
 	return out
 }
 
+// canonical is a name as the map has it; host is another name of :authority.
+func canonical(name string) string {
+	name = strings.ToLower(name)
+	if name == "host" {
+		return ":authority"
+	}
+	return name
+}
+
 // joined are headers of which Envoy's map keeps one field: to add another value is to append it behind a comma.
 var joined = map[string]bool{
-	":authority": true, ":method": true, ":path": true, ":protocol": true, ":scheme": true, ":status": true,
+	"accept": true, ":authority": true, ":method": true, ":path": true, ":protocol": true, ":scheme": true, ":status": true,
 	"accept-encoding": true, "cache-control": true, "connection": true, "content-encoding": true, "content-length": true,
 	"content-type": true, "date": true, "etag": true, "expect": true, "grpc-accept-encoding": true, "grpc-message": true,
-	"grpc-status": true, "grpc-timeout": true, "host": true, "keep-alive": true, "location": true, "proxy-connection": true,
+	"grpc-status": true, "grpc-timeout": true, "keep-alive": true, "location": true, "proxy-connection": true,
 	"proxy-status": true, "server": true, "te": true, "transfer-encoding": true, "upgrade": true, "user-agent": true,
 	"vary": true, "via": true, "x-forwarded-for": true, "x-forwarded-host": true, "x-forwarded-port": true,
 	"x-forwarded-proto": true, "x-request-id": true,
@@ -95,7 +104,7 @@ var joined = map[string]bool{
 
 // Add adds a field, or a value to a field that stands once only.
 func (h *Headers) Add(name, value string) {
-	name = strings.ToLower(name)
+	name = canonical(name)
 	if joined[name] {
 		for i := range h.fields {
 			if h.fields[i].Name == name {
@@ -120,32 +129,29 @@ func (h *Headers) insert(f Field) {
 	h.fields = slices.Insert(h.fields, at, f)
 }
 
-// Set replaces every value of a name by one.
+// Set replaces every value of a name by one. A name that stands once keeps its place, one that stands several times
+// goes to the end.
 func (h *Headers) Set(name, value string) {
-	name = strings.ToLower(name)
-	for i := range h.fields {
-		if h.fields[i].Name == name {
-			h.fields[i].Value = value
-			h.fields = slices.Concat(h.fields[:i+1], removed(h.fields[i+1:], name))
-			return
-		}
+	name = canonical(name)
+	if len(h.Values(name)) == 1 {
+		at := slices.IndexFunc(h.fields, func(f Field) bool { return f.Name == name })
+		h.fields[at].Value = value
+		return
 	}
+	h.Remove(name)
 	h.insert(Field{name, value})
 }
 
 // Remove removes every value of a name.
 func (h *Headers) Remove(name string) {
-	h.fields = removed(h.fields, strings.ToLower(name))
+	name = canonical(name)
+	h.fields = slices.DeleteFunc(slices.Clone(h.fields), func(f Field) bool { return f.Name == name })
 }
 
 // RemovePrefix removes every name that begins so.
 func (h *Headers) RemovePrefix(prefix string) {
 	prefix = strings.ToLower(prefix)
 	h.fields = slices.DeleteFunc(slices.Clone(h.fields), func(f Field) bool { return strings.HasPrefix(f.Name, prefix) })
-}
-
-func removed(fields []Field, name string) []Field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f Field) bool { return f.Name == name })
 }
 
 // Clone is a copy that shares nothing with h.
@@ -161,4 +167,32 @@ func (h *Headers) replaceAll(fields []Field) {
 	for _, f := range fields {
 		h.Add(f.Name, f.Value)
 	}
+}
+
+// fault is what Envoy finds wrong with a map before it sends it on, or empty: a required header that is missing, or a
+// name or value that cannot be written.
+func (h *Headers) fault(required string) string {
+	if h.Get(required) == "" {
+		return "missing required header: " + required
+	}
+	for _, f := range h.All() {
+		switch {
+		case !validName(f.Name):
+			return "invalid header name: " + f.Name
+		case strings.ContainsAny(f.Value, "\x00\r\n"):
+			return "invalid header value for: " + f.Name
+		}
+	}
+	return ""
+}
+
+// validName reports whether a name is a token of HTTP, or that of a pseudo-header.
+func validName(name string) bool {
+	name = strings.TrimPrefix(name, ":")
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"(),/:;<=>?@[\\]{}", c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
 }

@@ -1,6 +1,9 @@
 package wasmhost
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // The kinds of metrics, which are also the low bits of their ids.
 const (
@@ -20,19 +23,21 @@ type metric struct {
 // metrics are those of all workers together.
 type metrics struct {
 	mu  sync.Mutex
-	all []metric
+	all []*metric
+	// ids has an entry for each definition: the same name defined again is another id of the same metric.
+	ids []*metric
 }
 
 func (m *metrics) define(kind uint32, name string) uint32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i := range m.all {
-		if m.all[i].name == name && m.all[i].kind == kind {
-			return uint32(i+1)<<kindBits | kind
-		}
+	at := slices.IndexFunc(m.all, func(x *metric) bool { return x.name == name && x.kind == kind })
+	if at < 0 {
+		at = len(m.all)
+		m.all = append(m.all, &metric{name: name, kind: kind})
 	}
-	m.all = append(m.all, metric{name: name, kind: kind})
-	return uint32(len(m.all))<<kindBits | kind
+	m.ids = append(m.ids, m.all[at])
+	return uint32(len(m.ids))<<kindBits | kind
 }
 
 // with calls f with a metric, or reports that there is none of that id.
@@ -43,10 +48,10 @@ func (m *metrics) with(id uint32, f func(*metric) Status) Status {
 		return StatusBadArgument
 	}
 	at := int(id>>kindBits) - 1
-	if at < 0 || at >= len(m.all) || m.all[at].kind != id&kindMask {
+	if at < 0 || at >= len(m.ids) || m.ids[at].kind != id&kindMask {
 		return StatusNotFound
 	}
-	return f(&m.all[at])
+	return f(m.ids[at])
 }
 
 func (m *metrics) snapshot() map[string]uint64 {
@@ -99,7 +104,7 @@ func getMetric(v *vm, a []uint64) Status {
 	var value uint64
 	status := v.worker.host.metrics.with(uint32(a[0]), func(m *metric) Status {
 		if m.kind == histogram {
-			return StatusNotFound
+			return StatusBadArgument
 		}
 		value = m.value
 		return StatusOK

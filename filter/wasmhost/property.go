@@ -16,57 +16,68 @@ func getProperty(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusInvalidMemoryAccess
 	}
-	value, ok := v.property(strings.Split(strings.TrimSuffix(path, "\x00"), "\x00"))
-	if !ok {
-		return StatusNotFound
+	value, status := v.property(strings.Split(strings.TrimSuffix(path, "\x00"), "\x00"))
+	if status != StatusOK {
+		return status
 	}
 	return v.give(value, a[2], a[3])
 }
 
-func (v *vm) property(path []string) ([]byte, bool) {
+func (v *vm) property(path []string) ([]byte, Status) {
 	p := &v.worker.host.plugin
 	switch path[0] {
 	case "plugin_name":
-		return []byte(p.Name), true
+		return []byte(p.Name), StatusOK
 	case "plugin_root_id":
-		return []byte(p.RootID), true
+		return []byte(p.RootID), StatusOK
 	case "plugin_vm_id":
-		return []byte(p.VMID), true
-	case "node":
-		if len(path) == 2 && path[1] == "id" {
-			return []byte(v.worker.host.options.Node), true
+		return []byte(p.VMID), StatusOK
+	}
+	attributes, ok := attributes[path[0]]
+	if s := v.active; s != nil && !ok {
+		key := path[0]
+		if key == "filter_state" && len(path) == 2 {
+			var known bool
+			if key, known = strings.CutPrefix(path[1], "wasm."); !known {
+				return nil, StatusNotFound
+			}
+		} else if len(path) > 1 {
+			return nil, StatusNotFound
 		}
-		return nil, false
+		if value, ok := s.state[key]; ok {
+			return value, StatusOK
+		}
 	}
-	s := v.active
-	if s == nil {
-		return nil, false
+	switch {
+	case path[0] == "" || ok && len(path) == 1 && v.active != nil:
+		return nil, StatusSerializationFailed
+	case !ok || len(path) == 1:
+		return nil, StatusNotFound
+	case path[0] == "xds" && path[1] == "node":
+		if len(path) == 3 && path[2] == "id" {
+			return []byte(v.worker.host.options.Node), StatusOK
+		}
+		return nil, StatusNotFound
+	case v.active == nil:
+		return nil, StatusNotFound
 	}
-	if len(path) == 2 && path[0] == "filter_state" {
-		value, ok := s.state[strings.TrimPrefix(path[1], "wasm.")]
-		return value, ok && strings.HasPrefix(path[1], "wasm.")
+	if value, ok := attributes(v.active, path[1:]); ok {
+		return value, StatusOK
 	}
-	if len(path) == 1 {
-		value, ok := s.state[path[0]]
-		return value, ok
-	}
-	switch path[0] {
-	case "request":
-		return s.requestProperty(path[1:])
-	case "response":
-		return s.responseProperty(path[1:])
-	case "connection":
-		return s.connectionProperty(path[1])
-	case "source":
-		return addressProperty(s.options.ClientAddress, path[1])
-	case "destination":
-		return addressProperty(s.options.LocalAddress, path[1])
-	case "upstream":
-		return addressProperty(s.upstream, path[1])
-	case "xds":
-		return s.xdsProperty(path[1])
-	}
-	return nil, false
+	return nil, StatusNotFound
+}
+
+// attributes are the groups of properties of a stream.
+var attributes = map[string]func(*Stream, []string) ([]byte, bool){
+	"request":    (*Stream).requestProperty,
+	"response":   (*Stream).responseProperty,
+	"connection": (*Stream).connectionProperty,
+	"source": func(s *Stream, path []string) ([]byte, bool) {
+		return addressProperty(s.options.ClientAddress, path[0])
+	},
+	"destination": func(s *Stream, path []string) ([]byte, bool) { return addressProperty(s.options.LocalAddress, path[0]) },
+	"upstream":    (*Stream).upstreamProperty,
+	"xds":         (*Stream).xdsProperty,
 }
 
 func text(s string, there bool) ([]byte, bool) {
@@ -88,7 +99,8 @@ func headerProperty(h *Headers, path []string) ([]byte, bool) {
 }
 
 func (s *Stream) requestProperty(path []string) ([]byte, bool) {
-	h := s.request.headers
+	// Like the maps, the headers are not there between the request's callbacks and the log.
+	h := s.headerMap(mapRequestHeaders)
 	target := h.Get(":path")
 	file, query, hasQuery := strings.Cut(target, "?")
 	switch path[0] {
@@ -115,12 +127,12 @@ func (s *Stream) requestProperty(path []string) ([]byte, bool) {
 	case "headers":
 		return headerProperty(h, path)
 	case "size":
-		if length, err := strconv.ParseUint(h.Get("content-length"), 10, 64); err == nil {
+		if length, err := strconv.ParseUint(s.request.headers.Get("content-length"), 10, 64); err == nil {
 			return number(length)
 		}
 		return number(s.request.bytes)
 	case "total_size":
-		return number(s.request.bytes + uint64(h.Bytes()))
+		return number(s.request.bytes + uint64(s.request.headers.Bytes()))
 	case "time":
 		return number(uint64(s.opened.UnixNano()))
 	case "duration":
@@ -145,13 +157,18 @@ func (s *Stream) responseProperty(path []string) ([]byte, bool) {
 		}
 		return number(code)
 	case "code_details":
-		return text(s.details, s.details != "")
+		if s.details == nil {
+			return nil, false
+		}
+		return []byte(*s.details), true
 	case "flags":
 		return number(s.flags)
+	case "grpc_status":
+		return number(grpcStatus(h.Get(":status")))
 	case "headers":
-		return headerProperty(h, path)
+		return headerProperty(s.headerMap(mapResponseHeaders), path)
 	case "trailers":
-		return headerProperty(s.response.trailers, path)
+		return headerProperty(s.headerMap(mapResponseTrailers), path)
 	case "size":
 		return number(s.response.bytes)
 	case "total_size":
@@ -160,11 +177,38 @@ func (s *Stream) responseProperty(path []string) ([]byte, bool) {
 	return nil, false
 }
 
-func (s *Stream) connectionProperty(name string) ([]byte, bool) {
-	if name == "mtls" {
+// grpcStatus is what gRPC makes of a response that is none of its own.
+func grpcStatus(status string) uint64 {
+	switch status {
+	case "400":
+		return 13
+	case "401":
+		return 16
+	case "403":
+		return 7
+	case "404":
+		return 12
+	case "429", "502", "503", "504":
+		return 14
+	}
+	return 2
+}
+
+func (s *Stream) connectionProperty(path []string) ([]byte, bool) {
+	switch path[0] {
+	case "mtls":
 		return []byte{0}, true
+	case "requested_server_name":
+		return nil, true
 	}
 	return nil, false
+}
+
+func (s *Stream) upstreamProperty(path []string) ([]byte, bool) {
+	if path[0] == "transport_failure_reason" {
+		return text(s.transport, s.upstream != "")
+	}
+	return addressProperty(s.upstream, path[0])
 }
 
 func addressProperty(address, name string) ([]byte, bool) {
@@ -188,13 +232,24 @@ func addressProperty(address, name string) ([]byte, bool) {
 	return nil, false
 }
 
-func (s *Stream) xdsProperty(name string) ([]byte, bool) {
-	switch r := s.route; {
-	case r == nil:
-	case name == "route_name":
+func (s *Stream) xdsProperty(path []string) ([]byte, bool) {
+	switch path[0] {
+	case "listener_direction":
+		return number(0) // none is said
+	case "filter_chain_name":
+		return nil, true
+	}
+	r := s.route
+	if r == nil {
+		return nil, false
+	}
+	switch path[0] {
+	case "route_name":
 		return text(r.Name, r.Name != "")
-	case name == "cluster_name":
+	case "cluster_name":
 		return text(r.Cluster, r.Cluster != "")
+	case "virtual_host_name":
+		return text(r.VirtualHost, r.VirtualHost != "")
 	}
 	return nil, false
 }
@@ -209,6 +264,6 @@ func setProperty(v *vm, a []uint64) Status {
 	if v.active == nil {
 		return StatusNotFound
 	}
-	v.active.state[strings.ReplaceAll(strings.TrimSuffix(path, "\x00"), "\x00", ".")] = value
+	v.active.state[strings.TrimSuffix(path, "\x00")] = value
 	return StatusOK
 }

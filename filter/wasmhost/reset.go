@@ -32,13 +32,17 @@ func (r Reset) String() string {
 
 // Envoy's response flags, as the property response.flags has them.
 const (
-	flagNoHealthyUpstream               = 1 << 1
-	flagUpstreamRemoteReset             = 1 << 4
-	flagUpstreamConnectionFailure       = 1 << 5
-	flagUpstreamConnectionTermination   = 1 << 6
-	flagDownstreamConnectionTermination = 1 << 13
-	flagStreamIdleTimeout               = 1 << 16
-	flagUpstreamProtocolError           = 1 << 22
+	flagNoHealthyUpstream             = 1 << 1
+	flagUpstreamRequestTimeout        = 1 << 2
+	flagUpstreamRemoteReset           = 1 << 4
+	flagUpstreamConnectionFailure     = 1 << 5
+	flagUpstreamConnectionTermination = 1 << 6
+	flagNoRoute                       = 1 << 8
+	flagDownstreamTermination         = 1 << 14
+	flagStreamIdleTimeout             = 1 << 16
+	flagUpstreamProtocolError         = 1 << 23
+	flagNoCluster                     = 1 << 24
+	flagDownstreamRemoteReset         = 1 << 28
 )
 
 func (r Reset) flag() uint64 {

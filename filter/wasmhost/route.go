@@ -1,13 +1,19 @@
 package wasmhost
 
+import "time"
+
 // Route is where a request goes: to a cluster, or straight back.
 type Route struct {
-	Name    string
-	Cluster string
+	Name string
+	// VirtualHost is the name of the host that the route is of.
+	VirtualHost string
+	Cluster     string
 	// Direct answers in place of a cluster.
 	Direct *DirectResponse
 	// BodyLimit is request_body_buffer_limit, in bytes; 0 leaves the stream's own limit.
 	BodyLimit int
+	// Timeout is how long a server may take for its whole answer; 0 is for ever.
+	Timeout time.Duration
 	// RemoveRequestHeaders are taken off before the request goes to the cluster.
 	RemoveRequestHeaders []string
 	// SetResponseHeaders are set on every response, direct ones as well.

@@ -2,6 +2,7 @@ package wasmhost
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -10,10 +11,7 @@ func (s *Stream) RequestHeaders(h *Headers, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
 	s.head = h.Get(":method") == http.MethodHead
-	// The limit of the first route counts while the filter holds the body, if that route leads to a cluster.
-	if r := s.chooseRoute(h); r != nil && r.Direct == nil && r.BodyLimit > 0 {
-		s.limit = r.BodyLimit
-	}
+	s.raiseLimit(s.chooseRoute(h))
 	s.request.takeHeaders(h.Clone(), end)
 }
 
@@ -32,15 +30,20 @@ func (s *Stream) RequestTrailers(t *Headers) {
 	s.request.takeTrailers(t.Clone())
 }
 
-// ClientGone says that the client has left.
-func (s *Stream) ClientGone() {
+// ClientGone says that the client has left: with its connection, or over HTTP/2 by a reset of the stream.
+func (s *Stream) ClientGone(reset bool) {
 	s.worker.enter()
 	defer s.worker.leave()
 	if s.done {
 		return
 	}
-	s.details = "downstream_remote_disconnect"
-	s.flags |= flagDownstreamConnectionTermination
+	if reset {
+		s.explain("http2.remote_reset")
+		s.flags |= flagDownstreamRemoteReset
+	} else {
+		s.explain("downstream_remote_disconnect")
+		s.flags |= flagDownstreamTermination
+	}
 	s.finish()
 }
 
@@ -65,7 +68,7 @@ func (s *Stream) ResponseHeaders(h *Headers, end bool) {
 			h.Set(f.Name, f.Value)
 		}
 	}
-	s.details = "via_upstream"
+	s.explain("via_upstream")
 	s.ended(end)
 	s.response.takeHeaders(h, end)
 }
@@ -98,8 +101,9 @@ func (s *Stream) ended(end bool) {
 	}
 }
 
-// ServerReset says that the server's connection is gone, or was never there.
-func (s *Stream) ServerReset(r Reset) {
+// ServerReset says that the server's connection is gone, or was never there. why is what the transport has to say about
+// it, if anything.
+func (s *Stream) ServerReset(r Reset, why string) {
 	s.worker.enter()
 	defer s.worker.leave()
 	if s.response.local || s.response.over() || !s.serverBusy {
@@ -111,15 +115,20 @@ func (s *Stream) ServerReset(r Reset) {
 		moment = "after"
 	}
 	s.flags |= r.flag()
+	s.transport = why
+	details := r.String()
+	if why != "" {
+		details += "|" + strings.ReplaceAll(why, " ", "_")
+	}
 	reply := LocalReply{
 		Status:  http.StatusServiceUnavailable,
-		Details: "upstream_reset_" + moment + "_response_started{" + r.String() + "}",
+		Details: "upstream_reset_" + moment + "_response_started{" + details + "}",
 		Body:    []byte("upstream connect error or disconnect/reset before headers. reset reason: " + strings.ReplaceAll(r.String(), "_", " ")),
 	}
-	switch {
-	case r == ProtocolError || s.response.headers != nil:
+	switch r {
+	case ProtocolError:
 		reply.Status = http.StatusBadGateway
-	case r == NoHealthyUpstream:
+	case NoHealthyUpstream:
 		reply.Details, reply.Body = "no_healthy_upstream", []byte("no healthy upstream")
 	}
 	s.localReply(reply, nil)
@@ -137,11 +146,28 @@ func (s *Stream) Timeout() {
 	s.localReply(LocalReply{Status: status, Details: "stream_idle_timeout", Body: []byte("stream timeout")}, nil)
 }
 
-// Refuse answers the request before the filter sees it, as a codec does that finds it malformed.
+// ServerTimeout answers a stream whose server has taken longer than its route allows.
+func (s *Stream) ServerTimeout() {
+	s.worker.enter()
+	defer s.worker.leave()
+	s.flags |= flagUpstreamRequestTimeout
+	s.localReply(LocalReply{Status: http.StatusGatewayTimeout, Details: "response_timeout", Body: []byte("upstream request timeout")}, nil)
+}
+
+// Refuse answers the request past the filter, as a codec does that finds it malformed.
 func (s *Stream) Refuse(r LocalReply) {
 	s.worker.enter()
 	defer s.worker.leave()
-	s.localReply(r, nil)
+	s.explain(r.Details)
+	h, body := s.compose(r, nil)
+	s.sendToClient(h, body)
+}
+
+// raiseLimit lets the route of a request raise how much may be held, if it leads to a cluster; it cannot lower it.
+func (s *Stream) raiseLimit(r *Route) {
+	if r != nil && r.Direct == nil {
+		s.limit = max(s.limit, r.BodyLimit)
+	}
 }
 
 func (s *Stream) tooLarge(response bool) {
@@ -166,34 +192,56 @@ func (d *direction) sendHeaders(end bool) {
 		return
 	}
 	s := d.stream
+	d.headersSent = true
 	if d.response {
-		d.headersSent = true
-		d.sent = end
-		s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: d.headers.Clone(), End: end, Local: d.local})
-		d.finished()
+		d.sendResponseHeaders(end)
 		return
 	}
-	d.headersSent = true
 	route := s.chooseRoute(d.headers)
+	s.raiseLimit(route)
 	switch {
 	case route == nil:
+		s.flags |= flagNoRoute
 		s.localReply(LocalReply{Status: http.StatusNotFound, Details: "route_not_found"}, nil)
+		return
 	case route.Direct != nil:
 		s.localReply(LocalReply{Status: route.Direct.Status, Details: "direct_response", Body: []byte(route.Direct.Body)}, func(h *Headers) {
 			for _, f := range route.SetResponseHeaders {
 				h.Set(f.Name, f.Value)
 			}
 		})
+		return
 	case !s.options.Router.HasCluster(route.Cluster):
+		s.flags |= flagNoCluster
 		s.localReply(LocalReply{Status: http.StatusServiceUnavailable, Details: "cluster_not_found"}, nil)
-	default:
-		h := d.headers.Clone()
-		for _, name := range route.RemoveRequestHeaders {
-			h.Remove(name)
-		}
-		s.sentTo, s.serverBusy, d.sent = route, true, end
-		s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, HostRewrite: route.HostRewrite})
+		return
 	}
+	if fault := d.headers.fault(":method"); fault != "" {
+		details := "filter_removed_required_request_headers{" + strings.ReplaceAll(fault, " ", "_") + "}"
+		s.localReply(LocalReply{Status: http.StatusServiceUnavailable, Details: details, Body: []byte(fault)}, nil)
+		return
+	}
+	h := d.headers.Clone()
+	for _, name := range route.RemoveRequestHeaders {
+		h.Remove(name)
+	}
+	s.sentTo, s.serverBusy, d.sent = route, true, end
+	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, HostRewrite: route.HostRewrite, Timeout: route.Timeout})
+}
+
+// sendResponseHeaders checks what the filter has left of a response's headers, and sends them on.
+func (d *direction) sendResponseHeaders(end bool) {
+	s := d.stream
+	if _, err := strconv.ParseUint(d.headers.Get(":status"), 10, 32); err != nil {
+		const fault = "missing required header: :status"
+		d.headersSent = false
+		s.localReply(LocalReply{Status: http.StatusBadGateway, Details: "filter_removed_required_response_headers{missing_required_header:_:status}", Body: []byte(fault)}, nil)
+		return
+	}
+	d.sent = end
+	s.finalize(d.headers)
+	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: d.headers.Clone(), End: end, Local: d.local, RequestOpen: !s.request.complete})
+	d.finished()
 }
 
 func (d *direction) sendData(p []byte, end bool) {
@@ -201,6 +249,9 @@ func (d *direction) sendData(p []byte, end bool) {
 		return
 	}
 	d.sent = end
+	if d.response {
+		d.bytes += uint64(len(p))
+	}
 	d.stream.emit(Event{To: d.to(), Kind: DataKind, Data: append([]byte(nil), p...), End: end})
 	d.finished()
 }

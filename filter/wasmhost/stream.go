@@ -1,9 +1,11 @@
 package wasmhost
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,6 +17,9 @@ type StreamOptions struct {
 	BufferLimit int
 	// Shape puts local replies into another form, as local_reply_config does. Nil leaves them.
 	Shape func(*LocalReply)
+	// Finalize is given the headers of every response on their way to the client, to add what a proxy adds. Nil adds
+	// nothing.
+	Finalize func(*Headers)
 	// Changed is called when there are events to Take, from any goroutine.
 	Changed func()
 	// Protocol is the client's: HTTP/1.1 or HTTP/2.
@@ -51,14 +56,20 @@ type Stream struct {
 	// head says that the request is a HEAD: its answer has no body.
 	head     bool
 	upstream string
-	details  string
-	flags    uint64
-	state    map[string][]byte
-	opened   time.Time
+	// transport is why there is no connection to the server.
+	transport string
+	// details is response.code_details; nil while nothing is known.
+	details *string
+	flags   uint64
+	state   map[string][]byte
+	opened  time.Time
+	// replying says that a local reply passes the filter, replaced that another has taken its place meanwhile.
+	replying, replaced bool
 	// serverBusy says that a server has a request of ours and has not finished its answer.
 	serverBusy bool
-	// logging says that the filter is being told that the stream is done; done that it has been told.
-	logging, done bool
+	// logging says that the filter is being told that the stream is done, logged that it has seen the maps for the last
+	// time, done that it has been told.
+	logging, logged, done bool
 }
 
 // Open begins a stream. Without a VM, which a worker that has failed may not get back at once, every stream is
@@ -112,11 +123,11 @@ func (s *Stream) Callbacks() Callbacks {
 	return s.callbacks
 }
 
-// State is the filter state that the filter has set with proxy_set_property, by its path.
+// State is the filter state that the filter has set with proxy_set_property, by its path with dots between the parts.
 func (s *Stream) State(path string) ([]byte, bool) {
 	s.worker.enter()
 	defer s.worker.leave()
-	v, ok := s.state[path]
+	v, ok := s.state[strings.ReplaceAll(path, ".", "\x00")]
 	return slices.Clone(v), ok
 }
 
@@ -124,7 +135,10 @@ func (s *Stream) State(path string) ([]byte, bool) {
 func (s *Stream) Details() string {
 	s.worker.enter()
 	defer s.worker.leave()
-	return s.details
+	if s.details == nil {
+		return ""
+	}
+	return *s.details
 }
 
 // Done reports that the stream has ended.
@@ -146,12 +160,12 @@ func (s *Stream) headerMap(kind uint64) *Headers {
 		d = &s.response
 	}
 	if kind == mapRequestTrailers || kind == mapResponseTrailers {
-		if d.trailersOpen || s.logging {
+		if !s.logged && (d.trailersOpen || s.logging) {
 			return d.trailers
 		}
 		return nil
 	}
-	if d.headersOpen || s.logging {
+	if !s.logged && (d.headersOpen || s.logging) {
 		return d.headers
 	}
 	return nil
@@ -165,17 +179,46 @@ func (s *Stream) body(kind uint32) *[]byte {
 	return s.request.open
 }
 
+// explain sets response.code_details.
+func (s *Stream) explain(details string) { s.details = &details }
+
 // localReply answers in place of a server: through the filter while the response has not begun, past it while the
 // response's headers are held, and by a reset when they have gone.
 func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
-	if s.done || s.logging {
+	if s.done || s.logging || s.replaced {
 		return
 	}
-	s.details = r.Details
+	s.explain(r.Details)
 	if s.response.headersSent {
-		s.reset(r.Details)
+		s.reset()
 		return
 	}
+	h, body := s.compose(r, edit)
+	s.request.aborted = true
+	through := s.response.headers == nil
+	s.cancelServer()
+	s.response.local = true
+	if !through {
+		s.sendToClient(h, body)
+		return
+	}
+	// The filter sees the whole reply, even if it puts another in its place while it looks at the headers.
+	s.replying = true
+	s.response.takeHeaders(h, len(body) == 0)
+	s.replying = false
+	switch {
+	case s.replaced:
+		if len(body) > 0 {
+			s.response.call("proxy_on_request_body", "proxy_on_response_body", s.response.count(bodyCallback), uint64(len(body)), flag(true))
+		}
+		s.finish()
+	case len(body) > 0:
+		s.response.takeData(body, true)
+	}
+}
+
+// compose makes the headers and the body of a local reply.
+func (s *Stream) compose(r LocalReply, edit func(*Headers)) (*Headers, []byte) {
 	if s.options.Shape != nil {
 		s.options.Shape(&r)
 	}
@@ -183,44 +226,43 @@ func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 	if edit != nil {
 		edit(h)
 	}
-	if len(r.Body) > 0 {
-		h.Set("content-length", strconv.Itoa(len(r.Body)))
-		if _, ok := h.Lookup("content-type"); !ok || r.ContentType != "" {
-			if r.ContentType == "" {
-				r.ContentType = "text/plain"
-			}
-			h.Set("content-type", r.ContentType)
-		}
-	} else {
+	if len(r.Body) == 0 {
 		h.Remove("content-length")
 		h.Remove("content-type")
+		return h, nil
+	}
+	h.Set("content-length", strconv.Itoa(len(r.Body)))
+	if _, ok := h.Lookup("content-type"); !ok || r.ContentType != "" {
+		h.Set("content-type", cmp.Or(r.ContentType, "text/plain"))
 	}
 	if s.head {
-		r.Body = nil
+		return h, nil
 	}
-	s.request.aborted = true
-	through := s.response.headers == nil
-	s.cancelServer()
-	s.response.local = true
-	if !through {
-		s.response.aborted = true
-		s.sendToClient(h, r.Body)
-		return
-	}
-	s.response.takeHeaders(h, len(r.Body) == 0)
-	if len(r.Body) > 0 && !s.done {
-		s.response.takeData(r.Body, true)
-	}
+	return h, r.Body
 }
 
 // sendToClient is a whole response past the filter.
 func (s *Stream) sendToClient(h *Headers, body []byte) {
-	s.response.headersSent = true
-	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: h, End: len(body) == 0, Local: true})
+	d := &s.response
+	d.headers, d.headersOpen, d.headersSent, d.sent = h, false, true, true
+	s.request.aborted = true
+	s.finalize(h)
+	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: h.Clone(), End: len(body) == 0, Local: true, RequestOpen: !s.request.complete})
 	if len(body) > 0 {
 		s.emit(Event{To: ToClient, Kind: DataKind, Data: body, End: true})
 	}
+	if s.replying {
+		s.replaced = true
+		return
+	}
 	s.finish()
+}
+
+// finalize gives a response what the proxy adds to every one.
+func (s *Stream) finalize(h *Headers) {
+	if s.options.Finalize != nil {
+		s.options.Finalize(h)
+	}
 }
 
 // cancelServer lets a server go whose answer is not wanted any more.
@@ -232,11 +274,10 @@ func (s *Stream) cancelServer() {
 }
 
 // reset cuts the stream on both sides.
-func (s *Stream) reset(details string) {
+func (s *Stream) reset() {
 	if s.done || s.logging {
 		return
 	}
-	s.details = details
 	s.emit(Event{To: ToClient, Kind: ResetKind})
 	s.finish()
 }
@@ -251,6 +292,7 @@ func (s *Stream) finish() {
 	s.request.open, s.response.open = nil, nil
 	if v := s.vm; v != nil && !v.failed {
 		v.call(s, "proxy_on_log", uint64(s.id))
+		s.logged = true
 		v.call(s, "proxy_on_done", uint64(s.id))
 		v.call(s, "proxy_on_delete", uint64(s.id))
 	}

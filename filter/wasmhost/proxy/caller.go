@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
@@ -19,6 +21,9 @@ const maxReply = 16 << 20
 
 // HasCluster implements wasmhost.Caller.
 func (c caller) HasCluster(name string) bool { return c.proxy.HasCluster(name) }
+
+// HasServers implements wasmhost.Caller.
+func (c caller) HasServers(name string) bool { return len(c.proxy.clusters[name].endpoints) > 0 }
 
 // Call implements wasmhost.Caller.
 func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
@@ -41,16 +46,25 @@ func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error
 }
 
 func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutReply, error) {
+	began := time.Now()
 	response, release, err := c.proxy.clusters[o.Cluster].send(ctx, func(to *endpoint) *http.Request {
 		u, err := url.ParseRequestURI(o.Headers.Get(":path"))
 		if err != nil {
 			u = &url.URL{Opaque: o.Headers.Get(":path")}
 		}
 		u.Scheme, u.Host = to.scheme, to.Address
-		return &http.Request{
+		r := &http.Request{
 			Method: o.Headers.Get(":method"), URL: u, Host: o.Headers.Get(":authority"), Header: toHTTP(o.Headers),
-			Body: io.NopCloser(bytes.NewReader(o.Body)), ContentLength: int64(len(o.Body)),
+			Body: http.NoBody, ContentLength: int64(len(o.Body)),
 		}
+		if len(o.Body) > 0 {
+			r.Body = io.NopCloser(bytes.NewReader(o.Body))
+		}
+		// What Envoy says about requests of its own making.
+		r.Header.Set("X-Envoy-Internal", "true")
+		r.Header.Set("X-Envoy-Expected-Rq-Timeout-Ms", strconv.FormatInt(o.Timeout.Milliseconds(), 10))
+		withoutAgent(r.Header)
+		return r
 	})
 	if err != nil {
 		return nil, err
@@ -63,5 +77,7 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 	}
 	trailers := wasmhost.NewHeaders()
 	appendHeader(trailers, response.Trailer)
-	return &wasmhost.CalloutReply{Headers: responseHeaders(response), Body: body, Trailers: trailers}, nil
+	headers := responseHeaders(response)
+	headers.Set("x-envoy-upstream-service-time", strconv.FormatInt(time.Since(began).Milliseconds(), 10))
+	return &wasmhost.CalloutReply{Headers: headers, Body: body, Trailers: trailers}, nil
 }

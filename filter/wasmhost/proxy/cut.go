@@ -15,10 +15,10 @@ type cutter struct {
 	offset int
 }
 
-// split calls each with the pieces of p in order.
-func (c *cutter) split(p []byte, each func([]byte)) {
+// split calls each with the pieces of p in order, and says which is the last.
+func (c *cutter) split(p []byte, each func(piece []byte, last bool)) {
 	if c.cut == nil || len(p) == 0 {
-		each(p)
+		each(p, true)
 		return
 	}
 	for len(p) > 0 {
@@ -31,8 +31,9 @@ func (c *cutter) split(p []byte, each func([]byte)) {
 				size = min(size, ahead)
 			}
 		}
-		each(p[:size])
+		piece := p[:size]
 		p = p[size:]
 		c.offset += size
+		each(piece, len(p) == 0)
 	}
 }

@@ -16,7 +16,7 @@ import (
 var hopByHop = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
 
 // requestHeaders is a request as a filter sees it: lower case, with pseudo-headers, and with what Envoy adds.
-func requestHeaders(r *http.Request) *wasmhost.Headers {
+func requestHeaders(r *http.Request, forwardedFor bool) *wasmhost.Headers {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
@@ -26,10 +26,7 @@ func requestHeaders(r *http.Request) *wasmhost.Headers {
 	for _, name := range hopByHop {
 		h.Remove(name)
 	}
-	if r.ContentLength >= 0 && r.Body != http.NoBody {
-		h.Set("content-length", strconv.FormatInt(r.ContentLength, 10))
-	}
-	if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+	if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && forwardedFor {
 		h.Add("x-forwarded-for", address)
 	}
 	h.Set("x-forwarded-proto", scheme)
@@ -46,12 +43,15 @@ func requestID() string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// responseHeaders is a server's response as a filter sees it.
+// responseHeaders is a server's response as a filter sees it: unlike a request's, with what concerns the connection.
 func responseHeaders(r *http.Response) *wasmhost.Headers {
 	h := wasmhost.NewHeaders(":status", strconv.Itoa(r.StatusCode))
 	appendHeader(h, r.Header)
-	for _, name := range hopByHop {
-		h.Remove(name)
+	for _, coding := range r.TransferEncoding {
+		h.Add("transfer-encoding", coding)
+	}
+	if r.Close && r.ProtoMajor == 1 {
+		h.Set("connection", "close") // net/http has taken it out
 	}
 	return h
 }
@@ -79,15 +79,22 @@ func fieldCount(from http.Header) int {
 	return n
 }
 
-// toHTTP is the other way, without pseudo-headers.
+// toHTTP is the other way, without pseudo-headers and what concerns the connection, which net/http says by itself.
 func toHTTP(h *wasmhost.Headers) http.Header {
 	out := http.Header{}
 	for _, f := range h.All() {
-		if !strings.HasPrefix(f.Name, ":") {
+		if !strings.HasPrefix(f.Name, ":") && !slices.Contains(hopByHop, f.Name) {
 			out.Add(f.Name, f.Value)
 		}
 	}
 	return out
+}
+
+// withoutAgent keeps net/http from adding a user agent of its own.
+func withoutAgent(h http.Header) {
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = nil
+	}
 }
 
 // normalizePath does what Envoy's normalize_path and merge_slashes do: dot segments are resolved, doubled slashes

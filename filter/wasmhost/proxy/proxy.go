@@ -26,6 +26,8 @@ type Options struct {
 	Clusters []Cluster
 	// BufferLimit is how much of a request or response the filter may hold, in bytes.
 	BufferLimit int
+	// BufferLimitHTTP2 is the same for HTTP/2 clients, where it is the stream's window; 0 is BufferLimit.
+	BufferLimitHTTP2 int
 	// MaxHeaders is how many headers a message may have; 0 is Envoy's 100.
 	MaxHeaders int
 	// IdleTimeout gives a stream up on which nothing happens for so long; 0 never.
@@ -42,6 +44,11 @@ type Options struct {
 	NormalizePath bool
 	// ServerName is the response header server; empty leaves the servers' own.
 	ServerName string
+	// EndWait is how long a piece of an HTTP/2 body waits whether the body ends with it, which Envoy tells at once; 0 tells
+	// every end by itself.
+	EndWait time.Duration
+	// ForwardedFor adds the client's address to x-forwarded-for: use_remote_address.
+	ForwardedFor bool
 	// Cut splits what servers send before the filter sees it; nil leaves the pieces as they come.
 	Cut *Cut
 	// StreamDone is told of every stream that has ended.
@@ -132,6 +139,23 @@ func (p *Proxy) HasCluster(name string) bool { return p.clusters[name] != nil }
 
 // Route implements wasmhost.Router.
 func (p *Proxy) Route(request *wasmhost.Headers) *wasmhost.Route { return p.options.Route(request) }
+
+// finalize adds what the proxy adds to every response.
+func (p *Proxy) finalize(h *wasmhost.Headers) {
+	if _, ok := h.Lookup("date"); !ok {
+		h.Set("date", p.now().UTC().Format(http.TimeFormat))
+	}
+	if p.options.ServerName != "" {
+		h.Set("server", p.options.ServerName)
+	}
+}
+
+func (p *Proxy) now() time.Time {
+	if p.options.Host.Now != nil {
+		return p.options.Host.Now()
+	}
+	return time.Now()
+}
 
 // kick is called for a worker whose next tick is at another time than it was. While the workers are being started
 // theirs is not known yet, and each looks for itself then.

@@ -2,8 +2,8 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -55,16 +55,25 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if address, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }); ok {
 		local = address.String()
 	}
+	limit := p.options.BufferLimit
+	if r.ProtoMajor >= 2 && p.options.BufferLimitHTTP2 > 0 {
+		limit = p.options.BufferLimitHTTP2
+	}
 	x.stream = worker.Open(wasmhost.StreamOptions{
-		Router: p, BufferLimit: p.options.BufferLimit, Shape: p.options.Shape, Changed: x.wake,
+		Router: p, BufferLimit: limit, Shape: p.options.Shape, Finalize: p.finalize, Changed: x.wake,
 		Protocol: r.Proto, ClientAddress: r.RemoteAddr, LocalAddress: local,
 	})
 	defer x.close()
+	// A server may answer while the client is still sending.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	x.run()
 	if !x.begun {
 		panic(http.ErrAbortHandler) // or net/http would say 200
 	}
 }
+
+// clientGone tells the stream that the client has left. Over HTTP/2 it takes its stream back and keeps the connection.
+func (x *exchange) clientGone() { x.stream.ClientGone(x.r.ProtoMajor >= 2) }
 
 func (x *exchange) wake() { signal(x.changed) }
 
@@ -77,7 +86,7 @@ func signal(c chan struct{}) {
 
 // close ends what the exchange has begun, whichever way it ends.
 func (x *exchange) close() {
-	x.stream.ClientGone() // of no effect on one that has ended
+	x.clientGone() // of no effect on one that has ended
 	x.cancel()
 	x.toServe.close()
 	x.act()
@@ -93,7 +102,7 @@ func (x *exchange) close() {
 
 func (x *exchange) run() {
 	o := &x.proxy.options
-	h := requestHeaders(x.r)
+	h := requestHeaders(x.r, o.ForwardedFor)
 	if o.RemoveRequestPrefix != "" {
 		h.RemovePrefix(o.RemoveRequestPrefix)
 	}
@@ -101,7 +110,8 @@ func (x *exchange) run() {
 		h.Set(":path", normalizePath(h.Get(":path")))
 	}
 	if fieldCount(x.r.Header) > o.MaxHeaders {
-		x.stream.Refuse(wasmhost.LocalReply{Status: http.StatusRequestHeaderFieldsTooLarge, Details: "http1.too_many_headers"})
+		const status = http.StatusRequestHeaderFieldsTooLarge
+		x.stream.Refuse(wasmhost.LocalReply{Status: status, Details: "http1.too_many_headers", Body: []byte(http.StatusText(status))})
 	} else {
 		bodyless := x.r.Body == http.NoBody || x.r.ContentLength == 0
 		x.stream.RequestHeaders(h, bodyless)
@@ -128,7 +138,7 @@ func (x *exchange) run() {
 			x.stream.Timeout()
 			continue
 		case <-x.r.Context().Done():
-			x.stream.ClientGone()
+			x.clientGone()
 			return
 		}
 		if o.IdleTimeout > 0 {
@@ -140,38 +150,29 @@ func (x *exchange) run() {
 // readRequest pushes the client's body into the stream.
 func (x *exchange) readRequest() {
 	defer x.reading.Store(false)
-	buffer := make([]byte, readSize)
-	for {
-		n, err := x.r.Body.Read(buffer)
-		if n > 0 {
+	m := message{
+		body: x.r.Body, http2: x.r.ProtoMajor >= 2, trailer: func() http.Header { return x.r.Trailer },
+		data: func(p []byte, end bool) {
 			signal(x.active)
-			x.stream.RequestData(buffer[:n], false)
-		}
-		switch {
-		case err == io.EOF && x.r.ProtoMajor >= 2 && len(x.r.Trailer) > 0:
-			h := wasmhost.NewHeaders()
-			appendHeader(h, x.r.Trailer)
-			x.stream.RequestTrailers(h)
-			return
-		case err == io.EOF:
-			x.stream.RequestData(nil, true)
-			return
-		case err != nil:
-			// The client has left, or the answer has and net/http has closed the body behind it.
-			if x.ctx.Err() == nil && x.r.Context().Err() != nil {
-				x.stream.ClientGone()
-			}
-			return
-		}
-		if !x.toServe.wait(x.ctx) {
-			return
-		}
+			x.stream.RequestData(p, end)
+		},
+		trailers: x.stream.RequestTrailers,
+		next:     func() bool { return x.toServe.wait(x.ctx) },
+	}
+	err := m.relay(x.proxy.options.EndWait)
+	// What is left of a body after the answer is cut by ourselves.
+	if err != nil && x.ctx.Err() == nil && x.r.Context().Err() != nil {
+		x.clientGone()
 	}
 }
 
 // act does what the stream wants done, and reports whether the exchange is over.
 func (x *exchange) act() (over bool) {
 	events := x.stream.Take()
+	if !x.begun && slices.ContainsFunc(events, isReset) && slices.ContainsFunc(events, isLocal) {
+		// A local reply that is cut at once is not begun.
+		events = slices.DeleteFunc(events, func(e wasmhost.Event) bool { return e.To == wasmhost.ToClient && !isReset(e) })
+	}
 	for i, e := range events {
 		if e.To == wasmhost.ToServer {
 			x.toServer(e, events[i+1:])
@@ -206,24 +207,28 @@ func (x *exchange) act() (over bool) {
 	return over
 }
 
+func isLocal(e wasmhost.Event) bool { return e.Local }
+
+func isReset(e wasmhost.Event) bool {
+	return e.To == wasmhost.ToClient && e.Kind == wasmhost.ResetKind
+}
+
 func (x *exchange) begin(e wasmhost.Event) {
 	x.begun = true
 	header := x.w.Header()
-	if x.reading.Load() && x.r.ProtoMajor == 1 {
+	if e.RequestOpen && x.r.ProtoMajor == 1 {
 		header.Set("Connection", "close") // what the client still sends is not read
 	}
 	for name, values := range toHTTP(e.Headers) {
 		header[name] = values
-	}
-	if name := x.proxy.options.ServerName; name != "" {
-		header.Set("Server", name)
 	}
 	status, err := strconv.Atoi(e.Headers.Get(":status"))
 	if err != nil || status < 200 || status > 999 {
 		status = http.StatusOK // as Envoy's codec does when a filter has taken the status away
 	}
 	x.w.WriteHeader(status)
-	if !e.End {
+	// Without a flush net/http would say over HTTP/2 that the body has no bytes, which nobody has said.
+	if !e.End || x.r.ProtoMajor >= 2 {
 		x.flush()
 	}
 }

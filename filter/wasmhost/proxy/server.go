@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -31,6 +33,10 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 		x.server = &serverSide{exchange: x, cancel: cancel, room: make(chan struct{}, 1)}
 		whole := wholeBody(e, rest)
 		x.busy.Go(func() { x.server.run(ctx, e, whole) })
+		if e.Timeout > 0 {
+			timer := time.AfterFunc(e.Timeout, x.stream.ServerTimeout)
+			context.AfterFunc(ctx, func() { timer.Stop() })
+		}
 	case wasmhost.DataKind:
 		x.toServe.put(e.Data, e.End)
 	case wasmhost.TrailersKind:
@@ -59,6 +65,9 @@ func wholeBody(e wasmhost.Event, rest []wasmhost.Event) []byte {
 	return nil
 }
 
+// repeatable are the methods that net/http takes the liberty to repeat.
+var repeatable = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
+
 func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http.Request {
 	target := e.Headers.Get(":path")
 	u, err := url.ParseRequestURI(target)
@@ -72,22 +81,24 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	if e.HostRewrite && to.Hostname != "" {
 		r.Host = to.Hostname
 	}
+	length, lengthErr := strconv.ParseInt(e.Headers.Get("content-length"), 10, 64)
 	r.Header.Del("Content-Length")
-	if _, ok := r.Header["User-Agent"]; !ok {
-		r.Header["User-Agent"] = nil // none of net/http's own
-	}
+	withoutAgent(r.Header)
 	switch {
+	case e.End && to.transport.Protocols.HTTP1() && slices.Contains(repeatable, r.Method):
+		// Not http.NoBody: net/http would send it again by itself when a server closes without an answer.
+		r.ContentLength, r.Body = 0, kept{bytes.NewReader(nil)}
 	case e.End:
 		r.ContentLength, r.Body = 0, http.NoBody
 	case whole != nil:
-		r.ContentLength = int64(len(whole))
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }
 		r.Body, _ = r.GetBody()
 	default:
 		r.Body = kept{s.exchange.toServe}
-		if n, err := strconv.ParseInt(e.Headers.Get("content-length"), 10, 64); err == nil {
-			r.ContentLength = n
-		}
+	}
+	// The length that the filter has left there, right or wrong; without one the body goes in chunks.
+	if lengthErr == nil && !e.End {
+		r.ContentLength = length
 	}
 	return r
 }
@@ -116,41 +127,38 @@ func (s *serverSide) run(ctx context.Context, e wasmhost.Event, whole []byte) {
 func (s *serverSide) relay(ctx context.Context, response *http.Response) {
 	x := s.exchange
 	if fieldCount(response.Header) > x.proxy.options.MaxHeaders {
-		x.stream.ServerReset(wasmhost.ProtocolError)
+		x.stream.ServerReset(wasmhost.ProtocolError, "")
 		return
 	}
-	x.stream.ResponseHeaders(responseHeaders(response), response.Body == http.NoBody)
-	if response.Body == http.NoBody {
+	bodyless := bodyless(response)
+	x.stream.ResponseHeaders(responseHeaders(response), bodyless)
+	if bodyless {
 		return
 	}
 	cut := cutter{cut: x.proxy.options.Cut}
-	buffer := make([]byte, readSize)
-	for {
-		n, err := response.Body.Read(buffer)
-		if ctx.Err() != nil {
-			return
-		}
-		if n > 0 {
+	m := message{
+		body: response.Body, http2: response.ProtoMajor >= 2, trailer: func() http.Header { return response.Trailer },
+		data: func(p []byte, end bool) {
 			signal(x.active)
-			cut.split(buffer[:n], func(p []byte) { x.stream.ResponseData(p, false) })
-		}
-		switch {
-		case err == io.EOF && response.ProtoMajor >= 2 && len(response.Trailer) > 0:
-			h := wasmhost.NewHeaders()
-			appendHeader(h, response.Trailer)
-			x.stream.ResponseTrailers(h)
-			return
-		case err == io.EOF:
-			x.stream.ResponseData(nil, true)
-			return
-		case err != nil:
-			x.stream.ServerReset(reason(err))
-			return
-		}
-		if !s.wait(ctx) {
-			return
-		}
+			cut.split(p, func(piece []byte, last bool) { x.stream.ResponseData(piece, last && end) })
+		},
+		trailers: x.stream.ResponseTrailers,
+		next:     func() bool { return s.wait(ctx) },
 	}
+	err := m.relay(x.proxy.options.EndWait)
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case m.http2:
+		x.stream.ServerReset(reason(err))
+	default:
+		x.stream.ServerReset(wasmhost.ProtocolError, "") // whatever happened to the connection, a body was cut short
+	}
+}
+
+// bodyless reports whether a response ends with its headers.
+func bodyless(r *http.Response) bool {
+	return r.Body == http.NoBody || r.ContentLength == 0 || r.Request != nil && r.Request.Method == http.MethodHead ||
+		r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified
 }
 
 // wait returns when the client has taken most of what there is for it, or false when ctx ends.
@@ -165,26 +173,29 @@ func (s *serverSide) wait(ctx context.Context) bool {
 	return true
 }
 
-// reason is what an error of net/http means in Envoy's words.
-func reason(err error) wasmhost.Reset {
+// reason is what an error of net/http means in Envoy's words, and what the transport has to say.
+func reason(err error) (wasmhost.Reset, string) {
 	var failed connectError
 	var timeout interface{ Timeout() bool }
 	var stream http2.StreamError
 	switch {
 	case errors.Is(err, errNoServer):
-		return wasmhost.NoHealthyUpstream
+		return wasmhost.NoHealthyUpstream, ""
 	case errors.As(err, &failed):
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			return wasmhost.ConnectionTimeout
+			return wasmhost.ConnectionTimeout, ""
 		}
-		return wasmhost.ConnectionFailure
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return wasmhost.ConnectionFailure, "delayed connect error: Connection refused"
+		}
+		return wasmhost.ConnectionFailure, ""
 	case errors.As(err, &stream):
-		return wasmhost.RemoteReset
+		return wasmhost.RemoteReset, ""
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wasmhost.ProtocolError
+		return wasmhost.ProtocolError, ""
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return wasmhost.ConnectionTermination
+		return wasmhost.ConnectionTermination, ""
 	default:
-		return wasmhost.ProtocolError
+		return wasmhost.ProtocolError, ""
 	}
 }

@@ -129,9 +129,12 @@ bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy w
 soak: build tool-envoy tool-python ## Many requests, and memory that must not grow
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -v -run Soak ./e2e/soak
 
+# The host of the demonstration: envoy, or wazero, which needs no Envoy.
+HOST ?= envoy
+
 .PHONY: demo
-demo: build tool-envoy tool-python ## Run the demonstration
-	@$(E2E_ENV) examples/demo/run.sh
+demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-python ## Run the demonstration (HOST=wazero: without Envoy)
+	@$(E2E_ENV) HOST=$(HOST) examples/demo/run.sh
 
 # --- clean ---
 

@@ -32,7 +32,7 @@
 //	                                                go with their phase; an empty path is an error
 //	adding a header joins it to the first           a second field, but for those that Envoy keeps   k01, k03, k04
 //	                                                once; required and illegal ones are checked
-//	a reply is only recorded                        it passes the response callbacks, takes the      h01 to h07
+//	a reply is only recorded                        it passes the response callbacks, takes the      h01 to h06
 //	                                                place of held headers, or cuts the stream
 //	one VM that never dies                          a trap ends the VM and its streams, each when    j01 to j12
 //	                                                it would move; reload with back-off

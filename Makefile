@@ -108,7 +108,7 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 
 .PHONY: e2e
 e2e: build dist/probe.wasm tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
-	$(E2E_ENV) go test -count=1 -tags e2e ./e2e/... ./envoy ./cmd/harmony
+	$(E2E_ENV) go test -count=1 -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: e2e-oldest
 e2e-oldest: build dist/probe.wasm tool-python ## End to end, on the oldest Envoy that is supported

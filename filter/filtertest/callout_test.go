@@ -1,0 +1,90 @@
+//go:build e2e
+
+package filtertest_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/filter/filtertest"
+)
+
+const asks = "reqh: pause, callout server 1000 /auth token; callout: get callh :status, read call 0 100, resume req"
+
+// TestCalloutByHand: a callout waits for the test, and others may be made meanwhile.
+func TestCalloutByHand(t *testing.T) {
+	host := probe(t)
+	a := host.Request("GET", "/a", "", script("a", asks)...)
+	b := host.Request("GET", "/b", "", script("b", asks)...)
+	first, second := host.Callouts()[0], host.Callouts()[1]
+	if host.Callout() != first || first.Headers.Get(":path") != "/auth" || first.Body != "token" || first.Timeout != time.Second || first.Cluster != "server" {
+		t.Errorf("%+v", first)
+	}
+	second.Respond(200, "yes", "x-a", "1")
+	wantServer(t, a, filtertest.Nothing)
+	wantServer(t, b, filtertest.Complete)
+	wantSaid(t, host, "b", "reqh(8,true)", "reqh callout server 1000 /auth token = 0", "callout1(3,3,0)",
+		`callout1 get callh :status = 0 "200"`, `callout1 read call 0 100 = 0 "yes"`, "callout1 resume req = 0")
+	first.Fail()
+	wantServer(t, a, filtertest.Complete)
+	if got := strings.Join(said(host, "a"), "\n"); !strings.Contains(got, `get callh :status = 0 "503"`) || first.Open() {
+		t.Error(got)
+	}
+}
+
+// TestCalloutTimeout: a callout that nobody answers gets a 504 when its time is over.
+func TestCalloutTimeout(t *testing.T) {
+	host := probe(t)
+	x := host.Request("GET", "/", "", script("a", asks)...)
+	host.Advance(time.Second - 1)
+	wantServer(t, x, filtertest.Nothing)
+	host.Advance(1)
+	wantServer(t, x, filtertest.Complete)
+	if got := strings.Join(said(host, "a"), "\n"); !strings.Contains(got, `get callh :status = 0 "504"`) {
+		t.Error(got)
+	}
+	late := tried(func(tb testing.TB) {
+		h := filtertest.New(tb, module(t, "HARMONY_PROBE_WASM"), "")
+		h.Request("GET", "/", "", script("a", asks)...)
+		c := h.Callout()
+		h.Advance(time.Second)
+		c.Respond(200, "late")
+	})
+	if len(late.errors) != 1 || !strings.Contains(late.errors[0], "answered by its time-out") {
+		t.Errorf("%q", late.errors)
+	}
+}
+
+// TestOnCallout: the test's function answers as the callouts are made.
+func TestOnCallout(t *testing.T) {
+	var asked []string
+	host := probe(t, filtertest.Clusters("server", "auth"), filtertest.OnCallout(func(c *filtertest.Callout) {
+		asked = append(asked, c.Cluster+c.Headers.Get(":path"))
+		c.Respond(200, "yes")
+	}))
+	x := host.Request("GET", "/", "", script("a", "reqh: pause, callout auth 0 /one; callout1: callout auth 0 /two; callout2: resume req")...)
+	wantServer(t, x, filtertest.Complete)
+	if strings.Join(asked, " ") != "auth/one auth/two" {
+		t.Error(asked)
+	}
+	host.Request("GET", "/", "", script("b", "reqh: callout missing 0 /")...)
+	if got := said(host, "b"); len(host.Callouts()) != 2 || got[1] != "reqh callout missing 0 / = 2" {
+		t.Errorf("%d callouts, %q", len(host.Callouts()), got)
+	}
+}
+
+// TestMetricsAndState: what a filter leaves behind for its operator.
+func TestMetricsAndState(t *testing.T) {
+	host := probe(t)
+	x := host.Request("GET", "/", "", script("a", "reqh: metric counter hits, inc hits 2, metric gauge level, record level 7, set-prop usage 12")...)
+	if m := host.Metrics(); m["hits"] != 2 || m["level"] != 7 {
+		t.Error(m)
+	}
+	if v, ok := x.FilterState("usage"); !ok || v != "12" {
+		t.Error(v, ok)
+	}
+	if v, ok := x.FilterState("other"); ok {
+		t.Error(v)
+	}
+}

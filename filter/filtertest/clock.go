@@ -1,0 +1,63 @@
+package filtertest
+
+import "time"
+
+// Advance moves the clock on. What is due on the way happens in its order, each at its time: ticks of the filter, and
+// the time-outs of callouts, routes and idle requests. Nothing else moves the clock.
+func (h *Host) Advance(d time.Duration) {
+	h.t.Helper()
+	if d < 0 {
+		h.t.Fatalf("filtertest: Advance: the clock goes forward only, not by %s", d)
+	}
+	until := h.now.Add(d)
+	for {
+		at, strike := h.next()
+		if strike == nil || at.After(until) {
+			break
+		}
+		if at.After(h.now) {
+			h.now = at
+		}
+		strike()
+		h.settle("Advance")
+	}
+	h.now = until
+}
+
+// next is what is due first, nil if nothing ever is.
+func (h *Host) next() (first time.Time, strike func()) {
+	consider := func(at time.Time, f func()) {
+		if !at.IsZero() && (strike == nil || at.Before(first)) {
+			first, strike = at, f
+		}
+	}
+	if at, ok := h.worker.NextTick(); ok {
+		consider(at, h.worker.Tick)
+	}
+	for _, c := range h.callouts {
+		if c.Open() {
+			consider(c.deadline, c.expire)
+		}
+	}
+	for _, x := range h.exchanges {
+		if !x.answered.ended {
+			consider(x.deadline, x.expire)
+		}
+		if idle := h.settings.idleTimeout; idle > 0 {
+			consider(x.active.Add(idle), x.idle)
+		}
+	}
+	return first, strike
+}
+
+// expire is the route's time-out.
+func (x *Exchange) expire() {
+	x.deadline = time.Time{}
+	x.stream.ServerTimeout()
+}
+
+// idle is stream_idle_timeout.
+func (x *Exchange) idle() {
+	x.active = x.host.now
+	x.stream.Timeout()
+}

@@ -1,0 +1,225 @@
+package filtertest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// Exchange is one request and its response. Several may be under way at once, in the same VM.
+type Exchange struct {
+	host   *Host
+	stream *wasmhost.Stream
+	// name is the exchange in messages: its method and path.
+	name           string
+	client, server Protocol
+	method         string
+
+	request  Request
+	response Response
+	// sent and answered are the two messages as the sides have spoken them, left that the client has.
+	sent, answered side
+	left           bool
+	// timeout is the route's, deadline when it strikes; zero is never. active is when something happened last.
+	timeout          time.Duration
+	deadline, active time.Time
+}
+
+// side is what one side of the test has said of its message.
+type side struct {
+	begun, ended bool
+	// declared is its content-length, or -1, and spoken how much of it has been said.
+	declared, spoken int
+}
+
+// Request sends a whole request; the empty body is none. Headers are names and values that alternate. The host adds the
+// body's content-length, and what Envoy adds before the first filter: x-request-id and x-forwarded-proto.
+func (h *Host) Request(method, path, body string, headers ...string) *Exchange {
+	h.t.Helper()
+	x := h.open(method, path, headers, "Request", "it is Request(method, path, body, name, value, …)")
+	head := x.requestHeaders(path, headers)
+	if body != "" && length(head) < 0 {
+		head.Set("content-length", strconv.Itoa(len(body)))
+	}
+	x.beginRequest(head, body == "", "Request")
+	if body != "" {
+		x.EndRequest(body)
+	}
+	return x
+}
+
+// BeginRequest sends the headers of a request whose body follows, by SendRequest and EndRequest.
+func (h *Host) BeginRequest(method, path string, headers ...string) *Exchange {
+	h.t.Helper()
+	x := h.open(method, path, headers, "BeginRequest", "it is BeginRequest(method, path, name, value, …)")
+	x.beginRequest(x.requestHeaders(path, headers), false, "BeginRequest")
+	return x
+}
+
+func (h *Host) open(method, path string, headers []string, step, usage string) *Exchange {
+	h.t.Helper()
+	if len(headers)%2 != 0 {
+		h.t.Fatalf("filtertest: %s %s: headers are pairs of a name and a value, and there is one too many: %q; %s", method, path, headers, usage)
+	}
+	h.requests++
+	x := &Exchange{host: h, name: method + " " + path, method: method, client: h.settings.client, server: h.settings.server}
+	limit := h.settings.bufferLimit
+	switch {
+	case limit > 0:
+	case x.client == HTTP2:
+		limit = bufferLimitHTTP2
+	default:
+		limit = bufferLimitHTTP1
+	}
+	x.stream = h.worker.Open(wasmhost.StreamOptions{
+		Router: router{h}, BufferLimit: limit, Protocol: x.client.String(),
+		ClientAddress: "192.0.2.1:50000", LocalAddress: "192.0.2.2:80", // of the addresses for documentation
+	})
+	h.exchanges = append(h.exchanges, x)
+	return x
+}
+
+// connectionHeaders are those that a client's connection has used up.
+var connectionHeaders = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding"}
+
+func (x *Exchange) requestHeaders(path string, pairs []string) *Headers {
+	h := wasmhost.NewHeaders(":authority", "filtertest.example", ":path", path, ":method", x.method, ":scheme", "http")
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.HasPrefix(pairs[i], ":") || strings.EqualFold(pairs[i], "host") {
+			h.Set(pairs[i], pairs[i+1])
+		} else {
+			h.Add(pairs[i], pairs[i+1])
+		}
+	}
+	for _, name := range connectionHeaders {
+		h.Remove(name)
+	}
+	h.Set("x-forwarded-proto", "http")
+	if h.Get("x-request-id") == "" {
+		h.Set("x-request-id", fmt.Sprintf("00000000-0000-4000-8000-%012d", x.host.requests))
+	}
+	return h
+}
+
+func (x *Exchange) beginRequest(h *Headers, end bool, step string) {
+	x.host.t.Helper()
+	x.sent = side{begun: true, ended: end, declared: length(h)}
+	x.active = x.host.now
+	x.stream.RequestHeaders(h, end)
+	x.settle(step)
+}
+
+// SendRequest sends pieces of the request's body, each by itself. Nobody sends an empty piece: it is passed over.
+func (x *Exchange) SendRequest(pieces ...string) {
+	x.host.t.Helper()
+	if !x.mayRequest("SendRequest", pieces, false) {
+		return
+	}
+	for _, p := range pieces {
+		if p != "" {
+			x.stream.RequestData([]byte(p), false)
+			x.settle("SendRequest")
+		}
+	}
+}
+
+// EndRequest sends the last pieces, if any, and ends the request: over HTTP/2 with the last piece, over HTTP/1.1 behind
+// it.
+func (x *Exchange) EndRequest(pieces ...string) {
+	x.host.t.Helper()
+	if !x.mayRequest("EndRequest", pieces, true) {
+		return
+	}
+	last(pieces, x.client, func(p string, end bool) {
+		x.host.t.Helper()
+		x.stream.RequestData([]byte(p), end)
+		x.settle("EndRequest")
+	})
+}
+
+// RequestTrailers ends the request with trailers. Envoy drops those of an HTTP/1.1 client.
+func (x *Exchange) RequestTrailers(trailers ...string) {
+	x.host.t.Helper()
+	x.pairs("RequestTrailers", trailers)
+	if !x.mayRequest("RequestTrailers", nil, true) {
+		return
+	}
+	if x.client == HTTP2 {
+		x.stream.RequestTrailers(wasmhost.NewHeaders(trailers...))
+	} else {
+		x.stream.RequestData(nil, true)
+	}
+	x.settle("RequestTrailers")
+}
+
+// ClientLeaves ends the client's connection, over HTTP/2 its stream. The filter is told of it only in its last
+// callbacks.
+func (x *Exchange) ClientLeaves() {
+	x.host.t.Helper()
+	if x.left {
+		x.misuse("ClientLeaves", "the client has left already")
+	}
+	x.left = true
+	x.stream.ClientGone(x.client == HTTP2)
+	x.settle("ClientLeaves")
+}
+
+// mayRequest reports whether there is still somebody who hears the client, and fails the test if it contradicts itself.
+func (x *Exchange) mayRequest(step string, pieces []string, end bool) bool {
+	x.host.t.Helper()
+	switch {
+	case x.left:
+		x.misuse(step, "the client has left")
+	case x.sent.ended:
+		x.misuse(step, "the request has ended; a request whose body is to follow begins with BeginRequest")
+	}
+	x.speak(&x.sent, step, pieces, end)
+	return !x.stream.Done()
+}
+
+// speak notes what a side says, and fails the test if its content-length forbids it.
+func (x *Exchange) speak(s *side, step string, pieces []string, end bool) {
+	x.host.t.Helper()
+	for _, p := range pieces {
+		s.spoken += len(p)
+	}
+	s.ended = end
+	if s.declared >= 0 && (s.spoken > s.declared || end && s.spoken < s.declared) {
+		x.misuse(step, "the headers say content-length: %d, and the body has %d bytes; to break off, use KillServer or ClientLeaves", s.declared, s.spoken)
+	}
+}
+
+// last calls each with pieces of which the last ends the body.
+func last(pieces []string, p Protocol, each func(piece string, end bool)) {
+	pieces = slices.DeleteFunc(slices.Clone(pieces), func(p string) bool { return p == "" })
+	if len(pieces) == 0 || p == HTTP1 {
+		pieces = append(pieces, "")
+	}
+	for i, piece := range pieces {
+		each(piece, i == len(pieces)-1)
+	}
+}
+
+func (x *Exchange) pairs(step string, headers []string) {
+	x.host.t.Helper()
+	if len(headers)%2 != 0 {
+		x.misuse(step, "headers are pairs of a name and a value, and there is one too many: %q", headers)
+	}
+}
+
+// misuse ends a test that asks for what cannot happen.
+func (x *Exchange) misuse(step, format string, args ...any) {
+	x.host.t.Helper()
+	x.host.t.Fatalf("filtertest: %s of %s: %s", step, x.name, fmt.Sprintf(format, args...))
+}
+
+// settle ends a step that has something to do with this exchange.
+func (x *Exchange) settle(step string) {
+	x.host.t.Helper()
+	x.active = x.host.now
+	x.host.settle(step + " of " + x.name)
+}

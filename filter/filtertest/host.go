@@ -1,0 +1,133 @@
+package filtertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// Host is a proxy with one filter in one VM.
+type Host struct {
+	t        testing.TB
+	settings *settings
+	host     *wasmhost.Host
+	worker   *wasmhost.Worker
+	now      time.Time
+	logs     []string
+	// exchanges are those that have not ended, requests how many there have been.
+	exchanges []*Exchange
+	requests  int
+	callouts  []*Callout
+	// faults are what the filter must not do, until the test's step has ended and can be told of them.
+	faults []string
+}
+
+// New starts the filter in the file wasm with its configuration. A filter that does not start fails the test; see Start
+// for tests in which it must not. The host ends with the test, and if the test has failed the filter's log is shown.
+func New(t testing.TB, wasm, configuration string, options ...Option) *Host {
+	t.Helper()
+	h, err := Start(t, wasm, configuration, options...)
+	if err != nil {
+		t.Fatalf("filtertest: %v", err)
+	}
+	return h
+}
+
+// Start is New for tests of what a filter refuses: its error wraps ErrRefused then, and has the filter's log in it.
+func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, error) {
+	t.Helper()
+	h := &Host{t: t, settings: defaults()}
+	for _, o := range options {
+		o(h.settings)
+	}
+	h.now = h.settings.start
+	h.settings.plugin.Name = "filtertest"
+	h.settings.plugin.Configuration = []byte(configuration)
+	if i := h.settings.plugin.ReloadInterval; i > 0 && i < 2*time.Millisecond {
+		return nil, fmt.Errorf("a reload interval of %s: Envoy divides by its half in milliseconds and does not survive less than 2 ms", i)
+	}
+	module, err := os.ReadFile(wasm)
+	if err != nil {
+		return nil, fmt.Errorf("there is no module to test; build it first: %w", err)
+	}
+	h.host, err = wasmhost.New(module, h.settings.plugin, wasmhost.Options{
+		CacheDir: cacheDir(), Now: func() time.Time { return h.now }, Random: rand.NewChaCha8([32]byte{}),
+		Log:       func(l wasmhost.Level, text string) { h.logs = append(h.logs, fmt.Sprintf("[%s] %s", l, text)) },
+		Caller:    caller{h},
+		Violation: func(what string) { h.faults = append(h.faults, what) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if h.worker, err = h.host.NewWorker(); err != nil {
+		h.host.Close()
+		if len(h.logs) > 0 {
+			err = fmt.Errorf("%w; its log:\n%s", err, strings.Join(h.logs, "\n"))
+		}
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if t.Failed() && len(h.logs) > 0 {
+			t.Logf("filtertest: the log:\n%s", strings.Join(h.logs, "\n"))
+		}
+		h.host.Close()
+	})
+	return h, nil
+}
+
+// cacheDir is where compiled modules lie from one run to the next; empty is nowhere. It is machine code, so it must be
+// a folder that nobody else writes to.
+func cacheDir() string {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Join(base, "harmonyedge", "filtertest")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return dir
+}
+
+// Now is the time on the host's clock.
+func (h *Host) Now() time.Time { return h.now }
+
+// Logs is what the filter has logged, and the host about it, each line with its level: "[warning] …".
+func (h *Host) Logs() []string { return slices.Clone(h.logs) }
+
+// Metrics are the filter's counters and gauges by name, and of histograms the number of values recorded.
+func (h *Host) Metrics() map[string]uint64 { return h.host.Metrics() }
+
+// Stats are the counts of the filter's VM: whether it has failed, and how often it was replaced.
+func (h *Host) Stats() Stats { return h.worker.Stats() }
+
+// settle ends a step of the test: what the filter has let go is handed to the sides, and what it must not do fails the
+// test, in the line of the test that led to it.
+func (h *Host) settle(step string) {
+	h.t.Helper()
+	for _, x := range h.exchanges {
+		x.take()
+	}
+	h.exchanges = slices.DeleteFunc(h.exchanges, func(x *Exchange) bool { return x.stream.Done() })
+	faults := h.faults
+	h.faults = nil
+	for _, what := range faults {
+		h.t.Errorf("filtertest: in %s: %s", step, what)
+	}
+}
+
+// router keeps the methods of wasmhost.Router out of the sight of tests.
+type router struct{ host *Host }
+
+// HasCluster implements wasmhost.Router.
+func (r router) HasCluster(name string) bool { return slices.Contains(r.host.settings.clusters, name) }
+
+// Route implements wasmhost.Router.
+func (r router) Route(request *Headers) *Route { return r.host.settings.route(request) }

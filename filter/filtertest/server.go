@@ -1,0 +1,178 @@
+package filtertest
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// Respond sends the server's whole response. The host adds the body's content-length, as a server does.
+func (x *Exchange) Respond(status int, body string, headers ...string) {
+	x.host.t.Helper()
+	h := x.responseHeaders("Respond", status, headers)
+	bodyless := x.method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified
+	if bodyless && body != "" {
+		x.misuse("Respond", "a response %d to %s has no body", status, x.method)
+	}
+	if !bodyless && length(h) < 0 && (x.server == HTTP1 || body != "") {
+		h.Set("content-length", strconv.Itoa(len(body)))
+	}
+	x.beginResponse(h, body == "", bodyless, "Respond")
+	if body != "" {
+		x.EndResponse(body)
+	}
+}
+
+// BeginResponse sends the headers of a response whose body follows, by SendResponse and EndResponse. Over HTTP/1.1 the
+// host adds transfer-encoding: chunked if no content-length is given.
+func (x *Exchange) BeginResponse(status int, headers ...string) {
+	x.host.t.Helper()
+	h := x.responseHeaders("BeginResponse", status, headers)
+	if x.server == HTTP1 && length(h) < 0 {
+		h.Set("transfer-encoding", "chunked")
+	}
+	x.beginResponse(h, false, false, "BeginResponse")
+}
+
+func (x *Exchange) responseHeaders(step string, status int, headers []string) *Headers {
+	x.host.t.Helper()
+	x.pairs(step, headers)
+	if status < 200 || status > 999 {
+		x.misuse(step, "%d is not the status of a response; it is %s(status, …), and informational responses do not reach filters", status, step)
+	}
+	return wasmhost.NewHeaders(append([]string{":status", strconv.Itoa(status)}, headers...)...)
+}
+
+func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
+	x.host.t.Helper()
+	if x.answered.begun {
+		x.misuse(step, "the server has answered already; the body goes on with SendResponse")
+	}
+	heard := x.mayRespond(step)
+	x.answered = side{begun: true, ended: end, declared: length(h)}
+	if bodyless {
+		x.answered.declared = -1 // of the body that there would have been
+	}
+	if !heard {
+		return
+	}
+	x.stream.ResponseHeaders(h, end)
+	x.settle(step)
+}
+
+// SendResponse sends pieces of the response's body, each by itself. Nobody sends an empty piece: it is passed over.
+func (x *Exchange) SendResponse(pieces ...string) {
+	x.host.t.Helper()
+	if !x.mayGoOn("SendResponse", pieces, false) {
+		return
+	}
+	for _, p := range pieces {
+		if p != "" {
+			x.stream.ResponseData([]byte(p), false)
+			x.settle("SendResponse")
+		}
+	}
+}
+
+// EndResponse sends the last pieces, if any, and ends the response: over HTTP/2 with the last piece, over HTTP/1.1
+// behind it.
+func (x *Exchange) EndResponse(pieces ...string) {
+	x.host.t.Helper()
+	if !x.mayGoOn("EndResponse", pieces, true) {
+		return
+	}
+	last(pieces, x.server, func(p string, end bool) {
+		x.host.t.Helper()
+		x.stream.ResponseData([]byte(p), end)
+		x.settle("EndResponse")
+	})
+}
+
+// ResponseTrailers ends the response with trailers. Envoy drops those of an HTTP/1.1 server.
+func (x *Exchange) ResponseTrailers(trailers ...string) {
+	x.host.t.Helper()
+	x.pairs("ResponseTrailers", trailers)
+	if !x.mayGoOn("ResponseTrailers", nil, true) {
+		return
+	}
+	if x.server == HTTP2 {
+		x.stream.ResponseTrailers(wasmhost.NewHeaders(trailers...))
+	} else {
+		x.stream.ResponseData(nil, true)
+	}
+	x.settle("ResponseTrailers")
+}
+
+// KillServer lets the server fail, before it answers or in the middle of its answer. As in Envoy, the filter is called
+// for the 503 or 502 that takes the place of an answer that has not begun; while it holds the headers of one that has,
+// and later, it is told of the failure only in its last callbacks.
+func (x *Exchange) KillServer(why Failure) {
+	x.host.t.Helper()
+	if x.answered.ended {
+		x.misuse("KillServer", "the response has ended")
+	}
+	if !x.mayRespond("KillServer") {
+		return
+	}
+	detail := ""
+	switch why {
+	case ConnectionFailure, ConnectionTimeout, NoHealthyUpstream:
+		if x.answered.begun {
+			x.misuse("KillServer", "%s is of a server that was never reached, and this one has begun to answer; use ConnectionTermination", why)
+		}
+		if why == ConnectionFailure {
+			detail = "delayed connect error: Connection refused"
+		}
+	case RemoteReset:
+		if x.server == HTTP1 {
+			x.misuse("KillServer", "only a server that speaks HTTP/2 can reset a stream, see Protocols; use ConnectionTermination")
+		}
+	case ConnectionTermination:
+		if x.answered.begun && x.server == HTTP1 {
+			why = ProtocolError // a body that is cut short is Envoy's codec's to complain of
+		}
+	}
+	x.answered.begun, x.answered.ended = true, true
+	x.request.State = Reset
+	x.stream.ServerReset(why, detail)
+	x.settle("KillServer")
+}
+
+// mayRespond reports whether the client still wants the server's answer, and fails the test if no server has the
+// request.
+func (x *Exchange) mayRespond(step string) bool {
+	x.host.t.Helper()
+	if x.request.State == Nothing {
+		switch {
+		case x.left:
+			x.misuse(step, "the client has left before a server had the request")
+		case x.response.State != Nothing:
+			x.misuse(step, "no server has this request; the client has got %s", x.Client())
+		default:
+			x.misuse(step, "no server has this request yet: the filter holds it%s", x.missing())
+		}
+	}
+	return x.request.State != Reset && !x.stream.Done()
+}
+
+// missing says what the filter may be waiting for.
+func (x *Exchange) missing() string {
+	if !x.sent.ended {
+		return ", and the request has not ended; is EndRequest missing?"
+	}
+	return ""
+}
+
+// mayGoOn is mayRespond for an answer that has begun.
+func (x *Exchange) mayGoOn(step string, pieces []string, end bool) bool {
+	x.host.t.Helper()
+	switch {
+	case !x.answered.begun:
+		x.misuse(step, "the response has not begun; begin it with BeginResponse")
+	case x.answered.ended:
+		x.misuse(step, "the response has ended")
+	}
+	x.speak(&x.answered, step, pieces, end)
+	return x.mayRespond(step)
+}

@@ -1,0 +1,123 @@
+package filtertest
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+// Server is what the server has got of the request so far.
+func (x *Exchange) Server() Request {
+	r := x.request
+	r.Message = r.copied()
+	return r
+}
+
+// Client is what the client has got of the response so far. A client that has left gets nothing more.
+func (x *Exchange) Client() Response {
+	r := x.response
+	r.Message = r.copied()
+	return r
+}
+
+// Callbacks is how often the filter was called for this exchange: with it a test can prove that a body came in as many
+// pieces as it was cut into.
+func (x *Exchange) Callbacks() Callbacks { return x.stream.Callbacks() }
+
+// Done reports that the exchange has ended and the filter has had its last callbacks for it.
+func (x *Exchange) Done() bool { return x.stream.Done() }
+
+// Details is why the response is as it is: %RESPONSE_CODE_DETAILS% of Envoy's access log.
+func (x *Exchange) Details() string { return x.stream.Details() }
+
+// FilterState is what the filter has set with proxy_set_property at a path, dots between its parts.
+func (x *Exchange) FilterState(path string) (string, bool) {
+	value, ok := x.stream.State(path)
+	return string(value), ok
+}
+
+// take hands what the stream has let go to the two sides.
+func (x *Exchange) take() {
+	events := x.stream.Take()
+	if x.response.State == Nothing && slices.ContainsFunc(events, cutsClient) && slices.ContainsFunc(events, isLocal) {
+		// A local reply that is cut at once has not begun.
+		events = slices.DeleteFunc(events, func(e wasmhost.Event) bool { return e.To == wasmhost.ToClient && !cutsClient(e) })
+	}
+	for _, e := range events {
+		if e.To == wasmhost.ToServer {
+			x.toServer(e)
+		} else {
+			x.toClient(e)
+		}
+	}
+}
+
+func isLocal(e wasmhost.Event) bool { return e.Local }
+
+func cutsClient(e wasmhost.Event) bool {
+	return e.To == wasmhost.ToClient && e.Kind == wasmhost.ResetKind
+}
+
+func (x *Exchange) toServer(e wasmhost.Event) {
+	if e.Kind == wasmhost.HeadersKind {
+		x.request.Cluster, x.timeout = e.Cluster, e.Timeout
+		x.stream.UpstreamAddress("192.0.2.3:80")
+	}
+	if x.request.State != Reset {
+		x.request.add(e, x.server)
+	}
+	if x.request.State == Complete {
+		if x.timeout > 0 {
+			x.deadline = x.host.now.Add(x.timeout) // Envoy's timer, too, starts when the request is complete
+		}
+		x.check(x.request.Message, "request", "server", false)
+	}
+}
+
+func (x *Exchange) toClient(e wasmhost.Event) {
+	if e.Kind == wasmhost.HeadersKind {
+		x.response.Status, _ = strconv.Atoi(e.Headers.Get(":status")) // the host lets no other pass
+	}
+	x.response.add(e, x.client)
+	if x.response.State == Complete {
+		status := x.response.Status
+		x.check(x.response.Message, "response", "client", x.method == http.MethodHead || status == http.StatusNotModified)
+	}
+}
+
+// add adds an event to what a side has got.
+func (m *Message) add(e wasmhost.Event, p Protocol) {
+	switch e.Kind {
+	case wasmhost.HeadersKind:
+		m.State, m.Headers = Open, e.Headers.Clone()
+		if p == HTTP2 {
+			for _, name := range connectionHeaders {
+				m.Headers.Remove(name)
+			}
+		}
+	case wasmhost.DataKind:
+		if len(e.Data) > 0 {
+			m.Chunks = append(m.Chunks, string(e.Data))
+		}
+	case wasmhost.TrailersKind:
+		if p == HTTP2 {
+			m.Trailers = e.Headers.Clone()
+		}
+	case wasmhost.ResetKind:
+		m.State = Reset
+	}
+	if e.End {
+		m.State = Complete
+	}
+}
+
+// check finds a content-length that the body contradicts. Envoy sends both on as they are, and what comes of it is bad:
+// bytes that the next message on the connection begins with, or a side that waits for ever.
+func (x *Exchange) check(m Message, message, to string, bodyless bool) {
+	if n, has := length(m.Headers), len(m.Body()); n >= 0 && n != has && !bodyless {
+		x.host.faults = append(x.host.faults, "the "+message+" that the filter lets go to the "+to+" says content-length: "+strconv.Itoa(n)+
+			" and has a body of "+strconv.Itoa(has)+" bytes; a filter that changes a body must remove or set the header while it holds the headers")
+	}
+}

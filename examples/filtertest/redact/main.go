@@ -1,0 +1,107 @@
+// Command redact is a filter of somebody else: written with proxy-wasm/proxy-wasm-go-sdk, built by Go itself.
+//
+//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o redact.wasm ./redact
+//
+// It refuses requests without a header, and takes a word out of streamed responses, also where the network has cut it.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+func main() {}
+
+func init() {
+	proxywasm.SetPluginContext(func(uint32) types.PluginContext { return &plugin{} })
+}
+
+// plugin is the filter's configuration.
+type plugin struct {
+	types.DefaultPluginContext
+	Header string `json:"header"` // without it a request is refused
+	Word   string `json:"word"`   // what no client may see
+	mask   string
+	hits   proxywasm.MetricCounter
+}
+
+// OnPluginStart reads the configuration.
+func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
+	configuration, err := proxywasm.GetPluginConfiguration()
+	if err == nil {
+		err = json.Unmarshal(configuration, p)
+	}
+	if err != nil || p.Header == "" || p.Word == "" {
+		proxywasm.LogCriticalf("redact: the configuration wants a header and a word: %v", err)
+		return types.OnPluginStartStatusFailed
+	}
+	if p.mask = os.Getenv("REDACT_MASK"); p.mask == "" {
+		p.mask = "[redacted]"
+	}
+	p.hits = proxywasm.DefineCounterMetric("redact.words")
+	return types.OnPluginStartStatusOK
+}
+
+// NewHttpContext begins a request.
+func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &stream{plugin: p} }
+
+type stream struct {
+	types.DefaultHttpContext
+	*plugin
+}
+
+// OnHttpRequestHeaders lets only those in who have the header.
+func (s *stream) OnHttpRequestHeaders(int, bool) types.Action {
+	if _, err := proxywasm.GetHttpRequestHeader(s.Header); err != nil {
+		must(proxywasm.SendHttpResponse(401, [][2]string{{"content-type", "text/plain"}}, []byte("this needs "+s.Header+"\n"), -1))
+		return types.ActionPause
+	}
+	must(proxywasm.RemoveHttpRequestHeader("accept-encoding")) // what is compressed cannot be read
+	return types.ActionContinue
+}
+
+// OnHttpResponseHeaders takes the length away, which will not be right any more.
+func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
+	must(proxywasm.RemoveHttpResponseHeader("content-length"))
+	return types.ActionContinue
+}
+
+// OnHttpResponseBody takes the word out of a chunk. One that ends with what may be the word's beginning waits in Envoy's
+// buffer for the next: there it is not lost, however the response ends.
+func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
+	if size == 0 {
+		return types.ActionContinue // the end of an HTTP/1.1 body; the SDK calls it an error to read nothing
+	}
+	body, err := proxywasm.GetHttpResponseBody(0, size)
+	must(err)
+	if n := bytes.Count(body, []byte(s.Word)); n > 0 {
+		body = bytes.ReplaceAll(body, []byte(s.Word), []byte(s.mask))
+		must(proxywasm.ReplaceHttpResponseBody(body))
+		s.hits.Increment(uint64(n))
+	}
+	if !end && endsWithin(body, s.Word) {
+		return types.ActionPause
+	}
+	return types.ActionContinue
+}
+
+// endsWithin reports whether body ends with the beginning of word, but not with all of it.
+func endsWithin(body []byte, word string) bool {
+	for n := min(len(body), len(word)-1); n > 0; n-- {
+		if bytes.HasSuffix(body, []byte(word[:n])) {
+			return true
+		}
+	}
+	return false
+}
+
+// must ends the VM when Envoy refuses what it never should.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -14,6 +14,7 @@ export PATH := $(PATH):$(CURDIR)/.tools/bin
 # What the end-to-end tests need to find, as absolute paths.
 export HARMONY_WASM := $(CURDIR)/dist/harmony-filter.wasm
 export HARMONY_PROBE_WASM := $(CURDIR)/dist/probe.wasm
+export HARMONY_PANIC_WASM := $(CURDIR)/dist/panic-filter.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
@@ -26,7 +27,7 @@ GO_PACKAGES := ./...
 UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 
 # The filter is built again when any of these changed.
-WASM_SOURCES := $(shell find filter harmonycore tools/vocabwasm tools/wasmfinish -type f ! -name '*_test.go' ! -path '*/testdata/*' 2>/dev/null) \
+WASM_SOURCES := $(shell find filter harmonycore tools/vocabwasm tools/wasmfinish -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' 2>/dev/null) \
 	go.mod go.sum tools/build-filter.sh $(wildcard tools/tinygo/* tools/binaryen/*)
 
 .PHONY: help
@@ -80,6 +81,7 @@ test: ## Everything that CI checks: lint, unit, TinyGo, build, end to end
 	$(call stage,unit,$(MAKE) unit)
 	$(call stage,test-tinygo,$(MAKE) test-tinygo)
 	$(call stage,build,$(MAKE) build)
+	$(call stage,test-examples,$(MAKE) test-examples)
 	$(call stage,e2e,$(MAKE) e2e)
 
 .PHONY: test-full
@@ -106,16 +108,28 @@ fuzz-seeds: ## Run every fuzz target's seeds (unit runs them too)
 test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 	@tools/test-tinygo.sh
 
+.PHONY: test-examples
+test-examples: wasm ## The tests of examples/filtertest: a filter of somebody else, and this one, without Envoy
+	cd examples/filtertest && go vet ./... && go test -count=1 -timeout 120s ./...
+
 .PHONY: e2e
-e2e: build dist/probe.wasm tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
+.PHONY: suite
+suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: dist/suite.tsv
+	@$(E2E_ENV) HARMONY_SUITE=$(CURDIR)/dist/suite.tsv tools/suite.sh
+
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm tool-python ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -o $@ ./e2e/bench/emptyfilter
+
+dist/panic-filter.wasm: $(wildcard e2e/panicfilter/*.go) go.mod | tool-tinygo
+	@mkdir -p $(@D)
+	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -panic=print -o $@ ./e2e/panicfilter
 
 dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 	@mkdir -p dist

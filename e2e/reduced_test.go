@@ -4,73 +4,13 @@ import (
 	"bytes"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
-
-// newReducedStage is newStage with hosts that can hold no headers.
-func newReducedStage(t *testing.T, c *testCase) *stage {
-	t.Helper()
-	s := &stage{}
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.server.Load().Handler().ServeHTTP(w, r)
-	}))
-	t.Cleanup(listener.Close)
-	config, err := c.config(listener.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Mode = filterconfig.ModeReduced
-	s.native, s.envoy = runNative(t, config), runEnvoy(t, config)
-	if s.nativeCut, err = hosts.Native(hosts.Setup{Config: config, Cut: 1}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.nativeCut.Stop)
-	return s
-}
-
-// TestReducedSuite runs every case in reduced mode, natively and on Envoy. What the server gets is what it gets in full
-// mode; what the client sees is too, unless the case says for lack of which capability it is not.
-func TestReducedSuite(t *testing.T) {
-	stages := map[string]*stage{}
-	for _, c := range loadCases(t) {
-		key := c.gatewaySettings()
-		if stages[key] == nil {
-			stages[key] = newReducedStage(t, c)
-		}
-		s := stages[key]
-		t.Run(c.name, func(t *testing.T) {
-			native := s.run(t, c, s.native, 0)
-			if *update {
-				different := native.view
-				if different == c.member("want") {
-					different = ""
-				}
-				if err := c.updateReduced(different); err != nil {
-					t.Fatal(err)
-				}
-				updated, err := loadCase(c.path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				c = updated
-			}
-			want, mistake := c.reducedView()
-			if mistake != "" {
-				t.Error(mistake)
-			}
-			compare(t, "native", native, seen{view: want, prompt: c.member("prompt")})
-			compare(t, "native, one byte at a time", s.run(t, c, s.nativeCut, 0), native)
-			compare(t, "envoy", s.run(t, c, s.envoy, 0), native)
-		})
-	}
-}
 
 // recording is a server that keeps every byte it gets and answers only a body that says so.
 type recording struct {

@@ -4,16 +4,20 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
 var update = flag.Bool("update", false, "write what the native host does into the cases")
@@ -23,108 +27,215 @@ type seen struct {
 	view   string
 	prompt string
 	ids    []uint32
+	// chunks is how many pieces of the response the gateway was called with.
+	chunks int
 }
 
-// stage is every host with one configuration, before a server that changes from case to case.
-type stage struct {
-	server                                      atomic.Pointer[sim.Server]
-	native, nativeCut, wazero, wazeroCut, envoy *hosts.Host
+// place is a host before a server of its own that changes from case to case, and how the server's stream comes to it.
+type place struct {
+	name   string
+	server atomic.Pointer[sim.Server]
+	host   *hosts.Host
+	// pieces is how many bytes the server sends at once; 0 is whole events.
+	pieces int
+	// cuts are the offsets at which the stream is cut, every one of them if bytewise.
+	cuts     []int
+	bytewise bool
+	// requests is how many have been made.
+	requests, chunks int
 }
 
-// newStage starts the hosts for the settings of a case.
-func newStage(t *testing.T, c *testCase) *stage {
+// stage is every host with one configuration. The first place of each host has the stream as it comes.
+type stage struct{ native, wazero, envoy []*place }
+
+// newStage starts the hosts for the settings of a case, in a mode.
+func newStage(t *testing.T, c *testCase, mode string) *stage {
 	t.Helper()
 	s := &stage{}
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.server.Load().Handler().ServeHTTP(w, r)
-	}))
-	t.Cleanup(listener.Close)
-	config, err := c.config(listener.URL)
-	if err != nil {
-		t.Fatal(err)
+	prepare := func(name string) (*place, *config.Config) {
+		p := &place{name: name}
+		config, err := c.config(p.serve(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Mode = mode
+		return p, config
 	}
-	start := func(on func(hosts.Setup) (*hosts.Host, error), cut int) *hosts.Host {
-		host, err := on(hosts.Setup{Config: config, Cut: cut})
+	start := func(name string, on func(hosts.Setup) (*hosts.Host, error), setup hosts.Setup) *place {
+		p, config := prepare(name)
+		setup.Config = config
+		host, err := on(setup)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(host.Stop)
-		return host
+		p.host, p.cuts, p.bytewise = host, setup.CutAt, setup.Cut == 1
+		return p
 	}
-	s.native, s.nativeCut, s.envoy = start(hosts.Native, 0), start(hosts.Native, 1), start(hosts.Envoy, 0)
-	s.wazero, s.wazeroCut = start(hosts.Wazero, 0), start(hosts.Wazero, 1)
+	s.native = []*place{start("native", hosts.Native, hosts.Setup{}), start("native, one byte at a time", hosts.Native, hosts.Setup{Cut: 1})}
+	s.wazero = []*place{start("wazero", hosts.Wazero, hosts.Setup{}), start("wazero, one byte at a time", hosts.Wazero, hosts.Setup{Cut: 1})}
+	for _, cuts := range loadCuts(t) {
+		s.wazero = append(s.wazero, start(fmt.Sprintf("wazero, cut at %v", cuts), hosts.Wazero, hosts.Setup{CutAt: cuts}))
+	}
+	// Over HTTP/2 each piece that the server sends is a frame of its own, and a call of the filter's; over HTTP/1.1 Envoy
+	// joins those that come together.
+	whole, one := prepare("envoy")
+	whole.host = runEnvoy(t, one)
+	frames, two := prepare("envoy, one byte at a time")
+	frames.host, frames.pieces, frames.bytewise = runEnvoy(t, two, http2To(xds.PoolCluster(&two.Models[0]))), 1, true
+	s.envoy = append(s.envoy, whole, frames)
 	return s
 }
 
-// run runs a case on a host; the server's stream is written in pieces of so many bytes, 0 being whole events.
-func (s *stage) run(t *testing.T, c *testCase, on *hosts.Host, pieces int) seen {
+// serve listens for the server, with both protocols in clear text, and returns its URL.
+func (p *place) serve(t *testing.T) string {
 	t.Helper()
-	server, err := c.server(pieces)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
+	}
+	server := &http.Server{
+		Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.server.Load().Handler().ServeHTTP(w, r) }),
+	}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = server.Serve(l) }() // ends with Close
+	t.Cleanup(func() { _ = server.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// run runs a case.
+func (p *place) run(c *testCase) (seen, error) {
+	server, err := c.server(p.pieces)
+	if err != nil {
+		return seen{}, err
 	}
 	defer server.Close()
-	s.server.Store(server)
+	p.server.Store(server)
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
-	view, err := send(client, on.URL, c)
+	view, err := send(client, p.host.URL, c)
 	if err != nil {
-		t.Fatal(err)
+		return seen{}, err
 	}
-	out := seen{view: view.text, prompt: "none\n"}
+	p.requests++
+	chunks, err := p.host.ResponseChunks(p.requests)
+	if err != nil {
+		return seen{}, err
+	}
+	out := seen{view: view.text, prompt: "none\n", chunks: chunks - p.chunks}
+	p.chunks = chunks
 	for _, r := range server.Requests() {
 		if len(r.PromptIDs) > 0 {
 			out.ids = r.PromptIDs
 			out.prompt = vocabulary.DecodeString(r.PromptIDs) + "\n"
 		}
 	}
+	return out, nil
+}
+
+// runAll runs a case in all places at once: a case whose server falls silent takes its time.
+func runAll(t *testing.T, c *testCase, places []*place) map[*place]seen {
+	t.Helper()
+	results, failures := make([]seen, len(places)), make([]error, len(places))
+	var all sync.WaitGroup
+	for i, p := range places {
+		all.Go(func() { results[i], failures[i] = p.run(c) })
+	}
+	all.Wait()
+	out := map[*place]seen{}
+	for i, p := range places {
+		if failures[i] != nil {
+			t.Fatalf("%s: %v", p.name, failures[i])
+		}
+		out[p] = results[i]
+	}
 	return out
 }
 
-// TestSuite runs every case natively, and on Envoy with the filter that ships, each also with the server's stream in
-// single bytes. What the client sees and what the server gets must be the same everywhere, and what the case says.
+// TestSuite runs every case natively, under wazero and on Envoy with the filter that ships, in both modes, each also with
+// the server's stream in single bytes, and under wazero at the places in cuts.txt. What the client sees and what the
+// server gets must be the same everywhere, and what the case says.
 func TestSuite(t *testing.T) {
-	stages := map[string]*stage{}
-	var asked []oracleRequest
-	var prompts []seen
-	var names []string
-	for _, c := range loadCases(t) {
-		key := c.gatewaySettings()
-		if stages[key] == nil {
-			stages[key] = newStage(t, c)
-		}
-		s := stages[key]
-		t.Run(c.name, func(t *testing.T) {
-			native := s.run(t, c, s.native, 0)
-			if *update {
-				if err := c.update(native.view, native.prompt); err != nil {
-					t.Fatal(err)
+	table := &suiteTable{}
+	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
+		t.Run(mode, func(t *testing.T) {
+			stages := map[string]*stage{}
+			for _, c := range loadCases(t) {
+				key := c.gatewaySettings()
+				if stages[key] == nil {
+					stages[key] = newStage(t, c, mode)
 				}
-			} else {
-				compare(t, "native", native, seen{view: c.member("want"), prompt: c.member("prompt")})
-			}
-			compare(t, "native, one byte at a time", s.run(t, c, s.nativeCut, 0), native)
-			compare(t, "wazero", s.run(t, c, s.wazero, 0), native)
-			compare(t, "wazero, one byte at a time", s.run(t, c, s.wazeroCut, 0), native)
-			compare(t, "envoy", s.run(t, c, s.envoy, 0), native)
-			compare(t, "envoy, one byte at a time", s.run(t, c, s.envoy, 1), native)
-			if api, ok := isTranslated(c); ok && native.ids != nil {
-				asked = append(asked, c.oracleRequest(api))
-				prompts, names = append(prompts, native), append(names, c.name)
+				t.Run(c.name, func(t *testing.T) { runCase(t, stages[key], c, mode, table) })
 			}
 		})
 	}
-	t.Run("prompts equal the reference's", func(t *testing.T) {
-		if len(asked) == 0 {
-			t.Fatal("no case reached a server")
+	table.write(t)
+	t.Run("prompts equal the reference's", table.askReference)
+}
+
+// runCase holds every place of a stage against what the case says.
+func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable) {
+	got := runAll(t, c, slices.Concat(s.native, s.wazero, s.envoy))
+	native, bytewise := got[s.native[0]], got[s.native[1]]
+	want := seen{view: c.member("want"), prompt: c.member("prompt")}
+	if mode == filterconfig.ModeReduced {
+		want.view = c.wantReduced(t, native)
+	} else if *update {
+		if err := c.update(native.view, native.prompt); err != nil {
+			t.Fatal(err)
 		}
-		for i, answer := range askOracle(t, asked) {
-			if err := sameIDs(prompts[i].ids, answer.IDs); err != nil {
-				t.Errorf("%s: %v", names[i], err)
-			}
+		want = native
+	}
+	compare(t, "native", native, want)
+	compare(t, s.native[1].name, bytewise, native)
+	for _, on := range slices.Concat(s.wazero, s.envoy) {
+		compare(t, on.name, got[on], native)
+		if calls, want := got[on].chunks, on.calls(bytewise.chunks); calls < want {
+			t.Errorf("%s: the filter was called %d times for the response's body, want %d", on.name, calls, want)
 		}
-		t.Logf("%d prompts equal openai-harmony's", len(asked))
-	})
+	}
+	table.add(suiteRow{c: c, mode: mode, native: native, wazero: got[s.wazero[0]], envoy: got[s.envoy[0]]})
+}
+
+// calls is how often the filter must have been called for a stream of which the native host was given so many single
+// bytes, before it came to an end or was given up.
+func (p *place) calls(bytes int) int {
+	if p.bytewise {
+		return bytes
+	}
+	calls := min(bytes, 1)
+	for _, at := range p.cuts {
+		if at < bytes-1 {
+			calls++
+		}
+	}
+	return calls
+}
+
+// wantReduced is what the case says about reduced mode, once it has been brought up to date if that is wanted.
+func (c *testCase) wantReduced(t *testing.T, native seen) string {
+	t.Helper()
+	if *update {
+		different := native.view
+		if different == c.member("want") {
+			different = ""
+		}
+		if err := c.updateReduced(different); err != nil {
+			t.Fatal(err)
+		}
+		updated, err := loadCase(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*c = *updated
+	}
+	want, mistake := c.reducedView()
+	if mistake != "" {
+		t.Error(mistake)
+	}
+	return want
 }
 
 // gatewaySettings are the settings that make a host of its own necessary.
@@ -136,22 +247,6 @@ func (c *testCase) gatewaySettings() string {
 		}
 	}
 	return b.String()
-}
-
-// oracleRequest is the case as the oracle reads it.
-func (c *testCase) oracleRequest(api string) oracleRequest {
-	r := oracleRequest{API: api, Body: c.body, Effort: "medium"}
-	date := caseDate
-	if set, ok := c.settings["date"]; ok {
-		date = set
-	}
-	if date != "omit" {
-		r.Date = &date
-	}
-	if effort, ok := c.settings["effort"]; ok {
-		r.Effort = effort
-	}
-	return r
 }
 
 func compare(t *testing.T, host string, got, want seen) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
@@ -55,5 +57,23 @@ func EnvoyWith(s Setup, r *xds.Resources) (*Host, error) {
 		_ = p.Stop() // the first error is the telling one
 		return nil, err
 	}
-	return &Host{Name: "envoy", URL: "http://" + address, Process: p, stop: func() { _ = p.Stop() }}, nil
+	return &Host{
+		Name: "envoy", URL: "http://" + address, Process: p, stop: func() { _ = p.Stop() },
+		chunks: func(int) (int, error) { return envoyChunks(p) },
+	}, nil
+}
+
+// envoyChunks reads what the filter counts by itself: Envoy does not tell what it calls a filter with.
+func envoyChunks(p *envoy.Process) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	stats, err := p.Get(ctx, "/stats?filter=harmony.response_chunks")
+	if err != nil {
+		return 0, err
+	}
+	_, value, ok := strings.Cut(strings.TrimSpace(string(stats)), ": ")
+	if !ok {
+		return 0, nil // not there until there is something to count
+	}
+	return strconv.Atoi(value)
 }

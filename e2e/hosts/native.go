@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -32,7 +33,12 @@ type Host struct {
 	// Server is the host in this process; nil for others.
 	Server *inprocess.Server
 	stop   func()
+	chunks func(requests int) (int, error)
 }
+
+// ResponseChunks is how many pieces of responses the gateway has been given, once so many requests have ended: a stream
+// was cut only where the gateway was called.
+func (h *Host) ResponseChunks(requests int) (int, error) { return h.chunks(requests) }
 
 // Stop ends the host and everything that it started.
 func (h *Host) Stop() { h.stop() }
@@ -42,7 +48,7 @@ type Setup struct {
 	// Config is the operator's configuration; its addresses are replaced by free ports.
 	Config *config.Config
 	// Cut is how many bytes of the server's stream the gateway is given at once; 0 is as they come. CutAt are offsets at
-	// which it is cut as well; the native host knows no offsets, and Envoy neither.
+	// which it is cut as well; only the wazero host knows offsets. Envoy is given what the server sends.
 	Cut   int
 	CutAt []int
 }
@@ -61,11 +67,16 @@ func Native(s Setup) (*Host, error) {
 		gateway: gateway.New(s.Config.Filter(), o200k.Tokenizer()),
 	}
 	listener := httptest.NewServer(n)
-	return &Host{Name: "native", URL: listener.URL, stop: func() {
-		listener.CloseClientConnections()
-		listener.Close()
-		transport.CloseIdleConnections()
-	}}, nil
+	return &Host{
+		Name: "native", URL: listener.URL,
+		// A request has ended for its client when the handler has returned, or has counted all of it.
+		chunks: func(int) (int, error) { return int(n.chunks.Load()), nil },
+		stop: func() {
+			listener.CloseClientConnections()
+			listener.Close()
+			transport.CloseIdleConnections()
+		},
+	}, nil
 }
 
 type native struct {
@@ -74,6 +85,7 @@ type native struct {
 	bodyLimit int64
 	gateway   *exchange.Gateway
 	transport *http.Transport
+	chunks    atomic.Int64
 }
 
 func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -240,11 +252,13 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 				piece = piece[:n.setup.Cut]
 			}
 			chunk = chunk[len(piece):]
+			n.chunks.Add(1)
 			if !out.take(x.ResponseBody(piece, false, time.Now().UnixMilli()), piece) {
 				return
 			}
 		}
 		if errors.Is(err, io.EOF) {
+			n.chunks.Add(1)
 			if out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil) {
 				out.head()
 			}

@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -31,6 +32,8 @@ type ProbeSetup struct {
 	Server, Other, Closed int
 	// ServerHTTP2 is the protocol towards both servers.
 	ServerHTTP2 bool
+	// Module is another filter in the probe's place; empty is the probe.
+	Module string
 	// Script is the plugin's configuration.
 	Script string
 	// NoKnob leaves allow_on_headers_stop_iteration at its default.
@@ -53,7 +56,7 @@ const probeName = "probe"
 // their order: the header x-to names a cluster (other, empty, closed, missing); the path /direct is answered by the
 // proxy; below /none there is no route; everything else goes to the cluster server.
 func (s ProbeSetup) Resources() (*xds.Resources, error) {
-	module := os.Getenv("HARMONY_PROBE_WASM")
+	module := cmp.Or(s.Module, os.Getenv("HARMONY_PROBE_WASM"))
 	if module == "" {
 		return nil, errors.New("HARMONY_PROBE_WASM is not set: run the tests by `make e2e`")
 	}

@@ -1,11 +1,15 @@
 package hosts
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
 )
 
@@ -28,9 +32,43 @@ func WazeroWith(r *xds.Resources, o inprocess.Options) (*Host, error) {
 		// Tests start many hosts with the same module.
 		o.CacheDir = filepath.Join(os.TempDir(), "harmony-edge-tests-wazero")
 	}
+	ended := &streams{}
+	ended.more.L = &ended.mu
+	o.StreamDone = ended.add
 	server, err := inprocess.Start(r, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Name: "wazero", URL: "http://" + server.Address(), Server: server, stop: server.Stop}, nil
+	return &Host{Name: "wazero", URL: "http://" + server.Address(), Server: server, stop: server.Stop, chunks: ended.chunks}, nil
+}
+
+// streams are those that have ended.
+type streams struct {
+	mu          sync.Mutex
+	more        sync.Cond
+	count, body int
+}
+
+func (s *streams) add(stream *wasmhost.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	s.body += stream.Callbacks().ResponseBody
+	s.more.Broadcast()
+}
+
+// chunks waits until so many have ended: a client may have its answer a moment earlier.
+func (s *streams) chunks(requests int) (int, error) {
+	tooLate := time.AfterFunc(startLimit, s.more.Broadcast)
+	defer tooLate.Stop()
+	limit := time.Now().Add(startLimit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.count < requests {
+		if time.Now().After(limit) {
+			return 0, fmt.Errorf("%d requests were made, and %d streams have ended", requests, s.count)
+		}
+		s.more.Wait()
+	}
+	return s.body, nil
 }

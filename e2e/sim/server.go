@@ -235,7 +235,11 @@ func (s *Server) head(w http.ResponseWriter, rec *Request, status int, contentTy
 func (s *Server) respond(w http.ResponseWriter, rec *Request, status int, body []byte) {
 	w.Header().Set("Content-Length", itoa(len(body)))
 	s.head(w, rec, status, "application/json")
-	_, _ = w.Write(body)
+	out := s.output(context.Background(), w)
+	// A client that is gone shows nowhere: the answer was there for it.
+	if out.write(body) == nil {
+		_ = out.end()
+	}
 }
 
 func (s *Server) refuse(w http.ResponseWriter, rec *Request, r *refusal) {

@@ -1,0 +1,51 @@
+// Command panicfilter is a proxy-wasm module that panics on the third request of its VM's life, and tells every response
+// how many there have been.
+//
+// It knows the SDK, and nothing of ours.
+package main
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+func main() {}
+
+func init() { proxywasm.SetVMContext(&vm{}) }
+
+type vm struct{ types.DefaultVMContext }
+
+// NewPluginContext implements types.VMContext.
+func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
+
+type plugin struct {
+	types.DefaultPluginContext
+	requests [2]int
+	count    int
+}
+
+// NewHttpContext implements types.PluginContext.
+func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &stream{plugin: p} }
+
+type stream struct {
+	types.DefaultHttpContext
+	plugin *plugin
+}
+
+// OnHttpRequestHeaders implements types.HttpContext.
+func (s *stream) OnHttpRequestHeaders(int, bool) types.Action {
+	p := s.plugin
+	p.requests[p.count]++ // there is no third
+	p.count++
+	return types.ActionContinue
+}
+
+// OnHttpResponseHeaders implements types.HttpContext.
+func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
+	if err := proxywasm.AddHttpResponseHeader("x-count", strconv.Itoa(s.plugin.count)); err != nil {
+		proxywasm.LogError(err.Error())
+	}
+	return types.ActionContinue
+}

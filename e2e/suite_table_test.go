@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// suiteRow is what a case showed on each host, with the stream as it came.
+type suiteRow struct {
+	c                     *testCase
+	mode                  string
+	native, wazero, envoy seen
+}
+
+// suiteTable is the result of the whole suite.
+type suiteTable struct{ rows []suiteRow }
+
+func (s *suiteTable) add(r suiteRow) { s.rows = append(s.rows, r) }
+
+// hashes are the SHA-256 of what the client saw, ids and times normalised, and of the ids that the server got; "none" is
+// no request at the server.
+func (s seen) hashes() (view, ids string) {
+	sum := sha256.Sum256([]byte(s.view))
+	view, ids = hex.EncodeToString(sum[:]), "none"
+	if len(s.ids) > 0 {
+		var raw []byte
+		for _, id := range s.ids {
+			raw = binary.LittleEndian.AppendUint32(raw, id)
+		}
+		sum = sha256.Sum256(raw)
+		ids = hex.EncodeToString(sum[:])
+	}
+	return view, ids
+}
+
+// write puts the table into the file $HARMONY_SUITE, if one is named: a row for each case and mode.
+func (s *suiteTable) write(t *testing.T) {
+	path := os.Getenv("HARMONY_SUITE")
+	if path == "" {
+		return
+	}
+	var out strings.Builder
+	out.WriteString("case\tmode\tequal\tdiffers from full mode for lack of\tclient native\tclient wazero\tclient envoy\tids native\tids wazero\tids envoy\n")
+	for _, r := range s.rows {
+		nativeView, nativeIDs := r.native.hashes()
+		wazeroView, wazeroIDs := r.wazero.hashes()
+		envoyView, envoyIDs := r.envoy.hashes()
+		equal := "NO"
+		if nativeView == wazeroView && nativeView == envoyView && nativeIDs == wazeroIDs && nativeIDs == envoyIDs {
+			equal = "yes"
+		}
+		lacks := "-"
+		if r.mode != "full" && r.c.reducedDiffers != "" {
+			lacks = r.c.reducedDiffers
+		}
+		fmt.Fprintln(&out, strings.Join([]string{
+			r.c.name, r.mode, equal, lacks, nativeView, wazeroView, envoyView, nativeIDs, wazeroIDs, envoyIDs,
+		}, "\t"))
+	}
+	if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// askReference compares the prompts with those of openai-harmony.
+func (s *suiteTable) askReference(t *testing.T) {
+	var asked []oracleRequest
+	var rows []suiteRow
+	for _, r := range s.rows {
+		if api, ok := isTranslated(r.c); ok && r.native.ids != nil {
+			asked, rows = append(asked, r.c.oracleRequest(api)), append(rows, r)
+		}
+	}
+	if len(asked) == 0 {
+		t.Fatal("no case reached a server")
+	}
+	for i, answer := range askOracle(t, asked) {
+		if err := sameIDs(rows[i].native.ids, answer.IDs); err != nil {
+			t.Errorf("%s, %s: %v", rows[i].c.name, rows[i].mode, err)
+		}
+	}
+	t.Logf("%d prompts equal openai-harmony's", len(asked))
+}
+
+// oracleRequest is the case as the oracle reads it.
+func (c *testCase) oracleRequest(api string) oracleRequest {
+	r := oracleRequest{API: api, Body: c.body, Effort: "medium"}
+	date := caseDate
+	if set, ok := c.settings["date"]; ok {
+		date = set
+	}
+	if date != "omit" {
+		r.Date = &date
+	}
+	if effort, ok := c.settings["effort"]; ok {
+		r.Effort = effort
+	}
+	return r
+}
+
+// loadCuts reads cuts.txt. Finding none is a failure.
+func loadCuts(t *testing.T) [][]int {
+	t.Helper()
+	f, err := os.Open("cuts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all [][]int
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		var cuts []int
+		for _, field := range strings.Fields(line) {
+			at, err := strconv.Atoi(field)
+			if err != nil || at < 1 {
+				t.Fatalf("cuts.txt: %q is no offset", field)
+			}
+			cuts = append(cuts, at)
+		}
+		all = append(all, cuts)
+	}
+	if len(all) == 0 {
+		t.Fatal("cuts.txt has no cuts")
+	}
+	return all
+}

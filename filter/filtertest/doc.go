@@ -21,5 +21,5 @@
 //
 // The filter's VM is filter/wasmhost, whose rules are proved against Envoy itself. What it does not have: back-pressure,
 // retries, more than one worker, and the headers that Envoy's router and codecs add behind the filter (date, server,
-// x-envoy-…).
+// x-envoy-…). docs/testing-filters.md leads from nothing to a test.
 package filtertest

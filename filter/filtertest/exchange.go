@@ -47,7 +47,7 @@ func (h *Host) Request(method, path, body string, headers ...string) *Exchange {
 	}
 	x.beginRequest(head, body == "", "Request")
 	if body != "" {
-		x.EndRequest(body)
+		x.endRequest("Request", body)
 	}
 	return x
 }
@@ -131,13 +131,18 @@ func (x *Exchange) SendRequest(pieces ...string) {
 // it.
 func (x *Exchange) EndRequest(pieces ...string) {
 	x.host.t.Helper()
-	if !x.mayRequest("EndRequest", pieces, true) {
+	x.endRequest("EndRequest", pieces...)
+}
+
+func (x *Exchange) endRequest(step string, pieces ...string) {
+	x.host.t.Helper()
+	if !x.mayRequest(step, pieces, true) {
 		return
 	}
 	last(pieces, x.client, func(p string, end bool) {
 		x.host.t.Helper()
 		x.stream.RequestData([]byte(p), end)
-		x.settle("EndRequest")
+		x.settle(step)
 	})
 }
 

@@ -100,7 +100,7 @@ func TestDeadlyActs(t *testing.T) {
 			}
 			continue
 		}
-		if len(got.errors) != 1 || !strings.Contains(got.errors[0], "in Respond of GET /path: proxy_") && !strings.Contains(got.errors[0], "in EndResponse of GET /path: proxy_") {
+		if len(got.errors) != 1 || !strings.Contains(got.errors[0], "in Respond of GET /path: proxy_") {
 			t.Errorf("%s: %q", text, got.errors)
 		}
 		if len(got.logs) != 1 || !strings.Contains(got.logs[0], "probe: a respb1(6,false)") {

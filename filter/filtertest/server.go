@@ -20,7 +20,7 @@ func (x *Exchange) Respond(status int, body string, headers ...string) {
 	}
 	x.beginResponse(h, body == "", bodyless, "Respond")
 	if body != "" {
-		x.EndResponse(body)
+		x.endResponse("Respond", body)
 	}
 }
 
@@ -79,13 +79,18 @@ func (x *Exchange) SendResponse(pieces ...string) {
 // behind it.
 func (x *Exchange) EndResponse(pieces ...string) {
 	x.host.t.Helper()
-	if !x.mayGoOn("EndResponse", pieces, true) {
+	x.endResponse("EndResponse", pieces...)
+}
+
+func (x *Exchange) endResponse(step string, pieces ...string) {
+	x.host.t.Helper()
+	if !x.mayGoOn(step, pieces, true) {
 		return
 	}
 	last(pieces, x.server, func(p string, end bool) {
 		x.host.t.Helper()
 		x.stream.ResponseData([]byte(p), end)
-		x.settle("EndResponse")
+		x.settle(step)
 	})
 }
 

@@ -139,11 +139,11 @@ func (x *Exchange) endRequest(step string, pieces ...string) {
 	if !x.mayRequest(step, pieces, true) {
 		return
 	}
-	last(pieces, x.client, func(p string, end bool) {
-		x.host.t.Helper()
-		x.stream.RequestData([]byte(p), end)
+	pieces = ending(pieces, x.client)
+	for i, p := range pieces {
+		x.stream.RequestData([]byte(p), i == len(pieces)-1)
 		x.settle(step)
-	})
+	}
 }
 
 // RequestTrailers ends the request with trailers. Envoy drops those of an HTTP/1.1 client.
@@ -198,15 +198,13 @@ func (x *Exchange) speak(s *side, step string, pieces []string, end bool) {
 	}
 }
 
-// last calls each with pieces of which the last ends the body.
-func last(pieces []string, p Protocol, each func(piece string, end bool)) {
+// ending are the pieces to send, of which the last ends the body.
+func ending(pieces []string, p Protocol) []string {
 	pieces = slices.DeleteFunc(slices.Clone(pieces), func(p string) bool { return p == "" })
 	if len(pieces) == 0 || p == HTTP1 {
 		pieces = append(pieces, "")
 	}
-	for i, piece := range pieces {
-		each(piece, i == len(pieces)-1)
-	}
+	return pieces
 }
 
 func (x *Exchange) pairs(step string, headers []string) {

@@ -87,11 +87,11 @@ func (x *Exchange) endResponse(step string, pieces ...string) {
 	if !x.mayGoOn(step, pieces, true) {
 		return
 	}
-	last(pieces, x.server, func(p string, end bool) {
-		x.host.t.Helper()
-		x.stream.ResponseData([]byte(p), end)
+	pieces = ending(pieces, x.server)
+	for i, p := range pieces {
+		x.stream.ResponseData([]byte(p), i == len(pieces)-1)
 		x.settle(step)
-	})
+	}
 }
 
 // ResponseTrailers ends the response with trailers. Envoy drops those of an HTTP/1.1 server.

@@ -82,6 +82,7 @@ test: ## Everything that CI checks: lint, unit, TinyGo, build, end to end
 	$(call stage,test-tinygo,$(MAKE) test-tinygo)
 	$(call stage,build,$(MAKE) build)
 	$(call stage,test-examples,$(MAKE) test-examples)
+	$(call stage,guide,$(MAKE) guide)
 	$(call stage,e2e,$(MAKE) e2e)
 
 .PHONY: test-full
@@ -111,6 +112,10 @@ test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 .PHONY: test-examples
 test-examples: wasm ## The tests of examples/filtertest: a filter of somebody else, and this one, without Envoy
 	cd examples/filtertest && go vet ./... && go test -count=1 -timeout 120s ./...
+
+.PHONY: guide
+guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an empty folder
+	@tools/test-guide.sh
 
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients

@@ -433,6 +433,15 @@ func runEnvoy(t *testing.T, c *config.Config, changes ...change) *hosts.Host {
 	return h
 }
 
+// runProxy runs the shipped filter in one of its hosts.
+type runProxy func(t *testing.T, c *config.Config, changes ...change) *hosts.Host
+
+// onProxies runs a test in each host of the shipped filter.
+func onProxies(t *testing.T, test func(t *testing.T, run runProxy)) {
+	t.Run("envoy", func(t *testing.T) { test(t, runEnvoy) })
+	t.Run("wazero", func(t *testing.T) { test(t, runWazero) })
+}
+
 func runNative(t *testing.T, c *config.Config) *hosts.Host {
 	t.Helper()
 	h, err := hosts.Native(hosts.Setup{Config: c})

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,9 +42,11 @@ func refused(t *testing.T, a answer, status int, code string) {
 }
 
 // TestEnforced: a Harmony server is reached by translation only (DESIGN.md decision 5).
-func TestEnforced(t *testing.T) {
+func TestEnforced(t *testing.T) { onProxies(t, enforced) }
+
+func enforced(t *testing.T, run runProxy) {
 	gpu, url := runSim(t, sim.Options{})
-	h := runEnvoy(t, oneModel(url))
+	h := run(t, oneModel(url))
 	one, two := http1(t), http2Client(t)
 	rejected := []struct {
 		name, path, body string
@@ -111,14 +112,16 @@ func TestEnforced(t *testing.T) {
 }
 
 // TestInternalHeaders: what only the gateway may set is neither believed nor passed on.
-func TestInternalHeaders(t *testing.T) {
+func TestInternalHeaders(t *testing.T) { onProxies(t, internalHeaders) }
+
+func internalHeaders(t *testing.T, run runProxy) {
 	first, firstURL := runSim(t, sim.Options{})
 	second, secondURL := runSim(t, sim.Options{Models: []string{"second"}})
 	through := newCapture(t)
 	c := oneModel(firstURL)
 	addModel(c, "second", secondURL)
 	c.Passthrough, c.PassthroughPaths = "http://"+through.address, []string{"/"}
-	h := runEnvoy(t, c)
+	h := run(t, c)
 	header := http.Header{
 		"X-Harmony-Internal-Pool": {"second"}, "x-harmony-internal-pool": {"second"}, "x-harmony-internal-": {"x"},
 		"X-HARMONY-INTERNAL-ANYTHING": {"1"}, "Content-Type": {"application/json"}, "X-Harmony-Public": {"stays"},
@@ -156,7 +159,7 @@ func TestInternalHeaders(t *testing.T) {
 		t.Errorf("%d requests passed through, want 8", len(passed))
 	}
 	for _, m := range passed {
-		if strings.Contains(strings.ToLower(m.String()), "x-harmony-internal-") || !slices.Contains(m.head, "x-harmony-public: stays") {
+		if strings.Contains(strings.ToLower(m.String()), "x-harmony-internal-") || !strings.Contains(strings.ToLower(strings.Join(m.head, "\n")), "x-harmony-public: stays") {
 			t.Errorf("the passthrough server got\n%s", m)
 		}
 	}
@@ -190,7 +193,7 @@ func TestRawPromptsAllowed(t *testing.T) {
 	c := oneModel(url)
 	c.Models[0].RawPrompts = "allow"
 	addModel(c, "denied", "http://127.0.0.1:9")
-	on := map[string]string{"envoy": runEnvoy(t, c).URL, "native": runNative(t, c).URL}
+	on := map[string]string{"envoy": runEnvoy(t, c).URL, "wazero": runWazero(t, c).URL, "native": runNative(t, c).URL}
 	for name, base := range on {
 		t.Run(name, func(t *testing.T) {
 			client := http1(t)
@@ -215,12 +218,14 @@ func TestRawPromptsAllowed(t *testing.T) {
 }
 
 // TestPassthroughAndRawPrompts: a passthrough server does not open the way to a Harmony model.
-func TestPassthroughAndRawPrompts(t *testing.T) {
+func TestPassthroughAndRawPrompts(t *testing.T) { onProxies(t, passthroughAndRawPrompts) }
+
+func passthroughAndRawPrompts(t *testing.T, run runProxy) {
 	gpu, url := runSim(t, sim.Options{})
 	through := newCapture(t)
 	c := oneModel(url)
 	c.Passthrough = "http://" + through.address
-	h := runEnvoy(t, c)
+	h := run(t, c)
 	client := http1(t)
 	for _, path := range []string{rawPath, "/generate", "/completion", "/inference/v1/generate"} {
 		refused(t, ask(client, h.URL+path, `{"model":"gpt-oss-120b","prompt":"x"}`), 403, "raw_prompt_not_allowed")

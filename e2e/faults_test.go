@@ -200,7 +200,9 @@ func TestResetMidStream(t *testing.T) {
 }
 
 // TestServerDown: nobody listens, or nobody answers.
-func TestServerDown(t *testing.T) {
+func TestServerDown(t *testing.T) { onProxies(t, serverDown) }
+
+func serverDown(t *testing.T, run runProxy) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +253,7 @@ func TestServerDown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := oneModel("http://" + tt.server.Addr().String())
 			c.StallTimeout = config.Duration(stallTimeout)
-			envoy, native := runEnvoy(t, c).URL, runNative(t, c).URL
+			envoy, native := run(t, c).URL, runNative(t, c).URL
 			for _, body := range []string{chatBody(caseModel, "Hi"), `{"stream":true,` + chatBody(caseModel, "Hi")[1:]} {
 				refused(t, ask(http1(t), envoy+chatPath, body), tt.status, tt.code)
 				refused(t, ask(http2Client(t), envoy+chatPath, body), tt.status, tt.code)
@@ -265,10 +267,12 @@ func TestServerDown(t *testing.T) {
 
 // TestFailedStreamEnds: a client that has been told of a failure is not kept waiting for a server that goes on, and
 // that server stops.
-func TestFailedStreamEnds(t *testing.T) {
+func TestFailedStreamEnds(t *testing.T) { onProxies(t, failedStreamEnds) }
+
+func failedStreamEnds(t *testing.T, run runProxy) {
 	server, url := runSim(t, sim.Options{AllowHeaders: true, TokensPerSecond: 2, Script: sim.NewScript(
 		sim.Line{Match: "Hi", Tokens: spoken("<|channel|>final<|message|>" + strings.Repeat("word ", 1000) + "<|return|>")})})
-	envoy := runEnvoy(t, oneModel(url)).URL
+	envoy := run(t, oneModel(url)).URL
 	client := http1(t)
 	client.Timeout = 30 * time.Second // the whole answer would take minutes
 	for _, stream := range []string{"true", "false"} {

@@ -321,7 +321,9 @@ func slowServer(t *testing.T) string {
 
 // TestHostile: whatever clients and servers send, each gets a shaped error or a right answer, and 50 other streams of
 // the one worker come to their full end, with no VM lost.
-func TestHostile(t *testing.T) {
+func TestHostile(t *testing.T) { onProxies(t, hostile) }
+
+func hostile(t *testing.T, run runProxy) {
 	_, simURL := runSim(t, sim.Options{AnyPrompt: true, Keep: -1})
 	rude := runRude(t)
 	configure := func(server string) *config.Config {
@@ -333,7 +335,7 @@ func TestHostile(t *testing.T) {
 	c := configure(simURL)
 	addModel(c, "rude", rude)
 	addModel(c, "slow", slowServer(t))
-	envoy := runEnvoy(t, c)
+	envoy := run(t, c)
 	onRude := configure(rude)
 	onRude.Models[0].Name = "rude"
 	natives := [2]*hosts.Host{runNative(t, configure(simURL)), runNative(t, onRude)}

@@ -47,7 +47,9 @@ var markedRequests = map[string]string{
 // where the renderer put them (DESIGN.md decision 2). The twin request with harmless words shows where that is.
 func TestTypedMarkers(t *testing.T) {
 	server, url := runSim(t, sim.Options{AnyPrompt: true})
-	on := map[string]string{"envoy": runEnvoy(t, oneModel(url)).URL, "native": runNative(t, oneModel(url)).URL}
+	on := map[string]string{
+		"envoy": runEnvoy(t, oneModel(url)).URL, "wazero": runWazero(t, oneModel(url)).URL, "native": runNative(t, oneModel(url)).URL,
+	}
 	prompt := func(t *testing.T, url, body string) []uint32 {
 		before := len(server.Requests())
 		if a := ask(http1(t), url, body); a.status != 200 {

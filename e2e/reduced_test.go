@@ -79,7 +79,9 @@ func (r *recording) all(t *testing.T) string {
 }
 
 // TestReducedBodies: the way is chosen before the body is read, and still no body goes where it must not.
-func TestReducedBodies(t *testing.T) {
+func TestReducedBodies(t *testing.T) { onProxies(t, reducedBodies) }
+
+func reducedBodies(t *testing.T, run runProxy) {
 	const secret = "NOT-FOR-THE-SERVER"
 	long := strings.Repeat(secret+" ", 10_000)
 	for name, allow := range map[string]string{"raw prompts denied": "deny", "raw prompts allowed": "allow"} {
@@ -89,7 +91,7 @@ func TestReducedBodies(t *testing.T) {
 			alone.Models[0].RawPrompts = allow
 			passing := reducedModel("http://" + gpu.address)
 			passing.Models[0].RawPrompts, passing.Passthrough = allow, "http://"+through.address
-			without, with := runEnvoy(t, alone), runEnvoy(t, passing)
+			without, with := run(t, alone), run(t, passing)
 			for _, client := range []*http.Client{http1(t), http2Client(t)} {
 				for _, h := range []*hosts.Host{without, with} {
 					for _, text := range []string{secret, long} {
@@ -127,11 +129,13 @@ func TestReducedBodies(t *testing.T) {
 }
 
 // TestReducedRename: an allowed raw prompt's body changes its length when the server knows the model by another name.
-func TestReducedRename(t *testing.T) {
+func TestReducedRename(t *testing.T) { onProxies(t, reducedRename) }
+
+func reducedRename(t *testing.T, run runProxy) {
 	gpu, url := runSim(t, sim.Options{AnyPrompt: true, Models: []string{"openai/gpt-oss-120b"}})
 	c := reducedModel(url)
 	c.Models[0].RawPrompts, c.Models[0].ServerModel = "allow", "openai/gpt-oss-120b"
-	h := runEnvoy(t, c)
+	h := run(t, c)
 	for _, client := range []*http.Client{http1(t), http2Client(t)} {
 		a := ask(client, h.URL+rawPath, `{"model":"gpt-oss-120b","prompt":"Once","max_tokens":4}`)
 		if a.status != 200 || !strings.Contains(a.body, `"object":"text_completion"`) {

@@ -8,9 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 )
 
 // rudeAnswer is something that a server could answer, and what a client must make of it.
@@ -181,53 +178,4 @@ func rudeAnswers() []rudeAnswer {
 		)
 	}
 	return list
-}
-
-// TestEveryCut: the server's stream cut everywhere gives the same answer on the real Envoy too.
-func TestEveryCut(t *testing.T) {
-	said := spoken("<|channel|>analysis<|message|>Easy: 🏳️‍🌈.<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"a\":\"é☀️\"}<|call|>")
-	options := map[string]sim.Options{"whole": {TokensPerChunk: sim.AllTokens}}
-	for _, n := range []int{1, 2, 3, 5, 7, 64, 1000} {
-		options[fmt.Sprintf("%d bytes", n)] = sim.Options{CutBytes: n}
-	}
-	for _, at := range []int{1, 5, 6, 7, 100, 333, 1001} {
-		options[fmt.Sprintf("cut at %d", at)] = sim.Options{CutAt: []int{at, at + 1}, CutPause: time.Millisecond}
-	}
-	c := oneModel("http://127.0.0.1:9")
-	c.Models = nil
-	names := []string{"events"}
-	add := func(name string, o sim.Options) {
-		o.Models, o.Script, o.PromptTokensDetails = []string{name}, sim.NewScript(sim.Line{Match: "Hi", Tokens: said}), true
-		_, url := runSim(t, o)
-		addModel(c, name, url)
-	}
-	add("events", sim.Options{})
-	for name, o := range options {
-		name = strings.ReplaceAll(name, " ", "-")
-		add(name, o)
-		names = append(names, name)
-	}
-	h := runEnvoy(t, c)
-	client := http1(t)
-	want := map[string]string{}
-	for _, name := range names {
-		for _, path := range []string{chatPath, responsesPath} {
-			for _, stream := range []string{"true", "false"} {
-				body := chatBody(name, "Hi")
-				if path == responsesPath {
-					body = responsesBody(name, "Hi")
-				}
-				a := ask(client, h.URL+path, `{"stream":`+stream+`,`+body[1:])
-				if a.status != 200 || a.err != nil {
-					t.Fatalf("%s: %+v", name, a)
-				}
-				key, got := path+stream, strings.ReplaceAll(normalise(a.body), `"model":"`+name+`"`, `"model":"events"`)
-				if name == "events" {
-					want[key] = got
-				} else if got != want[key] {
-					t.Errorf("%s %s stream:%s: got\n%s\nwant\n%s", name, path, stream, got, want[key])
-				}
-			}
-		}
-	}
 }

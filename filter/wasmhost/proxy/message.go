@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,11 @@ func toHTTP(h *wasmhost.Headers) http.Header {
 	return out
 }
 
+var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
+
+// unreserved are the characters that mean the same whether they are escaped or not (RFC 3986, section 2.3).
+const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
 // withoutAgent keeps net/http from adding a user agent of its own.
 func withoutAgent(h http.Header) {
 	if _, ok := h["User-Agent"]; !ok {
@@ -97,10 +103,17 @@ func withoutAgent(h http.Header) {
 	}
 }
 
-// normalizePath does what Envoy's normalize_path and merge_slashes do: dot segments are resolved, doubled slashes
-// become one. Escapes stay as they are, and so does the query.
+// normalizePath does what Envoy's normalize_path and merge_slashes do: letters and digits that are escaped without need
+// are not any more, dot segments are resolved, doubled slashes become one. Other escapes stay, and so does the query.
 func normalizePath(target string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
+	path = escape.ReplaceAllStringFunc(path, func(e string) string {
+		c, err := strconv.ParseUint(e[1:], 16, 8)
+		if err == nil && strings.IndexByte(unreserved, byte(c)) >= 0 {
+			return string(rune(c))
+		}
+		return e
+	})
 	if !strings.HasPrefix(path, "/") {
 		return target
 	}

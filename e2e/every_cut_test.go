@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// serverAnswer is what a server said to a case, to be played again.
+type serverAnswer struct {
+	head exchange.ResponseHead
+	body []byte
+	// ended says that the body came to its end.
+	ended bool
+}
+
+// TestSuiteAtEveryCut plays the server's answer of every case to the exchange itself, once for each place at which it can be cut
+// in two, and in single bytes. What comes out must not depend on it.
+func TestSuiteAtEveryCut(t *testing.T) {
+	var played atomic.Int64
+	for _, c := range loadCases(t) {
+		if c.settings["stall_timeout_ms"] != "" {
+			t.Logf("%s has no answer to be cut: its server falls silent", c.name)
+			continue
+		}
+		for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
+			t.Run(c.name+"/"+mode, func(t *testing.T) { played.Add(int64(everyCut(t, c, mode))) })
+		}
+	}
+	t.Logf("%d cuts", played.Load())
+}
+
+// everyCut returns how often the answer was played.
+func everyCut(t *testing.T, c *testCase, mode string) int {
+	config, err := c.config("http://127.0.0.1:9") // never reached
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Mode = mode
+	g := gateway.New(config.Filter(), vocabulary)
+	action, _ := begin(g, c)
+	if action.Forward == nil || action.Forward.Body == nil {
+		return 0 // answered without a server
+	}
+	answer := askServer(t, c, action.Forward.Body)
+	whole := play(g, c, answer, len(answer.body))
+	single := play(g, c, answer, 1)
+	if single != whole {
+		t.Errorf("in single bytes\n%s\nwant\n%s", single, whole)
+	}
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				at := int(next.Add(1))
+				if at >= len(answer.body) {
+					return
+				}
+				if got := play(g, c, answer, at, len(answer.body)-at); got != whole {
+					t.Errorf("cut at %d\n%s\nwant\n%s", at, got, whole)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return max(len(answer.body)-1, 0) + 1
+}
+
+// begin gives the case's request to an exchange.
+func begin(g *exchange.Gateway, c *testCase) (exchange.RequestAction, *exchange.Exchange) {
+	x := g.Begin(c.method, c.target)
+	if x == nil {
+		return exchange.RequestAction{}, nil
+	}
+	x.RequestHeaders()
+	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x
+}
+
+// askServer lets the case's server answer once.
+func askServer(t *testing.T, c *testCase, body []byte) serverAnswer {
+	t.Helper()
+	server, err := c.server(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	listener := httptest.NewServer(server.Handler())
+	defer listener.Close()
+	response, err := http.Post(listener.URL+rawPath, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	a := serverAnswer{head: exchange.ResponseHead{
+		Status: response.StatusCode, ContentType: response.Header.Get("content-type"), RetryAfter: response.Header.Get("retry-after"),
+	}}
+	a.body, err = io.ReadAll(response.Body)
+	a.ended = err == nil
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// play gives an answer to a new exchange in pieces of these sizes, the last of them for all that is left, and returns
+// what the client would get.
+func play(g *exchange.Gateway, c *testCase, a serverAnswer, sizes ...int) string {
+	const now = 1_000_000
+	_, x := begin(g, c)
+	var out strings.Builder
+	goesOn := func(action exchange.ResponseAction, piece []byte) bool {
+		switch {
+		case action.Reply != nil:
+			fmt.Fprintf(&out, "reply %d %s\n%s", action.Reply.Status, action.Reply.RetryAfter, action.Reply.Body)
+			return false
+		case action.Reset:
+			out.WriteString("reset")
+			return false
+		case action.Head != nil:
+			fmt.Fprintf(&out, "%d %s\n", action.Head.Status, action.Head.ContentType)
+		}
+		if action.Pass {
+			out.Write(piece)
+		} else {
+			out.Write(action.Body)
+		}
+		return true
+	}
+	if !goesOn(x.ResponseHeaders(a.head, now), nil) {
+		return out.String()
+	}
+	for rest := a.body; len(rest) > 0; {
+		size := min(sizes[0], len(rest))
+		if len(sizes) > 1 {
+			sizes = sizes[1:]
+		}
+		// What the exchange is given it may overwrite.
+		piece := bytes.Clone(rest[:size])
+		rest = rest[size:]
+		if !goesOn(x.ResponseBody(piece, false, now), piece) {
+			return out.String()
+		}
+	}
+	if a.ended {
+		goesOn(x.ResponseBody(nil, true, now), nil)
+	}
+	return out.String()
+}

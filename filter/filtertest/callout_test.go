@@ -44,6 +44,11 @@ func TestCalloutTimeout(t *testing.T) {
 	if got := strings.Join(said(host, "a"), "\n"); !strings.Contains(got, `get callh :status = 0 "504"`) {
 		t.Error(got)
 	}
+	host.Request("GET", "/", "", script("b", "callout: resume req; reqh: pause, callout server 0 /auth")...)
+	host.Advance(24 * time.Hour)
+	if !host.Callout().Open() {
+		t.Error("a callout without a time-out has ended")
+	}
 	late := tried(func(tb testing.TB) {
 		h := filtertest.New(tb, module(t, "HARMONY_PROBE_WASM"), "")
 		h.Request("GET", "/", "", script("a", asks)...)

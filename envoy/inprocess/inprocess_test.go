@@ -1,0 +1,117 @@
+package inprocess
+
+import (
+	"strings"
+	"testing"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+)
+
+func resources(t *testing.T) *xds.Resources {
+	t.Helper()
+	c := config.Default()
+	c.Passthrough = "http://127.0.0.1:9000"
+	c.Models = []config.Model{
+		{Name: "one", Servers: []string{"vllm=http://10.0.0.1:8000", "vllm=http://gpu.example:8000"}},
+		{Name: "two", Servers: []string{"vllm=http://10.0.0.3:8000"}},
+	}
+	r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRoutes(t *testing.T) {
+	l, err := readListener(resources(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.module != "/filter.wasm" || l.options.RemoveRequestPrefix != "x-harmony-internal-" || !l.options.Plugin.AllowOnHeadersStopIteration {
+		t.Errorf("got %+v", l)
+	}
+	for _, tt := range []struct {
+		method, path, pool string
+		cluster            string
+		direct             int
+	}{
+		{"POST", "/v1/completions", "one", "harmony-pool-one", 0},
+		{"POST", "/v1/completions", "two", "harmony-pool-two", 0},
+		{"POST", "/v1/completions", "three", xds.PassthroughCluster, 0},
+		{"POST", "/v1/completions?x=1", "one", "harmony-pool-one", 0},
+		{"POST", "/v1/chat/completions", "one", xds.PassthroughCluster, 0},
+		{"GET", "/v1/models", "", xds.PassthroughCluster, 0},
+		{"GET", "/metrics", "one", "", 404},
+	} {
+		h := wasmhost.NewHeaders(":method", tt.method, ":path", tt.path)
+		if tt.pool != "" {
+			h.Set(xds.PoolHeader, tt.pool)
+		}
+		r := l.options.Route(h)
+		switch {
+		case r == nil:
+			t.Errorf("%+v: no route", tt)
+		case r.Cluster != tt.cluster || (r.Direct != nil) != (tt.direct != 0) || r.Direct != nil && r.Direct.Status != tt.direct:
+			t.Errorf("%+v: got %+v", tt, r)
+		}
+	}
+}
+
+func TestClusters(t *testing.T) {
+	clusters, err := readClusters(resources(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clusters {
+		if c.Name == "harmony-pool-one" {
+			if len(c.Endpoints) != 2 || c.Endpoints[1].Address != "gpu.example:8000" || c.Endpoints[1].Hostname != "gpu.example:8000" || c.HTTP2 || c.TLS != nil {
+				t.Errorf("got %+v", c)
+			}
+			return
+		}
+	}
+	t.Error("the pool is missing")
+}
+
+// TestUnknown: what is not known is refused, never left out.
+func TestUnknown(t *testing.T) {
+	for name, spoil := range map[string]func(m *hcmv3.HttpConnectionManager){
+		"only one wasm filter is known here": func(m *hcmv3.HttpConnectionManager) {
+			m.HttpFilters = append(m.HttpFilters, &hcmv3.HttpFilter{Name: "envoy.filters.http.lua"})
+		},
+		"there is no wasm filter": func(m *hcmv3.HttpConnectionManager) { m.HttpFilters = m.HttpFilters[1:] },
+		"one virtual host for every domain is wanted": func(m *hcmv3.HttpConnectionManager) {
+			m.GetRouteConfig().VirtualHosts[0].Domains = []string{"example.com"}
+		},
+		"only a path or a prefix is known here": func(m *hcmv3.HttpConnectionManager) {
+			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: "/x"}
+		},
+		"only a value or its presence is known here": func(m *hcmv3.HttpConnectionManager) {
+			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.Headers[0].InvertMatch = true
+		},
+		"only a cluster or a direct response is known here": func(m *hcmv3.HttpConnectionManager) {
+			m.GetRouteConfig().VirtualHosts[0].Routes[0].Action = &routev3.Route_Redirect{}
+		},
+	} {
+		r := resources(t)
+		m, err := r.ConnectionManager()
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(m)
+		packed, err := anypb.New(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Listener.FilterChains[0].Filters[0].GetTypedConfig().Value = packed.Value
+		if _, err := readListener(r); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v, want %s", err, name)
+		}
+	}
+}

@@ -12,8 +12,10 @@ out="${FILTER_OUT:-dist/harmony-filter.wasm}"
 # What TinyGo emits; Binaryen reads and writes no more than this.
 features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext)
 
-work=build/filter
-mkdir -p "$work" "$(dirname "$out")"
+# A folder of its own: two builds at once must not take each other's parts.
+mkdir -p build "$(dirname "$out")"
+work="$(mktemp -d build/filter.XXXXXX)"
+trap 'rm -rf "$work"' EXIT
 
 # Binaryen of the pinned version also for TinyGo's own run of wasm-opt: the bytes must not depend on what is on PATH.
 compile() {

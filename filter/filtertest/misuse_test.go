@@ -88,6 +88,7 @@ func TestDeadlyActs(t *testing.T) {
 		"log: reply 418 tea": true, "done: reply 418 tea": true, "delete: reply 418 tea": true,
 		"log: close 0": true, "done: close 0": true, "delete: close 1": true,
 		"respb: reply 418 tea": false, "respb: close 0": false, "log: set-prop a 1": false,
+		"log: resume req": false, "done: resume resp": false, "delete: resume req": false,
 	} {
 		got := tried(func(tb testing.TB) {
 			h := filtertest.New(tb, wasm, "")

@@ -17,16 +17,18 @@ const (
 )
 
 // acting is the stream that a call to act on one means; nil if there is none to act on, which is no error.
-func (v *vm) acting(what string) (*Stream, Status) {
-	s := v.active
-	if s == nil {
-		return nil, StatusOK
+func (v *vm) acting() *Stream {
+	if s := v.active; s != nil && !s.logging && !s.done {
+		return s
 	}
-	if s.logging || s.done {
+	return nil
+}
+
+// tooLate reports a reply or a close on a stream that is done.
+func (v *vm) tooLate(what string) {
+	if v.active != nil {
 		v.worker.host.violation("%s on a stream that is done: Envoy does not survive this", what)
-		return nil, StatusOK
 	}
-	return s, StatusOK
 }
 
 // continueStream, closeStream and sendLocalResponse take effect when the call into the module has returned.
@@ -34,9 +36,9 @@ func continueStream(v *vm, a []uint64) Status {
 	if a[0] > streamResponse {
 		return StatusBadArgument
 	}
-	s, status := v.acting("proxy_continue_stream")
+	s := v.acting()
 	if s == nil {
-		return status
+		return StatusOK
 	}
 	d := &s.response
 	if a[0] == streamRequest {
@@ -49,9 +51,12 @@ func continueStream(v *vm, a []uint64) Status {
 }
 
 func closeStream(v *vm, a []uint64) Status {
-	s, status := v.acting("proxy_close_stream")
+	s := v.acting()
 	if s == nil {
-		return status
+		if a[0] <= streamResponse {
+			v.tooLate("proxy_close_stream")
+		}
+		return StatusOK
 	}
 	if a[0] > streamUpstream {
 		return StatusBadArgument
@@ -79,9 +84,10 @@ func sendLocalResponse(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusBadArgument
 	}
-	s, status := v.acting("proxy_send_local_response")
+	s := v.acting()
 	if s == nil {
-		return status
+		v.tooLate("proxy_send_local_response")
+		return StatusOK
 	}
 	code := int(uint32(a[0]))
 	v.afterCall = append(v.afterCall, func() {

@@ -13,7 +13,7 @@ type Callout struct {
 	Headers  *Headers
 	Body     []byte
 	Trailers *Headers
-	// Timeout is how long the whole exchange may take.
+	// Timeout is how long the whole exchange may take; 0 is for ever.
 	Timeout time.Duration
 }
 

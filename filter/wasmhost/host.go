@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
-	"os"
 	"sync"
 	"time"
 
@@ -141,24 +139,6 @@ func (l *lines) Write(p []byte) (int, error) {
 		l.host.log(l.level, "%s", l.rest[:at])
 		l.rest = l.rest[at+1:]
 	}
-}
-
-// LogTo is an Options.Log that writes lines from a level on, such as log.Default().
-func LogTo(l *log.Logger, from Level) func(Level, string) {
-	return func(level Level, message string) {
-		if level >= from {
-			l.Printf("[%s] wasm: %s", level, message)
-		}
-	}
-}
-
-// Load is New for a file.
-func Load(file string, plugin Plugin, options Options) (*Host, error) {
-	wasm, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("wasmhost: %w", err)
-	}
-	return New(wasm, plugin, options)
 }
 
 // Metrics are the values of all counters and gauges by name, and of histograms the number of values recorded.

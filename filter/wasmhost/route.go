@@ -12,7 +12,7 @@ type Route struct {
 	Direct *DirectResponse
 	// BodyLimit is request_body_buffer_limit, in bytes; 0 leaves the stream's own limit.
 	BodyLimit int
-	// Timeout is how long a server may take for its whole answer; 0 is for ever.
+	// Timeout is how long a server may take for its whole answer, from the end of the request; 0 is for ever.
 	Timeout time.Duration
 	// RemoveRequestHeaders are taken off before the request goes to the cluster.
 	RemoveRequestHeaders []string

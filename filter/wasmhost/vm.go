@@ -28,14 +28,15 @@ type vm struct {
 	nextID  uint32
 	// active is the context of the running call, or the one that the filter has chosen; nil is the plugin's.
 	active *Stream
-	// unknown says that the running call is for a context that is gone.
+	// afterCall is what the filter has put off until the running call's end.
 	afterCall []func()
 	failed    bool
-	// configuration is what may be read while the filter starts.
+	// buffers are what may be read while the filter starts, callout what it is being told of.
 	buffers map[uint32][]byte
 	callout *calloutReply
-	tick    time.Duration
-	next    time.Time
+	// tick is the time between two ticks, next the time of the next.
+	tick time.Duration
+	next time.Time
 }
 
 type vmKey struct{}

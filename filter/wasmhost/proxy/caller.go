@@ -28,7 +28,10 @@ func (c caller) HasServers(name string) bool { return len(c.proxy.clusters[name]
 // Call implements wasmhost.Caller.
 func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
 	c.proxy.running.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+		ctx, cancel := context.WithCancel(context.Background())
+		if o.Timeout > 0 { // without one it may take for ever
+			ctx, cancel = context.WithTimeout(ctx, o.Timeout)
+		}
 		defer cancel()
 		go func() {
 			select {

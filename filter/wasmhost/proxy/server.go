@@ -20,7 +20,10 @@ import (
 // serverSide is the request that the filter has let go, and its response.
 type serverSide struct {
 	exchange *exchange
+	ctx      context.Context //nolint:containedctx // the request's own, which ends with it
 	cancel   context.CancelFunc
+	// timeout is the route's.
+	timeout time.Duration
 	// room says that the client has taken something.
 	room chan struct{}
 }
@@ -32,11 +35,8 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 		ctx, cancel := context.WithCancel(x.ctx)
 		x.server = &serverSide{exchange: x, cancel: cancel, room: make(chan struct{}, 1)}
 		whole := wholeBody(e, rest)
+		x.server.ctx, x.server.timeout = ctx, e.Timeout
 		x.busy.Go(func() { x.server.run(ctx, e, whole) })
-		if e.Timeout > 0 {
-			timer := time.AfterFunc(e.Timeout, x.stream.ServerTimeout)
-			context.AfterFunc(ctx, func() { timer.Stop() })
-		}
 	case wasmhost.DataKind:
 		x.toServe.put(e.Data, e.End)
 	case wasmhost.TrailersKind:
@@ -45,6 +45,11 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 		if x.server != nil {
 			x.server.cancel()
 		}
+	}
+	// The route's time counts from the end of the request.
+	if s := x.server; e.End && s != nil && s.timeout > 0 {
+		timer := time.AfterFunc(s.timeout, x.stream.ServerTimeout)
+		context.AfterFunc(s.ctx, func() { timer.Stop() })
 	}
 }
 

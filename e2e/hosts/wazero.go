@@ -29,8 +29,15 @@ func Wazero(s Setup) (*Host, error) {
 // WazeroWith serves these resources in this process.
 func WazeroWith(r *xds.Resources, o inprocess.Options) (*Host, error) {
 	if o.CacheDir == "" {
-		// Tests start many hosts with the same module.
-		o.CacheDir = filepath.Join(os.TempDir(), "harmony-edge-tests-wazero")
+		// Tests start many hosts with the same module. Machine code is not taken from where others can write.
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return nil, err
+		}
+		o.CacheDir = filepath.Join(base, "harmony-edge", "wazero")
+		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
+			return nil, err
+		}
 	}
 	ended := &streams{}
 	ended.more.L = &ended.mu

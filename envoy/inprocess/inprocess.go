@@ -83,7 +83,8 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	protocols.SetUnencryptedHTTP2(true)
 	s.http = &http.Server{
 		Handler: s.proxy, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, ReadHeaderTimeout: l.headersTimeout,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow, MaxReceiveBufferPerConnection: l.connectionWindow},
+		IdleTimeout: clientIdle,
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow, MaxReceiveBufferPerConnection: l.connectionWindow},
 		// What net/http logs concerns single connections, such as those that speak no HTTP.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
@@ -98,6 +99,9 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 
 // maxHeaderBytes is Envoy's max_request_headers_kb.
 const maxHeaderBytes = 60 << 10
+
+// clientIdle is Envoy's idle_timeout of a connection without requests.
+const clientIdle = time.Hour
 
 // Address is where clients connect, as host:port.
 func (s *Server) Address() string { return s.listener.Addr().String() }

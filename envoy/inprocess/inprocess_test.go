@@ -79,7 +79,7 @@ func TestClusters(t *testing.T) {
 	t.Error("the pool is missing")
 }
 
-// TestUnknown: what is not known is refused, never left out.
+// TestUnknown: routes, filters and hosts that are not known are refused, never left out.
 func TestUnknown(t *testing.T) {
 	for name, spoil := range map[string]func(m *hcmv3.HttpConnectionManager){
 		"only one wasm filter is known here": func(m *hcmv3.HttpConnectionManager) {

@@ -73,6 +73,9 @@ func httpCall(v *vm, a []uint64) Status {
 		return StatusInternalFailure
 	}
 	w.nextCall++
+	for w.nextCall == 0 || w.callouts[w.nextCall] != nil {
+		w.nextCall++
+	}
 	id := w.nextCall
 	if status := v.giveUint32(id, a[9]); status != StatusOK {
 		return status

@@ -150,8 +150,12 @@ func (d *direction) feed(p []byte, end bool) {
 		}
 	}
 	given := d.open
+	fromHeld := given == d.held
 	result, ok := d.call("proxy_on_request_body", "proxy_on_response_body", d.count(bodyCallback), uint64(len(*given)), flag(end))
 	d.buffering = false
+	if fromHeld && d.held == nil {
+		given = &[]byte{} // a resume within the call has sent it on
+	}
 	if !ok || given == d.held && d.tooLarge() {
 		return
 	}

@@ -47,6 +47,7 @@
 //	servers do not fail                             before, while held, and after: status, details,  o01 to o07
 //	                                                flags, and which callback comes last
 //
-// What Envoy has and this package lacks stands in the list wazeroLacks (e2e/rules_wazero_test.go), and every rule that
-// differs for lack of it says so.
+// Where a rule differs in the proxy that is built on this package, the rule says so by a name from the list wazeroLacks
+// (e2e/rules_wazero_test.go). Beyond the rules: a held stream slows its sender only if the driver asks Backlog, codecs and
+// interim responses are the driver's business, gRPC calls are not there, and nor are the filters before and behind.
 package wasmhost

@@ -31,6 +31,8 @@ type Host struct {
 
 	mu      sync.Mutex
 	workers []*Worker
+	// running are the calls that nobody waits for.
+	running sync.WaitGroup
 }
 
 // New compiles a filter. An error means that the module is not one, or imports what no host has.
@@ -94,6 +96,7 @@ func (h *Host) Close() {
 	for _, w := range workers {
 		w.Close()
 	}
+	h.running.Wait()
 	// Closing frees memory of ours; there is nothing to be told about it.
 	_ = h.runtime.Close(h.ctx)
 	if h.cache != nil {
@@ -116,6 +119,9 @@ func (h *Host) violation(format string, args ...any) {
 	h.log(Critical, "%s", message)
 }
 
+// longestLine is what is kept of a line that does not end, in bytes.
+const longestLine = 64 << 10
+
 // lines is the module's standard output, a log line for each.
 type lines struct {
 	host  *Host
@@ -125,6 +131,9 @@ type lines struct {
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.rest = append(l.rest, p...)
+	if len(l.rest) > longestLine {
+		l.rest = append(l.rest, '\n')
+	}
 	for {
 		at := -1
 		for i, c := range l.rest {

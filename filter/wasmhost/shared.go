@@ -122,12 +122,16 @@ func enqueue(v *vm, a []uint64) Status {
 	}
 	q.waiting = append(q.waiting, value)
 	owner, id := q.owner, a[0]
+	// By a goroutine of its own: a filter may enqueue while it is told of its queue.
+	h := v.worker.host
 	v.worker.afterwards = append(v.worker.afterwards, func() {
-		owner.enter()
-		defer owner.leave()
-		if owner.vm != nil {
-			owner.vm.call(nil, "proxy_on_queue_ready", rootID, id)
-		}
+		h.running.Go(func() {
+			owner.enter()
+			defer owner.leave()
+			if owner.vm != nil && !owner.closed {
+				owner.vm.call(nil, "proxy_on_queue_ready", rootID, id)
+			}
+		})
 	})
 	return StatusOK
 }

@@ -55,7 +55,7 @@ func (s *Stream) UpstreamAddress(address string) {
 }
 
 // ResponseHeaders begins the server's response; end says that it has no body. Interim responses are not the filter's
-// business and go to the client directly.
+// business.
 func (s *Stream) ResponseHeaders(h *Headers, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -160,6 +160,22 @@ func (s *Stream) Refuse(r LocalReply) {
 	defer s.worker.leave()
 	s.explain(r.Details)
 	h, body := s.compose(r, nil)
+	s.sendToClient(h, body)
+}
+
+// ClientFailed says that what the client sends is not HTTP.
+func (s *Stream) ClientFailed() {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.done {
+		return
+	}
+	s.explain("http1.codec_error")
+	if s.response.headersSent {
+		s.reset()
+		return
+	}
+	h, body := s.compose(LocalReply{Status: http.StatusBadRequest, Details: "http1.codec_error", Body: []byte(http.StatusText(http.StatusBadRequest))}, nil)
 	s.sendToClient(h, body)
 }
 

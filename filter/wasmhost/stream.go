@@ -86,8 +86,7 @@ func (w *Worker) Open(o StreamOptions) *Stream {
 	w.open[s] = true
 	if w.ready() {
 		s.vm = w.vm
-		s.id = s.vm.nextID
-		s.vm.nextID++
+		s.id = s.vm.freeID()
 		s.vm.streams[s.id] = s
 		s.vm.call(nil, "proxy_on_context_create", uint64(s.id), rootID)
 	}
@@ -103,17 +102,35 @@ func (s *Stream) Take() []Event {
 	return events
 }
 
-// Pending is how many bytes wait in events for the client.
-func (s *Stream) Pending() int {
+// Backlog is how many bytes wait for one side: those that the filter holds, and those in events. A driver that lets it grow
+// over Limit, and what it takes at once itself, has no bound on its memory: the sender must wait.
+func (s *Stream) Backlog(to Side) int {
 	s.worker.enter()
 	defer s.worker.leave()
+	if s.done {
+		return 0
+	}
 	n := 0
+	d := &s.request
+	if to == ToClient {
+		d = &s.response
+	}
+	if d.held != nil {
+		n = len(*d.held)
+	}
 	for _, e := range s.events {
-		if e.To == ToClient {
+		if e.To == to {
 			n += len(e.Data)
 		}
 	}
 	return n
+}
+
+// Limit is how much the filter may hold, in bytes, as the stream's route has it now.
+func (s *Stream) Limit() int {
+	s.worker.enter()
+	defer s.worker.leave()
+	return s.limit
 }
 
 // Callbacks returns how often the filter was called for the stream.

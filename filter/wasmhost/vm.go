@@ -31,6 +31,8 @@ type vm struct {
 	// afterCall is what the filter has put off until the running call's end.
 	afterCall []func()
 	failed    bool
+	// allocating says that the module's malloc runs.
+	allocating bool
 	// buffers are what may be read while the filter starts, callout what it is being told of.
 	buffers map[uint32][]byte
 	callout *calloutReply
@@ -162,11 +164,29 @@ func (v *vm) fail(name string, err error) {
 	v.worker.host.log(Critical, "Function: %s failed: %v", name, err)
 }
 
-// allocate makes room in the module's memory. 0 is no room.
+// freeID is the next context id that is not in use: they may wrap round.
+func (v *vm) freeID() uint32 {
+	for v.nextID <= rootID || v.streams[v.nextID] != nil {
+		v.nextID++
+	}
+	v.nextID++
+	return v.nextID - 1
+}
+
+// allocate makes room in the module's memory. 0 is no room, such as for a module whose malloc wants to be given something.
 func (v *vm) allocate(size int) uint32 {
-	results, err := v.malloc.Call(v.ctx, uint64(size))
-	if err != nil || len(results) == 0 {
+	if v.allocating || v.failed {
 		return 0
 	}
-	return uint32(results[0])
+	v.allocating = true
+	defer func() { v.allocating = false }()
+	results, err := v.malloc.Call(v.ctx, uint64(size))
+	if err != nil {
+		v.fail("malloc", err)
+		return 0
+	}
+	if len(results) == 0 {
+		return 0
+	}
+	return api.DecodeU32(results[0])
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -51,13 +51,8 @@ func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error
 func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutReply, error) {
 	began := time.Now()
 	response, release, err := c.proxy.clusters[o.Cluster].send(ctx, func(to *endpoint) *http.Request {
-		u, err := url.ParseRequestURI(o.Headers.Get(":path"))
-		if err != nil {
-			u = &url.URL{Opaque: o.Headers.Get(":path")}
-		}
-		u.Scheme, u.Host = to.scheme, to.Address
 		r := &http.Request{
-			Method: o.Headers.Get(":method"), URL: u, Host: o.Headers.Get(":authority"), Header: toHTTP(o.Headers),
+			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"), Header: toHTTP(o.Headers),
 			Body: http.NoBody, ContentLength: int64(len(o.Body)),
 		}
 		if len(o.Body) > 0 {
@@ -74,9 +69,12 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 	}
 	defer release()
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(body) > maxReply {
+		return nil, fmt.Errorf("the reply is larger than %d bytes", maxReply)
 	}
 	trailers := wasmhost.NewHeaders()
 	appendHeader(trailers, response.Trailer)

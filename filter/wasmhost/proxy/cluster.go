@@ -70,19 +70,38 @@ func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
 			},
 			// What servers send is the filter's to read, as it is.
 			DisableCompression: true, Protocols: protocols,
-			IdleConnTimeout: c.IdleTimeout, MaxIdleConnsPerHost: 1000, TLSHandshakeTimeout: connect,
+			IdleConnTimeout: c.IdleTimeout, MaxIdleConnsPerHost: 1000,
 		}
 		scheme := "http"
 		if c.TLS != nil {
 			scheme = "https"
-			t.TLSClientConfig = c.TLS.Clone()
-			if t.TLSClientConfig.ServerName == "" {
-				t.TLSClientConfig.ServerName = e.Hostname
+			config := c.TLS.Clone()
+			if config.ServerName == "" {
+				config.ServerName = e.Hostname
+			}
+			// By ourselves, because a handshake that fails is a connection that did not come about.
+			t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				return dialTLS(ctx, connect, config, func(ctx context.Context) (net.Conn, error) { return t.DialContext(ctx, network, address) })
 			}
 		}
 		out.endpoints = append(out.endpoints, &endpoint{Endpoint: e, transport: t, scheme: scheme})
 	}
 	return out
+}
+
+func dialTLS(ctx context.Context, limit time.Duration, config *tls.Config, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
+	plain, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn := tls.Client(plain, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		plain.Close()
+		return nil, connectError{err}
+	}
+	return conn, nil
 }
 
 func (c *cluster) close() {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"io"
 	"sync"
 )
@@ -45,21 +44,11 @@ func (f *flow) close() {
 	f.ready.Broadcast()
 }
 
-// wait returns when there is room, or false when ctx ends.
-func (f *flow) wait(ctx context.Context) bool {
-	for {
-		f.mu.Lock()
-		full := f.size > window
-		f.mu.Unlock()
-		if !full {
-			return true
-		}
-		select {
-		case <-f.room:
-		case <-ctx.Done():
-			return false
-		}
-	}
+// full reports whether there is no room; room tells when there may be.
+func (f *flow) full() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.size > window
 }
 
 // Read implements io.Reader.

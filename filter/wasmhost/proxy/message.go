@@ -3,8 +3,10 @@ package proxy
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,19 +18,38 @@ import (
 // hopByHop are headers that concern one connection only.
 var hopByHop = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
 
+// envoyOrders are headers by which Envoy's own parts tell each other what to do.
+var envoyOrders = []string{
+	"x-envoy-decorator-operation", "x-envoy-downstream-service-cluster", "x-envoy-downstream-service-node", "x-envoy-expected-rq-timeout-ms",
+	"x-envoy-force-trace", "x-envoy-hedge-on-per-try-timeout", "x-envoy-internal", "x-envoy-ip-tags", "x-envoy-is-timeout-retry",
+	"x-envoy-max-retries", "x-envoy-original-url", "x-envoy-retriable-header-names", "x-envoy-retriable-status-codes",
+	"x-envoy-retry-grpc-on", "x-envoy-retry-on", "x-envoy-upstream-alt-stat-name", "x-envoy-upstream-rq-per-try-timeout-ms",
+	"x-envoy-upstream-rq-timeout-alt-response", "x-envoy-upstream-rq-timeout-ms", "x-envoy-upstream-stream-duration-ms",
+}
+
 // requestHeaders is a request as a filter sees it: lower case, with pseudo-headers, and with what Envoy adds.
 func requestHeaders(r *http.Request, forwardedFor bool) *wasmhost.Headers {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	h := wasmhost.NewHeaders(":authority", r.Host, ":path", r.RequestURI, ":method", r.Method, ":scheme", scheme)
+	target := r.RequestURI
+	if r.URL.IsAbs() {
+		target = r.URL.RequestURI() // a request to a proxy names the host as well
+	}
+	h := wasmhost.NewHeaders(":authority", r.Host, ":path", target, ":method", r.Method, ":scheme", scheme)
 	appendHeader(h, r.Header)
 	for _, name := range hopByHop {
 		h.Remove(name)
 	}
-	if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil && forwardedFor {
-		h.Add("x-forwarded-for", address)
+	if forwardedFor {
+		// With use_remote_address a client is a stranger, from whom no orders are taken.
+		for _, name := range envoyOrders {
+			h.Remove(name)
+		}
+		if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+			h.Add("x-forwarded-for", address)
+		}
 	}
 	h.Set("x-forwarded-proto", scheme)
 	h.Set("x-request-id", requestID())
@@ -103,10 +124,15 @@ func withoutAgent(h http.Header) {
 	}
 }
 
-// normalizePath does what Envoy's normalize_path and merge_slashes do: letters and digits that are escaped without need
-// are not any more, dot segments are resolved, doubled slashes become one. Other escapes stay, and so does the query.
+// normalizePath does what Envoy's normalize_path and merge_slashes do: backslashes become slashes, letters and digits that
+// are escaped without need are not any more, dot segments are resolved, and then doubled slashes become one. Other escapes
+// stay, and so does the query.
 func normalizePath(target string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
+	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "\\") {
+		return target
+	}
+	path = strings.ReplaceAll(path, "\\", "/")
 	path = escape.ReplaceAllStringFunc(path, func(e string) string {
 		c, err := strconv.ParseUint(e[1:], 16, 8)
 		if err == nil && strings.IndexByte(unreserved, byte(c)) >= 0 {
@@ -114,30 +140,52 @@ func normalizePath(target string) string {
 		}
 		return e
 	})
-	if !strings.HasPrefix(path, "/") {
-		return target
-	}
 	var out []string
 	segments := strings.Split(path[1:], "/")
 	for i, s := range segments {
-		last := i == len(segments)-1
-		switch {
-		case s == "." || s == "" && !last:
-			if last {
-				out = append(out, "")
-			}
-		case s == "..":
+		switch s {
+		case "..":
 			out = out[:max(len(out)-1, 0)]
-			if last {
-				out = append(out, "")
-			}
+		case ".":
 		default:
 			out = append(out, s)
+			continue
+		}
+		if i == len(segments)-1 {
+			out = append(out, "")
 		}
 	}
-	path = "/" + strings.Join(out, "/")
+	path = doubled.ReplaceAllString("/"+strings.Join(out, "/"), "/")
+	path = escapeOdd(path, "\"<>^`{|}")
 	if hasQuery {
 		return path + "?" + query
 	}
 	return path
+}
+
+var doubled = regexp.MustCompile("//+")
+
+// escapeOdd escapes what may not stand in a request line, and more.
+func escapeOdd(s, more string) string {
+	var out strings.Builder
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(more, c) >= 0 {
+			fmt.Fprintf(&out, "%%%02X", c)
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+// requestURL is a URL that net/http sends as it is: taken apart and put together again it would not be the path that was
+// routed by.
+func requestURL(to *endpoint, target string) *url.URL {
+	u := &url.URL{Scheme: to.scheme, Host: to.Address}
+	if strings.HasPrefix(target, "//") {
+		u.Path, u.RawQuery, _ = strings.Cut(target, "?") // as Opaque it would be taken for a host
+		return u
+	}
+	u.Opaque = escapeOdd(target, "")
+	return u
 }

@@ -64,10 +64,14 @@ const (
 type Proxy struct {
 	options  Options
 	host     *wasmhost.Host
-	workers  []*worker
 	clusters map[string]*cluster
 	closed   chan struct{}
-	running  sync.WaitGroup
+	close    sync.Once
+	// inflight are the requests, running what else goes on.
+	inflight, running sync.WaitGroup
+
+	mu      sync.Mutex // guards workers while they are being started
+	workers []*worker
 }
 
 // worker is a VM and how busy it is.
@@ -106,20 +110,25 @@ func New(wasm []byte, o Options) (*Proxy, error) {
 			return nil, err
 		}
 		w := &worker{Worker: vm, kick: make(chan struct{}, 1)}
+		p.mu.Lock()
 		p.workers = append(p.workers, w)
+		p.mu.Unlock()
 		p.running.Go(func() { p.tick(w) })
 	}
 	return p, nil
 }
 
-// Close stops the workers. Requests must have ended by then.
+// Close waits for the requests, which somebody else must have told to end, and stops the workers.
 func (p *Proxy) Close() {
-	close(p.closed)
-	p.running.Wait()
-	p.host.Close()
-	for _, c := range p.clusters {
-		c.close()
-	}
+	p.close.Do(func() {
+		p.inflight.Wait()
+		close(p.closed)
+		p.host.Close()
+		p.running.Wait()
+		for _, c := range p.clusters {
+			c.close()
+		}
+	})
 }
 
 // Metrics are the filter's, by name.
@@ -160,6 +169,8 @@ func (p *Proxy) now() time.Time {
 // kick is called for a worker whose next tick is at another time than it was. While the workers are being started
 // theirs is not known yet, and each looks for itself then.
 func (p *Proxy) kick(of *wasmhost.Worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	at := slices.IndexFunc(p.workers, func(w *worker) bool { return w.Worker == of })
 	if at < 0 {
 		return

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -29,6 +28,10 @@ func TestNormalizePath(t *testing.T) {
 		"/v1/models/openai%2Fgpt":    "/v1/models/openai%2Fgpt",
 		"/v1/x?q=//a/../%63":         "/v1/x?q=//a/../%63",
 		"*":                          "*",
+		"/v1/a//../b":                "/v1/a/b",
+		"/v1/a\\..\\b":               "/v1/b",
+		"/v1/^%2F..%2Fmetrics":       "/v1/%5E%2F..%2Fmetrics",
+		"/%2F/../x":                  "/x",
 		"/%zz%4":                     "/%zz%4",
 		"/v1/models/%E2%82%AC%2f%7e": "/v1/models/%E2%82%AC%2f~",
 	} {
@@ -126,23 +129,54 @@ func TestRelay(t *testing.T) {
 func TestFlow(t *testing.T) {
 	f := newFlow()
 	f.put([]byte("ab"), false)
-	if !f.wait(t.Context()) {
+	if f.full() {
 		t.Error("an almost empty flow has no room")
 	}
 	f.put(slices.Repeat([]byte("x"), window), false)
-	full, cancel := context.WithCancel(t.Context())
-	cancel()
-	if f.wait(full) {
+	if !f.full() {
 		t.Error("a full flow has room")
 	}
 	f.put(nil, true)
 	if all, err := io.ReadAll(f); err != nil || len(all) != window+2 {
 		t.Errorf("%d bytes, %v", len(all), err)
 	}
+	select {
+	case <-f.room:
+	default:
+		t.Error("nobody is told that there is room again")
+	}
 	f = newFlow()
 	f.put([]byte("a"), false)
 	f.close()
 	if all, err := io.ReadAll(f); !errors.Is(err, io.ErrUnexpectedEOF) || string(all) != "a" {
 		t.Errorf("%q, %v", all, err)
+	}
+}
+
+// TestRequestURL: what goes to a server is the path that was routed by, to the letter.
+func TestRequestURL(t *testing.T) {
+	to := &endpoint{Endpoint: Endpoint{Address: "127.0.0.1:1"}, scheme: "http"}
+	for in, want := range map[string]string{
+		"/v1/models/openai%2Fgpt":                "/v1/models/openai%2Fgpt",
+		"/v1/models/^%2F..%2F..%2Fmetrics?x=%2F": "/v1/models/^%2F..%2F..%2Fmetrics?x=%2F",
+		"/a b":                                   "/a%20b",
+		"/\u00e9":                                "/%C3%A9",
+		"/?":                                     "/?",
+	} {
+		if got := requestURL(to, in).RequestURI(); got != want {
+			t.Errorf("%s is sent as %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestRepeatable: net/http may not send what has a price twice.
+func TestRepeatable(t *testing.T) {
+	post := &http.Request{Method: http.MethodPost, Header: http.Header{}}
+	if repeatable(post) {
+		t.Error("a POST is repeatable")
+	}
+	post.Header.Set("Idempotency-Key", "1")
+	if !repeatable(post) || !repeatable(&http.Request{Method: http.MethodGet}) {
+		t.Error("net/http repeats these")
 	}
 }

@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +20,9 @@ const (
 	// window is how much may lie between one side and the other before the sender has to wait.
 	window = 1 << 20
 )
+
+// delayedClose is how long a client may take to read an answer that came before its request was complete.
+const delayedClose = time.Second
 
 // exchange is one request in the proxy. Its own goroutine is the one that net/http gives it: it alone writes to the
 // client and acts on the stream's events.
@@ -43,6 +48,8 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.inflight.Add(1)
+	defer p.inflight.Done()
 	worker := p.pick()
 	worker.streams.Add(1)
 	defer worker.streams.Add(-1)
@@ -72,6 +79,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuse answers a request that the filter does not get to see.
+func (x *exchange) refuse(status int, why string) {
+	codec := "http1."
+	if x.r.ProtoMajor >= 2 {
+		codec = "http2."
+	}
+	x.stream.Refuse(wasmhost.LocalReply{Status: status, Details: codec + why, Body: []byte(http.StatusText(status))})
+}
+
 // clientGone tells the stream that the client has left. Over HTTP/2 it takes its stream back and keeps the connection.
 func (x *exchange) clientGone() { x.stream.ClientGone(x.r.ProtoMajor >= 2) }
 
@@ -91,8 +107,12 @@ func (x *exchange) close() {
 	x.toServe.close()
 	x.act()
 	if x.reading.Load() {
-		// What the client still sends is for nobody; the connection is not used again.
-		_ = http.NewResponseController(x.w).SetReadDeadline(time.Unix(1, 0))
+		// What the client still sends is for nobody, and the connection is not used again.
+		limit := time.Unix(1, 0)
+		if x.r.ProtoMajor == 1 {
+			limit = time.Now().Add(delayedClose)
+		}
+		_ = http.NewResponseController(x.w).SetReadDeadline(limit)
 	}
 	x.busy.Wait()
 	if f := x.proxy.options.StreamDone; f != nil {
@@ -110,8 +130,9 @@ func (x *exchange) run() {
 		h.Set(":path", normalizePath(h.Get(":path")))
 	}
 	if fieldCount(x.r.Header) > o.MaxHeaders {
-		const status = http.StatusRequestHeaderFieldsTooLarge
-		x.stream.Refuse(wasmhost.LocalReply{Status: status, Details: "http1.too_many_headers", Body: []byte(http.StatusText(status))})
+		x.refuse(http.StatusRequestHeaderFieldsTooLarge, "too_many_headers")
+	} else if strings.Contains(h.Get(":path"), "#") {
+		x.refuse(http.StatusBadRequest, "path_normalization_failed")
 	} else {
 		bodyless := x.r.Body == http.NoBody || x.r.ContentLength == 0
 		x.stream.RequestHeaders(h, bodyless)
@@ -153,17 +174,41 @@ func (x *exchange) readRequest() {
 	m := message{
 		body: x.r.Body, http2: x.r.ProtoMajor >= 2, trailer: func() http.Header { return x.r.Trailer },
 		data: func(p []byte, end bool) {
+			if end {
+				x.reading.Store(false) // before an answer to it can end the exchange
+			}
 			signal(x.active)
 			x.stream.RequestData(p, end)
 		},
-		trailers: x.stream.RequestTrailers,
-		next:     func() bool { return x.toServe.wait(x.ctx) },
+		trailers: func(h *wasmhost.Headers) {
+			x.reading.Store(false)
+			x.stream.RequestTrailers(h)
+		},
+		next: x.roomForRequest,
 	}
 	err := m.relay(x.proxy.options.EndWait)
-	// What is left of a body after the answer is cut by ourselves.
-	if err != nil && x.ctx.Err() == nil && x.r.Context().Err() != nil {
+	switch {
+	case err == nil && x.ctx.Err() != nil && x.r.ProtoMajor == 1:
+		// To close on a client that is still sending would take the answer from it.
+		_, _ = io.Copy(io.Discard, x.r.Body)
+	case err == nil || x.ctx.Err() != nil:
+	case x.r.Context().Err() != nil:
 		x.clientGone()
+	default:
+		x.stream.ClientFailed()
 	}
+}
+
+// roomForRequest waits until the server has taken most of what there is for it, or returns false when the exchange ends.
+func (x *exchange) roomForRequest() bool {
+	for x.toServe.full() || x.stream.Backlog(wasmhost.ToServer) > x.stream.Limit()+window {
+		select {
+		case <-x.toServe.room:
+		case <-x.ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // act does what the stream wants done, and reports whether the exchange is over.
@@ -182,9 +227,9 @@ func (x *exchange) act() (over bool) {
 		case wasmhost.HeadersKind:
 			x.begin(e)
 		case wasmhost.DataKind:
-			// A client that does not read any more shows by the request's context.
-			_, _ = x.w.Write(e.Data)
-			x.flush()
+			if !x.write(e.Data) {
+				return true
+			}
 		case wasmhost.TrailersKind:
 			if x.r.ProtoMajor >= 2 {
 				for _, f := range e.Headers.All() {
@@ -201,6 +246,7 @@ func (x *exchange) act() (over bool) {
 			over = true
 		}
 	}
+	signal(x.toServe.room)
 	if x.server != nil {
 		signal(x.server.room)
 	}
@@ -218,6 +264,9 @@ func (x *exchange) begin(e wasmhost.Event) {
 	header := x.w.Header()
 	if e.RequestOpen && x.r.ProtoMajor == 1 {
 		header.Set("Connection", "close") // what the client still sends is not read
+		if e.End && x.r.Method != http.MethodHead {
+			header.Set("Content-Length", "0") // all of it goes now
+		}
 	}
 	for name, values := range toHTTP(e.Headers) {
 		header[name] = values
@@ -228,9 +277,22 @@ func (x *exchange) begin(e wasmhost.Event) {
 	}
 	x.w.WriteHeader(status)
 	// Without a flush net/http would say over HTTP/2 that the body has no bytes, which nobody has said.
-	if !e.End || x.r.ProtoMajor >= 2 {
+	if !e.End || e.RequestOpen || x.r.ProtoMajor >= 2 {
 		x.flush()
 	}
+}
+
+// write reports whether the client takes what there is for it.
+func (x *exchange) write(p []byte) bool {
+	if idle := x.proxy.options.IdleTimeout; idle > 0 {
+		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(idle))
+	}
+	if _, err := x.w.Write(p); err != nil {
+		x.clientGone()
+		return false
+	}
+	x.flush()
+	return true
 }
 
 func (x *exchange) flush() {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -40,7 +38,7 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 	case wasmhost.DataKind:
 		x.toServe.put(e.Data, e.End)
 	case wasmhost.TrailersKind:
-		x.toServe.put(nil, true)
+		x.toServe.put(nil, true) // without them: they would have to be announced before
 	case wasmhost.ResetKind:
 		if x.server != nil {
 			x.server.cancel()
@@ -70,18 +68,19 @@ func wholeBody(e wasmhost.Event, rest []wasmhost.Event) []byte {
 	return nil
 }
 
-// repeatable are the methods that net/http takes the liberty to repeat.
-var repeatable = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
+// repeatable reports whether net/http takes the liberty to send a request twice, when a server closes without an answer.
+// Envoy does not, and a prompt would be paid for twice.
+func repeatable(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Idempotency-Key") != ""
+}
 
 func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http.Request {
-	target := e.Headers.Get(":path")
-	u, err := url.ParseRequestURI(target)
-	if err != nil {
-		u = &url.URL{Opaque: target}
-	}
-	u.Scheme, u.Host = to.scheme, to.Address
 	r := &http.Request{
-		Method: e.Headers.Get(":method"), URL: u, Host: e.Headers.Get(":authority"), Header: toHTTP(e.Headers), ContentLength: -1,
+		Method: e.Headers.Get(":method"), URL: requestURL(to, e.Headers.Get(":path")), Host: e.Headers.Get(":authority"), Header: toHTTP(e.Headers), ContentLength: -1,
 	}
 	if e.HostRewrite && to.Hostname != "" {
 		r.Host = to.Hostname
@@ -90,11 +89,13 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	r.Header.Del("Content-Length")
 	withoutAgent(r.Header)
 	switch {
-	case e.End && to.transport.Protocols.HTTP1() && slices.Contains(repeatable, r.Method):
+	case e.End && to.transport.Protocols.HTTP1() && repeatable(r):
 		// Not http.NoBody: net/http would send it again by itself when a server closes without an answer.
 		r.ContentLength, r.Body = 0, kept{bytes.NewReader(nil)}
 	case e.End:
 		r.ContentLength, r.Body = 0, http.NoBody
+	case whole != nil && repeatable(r):
+		r.Body = kept{bytes.NewReader(whole)}
 	case whole != nil:
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }
 		r.Body, _ = r.GetBody()
@@ -168,7 +169,7 @@ func bodyless(r *http.Response) bool {
 
 // wait returns when the client has taken most of what there is for it, or false when ctx ends.
 func (s *serverSide) wait(ctx context.Context) bool {
-	for s.exchange.stream.Pending() > window {
+	for s.exchange.stream.Backlog(wasmhost.ToClient) > s.exchange.stream.Limit()+window {
 		select {
 		case <-s.room:
 		case <-ctx.Done():

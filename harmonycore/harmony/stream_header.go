@@ -84,12 +84,20 @@ func cutRoles(b []byte) []byte {
 	}
 }
 
-func hasPrefix(b []byte, word string) bool {
-	return len(b) >= len(word) && string(b[:len(word)]) == word
-}
+func hasPrefix(b []byte, word string) bool { return len(b) >= len(word) && agree(b, word) }
 
 // begins says that b is a beginning of word, possibly empty, but not the whole of it.
-func begins(b []byte, word string) bool { return len(b) < len(word) && word[:len(b)] == string(b) }
+func begins(b []byte, word string) bool { return len(b) < len(word) && agree(b, word) }
+
+// agree says that b and word are the same as far as both go. A conversion to string might allocate under TinyGo.
+func agree(b []byte, word string) bool {
+	for i := range min(len(b), len(word)) {
+		if b[i] != word[i] {
+			return false
+		}
+	}
+	return true
+}
 
 var channelWords = [...]string{Analysis, Commentary, Final}
 

@@ -30,7 +30,9 @@ type machine struct {
 	stopped bool
 	// lost says that the header's start token is missing.
 	lost bool
-	head headerBuffer
+	// transcript says that a whole conversation is read: messages follow calls, and the end may ask for one more.
+	transcript bool
+	head       headerBuffer
 	// held are the bytes of a rune that is not whole yet.
 	held []byte
 	out  []byte
@@ -43,7 +45,8 @@ type machine struct {
 func (m *machine) finish() {
 	switch m.state {
 	case inHeader:
-		if !m.head.empty() {
+		asked := m.transcript && m.head.explicit && len(m.head.marks) == 0 && m.head.onlyRoles()
+		if !m.head.empty() && !asked {
 			m.endHeader(Cut)
 		}
 	case atChannel:

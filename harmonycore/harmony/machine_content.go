@@ -23,7 +23,7 @@ func (m *machine) close(end End) {
 		m.sink.Content(m.out, 0)
 	}
 	m.state = between
-	m.stopped = end == EndedByReturn || end == EndedByCall
+	m.stopped = end == EndedByReturn || end == EndedByCall && !m.transcript
 	m.sink.Close(end)
 }
 

@@ -16,6 +16,12 @@ func NewStreamParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
 	return p
 }
 
+// NewTranscriptParser makes a parser that stands before the first "<|start|>", for a whole conversation such as a
+// prompt. There a message behind a call is as it should be, and so is an end behind the header "<|start|>assistant".
+func NewTranscriptParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
+	return &StreamParser{t: t, machine: machine{sink: sink, transcript: true}}
+}
+
 // Recoveries are the counts of what was repaired so far.
 func (p *StreamParser) Recoveries() Recoveries { return p.seen }
 

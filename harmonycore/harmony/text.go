@@ -95,6 +95,13 @@ func NewTextParser(sink Sink, options TextOptions) *TextParser {
 	return p
 }
 
+// NewTextTranscriptParser is NewTranscriptParser for printed text.
+func NewTextTranscriptParser(sink Sink) *TextParser {
+	p := NewTextParser(sink, TextOptions{})
+	p.state, p.transcript = between, true
+	return p
+}
+
 // Recoveries are the counts of what was repaired so far.
 func (p *TextParser) Recoveries() Recoveries { return p.seen }
 

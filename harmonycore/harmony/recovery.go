@@ -41,7 +41,7 @@ const (
 	RepairedRecipient
 	// LooseWords are words in a header that no rule takes.
 	LooseWords
-	// InvalidText is bytes that are not UTF-8, delivered as U+FFFD.
+	// InvalidText is a part that is not UTF-8, delivered as U+FFFD.
 	InvalidText
 
 	recoveryKinds = iota

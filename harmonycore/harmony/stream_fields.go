@@ -304,9 +304,13 @@ func isToolName(s string) bool { return strings.Contains(s, ".") && isName(s) }
 
 func isName(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !isLetter(c) && !isDigit(c) && c != '_' && c != '-' && c != '.' && c != ':' && c != '/' {
+		if !isNameByte(s[i]) {
 			return false
 		}
 	}
 	return s != ""
+}
+
+func isNameByte(c byte) bool {
+	return isLetter(c) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/'
 }

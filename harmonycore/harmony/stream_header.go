@@ -15,8 +15,9 @@ type headerBuffer struct {
 	// ends are where each ordinary token ends in text.
 	ends  []int
 	marks []headerMark
-	// tokens counts both kinds.
+	// tokens counts both kinds, by bytesPerToken bytes in bytewise buffers, where text has no tokens and no ends.
 	tokens   int
+	bytewise bool
 	explicit bool
 }
 
@@ -35,6 +36,10 @@ func (b *headerBuffer) reset(explicit bool) {
 
 func (b *headerBuffer) add(text []byte) {
 	b.text = append(b.text, text...)
+	if b.bytewise {
+		b.tokens = len(b.marks) + (len(b.text)+bytesPerToken-1)/bytesPerToken
+		return
+	}
 	b.ends = append(b.ends, len(b.text))
 	b.tokens++
 }
@@ -45,6 +50,8 @@ func (b *headerBuffer) mark(id uint32) {
 }
 
 func (b *headerBuffer) empty() bool { return b.tokens == 0 }
+
+func (b *headerBuffer) full() bool { return b.tokens >= MaxHeaderTokens }
 
 // headless is text without any control token before or in it: as yet nothing but its words makes it a header.
 func (b *headerBuffer) headless() bool { return !b.explicit && len(b.marks) == 0 }
@@ -77,12 +84,20 @@ func cutRoles(b []byte) []byte {
 	}
 }
 
-func hasPrefix(b []byte, word string) bool {
-	return len(b) >= len(word) && string(b[:len(word)]) == word
-}
+func hasPrefix(b []byte, word string) bool { return len(b) >= len(word) && agree(b, word) }
 
 // begins says that b is a beginning of word, possibly empty, but not the whole of it.
-func begins(b []byte, word string) bool { return len(b) < len(word) && word[:len(b)] == string(b) }
+func begins(b []byte, word string) bool { return len(b) < len(word) && agree(b, word) }
+
+// agree says that b and word are the same as far as both go. A conversion to string might allocate under TinyGo.
+func agree(b []byte, word string) bool {
+	for i := range min(len(b), len(word)) {
+		if b[i] != word[i] {
+			return false
+		}
+	}
+	return true
+}
 
 var channelWords = [...]string{Analysis, Commentary, Final}
 

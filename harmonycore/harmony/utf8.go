@@ -57,21 +57,29 @@ func badPrefix(b []byte) (n int, cut bool) {
 	return n, false
 }
 
+// repaired says what appendRepaired did: how many bytes it took, and how many bad parts it replaced.
+type repaired struct {
+	used  int
+	parts uint32
+}
+
 // appendRepaired appends b as valid UTF-8: each maximal bad part becomes U+FFFD. Unless last is set, a rune that is
-// cut off at the end is left out; used is how many bytes were taken.
-func appendRepaired(dst, b []byte, last bool) (out []byte, used int) {
-	for used < len(b) {
-		n := validPrefix(b[used:])
-		dst = append(dst, b[used:used+n]...)
-		if used += n; used == len(b) {
+// cut off at the end is left out.
+func appendRepaired(dst, b []byte, last bool) ([]byte, repaired) {
+	var r repaired
+	for r.used < len(b) {
+		n := validPrefix(b[r.used:])
+		dst = append(dst, b[r.used:r.used+n]...)
+		if r.used += n; r.used == len(b) {
 			break
 		}
-		bad, cut := badPrefix(b[used:])
+		bad, cut := badPrefix(b[r.used:])
 		if cut && !last {
 			break
 		}
 		dst = append(dst, replacement...)
-		used += bad
+		r.used += bad
+		r.parts++
 	}
-	return dst, used
+	return dst, r
 }

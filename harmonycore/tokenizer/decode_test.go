@@ -240,3 +240,33 @@ func TestConcurrent(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestMatchSpecial holds MatchSpecial against the spellings themselves, at every cut and with one byte changed.
+func TestMatchSpecial(t *testing.T) {
+	for id := uint32(tokenizer.StartOfText); id <= tokenizer.LastSpecial; id++ {
+		name, _ := tokenizer.SpecialName(id)
+		if len(name) > tokenizer.LongestSpecial {
+			t.Fatalf("%s is longer than LongestSpecial", name)
+		}
+		for cut := range name {
+			if _, size, partial := tokenizer.MatchSpecial([]byte(name[:cut])); size != 0 || !partial {
+				t.Fatalf("%q: size %d, partial %v", name[:cut], size, partial)
+			}
+			if _, size, partial := tokenizer.MatchSpecial([]byte(name[:cut] + "\x00" + name[cut+1:])); size != 0 || partial {
+				t.Fatalf("%q with byte %d changed: size %d, partial %v", name, cut, size, partial)
+			}
+		}
+		if got, size, partial := tokenizer.MatchSpecial([]byte(name + "<|")); got != id || size != len(name) || partial {
+			t.Fatalf("%q: id %d, size %d, partial %v", name, got, size, partial)
+		}
+	}
+	for _, text := range []string{"<|reserved_200002|>", "<|reserved_199998|>", "<|reserved_201089|>", "<|reserved_000000|>", "<|END|>", "x<|end|>"} {
+		if _, size, partial := tokenizer.MatchSpecial([]byte(text)); size != 0 || partial {
+			t.Errorf("%q: size %d, partial %v", text, size, partial)
+		}
+	}
+	text := []byte("<|reserved_200500|>")
+	if n := testing.AllocsPerRun(100, func() { tokenizer.MatchSpecial(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

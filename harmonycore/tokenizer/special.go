@@ -81,6 +81,57 @@ func specialBytes(id uint32) ([]byte, bool) {
 	return reserved[at : at+reservedSize : at+reservedSize], true
 }
 
+// LongestSpecial is the longest spelling of a special token, in bytes.
+const LongestSpecial = reservedSize
+
+// MatchSpecial looks for the spelling of a special token at the beginning of
+// text, which may be cut anywhere: its id and size in bytes, size 0 without
+// one. partial says that there is none yet, but that more bytes may make one.
+// It never allocates.
+func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
+	for i, name := range names {
+		if name == "" || !agree(text, name) {
+			continue
+		}
+		if len(text) >= len(name) {
+			return specialBase + uint32(i), len(name), false
+		}
+		partial = true
+	}
+	if partial || !agree(text, reservedHead) {
+		return 0, 0, partial
+	}
+	for i := len(reservedHead); i < min(len(text), reservedSize-len("|>")); i++ {
+		c := text[i]
+		if c < '0' || c > '9' {
+			return 0, 0, false
+		}
+		id = id*10 + uint32(c-'0')
+	}
+	switch {
+	case len(text) < reservedSize:
+		at := min(len(text), reservedSize-len("|>"))
+		return 0, 0, agree(text[at:], "|>")
+	case !agree(text[reservedSize-len("|>"):], "|>"), !IsSpecial(id):
+		return 0, 0, false
+	}
+	// A named token has no second spelling.
+	if i := int(id - specialBase); i < len(names) && names[i] != "" {
+		return 0, 0, false
+	}
+	return id, reservedSize, false
+}
+
+// agree says that text and word are the same as far as both go.
+func agree(text []byte, word string) bool {
+	for i := range min(len(text), len(word)) {
+		if text[i] != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // findSpecial finds the first spelling of a special token in text: its place,
 // its size in bytes and its id. Without one: len(text) and size 0.
 func findSpecial(text string) (at, size int, id uint32) {

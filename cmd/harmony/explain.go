@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/inspect/explain"
+)
+
+// defaultWidth is the width of a transcript that goes to no terminal.
+const defaultWidth = 100
+
+// explainCommand is "harmony inspect explain".
+func explainCommand() *cobra.Command {
+	var f explainFlags
+	c := &cobra.Command{
+		Use:   "explain [FILE]",
+		Short: "Print a stream of tokens as a transcript, with what had to be repaired in it",
+		Long: `Reads what a model has written, or a prompt, from FILE or standard input, and prints its messages with all their tokens.
+
+The input is token ids, as a JSON array or with spaces or commas between them. With --text it is Harmony text, in which
+<|start|> and its like are control tokens. With --sse it is the stream of a server that sends token_ids, as curl -N
+prints it (vLLM: "stream": true, "return_token_ids": true).
+
+Each token has its id before it, and !kind behind it where the parser had to repair something; the last lines say what the
+kinds mean. Tokens are counted from 0. Control characters and the like are escaped, also in texts.`,
+		Example: `  echo '[200005,17196,200008,13225,200002]' | harmony inspect explain
+  echo '<|channel|>final<|message|>Hi<|end|><|end|>' | harmony inspect explain --text
+  curl -sN http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \
+    -d '{"model":"m","prompt":[200006,1428,200008,12194,200007,200006,173781],"stream":true,"return_token_ids":true}' |
+    harmony inspect explain --sse`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.options(cmd.OutOrStdout())
+			if err != nil {
+				return usageError{err}
+			}
+			in, err := openInput(cmd, args, "token ids")
+			if err != nil {
+				return err
+			}
+			defer in.Close()
+			ids, err := f.read(in)
+			if err != nil && len(ids) == 0 {
+				return err
+			}
+			return errors.Join(explain.Write(cmd.OutOrStdout(), o200k.Tokenizer(), ids, o), err)
+		},
+	}
+	flags := c.Flags()
+	flags.BoolVar(&f.text, "text", false, "the input is Harmony text")
+	flags.BoolVar(&f.sse, "sse", false, "the input is a server's stream of events with token_ids")
+	flags.StringVar(&f.role, "role", "auto", "`WHO` began the message that the input goes on with: assistant, or none where it begins with <|start|>")
+	flags.BoolVar(&f.noIDs, "no-ids", false, "leave the tokens out, show texts only")
+	flags.StringVar(&f.color, "color", "auto", "colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")
+	flags.IntVar(&f.width, "width", 0, fmt.Sprintf("`COLUMNS` of a line, from %d (default: the terminal's, else %d)", explain.MinWidth, defaultWidth))
+	return c
+}
+
+type explainFlags struct {
+	text, sse, noIDs bool
+	role, color      string
+	width            int
+}
+
+func (f *explainFlags) read(in io.Reader) ([]uint32, error) {
+	switch {
+	case f.text:
+		return explain.ReadText(o200k.Tokenizer(), in)
+	case f.sse:
+		return explain.ReadSSE(in)
+	}
+	return explain.ReadIDs(in)
+}
+
+// options checks the flags and asks what out is.
+func (f *explainFlags) options(out io.Writer) (explain.Options, error) {
+	o := explain.Options{NoIDs: f.noIDs, Width: f.width}
+	if f.text && f.sse {
+		return o, errors.New("--text and --sse exclude each other; leave one out")
+	}
+	switch f.role {
+	case "auto":
+	case "assistant":
+		o.Begin = explain.InAssistant
+	case "none":
+		o.Begin = explain.AtStart
+	default:
+		return o, fmt.Errorf("--role %s is not known; write assistant, none or auto", f.role)
+	}
+	switch f.color {
+	case "auto":
+		o.Color = isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	case "always":
+		o.Color = true
+	case "never":
+	default:
+		return o, fmt.Errorf("--color %s is not known; write always, never or auto", f.color)
+	}
+	if f.width == 0 {
+		o.Width = widthOf(out)
+	} else if f.width < explain.MinWidth {
+		return o, fmt.Errorf("--width %d is too narrow; write at least %d", f.width, explain.MinWidth)
+	}
+	return o, nil
+}
+
+func widthOf(out io.Writer) int {
+	if f, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return defaultWidth
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/inspect"
+)
+
+const inspectLong = `Shows what Harmony makes of texts, conversations and token ids.
+
+tokenize, render and parse answer JSON lines with JSON lines, one for each, in order, with the line's "id" where it has
+one. A line that is no valid input is answered with an error, and the next one is read. docs/inspect.md shows all forms.
+explain prints one stream of tokens for people.
+
+Exit status: 0, 1 when something failed or a line was no valid input, 2 when the command line is wrong.`
+
+// inspectCommand is "harmony inspect".
+func inspectCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "inspect",
+		Short: "Tokenize, render, parse and explain Harmony, without a server",
+		Long:  inspectLong,
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(
+		linesCommand(inspect.Tokenize, &cobra.Command{
+			Use:   "tokenize [FILE]",
+			Short: "Turn text into token ids, and ids into text",
+			Long: `Reads JSON lines from FILE or standard input.
+
+  {"text": "…"}                   gives {"ids": […]}; what spells a control token is ordinary text
+  {"text": "…", "special": true}  the same, and what spells a control token is one
+  {"ids": […]}                    gives {"text": "…"}; what is no UTF-8, and no token, is U+FFFD`,
+			Example: `  echo '{"text":"Hello <|end|>"}' | harmony inspect tokenize
+  echo '{"ids":[13225,200007]}' | harmony inspect tokenize`,
+		}),
+		linesCommand(inspect.Render, &cobra.Command{
+			Use:   "render [FILE]",
+			Short: "Turn conversations into token ids",
+			Long: `Reads JSON lines from FILE or standard input.
+
+  {"conversation": {"messages": […]}, "auto_drop_analysis": true, "next_role": "assistant"}
+
+gives {"completion": […], "training": […]}: the ids of a prompt, and of a training example. The conversation is in the
+JSON of OpenAI's openai-harmony, or the same as a string in "conversation_json". Either result may be an error.`,
+			Example: `  echo '{"conversation":{"messages":[{"role":"user","content":"Hi"}]}}' | harmony inspect render`,
+		}),
+		linesCommand(inspect.Parse, &cobra.Command{
+			Use:   "parse [FILE]",
+			Short: "Turn token ids into messages, strictly or with repairs",
+			Long: `Reads JSON lines from FILE or standard input.
+
+  {"tokens": […], "role": "assistant", "strict": true, "resume": false}
+
+gives {"steps": […], "eos": […], "messages": […]}: what OpenAI's parser shows after each token, and its errors. "role" is
+what stands before the tokens, null when they begin with <|start|>.
+
+  {"tokens": […], "role": "assistant", "mode": "tolerant"}
+  {"text": "…", "role": "assistant", "cuts": [byte offsets]}
+
+give {"events": […], "recoveries": {…}}: what the filter makes of the same, whatever it is, and what it had to repair.`,
+			Example: `  echo '{"tokens":[200008,13225,200002],"role":"assistant"}' | harmony inspect parse
+  echo '{"text":"<|channel|>final<|message|>Hi","role":"assistant"}' | harmony inspect parse`,
+		}),
+		explainCommand(),
+	)
+	return c
+}
+
+// linesCommand makes c answer JSON lines.
+func linesCommand(mode inspect.Mode, c *cobra.Command) *cobra.Command {
+	c.Args = oneFile
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		in, err := openInput(cmd, args, "JSON lines")
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		tally, err := inspect.Run(in, cmd.OutOrStdout(), mode, o200k.Tokenizer())
+		if err != nil {
+			return err
+		}
+		if tally.Failed > 0 {
+			return fmt.Errorf("%d of %d lines were no valid input; their answers say why", tally.Failed, tally.Lines)
+		}
+		return nil
+	}
+	return c
+}
+
+// oneFile allows one argument.
+func oneFile(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError{fmt.Errorf("%q is one file too many; join them with cat, or see %s --help", args[1], c.CommandPath())}
+	}
+	return nil
+}
+
+// openInput opens the file of the command line; without one, or with -, it is standard input.
+func openInput(cmd *cobra.Command, args []string, what string) (io.ReadCloser, error) {
+	if len(args) == 0 || args[0] == "-" {
+		in := cmd.InOrStdin()
+		if isTerminal(in) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "reading %s from the terminal; Ctrl-D ends them\n", what)
+		}
+		return io.NopCloser(in), nil
+	}
+	f, err := os.Open(args[0])
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%w; name a file with %s, or leave it out and write to standard input", err, what)}
+	}
+	return f, nil
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

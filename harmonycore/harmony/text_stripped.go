@@ -1,0 +1,195 @@
+package harmony
+
+// This file reads Harmony that lost its control tokens, as servers print it that skip special tokens. What is left of
+// a header is all there is to tell messages apart:
+//
+//	stream   = [space] ["assistant"] header content { "assistant" header content }
+//	header   = channel [" to=" name] [type] | " to=" name [channel] [type]
+//	type     = [space] ( "json" | "code" )
+//
+// The words are glued wherever only a control token stood between them, so "to=functions.fcommentary json{…}" calls
+// functions.f. Exact words only: "assistantFinal" is a name that programs use.
+var (
+	strippedBoundaries = [...]string{"assistantfinal", "assistantanalysis", "assistantcommentary", "assistant to="}
+	openingWords       = [...]string{"assistant", recipientMark, Analysis, Commentary, Final}
+	// Without a recipient only the braces behind a type tell it from content.
+	channelTails = [...]string{" " + recipientMark, " json{", " json[", "json{", "json["}
+	typeWords    = [...]string{"json", "code"}
+	// nameTails are what may follow a recipient that came before its channel.
+	nameTails = [...]string{"json", "code", Analysis, Commentary, Final}
+)
+
+// maxStripped is the longest stripped header in bytes: channel, recipient and type are words.
+const maxStripped = 256
+
+// strippedHeader is a header as far as it has been read.
+type strippedHeader struct {
+	Header
+	// read is all of it, to be given back when it turns out to be none; content is where content begins if no
+	// recipient follows, name where the recipient does.
+	read          []byte
+	content, name int
+	// known says that the stream's form is.
+	known bool
+}
+
+func (h *strippedHeader) reset() {
+	h.Header = Header{Role: Assistant}
+	h.read = h.read[:0]
+	h.content = 0
+}
+
+func (h *strippedHeader) add(word string) int {
+	h.read = append(h.read, word...)
+	return len(word)
+}
+
+func (h *strippedHeader) addByte(c byte) int {
+	h.read = append(h.read, c)
+	return 1
+}
+
+// readStripped reads a piece of a header from the beginning of b, which is not empty. used is how many bytes belong to
+// the header; the mode may have changed even when none does.
+func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) {
+	h := &p.head
+	full := len(h.read) >= maxStripped
+	words := openingWords[:]
+	switch p.mode {
+	case afterChannel:
+		words = channelTails[:]
+	case inName:
+		if isNameByte(b[0]) && !full {
+			return h.addByte(b[0]), false
+		}
+		p.endName()
+		return 0, false
+	case afterName:
+		if words = nameTails[:]; h.Channel != "" {
+			words = typeWords[:]
+		}
+	}
+	word, partial := firstOf(words, b)
+	switch {
+	case word == "" && partial && !last:
+		return 0, true
+	case word == "" && p.mode != afterChannel && isASCIISpace(b[0]) && !full:
+		return h.addByte(b[0]), false
+	case p.mode == opening && (word == "" || full):
+		p.giveBack()
+		return 0, false
+	case word == "" || full:
+		p.openStripped()
+		return 0, false
+	}
+	switch word {
+	case openingWords[0]:
+		return h.add(word), false
+	case recipientMark, channelTails[0]:
+		used = h.add(word)
+		h.name = len(h.read)
+		p.mode = inName
+		return used, false
+	case Analysis, Commentary, Final:
+		used = h.add(word)
+		h.Channel = word
+		if p.mode == opening {
+			h.content = len(h.read)
+			p.mode = afterChannel
+		}
+		return used, false
+	}
+	// A type ends the header; the brace behind it is content.
+	used = len(word)
+	h.ContentType = typeWords[0]
+	switch {
+	case p.mode == afterChannel:
+		used--
+	case word == typeWords[1]:
+		h.ContentType = word
+	}
+	p.openStripped()
+	return used, false
+}
+
+// endName ends a recipient at the first byte that cannot be part of one.
+func (p *TextParser) endName() {
+	h := &p.head
+	name := h.read[min(h.name, len(h.read)):]
+	if len(name) == 0 || len(h.read) >= maxStripped {
+		p.giveBack()
+		return
+	}
+	if h.Channel == "" {
+		name = h.cutGlued(name)
+	}
+	h.Recipient = string(name)
+	p.mode = afterName
+}
+
+// cutGlued cuts off the channel, and its type, that only control tokens parted from a name.
+func (h *strippedHeader) cutGlued(name []byte) []byte {
+	for _, channel := range channelWords {
+		if rest, ok := cutSuffix(name, channel); ok {
+			h.Channel = channel
+			return rest
+		}
+		for _, typ := range typeWords {
+			rest, ok := cutSuffix(name, typ)
+			if !ok {
+				continue
+			}
+			if rest, ok = cutSuffix(rest, channel); ok {
+				h.Channel, h.ContentType = channel, typ
+				return rest
+			}
+		}
+	}
+	return name
+}
+
+// cutSuffix cuts word off the end of b, unless nothing would be left.
+func cutSuffix(b []byte, word string) ([]byte, bool) {
+	at := len(b) - len(word)
+	if at <= 0 || !hasPrefix(b[at:], word) {
+		return b, false
+	}
+	return b[:at], true
+}
+
+func (p *TextParser) openStripped() {
+	p.head.known = true
+	p.watch.on = false
+	p.mode = stripped
+	p.begin(p.head.Header)
+}
+
+// giveBack makes content of what is no header, or of what follows its channel.
+func (p *TextParser) giveBack() {
+	h := &p.head
+	text := h.read
+	switch {
+	case h.content > 0:
+		p.openStripped()
+		text = text[min(h.content, len(text)):]
+	case h.known:
+		p.mode = stripped
+	default:
+		p.mode = p.otherwise
+	}
+	p.take(text)
+}
+
+// finishStripped ends the stream: a header that nothing follows is no message, as in the other dialects.
+func (p *TextParser) finishStripped() {
+	switch p.mode {
+	case opening:
+		p.giveBack()
+	case afterChannel, inName, afterName:
+		p.seen[DroppedHeader]++
+		p.mode = stripped
+		if p.state == inContent {
+			p.close(EndedByEnd)
+		}
+	}
+}

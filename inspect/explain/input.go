@@ -1,0 +1,112 @@
+package explain
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// MaxInput is the most that is read of any input, in bytes.
+const MaxInput = 64 << 20
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxInput+1))
+	if err == nil && len(data) > MaxInput {
+		err = errors.New("the input is larger than 64 MiB; explain a part of it")
+	}
+	return data, err
+}
+
+// ReadIDs reads token ids: a JSON array, or numbers with white space or commas between them.
+func ReadIDs(r io.Reader) ([]uint32, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	body := bytes.TrimSpace(data)
+	if n := len(body); n > 1 && body[0] == '[' && body[n-1] == ']' {
+		body = body[1 : n-1]
+	}
+	var ids []uint32
+	for word := range bytes.FieldsFuncSeq(body, isSeparator) {
+		id, err := strconv.ParseUint(string(word), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("number %d of the input, %.40q, is no token id; for Harmony text use --text, for a server's stream --sse", len(ids)+1, word)
+		}
+		ids = append(ids, uint32(id))
+	}
+	return ids, nil
+}
+
+func isSeparator(r rune) bool {
+	return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r'
+}
+
+// ReadText reads Harmony text in which every spelling of a control token is one. A line end at the very end is dropped:
+// editors and shells put it there.
+func ReadText(t *tokenizer.Tokenizer, r io.Reader) ([]uint32, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
+	return t.AppendEncodeSpecial(nil, string(data)), nil
+}
+
+// ReadSSE reads a server's stream of events that carry token_ids, as vLLM sends it. With an error come the ids that
+// were read before it.
+func ReadSSE(r io.Reader) ([]uint32, error) {
+	dialect, ok := backend.Named("vllm")
+	if !ok {
+		return nil, errors.New("this program knows no vllm")
+	}
+	data, err := readAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var ids []uint32
+	var e backend.Event
+	var d sse.Decoder
+	events := 0
+	// The decoder bounds what one event may hold, not what is written to it at once.
+	for piece := range slices.Chunk(append(data, "\n\n"...), 64<<10) {
+		d.Write(piece)
+		for {
+			text, ok := d.Next()
+			if !ok {
+				break
+			}
+			events++
+			switch {
+			case !dialect.ReadEvent(text, &e):
+				return ids, fmt.Errorf("event %d, %.60q, is none of a completion's stream; save the stream with curl -N", events, text)
+			case e.Error != nil:
+				return ids, eventError(events, e.Error)
+			}
+			ids = append(ids, e.Tokens...)
+		}
+	}
+	switch {
+	case d.Broken():
+		return ids, errors.New("an event is larger than 4 MiB; this is no completion's stream")
+	case events == 0:
+		return ids, errors.New("no events found; a stream has lines that begin with data:, as curl -N prints them")
+	}
+	return ids, nil
+}
+
+func eventError(number int, e *backend.Error) error {
+	advice := "what came before it is explained"
+	if strings.Contains(e.Message, "return_token_ids") {
+		advice = `ask with "return_token_ids": true`
+	}
+	return fmt.Errorf("event %d is an error, %q; %s", number, e.Message, advice)
+}

@@ -1,0 +1,223 @@
+package explain
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// MinWidth is the narrowest transcript that is still laid out.
+const MinWidth = 20
+
+// Options say how a transcript looks.
+type Options struct {
+	Begin Begin
+	// Width is how many columns a line has, at least MinWidth.
+	Width int
+	Color bool
+	// NoIDs leaves out the tokens and shows the messages' texts only.
+	NoIDs bool
+}
+
+const (
+	tokenIndent = "    "
+	textIndent  = "  | "
+)
+
+// Write prints the transcript of a stream. Whatever the stream holds, only printable text, line ends and, with Color,
+// our own colours are written.
+func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
+	p := printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t, r: record(t, ids, o.Begin)}
+	number := 0
+	for i := range p.r.blocks {
+		b := &p.r.blocks[i]
+		if b.message {
+			number++
+		}
+		p.title(b, number)
+		if !o.NoIDs {
+			p.tokens(b)
+		}
+		p.text(b)
+	}
+	p.summary(number)
+	return p.w.Flush()
+}
+
+type printer struct {
+	w *bufio.Writer
+	painter
+	width int
+	t     *tokenizer.Tokenizer
+	r     *recorder
+}
+
+// piece is text of one colour, still without it, so that it can be measured.
+type piece struct {
+	text   string
+	colour colour
+}
+
+// line prints pieces behind an indent, wrapped as one text; lines but the first get the second indent.
+func (p *printer) line(first, further string, pieces ...piece) {
+	var whole strings.Builder
+	for _, x := range pieces {
+		whole.WriteString(x.text)
+	}
+	indent := first
+	lines := wrap(whole.String(), p.width-max(len(first), len(further)))
+	for i, line := range lines {
+		left, shown := len(line), len(line)
+		if i < len(lines)-1 {
+			shown = len(strings.TrimRight(line, " ")) // the space that the line was broken at
+		}
+		if left == 0 {
+			indent = strings.TrimRight(indent, " ")
+		}
+		_, _ = p.w.WriteString(indent) // Flush gives the first error
+		for left > 0 {
+			n := min(left, len(pieces[0].text))
+			_, _ = p.w.WriteString(p.paint(pieces[0].colour, pieces[0].text[:min(n, shown)]))
+			left -= n
+			shown -= min(n, shown)
+			if pieces[0].text = pieces[0].text[n:]; pieces[0].text == "" {
+				pieces = pieces[1:]
+			}
+		}
+		_ = p.w.WriteByte('\n')
+		indent = further
+	}
+}
+
+// title names a message: who speaks, on which channel, to whom, in what form, and which tokens it is made of.
+func (p *printer) title(b *block, number int) {
+	span := fmt.Sprintf("  [tokens %d-%d]", b.from, b.to-1)
+	if b.to-b.from == 1 {
+		span = fmt.Sprintf("  [token %d]", b.from)
+	}
+	if !b.message {
+		what := "no message"
+		if b.to == len(p.r.tokens) && len(p.r.atEnd) == 0 && p.r.tokens[b.to-1].notes == nil {
+			what = "the beginning of a message"
+		}
+		p.line("", "  ", piece{"-- " + what, bold}, piece{span, faint})
+		return
+	}
+	h := &b.header
+	who := h.Role.String()
+	if h.Name != "" {
+		who += " " + escape(h.Name, false)
+	}
+	pieces := []piece{{"#" + strconv.Itoa(number) + " " + who, bold}}
+	for _, field := range []struct{ name, value string }{{"channel", h.Channel}, {"to", h.Recipient}, {"type", h.ContentType}} {
+		if field.value != "" {
+			pieces = append(pieces, piece{"  " + field.name + " ", plain}, piece{escape(field.value, false), channelColour(h.Channel)})
+		}
+	}
+	pieces = append(pieces, piece{span, faint})
+	if b.end == harmony.Cut {
+		pieces = append(pieces, piece{"  cut: no end token", alert})
+	}
+	p.line("", "  ", pieces...)
+}
+
+// tokens prints a block's tokens with their ids, as many on a line as it takes.
+func (p *printer) tokens(b *block) {
+	room := p.width - len(tokenIndent)
+	var line []piece
+	used := 0
+	flush := func() {
+		if len(line) > 0 {
+			p.line(tokenIndent, tokenIndent, line...)
+		}
+		line, used = nil, 0
+	}
+	for i := b.from; i < b.to; i++ {
+		pieces := p.token(&p.r.tokens[i])
+		wide := 0
+		for _, x := range pieces {
+			wide += uniseg.StringWidth(x.text)
+		}
+		if used > 0 && used+2+wide > room {
+			flush()
+		}
+		if used > 0 {
+			line = append(line, piece{"  ", plain})
+			used += 2
+		}
+		line = append(line, pieces...)
+		if used += wide; used > room {
+			flush()
+		}
+	}
+	flush()
+}
+
+// token is an id, what it stands for, and what was repaired there.
+func (p *printer) token(x *token) []piece {
+	pieces := []piece{{strconv.FormatUint(uint64(x.id), 10) + " ", faint}}
+	text, ok := p.t.TokenBytes(x.id)
+	switch {
+	case !ok:
+		pieces = append(pieces, piece{"unknown", alert})
+	case tokenizer.IsSpecial(x.id):
+		pieces = append(pieces, piece{string(text), control})
+	default:
+		pieces = append(pieces, piece{`"` + escape(string(text), true) + `"`, plain})
+	}
+	for _, kind := range x.notes {
+		pieces = append(pieces, piece{" !" + kind.String(), alert})
+	}
+	return pieces
+}
+
+// text prints a message's text by its own lines.
+func (p *printer) text(b *block) {
+	if len(b.text) == 0 {
+		return
+	}
+	for line := range strings.SplitSeq(string(b.text), "\n") {
+		p.line(textIndent, textIndent, piece{escape(line, false), channelColour(b.header.Channel)})
+	}
+}
+
+// summary counts, and says where which repair was made and what it means.
+func (p *printer) summary(messages int) {
+	counts := plural(messages, "message") + ", " + plural(len(p.r.tokens), "token") + ", "
+	total := p.r.seen.Total()
+	if total == 0 {
+		p.line("", "  ", piece{counts + "no recoveries", bold})
+		return
+	}
+	word := " recoveries:"
+	if total == 1 {
+		word = " recovery:"
+	}
+	p.line("", "  ", piece{counts, bold}, piece{strconv.FormatUint(total, 10) + word, alert})
+	for i := range p.r.tokens {
+		for _, kind := range p.r.tokens[i].notes {
+			p.recovery("token "+strconv.Itoa(i), kind)
+		}
+	}
+	for _, kind := range p.r.atEnd {
+		p.recovery("at the end", kind)
+	}
+}
+
+func (p *printer) recovery(where string, kind harmony.Recovery) {
+	p.line("  ", "    ", piece{where + ": ", plain}, piece{kind.String(), alert}, piece{", " + Meaning(kind), plain})
+}
+
+func plural(n int, word string) string {
+	if n != 1 {
+		word += "s"
+	}
+	return strconv.Itoa(n) + " " + word
+}

@@ -1,0 +1,131 @@
+package explain
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// Begin says where a stream begins.
+type Begin uint8
+
+// The beginnings of a stream.
+const (
+	// ByFirstToken is AtStart for a stream that begins with <|start|>, InAssistant for any other.
+	ByFirstToken Begin = iota
+	// InAssistant is behind "<|start|>assistant", where a completion begins.
+	InAssistant
+	// AtStart is before the first <|start|>, where a whole conversation begins.
+	AtStart
+)
+
+// token is one id of the stream with what was repaired when the parser took it.
+type token struct {
+	id    uint32
+	notes []harmony.Recovery
+}
+
+// block is a message and the tokens from its header to its end, or tokens that no message came of.
+type block struct {
+	message  bool
+	header   harmony.Header
+	text     []byte
+	end      harmony.End
+	from, to int
+}
+
+// recorder is the parser's sink. It shares the tokens out among the messages: a token belongs to the message that is
+// open behind it, or to the next one; the one that ends a message belongs to it.
+type recorder struct {
+	tokens []token
+	blocks []block
+	seen   harmony.Recoveries
+	// atEnd is what was repaired when the stream ended.
+	atEnd []harmony.Recovery
+	// open says that the last block is a message still being read.
+	open bool
+	// from is the first token of no block yet, mark the last one that can begin a header.
+	from, mark int
+	finished   bool
+}
+
+// record parses a stream.
+func record(t *tokenizer.Tokenizer, ids []uint32, begin Begin) *recorder {
+	r := &recorder{tokens: make([]token, 0, len(ids))}
+	p := harmony.NewStreamParser(t, r)
+	if begin == AtStart || begin == ByFirstToken && len(ids) > 0 && ids[0] == tokenizer.Start {
+		p = harmony.NewTranscriptParser(t, r)
+	}
+	for i, id := range ids {
+		r.tokens = append(r.tokens, token{id: id})
+		if id == tokenizer.Start || id == tokenizer.Channel {
+			r.mark = i
+		}
+		p.Process(id)
+		notes := r.news(p.Recoveries())
+		r.tokens[i].notes = notes
+		r.setAside(i, notes)
+	}
+	r.finished = true
+	p.Finish()
+	r.atEnd = r.news(p.Recoveries())
+	r.drop(len(ids))
+	return r
+}
+
+// news are the recoveries that now counts and r.seen does not yet.
+func (r *recorder) news(now harmony.Recoveries) (notes []harmony.Recovery) {
+	for kind := range now {
+		for ; r.seen[kind] < now[kind]; r.seen[kind]++ {
+			notes = append(notes, harmony.Recovery(kind))
+		}
+	}
+	return notes
+}
+
+// setAside makes a block of the tokens that were just given up, so that they do not stand in the next message.
+func (r *recorder) setAside(at int, notes []harmony.Recovery) {
+	if r.open {
+		return
+	}
+	for _, kind := range notes {
+		if kind != harmony.StrayTerminator && kind != harmony.DroppedHeader {
+			continue
+		}
+		if r.tokens[at].id == tokenizer.Start {
+			r.drop(at)
+		} else {
+			r.drop(at + 1)
+		}
+	}
+}
+
+// drop makes a block without message of the tokens before to that stand in none.
+func (r *recorder) drop(to int) {
+	if r.from < to {
+		r.blocks = append(r.blocks, block{from: r.from, to: to})
+		r.from = to
+	}
+}
+
+func (r *recorder) Open(h harmony.Header) {
+	r.blocks = append(r.blocks, block{message: true, header: h, from: r.from})
+	r.open = true
+}
+
+func (r *recorder) Content(text []byte, _ int) {
+	b := &r.blocks[len(r.blocks)-1]
+	b.text = append(b.text, text...)
+}
+
+func (r *recorder) Close(end harmony.End) {
+	b := &r.blocks[len(r.blocks)-1]
+	b.end = end
+	switch {
+	case r.finished || end != harmony.Cut:
+		b.to = len(r.tokens)
+	default: // the next message's header has closed it
+		b.to = max(r.mark, b.from)
+	}
+	r.from = b.to
+	r.open = false
+}

@@ -1,0 +1,146 @@
+package inspect
+
+import (
+	"bufio"
+	"errors"
+	"io"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// MaxLine is the longest line that is read, in bytes. A longer one is answered with an error, and the next one is read.
+const MaxLine = 256 << 20
+
+// Mode is what is done with each line.
+type Mode uint8
+
+// The modes. docs/inspect.md shows their lines.
+const (
+	Tokenize Mode = iota + 1
+	Render
+	Parse
+)
+
+// Tally counts the lines of a run.
+type Tally struct {
+	Lines int
+	// Failed are the lines that were not valid input. Each has its own answer, which says why.
+	Failed int
+}
+
+// Run answers every line of in with one line on out, in order, each in one Write. It ends with in, or with the first
+// error of reading or writing.
+func Run(in io.Reader, out io.Writer, mode Mode, t *tokenizer.Tokenizer) (Tally, error) {
+	a := answerer{t: t, renderer: harmony.NewRenderer(t)}
+	lines := lineReader{r: bufio.NewReaderSize(in, 64<<10), max: MaxLine}
+	var tally Tally
+	var answer []byte
+	for {
+		line, err := lines.next()
+		if errors.Is(err, io.EOF) {
+			return tally, nil
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return tally, err
+		}
+		tally.Lines++
+		var ok bool
+		answer, ok = a.answer(answer[:0], mode, line, err)
+		if !ok {
+			tally.Failed++
+		}
+		if _, err := out.Write(append(answer, '\n')); err != nil {
+			return tally, err
+		}
+	}
+}
+
+// answerer makes one line's answer.
+type answerer struct {
+	t        *tokenizer.Tokenizer
+	renderer *harmony.Renderer
+	ids      []uint32
+}
+
+// answer appends the answer of a line, or of the error with which it was read. False means that it is no valid input.
+func (a *answerer) answer(dst []byte, mode Mode, line []byte, readError error) ([]byte, bool) {
+	q := readRequest(line, readError)
+	dst = append(dst, '{')
+	if q.id != nil {
+		dst = append(append(append(dst, `"id":`...), q.id...), ',')
+	}
+	start := len(dst)
+	if q.err == nil {
+		switch mode {
+		case Tokenize:
+			dst = a.tokenize(dst, q)
+		case Render:
+			dst = a.render(dst, q)
+		case Parse:
+			dst = a.parse(dst, q)
+		}
+	}
+	if q.err != nil {
+		dst = appendError(append(dst[:start], `"error":`...), "InputError", q.err.Error())
+	}
+	return append(dst, '}'), q.err == nil
+}
+
+// appendError appends an error in the form that all modes share.
+func appendError(dst []byte, class, message string) []byte {
+	dst = jsontext.AppendString(append(dst, `{"class":`...), class)
+	dst = jsontext.AppendString(append(dst, `,"message":`...), message)
+	return append(dst, '}')
+}
+
+func appendIDs(dst []byte, ids []uint32) []byte {
+	dst = append(dst, '[')
+	for i, id := range ids {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendInt(dst, int64(id))
+	}
+	return append(dst, ']')
+}
+
+var errLongLine = errors.New("the line is longer than 256 MiB; split it")
+
+// lineReader reads lines of up to max bytes.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+	buf []byte
+}
+
+// next returns a line without its end, valid until the next call. Behind errLongLine reading goes on.
+func (l *lineReader) next() ([]byte, error) {
+	l.buf = l.buf[:0]
+	long := false
+	for {
+		piece, err := l.r.ReadSlice('\n')
+		if !long {
+			l.buf = append(l.buf, piece...)
+		}
+		if len(l.buf) > l.max {
+			long = true
+			l.buf = l.buf[:0]
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && (len(l.buf) > 0 || long), err == nil:
+			if long {
+				return nil, errLongLine
+			}
+			if n := len(l.buf); l.buf[n-1] == '\n' {
+				l.buf = l.buf[:n-1]
+			}
+			return l.buf, nil
+		default:
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"errors"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+)
+
+// The classes of errors, named as the reference's own are.
+const (
+	harmonyError = "HarmonyError"
+	valueError   = "ValueError"
+)
+
+// render appends the ids of a conversation, as a prompt and as a training example.
+func (a *answerer) render(dst []byte, q *request) []byte {
+	policy := harmony.KeepAnalysis
+	if q.flag("auto_drop_analysis", false) {
+		policy = harmony.DropReference
+	}
+	next := harmony.Assistant.String()
+	if q.has("next_role") {
+		next = q.text("next_role")
+	}
+	var text []byte
+	if q.one("conversation", "conversation_json") == "conversation" {
+		text = q.fields["conversation"] // as it is spelled: the reader of conversations judges it
+	} else {
+		text = []byte(q.text("conversation_json"))
+	}
+	if q.err != nil {
+		return dst
+	}
+	c, err := harmony.DecodeConversation(text)
+	if err != nil {
+		dst = appendRendered(append(dst, `"completion":`...), nil, err)
+		return appendRendered(append(dst, `,"training":`...), nil, err)
+	}
+	dst = append(dst, `"completion":`...)
+	if role := harmony.RoleOf(next); role == 0 {
+		dst = appendRendered(dst, nil, errors.New("unknown role: "+next))
+	} else {
+		a.ids, err = a.renderer.AppendCompletion(a.ids[:0], c, role, policy)
+		dst = appendRendered(dst, a.ids, err)
+	}
+	a.ids, err = a.renderer.AppendTraining(a.ids[:0], c, policy)
+	return appendRendered(append(dst, `,"training":`...), a.ids, err)
+}
+
+func appendRendered(dst []byte, ids []uint32, err error) []byte {
+	if err == nil {
+		return appendIDs(dst, ids)
+	}
+	class := valueError
+	var refused *harmony.RenderError
+	if errors.As(err, &refused) && (refused.Kind == harmony.UnnamedTool || refused.Kind == harmony.MisplacedContent) {
+		class = harmonyError
+	}
+	return append(appendError(append(dst, `{"error":`...), class, err.Error()), '}')
+}

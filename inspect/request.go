@@ -1,0 +1,155 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// request is a line's object. Its readers keep the first error; what they return behind it means nothing. Fields that
+// nobody asks for are passed over, so that a recorded answer can be sent again as a question.
+type request struct {
+	fields map[string]json.RawMessage
+	id     json.RawMessage
+	err    error
+}
+
+func readRequest(line []byte, readError error) *request {
+	q := &request{err: readError}
+	if readError != nil {
+		return q
+	}
+	if err := json.Unmarshal(line, &q.fields); err != nil || q.fields == nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			q.fail("the line is not JSON: %v at byte %d; write one object on each line", syntax, syntax.Offset)
+		} else {
+			q.fail("the line is no JSON object; write one object on each line")
+		}
+		return q
+	}
+	if id, there := q.fields["id"]; there && q.wellFormed("id", id) {
+		q.id = id
+	}
+	return q
+}
+
+func (q *request) fail(format string, args ...any) {
+	if q.err == nil {
+		q.err = fmt.Errorf(format, args...)
+	}
+}
+
+// present says whether a field is there at all, be it null.
+func (q *request) present(name string) bool {
+	_, there := q.fields[name]
+	return there
+}
+
+// has says whether a field is there and not null.
+func (q *request) has(name string) bool {
+	v, there := q.fields[name]
+	return there && !bytes.Equal(v, []byte("null"))
+}
+
+// one wants exactly one of the fields and returns it.
+func (q *request) one(names ...string) string {
+	found := ""
+	for _, name := range names {
+		switch {
+		case !q.has(name):
+		case found != "":
+			q.fail("%q and %q exclude each other; leave one out", found, name)
+		default:
+			found = name
+		}
+	}
+	if found == "" {
+		q.fail("nothing to do; give %q or %q", names[0], names[1])
+	}
+	return found
+}
+
+// wellFormed asks for what encoding/json lets pass: UTF-8, and whole surrogate pairs.
+func (q *request) wellFormed(name string, v []byte) bool {
+	if err := jsontext.Validate(v, jsontext.MaxDepth); err != nil {
+		q.fail("%q cannot be read: %v of its value", name, err)
+		return false
+	}
+	return true
+}
+
+// text is a string, empty when it is absent.
+func (q *request) text(name string) string {
+	if !q.has(name) {
+		return ""
+	}
+	v := q.fields[name]
+	if v[0] != '"' {
+		q.fail("%q must be a string", name)
+		return ""
+	}
+	if !q.wellFormed(name, v) {
+		return ""
+	}
+	return jsontext.Unescape(v[1 : len(v)-1])
+}
+
+func (q *request) flag(name string, otherwise bool) bool {
+	if !q.has(name) {
+		return otherwise
+	}
+	switch string(q.fields[name]) {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	q.fail("%q must be true or false", name)
+	return false
+}
+
+// ids appends token ids to dst.
+func (q *request) ids(dst []uint32, name string) []uint32 {
+	for _, n := range numbers[uint32](q, name, "whole numbers from 0 to 4294967295") {
+		dst = append(dst, *n)
+	}
+	return dst
+}
+
+// offsets are places in a text of size bytes, in ascending order.
+func (q *request) offsets(name string, size int) []int {
+	var out []int
+	from := 0
+	for _, n := range numbers[int](q, name, "byte offsets") {
+		if *n < from || *n > size {
+			q.fail("%q must be byte offsets into the text, ascending, from 0 to %d", name, size)
+			return nil
+		}
+		from = *n
+		out = append(out, from)
+	}
+	return out
+}
+
+// numbers reads an array. Its elements are pointers because encoding/json reads null as no change.
+func numbers[T any](q *request, name, what string) []*T {
+	var list []*T
+	if !q.has(name) {
+		return nil
+	}
+	if err := json.Unmarshal(q.fields[name], &list); err != nil || list == nil {
+		q.fail("%q must be an array of %s", name, what)
+		return nil
+	}
+	for _, n := range list {
+		if n == nil {
+			q.fail("%q must be an array of %s, without null", name, what)
+			return nil
+		}
+	}
+	return list
+}

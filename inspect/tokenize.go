@@ -1,0 +1,18 @@
+package inspect
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// tokenize appends the ids of a text, or the text of ids.
+func (a *answerer) tokenize(dst []byte, q *request) []byte {
+	if q.one("text", "ids") == "ids" {
+		a.ids = q.ids(a.ids[:0], "ids")
+		return jsontext.AppendString(append(dst, `"text":`...), a.t.DecodeString(a.ids))
+	}
+	text := q.text("text")
+	if q.flag("special", false) {
+		a.ids = a.t.AppendEncodeSpecial(a.ids[:0], text)
+	} else {
+		a.ids = a.t.AppendEncode(a.ids[:0], text)
+	}
+	return appendIDs(append(dst, `"ids":`...), a.ids)
+}

@@ -144,6 +144,10 @@ dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy with it, with an empty one, with none
 	$(E2E_ENV) go run ./e2e/bench
 
+.PHONY: ready
+ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones
+	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestWazeroStart$$' -v ./e2e | grep 'first start'
+
 .PHONY: soak
 soak: build tool-envoy tool-python ## Many requests, and memory that must not grow
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -v -run Soak ./e2e/soak

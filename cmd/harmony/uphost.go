@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -69,12 +67,9 @@ func (h *upHost) cache(u *up) string {
 	if h.cacheDir != "" {
 		return h.cacheDir
 	}
-	base, err := os.UserCacheDir()
+	folder, err := wasmhost.CacheDir()
 	if err == nil {
-		folder := filepath.Join(base, "harmony-edge", "wazero")
-		if err = os.MkdirAll(folder, 0o700); err == nil {
-			return folder
-		}
+		return folder
 	}
 	fmt.Fprintf(u.stderr, "note: compiled filters cannot be kept (%v), so each start takes a little longer; --wazero-cache names another folder\n", err)
 	return ""
@@ -88,16 +83,12 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	u.stderr = &lockedWriter{w: u.stderr}
-	workers := u.config.Envoy.Concurrency
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	s, err := inprocess.Start(u.resources, inprocess.Options{Workers: workers, CacheDir: cacheDir, Log: u.logFrom()})
+	s, err := inprocess.Start(u.resources, inprocess.Options{Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
 	if err != nil {
 		return err
 	}
 	defer s.Stop()
-	u.greet(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s", several(workers, "VM")))
+	u.greet(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s", several(len(s.Proxy().Stats()), "VM")))
 	defer u.tryingServers(ctx)()
 	select {
 	case <-ctx.Done():

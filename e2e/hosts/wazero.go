@@ -2,8 +2,6 @@ package hosts
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -29,13 +27,9 @@ func Wazero(s Setup) (*Host, error) {
 // WazeroWith serves these resources in this process.
 func WazeroWith(r *xds.Resources, o inprocess.Options) (*Host, error) {
 	if o.CacheDir == "" {
-		// Tests start many hosts with the same module. Machine code is not taken from where others can write.
-		base, err := os.UserCacheDir()
-		if err != nil {
-			return nil, err
-		}
-		o.CacheDir = filepath.Join(base, "harmony-edge", "wazero")
-		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
+		// Tests start many hosts with the same module.
+		var err error
+		if o.CacheDir, err = wasmhost.CacheDir(); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -57,8 +56,12 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 	if err != nil {
 		return nil, fmt.Errorf("there is no module to test; build it first: %w", err)
 	}
+	cache, err := wasmhost.CacheDir()
+	if err != nil {
+		cache = "" // compiled each time, then
+	}
 	h.host, err = wasmhost.New(module, h.settings.plugin, wasmhost.Options{
-		CacheDir: cacheDir(), Now: func() time.Time { return h.now }, Random: rand.NewChaCha8([32]byte{}),
+		CacheDir: cache, Now: func() time.Time { return h.now }, Random: rand.NewChaCha8([32]byte{}),
 		Log:       func(l wasmhost.Level, text string) { h.logs = append(h.logs, fmt.Sprintf("[%s] %s", l, text)) },
 		Caller:    caller{h},
 		Violation: func(what string) { h.faults = append(h.faults, what) },
@@ -80,20 +83,6 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 		h.host.Close()
 	})
 	return h, nil
-}
-
-// cacheDir is where compiled modules lie from one run to the next; empty is nowhere. It is machine code, so it must be
-// a folder that nobody else writes to.
-func cacheDir() string {
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	dir := filepath.Join(base, "harmonyedge", "filtertest")
-	if os.MkdirAll(dir, 0o700) != nil {
-		return ""
-	}
-	return dir
 }
 
 // Now is the time on the host's clock.

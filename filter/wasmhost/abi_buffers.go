@@ -26,7 +26,7 @@ func (v *vm) content(kind uint32) ([]byte, bool) {
 		if v.callout == nil {
 			return nil, false
 		}
-		return v.callout.body, true
+		return v.callout.Body, true
 	}
 	p, ok := v.buffers[kind]
 	return p, ok

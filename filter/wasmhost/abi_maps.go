@@ -15,12 +15,12 @@ func (v *vm) readable(kind uint64) *Headers {
 	switch kind {
 	case mapCallResponseHeaders:
 		if v.callout != nil {
-			return v.callout.headers
+			return v.callout.Headers
 		}
 		return nil
 	case mapCallResponseTrailers:
 		if v.callout != nil {
-			return v.callout.trailers
+			return v.callout.Trailers
 		}
 		return nil
 	}
@@ -38,8 +38,13 @@ func (v *vm) writable(kind uint64) *Headers {
 	return v.active.headerMap(kind)
 }
 
-// edited lets a stream know that one of its maps was changed.
-func (v *vm) edited(kind uint64) Status {
+// edit changes a map, if the filter may.
+func (v *vm) edit(kind uint64, how func(*Headers)) Status {
+	h := v.writable(kind)
+	if h == nil {
+		return StatusBadArgument
+	}
+	how(h)
 	if kind == mapRequestHeaders {
 		// Modules of this ABI cannot keep the route: Envoy chooses it again after every edit.
 		v.active.route = nil
@@ -63,34 +68,25 @@ func getHeader(v *vm, a []uint64) Status {
 	return v.give([]byte(value), a[3], a[4])
 }
 
-func (v *vm) edit(a []uint64, how func(h *Headers, name, value string)) Status {
+// editField changes one field.
+func (v *vm) editField(a []uint64, how func(h *Headers, name, value string)) Status {
 	name, ok1 := v.readString(a[1], a[2])
 	value, ok2 := v.readString(a[3], a[4])
 	if !ok1 || !ok2 {
 		return StatusInvalidMemoryAccess
 	}
-	h := v.writable(a[0])
-	if h == nil {
-		return StatusBadArgument
-	}
-	how(h, name, value)
-	return v.edited(a[0])
+	return v.edit(a[0], func(h *Headers) { how(h, name, value) })
 }
 
-func addHeader(v *vm, a []uint64) Status     { return v.edit(a, (*Headers).Add) }
-func replaceHeader(v *vm, a []uint64) Status { return v.edit(a, (*Headers).Set) }
+func addHeader(v *vm, a []uint64) Status     { return v.editField(a, (*Headers).Add) }
+func replaceHeader(v *vm, a []uint64) Status { return v.editField(a, (*Headers).Set) }
 
 func removeHeader(v *vm, a []uint64) Status {
 	name, ok := v.readString(a[1], a[2])
 	if !ok {
 		return StatusInvalidMemoryAccess
 	}
-	h := v.writable(a[0])
-	if h == nil {
-		return StatusBadArgument
-	}
-	h.Remove(name)
-	return v.edited(a[0])
+	return v.edit(a[0], func(h *Headers) { h.Remove(name) })
 }
 
 func getHeaders(v *vm, a []uint64) Status {
@@ -109,12 +105,7 @@ func setHeaders(v *vm, a []uint64) Status {
 	}
 	// Too many pairs are none, and no error either.
 	fields, _ := readPairs(p)
-	h := v.writable(a[0])
-	if h == nil {
-		return StatusBadArgument
-	}
-	h.replaceAll(fields)
-	return v.edited(a[0])
+	return v.edit(a[0], func(h *Headers) { h.replaceAll(fields) })
 }
 
 func getHeadersSize(v *vm, a []uint64) Status {

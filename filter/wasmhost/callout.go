@@ -34,15 +34,6 @@ type Caller interface {
 	Call(c Callout, done func(*CalloutReply, error))
 }
 
-// callout is one under way; the VM may be gone when it ends.
-type callout struct{ vm *vm }
-
-// calloutReply is what the filter may read while it is told of a reply.
-type calloutReply struct {
-	headers, trailers *Headers
-	body              []byte
-}
-
 func httpCall(v *vm, a []uint64) Status {
 	cluster, ok1 := v.readString(a[0], a[1])
 	rawHeaders, ok2 := v.read(a[2], a[3])
@@ -80,7 +71,7 @@ func httpCall(v *vm, a []uint64) Status {
 	if status := v.giveUint32(id, a[9]); status != StatusOK {
 		return status
 	}
-	w.callouts[id] = &callout{v}
+	w.callouts[id] = v
 	w.afterwards = append(w.afterwards, func() {
 		caller.Call(c, func(r *CalloutReply, err error) { w.called(id, r, err) })
 	})
@@ -91,12 +82,11 @@ func httpCall(v *vm, a []uint64) Status {
 func (w *Worker) called(id uint32, r *CalloutReply, err error) {
 	w.enter()
 	defer w.leave()
-	c, ok := w.callouts[id]
+	v, ok := w.callouts[id]
 	if !ok {
 		return
 	}
 	delete(w.callouts, id)
-	v := c.vm
 	if w.closed || v != w.vm || v.failed {
 		return
 	}
@@ -106,7 +96,7 @@ func (w *Worker) called(id uint32, r *CalloutReply, err error) {
 	case err != nil || r == nil:
 		r = synthetic("503", "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure")
 	}
-	v.callout = &calloutReply{headers: r.Headers, trailers: r.Trailers, body: r.Body}
+	v.callout = r
 	v.call(nil, "proxy_on_http_call_response", rootID, uint64(id), uint64(r.Headers.Len()), uint64(len(r.Body)), uint64(r.Trailers.Len()))
 	v.callout = nil
 }

@@ -62,42 +62,23 @@ func (d *direction) over() bool {
 
 // call calls the filter and says how to go on; false is not at all, because the stream has ended or been answered, or
 // the VM has failed.
-func (d *direction) call(request, response string, count *int, args ...uint64) (uint32, bool) {
-	name := request
-	if d.response {
-		name = response
-	}
+func (d *direction) call(c callback, args ...uint64) (uint32, bool) {
+	name, count := d.callback(c)
 	s := d.stream
 	v := s.vm
 	switch {
-	case v == nil:
-		return d.withoutVM()
-	case v.failed:
-		return d.failed()
-	}
-	if v.calls[name] == nil {
+	case v == nil && (d.response || s.worker.host.plugin.FailurePolicy == FailOpen):
+		return resultContinue, true // a stream that never got a VM
+	case v != nil && !v.failed && v.calls[name] == nil:
 		return resultContinue, true
+	case v != nil && !v.failed:
+		*count++
+		if result, ok := v.call(s, name, append([]uint64{uint64(s.id)}, args...)...); ok {
+			return result, !d.over()
+		}
 	}
-	*count++
-	result, ok := v.call(s, name, append([]uint64{uint64(s.id)}, args...)...)
-	if !ok {
-		return d.failed()
-	}
-	return result, !d.over()
-}
-
-// withoutVM is a stream that never got a VM.
-func (d *direction) withoutVM() (uint32, bool) {
-	if d.stream.worker.host.plugin.FailurePolicy == FailOpen || d.response {
-		return resultContinue, true
-	}
-	d.stream.fail()
-	return 0, false
-}
-
-// failed is a stream whose VM is no more. That the policy lets later ones pass does not help it.
-func (d *direction) failed() (uint32, bool) {
-	d.stream.fail()
+	// That the policy lets later streams pass does not help the ones of a VM that is no more.
+	s.fail()
 	return 0, false
 }
 
@@ -107,7 +88,7 @@ func (d *direction) takeHeaders(h *Headers, end bool) {
 	}
 	d.headers, d.complete = h, end
 	d.headersOpen = true
-	result, ok := d.call("proxy_on_request_headers", "proxy_on_response_headers", d.count(headersCallback), uint64(h.Len()), flag(end))
+	result, ok := d.call(headersCallback, uint64(h.Len()), flag(end))
 	if !ok {
 		return
 	}
@@ -151,7 +132,7 @@ func (d *direction) feed(p []byte, end bool) {
 	}
 	given := d.open
 	fromHeld := given == d.held
-	result, ok := d.call("proxy_on_request_body", "proxy_on_response_body", d.count(bodyCallback), uint64(len(*given)), flag(end))
+	result, ok := d.call(bodyCallback, uint64(len(*given)), flag(end))
 	d.buffering = false
 	if fromHeld && d.held == nil {
 		given = &[]byte{} // a resume within the call has sent it on
@@ -202,7 +183,7 @@ func (d *direction) takeTrailers(t *Headers) {
 
 func (d *direction) feedTrailers() {
 	d.trailersOpen = true
-	result, ok := d.call("proxy_on_request_trailers", "proxy_on_response_trailers", d.count(trailersCallback), uint64(d.trailers.Len()))
+	result, ok := d.call(trailersCallback, uint64(d.trailers.Len()))
 	if !ok {
 		return
 	}
@@ -276,20 +257,24 @@ func (d *direction) tooLarge() bool {
 	return true
 }
 
-type callbackKind int
+// callback is one of the three that each half of a stream has.
+type callback int
 
 const (
-	headersCallback callbackKind = iota
+	headersCallback callback = iota
 	bodyCallback
 	trailersCallback
 )
 
-func (d *direction) count(kind callbackKind) *int {
-	c := &d.stream.callbacks
+// callback is the function of the module, and the count of its calls.
+func (d *direction) callback(c callback) (name string, count *int) {
+	n := &d.stream.callbacks
 	if d.response {
-		return [...]*int{&c.ResponseHeaders, &c.ResponseBody, &c.ResponseTrailers}[kind]
+		return [...]string{"proxy_on_response_headers", "proxy_on_response_body", "proxy_on_response_trailers"}[c],
+			[...]*int{&n.ResponseHeaders, &n.ResponseBody, &n.ResponseTrailers}[c]
 	}
-	return [...]*int{&c.RequestHeaders, &c.RequestBody, &c.RequestTrailers}[kind]
+	return [...]string{"proxy_on_request_headers", "proxy_on_request_body", "proxy_on_request_trailers"}[c],
+		[...]*int{&n.RequestHeaders, &n.RequestBody, &n.RequestTrailers}[c]
 }
 
 func flag(b bool) uint64 {

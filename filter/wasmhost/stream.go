@@ -226,7 +226,7 @@ func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 	switch {
 	case s.replaced:
 		if len(body) > 0 {
-			s.response.call("proxy_on_request_body", "proxy_on_response_body", s.response.count(bodyCallback), uint64(len(body)), flag(true))
+			s.response.call(bodyCallback, uint64(len(body)), flag(true))
 		}
 		s.finish()
 	case len(body) > 0:

@@ -35,7 +35,7 @@ type vm struct {
 	allocating bool
 	// buffers are what may be read while the filter starts, callout what it is being told of.
 	buffers map[uint32][]byte
-	callout *calloutReply
+	callout *CalloutReply
 	// tick is the time between two ticks, next the time of the next.
 	tick time.Duration
 	next time.Time

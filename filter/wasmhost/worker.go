@@ -22,11 +22,11 @@ type Worker struct {
 	changed map[*Stream]bool
 	// afterwards is what waits for the lock to be free.
 	afterwards []func()
-	callouts   map[uint32]*callout
-	nextCall   uint32
-	queues     map[uint32]bool
-	reloads    int
-	backoffs   int
+	// callouts are those under way, by the VM that made them, which may be gone when they end.
+	callouts map[uint32]*vm
+	nextCall uint32
+	reloads  int
+	backoffs int
 }
 
 // ErrRefused is wrapped by the error of a filter that refused its configuration or could not be started.
@@ -34,7 +34,7 @@ var ErrRefused = errors.New("wasmhost: the filter did not start")
 
 // NewWorker starts a VM. Its error wraps ErrRefused when the filter would not have it.
 func (h *Host) NewWorker() (*Worker, error) {
-	w := &Worker{host: h, open: map[*Stream]bool{}, changed: map[*Stream]bool{}, callouts: map[uint32]*callout{}, queues: map[uint32]bool{}}
+	w := &Worker{host: h, open: map[*Stream]bool{}, changed: map[*Stream]bool{}, callouts: map[uint32]*vm{}}
 	w.enter()
 	defer w.leave()
 	if err := w.load(); err != nil {

@@ -2,10 +2,10 @@ package bpe
 
 // Encoder holds the scratch of merging, to be used again. The zero value is
 // ready. Not for concurrent use. Its scratch does not grow with the length of
-// a piece: some 20 KB at most.
+// a piece: some 150 KB at most, nearly all of it a memory of pieces.
 type Encoder struct {
-	small smallScratch
-	large parts    // made for the first piece that needs it
+	parts parts // made for the first piece that needs it
+	memo  memo
 	ids   []uint32 // what a window gave
 	two   []uint32 // what two tokens' bytes gave
 	spare []uint32 // what a piece gave that is only counted
@@ -19,7 +19,26 @@ func (e *Encoder) Append(dst []uint32, v *Vocabulary, piece []byte) []uint32 {
 	if id, ok := v.Lookup(piece); ok {
 		return append(dst, id)
 	}
-	return e.merge(dst, v, piece)
+	return e.Merge(dst, v, piece)
+}
+
+// Merge is Append for a piece that is no token; a piece that is one it takes
+// apart.
+func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece []byte) []uint32 {
+	entry, known := e.memo.entry(piece)
+	if known {
+		return entry.append(dst)
+	}
+	from := len(dst)
+	if len(piece) > windowSize {
+		dst = e.mergeWindows(dst, v, piece)
+	} else {
+		dst = e.mergeStretch(dst, v, piece)
+	}
+	if entry != nil {
+		entry.set(piece, dst[from:])
+	}
+	return dst
 }
 
 // Count is the number of ids that Append would append.
@@ -27,14 +46,6 @@ func (e *Encoder) Count(v *Vocabulary, piece []byte) int {
 	if _, ok := v.Lookup(piece); ok {
 		return 1
 	}
-	e.spare = e.merge(e.spare[:0], v, piece)
+	e.spare = e.Merge(e.spare[:0], v, piece)
 	return len(e.spare)
-}
-
-// merge is Append without the look-up of the whole piece.
-func (e *Encoder) merge(dst []uint32, v *Vocabulary, piece []byte) []uint32 {
-	if len(piece) > windowSize {
-		return e.mergeWindows(dst, v, piece)
-	}
-	return e.mergeStretch(dst, v, piece)
 }

@@ -163,30 +163,22 @@ type word struct{ small, any int }
 // LOW at the end: if the second run is empty, the first one gives back what
 // follows its last character that is LOW too.
 func wordAt(s []byte, i int) (w word) {
-	end := i
-	for end < len(s) {
+	both := upper | lower // what goes on with the word
+	for end := i; end < len(s); {
 		c, size := classAt(s, end)
-		if c&upper == 0 {
+		if c &= both; c == 0 {
 			break
 		}
 		end += size
+		if c&upper == 0 {
+			both = lower // the second run has begun
+		}
 		if c&lower != 0 {
 			w.small = end
 		}
-	}
-	capitals := end
-	for end < len(s) {
-		c, size := classAt(s, end)
-		if c&lower == 0 {
-			break
+		if both&upper != 0 {
+			w.any = end
 		}
-		end += size
-	}
-	if end > capitals {
-		w.small = end
-	}
-	if capitals > i {
-		w.any = end
 	}
 	return w
 }

@@ -16,11 +16,11 @@ const Source = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d
 var packed []byte
 
 var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
-	blob, ends, err := unpack(packed)
+	blob, ends, sorted, err := unpack(packed)
 	if err != nil {
 		panic(err) // the file in this binary is damaged: nothing could work
 	}
-	table, err := bpe.Build(blob, ends)
+	table, err := bpe.Build(blob, ends, sorted)
 	if err != nil {
 		panic(err)
 	}

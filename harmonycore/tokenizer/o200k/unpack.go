@@ -31,20 +31,21 @@ const (
 
 var errFile = errors.New("o200k: not a packed vocabulary of this version")
 
-// unpack returns the bytes of all tokens by rank, and where each one ends.
-func unpack(file []byte) (blob []byte, ends []uint32, err error) {
+// unpack returns the bytes of all tokens by rank, where each one ends, and the
+// ranks in the order of the tokens' bytes.
+func unpack(file []byte) (blob []byte, ends, sorted []uint32, err error) {
 	if len(file) < fileHeader || string(file[:4]) != "OVOC" {
-		return nil, nil, errFile
+		return nil, nil, nil, errFile
 	}
 	field := func(i int) uint32 { return binary.LittleEndian.Uint32(file[4+4*i:]) }
 	n, total, suffixes := field(1), field(2), field(3)
 	if field(0) != fileVersion || n == 0 || n > maxTokens || total > maxBytes || suffixes > total {
-		return nil, nil, errFile
+		return nil, nil, nil, errFile
 	}
 	data := make([]byte, 5*n+suffixes)
 	stream := flate.NewReader(bytes.NewReader(file[fileHeader:]))
 	if _, err := io.ReadFull(stream, data); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errFile, err)
+		return nil, nil, nil, fmt.Errorf("%w: %w", errFile, err)
 	}
 	shared, length, rest := data[:n], data[n:2*n], data[2*n:]
 	suffix, ranks := rest[:suffixes], rest[suffixes:]
@@ -53,12 +54,13 @@ func unpack(file []byte) (blob []byte, ends []uint32, err error) {
 	}
 
 	// Lengths first: they say where each rank's bytes lie.
-	ends = make([]uint32, n)
+	ends, sorted = make([]uint32, n), make([]uint32, n)
 	for i := range n {
-		if rank(i) >= n {
-			return nil, nil, errFile
+		r := rank(i)
+		if r >= n {
+			return nil, nil, nil, errFile
 		}
-		ends[rank(i)] = uint32(length[i])
+		ends[r], sorted[i] = uint32(length[i]), r
 	}
 	at := uint32(0)
 	for r := range ends {
@@ -66,16 +68,16 @@ func unpack(file []byte) (blob []byte, ends []uint32, err error) {
 		ends[r] = at
 	}
 	if at != total {
-		return nil, nil, errFile
+		return nil, nil, nil, errFile
 	}
 
 	blob = make([]byte, total)
 	var last []byte
 	for i := range n {
 		size, keep := uint32(length[i]), uint32(shared[i])
-		end := ends[rank(i)]
+		end := ends[sorted[i]]
 		if keep > size || keep > uint32(len(last)) || size-keep > uint32(len(suffix)) || size > end {
-			return nil, nil, errFile
+			return nil, nil, nil, errFile
 		}
 		token := blob[end-size : end]
 		copy(token, last[:keep])
@@ -84,9 +86,9 @@ func unpack(file []byte) (blob []byte, ends []uint32, err error) {
 		last = token
 	}
 	if sum := expandedSum(blob, ends); !bytes.Equal(sum[:], file[fileHeader-sha256.Size:fileHeader]) {
-		return nil, nil, fmt.Errorf("%w: it unpacks to something else", errFile)
+		return nil, nil, nil, fmt.Errorf("%w: it unpacks to something else", errFile)
 	}
-	return blob, ends, nil
+	return blob, ends, sorted, nil
 }
 
 // expandedSum is the SHA-256 of a length byte and the bytes of every token, by

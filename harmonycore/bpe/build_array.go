@@ -1,0 +1,77 @@
+package bpe
+
+import "math/bits"
+
+// array is a double array while it is filled.
+type array struct {
+	cells       []uint64
+	used, bases bitmap
+	from        [8]uint32 // where the search begins for a node of so many children
+}
+
+// patience is how many places may fail before later searches begin at the one
+// that fits. Less makes Build faster and the array larger.
+const patience = 64
+
+// place finds a base at which all children fit, and takes their cells.
+func (a *array) place(children []child) (base uint32, ok bool) {
+	from := &a.from[min(len(children), len(a.from))-1]
+	first := uint32(children[0].label)
+	tries := 0
+	for at := a.used.clear(*from); ; at = a.used.clear(at + 1) {
+		if tries == 0 {
+			*from = at
+		}
+		if at > first && !a.bases.has(at-first) && a.fits(at-first, children) {
+			base = at - first
+			if tries > patience {
+				*from = at
+			}
+			break
+		}
+		tries++
+	}
+	end := base + uint32(children[len(children)-1].label) + 1
+	if end > maxCells {
+		return 0, false
+	}
+	for uint32(len(a.cells)) < end {
+		a.cells = append(a.cells, 0)
+	}
+	a.bases.set(base)
+	for _, c := range children {
+		a.used.set(base + uint32(c.label))
+	}
+	return base, true
+}
+
+func (a *array) fits(base uint32, children []child) bool {
+	for _, c := range children {
+		if a.used.has(base + uint32(c.label)) {
+			return false
+		}
+	}
+	return true
+}
+
+// bitmap is a set of numbers that grows with what is put in.
+type bitmap []uint64
+
+func (m bitmap) has(i uint32) bool { return i>>6 < uint32(len(m)) && m[i>>6]>>(i&63)&1 != 0 }
+
+func (m *bitmap) set(i uint32) {
+	for i>>6 >= uint32(len(*m)) {
+		*m = append(*m, 0)
+	}
+	(*m)[i>>6] |= 1 << (i & 63)
+}
+
+// clear is the first number from i on that is not in the set.
+func (m bitmap) clear(i uint32) uint32 {
+	for ; i>>6 < uint32(len(m)); i = (i | 63) + 1 {
+		if free := ^m[i>>6] >> (i & 63); free != 0 {
+			return i + uint32(bits.TrailingZeros64(free))
+		}
+	}
+	return i
+}

@@ -155,20 +155,3 @@ func TestNoAllocationPerToken(t *testing.T) {
 		t.Errorf("%d tokens cost %v allocations", len(ids), n)
 	}
 }
-
-// BenchmarkStreamParser: go test -bench Stream -count 10 ./harmonycore/harmony | benchstat -
-func BenchmarkStreamParser(b *testing.B) {
-	p := NewStreamParser(o200k.Tokenizer(), &nothing{})
-	ids := tokens("<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>")
-	for range 50 {
-		ids = append(ids, steady()...)
-	}
-	ids = append(ids, tokenizer.End, tokenizer.Start)
-	b.SetBytes(int64(len(ids))) // so MB/s are million tokens a second
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, id := range ids {
-			p.Process(id)
-		}
-	}
-}

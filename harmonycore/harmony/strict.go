@@ -1,7 +1,7 @@
 package harmony
 
 import (
-	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
@@ -73,7 +73,7 @@ func (p *StrictParser) ContentType() Optional { return p.inContent(p.header.typ)
 func (p *StrictParser) LastDelta() Optional { return p.inContent(p.delta) }
 
 // Content is the sum of the deltas of the message being read; what is held back at its end is only in Messages.
-func (p *StrictParser) Content() string { return string(p.text.whole) }
+func (p *StrictParser) Content() string { return p.text.whole.String() }
 
 // Messages are the messages read so far.
 func (p *StrictParser) Messages() []Message { return p.messages }
@@ -206,16 +206,17 @@ func (p *StrictParser) emit() {
 func decimal(n uint32) string { return string(jsontext.AppendInt(nil, int64(n))) }
 
 // strictText decodes content with the reference's own delays: one bad sequence is repaired per token, and one unknown
-// id holds back the rest of the message.
+// id holds back the rest of the message. Deltas and the content so far are views of what has been built, which only
+// ever grows: a token costs no memory but its text's.
 type strictText struct {
-	whole   []byte
+	whole   strings.Builder
 	tokens  []uint32
 	bytes   []byte
 	unknown bool
 }
 
 func (s *strictText) reset() {
-	s.whole = s.whole[:0]
+	s.whole.Reset()
 	s.tokens = s.tokens[:0]
 	s.bytes = s.bytes[:0]
 	s.unknown = false
@@ -228,33 +229,39 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) Optional {
 		s.tokens = append(s.tokens, id)
 		return Optional{}
 	}
+	from := s.whole.Len()
+	if len(s.bytes) == 0 && validPrefix(text) == len(text) {
+		s.whole.Write(text)
+		return Some(s.whole.String()[from:])
+	}
 	s.bytes = append(s.bytes, text...)
 	valid := validPrefix(s.bytes)
-	delta := slices.Clone(s.bytes[:valid])
+	s.whole.Write(s.bytes[:valid])
 	rest := s.bytes[valid:]
 	if len(rest) > 0 {
 		if bad, cut := badPrefix(rest); !cut {
-			delta = append(delta, replacement...)
+			s.whole.WriteString(replacement)
 			rest = rest[bad:]
 		} else if valid == 0 {
 			return Optional{}
 		}
 	}
 	s.bytes = append(s.bytes[:0], rest...)
-	s.whole = append(s.whole, delta...)
-	return Some(string(delta))
+	return Some(s.whole.String()[from:])
 }
 
 // finish is the whole content; what was held back has never been a delta.
 func (s *strictText) finish(t *tokenizer.Tokenizer) string {
-	out := slices.Clone(s.whole)
 	if len(s.tokens) > 0 {
 		if raw, ok := t.AppendDecode(nil, s.tokens); ok && utf8.Valid(raw) {
-			out = append(out, raw...)
+			s.whole.Write(raw)
 		} else {
-			out = append(out, replacement...)
+			s.whole.WriteString(replacement)
 		}
 	}
-	out, _ = appendRepaired(out, s.bytes, true)
-	return string(out)
+	if len(s.bytes) > 0 {
+		rest, _ := appendRepaired(nil, s.bytes, true)
+		s.whole.Write(rest)
+	}
+	return s.whole.String()
 }

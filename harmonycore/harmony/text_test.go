@@ -1,7 +1,6 @@
 package harmony
 
 import (
-	"bytes"
 	"math/rand"
 	"slices"
 	"strings"
@@ -380,28 +379,6 @@ func TestTextParserNoAllocation(t *testing.T) {
 		if n := testing.AllocsPerRun(100, feed); n != 0 {
 			t.Errorf("%+v: %d bytes cost %v allocations", tt.o, 2*len(text), n)
 		}
-	}
-}
-
-// BenchmarkTextParser: go test -bench Text -count 10 ./harmonycore/harmony | benchstat -
-func BenchmarkTextParser(b *testing.B) {
-	text := bytes.Repeat([]byte("Hello there, an assistant says ünïcode 😀 and a < b. "), 200)
-	for _, bb := range []struct {
-		name string
-		o    TextOptions
-		head string
-	}{{"printed", TextOptions{}, "<|message|>"}, {"stripped", TextOptions{Dialect: Stripped}, "analysis"}, {"split", TextOptions{Dialect: Split}, ""}} {
-		b.Run(bb.name, func(b *testing.B) {
-			p := NewTextParser(&nothing{}, bb.o)
-			p.Write([]byte(bb.head), 0)
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				for i := 0; i < len(text); i += 24 {
-					p.Write(text[i:min(i+24, len(text))], 0)
-				}
-			}
-		})
 	}
 }
 

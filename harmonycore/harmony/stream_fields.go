@@ -135,8 +135,8 @@ func (r *headerReader) channel(s string, at int) {
 		name, rest = name[:i], s[i:]
 	}
 	known, tail, ok := cutKnownChannel(name)
-	if lower := lowerASCII(name); !ok && !r.salvage {
-		known, _, ok = cutKnownChannel(lower)
+	if !ok && !r.salvage {
+		known, _, ok = cutKnownChannel(lowerASCII(name))
 		tail = name
 	}
 	switch {

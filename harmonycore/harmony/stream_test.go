@@ -133,25 +133,3 @@ type nothing struct{ bytes int }
 func (n *nothing) Open(Header)                {}
 func (n *nothing) Content(text []byte, _ int) { n.bytes += len(text) }
 func (n *nothing) Close(End)                  {}
-
-// steady is content in which runes are split over tokens, so that the slower path is taken too.
-func steady() []uint32 {
-	return tokens("Hello there, 🜁𝒳 \U000e0001 and ünïcode. <|constrain|>«201089»")
-}
-
-func TestNoAllocationPerToken(t *testing.T) {
-	p := NewStreamParser(o200k.Tokenizer(), &nothing{})
-	for _, id := range tokens("<|channel|>final<|message|>") {
-		p.Process(id)
-	}
-	ids := steady()
-	feed := func() {
-		for _, id := range ids {
-			p.Process(id)
-		}
-	}
-	feed()
-	if n := testing.AllocsPerRun(100, feed); n != 0 {
-		t.Errorf("%d tokens cost %v allocations", len(ids), n)
-	}
-}

@@ -34,7 +34,6 @@ type StrictParser struct {
 	// headerTokens are those of the header that is being read.
 	headerTokens []uint32
 	text         strictText
-	delta        Optional
 	messages     []Message
 	tokens       []uint32
 }
@@ -70,7 +69,7 @@ func (p *StrictParser) Recipient() Optional { return p.inContent(p.header.recipi
 func (p *StrictParser) ContentType() Optional { return p.inContent(p.header.typ) }
 
 // LastDelta is the text that the last token added to the content.
-func (p *StrictParser) LastDelta() Optional { return p.inContent(p.delta) }
+func (p *StrictParser) LastDelta() Optional { return p.inContent(p.text.delta()) }
 
 // Content is the sum of the deltas of the message being read; what is held back at its end is only in Messages.
 func (p *StrictParser) Content() string { return p.text.whole.String() }
@@ -112,7 +111,7 @@ func (p *StrictParser) Process(id uint32) error {
 			p.emit()
 			return nil
 		}
-		p.delta = p.text.push(p.t, id)
+		p.text.push(p.t, id)
 	}
 	return nil
 }
@@ -145,7 +144,6 @@ func (p *StrictParser) readHeader() error {
 	p.header = h
 	p.pending = 0
 	p.state = InContent
-	p.delta = Optional{}
 	p.text.reset()
 	return nil
 }
@@ -205,6 +203,9 @@ func (p *StrictParser) emit() {
 
 func decimal(n uint32) string { return string(jsontext.AppendInt(nil, int64(n))) }
 
+// contentGrowth is how many bytes of content are made room for beyond twice what there was.
+const contentGrowth = 256
+
 // strictText decodes content with the reference's own delays: one bad sequence is repaired per token, and one unknown
 // id holds back the rest of the message. Deltas and the content so far are views of what has been built, which only
 // ever grows: a token costs no memory but its text's.
@@ -213,26 +214,40 @@ type strictText struct {
 	tokens  []uint32
 	bytes   []byte
 	unknown bool
+	// from is where in whole the last delta begins, if there is one.
+	from  int
+	fresh bool
+}
+
+func (s *strictText) delta() Optional {
+	if !s.fresh {
+		return Optional{}
+	}
+	return Some(s.whole.String()[s.from:])
 }
 
 func (s *strictText) reset() {
 	s.whole.Reset()
+	s.fresh = false
 	s.tokens = s.tokens[:0]
 	s.bytes = s.bytes[:0]
 	s.unknown = false
 }
 
-func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) Optional {
+func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	text, ok := t.TokenBytes(id)
-	if !ok || s.unknown {
+	if s.fresh = ok && !s.unknown; !s.fresh {
 		s.unknown = true
 		s.tokens = append(s.tokens, id)
-		return Optional{}
+		return
 	}
-	from := s.whole.Len()
+	s.from = s.whole.Len()
+	if s.whole.Cap()-s.from < len(text) {
+		s.whole.Grow(contentGrowth)
+	}
 	if len(s.bytes) == 0 && validPrefix(text) == len(text) {
 		s.whole.Write(text)
-		return Some(s.whole.String()[from:])
+		return
 	}
 	s.bytes = append(s.bytes, text...)
 	valid := validPrefix(s.bytes)
@@ -243,11 +258,10 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) Optional {
 			s.whole.WriteString(replacement)
 			rest = rest[bad:]
 		} else if valid == 0 {
-			return Optional{}
+			s.fresh = false
 		}
 	}
 	s.bytes = append(s.bytes[:0], rest...)
-	return Some(s.whole.String()[from:])
 }
 
 // finish is the whole content; what was held back has never been a delta.

@@ -359,29 +359,6 @@ func TestTextParserCuts(t *testing.T) {
 // textStreams is how many random streams a test makes: for a longer search, raise it.
 const textStreams = 400
 
-func TestTextParserNoAllocation(t *testing.T) {
-	text := []byte("Hello there, an assistant says é😀 <| = ==FINAL << a<b \xff and <|constrain|> goes on.")
-	for _, tt := range []struct {
-		o    TextOptions
-		head string
-	}{{TextOptions{}, "<|channel|>final<|message|>"}, {TextOptions{Dialect: Stripped}, "analysis"}, {TextOptions{Fallback: Fallback{To: FallBackToFinal, TimeoutMS: 9}}, "x"}} {
-		p := NewTextParser(&nothing{}, tt.o)
-		p.Write([]byte(tt.head), 0)
-		feed := func() {
-			for i := 0; i < len(text); i += 7 {
-				p.Write(text[i:min(i+7, len(text))], 0)
-			}
-			for i := range text {
-				p.Write(text[i:i+1], 0)
-			}
-		}
-		feed()
-		if n := testing.AllocsPerRun(100, feed); n != 0 {
-			t.Errorf("%+v: %d bytes cost %v allocations", tt.o, 2*len(text), n)
-		}
-	}
-}
-
 // FuzzTextParserLikeTokens: what text gives is what its tokens give.
 func FuzzTextParserLikeTokens(f *testing.F) {
 	addFuzzSeeds(f)

@@ -103,8 +103,11 @@ func agree(b []byte, word string) bool {
 
 var channelWords = [...]string{Analysis, Commentary, Final}
 
+// typeWords are the content types that models write.
+var typeWords = [...]string{"json", "code"}
+
 // mayBeHeader says whether text may yet turn out to be a header that lost its start: role words, a channel's name, a
-// recipient, in this order.
+// content type, a recipient, in this order.
 func mayBeHeader(text []byte) bool {
 	b := cutRoles(text)
 	for _, word := range roleWords {
@@ -112,13 +115,15 @@ func mayBeHeader(text []byte) bool {
 			return true
 		}
 	}
-	for _, word := range channelWords {
-		if begins(b, word) {
-			return true
-		}
-		if hasPrefix(b, word) {
-			b = trimSpace(b[len(word):])
-			break
+	for _, words := range [...][]string{channelWords[:], typeWords[:]} {
+		for _, word := range words {
+			if begins(b, word) {
+				return true
+			}
+			if hasPrefix(b, word) {
+				b = trimSpace(b[len(word):])
+				break
+			}
 		}
 	}
 	return begins(b, recipientMark) || hasPrefix(b, recipientMark)

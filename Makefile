@@ -159,6 +159,12 @@ HOST ?= envoy
 demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-python ## Run the demonstration (HOST=wazero: without Envoy)
 	@$(E2E_ENV) HOST=$(HOST) examples/demo/run.sh
 
+# --- as a library ---
+
+.PHONY: test-go-get
+test-go-get: ## The last commit as a module: go get from a file proxy, in an empty folder
+	@tools/test-go-get.sh
+
 # --- clean ---
 
 .PHONY: clean

@@ -1,6 +1,7 @@
 package harmony
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,6 +90,9 @@ func (p *StrictParser) inContent(o Optional) Optional {
 
 // Process takes one token.
 func (p *StrictParser) Process(id uint32) error {
+	if len(p.tokens) == cap(p.tokens) {
+		p.tokens = slices.Grow(p.tokens, len(p.tokens)+growth)
+	}
 	p.tokens = append(p.tokens, id)
 	_, stop := endOf(id)
 	switch p.state {
@@ -203,8 +207,8 @@ func (p *StrictParser) emit() {
 
 func decimal(n uint32) string { return string(jsontext.AppendInt(nil, int64(n))) }
 
-// contentGrowth is how many bytes of content are made room for beyond twice what there was.
-const contentGrowth = 256
+// growth is what room is made for, tokens or bytes of content, beyond twice what there was.
+const growth = 256
 
 // strictText decodes content with the reference's own delays: one bad sequence is repaired per token, and one unknown
 // id holds back the rest of the message. Deltas and the content so far are views of what has been built, which only
@@ -243,7 +247,7 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	}
 	s.from = s.whole.Len()
 	if s.whole.Cap()-s.from < len(text) {
-		s.whole.Grow(contentGrowth)
+		s.whole.Grow(growth)
 	}
 	if len(s.bytes) == 0 && validPrefix(text) == len(text) {
 		s.whole.Write(text)

@@ -23,10 +23,25 @@ const (
 // Renderer turns conversations into token ids (harmony-format.md §4 to §7). It is safe for concurrent use.
 type Renderer struct {
 	t *tokenizer.Tokenizer
+	// words are the fragments of nearly every header, encoded once.
+	words [len(headerWords)]headerWord
 }
 
+type headerWord struct {
+	text string
+	ids  []uint32
+}
+
+var headerWords = [...]string{"assistant", Final, Analysis, Commentary, "user", " json", " ", "json", "system", "developer"}
+
 // NewRenderer makes a Renderer that encodes text with t.
-func NewRenderer(t *tokenizer.Tokenizer) *Renderer { return &Renderer{t: t} }
+func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
+	r := &Renderer{t: t}
+	for i, word := range headerWords {
+		r.words[i] = headerWord{word, t.AppendEncode(nil, word)}
+	}
+	return r
+}
 
 // AppendCompletion appends the conversation and the beginning of a message by next, which the model goes on to write.
 func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p AnalysisPolicy) ([]uint32, error) {
@@ -57,7 +72,7 @@ func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolic
 
 // AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
 func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
-	w := messageWriter{t: r.t, calls: c.hasFunctionTools()}
+	w := messageWriter{r: r, calls: c.hasFunctionTools()}
 	dropped := c.analysisDroppedBefore(p)
 	out := dst
 	for i := range c.Messages {
@@ -75,7 +90,7 @@ func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisP
 
 // AppendMessage appends one message by itself, as in a conversation without function tools.
 func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
-	w := messageWriter{t: r.t}
+	w := messageWriter{r: r}
 	out, err := w.message(dst, m)
 	if err != nil {
 		return dst, err
@@ -133,7 +148,7 @@ func (c *Conversation) hasFunctionTools() bool {
 
 // messageWriter appends messages, with one scratch for all of them.
 type messageWriter struct {
-	t *tokenizer.Tokenizer
+	r *Renderer
 	e tokenizer.Encoder
 	// calls says that the conversation has function tools.
 	calls bool
@@ -142,7 +157,17 @@ type messageWriter struct {
 
 // encode encodes one fragment by itself: byte pairs never merge over a fragment's border (§2).
 func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
-	return w.e.Append(dst, w.t, fragment)
+	return w.e.Append(dst, w.r.t, fragment)
+}
+
+// word is encode for what stands in a header.
+func (w *messageWriter) word(dst []uint32, text string) []uint32 {
+	for i := range w.r.words {
+		if known := &w.r.words[i]; known.text == text {
+			return append(dst, known.ids...)
+		}
+	}
+	return w.encode(dst, text)
 }
 
 func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
@@ -155,7 +180,7 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 	case m.Role.String() == "":
 		return nil, &RenderError{Kind: UnknownRole, Message: "unknown role"}
 	default:
-		dst = w.encode(dst, m.Role.String())
+		dst = w.word(dst, m.Role.String())
 		if m.Name.Set {
 			dst = w.encode(dst, nameMark+m.Name.Value)
 		}
@@ -164,14 +189,14 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 		dst = w.encode(dst, " "+recipientMark+m.Recipient.Value)
 	}
 	if m.Channel.Set {
-		dst = w.encode(append(dst, tokenizer.Channel), m.Channel.Value)
+		dst = w.word(append(dst, tokenizer.Channel), m.Channel.Value)
 	}
 	if m.ContentType.Set {
 		if rest, ok := strings.CutPrefix(m.ContentType.Value, constrainSpelling); ok {
-			dst = append(w.encode(dst, " "), tokenizer.Constrain)
-			dst = w.encode(dst, rest)
+			dst = append(w.word(dst, " "), tokenizer.Constrain)
+			dst = w.word(dst, rest)
 		} else {
-			dst = w.encode(dst, " "+m.ContentType.Value)
+			dst = w.word(dst, " "+m.ContentType.Value)
 		}
 	}
 	dst = append(dst, tokenizer.Message)

@@ -13,14 +13,14 @@ const (
 	// KeepAnalysis leaves nothing out.
 	KeepAnalysis AnalysisPolicy = iota
 	// DropReference is the reference's auto_drop_analysis: if the last assistant message is final, analysis before
-	// the first final message goes (harmony-format.md §7).
+	// the first final message goes.
 	DropReference
 	// DropBeforeLastFinal leaves out all analysis before the last final message of the assistant, as the inference
 	// servers do, and keeps what came later: the model needs its reasoning while a turn's tool calls go on.
 	DropBeforeLastFinal
 )
 
-// Renderer turns conversations into token ids (harmony-format.md §4 to §7). It is safe for concurrent use.
+// Renderer turns conversations into token ids. It is safe for concurrent use.
 type Renderer struct {
 	t *tokenizer.Tokenizer
 	// words are the fragments of nearly every header, encoded once.

@@ -20,7 +20,7 @@ const (
 )
 
 // StrictParser reads token ids as the reference's StreamableParser does, equal to it in every observable after every
-// token, also after errors (harmony-format.md §8). It is a Moore machine of three states:
+// token, also after errors. It is a Moore machine of three states:
 //
 //	ExpectingStart --START--> InHeader --MESSAGE--> InContent --END, RETURN, CALL, end of stream--> ExpectingStart
 //

@@ -218,6 +218,38 @@ func TestTextParser(t *testing.T) {
 	}
 }
 
+// TestIDsNeedNoFallback: a model that never writes a control token is answered with from its first token on, and by a
+// header's length if it writes like a header; the bytes of its tokens can be split.
+func TestIDsNeedNoFallback(t *testing.T) {
+	plain := tokens("Let me think: 2 and 2.\n===FINAL===\nIt is 4.")
+	for text, most := range map[string]int{"Let me think: 2 and 2.": 1, "Final answer: 4": 1, "analysis of it: 4": 2, " to=be or not to=be " + strings.Repeat("x ", 300): MaxHeaderTokens} {
+		r := &recorder{}
+		p := NewStreamParser(o200k.Tokenizer(), r)
+		for n, id := range tokens(text) {
+			if p.Process(id); r.open {
+				break
+			}
+			if n+1 >= most {
+				t.Errorf("%.30q is held after %d tokens", text, n+1)
+				break
+			}
+		}
+	}
+	if got := record(plain); told(got.messages) != "[final] Let me think: 2 and 2.\n===FINAL===\nIt is 4. cut" {
+		t.Errorf("as ids: %s", told(got.messages))
+	}
+	r := &textRecorder{}
+	p := NewTextParser(r, TextOptions{Fallback: Fallback{To: FallBackToSplit, MinTokens: 2}})
+	for _, id := range plain {
+		text, _ := o200k.Tokenizer().TokenBytes(id)
+		p.Write(text, 0)
+	}
+	p.Finish()
+	if told(r.messages) != "[analysis] Let me think: 2 and 2.\n end; [final] \nIt is 4. cut" || !p.FellBack() {
+		t.Errorf("as bytes: %s", told(r.messages))
+	}
+}
+
 // TestTextParserIsToldTheTime: an empty chunk can bring the decision, but only with text before it.
 func TestTextParserIsToldTheTime(t *testing.T) {
 	r := &textRecorder{}
@@ -306,6 +338,24 @@ func TestTextParserLikeTokens(t *testing.T) {
 	t.Logf("%d streams compared", compared)
 	if compared < 400 {
 		t.Errorf("only %d streams were compared", compared)
+	}
+}
+
+// TestStrippedLikeTokens: what is well formed says the same without its control tokens, but for how messages end.
+func TestStrippedLikeTokens(t *testing.T) {
+	for _, text := range []string{answer(1), answer(3), "<|channel|>final<|message|>Hi", " to=functions.f<|channel|>commentary json<|message|>{\"a\":[1]}<|call|>",
+		"<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=python<|channel|>analysis code<|message|>1+1<|call|>"} {
+		want := record(tokens(text)).messages
+		got, _ := checkText(t, TextOptions{Dialect: Stripped}, []timed{{stripMarkers(text), 0}})
+		if len(got.messages) != len(want) || got.seen.Total() > 0 {
+			t.Errorf("%q: %s", text, told(got.messages))
+			continue
+		}
+		for i, m := range got.messages {
+			if m.Header != want[i].Header || m.text != want[i].text {
+				t.Errorf("%q: message %d is %+v, want %+v", text, i, m, want[i])
+			}
+		}
 	}
 }
 

@@ -17,14 +17,14 @@ func TestBuiltinTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := ""
+	var text []byte
 	for i, id := range ids {
 		if i > 0 {
-			text += " "
+			text = append(text, ' ')
 		}
-		text += strconv.Itoa(int(id))
+		text = strconv.AppendUint(text, uint64(id), 10)
 	}
-	if got := sha256.Sum256([]byte(text)); len(ids) != count || hex.EncodeToString(got[:]) != sum {
+	if got := sha256.Sum256(text); len(ids) != count || hex.EncodeToString(got[:]) != sum {
 		t.Errorf("%d ids, %x", len(ids), got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
 
-// DecodeConversation reads a conversation in the reference's JSON: unknown fields are ignored, a known one that comes
-// twice is an error, absent and null are the same. The error is an *InputError.
+// DecodeConversation reads a conversation in the reference's JSON (harmony-format.md §3): unknown fields are ignored,
+// a known one that comes twice is an error, absent and null are the same. The error is an *InputError.
 func DecodeConversation(data []byte) (*Conversation, error) {
 	if err := jsontext.Validate(data, jsontext.MaxDepth); err != nil {
 		return nil, &InputError{Message: err.Error()}

@@ -73,6 +73,12 @@ dist/harmony-filter.wasm: $(WASM_SOURCES) | tool-tinygo
 reproducible: tool-tinygo ## Build the filter from two clones and compare the bytes
 	@tools/reproducible.sh
 
+# --- as a library ---
+
+.PHONY: test-go-get
+test-go-get: ## The last commit as a module: go get from a file proxy, in an empty folder
+	@tools/test-go-get.sh
+
 # --- test ---
 
 .PHONY: test

@@ -65,6 +65,29 @@ func FuzzStreamParser(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkInvariants(t, fuzzed(data)) })
 }
 
+// FuzzStreamParserContent: between a message token and an end every ordinary token is content once, and nothing else is.
+func FuzzStreamParserContent(f *testing.F) {
+	addFuzzSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ids := []uint32{tokenizer.Message}
+		var content []uint32
+		for _, id := range fuzzed(data) {
+			switch _, known := o200k.Tokenizer().TokenBytes(id); {
+			case known && !tokenizer.IsSpecial(id):
+				content = append(content, id)
+			case id == tokenizer.Start, id == tokenizer.Channel, id == tokenizer.End, id == tokenizer.Return, id == tokenizer.Call:
+				continue // these end the message, or may
+			}
+			ids = append(ids, id)
+		}
+		got := record(append(ids, tokenizer.End)).messages
+		want := recorded{Header{Role: Assistant}, o200k.Tokenizer().DecodeString(content), len(content), EndedByEnd}
+		if len(got) != 1 || got[0] != want {
+			t.Fatalf("%v\n got %+v\nwant %+v", ids, got, want)
+		}
+	})
+}
+
 // FuzzStreamParserSplit: the messages depend on the text, not on where tokens cut it.
 func FuzzStreamParserSplit(f *testing.F) {
 	addFuzzSeeds(f)

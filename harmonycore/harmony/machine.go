@@ -2,8 +2,8 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// MaxHeaderTokens is the longest header that a parser waits for; what grows longer becomes content. Text counts as
-// bytesPerToken bytes a token.
+// MaxHeaderTokens is the longest header that a StreamParser or a TextParser waits for; what grows longer becomes
+// content. Four bytes of text count as a token.
 const MaxHeaderTokens = 256
 
 type streamState uint8

@@ -2,7 +2,7 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
-// Role is the author's part in the conversation (harmony-format.md §3).
+// Role is the author's part in the conversation.
 type Role uint8
 
 // The roles of the format. The zero Role is none.
@@ -21,7 +21,7 @@ const (
 	Final      = "final"
 )
 
-// Optional is a string that may be absent: the format tells an absent name from an empty one (§4).
+// Optional is a string that may be absent: the format tells an absent name from an empty one.
 type Optional struct {
 	Value string
 	Set   bool
@@ -34,9 +34,11 @@ func Some(s string) Optional { return Optional{Value: s, Set: true} }
 type Message struct {
 	Role Role
 	// Name is the author's name: a tool's full name ("functions.get_weather") for Role Tool, where it is required.
-	Name        Optional
-	Recipient   Optional
-	Channel     Optional
+	Name Optional
+	// Recipient is who is spoken to: the tool that is called, or for a tool's answer "assistant".
+	Recipient Optional
+	Channel   Optional
+	// ContentType is such as "json", or "<|constrain|>json" with the control token.
 	ContentType Optional
 	Content     []Content
 }
@@ -61,27 +63,31 @@ const (
 	High
 )
 
-// SystemContent is rendered as the text of the system message (§5). Absent parts are left out, never defaulted.
+// SystemContent is rendered as the text of the system message: what the model is told of itself. Absent parts are left
+// out, never defaulted.
 type SystemContent struct {
 	ModelIdentity   Optional
 	KnowledgeCutoff Optional
 	// ConversationStartDate is printed as the current date, as YYYY-MM-DD.
 	ConversationStartDate Optional
 	Effort                Effort
-	Tools                 []Namespace
-	Channels              *ChannelConfig
+	// Tools are for built-in ones (BrowserTools, PythonTools).
+	Tools    []Namespace
+	Channels *ChannelConfig
 }
 
 // ChannelConfig lists the channels that the model may use.
 type ChannelConfig struct {
-	Valid    []string
+	Valid []string
+	// Required says that every message must name one.
 	Required bool
 }
 
-// DeveloperContent is rendered as the text of a developer message (§5).
+// DeveloperContent is rendered as the text of a developer message: what OpenAI's APIs call the system prompt.
 type DeveloperContent struct {
 	Instructions Optional
-	Tools        []Namespace
+	// Tools are the functions of the application, in a namespace whose Key is "functions".
+	Tools []Namespace
 }
 
 // Namespace is a group of tools. Namespaces are printed in the byte order of Key, under the name Name.

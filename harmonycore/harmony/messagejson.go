@@ -2,8 +2,8 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
-// AppendMessages appends messages of texts, as the parsers make them, as an array in the reference's JSON
-// (harmony-format.md §3 and §8): absent fields are left out, and one text alone is a plain string.
+// AppendMessages appends messages of texts, as the parsers make them, as an array in the reference's JSON:
+// absent fields are left out, and one text alone is a plain string.
 func AppendMessages(dst []byte, messages []Message) []byte {
 	dst = append(dst, '[')
 	for i := range messages {

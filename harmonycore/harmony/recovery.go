@@ -1,6 +1,6 @@
 package harmony
 
-// Recovery is a kind of malformed output that StreamParser repaired.
+// Recovery is a kind of malformed output that StreamParser and TextParser repair.
 type Recovery uint8
 
 // The recoveries.
@@ -31,9 +31,10 @@ const (
 	LongHeader
 	// DroppedHeader is a header without content that was given up: cut off, or ended with nothing in it.
 	DroppedHeader
-	// RepairedRole is a role word that was doubled, glued or unknown.
+	// RepairedRole is a role word that was missing, doubled, glued or unknown.
 	RepairedRole
-	// RepairedChannel is a channel without a name, or with one that only begins like a known one.
+	// RepairedChannel is a channel without a name or a marker, with a name that only begins like a known one, or with a
+	// recipient's.
 	RepairedChannel
 	// UnknownChannel is a channel that no prefix makes known; its name was kept.
 	UnknownChannel

@@ -13,20 +13,35 @@ const (
 	// KeepAnalysis leaves nothing out.
 	KeepAnalysis AnalysisPolicy = iota
 	// DropReference is the reference's auto_drop_analysis: if the last assistant message is final, analysis before
-	// the first final message goes (harmony-format.md §7).
+	// the first final message goes.
 	DropReference
 	// DropBeforeLastFinal leaves out all analysis before the last final message of the assistant, as the inference
 	// servers do, and keeps what came later: the model needs its reasoning while a turn's tool calls go on.
 	DropBeforeLastFinal
 )
 
-// Renderer turns conversations into token ids (harmony-format.md §4 to §7). It is safe for concurrent use.
+// Renderer turns conversations into token ids. It is safe for concurrent use.
 type Renderer struct {
 	t *tokenizer.Tokenizer
+	// words are the fragments of nearly every header, encoded once.
+	words [len(headerWords)]headerWord
 }
 
+type headerWord struct {
+	text string
+	ids  []uint32
+}
+
+var headerWords = [...]string{"assistant", Final, Analysis, Commentary, "user", " json", " ", "json", "system", "developer"}
+
 // NewRenderer makes a Renderer that encodes text with t.
-func NewRenderer(t *tokenizer.Tokenizer) *Renderer { return &Renderer{t: t} }
+func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
+	r := &Renderer{t: t}
+	for i, word := range headerWords {
+		r.words[i] = headerWord{word, t.AppendEncode(nil, word)}
+	}
+	return r
+}
 
 // AppendCompletion appends the conversation and the beginning of a message by next, which the model goes on to write.
 func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p AnalysisPolicy) ([]uint32, error) {
@@ -57,7 +72,7 @@ func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolic
 
 // AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
 func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
-	calls := c.hasFunctionTools()
+	w := messageWriter{r: r, calls: c.hasFunctionTools()}
 	dropped := c.analysisDroppedBefore(p)
 	out := dst
 	for i := range c.Messages {
@@ -66,7 +81,7 @@ func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisP
 			continue
 		}
 		var err error
-		if out, err = r.appendMessage(out, m, calls); err != nil {
+		if out, err = w.message(out, m); err != nil {
 			return dst, err
 		}
 	}
@@ -75,7 +90,8 @@ func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisP
 
 // AppendMessage appends one message by itself, as in a conversation without function tools.
 func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
-	out, err := r.appendMessage(dst, m, false)
+	w := messageWriter{r: r}
+	out, err := w.message(dst, m)
 	if err != nil {
 		return dst, err
 	}
@@ -130,43 +146,66 @@ func (c *Conversation) hasFunctionTools() bool {
 	return false
 }
 
-// appendMessage encodes each fragment by itself: byte pairs never merge over a fragment's border (§2).
-func (r *Renderer) appendMessage(dst []uint32, m *Message, calls bool) ([]uint32, error) {
+// messageWriter appends messages, with one scratch for all of them.
+type messageWriter struct {
+	r *Renderer
+	e tokenizer.Encoder
+	// calls says that the conversation has function tools.
+	calls bool
+	text  []byte
+}
+
+// encode encodes one fragment by itself: byte pairs never merge over a fragment's border (§2).
+func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
+	return w.e.Append(dst, w.r.t, fragment)
+}
+
+// word is encode for what stands in a header.
+func (w *messageWriter) word(dst []uint32, text string) []uint32 {
+	for i := range w.r.words {
+		if known := &w.r.words[i]; known.text == text {
+			return append(dst, known.ids...)
+		}
+	}
+	return w.encode(dst, text)
+}
+
+func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 	dst = append(dst, tokenizer.Start)
 	switch {
 	case m.Role == Tool && !m.Name.Set:
 		return nil, &RenderError{Kind: UnnamedTool, Message: "Tools should have a name!"}
 	case m.Role == Tool:
-		dst = r.t.AppendEncode(dst, m.Name.Value)
+		dst = w.encode(dst, m.Name.Value)
 	case m.Role.String() == "":
 		return nil, &RenderError{Kind: UnknownRole, Message: "unknown role"}
 	default:
-		dst = r.t.AppendEncode(dst, m.Role.String())
+		dst = w.word(dst, m.Role.String())
 		if m.Name.Set {
-			dst = r.t.AppendEncode(dst, nameMark+m.Name.Value)
+			dst = w.encode(dst, nameMark+m.Name.Value)
 		}
 	}
 	if m.Recipient.Set && m.Recipient.Value != everyone {
-		dst = r.t.AppendEncode(dst, " "+recipientMark+m.Recipient.Value)
+		dst = w.encode(dst, " "+recipientMark+m.Recipient.Value)
 	}
 	if m.Channel.Set {
-		dst = r.t.AppendEncode(append(dst, tokenizer.Channel), m.Channel.Value)
+		dst = w.word(append(dst, tokenizer.Channel), m.Channel.Value)
 	}
 	if m.ContentType.Set {
 		if rest, ok := strings.CutPrefix(m.ContentType.Value, constrainSpelling); ok {
-			dst = append(r.t.AppendEncode(dst, " "), tokenizer.Constrain)
-			dst = r.t.AppendEncode(dst, rest)
+			dst = append(w.word(dst, " "), tokenizer.Constrain)
+			dst = w.word(dst, rest)
 		} else {
-			dst = r.t.AppendEncode(dst, " "+m.ContentType.Value)
+			dst = w.word(dst, " "+m.ContentType.Value)
 		}
 	}
 	dst = append(dst, tokenizer.Message)
 	for i := range m.Content {
-		text, err := contentText(m.Role, &m.Content[i], calls)
+		text, err := w.content(m.Role, &m.Content[i])
 		if err != nil {
 			return nil, err
 		}
-		dst = r.t.AppendEncode(dst, text)
+		dst = w.encode(dst, text)
 	}
 	if m.Role == Assistant && m.Recipient.Set {
 		return append(dst, tokenizer.Call), nil
@@ -174,17 +213,19 @@ func (r *Renderer) appendMessage(dst []uint32, m *Message, calls bool) ([]uint32
 	return append(dst, tokenizer.End), nil
 }
 
-func contentText(role Role, c *Content, calls bool) (string, error) {
+func (w *messageWriter) content(role Role, c *Content) (string, error) {
 	switch {
 	case c.System != nil && role != System:
 		return "", misplaced("SystemContent may only appear in system messages, found in ", role)
 	case c.Developer != nil && role != Developer:
 		return "", misplaced("DeveloperContent may only appear in developer messages, found in ", role)
 	case c.System != nil:
-		text, err := appendSystem(nil, c.System, calls)
+		text, err := appendSystem(w.text[:0], c.System, w.calls)
+		w.text = text
 		return string(text), err
 	case c.Developer != nil:
-		text, err := appendDeveloper(nil, c.Developer)
+		text, err := appendDeveloper(w.text[:0], c.Developer)
+		w.text = text
 		return string(text), err
 	}
 	return c.Text, nil

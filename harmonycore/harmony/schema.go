@@ -6,8 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
 
-// MaxSchemaDepth is how many schemas may stand inside each other in a tool's parameters (DESIGN.md decision 7b). The
-// reference knows no limit.
+// MaxSchemaDepth is how many schemas may stand inside each other in a tool's parameters. The reference knows no limit.
 const MaxSchemaDepth = 32
 
 // Indents that a nested type gets (harmony-format.md §6).

@@ -1,10 +1,13 @@
 package harmony
 
-// Header is what a parsed message says of itself before its content.
+// Header is what a parsed message says of itself before its content. What it does not say is empty.
 type Header struct {
-	Role        Role
-	Name        string
-	Channel     string
+	Role Role
+	Name string
+	// Channel is what the model wrote, a known one as it is spelled (Analysis, Commentary, Final).
+	Channel string
+	// Recipient is as written. Models glue a content type to it, as in "functions.getjson": only who knows the tools can
+	// tell that from a name.
 	Recipient   string
 	ContentType string
 }

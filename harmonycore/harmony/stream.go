@@ -2,8 +2,11 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// StreamParser turns any stream of token ids into messages (see machine). Ordinary tokens that merely spell a control
-// token are text like any other: only ids are control tokens here.
+// StreamParser turns any stream of token ids into messages. It never fails: what is malformed is repaired and counted.
+// Ordinary tokens that merely spell a control token are text like any other: only ids are control tokens here.
+//
+// It needs no Fallback. Ids without any control token are an answer from the first that cannot begin a header, at once
+// and not after a time; to part them at FinalMark, give a TextParser their bytes (tokenizer.TokenBytes).
 type StreamParser struct {
 	t *tokenizer.Tokenizer
 	machine

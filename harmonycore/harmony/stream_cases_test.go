@@ -1,6 +1,8 @@
 package harmony
 
 import (
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -157,6 +159,48 @@ var repairCases = []struct{ name, in, want, seen string }{
 	{"cut rune", "<|message|>a«110»<|end|>", "[] a\uFFFD end", "invalid_text"},
 	{"long header", "<|channel|>final " + strings.Repeat("x ", 400) + "<|end|>", "[final] " + strings.Repeat("x ", 400) + " end", "long_header"},
 	{"endless header", strings.Repeat("<|channel|>", 600), "[final]  cut", ""},
+
+	// What the list of malformed output in the project's issue on parsers names, as far as no case above shows it.
+	{"start and role twice", "<|start|>assistant" + finalHi, "[final] Hi return", "doubled_start doubled_start dropped_header"},
+	{"channel twice, no name behind the second", "<|channel|>final<|channel|><|message|>Hi<|return|>", "[final] Hi return", "doubled_channel repaired_channel"},
+	{"channel twice in a row", "<|channel|><|channel|>final<|message|>Hi<|return|>", "[final] Hi return", "doubled_channel repaired_channel"},
+	{"analysis, then final in one header", "<|channel|>analysis<|channel|>final<|message|>Hi<|return|>", "[final] Hi return", "doubled_channel"},
+	{"header-less text behind analysis", "<|channel|>analysis<|message|>Hm<|end|>Hi<|return|>", "[analysis] Hm end; [final] Hi return", "implicit_final"},
+	{"header-less arguments", "{\"a\":1}<|return|>", "[final] {\"a\":1} return", "implicit_final"},
+	{"header-less: assistant is a word", "assistant: Hello<|return|>", "[final] assistant: Hello return", "implicit_final"},
+	{"missing message: arguments glued to a type", "<|channel|>commentary to=functions.f json{\"a\":1}<|call|>",
+		"[commentary >functions.f json] {\"a\":1} call", "missing_message"},
+	{"missing message: a word that begins like a type", "<|channel|>commentary to=functions.f jsonl x<|call|>", "[commentary >functions.f] jsonl x call", "missing_message"},
+	{"missing message: text glued to a channel", "<|channel|>finalHi<|return|>", "[final] Hi return", "missing_message repaired_channel"},
+	{"missing message: nothing behind a channel", "<|channel|>final<|return|>", "", "dropped_header"},
+	{"channel in the role's place", "<|message|>x<|end|><|start|>analysis<|message|>Hm<|end|>", "[] x end; [analysis] Hm end", "repaired_role repaired_channel"},
+	{"channel's word begins an answer", "<|message|>x<|end|><|start|>final answer: no<|return|>", "[] x end; [final] final answer: no return", "missing_message"},
+	{"channel behind the role, unmarked", "<|message|>x<|end|><|start|>assistant final<|message|>Hi<|end|>", "[] x end; [final] Hi end", "repaired_channel"},
+	{"no role and no channel", "<|message|>x<|end|><|start|><|message|>Hi<|return|>", "[] x end; [] Hi return", "repaired_role"},
+	{"start missing before another role", "<|message|>x<|end|>user<|message|>q<|end|>", "[] x end; [user:] q end", "missing_start repaired_role"},
+	{"recipient in the channel's place", "<|channel|>functions.f <|constrain|>json<|message|>{}<|call|>", "[>functions.f json] {} call", "repaired_channel"},
+	{"recipient in the channel's place, marked", "<|channel|>to=functions.f<|message|>{}<|call|>", "[>functions.f] {} call", "repaired_channel repaired_channel"},
+	{"recipient before the channel, type behind it", " to=functions.f json<|channel|>commentary<|message|>{}<|call|>", "[commentary >functions.f json] {} call", ""},
+	{"recipient on analysis", "<|channel|>analysis to=functions.f code<|message|>{}<|call|>", "[analysis >functions.f code] {} call", ""},
+	{"recipient without channel", " to=functions.f<|message|>{}<|call|>", "[>functions.f] {} call", ""},
+	{"recipient glued to its type's marker", "<|channel|>commentary to=functions.f<|constrain|>json<|message|>{}<|call|>", "[commentary >functions.f json] {} call", ""},
+	{"constrain as recipient", "<|channel|>commentary to=<|constrain|>json<|message|>{}<|call|>", "[commentary json] {} call", "repaired_recipient"},
+	{"constrain as recipient, typed out", "<|channel|>commentary to=<«91»constrain«91»>json<|message|>{}<|call|>", "[commentary] {} call", "repaired_recipient"},
+	{"type glued to the channel by its marker", "<|channel|>commentary<|constrain|>json<|message|>{}<|call|>", "[commentary json] {} call", ""},
+	{"type kept apart from its marker", "<|channel|>commentary to=functions.f <|constrain|> json<|message|>{}<|call|>", "[commentary >functions.f json] {} call", ""},
+	{"type before recipient, plain", "<|channel|>commentary json to=functions.f<|message|>{}<|call|>", "[commentary >functions.f json] {} call", "repaired_recipient"},
+	{"type before recipient, before the channel", " json to=functions.f<|channel|>commentary<|message|>{}<|call|>",
+		"[commentary >functions.f json] {} call", "repaired_recipient"},
+	{"a type alone is an answer", "json<|return|>", "[final] json return", "implicit_final"},
+	{"type twice", "<|channel|>commentary to=functions.f json json<|message|>{}<|call|>", "[commentary >functions.f json] {} call", "loose_words"},
+	{"message twice", "<|channel|>final<|message|>Hi<|message|> there<|return|>", "[final] Hi there return", "stray_control"},
+	{"missing end before a call", "<|channel|>analysis<|message|>Hm<|channel|>commentary to=functions.f json<|message|>{}<|call|>",
+		"[analysis] Hm cut; [commentary >functions.f json] {} call", "channel_in_content"},
+	{"text after a call", "<|channel|>commentary to=functions.f json<|message|>{}<|call|>Done<|return|>",
+		"[commentary >functions.f json] {} call; [final] Done return", "implicit_final after_stop"},
+	{"end of text behind a return", "<|channel|>final<|message|>Hi<|return|><|endoftext|>", "[final] Hi return", "stray_control"},
+	{"nothing but an end of text", "<|endoftext|>", "", "stray_control"},
+	{"reserved tokens in a header", "«200500»<|channel|>fin«200500»al<|message|>Hi<|return|>", "[final] Hi return", "stray_control stray_control"},
 }
 
 func TestStreamParserRepairs(t *testing.T) {
@@ -175,16 +219,73 @@ func TestStreamParserRepairs(t *testing.T) {
 	}
 }
 
-// TestRecoveriesAreNamed finds a kind without a name, and one that no case above shows.
+// TestRecoveriesAreNamed finds a kind without a name, one that no case above shows, and one that the docs leave out.
 func TestRecoveriesAreNamed(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/inspect.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown Recoveries
+	for _, tt := range repairCases {
+		seen := record(tokens(tt.in)).seen
+		for k, n := range seen {
+			shown[k] += n
+		}
+	}
 	names := map[string]bool{}
 	for k := range Recovery(recoveryKinds) {
 		if k.String() == "" || names[k.String()] {
 			t.Errorf("kind %d: name %q", k, k)
 		}
 		names[k.String()] = true
+		if shown[k] == 0 {
+			t.Errorf("no case shows %s", k)
+		}
+		if !strings.Contains(string(docs), "| `"+k.String()+"` |") {
+			t.Errorf("docs/inspect.md does not say what %s is", k)
+		}
 	}
 	if Recovery(recoveryKinds).String() != "" {
 		t.Error("a kind beyond the last has a name")
+	}
+}
+
+// TestTruncatedAnywhere: whatever is left of a stream, its messages are those of the whole one up to there.
+func TestTruncatedAnywhere(t *testing.T) {
+	for _, text := range []string{answer(2), finalHi, "I'm sorry.<|return|>"} {
+		ids := tokens(text)
+		whole := record(ids).messages
+		for n := range ids {
+			cut := record(ids[:n])
+			for i, m := range cut.messages {
+				last := i == len(cut.messages)-1
+				switch {
+				case i >= len(whole):
+					t.Fatalf("%d tokens of %q: %s", n, text, told(cut.messages))
+				case !last && m != whole[i]:
+					t.Fatalf("%d tokens of %q: message %d is %+v, want %+v", n, text, i, m, whole[i])
+				case last && (m.Header != whole[i].Header || !strings.HasPrefix(whole[i].text, strings.TrimRight(m.text, replacement)) ||
+					m.end != Cut && m != whole[i]):
+					t.Fatalf("%d tokens of %q: the last message is %+v, want a beginning of %+v", n, text, m, whole[i])
+				}
+			}
+		}
+	}
+}
+
+// TestNoiseBetweenMessages: control tokens between two messages change neither, in any order of three.
+func TestNoiseBetweenMessages(t *testing.T) {
+	before, after := tokens("<|channel|>analysis<|message|>Hm<|end|>"), tokens(finalHi)
+	want := told(record(slices.Concat(before, after)).messages)
+	noise := tokens("<|end|><|return|><|call|><|start|><|channel|><|constrain|><|startoftext|><|endoftext|>«200500»«201089»")
+	for _, a := range noise {
+		for _, b := range noise {
+			for _, c := range noise {
+				got := record(slices.Concat(before, []uint32{a, b, c}, after))
+				if told(got.messages) != want || got.seen.Total() == 0 {
+					t.Errorf("%d %d %d: %q, %s", a, b, c, told(got.messages), counted(got.seen))
+				}
+			}
+		}
 	}
 }

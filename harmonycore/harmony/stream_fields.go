@@ -41,24 +41,27 @@ func (r *headerReader) section(kind uint32, s string, at int) {
 func (r *headerReader) role(s string, at int) {
 	r.h.Role = Assistant
 	full := s
-	if r.explicit {
-		word, rest := cutWord(s)
-		role, name, tail, ok := readRole(word)
-		switch {
-		case ok:
-			r.h.Role, r.h.Name = role, name
-			if tail != "" {
-				r.seen[RepairedRole]++
-			}
-			s = tail + rest
-		case word == "" || strings.HasPrefix(word, recipientMark):
-			r.seen[RepairedRole]++
-		case r.salvage && !strings.Contains(word, ".") && !startsRecipient(rest):
-			r.content(at+len(full)-len(rest)-len(word), word)
-			return
-		default:
-			r.unknown, s = word, rest
+	word, rest := cutWord(s)
+	role, name, tail, ok := readRole(word)
+	_, glued, channel := cutKnownChannel(word)
+	switch {
+	case ok:
+		r.h.Role, r.h.Name = role, name
+		if !r.explicit {
+			break // counted below: a role is here only if the start is lost, or came twice
 		}
+		if tail != "" {
+			r.seen[RepairedRole]++
+		}
+		s = tail + rest
+	case !r.explicit:
+	case word == "", strings.HasPrefix(word, recipientMark), channel && glued == "" && !r.salvage:
+		r.seen[RepairedRole]++
+	case r.salvage && !strings.Contains(word, ".") && !startsRecipient(rest):
+		r.content(at+len(full)-len(rest)-len(word), word)
+		return
+	default:
+		r.unknown, s = word, rest
 	}
 	for {
 		word, rest := cutWord(s)
@@ -135,8 +138,8 @@ func (r *headerReader) channel(s string, at int) {
 		name, rest = name[:i], s[i:]
 	}
 	known, tail, ok := cutKnownChannel(name)
-	if lower := lowerASCII(name); !ok && !r.salvage {
-		known, _, ok = cutKnownChannel(lower)
+	if !ok && !r.salvage {
+		known, _, ok = cutKnownChannel(lowerASCII(name))
 		tail = name
 	}
 	switch {
@@ -154,6 +157,9 @@ func (r *headerReader) channel(s string, at int) {
 	case r.salvage:
 		r.content(at+len(full)-len(s), name)
 		return
+	case r.h.Recipient == "" && isToolName(name):
+		r.seen[RepairedChannel]++
+		r.recipient(name)
 	default:
 		r.seen[UnknownChannel]++
 		r.h.Channel = name
@@ -227,13 +233,26 @@ func (r *headerReader) words(s string, at int) {
 			// The reference too passes over the role's word wherever it comes first.
 		case !r.salvage:
 			r.loose = append(r.loose, word)
-		case word == "json" || word == "code":
-			r.h.ContentType = word
 		default:
-			r.content(place, word)
-			return
+			typ := cutType(word)
+			if typ == "" {
+				r.content(place, word)
+				return
+			}
+			r.h.ContentType = typ
+			s = word[len(typ):] + s
 		}
 	}
+}
+
+// cutType is the content type that word is, or that stands glued to the content behind it.
+func cutType(word string) string {
+	for _, typ := range typeWords {
+		if rest, ok := strings.CutPrefix(word, typ); ok && (rest == "" || rest[0] == '{' || rest[0] == '[') {
+			return typ
+		}
+	}
+	return ""
 }
 
 // content begins content at a word, unless the header was cut off inside of it.

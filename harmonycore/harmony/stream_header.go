@@ -19,6 +19,8 @@ type headerBuffer struct {
 	tokens   int
 	bytewise bool
 	explicit bool
+	// plain is the scratch of plainText.
+	plain []byte
 }
 
 type headerMark struct {
@@ -101,8 +103,11 @@ func agree(b []byte, word string) bool {
 
 var channelWords = [...]string{Analysis, Commentary, Final}
 
+// typeWords are the content types that models write.
+var typeWords = [...]string{"json", "code"}
+
 // mayBeHeader says whether text may yet turn out to be a header that lost its start: role words, a channel's name, a
-// recipient, in this order.
+// content type, a recipient, in this order.
 func mayBeHeader(text []byte) bool {
 	b := cutRoles(text)
 	for _, word := range roleWords {
@@ -110,13 +115,15 @@ func mayBeHeader(text []byte) bool {
 			return true
 		}
 	}
-	for _, word := range channelWords {
-		if begins(b, word) {
-			return true
-		}
-		if hasPrefix(b, word) {
-			b = trimSpace(b[len(word):])
-			break
+	for _, words := range [...][]string{channelWords[:], typeWords[:]} {
+		for _, word := range words {
+			if begins(b, word) {
+				return true
+			}
+			if hasPrefix(b, word) {
+				b = trimSpace(b[len(word):])
+				break
+			}
 		}
 	}
 	return begins(b, recipientMark) || hasPrefix(b, recipientMark)
@@ -152,17 +159,13 @@ func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, 
 	for _, m := range b.marks {
 		r.named = r.named || m.id == tokenizer.Channel
 	}
+	text := b.plainText()
 	at, kind := 0, uint32(0)
-	for i := 0; i <= len(b.marks); i++ {
-		to := len(b.text)
-		if i < len(b.marks) {
-			to = b.marks[i].at
-		}
-		r.section(kind, headerText(b.text[at:to]), at)
-		if i < len(b.marks) {
-			at, kind = to, b.marks[i].id
-		}
+	for _, m := range b.marks {
+		r.section(kind, text[at:m.at], at)
+		at, kind = m.at, m.id
 	}
+	r.section(kind, text[at:], at)
 	r.finish()
 	if r.rest < 0 {
 		r.rest = len(b.text)
@@ -175,35 +178,51 @@ const proseWords = 3
 
 // isProse says that what is gathered is an answer rather than a header, so that a new header must not displace it.
 func (b *headerBuffer) isProse() bool {
+	if !hasWords(b.text, proseWords) {
+		return false
+	}
 	var unseen Recoveries
 	_, from := b.read(true, EndedByEnd, &unseen)
-	rest := b.text[min(from, len(b.text)):]
-	n := 0
-	for inWord := false; len(rest) > 0; rest = rest[1:] {
-		space := isASCIISpace(rest[0])
+	return hasWords(b.text[min(from, len(b.text)):], proseWords)
+}
+
+// hasWords says whether b has n words or more.
+func hasWords(b []byte, n int) bool {
+	inWord := false
+	for i := 0; i < len(b) && n > 0; i++ {
+		space := isASCIISpace(b[i])
 		if !space && !inWord {
-			n++
+			n--
 		}
 		inWord = !space
 	}
-	return n >= proseWords
+	return n <= 0
 }
 
-// headerText is b as text of the same length, so that places in it stay right: a bad byte becomes a question mark, and
-// every space of Unicode plain spaces, since any of them ends a word.
-func headerText(b []byte) string {
-	out := bytes.Clone(b)
-	for at := 0; at < len(out); {
-		r, n := utf8.DecodeRune(out[at:])
+// plainText is the header's text as a string of the same length, so that places in it stay right: between two control
+// tokens a bad byte becomes a question mark, and every space of Unicode plain spaces, since any of them ends a word.
+func (b *headerBuffer) plainText() string {
+	b.plain = append(b.plain[:0], b.text...)
+	at := 0
+	for _, m := range b.marks {
+		makePlain(b.plain[at:m.at])
+		at = m.at
+	}
+	makePlain(b.plain[at:])
+	return string(b.plain)
+}
+
+func makePlain(b []byte) {
+	for at := 0; at < len(b); {
+		r, n := utf8.DecodeRune(b[at:])
 		switch {
 		case r == utf8.RuneError && n <= 1:
-			out[at] = '?'
+			b[at] = '?'
 		case unicode.IsSpace(r):
-			for i := range out[at : at+n] {
-				out[at+i] = ' '
+			for i := range b[at : at+n] {
+				b[at+i] = ' '
 			}
 		}
 		at += max(n, 1)
 	}
-	return string(out)
 }

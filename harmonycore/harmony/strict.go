@@ -2,6 +2,7 @@ package harmony
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
@@ -19,7 +20,7 @@ const (
 )
 
 // StrictParser reads token ids as the reference's StreamableParser does, equal to it in every observable after every
-// token, also after errors (harmony-format.md §8). It is a Moore machine of three states:
+// token, also after errors. It is a Moore machine of three states:
 //
 //	ExpectingStart --START--> InHeader --MESSAGE--> InContent --END, RETURN, CALL, end of stream--> ExpectingStart
 //
@@ -34,7 +35,6 @@ type StrictParser struct {
 	// headerTokens are those of the header that is being read.
 	headerTokens []uint32
 	text         strictText
-	delta        Optional
 	messages     []Message
 	tokens       []uint32
 }
@@ -70,10 +70,10 @@ func (p *StrictParser) Recipient() Optional { return p.inContent(p.header.recipi
 func (p *StrictParser) ContentType() Optional { return p.inContent(p.header.typ) }
 
 // LastDelta is the text that the last token added to the content.
-func (p *StrictParser) LastDelta() Optional { return p.inContent(p.delta) }
+func (p *StrictParser) LastDelta() Optional { return p.inContent(p.text.delta()) }
 
 // Content is the sum of the deltas of the message being read; what is held back at its end is only in Messages.
-func (p *StrictParser) Content() string { return string(p.text.whole) }
+func (p *StrictParser) Content() string { return p.text.whole.String() }
 
 // Messages are the messages read so far.
 func (p *StrictParser) Messages() []Message { return p.messages }
@@ -90,6 +90,9 @@ func (p *StrictParser) inContent(o Optional) Optional {
 
 // Process takes one token.
 func (p *StrictParser) Process(id uint32) error {
+	if len(p.tokens) == cap(p.tokens) {
+		p.tokens = slices.Grow(p.tokens, len(p.tokens)+growth)
+	}
 	p.tokens = append(p.tokens, id)
 	_, stop := endOf(id)
 	switch p.state {
@@ -112,7 +115,7 @@ func (p *StrictParser) Process(id uint32) error {
 			p.emit()
 			return nil
 		}
-		p.delta = p.text.push(p.t, id)
+		p.text.push(p.t, id)
 	}
 	return nil
 }
@@ -145,7 +148,6 @@ func (p *StrictParser) readHeader() error {
 	p.header = h
 	p.pending = 0
 	p.state = InContent
-	p.delta = Optional{}
 	p.text.reset()
 	return nil
 }
@@ -205,56 +207,79 @@ func (p *StrictParser) emit() {
 
 func decimal(n uint32) string { return string(jsontext.AppendInt(nil, int64(n))) }
 
+// growth is what room is made for, tokens or bytes of content, beyond twice what there was.
+const growth = 256
+
 // strictText decodes content with the reference's own delays: one bad sequence is repaired per token, and one unknown
-// id holds back the rest of the message.
+// id holds back the rest of the message. Deltas and the content so far are views of what has been built, which only
+// ever grows: a token costs no memory but its text's.
 type strictText struct {
-	whole   []byte
+	whole   strings.Builder
 	tokens  []uint32
 	bytes   []byte
 	unknown bool
+	// from is where in whole the last delta begins, if there is one.
+	from  int
+	fresh bool
+}
+
+func (s *strictText) delta() Optional {
+	if !s.fresh {
+		return Optional{}
+	}
+	return Some(s.whole.String()[s.from:])
 }
 
 func (s *strictText) reset() {
-	s.whole = s.whole[:0]
+	s.whole.Reset()
+	s.fresh = false
 	s.tokens = s.tokens[:0]
 	s.bytes = s.bytes[:0]
 	s.unknown = false
 }
 
-func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) Optional {
+func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	text, ok := t.TokenBytes(id)
-	if !ok || s.unknown {
+	if s.fresh = ok && !s.unknown; !s.fresh {
 		s.unknown = true
 		s.tokens = append(s.tokens, id)
-		return Optional{}
+		return
+	}
+	s.from = s.whole.Len()
+	if s.whole.Cap()-s.from < len(text) {
+		s.whole.Grow(growth)
+	}
+	if len(s.bytes) == 0 && validPrefix(text) == len(text) {
+		s.whole.Write(text)
+		return
 	}
 	s.bytes = append(s.bytes, text...)
 	valid := validPrefix(s.bytes)
-	delta := slices.Clone(s.bytes[:valid])
+	s.whole.Write(s.bytes[:valid])
 	rest := s.bytes[valid:]
 	if len(rest) > 0 {
 		if bad, cut := badPrefix(rest); !cut {
-			delta = append(delta, replacement...)
+			s.whole.WriteString(replacement)
 			rest = rest[bad:]
 		} else if valid == 0 {
-			return Optional{}
+			s.fresh = false
 		}
 	}
 	s.bytes = append(s.bytes[:0], rest...)
-	s.whole = append(s.whole, delta...)
-	return Some(string(delta))
 }
 
 // finish is the whole content; what was held back has never been a delta.
 func (s *strictText) finish(t *tokenizer.Tokenizer) string {
-	out := slices.Clone(s.whole)
 	if len(s.tokens) > 0 {
 		if raw, ok := t.AppendDecode(nil, s.tokens); ok && utf8.Valid(raw) {
-			out = append(out, raw...)
+			s.whole.Write(raw)
 		} else {
-			out = append(out, replacement...)
+			s.whole.WriteString(replacement)
 		}
 	}
-	out, _ = appendRepaired(out, s.bytes, true)
-	return string(out)
+	if len(s.bytes) > 0 {
+		rest, _ := appendRepaired(nil, s.bytes, true)
+		s.whole.Write(rest)
+	}
+	return s.whole.String()
 }

@@ -30,7 +30,7 @@ type TextOptions struct {
 }
 
 // TextParser turns text into messages as StreamParser does token ids, by the same machine, for servers that return
-// none (harmony-format.md §12). It cannot tell a control token from text that spells one: every spelling is a control
+// none. It cannot tell a control token from text that spells one: every spelling is a control
 // token, the reserved ones too. No event holds one, and all other bytes of content are in exactly one event.
 //
 // However the text is cut, the messages are the same. The beginning of a control token, or of another mark, is held back

@@ -14,11 +14,10 @@ const (
 	FallBackToSplit
 )
 
-// The limits of the channel parser's ADR.
+// Limits for a Fallback that leave a slow server time for a header. Others call them min_tokens_before_fallback and
+// fallback_on_timeout_ms.
 const (
-	// DefaultMinTokens is its min_tokens_before_fallback.
 	DefaultMinTokens = 32
-	// DefaultTimeoutMS is its fallback_on_timeout_ms.
 	DefaultTimeoutMS = 600
 )
 

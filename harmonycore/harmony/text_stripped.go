@@ -14,7 +14,6 @@ var (
 	openingWords       = [...]string{"assistant", recipientMark, Analysis, Commentary, Final}
 	// Without a recipient only the braces behind a type tell it from content.
 	channelTails = [...]string{" " + recipientMark, " json{", " json[", "json{", "json["}
-	typeWords    = [...]string{"json", "code"}
 	// nameTails are what may follow a recipient that came before its channel.
 	nameTails = [...]string{"json", "code", Analysis, Commentary, Final}
 )

@@ -1,7 +1,6 @@
 package harmony
 
 import (
-	"bytes"
 	"math/rand"
 	"slices"
 	"strings"
@@ -219,6 +218,38 @@ func TestTextParser(t *testing.T) {
 	}
 }
 
+// TestIDsNeedNoFallback: a model that never writes a control token is answered with from its first token on, and by a
+// header's length if it writes like a header; the bytes of its tokens can be split.
+func TestIDsNeedNoFallback(t *testing.T) {
+	plain := tokens("Let me think: 2 and 2.\n===FINAL===\nIt is 4.")
+	for text, most := range map[string]int{"Let me think: 2 and 2.": 1, "Final answer: 4": 1, "analysis of it: 4": 2, " to=be or not to=be " + strings.Repeat("x ", 300): MaxHeaderTokens} {
+		r := &recorder{}
+		p := NewStreamParser(o200k.Tokenizer(), r)
+		for n, id := range tokens(text) {
+			if p.Process(id); r.open {
+				break
+			}
+			if n+1 >= most {
+				t.Errorf("%.30q is held after %d tokens", text, n+1)
+				break
+			}
+		}
+	}
+	if got := record(plain); told(got.messages) != "[final] Let me think: 2 and 2.\n===FINAL===\nIt is 4. cut" {
+		t.Errorf("as ids: %s", told(got.messages))
+	}
+	r := &textRecorder{}
+	p := NewTextParser(r, TextOptions{Fallback: Fallback{To: FallBackToSplit, MinTokens: 2}})
+	for _, id := range plain {
+		text, _ := o200k.Tokenizer().TokenBytes(id)
+		p.Write(text, 0)
+	}
+	p.Finish()
+	if told(r.messages) != "[analysis] Let me think: 2 and 2.\n end; [final] \nIt is 4. cut" || !p.FellBack() {
+		t.Errorf("as bytes: %s", told(r.messages))
+	}
+}
+
 // TestTextParserIsToldTheTime: an empty chunk can bring the decision, but only with text before it.
 func TestTextParserIsToldTheTime(t *testing.T) {
 	r := &textRecorder{}
@@ -310,6 +341,24 @@ func TestTextParserLikeTokens(t *testing.T) {
 	}
 }
 
+// TestStrippedLikeTokens: what is well formed says the same without its control tokens, but for how messages end.
+func TestStrippedLikeTokens(t *testing.T) {
+	for _, text := range []string{answer(1), answer(3), "<|channel|>final<|message|>Hi", " to=functions.f<|channel|>commentary json<|message|>{\"a\":[1]}<|call|>",
+		"<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=python<|channel|>analysis code<|message|>1+1<|call|>"} {
+		want := record(tokens(text)).messages
+		got, _ := checkText(t, TextOptions{Dialect: Stripped}, []timed{{stripMarkers(text), 0}})
+		if len(got.messages) != len(want) || got.seen.Total() > 0 {
+			t.Errorf("%q: %s", text, told(got.messages))
+			continue
+		}
+		for i, m := range got.messages {
+			if m.Header != want[i].Header || m.text != want[i].text {
+				t.Errorf("%q: message %d is %+v, want %+v", text, i, m, want[i])
+			}
+		}
+	}
+}
+
 // TestTextParserKeepsEveryByte: text without control tokens comes out as it went in, but for the mark that parts it.
 func TestTextParserKeepsEveryByte(t *testing.T) {
 	pieces := []string{"===FINAL===", "===", "=FINAL", "<|", "<", "|>", "x", " ", "é", "😀", "assistant", "final", " to=", "the"}
@@ -359,51 +408,6 @@ func TestTextParserCuts(t *testing.T) {
 
 // textStreams is how many random streams a test makes: for a longer search, raise it.
 const textStreams = 400
-
-func TestTextParserNoAllocation(t *testing.T) {
-	text := []byte("Hello there, an assistant says é😀 <| = ==FINAL << a<b \xff and <|constrain|> goes on.")
-	for _, tt := range []struct {
-		o    TextOptions
-		head string
-	}{{TextOptions{}, "<|channel|>final<|message|>"}, {TextOptions{Dialect: Stripped}, "analysis"}, {TextOptions{Fallback: Fallback{To: FallBackToFinal, TimeoutMS: 9}}, "x"}} {
-		p := NewTextParser(&nothing{}, tt.o)
-		p.Write([]byte(tt.head), 0)
-		feed := func() {
-			for i := 0; i < len(text); i += 7 {
-				p.Write(text[i:min(i+7, len(text))], 0)
-			}
-			for i := range text {
-				p.Write(text[i:i+1], 0)
-			}
-		}
-		feed()
-		if n := testing.AllocsPerRun(100, feed); n != 0 {
-			t.Errorf("%+v: %d bytes cost %v allocations", tt.o, 2*len(text), n)
-		}
-	}
-}
-
-// BenchmarkTextParser: go test -bench Text -count 10 ./harmonycore/harmony | benchstat -
-func BenchmarkTextParser(b *testing.B) {
-	text := bytes.Repeat([]byte("Hello there, an assistant says ünïcode 😀 and a < b. "), 200)
-	for _, bb := range []struct {
-		name string
-		o    TextOptions
-		head string
-	}{{"printed", TextOptions{}, "<|message|>"}, {"stripped", TextOptions{Dialect: Stripped}, "analysis"}, {"split", TextOptions{Dialect: Split}, ""}} {
-		b.Run(bb.name, func(b *testing.B) {
-			p := NewTextParser(&nothing{}, bb.o)
-			p.Write([]byte(bb.head), 0)
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				for i := 0; i < len(text); i += 24 {
-					p.Write(text[i:min(i+24, len(text))], 0)
-				}
-			}
-		})
-	}
-}
 
 // FuzzTextParserLikeTokens: what text gives is what its tokens give.
 func FuzzTextParserLikeTokens(f *testing.F) {

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Shows that the packages work on their own: the last commit becomes a module behind a file proxy, and in an empty folder
+# `go get` takes it from there. The packages' examples are built there as programs, and must print what they say.
+set -euo pipefail
+# shellcheck source=tools/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$ROOT"
+
+module="$(go list -m)"
+packages=(harmonycore/harmony harmonycore/tokenizer/o200k)
+vocabulary=harmonycore/tokenizer/o200k/o200k.vocab
+version="v0.0.0-$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S)-$(git rev-parse --short=12 HEAD)"
+
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+
+# A module's archive is its commit without the modules inside of it.
+outside=()
+while IFS= read -r folder; do outside+=(":(exclude)$folder"); done < <(git ls-tree -r --name-only HEAD | sed -n 's|/go\.mod$||p')
+at="$scratch/proxy/$module/@v"
+mkdir -p "$at"
+git archive --format=zip --prefix="$module@$version/" -o "$at/$version.zip" HEAD -- . "${outside[@]}"
+git show HEAD:go.mod >"$at/$version.mod"
+: >"$at/list" # versions with a tag; this one has none
+printf '{"Version":"%s","Time":"%s"}\n' "$version" "$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)" >"$at/$version.info"
+
+# Go takes 500 MiB at most. A module that people take for one package should be far from that.
+size=$(($(wc -c <"$at/$version.zip") / 1024))
+((size < 20 * 1024)) || die "the module's archive has $size KiB"
+
+# Everything else comes from the module cache, by whose go.sum it has been checked: no other place is asked.
+step "modules that it needs" go mod download
+cache="$(go env GOMODCACHE)/cache/download"
+export GOPROXY="file://$scratch/proxy,file://$cache,off"
+export GOMODCACHE="$scratch/modcache" GOFLAGS="-mod=mod -modcacherw" GOSUMDB=off GOTOOLCHAIN=local GOWORK=off
+
+mkdir "$scratch/user"
+cd "$scratch/user"
+step "go mod init" go mod init example.com/user
+for package in "${packages[@]}"; do step "go get $package" go get "$module/$package@$version"; done
+[[ "$(go list -m "$module")" == "$module $version" ]] || die "go get took $(go list -m "$module"), not $version"
+[[ -s "$(go list -m -f '{{.Dir}}' "$module")/$vocabulary" ]] || die "the module has no $vocabulary"
+
+for package in "${packages[@]}"; do
+  program="$scratch/user/$(basename "$package")"
+  example="$(go list -f '{{.Dir}}' "$module/$package")/example_test.go"
+  mkdir "$program"
+  sed -e 's/^package .*/package main/' -e 's/^func Example()/func main()/' "$example" >"$program/main.go"
+  sed -n '/\/\/ Output:/,/^}/s/^\t\/\/ //p' "$example" | sed 1d >"$program/want"
+  step "go build $package's example" go build -o "$program/program" "$program"
+  "$program/program" >"$program/got"
+  diff -u "$program/want" "$program/got" || die "the example of $package prints something else"
+done
+say "$module $version: an archive of $size KiB, ${#packages[@]} packages taken by go get, their examples print what they say"

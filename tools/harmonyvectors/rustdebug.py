@@ -5,7 +5,8 @@ that of the Rust release which built openai-harmony 0.0.8. Takes some minutes. R
 """
 import openai_harmony as oh
 
-from generate import OUT, load
+from generate import OUT
+from reference import load
 
 HEADER = '''package harmony
 

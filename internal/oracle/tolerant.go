@@ -1,0 +1,125 @@
+package oracle
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/vectors"
+)
+
+// CheckTolerant gives a stream in which the reference finds nothing wrong to the tolerant parsers, by ids and by text at
+// any cut: they must find the same messages, and nothing to repair. compared is false for the streams that they read
+// otherwise on purpose (see wellFormed); then nothing was looked at.
+func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand) (compared bool, err error) {
+	ids, whole := v.IDs()
+	role := roleOf(v)
+	if !whole || !v.Ended || role != 0 && role != harmony.Assistant || !wellFormed(t, v) {
+		return false, nil
+	}
+	p := harmony.NewStrictParser(t, role, true)
+	for _, id := range ids {
+		if err := p.Process(id); err != nil {
+			return false, nil
+		}
+	}
+	if err := p.ProcessEOS(); err != nil || isQuirk(p.Messages()) {
+		return false, nil
+	}
+	want := make([]Said, len(p.Messages()))
+	for i, m := range p.Messages() {
+		want[i] = Said{harmony.Header{Role: m.Role, Name: m.Name.Value, Channel: m.Channel.Value, Recipient: m.Recipient.Value,
+			ContentType: strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")}, m.Content[0].Text}
+	}
+	same := func(how string, got []Said, seen harmony.Recoveries) error {
+		// Messages behind a stop, and a role's word that comes twice, the reference takes without a word.
+		seen[harmony.AfterStop], seen[harmony.RepairedRole] = 0, 0
+		if !slices.Equal(got, want) || seen.Total() > 0 {
+			return fmt.Errorf("%s of %v %q\n got %q, recoveries %v\nwant %q", how, ids, t.DecodeString(ids), got, seen, want)
+		}
+		return nil
+	}
+	said, seen := ByIDs(t, ids, role == 0)
+	if err := same("the tolerant parser", said, seen); err != nil {
+		return true, err
+	}
+	text, ok := Printed(t, ids)
+	if !ok {
+		return true, nil
+	}
+	for range 3 {
+		cuts := Cut(text, func() bool { return random.Intn(8) == 0 })
+		said, seen := ByText(cuts, harmony.TextOptions{}, role == 0)
+		if err := same(fmt.Sprintf("the text parser at %q", cuts), said, seen); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// wellFormed says that no rule of the tolerant parser plays a part: control tokens stand where the format puts them, all
+// ids exist, and the text is UTF-8. It judges tokens alone, not what a parser makes of them.
+func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) bool {
+	const afterHeader, inHeader, between = 0, 1, 2
+	place, channels, constrains := between, 0, 0
+	if v.Role != nil {
+		place = inHeader
+	}
+	var text []byte
+	for _, token := range v.Tokens {
+		id := uint32(token)
+		b, known := t.TokenBytes(id)
+		switch {
+		case !known:
+			return false
+		case !tokenizer.IsSpecial(id):
+			text = append(text, b...)
+			continue
+		case !isText(text):
+			return false
+		}
+		text = text[:0]
+		switch {
+		case id == tokenizer.Start && place == between:
+			place, channels, constrains = inHeader, 0, 0
+		case id == tokenizer.Channel && place == inHeader && channels == 0 && constrains == 0:
+			channels++
+		case id == tokenizer.Constrain && place == inHeader && constrains == 0:
+			constrains++
+		case id == tokenizer.Message && place == inHeader:
+			place = afterHeader
+		case (id == tokenizer.End || id == tokenizer.Return || id == tokenizer.Call) && place == afterHeader:
+			place = between
+		default:
+			return false
+		}
+	}
+	return isText(text)
+}
+
+// isText says that b is UTF-8, without U+FFFD.
+func isText(b []byte) bool { return !strings.ContainsRune(string(b), unicode.ReplacementChar) }
+
+// isQuirk leaves out what the reference reads into headers and we do not (harmony-format.md §10): fields with markers
+// spelled out or with Unicode's spaces in them, lone words that it takes for recipients, channels that it does not know.
+func isQuirk(messages []harmony.Message) bool {
+	for _, m := range messages {
+		fields := m.Recipient.Value + m.Channel.Value + strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")
+		if strings.ContainsFunc(fields+m.Name.Value, func(r rune) bool { return r == '<' || unicode.IsSpace(r) }) {
+			return true
+		}
+		if m.Recipient.Set && !strings.Contains(m.Recipient.Value, ".") || m.Role == harmony.Tool {
+			return true
+		}
+		switch m.Channel.Value {
+		case "", harmony.Analysis, harmony.Commentary, harmony.Final:
+		default:
+			return true
+		}
+	}
+	return false
+}

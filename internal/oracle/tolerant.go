@@ -18,7 +18,8 @@ import (
 func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand) (compared bool, err error) {
 	ids, whole := v.IDs()
 	role := roleOf(v)
-	if !whole || !v.Ended || role != 0 && role != harmony.Assistant || !wellFormed(t, v) {
+	headers, ok := wellFormed(t, v)
+	if !whole || !ok || !v.Ended || role != 0 && role != harmony.Assistant {
 		return false, nil
 	}
 	p := harmony.NewStrictParser(t, role, true)
@@ -27,7 +28,7 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 			return false, nil
 		}
 	}
-	if err := p.ProcessEOS(); err != nil || isQuirk(p.Messages()) {
+	if err := p.ProcessEOS(); err != nil || isQuirk(p.Messages(), headers) {
 		return false, nil
 	}
 	want := make([]Said, len(p.Messages()))
@@ -62,57 +63,66 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 }
 
 // wellFormed says that no rule of the tolerant parser plays a part: control tokens stand where the format puts them, all
-// ids exist, and the text is UTF-8. It judges tokens alone, not what a parser makes of them.
-func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) bool {
-	const afterHeader, inHeader, between = 0, 1, 2
+// ids exist, and the text is UTF-8. It judges tokens alone, not what a parser makes of them. headers are the texts of the
+// headers, without control tokens.
+func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) (headers []string, ok bool) {
+	const inContent, inHeader, between = 0, 1, 2
 	place, channels, constrains := between, 0, 0
 	if v.Role != nil {
 		place = inHeader
 	}
 	var text []byte
+	header := ""
 	for _, token := range v.Tokens {
 		id := uint32(token)
 		b, known := t.TokenBytes(id)
 		switch {
 		case !known:
-			return false
+			return nil, false
 		case !tokenizer.IsSpecial(id):
 			text = append(text, b...)
 			continue
 		case !isText(text):
-			return false
+			return nil, false
 		}
+		header += string(text)
 		text = text[:0]
 		switch {
 		case id == tokenizer.Start && place == between:
-			place, channels, constrains = inHeader, 0, 0
+			place, channels, constrains, header = inHeader, 0, 0, ""
 		case id == tokenizer.Channel && place == inHeader && channels == 0 && constrains == 0:
 			channels++
 		case id == tokenizer.Constrain && place == inHeader && constrains == 0:
 			constrains++
 		case id == tokenizer.Message && place == inHeader:
-			place = afterHeader
-		case (id == tokenizer.End || id == tokenizer.Return || id == tokenizer.Call) && place == afterHeader:
+			place = inContent
+			headers = append(headers, header)
+		case (id == tokenizer.End || id == tokenizer.Return || id == tokenizer.Call) && place == inContent:
 			place = between
 		default:
-			return false
+			return nil, false
 		}
 	}
-	return isText(text)
+	return headers, isText(text)
 }
 
 // isText says that b is UTF-8, without U+FFFD.
 func isText(b []byte) bool { return !strings.ContainsRune(string(b), unicode.ReplacementChar) }
 
-// isQuirk leaves out what the reference reads into headers and we do not (harmony-format.md §10): fields with markers
-// spelled out or with Unicode's spaces in them, lone words that it takes for recipients, channels that it does not know.
-func isQuirk(messages []harmony.Message) bool {
-	for _, m := range messages {
-		fields := m.Recipient.Value + m.Channel.Value + strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")
-		if strings.ContainsFunc(fields+m.Name.Value, func(r rune) bool { return r == '<' || unicode.IsSpace(r) }) {
+// isQuirk leaves out what the reference reads into headers and we do not (harmony-format.md §10): markers spelled out,
+// spaces other than ASCII's, words without a mark that it takes for recipients, content types that are roles' words or
+// no words, and channels that are none of the three.
+func isQuirk(messages []harmony.Message, headers []string) bool {
+	if len(messages) != len(headers) {
+		return true
+	}
+	for i, m := range messages {
+		if strings.ContainsFunc(headers[i], func(r rune) bool { return r == '<' || isWideSpace(r) }) {
 			return true
 		}
-		if m.Recipient.Set && !strings.Contains(m.Recipient.Value, ".") || m.Role == harmony.Tool {
+		bare := m.Recipient.Set && (!strings.Contains(m.Recipient.Value, ".") || !strings.Contains(headers[i], "to="+m.Recipient.Value))
+		typ := strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")
+		if bare || m.Role == harmony.Tool || harmony.RoleOf(typ) != 0 || typ != "" && !unicode.IsLetter(rune(typ[0])) {
 			return true
 		}
 		switch m.Channel.Value {
@@ -123,3 +133,6 @@ func isQuirk(messages []harmony.Message) bool {
 	}
 	return false
 }
+
+// isWideSpace says that r is a space that does not part a header's words.
+func isWideSpace(r rune) bool { return unicode.IsSpace(r) && !strings.ContainsRune(" \t\n\f\r", r) }

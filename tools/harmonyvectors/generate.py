@@ -48,7 +48,7 @@ def schemas(rng):
 
 
 def single(rng):
-    m = malformed.misplaced(rng) if rng.random() < 0.3 else conversations.message(rng)
+    m = malformed.misplaced(rng) if rng.random() < 0.5 else conversations.message(rng)
     return asked(conversations.spell({"messages": [m]}), rng.choice(conversations.ROLES), None, m)
 
 
@@ -83,6 +83,14 @@ def prompts(rng):
     spaces = {name: json.loads(builtin[name].model_dump_json()) for name in rng.choice([["browser"], ["python"], ["python", "browser"]])}
     system = conversations.system(rng) | {"tools": spaces}
     return conversation(rng, [fixed.msg("system", [system]), fixed.msg("developer", [conversations.developer(rng)]), fixed.msg("user", "q")])
+
+
+def reports():
+    """What models wrote, from reports.txt."""
+    for line in (OUT / "reports.txt").read_text(encoding="utf-8").splitlines():
+        field, _, value = line.partition(" ")
+        if field in ("raw", "ids"):
+            yield field, json.loads(value)
 
 
 def write(path, cases):
@@ -123,6 +131,8 @@ def main():
     renders("prompts", 16, prompts)
     make = streams.Maker(random.Random(args.seed), encoding)
     write(args.out / "parse_quirks.jsonl", (reference.parse(encoding, c) for c in streams.quirks(make)))
+    said = (value if field == "ids" else make.marked(value) for field, value in reports())
+    write(args.out / "parse_reports.jsonl", (reference.parse(encoding, streams.case(ids, "assistant", True, True)) for ids in said))
     parses("tidy", 420, lambda make: lambda: streams.tidy(make))
     parses("broken", 820, lambda make: lambda: streams.broken(make))
     parses("probes", 800, lambda make: lambda prober=probes.Prober(make): prober.stream(2))

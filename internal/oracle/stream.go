@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -45,8 +46,13 @@ func CheckStream(t *tokenizer.Tokenizer, v *vectors.Stream, visit Visit) error {
 			return fmt.Errorf("token %d (number %d of %v): content %q, want %q", token, i, fed, p.Content(), content)
 		}
 	}
-	if got := harmony.AppendMessages(nil, p.Messages()); !sameJSON(got, v.Messages) {
+	got := harmony.AppendMessages(nil, p.Messages())
+	if !sameJSON(got, v.Messages) {
 		return fmt.Errorf("messages of %v:\n got %s\nwant %s", fed, got, v.Messages)
+	}
+	again, err := harmony.DecodeConversation(slices.Concat([]byte(`{"messages":`), got, []byte("}")))
+	if err != nil || !bytes.Equal(harmony.AppendMessages(nil, again.Messages), got) {
+		return fmt.Errorf("messages of %v do not come back: %s, %w", fed, got, err)
 	}
 	if !slices.Equal(p.Tokens(), ids) {
 		return fmt.Errorf("the parser says that it was fed %v, and it was %v", p.Tokens(), ids)

@@ -40,6 +40,7 @@ var renderErrors = append([]string{
 	"DeveloperContent may only appear in developer messages, found in System",
 	"DeveloperContent may only appear in developer messages, found in Tool",
 	"unknown role: ",
+	"invalid message JSON: ",
 }, prefixed(readingError, "missing field", "duplicate field", "unknown variant", "invalid type", "invalid value", "invalid length",
 	"EOF while parsing a list", "EOF while parsing an object", "EOF while parsing a string", "EOF while parsing a value",
 	"expected `:`", "expected `,` or `]`", "expected `,` or `}`", "expected ident", "expected value", "invalid escape", "invalid number",

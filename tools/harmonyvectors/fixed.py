@@ -72,5 +72,8 @@ SPELLED = [
     '{"messages":[{"role":"developer","content":[{"type":"developer_content","tools":{"f":{"name":"f","tools":[{"name":"x"}]}}}]}]}',
     '{"messages":[{"role":"user","content":"\\u00e9\\ud83d\\ude00\\/"}]}', ' {"messages" : [ {"role":"user","content":"x"} ] } ',
     '{"\\u006dessages":[{"r\\u006fle":"user","content":"x"}]}', '{"messages":[{"role":"user","content":[]},{"role":"user","content":""}]}',
+    # As deep as the reference goes, and one deeper.
+    spell({"messages": [msg("user", "x", extra=Raw("[" * 124 + "]" * 124))]}), spell({"messages": [msg("user", "x", extra=Raw("[" * 125 + "]" * 125))]}),
+    spell(with_schema(Raw("[" * 118 + "]" * 118))), spell(with_schema(Raw("[" * 119 + "]" * 119))),
     spell(with_default(Raw("1e400"))), spell(with_default(Raw("01"))), spell(with_default(Raw("NaN"))),
 ]

@@ -74,6 +74,8 @@ def turns(rng):
 def broken(rng):
     if rng.random() < 0.02:
         return asked('{"messages":[]}', rng.choice(["nobody", "Assistant", ""]))
+    if rng.random() < 0.05:
+        return asked('{"messages":[]}') | {"message_json": malformed.alone(rng)}
     return asked(malformed.text(rng), drop=rng.choice(DROP))
 
 

@@ -76,6 +76,16 @@ def text(rng):
     return out[:at] + out[at + 1:]
 
 
+def alone(rng):
+    """One message that is none. Deep ones are left out: what stands around a message counts in ours."""
+    while True:
+        tree = pairs(message(rng))
+        change(rng, *rng.choice(list(places(tree))))
+        out = spell(tree)
+        if "[" * 50 not in out and '{"a":' * 50 not in out:
+            return out
+
+
 def misplaced(rng):
     """System and developer content where it may not stand, and tools without a name."""
     m = message(rng)

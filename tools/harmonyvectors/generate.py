@@ -87,12 +87,13 @@ def prompts(rng):
     return conversation(rng, [fixed.msg("system", [system]), fixed.msg("developer", [conversations.developer(rng)]), fixed.msg("user", "q")])
 
 
-def reports():
+def reports(make):
     """What models wrote, from reports.txt."""
     for line in (OUT / "reports.txt").read_text(encoding="utf-8").splitlines():
         field, _, value = line.partition(" ")
         if field in ("raw", "ids"):
-            yield field, json.loads(value)
+            said = json.loads(value)
+            yield streams.case(make.marked(said) if field == "raw" else said, "assistant", True, True)
 
 
 def write(path, cases):
@@ -119,10 +120,9 @@ def main():
         group = (make(random.Random(f"{args.seed} {name} {i}")) for i in range(int(count * args.times)))
         write(args.out / f"render_{name}.jsonl", (reference.render(encoding, c) for c in group))
 
-    def parses(name, count, make):
-        maker = streams.Maker(random.Random(f"{args.seed} {name}"), encoding)
-        case = make(maker)
-        write(args.out / f"parse_{name}.jsonl", (reference.parse(encoding, case()) for _ in range(int(count * args.times))))
+    def parses(name, count, case, prepare=lambda make: make):
+        make = prepare(streams.Maker(random.Random(f"{args.seed} {name}"), encoding))
+        write(args.out / f"parse_{name}.jsonl", (reference.parse(encoding, case(make)) for _ in range(int(count * args.times))))
 
     write(args.out / "render_quirks.jsonl", (reference.render(encoding, c) for c in quirks()))
     renders("schemas", 800, schemas)
@@ -133,11 +133,10 @@ def main():
     renders("prompts", 16, prompts)
     make = streams.Maker(random.Random(args.seed), encoding)
     write(args.out / "parse_quirks.jsonl", (reference.parse(encoding, c) for c in streams.quirks(make)))
-    said = (value if field == "ids" else make.marked(value) for field, value in reports())
-    write(args.out / "parse_reports.jsonl", (reference.parse(encoding, streams.case(ids, "assistant", True, True)) for ids in said))
-    parses("tidy", 420, lambda make: lambda: streams.tidy(make))
-    parses("broken", 820, lambda make: lambda: streams.broken(make))
-    parses("probes", 800, lambda make: lambda prober=probes.Prober(make): prober.stream(2))
+    write(args.out / "parse_reports.jsonl", (reference.parse(encoding, c) for c in reports(make)))
+    parses("tidy", 420, streams.tidy)
+    parses("broken", 820, streams.broken)
+    parses("probes", 800, lambda prober: prober.stream(2), probes.Prober)
 
 
 if __name__ == "__main__":

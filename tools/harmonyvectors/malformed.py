@@ -7,8 +7,9 @@ VALUES = [Raw("5"), Raw("null"), Raw("true"), "x", Raw("-1.5"), Raw("{}")]
 BROKEN = ["tru", "nul", "falsy", "01", "-", "1.", "1e", ".5", "1e999", "-1e400", '"\\x"', '"\\u12"', '"\\u12G4"', '"\\ud800"', '"\\ud800\\u0041"',
           '"\\udc00"', '"a\nb"', '"\t"', '"\x00"', "'x'", "NaN", "+1", "]", "}", "", "1,", '"x":', '"a', "[", "{", '{"a"}', "{a:1}", "[1,]", '{"a":1,}']
 # What no mutation of a conversation finds often, X being a whole one.
-RARE = ["[]", "null", "{}", "[X", "X,", "{%s,}", '{"messages":[%s,]}', '{"messages":[', '{"messages":[%s', '{"messages":', '{"messages":[%s %s]}',
+RARE = ["[]", "[]", "null", "{}", "[X", "X,", "{%s,}", '{"messages":[%s,]}', '{"messages":[', '{"messages":[%s', '{"messages":', '{"messages":[%s %s]}',
         '{"messages":[{"role":{},"content":"x"}]}', '{"messages":[{"role":{"user":1,"tool":2},"content":"x"}]}', '{"messages":[{"role":"user","content":"\\ud83d',
+        '{"messages":[{"role":"user","content":"\\ud83d\\u0041"}]}', '{"messages":[{"role":"user","content":"x","z":-1e999}]}', '{"messages":[%s]',
         '{"messages":[{"role":"user","content":"\\ud800"}]}', '{"messages":[{"role":"user","content":"\\ud83d\\n"}]}']
 TAILS = ["x", ",", "]", "}", "{}", "1", '"']
 
@@ -58,7 +59,7 @@ def change(rng, holder, at):
 
 def text(rng):
     tree = pairs({"messages": [message(rng) for _ in range(rng.choice([1, 1, 2]))]})
-    kind = rng.randrange(12)
+    kind = rng.randrange(13)
     if kind >= 10:
         each = spell(message(rng))
         return rng.choice(RARE).replace("X", '{"messages":[%s]}').replace("%s", each)

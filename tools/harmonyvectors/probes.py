@@ -6,8 +6,11 @@ from reference import EOS
 from streams import CALL, CHANNEL, CONSTRAIN, END, MESSAGE, RETURN, ROLES, START, UNKNOWN, case
 
 CONTROL = [START, END, RETURN, CALL, CHANNEL, MESSAGE, CONSTRAIN]
-WORDS = ["Hello", "x", "json", " json", "code", " code", "final", "analysis", "commentary", " final", "assistant", "user", "system",
-         "developer", "tool", " assistant", " to", "=", "to", "=\"", " the", " answer", "functions", ".f", "browser", "a", "Sorry"]
+ROLE_WORDS = ["assistant", "user", "system", "developer", "tool", " assistant"]
+CHANNELS = ["final", "analysis", "commentary", " final"]
+TYPES = ["json", " json", "code", " code"]
+MARKS_OF_RECIPIENTS = ["to", " to", "=", "=\""]
+WORDS = ["Hello", "x", " the", " answer", "functions", ".f", "browser", "a", "Sorry"] + ROLE_WORDS + CHANNELS + TYPES + MARKS_OF_RECIPIENTS
 SPACES = [" ", "  ", "\n", "\n\n", "\t", "\r\n", "\f"]
 WIDE = ["\u00a0", "\u3000", "\u2003", "\u000b", "\u0085", "\u2028"]
 SIGNS = ["{", "}", "{\"", "\":", ",", ".", "?", "!", "\"", "\\", "(", "…"]
@@ -19,7 +22,10 @@ NUMBERS = ["1", "12", "123", "007", "٣"]
 class Prober:
     def __init__(self, make):
         self.make, self.rng = make, make.rng
-        single = lambda texts: [ids[0] for ids in map(make.plain, texts) if len(ids) == 1]
+
+        def single(texts):
+            return [ids[0] for ids in map(make.plain, texts) if len(ids) == 1]
+
         begun, rest = [], []
         for char in "🜁𝒳ᚠ\u1000\u2eb0\U00020000\u0f40\u0a85":
             ids = make.plain(char)
@@ -27,10 +33,11 @@ class Prober:
                 begun.append(ids[0])
                 rest += ids[1:]
         self.begun = begun
-        self.classes = [[t] for t in CONTROL] + [[EOS], [199998, 199999], list(range(200013, 201089)) + [200000, 200001, 200004, 200009], UNKNOWN,
-                        begun, rest + list(range(94, 256)), list(range(199998))] + [
-                            single(texts) for texts in (WORDS, WORDS[15:19], SPACES, WIDE, SIGNS, MARKS, FOREIGN, NUMBERS, ["assistant", "user", "tool"],
-                                                        ["final", "analysis", "commentary"], ["json", " json", " code"])]
+        reserved = list(range(200013, 201089)) + [200000, 200001, 200004, 200009]
+        special = [[t] for t in CONTROL] + [[EOS], [199998, 199999], reserved, UNKNOWN]
+        pieces = [begun, rest + list(range(94, 256))]
+        words = map(single, [WORDS, ROLE_WORDS, CHANNELS, TYPES, MARKS_OF_RECIPIENTS, SPACES, WIDE, SIGNS, MARKS, FOREIGN, NUMBERS])
+        self.classes = special + pieces + [list(range(199998)), *words]
         assert all(self.classes)
 
     def token(self):

@@ -109,8 +109,11 @@ func (c *coverage) failed(list []string, message string) {
 
 // print writes the tables.
 func (c *coverage) print(w io.Writer) {
+	for i, name := range stateNames {
+		fmt.Fprintf(w, "%c: %s\n", 'A'+i, name)
+	}
 	for flag, name := range []string{"strict=False", "strict=True"} {
-		fmt.Fprintf(w, "tokens by the parser's state, %s\n%-24s", name, "")
+		fmt.Fprintf(w, "\ntokens by the parser's state, %s\n%-24s", name, "")
 		for i := range stateNames {
 			fmt.Fprintf(w, "%8s", string(rune('A'+i)))
 		}
@@ -123,15 +126,13 @@ func (c *coverage) print(w io.Writer) {
 			fmt.Fprintln(w)
 		}
 	}
-	for i, name := range stateNames {
-		fmt.Fprintf(w, "%c: %s  ", 'A'+i, name)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, "\nerrors, by how they begin")
 	for _, list := range [][]string{parseErrors, renderErrors} {
 		for _, beginning := range list {
 			fmt.Fprintf(w, "%8d  %s\n", c.errors[beginning], beginning)
 		}
 	}
+	fmt.Fprintln(w)
 }
 
 // missing names everything that was met fewer than least times.

@@ -165,6 +165,26 @@ HOST ?= envoy
 demo: build $(if $(filter envoy,$(HOST)),tool-envoy) tool-python ## Run the demonstration (HOST=wazero: without Envoy)
 	@$(E2E_ENV) HOST=$(HOST) examples/demo/run.sh
 
+# --- the reference ---
+
+.PHONY: vectors vectors-check differential
+vectors: tool-python ## Ask openai-harmony and tiktoken for the test vectors again
+	@tools/vectors.sh
+
+VECTORS := harmonycore/tokenizer/testdata harmonycore/harmony/testdata
+
+vectors-check: vectors ## vectors, and fail unless that changes nothing
+	@changed="$$(git status --porcelain -- $(VECTORS))"; \
+	if [[ -n "$$changed" ]]; then echo "the vectors have changed:"; echo "$$changed"; exit 1; fi
+
+# A bounded search for differences: make differential STREAMS=1000000 SEED=2
+SEED ?= 1
+STREAMS ?= 100000
+CONVERSATIONS ?= 30000
+
+differential: tool-python ## Random streams and conversations, ours against openai-harmony, with a table of what was covered
+	@tools/vectors.sh go run ./tools/differential -seed $(SEED) -streams $(STREAMS) -conversations $(CONVERSATIONS)
+
 # --- clean ---
 
 .PHONY: clean

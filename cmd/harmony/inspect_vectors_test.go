@@ -3,14 +3,15 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
 // answers runs a mode over lines and decodes what it prints, which must be one object for each.
@@ -33,83 +34,111 @@ func answers(t *testing.T, mode string, lines []string) []map[string]any {
 	return decoded
 }
 
-// vectors are the lines of a file of the reference's own results, as they are and decoded.
-func vectors(t *testing.T, name string) (lines []string, decoded []map[string]any) {
+// streams are the recorded token streams that a line of the command can hold: it has no word for an end in the middle.
+func streams(t *testing.T) (places []vectors.Place, list []*vectors.Stream) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../harmonycore", name))
+	err := vectors.Each("../../harmonycore/harmony/testdata", "parse_*.jsonl", 2000, func(at vectors.Place, v *vectors.Stream) error {
+		if _, ok := v.IDs(); ok {
+			places, list = append(places, at), append(list, v)
+		}
+		return nil
+	})
+	if err != nil || len(list) < 1500 {
+		t.Fatal(len(list), err)
+	}
+	return places, list
+}
+
+func TestParseVectors(t *testing.T) {
+	places, list := streams(t)
+	lines := make([]string, len(list))
+	for i, v := range list {
+		line, _ := json.Marshal(map[string]any{"id": places[i], "tokens": v.Tokens, "role": v.Role, "strict": v.Strict, "resume": v.Resume})
+		lines[i] = string(line)
+	}
+	for i, got := range answers(t, "parse", lines) {
+		v := list[i]
+		steps := make([]any, len(v.Steps))
+		for j := range v.Steps {
+			steps[j] = printedStep(&v.Steps[j])
+		}
+		want := map[string]any{"id": places[i], "messages": v.Messages, "steps": steps}
+		if v.Ended {
+			want["steps"], want["eos"] = steps[:len(steps)-1], steps[len(steps)-1]
+		}
+		if want = asJSON(t, want); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\n got %v\nwant %v", lines[i], got, want)
+		}
+	}
+}
+
+// printedStep is a step in the form of the command.
+func printedStep(s *vectors.Step) any {
+	six := []any{s.State, s.Role, s.Channel, s.Recipient, s.ContentType, s.Delta}
+	if s.Error == nil {
+		return six
+	}
+	return map[string]any{"error": map[string]any{"class": "HarmonyError", "message": s.Error}, "after": six}
+}
+
+func asJSON(t *testing.T, v any) map[string]any {
+	t.Helper()
+	text, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.SplitSeq(strings.TrimSpace(string(data)), "\n") {
-		var v map[string]any
-		if err := json.Unmarshal([]byte(line), &v); err != nil {
-			t.Fatal(err)
-		}
-		lines, decoded = append(lines, line), append(decoded, v)
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
 	}
-	return lines, decoded
-}
-
-// TestParseVectors: the recorded line itself is the question; what it says of the answer is passed over.
-func TestParseVectors(t *testing.T) {
-	lines, want := vectors(t, "harmony/testdata/parse.jsonl")
-	for i, got := range answers(t, "parse", lines) {
-		w := map[string]any{"id": want[i]["id"], "messages": want[i]["messages"]}
-		if eos, there := want[i]["eos"]; there {
-			w["eos"] = eos
-		}
-		steps, _ := want[i]["steps"].([]any)
-		for j := range steps {
-			if steps[j] == 0.0 && j > 0 {
-				steps[j] = steps[j-1] // that is how the file says "as before"
-			}
-		}
-		w["steps"] = steps
-		if !reflect.DeepEqual(got, w) {
-			t.Errorf("%s\n got %v\nwant %v", lines[i], got, w)
-		}
-	}
+	return out
 }
 
 func TestRenderVectors(t *testing.T) {
-	lines, want := vectors(t, "harmony/testdata/render.jsonl")
-	for i, got := range answers(t, "render", lines) {
-		completion := want[i]["completion"]
-		training := want[i]["training"]
-		if change, ok := training.([]any); ok { // [how much of completion, and then]
-			base, _ := completion.([]any)
-			training = append(append([]any{}, base[:int(change[0].(float64))]...), change[1].([]any)...)
+	var lines []string
+	var list []*vectors.Conversation
+	err := vectors.Each("../../harmonycore/harmony/testdata", "render_*.jsonl", 2000, func(at vectors.Place, v *vectors.Conversation) error {
+		question := map[string]any{"id": at, "conversation_json": v.Text, "next_role": v.NextRole, "auto_drop_analysis": v.Drop}
+		if len(list)%2 == 0 && v.Text != "null" && jsontext.Validate([]byte(v.Text), jsontext.MaxDepth-1) == nil {
+			// The other way to ask, which makes the line one level deeper. json.Marshal would spell it anew.
+			question["conversation"] = json.RawMessage(`"HERE"`)
+			delete(question, "conversation_json")
 		}
-		if got["id"] != want[i]["id"] || !sameResult(got["completion"], completion) || !sameResult(got["training"], training) {
+		line, err := json.Marshal(question)
+		text := strings.ReplaceAll(v.Text, "\n", " ")
+		lines, list = append(lines, strings.Replace(string(line), `"HERE"`, text, 1)), append(list, v)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range answers(t, "render", lines) {
+		if !sameResult(t, got["completion"], &list[i].Completion) || !sameResult(t, got["training"], &list[i].Training) {
 			t.Errorf("%s\n got %v", lines[i], got)
 		}
 	}
 }
 
 // sameResult compares ids, or errors: where ours has the reference's own JSON reader's words to say, only how they begin.
-func sameResult(got, want any) bool {
-	g, failed := got.(map[string]any)
-	w, fails := want.(map[string]any)
-	if !failed || !fails {
-		return reflect.DeepEqual(got, want)
+func sameResult(t *testing.T, got any, want *vectors.Rendered) bool {
+	t.Helper()
+	if want.Error == nil {
+		return reflect.DeepEqual(got, asJSON(t, map[string]any{"ids": want.IDs})["ids"]) || len(want.IDs) == 0 && reflect.DeepEqual(got, []any{})
 	}
+	g, _ := got.(map[string]any)
 	g, _ = g["error"].(map[string]any)
-	w, _ = w["error"].(map[string]any)
 	said, _ := g["message"].(string)
-	meant, _ := w["message"].(string)
 	const reading = "invalid conversation JSON: "
-	return g["class"] == w["class"] && (said == meant || strings.HasPrefix(said, reading) && strings.HasPrefix(meant, reading))
+	return g["class"] == want.Error.Class &&
+		(said == want.Error.Message || strings.HasPrefix(said, reading) && strings.HasPrefix(want.Error.Message, reading))
 }
 
-// TestStreamVectors gives every recorded stream to the tolerant mode, by ids and by text, and to explain.
+// TestStreamVectors gives the recorded streams to the tolerant mode, by ids and by text, and to explain.
 func TestStreamVectors(t *testing.T) {
-	_, want := vectors(t, "harmony/testdata/parse.jsonl")
-	var byIDs, byText []string
-	for _, v := range want {
-		ids := []uint32{}
-		for _, id := range v["tokens"].([]any) {
-			ids = append(ids, uint32(id.(float64)))
-		}
+	_, list := streams(t)
+	var byIDs, byText, explained []string
+	for _, v := range list {
+		ids, _ := v.IDs()
 		text := o200k.Tokenizer().DecodeString(ids)
 		// The same stream on both ways: no unknown ids, no broken characters, and what spells a marker is one.
 		same := o200k.Tokenizer().AppendEncodeSpecial([]uint32{}, text)
@@ -117,17 +146,19 @@ func TestStreamVectors(t *testing.T) {
 		byIDs = append(byIDs, string(line))
 		line, _ = json.Marshal(map[string]any{"text": text, "role": "assistant", "cuts": []int{len(text) / 3, len(text) / 2}})
 		byText = append(byText, string(line))
-
-		list, _ := json.Marshal(ids)
-		code, stdout, stderr := harmonyRun("inspect", "explain", "--role", "assistant", "--color", "never", writeFile(t, "ids", string(list)))
-		if code != 0 || strings.ContainsFunc(stdout, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }) {
-			t.Errorf("%s: exit %d, %s\n%q", list, code, stderr, stdout)
-		}
+		line, _ = json.Marshal(append([]uint32{}, ids...))
+		explained = append(explained, string(line))
 	}
 	texts := answers(t, "parse", byText)
 	for i, got := range answers(t, "parse", byIDs) {
 		if !reflect.DeepEqual(got, texts[i]) {
 			t.Errorf("%s\n by ids  %v\n by text %v", byText[i], got, texts[i])
+		}
+	}
+	for _, ids := range explained {
+		code, stdout, stderr := harmonyRun("inspect", "explain", "--role", "assistant", "--color", "never", writeFile(t, "ids", ids))
+		if code != 0 || strings.ContainsFunc(stdout, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }) {
+			t.Errorf("%s: exit %d, %s\n%q", ids, code, stderr, stdout)
 		}
 	}
 }

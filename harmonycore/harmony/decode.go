@@ -6,10 +6,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
 
+// maxNesting is how many arrays and objects may stand inside each other in a conversation: one less than elsewhere, as
+// in the reference.
+const maxNesting = jsontext.MaxDepth - 1
+
 // DecodeConversation reads a conversation in the reference's JSON (harmony-format.md §3): unknown fields are ignored,
 // a known one that comes twice is an error, absent and null are the same. The error is an *InputError.
 func DecodeConversation(data []byte) (*Conversation, error) {
-	if err := jsontext.Validate(data, jsontext.MaxDepth); err != nil {
+	if err := jsontext.Validate(data, maxNesting); err != nil {
 		return nil, &InputError{Message: err.Error()}
 	}
 	var d decoder

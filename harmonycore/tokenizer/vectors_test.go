@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -110,51 +111,85 @@ func parseIDs(s string) (ids []uint32, ok bool) {
 	return ids, true
 }
 
+// checkText gives a vector's text to everything that encodes without special tokens.
+func checkText(t *testing.T, e *tokenizer.Encoder, v vector) {
+	t.Helper()
+	tok := o200k.Tokenizer()
+	for _, way := range []struct {
+		name string
+		ids  []uint32
+	}{{"AppendEncode", tok.AppendEncode([]uint32{7}, v.text)[1:]}, {"a used Encoder", e.Append(nil, tok, v.text)}} {
+		if !slices.Equal(way.ids, v.ids) {
+			t.Errorf("%s: %s of %.80q: %s", v.place, way.name, v.text, firstDifference(way.ids, v.ids))
+		}
+	}
+	if n, again := tok.Count(v.text), e.Count(tok, v.text); n != len(v.ids) || again != n {
+		t.Errorf("%s: Count %d, with a used Encoder %d, want %d", v.place, n, again, len(v.ids))
+	}
+}
+
+// checkIDs gives a vector's ids to everything that decodes.
+func checkIDs(t *testing.T, v vector) {
+	t.Helper()
+	tok := o200k.Tokenizer()
+	if got := tok.DecodeString(v.ids); got != v.text {
+		t.Errorf("%s: %v decodes to %+q, want %+q", v.place, v.ids, got, v.text)
+	}
+	var d tokenizer.Decoder
+	var got []byte
+	for i, id := range v.ids {
+		if got = d.Append(got, tok, id); !utf8.Valid(got) {
+			t.Errorf("%s: after %d ids of %v: %+q is no text", v.place, i+1, v.ids, got)
+			return
+		}
+	}
+	if got = d.Flush(got); string(got) != v.text {
+		t.Errorf("%s: %v one by one: %+q, want %+q", v.place, v.ids, got, v.text)
+	}
+	repaired := func(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\uFFFD", "") }
+	if raw, ok := tok.AppendDecode(nil, v.ids); !ok || repaired(string(raw)) != repaired(v.text) {
+		t.Errorf("%s: the bytes of %v: %+q, want %+q", v.place, v.ids, raw, v.text)
+	}
+}
+
 func TestEncodeVectors(t *testing.T) {
 	tok := o200k.Tokenizer()
 	var e tokenizer.Encoder
 	for _, v := range readVectors(t, "encode.txt", 2900, encodeVector) {
-		got := tok.AppendEncode([]uint32{7}, v.text)
-		if got[0] != 7 || !slices.Equal(got[1:], v.ids) {
-			t.Errorf("%s: %.80q encodes to %s", v.place, v.text, firstDifference(got[1:], v.ids))
-			continue
-		}
-		if got := e.Append(nil, tok, v.text); !slices.Equal(got, v.ids) {
-			t.Errorf("%s: with a used encoder %s", v.place, firstDifference(got, v.ids))
-		}
-		if n := tok.Count(v.text); n != len(v.ids) {
-			t.Errorf("%s: count %d, want %d", v.place, n, len(v.ids))
-		}
-		back, ok := tok.AppendDecode(nil, v.ids)
-		if !ok || string(back) != v.text {
-			t.Errorf("%s: decodes to %.80q", v.place, back)
-		}
-		if got := tok.DecodeString(v.ids); got != v.text {
-			t.Errorf("%s: decodes to the string %.80q", v.place, got)
+		checkText(t, &e, v)
+		checkIDs(t, v)
+		// Without a control token's spelling both ways are one.
+		special := tok.AppendEncodeSpecial(nil, v.text)
+		if !slices.ContainsFunc(special, tokenizer.IsSpecial) && !slices.Equal(special, v.ids) {
+			t.Errorf("%s: AppendEncodeSpecial of %.80q: %s", v.place, v.text, firstDifference(special, v.ids))
 		}
 	}
 }
 
 func TestSpecialVectors(t *testing.T) {
 	tok := o200k.Tokenizer()
+	var e tokenizer.Encoder
 	for _, v := range readVectors(t, "special.txt", 270, encodeVector) {
 		if got := tok.AppendEncodeSpecial(nil, v.text); !slices.Equal(got, v.ids) {
 			t.Errorf("%s: %q encodes to %v, want %v", v.place, v.text, got, v.ids)
 		}
-		for _, id := range tok.AppendEncode(nil, v.text) {
-			if tokenizer.IsSpecial(id) {
-				t.Errorf("%s: ordinary encoding of %q holds special %d", v.place, v.text, id)
-			}
+		if got := e.AppendSpecial([]uint32{7}, tok, v.text); !slices.Equal(got[1:], v.ids) {
+			t.Errorf("%s: %q encodes to %v, want %v", v.place, v.text, got, v.ids)
 		}
+		checkIDs(t, v)
+		ordinary := tok.AppendEncode(nil, v.text)
+		if slices.ContainsFunc(ordinary, tokenizer.IsSpecial) {
+			t.Errorf("%s: ordinary encoding of %q holds special tokens: %v", v.place, v.text, ordinary)
+		}
+		v.ids = ordinary
+		checkText(t, &e, v)
+		checkIDs(t, v)
 	}
 }
 
 func TestDecodeVectors(t *testing.T) {
-	tok := o200k.Tokenizer()
-	for _, v := range readVectors(t, "decode.txt", 400, decodeVector) {
-		if got := tok.DecodeString(v.ids); got != v.text {
-			t.Errorf("%s: %v decodes to %+q, want %+q", v.place, v.ids, got, v.text)
-		}
+	for _, v := range readVectors(t, "decode.txt", 600, decodeVector) {
+		checkIDs(t, v)
 	}
 }
 

@@ -1,129 +1,142 @@
-"""Writes harmonycore/harmony/testdata/*.jsonl: what the reference (openai-harmony 0.0.8) makes of conversations and
-token streams.
+"""Writes harmonycore/harmony/testdata/{render,parse}_*.jsonl: what the reference makes of conversations and of token streams.
 
-    python3 -m venv /tmp/oracle-h && /tmp/oracle-h/bin/pip install openai-harmony==0.0.8
-    export TIKTOKEN_ENCODINGS_BASE=<folder of o200k_base.tiktoken, e.g. that of the Go module
-        github.com/pkoukk/tiktoken-go-loader v0.0.2, assets/>
-    /tmp/oracle-h/bin/python tools/harmonyvectors/generate.py
+    make vectors
 
-The same arguments write the same bytes. For a larger run: --seed, --renders, --streams and --out elsewhere, then
-HARMONY_VECTORS=<that folder> go test ./harmonycore/harmony/.
-
-A line of render.jsonl:
-    {"id", "conversation_json", "next_role", "auto_drop_analysis": true|false|null,
-     "completion": [ids]|error, "training": [keep, [ids]]|error, "plain": …}
-where [keep, ids] are the first keep ids of completion, then ids. Some have "message_json", one message by itself, and
-its rendering "message".
-A line of parse.jsonl:
-    {"id", "tokens", "role", "strict", "resume", "steps", "eos", "messages"}
-as `harmony inspect parse` prints it; a step equal to the one before is 0.
+The same arguments write the same bytes. For a larger run: --seed, --times and --out elsewhere, then
+HARMONY_VECTORS=<that folder> go test ./harmonycore/harmony/. The lines are described in docs/vectors.md.
 """
 import argparse
 import json
-import os
 import pathlib
 import random
 
 import openai_harmony as oh
-from openai_harmony import openai_harmony as native
 
 import conversations
+import fixed
+import malformed
+import probes
+import reference
 import streams
 
 OUT = pathlib.Path(__file__).resolve().parents[2] / "harmonycore" / "harmony" / "testdata"
-STATES = {"ExpectStart": 0, "Header": 1, "Content": 2}
+DROP = [True, True, False, None]
 
 
-def load():
-    if "TIKTOKEN_ENCODINGS_BASE" not in os.environ:
-        raise SystemExit("set TIKTOKEN_ENCODINGS_BASE")
-    return oh.load_harmony_encoding(oh.HarmonyEncodingName.HARMONY_GPT_OSS)
+def asked(text, role="assistant", drop=True, alone=None):
+    case = {"conversation_json": text, "next_role": role, "auto_drop_analysis": drop}
+    return case if alone is None else case | {"message_json": conversations.spell(alone)}
 
 
-def outcome(call):
-    try:
-        return call()
-    except ValueError as error:
-        return failure("ValueError", error)
-    except RuntimeError as error:
-        return failure("HarmonyError", error)
+def conversation(rng, messages, **fields):
+    alone = rng.choice(messages) if rng.random() < 0.3 else None
+    return asked(conversations.spell({"messages": messages} | fields), rng.choice(conversations.ROLES), rng.choice(DROP), alone)
 
 
-def failure(kind, error):
-    return {"error": {"class": kind, "message": str(error)}}
+def quirks():
+    for text in fixed.SPELLED:
+        yield asked(text)
+    for each in fixed.FIXED:
+        for drop in [True, None]:
+            yield asked(conversations.spell(each), drop=drop)
+    for role in ["tool", "nobody"]:
+        yield asked('{"messages":[]}', role, None)
 
 
-def render(encoding, case):
-    inner, text = encoding._inner, case["conversation_json"]
-    config = None if case["auto_drop_analysis"] is None else {"auto_drop_analysis": case["auto_drop_analysis"]}
-    case["completion"] = outcome(lambda: inner.render_conversation_for_completion(text, case["next_role"], config))
-    case["training"] = shorten(case["completion"], outcome(lambda: inner.render_conversation_for_training(text, config)))
-    case["plain"] = shorten(case["completion"], outcome(lambda: inner.render_conversation(text, config)))
-    if "message_json" in case:
-        case["message"] = shorten(case["completion"], outcome(lambda: inner.render(case["message_json"], None)))
-    return case
+def schemas(rng):
+    return asked(conversations.spell(fixed.with_schema(conversations.schema(rng))), drop=None)
 
 
-def shorten(base, ids):
-    if isinstance(ids, dict):
-        return ids
-    keep = 0
-    if isinstance(base, list):
-        while keep < min(len(base), len(ids)) and base[keep] == ids[keep]:
-            keep += 1
-    return [keep, ids[keep:]]
+def single(rng):
+    m = malformed.misplaced(rng) if rng.random() < 0.5 else conversations.message(rng)
+    return asked(conversations.spell({"messages": [m]}), rng.choice(conversations.ROLES), None, m)
 
 
-def observe(parser):
-    state = json.loads(parser.state)["state"]
-    role = parser.current_role
-    return [STATES[state], role, parser.current_channel, parser.current_recipient, parser.current_content_type,
-            parser.last_content_delta]
+def several(rng):
+    messages = [conversations.message(rng) for _ in range(rng.choice([2, 3, 4, 5, 7]))]
+    return conversation(rng, messages, **({"extra": conversations.anything(rng)} if rng.random() < 0.1 else {}))
 
 
-def parse(encoding, case):
-    parser = native.PyStreamableParser(encoding._inner, case["role"], case["strict"])
-    steps, before, failed = [], None, False
+def turns(rng):
+    """Turns as a model and its tools make them, for what is dropped of the earlier ones."""
+    messages = []
+    for _ in range(rng.randrange(1, 5)):
+        messages.append(fixed.msg("user", "q"))
+        for _ in range(rng.randrange(5)):
+            to = rng.choice(["functions.f", "browser.open"])
+            messages += rng.choice([[fixed.THOUGHT], [fixed.msg("assistant", "{}", recipient=to, **rng.choice([fixed.THINK, {"channel": "commentary"}]))],
+                                    [fixed.msg("tool", "r", name=to, recipient="assistant", **rng.choice([fixed.THINK, {"channel": "commentary"}, {}]))],
+                                    [fixed.msg("assistant", "p", channel="commentary")]])
+        messages += rng.choice([[fixed.SAID], [fixed.SAID], [fixed.SAID, fixed.THOUGHT], [fixed.THOUGHT], []])
+    return conversation(rng, messages)
 
-    def step(call):
-        try:
-            call()
-        except RuntimeError as error:
-            return failure("HarmonyError", error) | {"after": observe(parser)}
-        return observe(parser)
 
-    for token in case["tokens"]:
-        now = step(lambda: parser.process(token))
-        steps.append(0 if now == before else now)
-        before, failed = now, isinstance(now, dict)
-        if failed and not case["resume"]:
-            break
-    case["steps"] = steps
-    if not failed or case["resume"]:
-        case["eos"] = step(parser.process_eos)
-    case["messages"] = json.loads(parser.messages)
-    return case
+def broken(rng):
+    if rng.random() < 0.02:
+        return asked('{"messages":[]}', rng.choice(["nobody", "Assistant", ""]))
+    if rng.random() < 0.05:
+        return asked('{"messages":[]}') | {"message_json": malformed.alone(rng)}
+    return asked(malformed.text(rng), drop=rng.choice(DROP))
+
+
+def prompts(rng):
+    """System messages with the tools that the model was trained on."""
+    builtin = {"browser": oh.ToolNamespaceConfig.browser(), "python": oh.ToolNamespaceConfig.python()}
+    spaces = {name: json.loads(builtin[name].model_dump_json()) for name in rng.choice([["browser"], ["python"], ["python", "browser"]])}
+    system = conversations.system(rng) | {"tools": spaces}
+    return conversation(rng, [fixed.msg("system", [system]), fixed.msg("developer", [conversations.developer(rng)]), fixed.msg("user", "q")])
+
+
+def reports(make):
+    """What models wrote, from reports.txt."""
+    for line in (OUT / "reports.txt").read_text(encoding="utf-8").splitlines():
+        field, _, value = line.partition(" ")
+        if field in ("raw", "ids"):
+            said = json.loads(value)
+            yield streams.case(make.marked(said) if field == "raw" else said, "assistant", True, True)
 
 
 def write(path, cases):
+    """A case that was there already is left out."""
+    seen = set()
     with open(path, "w", encoding="utf-8") as out:
-        for number, case in enumerate(cases):
-            line = {"id": number} | case
-            out.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+        for case in cases:
+            line = reference.spelled(case)
+            if line not in seen:
+                out.write(line + "\n")
+            seen.add(line)
 
 
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--seed", type=int, default=1)
-    args.add_argument("--renders", type=int, default=260)
-    args.add_argument("--streams", type=int, default=320)
+    args.add_argument("--times", type=float, default=1, help="how many times as many random ones")
     args.add_argument("--out", type=pathlib.Path, default=OUT)
     args = args.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    encoding = load()
-    rng = random.Random(args.seed)
-    write(args.out / "render.jsonl", (render(encoding, c) for c in conversations.cases(rng, args.renders)))
-    write(args.out / "parse.jsonl", (parse(encoding, c) for c in streams.cases(rng, args.streams, encoding)))
+    encoding = reference.load()
+
+    def renders(name, count, make):
+        group = (make(random.Random(f"{args.seed} {name} {i}")) for i in range(int(count * args.times)))
+        write(args.out / f"render_{name}.jsonl", (reference.render(encoding, c) for c in group))
+
+    def parses(name, count, case, prepare=lambda make: make):
+        make = prepare(streams.Maker(random.Random(f"{args.seed} {name}"), encoding))
+        write(args.out / f"parse_{name}.jsonl", (reference.parse(encoding, case(make)) for _ in range(int(count * args.times))))
+
+    write(args.out / "render_quirks.jsonl", (reference.render(encoding, c) for c in quirks()))
+    renders("schemas", 800, schemas)
+    renders("messages", 450, single)
+    renders("conversations", 350, several)
+    renders("turns", 250, turns)
+    renders("malformed", 350, broken)
+    renders("prompts", 16, prompts)
+    make = streams.Maker(random.Random(args.seed), encoding)
+    write(args.out / "parse_quirks.jsonl", (reference.parse(encoding, c) for c in streams.quirks(make)))
+    write(args.out / "parse_reports.jsonl", (reference.parse(encoding, c) for c in reports(make)))
+    parses("tidy", 420, streams.tidy)
+    parses("broken", 820, streams.broken)
+    parses("probes", 800, lambda prober: prober.stream(2), probes.Prober)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """Writes harmonycore/harmony/rustdebug_table.go: the code points that Rust's debug printing of a string escapes.
 
 They are asked of the reference itself, through the error text that quotes a header's leftovers, so the table is
-that of the Rust release which built openai-harmony 0.0.8. Takes some minutes. Run it as generate.py.
+that of the Rust release which built openai-harmony 0.0.8. Takes some minutes:
+
+    tools/vectors.sh .tools/venv/oracle/bin/python tools/harmonyvectors/rustdebug.py
 """
 import openai_harmony as oh
 
-from generate import OUT, load
+from generate import OUT
+from reference import load
 
 HEADER = '''package harmony
 

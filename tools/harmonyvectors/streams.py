@@ -1,4 +1,6 @@
 """Token streams: fixed ones for every quirk, and random ones near the grammar."""
+from reference import EOS
+
 START, END, RETURN, CALL, CHANNEL, MESSAGE, CONSTRAIN = 200006, 200007, 200002, 200012, 200005, 200008, 200003
 
 # The quirks of harmony-format.md §10, with the role that is given in advance.
@@ -120,14 +122,25 @@ class Maker:
         return out
 
 
-def cases(rng, count, encoding):
-    make = Maker(rng, encoding)
+def quirks(make):
     for role, text in QUIRKS:
         for strict in [True, False]:
-            yield {"tokens": make.marked(text), "role": role, "strict": strict, "resume": True}
-    for number in range(count):
-        if number % 8 == 0:
-            yield {"tokens": make.tidy(), "role": "assistant", "strict": True, "resume": False}
-            continue
-        role = rng.choice([None, "assistant", "assistant", rng.choice(ROLES + ["tool"])])
-        yield {"tokens": make.stream(role), "role": role, "strict": rng.random() < 0.5, "resume": rng.random() < 0.6}
+            yield case(make.marked(text), role, strict, True)
+
+
+def case(tokens, role, strict, resume):
+    return {"tokens": tokens, "role": role, "strict": strict, "resume": resume}
+
+
+def tidy(make):
+    return case(make.tidy(), "assistant", True, False)
+
+
+def broken(make):
+    """A stream near the grammar, sometimes told of its end before it ends."""
+    rng = make.rng
+    role = rng.choice([None, "assistant", "assistant", rng.choice(ROLES + ["tool"])])
+    tokens = make.stream(role)
+    if rng.random() < 0.1:
+        tokens.insert(rng.randrange(len(tokens) + 1), EOS)
+    return case(tokens, role, rng.random() < 0.5, rng.random() < 0.6)

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Writes the vectors of harmonycore/tokenizer/testdata.
 
-    TIKTOKEN_ENCODINGS_BASE=<folder with o200k_base.tiktoken> python vectors.py <out folder>
+    make vectors
 
-needs PyPI openai-harmony==0.0.8 and tiktoken. The ids are openai-harmony's;
-tiktoken must agree, or the vector is marked with an x (Unicode versions).
-The same seed gives the same files.
+runs it. The ids are openai-harmony's; tiktoken must agree, or the vector is
+marked with an x (Unicode versions). The same seed gives the same files.
 
 encode.txt   one vector a line, three columns with tabs between:
              kind   text   ids
@@ -18,7 +17,7 @@ import itertools
 import os
 import random
 import sys
-import unicodedata
+from unicodedata import ucd_3_2_0 as unicodedata  # the same in every Python
 
 import openai_harmony
 import tiktoken
@@ -253,6 +252,11 @@ with open(os.path.join(out, "decode.txt"), "w", encoding="utf-8", newline="\n") 
     for k in range(400):
         source = partial if k % 2 else range(201089)
         seq = [rng.choice(source) if rng.random() < 0.8 else rng.randrange(199998) for _ in range(rng.randint(1, 12))]
+        f.write(f"{ids(seq)}\t{quote(har.decode(seq))}\n")
+        n += 1
+    for _ in range(200):  # texts whose characters need several tokens, cut anywhere: at the end, or in the middle
+        seq = har.encode("".join(anychar() for _ in range(rng.randint(1, 5))), disallowed_special=())
+        seq = seq[:rng.randint(1, len(seq))] + rng.choice([[], har.encode(rng.choice(ATOMS), disallowed_special=())])
         f.write(f"{ids(seq)}\t{quote(har.decode(seq))}\n")
         n += 1
 print(n, "decode vectors")

@@ -1,0 +1,76 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/vectors"
+)
+
+// CheckConversation renders a conversation in all ways and compares ids and errors.
+func CheckConversation(t *tokenizer.Tokenizer, v *vectors.Conversation) error {
+	r := harmony.NewRenderer(t)
+	policy := harmony.KeepAnalysis
+	if v.Drop != nil && *v.Drop {
+		policy = harmony.DropReference
+	}
+	render := func(what, text string, want *vectors.Rendered, how func(c *harmony.Conversation) ([]uint32, error)) error {
+		c, err := harmony.DecodeConversation([]byte(text))
+		var ids []uint32
+		if err == nil {
+			ids, err = how(c)
+		}
+		if problem := compare(t, ids, err, want); problem != nil {
+			return fmt.Errorf("%s of %s\n%w", what, text, problem)
+		}
+		return nil
+	}
+	problem := errors.Join(
+		render("completion", v.Text, &v.Completion, func(c *harmony.Conversation) ([]uint32, error) {
+			return r.AppendCompletion(nil, c, harmony.RoleOf(v.NextRole), policy)
+		}),
+		render("training", v.Text, &v.Training, func(c *harmony.Conversation) ([]uint32, error) {
+			return r.AppendTraining(nil, c, policy)
+		}),
+		render("plain rendering", v.Text, &v.Plain, func(c *harmony.Conversation) ([]uint32, error) {
+			return r.AppendConversation(nil, c, policy)
+		}))
+	if v.Message == "" {
+		return problem
+	}
+	return errors.Join(problem, render("one message", `{"messages":[`+v.Message+`]}`, &v.Alone,
+		func(c *harmony.Conversation) ([]uint32, error) { return r.AppendMessage(nil, &c.Messages[0]) }))
+}
+
+func compare(t *tokenizer.Tokenizer, ids []uint32, err error, want *vectors.Rendered) error {
+	switch {
+	case want.Error != nil && err == nil:
+		return fmt.Errorf(" got %q\nwant error %s", t.DecodeString(ids), want.Error.Message)
+	case want.Error != nil:
+		if !sameError(err.Error(), want.Error.Message) {
+			return fmt.Errorf(" got error %w\nwant error %s", err, want.Error.Message)
+		}
+	case err != nil:
+		return fmt.Errorf(" got error %w\nwant %q", err, t.DecodeString(want.IDs))
+	case !slices.Equal(ids, want.IDs):
+		return fmt.Errorf(" got %v %q\nwant %v %q", ids, t.DecodeString(ids), want.IDs, t.DecodeString(want.IDs))
+	}
+	return nil
+}
+
+// sameError compares texts. Behind these words the reference has its JSON library's own, or a name that ours is not given;
+// one message by itself is a conversation to ours.
+func sameError(got, want string) bool {
+	for theirs, ours := range map[string]string{
+		"invalid conversation JSON: ": "invalid conversation JSON: ", "invalid message JSON: ": "invalid conversation JSON: ", "unknown role": "unknown role",
+	} {
+		if strings.HasPrefix(want, theirs) {
+			return strings.HasPrefix(got, ours)
+		}
+	}
+	return got == want
+}

@@ -1,0 +1,138 @@
+package oracle
+
+import (
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/vectors"
+)
+
+// CheckTolerant gives a stream in which the reference finds nothing wrong to the tolerant parsers, by ids and by text at
+// any cut: they must find the same messages, and nothing to repair. compared is false for the streams that they read
+// otherwise on purpose (see wellFormed); then nothing was looked at.
+func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand) (compared bool, err error) {
+	ids, whole := v.IDs()
+	role := roleOf(v)
+	headers, ok := wellFormed(t, v)
+	if !whole || !ok || !v.Ended || role != 0 && role != harmony.Assistant {
+		return false, nil
+	}
+	p := harmony.NewStrictParser(t, role, true)
+	for _, id := range ids {
+		if err := p.Process(id); err != nil {
+			return false, nil
+		}
+	}
+	if err := p.ProcessEOS(); err != nil || isQuirk(p.Messages(), headers) {
+		return false, nil
+	}
+	want := make([]Said, len(p.Messages()))
+	for i, m := range p.Messages() {
+		want[i] = Said{harmony.Header{Role: m.Role, Name: m.Name.Value, Channel: m.Channel.Value, Recipient: m.Recipient.Value,
+			ContentType: strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")}, m.Content[0].Text}
+	}
+	same := func(how string, got []Said, seen harmony.Recoveries) error {
+		// Messages behind a stop, and a role's word that comes twice, the reference takes without a word.
+		seen[harmony.AfterStop], seen[harmony.RepairedRole] = 0, 0
+		if !slices.Equal(got, want) || seen.Total() > 0 {
+			return fmt.Errorf("%s of %v %q\n got %q, recoveries %v\nwant %q", how, ids, t.DecodeString(ids), got, seen, want)
+		}
+		return nil
+	}
+	said, seen := ByIDs(t, ids, role == 0)
+	if err := same("the tolerant parser", said, seen); err != nil {
+		return true, err
+	}
+	text, ok := Printed(t, ids)
+	if !ok {
+		return true, nil
+	}
+	for range 3 {
+		cuts := Cut(text, func() bool { return random.Intn(8) == 0 })
+		said, seen := ByText(cuts, harmony.TextOptions{}, role == 0)
+		if err := same(fmt.Sprintf("the text parser at %q", cuts), said, seen); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// wellFormed says that no rule of the tolerant parser plays a part: control tokens stand where the format puts them, all
+// ids exist, and the text is UTF-8. It judges tokens alone, not what a parser makes of them. headers are the texts of the
+// headers, without control tokens.
+func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) (headers []string, ok bool) {
+	const inContent, inHeader, between = 0, 1, 2
+	place, channels, constrains := between, 0, 0
+	if v.Role != nil {
+		place = inHeader
+	}
+	var text []byte
+	header := ""
+	for _, token := range v.Tokens {
+		id := uint32(token)
+		b, known := t.TokenBytes(id)
+		switch {
+		case !known:
+			return nil, false
+		case !tokenizer.IsSpecial(id):
+			text = append(text, b...)
+			continue
+		case !isText(text):
+			return nil, false
+		}
+		header += string(text)
+		text = text[:0]
+		switch {
+		case id == tokenizer.Start && place == between:
+			place, channels, constrains, header = inHeader, 0, 0, ""
+		case id == tokenizer.Channel && place == inHeader && channels == 0 && constrains == 0:
+			channels++
+		case id == tokenizer.Constrain && place == inHeader && constrains == 0:
+			constrains++
+		case id == tokenizer.Message && place == inHeader:
+			place = inContent
+			headers = append(headers, header)
+		case (id == tokenizer.End || id == tokenizer.Return || id == tokenizer.Call) && place == inContent:
+			place = between
+		default:
+			return nil, false
+		}
+	}
+	return headers, isText(text)
+}
+
+// isText says that b is UTF-8, without U+FFFD.
+func isText(b []byte) bool { return !strings.ContainsRune(string(b), unicode.ReplacementChar) }
+
+// isQuirk leaves out what the reference reads into headers and we do not (harmony-format.md §10): markers spelled out,
+// spaces other than ASCII's, words without a mark that it takes for recipients, content types that are roles' words or
+// no words, and channels that are none of the three.
+func isQuirk(messages []harmony.Message, headers []string) bool {
+	if len(messages) != len(headers) {
+		return true
+	}
+	for i, m := range messages {
+		if strings.ContainsFunc(headers[i], func(r rune) bool { return r == '<' || isWideSpace(r) }) {
+			return true
+		}
+		bare := m.Recipient.Set && (!strings.Contains(m.Recipient.Value, ".") || !strings.Contains(headers[i], "to="+m.Recipient.Value))
+		typ := strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")
+		if bare || m.Role == harmony.Tool || harmony.RoleOf(typ) != 0 || typ != "" && !unicode.IsLetter(rune(typ[0])) {
+			return true
+		}
+		switch m.Channel.Value {
+		case "", harmony.Analysis, harmony.Commentary, harmony.Final:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// isWideSpace says that r is a space that does not part a header's words.
+func isWideSpace(r rune) bool { return unicode.IsSpace(r) && !strings.ContainsRune(" \t\n\f\r", r) }

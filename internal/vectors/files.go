@@ -1,0 +1,62 @@
+package vectors
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Place is where a vector stands, as FILE:LINE.
+type Place string
+
+// Each calls check for every line of the files in folder whose names match pattern. Files that are missing, and fewer
+// than least lines in all of them, are an error, so that no test passes on nothing.
+func Each[T any](folder, pattern string, least int, check func(at Place, v *T) error) error {
+	names, err := filepath.Glob(filepath.Join(folder, pattern))
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		n, err := Read(f, func(line int, v *T) error { return check(Place(filepath.Base(name)+":"+strconv.Itoa(line)), v) })
+		f.Close()
+		total += n
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if total < least {
+		return fmt.Errorf("%s: %d vectors in %d files, want at least %d", filepath.Join(folder, pattern), total, len(names), least)
+	}
+	return nil
+}
+
+// Read decodes the lines of r, counting from 1, until one fails, and returns how many there were.
+func Read[T any](r io.Reader, check func(line int, v *T) error) (int, error) {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for n := 0; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if len(line) == 0 && errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		var v T
+		if err := json.Unmarshal(line, &v); err != nil {
+			return n, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		if err := check(n+1, &v); err != nil {
+			return n, err
+		}
+	}
+}

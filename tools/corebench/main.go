@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.folder, "folder", "build/corebench", "where the inputs are written, and where the workers lie")
 	flag.StringVar(&o.python, "python", ".tools/venv/bench/bin/python", "a Python with the peers")
-	flag.IntVar(&o.rounds, "rounds", 5, "how often each column takes its turn in a row")
+	flag.IntVar(&o.rounds, "rounds", 7, "how often each column takes its turn in a row")
 	flag.StringVar(&o.rows, "rows", ".", "a regular expression: measure only these rows")
 	flag.StringVar(&o.columns, "columns", ".", "a regular expression: measure only these columns; tiktoken judges")
 	flag.Parse()
@@ -77,15 +78,27 @@ func run(o options) error {
 			failed = err
 		}
 	}
-	fmt.Printf("Processor time, median of %d rounds; every row with processes of its own.\n", o.rounds)
+	fmt.Printf("Processor time, median of %d rounds. %s\n", o.rounds, machine())
 	for _, c := range texts {
-		fmt.Printf("%s: %d bytes, sha256 %x\n", c.name, len(c.text), sha256.Sum256([]byte(c.text)))
+		fmt.Printf("%s: %d bytes, sha256 %.16x…\n", c.name, len(c.text), sha256.Sum256([]byte(c.text)))
 	}
 	fmt.Println()
 	printTables(os.Stdout, columns, results)
 	printLoad(os.Stdout, columns, results)
 	printTargets(os.Stdout, results)
 	return failed
+}
+
+// machine is what the figures were measured on.
+func machine() string {
+	model := runtime.GOARCH
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err == nil {
+		if m := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(info); m != nil {
+			model = string(m[1])
+		}
+	}
+	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), runtime.Version())
 }
 
 // all are the columns of all groups, in the tables' order.

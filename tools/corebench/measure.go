@@ -30,7 +30,7 @@ type cell struct {
 
 // turnTime is the processor time that a turn should take, in nanoseconds: enough for the clock, little enough that the
 // columns take turns while the machine is in one mood.
-const turnTime = 100e6
+const turnTime = 60e6
 
 // measure lets every column take its turn in every round, each in a process of its own that has seen no other row.
 func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {

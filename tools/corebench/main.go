@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,7 +53,7 @@ func run(o options) error {
 		return err
 	}
 	inputs := filepath.Join(o.folder, "inputs")
-	if err := os.MkdirAll(inputs, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(inputs), os.MkdirAll(inputs, 0o755)); err != nil {
 		return err
 	}
 	all, err := rows(inputs, texts, o.rounds)

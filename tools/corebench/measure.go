@@ -63,7 +63,11 @@ func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {
 			if cell.word != "" {
 				continue
 			}
-			o, err := workers[c.name].turn(turn{Op: r.opOf(c), File: r.files[round%len(r.files)], Warm: r.warm, Repeat: repeat[c.name]})
+			t := turn{Op: r.opOf(c), File: r.files[round%len(r.files)], Repeat: repeat[c.name]}
+			if r.warm {
+				t.Warm = r.first
+			}
+			o, err := workers[c.name].turn(t)
 			if err != nil {
 				if err := cell.give(err, "at full length"); err != nil {
 					return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -86,10 +90,7 @@ func (r *row) opOf(c column) string {
 
 // prepare finds out how often a turn does the work, and who must not be asked to at full length.
 func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
-	t := turn{Op: r.opOf(col), File: r.files[0], Repeat: 1}
-	if r.warm != "" {
-		t.File = r.warm
-	}
+	t := turn{Op: r.opOf(col), File: r.first, Repeat: 1}
 	if len(r.probes) > 0 {
 		if err := c.scale(r, t, w); err != nil || c.word != "" {
 			return 0, err

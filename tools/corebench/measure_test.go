@@ -38,7 +38,7 @@ func linear(n int) int64 { return int64(n) * 10 }
 func aRun(t *testing.T) *row {
 	t.Helper()
 	w := writer{folder: t.TempDir()}
-	r := &row{group: "encode", name: "run", op: "encode", files: w.text("run", strings.Repeat("a", corpusSize)), units: corpusSize, unit: megabytes}
+	r := repeated("encode", "run", "encode", w.text("run", strings.Repeat("a", corpusSize)), corpusSize, megabytes)
 	for _, size := range []string{"1", "2"} {
 		r.probes = append(r.probes, w.text(size, strings.Repeat("a", smallProbe*len(r.probes)+smallProbe))...)
 	}

@@ -48,8 +48,11 @@ func printTables(out io.Writer, columns []column, results []result) {
 	}
 }
 
+// nameWidth is that of the longest name of a row, which stands at the left while the numbers stand at the right.
+const nameWidth = len("1 MB of one Chinese character")
+
 func line(t io.Writer, name, unit string, columns []column, text func(column) string) {
-	fmt.Fprintf(t, "%s\t%s\t", name, unit)
+	fmt.Fprintf(t, "%-*s\t%s\t", nameWidth, name, unit)
 	for _, c := range columns {
 		fmt.Fprintf(t, "%s\t", text(c))
 	}

@@ -110,7 +110,7 @@ func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
 	return repeat, nil
 }
 
-// scale looks whether twice the input takes four times as long.
+// scale looks whether twice the input takes four times as long, so that the long one would outlast the deadline.
 func (c *cell) scale(r *row, t turn, w worker) error {
 	var took [2]float64
 	for i, file := range r.probes {
@@ -126,7 +126,8 @@ func (c *cell) scale(r *row, t turn, w worker) error {
 		}
 		took[i] = slices.Min(all)
 	}
-	if took[1] > 3*took[0] {
+	const longer = corpusSize / (2 * smallProbe)
+	if took[1] > 3*took[0] && took[1]*longer*longer > float64(deadline) {
 		c.word = "quadratic"
 		c.why = fmt.Sprintf("%d bytes take %.1f ms, %d bytes %.1f ms", smallProbe, took[0]/1e6, 2*smallProbe, took[1]/1e6)
 	}

@@ -53,6 +53,7 @@ func TestMeasureSaysWhoFails(t *testing.T) {
 	columns := []column{
 		fake{cost: linear}.column("tiktoken", false),
 		fake{cost: func(n int) int64 { return int64(n) * int64(n) }}.column("squared", false),
+		fake{cost: func(n int) int64 { return int64(n) * int64(n) / 1000 }}.column("squared, but quick", false),
 		fake{cost: linear, fail: errDies}.column("weak", false),
 		fake{cost: func(n int) int64 { return 2 * linear(n) }}.column(native, true),
 	}
@@ -60,7 +61,7 @@ func TestMeasureSaysWhoFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, word := range map[string]string{"tiktoken": "", "squared": "quadratic", "weak": "dies", native: ""} {
+	for name, word := range map[string]string{"tiktoken": "", "squared": "quadratic", "squared, but quick": "", "weak": "dies", native: ""} {
 		if c := cells[name]; c.word != word || word == "" && len(c.ns) != 3 {
 			t.Errorf("%s: %q with %d values, want %q", name, c.word, len(c.ns), word)
 		}

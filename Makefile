@@ -185,6 +185,24 @@ CONVERSATIONS ?= 30000
 differential: tool-python ## Random streams and conversations, ours against openai-harmony, with a table of what was covered
 	@tools/vectors.sh go run ./tools/differential -seed $(SEED) -streams $(STREAMS) -conversations $(CONVERSATIONS)
 
+# --- the core beside its peers ---
+
+COREBENCH := build/corebench
+BENCH_FLAGS ?=
+
+$(COREBENCH)/corebench.wasm: $(WASM_SOURCES) $(wildcard tools/corebench/wasm/*.go tools/corebench/ours/*.go) | tool-tinygo
+	@FILTER_PACKAGE=./tools/corebench/wasm FILTER_OUT=$@ tools/build-filter.sh
+
+.PHONY: bench-core bench-core-rust
+bench-core: $(COREBENCH)/corebench.wasm bench-core-rust tool-envoy ## The core beside its peers: encode, render, parse (docs/bench-core.md)
+	@tools/install-python.sh bench
+	@go build -trimpath -o $(COREBENCH)/worker ./tools/corebench/worker
+	@$(E2E_ENV) go run ./tools/corebench $(BENCH_FLAGS)
+
+bench-core-rust:
+	@command -v cargo >/dev/null || { echo "Two of the peers are Rust crates: bench-core needs cargo 1.85 or newer, see https://rustup.rs" >&2; exit 1; }
+	@CARGO_TARGET_DIR=$(CURDIR)/$(COREBENCH)/rust cargo build --quiet --release --locked --manifest-path tools/corebench/rust/Cargo.toml
+
 # --- clean ---
 
 .PHONY: clean

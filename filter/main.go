@@ -3,8 +3,11 @@
 // It knows how to wire the plugin to its vocabulary, and nothing else.
 package main
 
-import "github.com/harmonyedge/harmonyedge/filter/plugin"
+import (
+	"github.com/harmonyedge/harmonyedge/filter/plugin"
+	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
+)
 
 func main() {}
 
-func init() { plugin.Start(vocabulary) }
+func init() { plugin.Start(vocabulary.Table) }

@@ -1,6 +1,6 @@
 //go:build wasm
 
-package main
+package vocabulary
 
 import "unsafe"
 
@@ -13,8 +13,8 @@ func vocabularySize() uint32
 //go:wasmimport harmony_vocab copy
 func copyVocabulary(to unsafe.Pointer)
 
-// vocabulary copies the table into one heap slice without pointers.
-func vocabulary() []byte {
+// Table copies the table into one heap slice without pointers.
+func Table() []byte {
 	table := make([]byte, vocabularySize())
 	if len(table) > 0 {
 		copyVocabulary(unsafe.Pointer(&table[0]))

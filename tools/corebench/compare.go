@@ -1,0 +1,68 @@
+package main
+
+import "fmt"
+
+// judgement is whether a column's ids are right in a row.
+type judgement uint8
+
+const (
+	unknown judgement = iota // nothing to compare with, or nothing that was compared
+	exact
+	wrong
+)
+
+// judges are whose ids count, the first one that has an answer: bpe-openai where tiktoken has none.
+var judges = map[string][]string{
+	"encode": {"tiktoken", "bpe-openai"},
+	"render": {"openai-harmony, Rust"},
+	"parse":  {"openai-harmony, Rust"},
+}
+
+// compare holds every column's ids, or messages, of every round against the judge's.
+func compare(r *row, cells map[string]*cell) map[string]judgement {
+	out := map[string]judgement{}
+	for _, name := range judges[r.group] {
+		judge := cells[name]
+		if judge == nil {
+			continue
+		}
+		for column, c := range cells {
+			out[column] = worse(out[column], c.against(judge))
+		}
+		if len(judge.outcomes) > 0 {
+			break
+		}
+	}
+	return out
+}
+
+func worse(a, b judgement) judgement { return max(a, b) }
+
+// against compares all that both have done: the shorter input, and the rounds.
+func (c *cell) against(judge *cell) judgement {
+	result := unknown
+	note := func(a, b outcome) {
+		if a.Count == b.Count && a.Sum == b.Sum {
+			result = max(result, exact)
+		} else {
+			result = wrong
+		}
+	}
+	if c.probe.Count > 0 && judge.probe.Count > 0 {
+		note(c.probe, judge.probe)
+	}
+	for i := range min(len(c.outcomes), len(judge.outcomes)) {
+		note(c.outcomes[i], judge.outcomes[i])
+	}
+	return result
+}
+
+// verify is an error when a column of ours is not exact.
+func verify(r *row, columns []column, judged map[string]judgement) error {
+	for _, c := range columns {
+		if c.ours && judged[c.name] != exact {
+			return fmt.Errorf("%s, %s: not the ids of %v", r.name, c.name, judges[r.group])
+		}
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -100,10 +101,10 @@ func TestMergeFormsAgree(t *testing.T) {
 	check := func(piece []byte) {
 		t.Helper()
 		want := twin(ranks, piece)
-		if got := e.Append([]uint32{9}, v, piece); !slices.Equal(got[1:], want) || got[0] != 9 {
+		if got := e.Append([]uint32{9}, v, string(piece)); !slices.Equal(got[1:], want) || got[0] != 9 {
 			t.Fatalf("%q: %d ids, want %d", piece, len(got)-1, len(want))
 		}
-		if n := e.Count(v, piece); n != len(want) {
+		if n := e.Count(v, string(piece)); n != len(want) {
 			t.Fatalf("%q: count %d, want %d", piece, n, len(want))
 		}
 	}
@@ -163,7 +164,7 @@ func TestWindowsReachBack(t *testing.T) {
 			piece = append(piece, with)
 		}
 		for cut := range 3 {
-			if got, want := e.Append(nil, v, piece[cut:]), twin(ranks, piece[cut:]); !slices.Equal(got, want) {
+			if got, want := e.Append(nil, v, string(piece[cut:])), twin(ranks, piece[cut:]); !slices.Equal(got, want) {
 				t.Fatalf("%d ids, want %d", len(got), len(want))
 			}
 		}
@@ -212,8 +213,8 @@ func TestDamage(t *testing.T) {
 	use := func(v *Vocabulary) {
 		var e Encoder
 		for _, s := range []string{"ababab", "xyzxyz", "qqqq", "stuvwxyzz", "\xff\x00", ""} {
-			e.Append(nil, v, []byte(s))
-			e.Count(v, bytes.Repeat([]byte(s), 200))
+			e.Append(nil, v, s)
+			e.Count(v, strings.Repeat(s, 200))
 		}
 		for id := uint32(0); id < 300; id++ {
 			v.Bytes(id)

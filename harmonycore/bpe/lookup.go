@@ -20,14 +20,23 @@ func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 }
 
 // Lookup returns the id of the token whose bytes are exactly piece.
-func (v *Vocabulary) Lookup(piece []byte) (id uint32, ok bool) {
+func (v *Vocabulary) Lookup(piece string) (id uint32, ok bool) {
 	cell := v.follow(v.root, piece)
 	return uint32(cell >> idShift), cell != none
 }
 
+// child is the cell under b of the node to which cell leads, 0 without one.
+func (v *Vocabulary) child(cell uint64, b byte) uint64 {
+	child := v.cell(uint32(cell)>>baseShift + uint32(b))
+	if uint32(child)&labelMask != usedFlag|uint32(b) {
+		return 0
+	}
+	return child
+}
+
 // follow is the cell of the token that ends where rest leads from the node
 // base; none if there is no such token.
-func (v *Vocabulary) follow(base uint32, rest []byte) uint64 {
+func (v *Vocabulary) follow(base uint32, rest string) uint64 {
 	cell, i := uint64(0), 0
 	for ; i < len(rest); i++ {
 		b := uint32(rest[i])
@@ -48,7 +57,7 @@ func (v *Vocabulary) follow(base uint32, rest []byte) uint64 {
 
 // tail is follow where the cells end: the token whose tail, at a place in the
 // tails, is rest, as the cell that a leaf would have.
-func (v *Vocabulary) tail(at uint32, rest []byte) uint64 {
+func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	if at+tailHead > v.tailSize {
 		return none
 	}

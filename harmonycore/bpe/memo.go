@@ -29,7 +29,7 @@ type memoKey [4]uint64
 
 // entry is the place of a piece; nil for one that is not remembered. known says
 // that its ids are those of the piece.
-func (m *memo) entry(piece []byte) (entry *memoEntry, known bool) {
+func (m *memo) entry(piece string) (entry *memoEntry, known bool) {
 	if len(piece) > memoBytes {
 		return nil, false
 	}
@@ -54,7 +54,7 @@ func (e *memoEntry) append(dst []uint32) []uint32 {
 	return dst
 }
 
-func (e *memoEntry) set(piece []byte, ids []uint32) {
+func (e *memoEntry) set(piece string, ids []uint32) {
 	*e = memoEntry{}
 	if len(ids) > len(e.ids) {
 		return
@@ -65,8 +65,9 @@ func (e *memoEntry) set(piece []byte, ids []uint32) {
 	}
 }
 
-func keyOf(piece []byte) (key memoKey) {
-	for i, b := range piece {
+func keyOf(piece string) (key memoKey) {
+	for i := range len(piece) {
+		b := piece[i]
 		key[i>>3&3] |= uint64(b) << (i & 7 * 8)
 	}
 	key[3] |= uint64(len(piece)) << 56

@@ -100,7 +100,7 @@ func Open(table []byte) (*Vocabulary, error) {
 		return nil, ErrTable
 	}
 	for b := range 256 {
-		if _, ok := v.Lookup([]byte{byte(b)}); !ok {
+		if _, ok := v.Lookup(string([]byte{byte(b)})); !ok {
 			return nil, ErrTable // some input could not be encoded
 		}
 	}

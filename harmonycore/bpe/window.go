@@ -17,7 +17,7 @@ const overlap = 64
 // inside the one before, and accepted if the pair across that border holds;
 // if not, the border is moved back. How far a byte can reach back is bounded
 // by the vocabulary, so time stays linear.
-func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece []byte) []uint32 {
+func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	base := len(dst) // dst[base:] is this piece's
 	done := 0        // bytes that dst[base:] stands for
 	back := overlap
@@ -42,7 +42,7 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece []byte) []uint
 // repeat goes on with the last token as long as the piece does, up to a window
 // before its end: if the token before is the same, a pair of it holds, and so
 // does any number. Long runs of spaces or dashes need no merging.
-func repeat(dst []uint32, v *Vocabulary, base int, piece []byte, done int) ([]uint32, int) {
+func repeat(dst []uint32, v *Vocabulary, base int, piece string, done int) ([]uint32, int) {
 	last := len(dst) - 1
 	if last <= base || dst[last] != dst[last-1] {
 		return dst, done
@@ -61,7 +61,7 @@ func repeat(dst []uint32, v *Vocabulary, base int, piece []byte, done int) ([]ui
 
 // holds reports whether the token left, which ends at border, and the first of
 // the ids that follow are what their bytes alone give.
-func (e *Encoder) holds(v *Vocabulary, piece []byte, border int, left uint32, ids []uint32) bool {
+func (e *Encoder) holds(v *Vocabulary, piece string, border int, left uint32, ids []uint32) bool {
 	if len(ids) == 0 {
 		return false
 	}

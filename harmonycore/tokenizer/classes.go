@@ -51,7 +51,7 @@ var asciiClass = func() (t [256]class) {
 
 // classAt is the class and the length in bytes of the character at i, which
 // must be inside s. A byte that is not UTF-8 counts as a character of no class.
-func classAt(s []byte, i int) (class, int) {
+func classAt(s string, i int) (class, int) {
 	if c := asciiClass[s[i]]; c != wide {
 		return c, 1
 	}
@@ -59,7 +59,7 @@ func classAt(s []byte, i int) (class, int) {
 }
 
 // wideAt is classAt for a character beyond ASCII, at the beginning of s.
-func wideAt(s []byte) (class, int) {
+func wideAt(s string) (class, int) {
 	if len(s) >= 3 && s[1]&0xC0 == 0x80 { // nearly always
 		switch b := rune(s[0]); {
 		case b >= 0xC2 && b < 0xE0:
@@ -68,7 +68,7 @@ func wideAt(s []byte) (class, int) {
 			return classOf(b&0x0F<<12 | rune(s[1])&0x3F<<6 | rune(s[2])&0x3F), 3
 		}
 	}
-	r, size := utf8.DecodeRune(s)
+	r, size := utf8.DecodeRuneInString(s)
 	return classOf(r), size // U+FFFD, for a bad byte, has no class
 }
 

@@ -41,7 +41,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("U+%04X: class %#x, want %#x", c, got, w)
 		}
 		if c >= 0x80 {
-			if got, size := classAt([]byte("x"+string(rune(c))+"y"), 1); got != w || size != len(string(rune(c))) {
+			if got, size := classAt("x"+string(rune(c))+"y", 1); got != w || size != len(string(rune(c))) {
 				t.Errorf("U+%04X: class %#x size %d, want %#x", c, got, size, w)
 			}
 		}

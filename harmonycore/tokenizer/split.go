@@ -8,7 +8,7 @@ package tokenizer
 // next is the end of the pre-token that begins at i, which must be inside s;
 // it is always beyond i. Words, numbers and marks in ASCII are decided here;
 // whatever touches another character goes to nextAny, which knows all rules.
-func next(s []byte, i int) int {
+func next(s string, i int) int {
 	j := i
 	switch c := asciiClass[s[i]]; {
 	case c&letter != 0:
@@ -43,7 +43,7 @@ func next(s []byte, i int) int {
 
 // nextMark is next for an ASCII character that is no letter, number or line
 // end, with no letter after it: rule 4 if that holds at once, else nextAny.
-func nextMark(s []byte, i int) int {
+func nextMark(s string, i int) int {
 	j := i
 	if s[j] == ' ' {
 		j++
@@ -59,7 +59,7 @@ func nextMark(s []byte, i int) int {
 }
 
 // nextAny tries all rules in their order. It is the plain form of next.
-func nextAny(s []byte, i int) int {
+func nextAny(s string, i int) int {
 	c, size := classAt(s, i)
 	if end := nextWord(s, i, c, size); end > 0 {
 		return end
@@ -98,7 +98,7 @@ func nextAny(s []byte, i int) int {
 }
 
 // lineEnds is where the CR, LF and slashes end that rule 4 adds to a mark.
-func lineEnds(s []byte, i int) int {
+func lineEnds(s string, i int) int {
 	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || s[i] == '/') {
 		i++
 	}
@@ -106,7 +106,7 @@ func lineEnds(s []byte, i int) int {
 }
 
 // nextSpace is rules 5 to 7, for whitespace at i.
-func nextSpace(s []byte, i int) int {
+func nextSpace(s string, i int) int {
 	end, last, lines := i, i, 0
 	for end < len(s) {
 		c, size := classAt(s, end)
@@ -133,7 +133,7 @@ func nextSpace(s []byte, i int) int {
 // nextWord is rules 1 and 2 for the character at i, of class c; 0 if neither
 // matches. Each is tried with that character as the optional one before the
 // word, then without.
-func nextWord(s []byte, i int, c class, size int) int {
+func nextWord(s string, i int, c class, size int) int {
 	var before word
 	if c&(letter|number|newline) == 0 {
 		if before = wordAt(s, i+size); before.small > 0 {
@@ -162,7 +162,7 @@ type word struct{ small, any int }
 // wordAt matches the run of UP and then the run of LOW from i. Rule 1 needs a
 // LOW at the end: if the second run is empty, the first one gives back what
 // follows its last character that is LOW too.
-func wordAt(s []byte, i int) (w word) {
+func wordAt(s string, i int) (w word) {
 	both := upper | lower // what goes on with the word
 	for end := i; end < len(s); {
 		c, size := classAt(s, end)
@@ -186,7 +186,7 @@ func wordAt(s []byte, i int) (w word) {
 // contraction is where the word that ends at i ends with its contraction, if
 // one follows: 's 't 're 've 'm 'll 'd in either case, and 'ſ (U+017F), which
 // folds to s.
-func contraction(s []byte, i int) int {
+func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return i
 	}

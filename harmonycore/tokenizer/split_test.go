@@ -79,15 +79,14 @@ func twinNext(cs []class, rs []rune, i int) int {
 }
 
 // checkSplit compares next with its two simple forms on every piece of text.
-func checkSplit(t *testing.T, text string) {
+func checkSplit(t *testing.T, s string) {
 	t.Helper()
-	s := []byte(text)
 	var cs []class
 	var rs []rune
 	var at []int // byte place of each character
 	for i := 0; i < len(s); {
 		c, size := classAt(s, i)
-		r, _ := utf8.DecodeRune(s[i:])
+		r, _ := utf8.DecodeRuneInString(s[i:])
 		cs, rs, at = append(cs, c), append(rs, r), append(at, i)
 		i += size
 	}
@@ -96,7 +95,7 @@ func checkSplit(t *testing.T, text string) {
 		end, plain := next(s, i), nextAny(s, i)
 		kEnd := twinNext(cs, rs, k)
 		if end != plain || end != at[kEnd] {
-			t.Fatalf("%+q: piece at %d ends at %d (fast), %d (plain), %d (twin)", text, i, end, plain, at[kEnd])
+			t.Fatalf("%+q: piece at %d ends at %d (fast), %d (plain), %d (twin)", s, i, end, plain, at[kEnd])
 		}
 		i, k = end, kEnd
 	}

@@ -45,14 +45,13 @@ type Encoder struct {
 
 // Append is Tokenizer.AppendEncode with this scratch.
 func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
-	s := view(text)
-	for i := 0; i < len(s); {
-		end := next(s, i)
+	for i := 0; i < len(text); {
+		end := next(text, i)
 		// In two steps, as nearly all pieces are tokens: a call less for each.
-		if id, ok := t.vocabulary.Lookup(s[i:end]); ok {
+		if id, ok := t.vocabulary.Lookup(text[i:end]); ok {
 			dst = append(dst, id)
 		} else {
-			dst = e.merger.Merge(dst, t.vocabulary, s[i:end])
+			dst = e.merger.Merge(dst, t.vocabulary, text[i:end])
 		}
 		i = end
 	}
@@ -74,10 +73,10 @@ func (e *Encoder) AppendSpecial(dst []uint32, t *Tokenizer, text string) []uint3
 
 // Count is Tokenizer.Count with this scratch.
 func (e *Encoder) Count(t *Tokenizer, text string) int {
-	s, n := view(text), 0
-	for i := 0; i < len(s); {
-		end := next(s, i)
-		n += e.merger.Count(t.vocabulary, s[i:end])
+	n := 0
+	for i := 0; i < len(text); {
+		end := next(text, i)
+		n += e.merger.Count(t.vocabulary, text[i:end])
 		i = end
 	}
 	return n

@@ -1,15 +1,11 @@
 package bpe
 
-const (
-	// windowSize is the stretch, in bytes, that is merged at once; longer
-	// pieces are cut (window.go).
-	windowSize = 512
-	// flatSize is the longest stretch whose pairs are all looked at to find the
-	// least: nearly all words.
-	flatSize = 64
-)
+// windowSize is the stretch, in bytes, that is merged at once; longer pieces
+// are cut (window.go).
+const windowSize = 512
 
-// parts is the state of merging one stretch of bytes.
+// parts is the state of merging one stretch of bytes, as short is for one of at
+// most shortSize, which is written out for speed.
 //
 // A part is named by the place of its first byte. key[i] is the pair that
 // begins with part i, as rank<<32 | i, so that the least key is the leftmost
@@ -17,7 +13,7 @@ const (
 // part. cell[i] and pair[i] are the cells of the tokens that the part is and
 // that the pair makes. next[i] and prev[i] are the neighbouring parts.
 //
-// Beyond flatSize, least[b] is the least of eight keys from 8b, and top[c] of
+// least[b] is the least of eight keys from 8b, and top[c] of
 // eight of those: finding the next pair and changing a key cost three steps of
 // eight in a window, without the jumps of a heap. All three are filled up to
 // whole eights with none.
@@ -30,8 +26,8 @@ type parts struct {
 // eights is n rounded up to whole eights, in eights.
 func eights(n int) int { return (n + 7) >> 3 }
 
-// mergeStretch merges a stretch of any length in one go.
-func (e *Encoder) mergeStretch(dst []uint32, v *Vocabulary, piece []byte) []uint32 {
+// mergeLong merges a stretch of any length in one go.
+func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	n := len(piece)
 	if len(e.parts.next) < n {
 		e.parts = newParts(max(n, windowSize+2*overlap))
@@ -41,9 +37,6 @@ func (e *Encoder) mergeStretch(dst []uint32, v *Vocabulary, piece []byte) []uint
 	p.key, p.cell, p.pair, p.next, p.prev = p.key[:8*blocks], p.cell[:n], p.pair[:n], p.next[:n], p.prev[:n]
 	tops := eights(blocks)
 	p.least, p.top = p.least[:8*tops], p.top[:8*eights(tops)]
-	if n <= flatSize {
-		p.least, p.top = nil, nil
-	}
 	p.merge(v, piece)
 	return p.append(dst)
 }
@@ -59,7 +52,7 @@ func newParts(n int) parts {
 }
 
 // merge runs the merges of piece, as long as next.
-func (p *parts) merge(v *Vocabulary, piece []byte) {
+func (p *parts) merge(v *Vocabulary, piece string) {
 	n := len(piece)
 	p.start(v, piece)
 	for {
@@ -84,26 +77,24 @@ func (p *parts) merge(v *Vocabulary, piece []byte) {
 		if at > 0 && before < at {
 			p.look(v, piece, before, at, after)
 		}
-		if n > flatSize {
-			p.refresh(before)
-			p.refresh(at)
-			p.refresh(gone)
-		}
+		p.refresh(before)
+		p.refresh(at)
+		p.refresh(gone)
 	}
 }
 
 // start makes every byte a part.
-func (p *parts) start(v *Vocabulary, piece []byte) {
+func (p *parts) start(v *Vocabulary, piece string) {
 	for i := len(piece); i < len(p.key); i++ {
 		p.key[i] = none
 	}
-	for i, b := range piece {
+	for i := range len(piece) {
+		b := piece[i]
 		cell := v.cell(v.root + uint32(b))
 		p.cell[i], p.key[i] = cell, none
 		p.next[i], p.prev[i] = uint32(i+1), uint32(i-1)
 		if i+1 < len(piece) {
-			b := uint32(piece[i+1])
-			if pair := v.cell(uint32(cell)>>baseShift + b); uint32(pair)&(labelMask|wholeFlag) == usedFlag|wholeFlag|b {
+			if pair := v.child(cell, piece[i+1]); pair&wholeFlag != 0 {
 				p.key[i], p.pair[i] = pair>>idShift<<32|uint64(i), pair
 			}
 		}
@@ -118,7 +109,7 @@ func (p *parts) start(v *Vocabulary, piece []byte) {
 
 // look looks up the pair that begins with part at, goes on at second and ends
 // before end.
-func (p *parts) look(v *Vocabulary, piece []byte, at, second, end int) {
+func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 	p.key[at] = none
 	if uint(second) >= uint(end) || uint(end) > uint(len(piece)) {
 		return
@@ -139,13 +130,9 @@ func (p *parts) refresh(i int) {
 
 // first is the place of the least key, beyond every place if there is none.
 func (p *parts) first() int {
-	keys := p.key
-	if len(p.top) > 0 {
-		keys = p.top
-	}
 	least := none
-	for i := 0; i < len(keys); i += 8 {
-		least = min(least, least8(keys, i))
+	for i := 0; i < len(p.top); i += 8 {
+		least = min(least, least8(p.top, i))
 	}
 	return int(uint32(least) &^ (1 << 31)) // an int has 32 bits in wasm
 }

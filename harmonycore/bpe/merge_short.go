@@ -1,0 +1,86 @@
+package bpe
+
+// shortSize is the longest stretch, in bytes, whose pairs are all looked at to
+// find the least: nearly all words.
+const shortSize = 64
+
+// short is the state of merging a short stretch; see parts. Its arrays have a
+// fixed size and places are taken modulo that, so no index needs a check.
+type short struct {
+	key, cell, pair [shortSize]uint64
+	next, prev      [shortSize]uint8
+}
+
+// merge appends the ids that merging piece leaves.
+func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
+	n := uint8(min(len(piece), shortSize))
+	s.start(v, piece)
+	for {
+		least := s.least(int(n))
+		if least>>idShift == none>>idShift {
+			break
+		}
+		at := uint8(least) % shortSize
+		gone := s.next[at] % shortSize
+		after := s.next[gone]
+		s.cell[at], s.next[at] = s.pair[at], after
+		s.key[at], s.key[gone] = none, none
+		if after < n {
+			s.prev[after%shortSize] = at
+			s.look(v, piece, at, after, s.next[after%shortSize])
+		}
+		if at > 0 {
+			s.look(v, piece, s.prev[at]%shortSize, at, after)
+		}
+	}
+	for i := uint8(0); i < n; i = s.next[i%shortSize] {
+		dst = append(dst, uint32(s.cell[i%shortSize]>>idShift))
+	}
+	return dst
+}
+
+// least is the least key of the first n.
+func (s *short) least(n int) uint64 {
+	least := none
+	for i := 0; i < n; i += 8 {
+		least = min(least, least8(s.key[:], i))
+	}
+	return least
+}
+
+// start makes every byte a part.
+func (s *short) start(v *Vocabulary, piece string) {
+	for i := max(len(piece)-1, 0); i < min(len(piece)+7, shortSize); i++ {
+		s.key[i] = none
+	}
+	last := uint64(0)
+	for i := range len(piece) {
+		b := piece[i]
+		at := uint8(i) % shortSize
+		if i > 0 {
+			pair := v.child(last, b)
+			if pair&wholeFlag == 0 {
+				pair = none
+			}
+			s.set(at-1, pair)
+		}
+		last = v.cell(v.root + uint32(b))
+		s.cell[at] = last
+		s.next[at], s.prev[at] = at+1, at-1
+	}
+}
+
+// look looks up the pair that begins with part at, goes on at second and ends
+// before end.
+func (s *short) look(v *Vocabulary, piece string, at, second, end uint8) {
+	if second < end && int(end) <= len(piece) {
+		s.set(at, v.follow(uint32(s.cell[at%shortSize])>>baseShift, piece[second:end]))
+	}
+}
+
+// set notes the token that a pair makes. The high half of none, for a pair that
+// makes no token, is higher than every rank.
+func (s *short) set(at uint8, pair uint64) {
+	s.pair[at%shortSize] = pair
+	s.key[at%shortSize] = pair>>idShift<<idShift | uint64(at)
+}

@@ -28,7 +28,12 @@ type builder struct {
 	blob         []byte
 	ends, sorted []uint32
 	longest      uint32
-	shared       []uint8 // how many bytes sorted[i] shares with the one before it
+
+	// The tokens in sorted order: their bytes, where each begins, and how many
+	// bytes it shares with the one before.
+	text   []byte
+	starts []uint32
+	shared []uint8
 
 	root  uint32
 	array array
@@ -43,7 +48,7 @@ func (b *builder) token(id uint32) []byte {
 	return b.blob[from:b.ends[id]]
 }
 
-// check looks at all that Build is given, and fills longest and shared.
+// check looks at all that Build is given, and puts it into order.
 func (b *builder) check() bool {
 	count := len(b.ends)
 	if count == 0 || count > maxCount || len(b.sorted) != count || len(b.blob) > maxBlob ||
@@ -58,7 +63,7 @@ func (b *builder) check() bool {
 		b.longest = max(b.longest, to-from)
 		from = to
 	}
-	b.shared = make([]uint8, count)
+	b.text, b.starts, b.shared = make([]byte, 0, len(b.blob)), make([]uint32, 1, count+1), make([]uint8, count)
 	var last []byte
 	for i, id := range b.sorted {
 		if id >= uint32(count) {
@@ -74,6 +79,11 @@ func (b *builder) check() bool {
 		}
 		b.shared[i] = uint8(n)
 		last = token
+		if len(b.text)+len(token) > len(b.blob) {
+			return false // an id is there twice
+		}
+		b.text = append(b.text, token...)
+		b.starts = append(b.starts, uint32(len(b.text)))
 	}
 	return true
 }

@@ -11,7 +11,7 @@ type array struct {
 
 // patience is how many places may fail before later searches begin at the one
 // that fits. Less makes Build faster and the array larger.
-const patience = 64
+const patience = 8
 
 // place finds a base at which all children fit, and takes their cells.
 func (a *array) place(children []child) (base uint32, ok bool) {
@@ -31,7 +31,7 @@ func (a *array) place(children []child) (base uint32, ok bool) {
 		}
 		tries++
 	}
-	end := base + uint32(children[len(children)-1].label) + 1
+	end := base + 256 // whatever byte is looked up, it finds a cell
 	if end > maxCells {
 		return 0, false
 	}

@@ -2,41 +2,40 @@ package bpe
 
 import "encoding/binary"
 
-// node is one of the trie's while it is built: sorted[from:to], alike in the
-// first depth bytes, go on from it.
+// node is one of the trie's while it is built: the sorted tokens from … to-1,
+// alike in the first depth bytes, go on from it.
 type node struct {
-	from, to uint32
-	depth    uint32
-	least    uint32 // lowest id below it
-	first    uint32 // the first of its children that are nodes; they are in a row
-	cell     uint32 // that leads to it
+	from, to, depth    uint32
+	least              uint32 // lowest id below it
+	firstChild, behind uint32 // its children, in a row
+	cell               uint32 // that leads to it
 }
 
-// child is what hangs below a node under one byte: sorted[from:to].
+// child is what hangs below a node under one byte: the sorted tokens from …
+// to-1, the first of which ends there if it is its own.
 type child struct {
 	from, to uint32
-	least    uint32
+	node     uint32 // the number of its node, 0 for none
 	label    byte
-	own      bool // the first of them ends there
+	own      bool
 }
 
-// plant lays the trie out in cells and notes each token's node.
+// plant lays the trie out in cells.
 func (b *builder) plant() bool {
-	nodes := []node{{to: uint32(len(b.ends))}}
-	var children []child
+	count := len(b.sorted)
+	nodes := append(make([]node, 0, count), node{to: uint32(count)})
+	children := make([]child, 0, 2*count)
+	b.array.cells = make([]uint64, 0, 2*count)
+	b.tails = make([]byte, 0, 3*count)
 	for i := 0; i < len(nodes); i++ {
-		nodes[i].first = uint32(len(nodes))
-		children = b.children(children[:0], nodes[i])
-		for _, c := range children {
-			if c.to-c.from > 1 {
-				nodes = append(nodes, c.node(nodes[i].depth))
-			}
-		}
+		nodes[i].firstChild = uint32(len(children))
+		children, nodes = b.unfold(children, nodes, nodes[i])
+		nodes[i].behind = uint32(len(children))
 	}
 	for _, i := range byLeast(nodes, len(b.ends)) {
 		n := nodes[i]
-		children = b.children(children[:0], n)
-		base, ok := b.array.place(children)
+		below := children[n.firstChild:n.behind]
+		base, ok := b.array.place(below)
 		if !ok {
 			return false
 		}
@@ -45,17 +44,39 @@ func (b *builder) plant() bool {
 		} else {
 			b.array.cells[n.cell] |= uint64(base) << baseShift
 		}
-		next := n.first
-		for _, c := range children {
+		for _, c := range below {
 			at := base + uint32(c.label)
-			if c.to-c.from > 1 {
-				nodes[next].cell = at
-				next++
-			}
+			nodes[c.node].cell = at // the root's, which has none, for a leaf
 			b.array.cells[at] = b.cell(c, n.depth+1)
 		}
 	}
 	return true
+}
+
+// unfold appends the children of n, in the order of their labels, and their
+// nodes.
+func (b *builder) unfold(children []child, nodes []node, n node) ([]child, []node) {
+	for from := n.from; from < n.to; {
+		least := b.sorted[from]
+		to := from + 1
+		for to < n.to && uint32(b.shared[to]) > n.depth {
+			least = min(least, b.sorted[to])
+			to++
+		}
+		token := b.text[b.starts[from]:b.starts[from+1]]
+		c := child{from: from, to: to, label: token[n.depth], own: uint32(len(token)) == n.depth+1}
+		if to-from > 1 {
+			c.node = uint32(len(nodes))
+			below := node{from: from, to: to, depth: n.depth + 1, least: least}
+			if c.own { // that token does not go on
+				below.from++
+			}
+			nodes = append(nodes, below)
+		}
+		children = append(children, c)
+		from = to
+	}
+	return children, nodes
 }
 
 // cell is the cell of a child that is depth bytes deep, still without a base.
@@ -67,37 +88,11 @@ func (b *builder) cell(c child, depth uint32) uint64 {
 		cell |= wholeFlag | uint64(id)<<idShift
 	case c.to-c.from == 1:
 		cell |= tailFlag | uint64(len(b.tails))<<idShift
-		tail := b.token(id)[depth:]
+		tail := b.text[b.starts[c.from]+depth : b.starts[c.from+1]]
 		b.tails = binary.NativeEndian.AppendUint32(b.tails, id|uint32(len(tail))<<idBits)
 		b.tails = append(b.tails, tail...)
 	}
 	return cell
-}
-
-// children appends what hangs below n, in the order of their labels.
-func (b *builder) children(dst []child, n node) []child {
-	for from := n.from; from < n.to; {
-		c := child{from: from, to: from + 1, least: b.sorted[from]}
-		for c.to < n.to && uint32(b.shared[c.to]) > n.depth {
-			c.least = min(c.least, b.sorted[c.to])
-			c.to++
-		}
-		token := b.token(b.sorted[from])
-		c.label = token[n.depth]
-		c.own = uint32(len(token)) == n.depth+1
-		dst = append(dst, c)
-		from = c.to
-	}
-	return dst
-}
-
-// node is the child as a node; its own token is none of those that go on.
-func (c child) node(depth uint32) node {
-	n := node{from: c.from, to: c.to, depth: depth + 1, least: c.least}
-	if c.own {
-		n.from++
-	}
-	return n
 }
 
 // byLeast is the order in which nodes are laid out: the lower its least id,

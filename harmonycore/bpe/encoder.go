@@ -1,15 +1,17 @@
 package bpe
 
-// Encoder holds the scratch of merging, to be used again. The zero value is
-// ready. Not for concurrent use. Its scratch does not grow with the length of
-// a piece: some 150 KB at most, nearly all of it a memory of pieces.
+// Encoder holds the scratch of merging and a memory of pieces, to be used
+// again. The zero value is ready. Not for concurrent use. It does not grow with
+// the length of a piece: 150 KB at most, nearly all of it the memory, which a
+// short text does not need.
 type Encoder struct {
-	short short
-	parts parts // made for the first piece that needs it
-	memo  memo
-	ids   []uint32 // what a window gave
-	two   []uint32 // what two tokens' bytes gave
-	spare []uint32 // what a piece gave that is only counted
+	merged int   // pieces, as long as there is no memo
+	memo   *memo // made for the memoAfter-th piece
+	short  short
+	parts  parts    // made for the first piece that needs it
+	ids    []uint32 // what a window gave
+	two    []uint32 // what two tokens' bytes gave
+	spare  []uint32 // what a piece gave that is only counted
 }
 
 // Append appends the ids of one pre-token to dst and returns it: the token
@@ -23,25 +25,6 @@ func (e *Encoder) Append(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return e.Merge(dst, v, piece)
 }
 
-// Merge is Append for a piece that is no token; a piece that is one it takes
-// apart.
-func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
-	entry, known := e.memo.entry(piece)
-	if known {
-		return entry.append(dst)
-	}
-	from := len(dst)
-	if len(piece) > windowSize {
-		dst = e.mergeWindows(dst, v, piece)
-	} else {
-		dst = e.mergeStretch(dst, v, piece)
-	}
-	if entry != nil {
-		entry.set(piece, dst[from:])
-	}
-	return dst
-}
-
 // Count is the number of ids that Append would append.
 func (e *Encoder) Count(v *Vocabulary, piece string) int {
 	if _, ok := v.Lookup(piece); ok {
@@ -49,6 +32,35 @@ func (e *Encoder) Count(v *Vocabulary, piece string) int {
 	}
 	e.spare = e.Merge(e.spare[:0], v, piece)
 	return len(e.spare)
+}
+
+// Merge is Append for a piece that Lookup does not find.
+func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
+	if e.memo == nil {
+		if e.merged++; e.merged == memoAfter {
+			e.memo = new(memo)
+		}
+		return e.merge(dst, v, piece)
+	}
+	if len(piece) > pieceBytes {
+		return e.merge(dst, v, piece)
+	}
+	known, key := e.memo.place(piece)
+	if known.key == key {
+		return known.append(dst)
+	}
+	start := len(dst)
+	dst = e.merge(dst, v, piece)
+	known.set(key, dst[start:])
+	return dst
+}
+
+// merge is Merge without the memory.
+func (e *Encoder) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
+	if len(piece) > windowSize {
+		return e.mergeWindows(dst, v, piece)
+	}
+	return e.mergeStretch(dst, v, piece)
 }
 
 // mergeStretch merges a stretch of any length in one go.

@@ -27,7 +27,7 @@ func (v *Vocabulary) Lookup(piece string) (id uint32, ok bool) {
 
 // child is the cell under b of the node to which cell leads, 0 without one.
 func (v *Vocabulary) child(cell uint64, b byte) uint64 {
-	child := v.cell(uint32(cell)>>baseShift + uint32(b))
+	child := v.cellAt(uint32(cell)>>baseShift + uint32(b))
 	if uint32(child)&labelMask != usedFlag|uint32(b) {
 		return 0
 	}
@@ -37,10 +37,11 @@ func (v *Vocabulary) child(cell uint64, b byte) uint64 {
 // follow is the cell of the token that ends where rest leads from the node
 // base; none if there is no such token.
 func (v *Vocabulary) follow(base uint32, rest string) uint64 {
+	cells := unsafe.Add(v.head, headerSize) // cellAt, but for a load that the loop need not repeat
 	cell, i := uint64(0), 0
 	for ; i < len(rest); i++ {
 		b := uint32(rest[i])
-		child := v.cell(base + b)
+		child := *(*uint64)(unsafe.Add(cells, 8*uintptr(base+b)))
 		if uint32(child)&labelMask != usedFlag|b {
 			break
 		}

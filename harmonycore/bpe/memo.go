@@ -1,51 +1,59 @@
 package bpe
 
 const (
-	// memoBytes is the longest piece that is remembered, memoIDs the most ids:
-	// with these an entry is one line of a processor's cache.
-	memoBytes = 31
-	memoIDs   = 8
-	memoBits  = 11
-	// memoAfter is how many merges it takes for a memo to pay for its memory,
+	// memoAfter is how many merges it takes for the memo to pay for its memory,
 	// 128 KiB.
 	memoAfter = 100
+	memoBits  = 11
+
+	pieceBytes = 31 // that a piece may have to be remembered
+	pieceIDs   = 8  // that it may give
+
+	mixer = 0x9e3779b97f4a7c15
 )
 
 // memo remembers what the last pieces gave that are no token: the names and
 // rare words of a text come again. Each piece has one place; the last one that
 // fell on it stays.
-type memo struct {
-	merged  int // pieces so far, up to memoAfter
-	entries []memoEntry
+type memo [1 << memoBits]knownPiece
+
+// knownPiece is a piece and what it gave.
+type knownPiece struct {
+	key pieceKey
+	ids [pieceIDs]uint32 // id+1 each, then 0
 }
 
-type memoEntry struct {
-	piece memoKey
-	ids   [memoIDs]uint32 // id+1 each, then 0
-}
+// pieceKey is a piece in eights, of which the last one ends where the piece
+// does, and its length in the last byte: 0 for none.
+type pieceKey [(pieceBytes + 1) / 8]uint64
 
-// memoKey is a piece, zeros, and its length in the last byte: 0 for none.
-type memoKey [4]uint64
-
-// entry is the place of a piece; nil for one that is not remembered. known says
-// that its ids are those of the piece.
-func (m *memo) entry(piece string) (entry *memoEntry, known bool) {
-	if len(piece) > memoBytes {
-		return nil, false
-	}
-	if len(m.entries) == 0 {
-		if m.merged++; m.merged < memoAfter {
-			return nil, false
+// place is the place of a piece of at most pieceBytes, and its key.
+func (m *memo) place(piece string) (*knownPiece, pieceKey) {
+	var key pieceKey
+	h := uint64(len(piece))
+	for i := 0; i < len(piece); i += 8 {
+		word := uint64(0)
+		switch {
+		case i+8 <= len(piece):
+			word = load64(piece[i:])
+		case i > 0:
+			word = load64(piece[len(piece)-8:])
+		default:
+			for k := range len(piece) {
+				word |= uint64(piece[k]) << (8 * k)
+			}
 		}
-		m.entries = make([]memoEntry, 1<<memoBits)
+		key[i>>3&3] = word
+		h = (h ^ word) * mixer
+		h ^= h >> 29
 	}
-	key := keyOf(piece)
-	entry = &m.entries[key.hash()>>(64-memoBits)&(1<<memoBits-1)]
-	return entry, entry.piece == key
+	key[3] ^= uint64(len(piece)) << 56
+	return &m[h*mixer>>(64-memoBits)], key
 }
 
-func (e *memoEntry) append(dst []uint32) []uint32 {
-	for _, id := range e.ids {
+// append appends what the piece gave.
+func (k *knownPiece) append(dst []uint32) []uint32 {
+	for _, id := range k.ids {
 		if id == 0 {
 			break
 		}
@@ -54,28 +62,21 @@ func (e *memoEntry) append(dst []uint32) []uint32 {
 	return dst
 }
 
-func (e *memoEntry) set(piece string, ids []uint32) {
-	*e = memoEntry{}
-	if len(ids) > len(e.ids) {
+// set notes what the piece gave, if it is not too much.
+func (k *knownPiece) set(key pieceKey, ids []uint32) {
+	*k = knownPiece{}
+	if len(ids) > len(k.ids) {
 		return
 	}
-	e.piece = keyOf(piece)
+	k.key = key
 	for i, id := range ids {
-		e.ids[i] = id + 1
+		k.ids[i] = id + 1
 	}
 }
 
-func keyOf(piece string) (key memoKey) {
-	for i := range len(piece) {
-		b := piece[i]
-		key[i>>3&3] |= uint64(b) << (i & 7 * 8)
-	}
-	key[3] |= uint64(len(piece)) << 56
-	return key
-}
-
-// hash mixes all of the key into the high bits.
-func (k memoKey) hash() uint64 {
-	h := k[0]*0x9e3779b97f4a7c15 ^ k[1]*0xd6e8feb86659fd93 ^ k[2]*0xc2b2ae3d27d4eb4f ^ k[3]*0x165667b19e3779f9
-	return (h ^ h>>29) * 0x9e3779b97f4a7c15
+// load64 reads eight bytes; the caller has checked that they are there.
+func load64(s string) uint64 {
+	s = s[:8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

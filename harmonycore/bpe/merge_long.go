@@ -90,7 +90,7 @@ func (p *parts) start(v *Vocabulary, piece string) {
 	}
 	for i := range len(piece) {
 		b := piece[i]
-		cell := v.cell(v.root + uint32(b))
+		cell := v.cellAt(v.root + uint32(b))
 		p.cell[i], p.key[i] = cell, none
 		p.next[i], p.prev[i] = uint32(i+1), uint32(i-1)
 		if i+1 < len(piece) {

@@ -64,7 +64,7 @@ func (s *short) start(v *Vocabulary, piece string) {
 			}
 			s.set(at-1, pair)
 		}
-		last = v.cell(v.root + uint32(b))
+		last = v.cellAt(v.root + uint32(b))
 		s.cell[at] = last
 		s.next[at], s.prev[at] = at+1, at-1
 	}

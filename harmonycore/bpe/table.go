@@ -78,9 +78,9 @@ type Vocabulary struct {
 	index, tails, blob uint32
 }
 
-// Open checks the header of table, its version and its lengths, and returns a
-// view of it. It does not read on: a table that was damaged inside gives wrong
-// answers or none, never a panic.
+// Open checks the header of table, its version and its lengths, and that the
+// trie stays inside, and returns a view of it. A table that was damaged inside
+// gives wrong answers or none, never a panic.
 func Open(table []byte) (*Vocabulary, error) {
 	if len(table) < headerSize || string(table[:len(magic)]) != magic {
 		return nil, ErrTable
@@ -99,6 +99,14 @@ func Open(table []byte) (*Vocabulary, error) {
 	if uint64(len(table)) != uint64(v.blob)+uint64(v.blobSize) {
 		return nil, ErrTable
 	}
+	if !v.inside(v.root) {
+		return nil, ErrTable
+	}
+	for i := range v.cells {
+		if !v.inside(uint32(v.cellAt(i)) >> baseShift) {
+			return nil, ErrTable
+		}
+	}
 	for b := range 256 {
 		if _, ok := v.Lookup(string([]byte{byte(b)})); !ok {
 			return nil, ErrTable // some input could not be encoded
@@ -107,11 +115,11 @@ func Open(table []byte) (*Vocabulary, error) {
 	return v, nil
 }
 
-// cell is the cell at i; 0, which is no child's, beyond the last.
-func (v *Vocabulary) cell(i uint32) uint64 {
-	if i >= v.cells {
-		return 0
-	}
+// inside says that every child of the node base is a cell.
+func (v *Vocabulary) inside(base uint32) bool { return base+255 < v.cells }
+
+// cellAt is the cell at i. There is no check: Open has looked at all bases.
+func (v *Vocabulary) cellAt(i uint32) uint64 {
 	return *(*uint64)(unsafe.Add(v.head, headerSize+8*uintptr(i)))
 }
 

@@ -72,7 +72,8 @@ func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolic
 
 // AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
 func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
-	w := messageWriter{r: r, calls: c.hasFunctionTools()}
+	w := messageWriter{r: r, e: r.t.Borrow(), calls: c.hasFunctionTools()}
+	defer r.t.Return(w.e)
 	dropped := c.analysisDroppedBefore(p)
 	out := dst
 	for i := range c.Messages {
@@ -90,7 +91,8 @@ func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisP
 
 // AppendMessage appends one message by itself, as in a conversation without function tools.
 func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
-	w := messageWriter{r: r}
+	w := messageWriter{r: r, e: r.t.Borrow()}
+	defer r.t.Return(w.e)
 	out, err := w.message(dst, m)
 	if err != nil {
 		return dst, err
@@ -149,7 +151,7 @@ func (c *Conversation) hasFunctionTools() bool {
 // messageWriter appends messages, with one scratch for all of them.
 type messageWriter struct {
 	r *Renderer
-	e tokenizer.Encoder
+	e *tokenizer.Encoder
 	// calls says that the conversation has function tools.
 	calls bool
 	text  []byte

@@ -55,20 +55,20 @@ func classAt(s string, i int) (class, int) {
 	if c := asciiClass[s[i]]; c != wide {
 		return c, 1
 	}
-	return wideAt(s[i:])
+	return wideAt(s, i)
 }
 
-// wideAt is classAt for a character beyond ASCII, at the beginning of s.
-func wideAt(s string) (class, int) {
-	if len(s) >= 3 && s[1]&0xC0 == 0x80 { // nearly always
-		switch b := rune(s[0]); {
+// wideAt is classAt for a character beyond ASCII.
+func wideAt(s string, i int) (class, int) {
+	if i+2 < len(s) && s[i+1]&0xC0 == 0x80 { // nearly always
+		switch b := rune(s[i]); {
 		case b >= 0xC2 && b < 0xE0:
-			return classOf(b&0x1F<<6 | rune(s[1])&0x3F), 2
-		case b > 0xE0 && b < 0xED && s[2]&0xC0 == 0x80:
-			return classOf(b&0x0F<<12 | rune(s[1])&0x3F<<6 | rune(s[2])&0x3F), 3
+			return classOf(b&0x1F<<6 | rune(s[i+1])&0x3F), 2
+		case b > 0xE0 && b < 0xED && s[i+2]&0xC0 == 0x80:
+			return classOf(b&0x0F<<12 | rune(s[i+1])&0x3F<<6 | rune(s[i+2])&0x3F), 3
 		}
 	}
-	r, size := utf8.DecodeRuneInString(s)
+	r, size := utf8.DecodeRuneInString(s[i:])
 	return classOf(r), size // U+FFFD, for a bad byte, has no class
 }
 

@@ -64,7 +64,7 @@ func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	}
 	head := v.load32(v.tails + at)
 	size := head >> idBits
-	if at += tailHead; size != uint32(len(rest)) || at+size > v.tailSize || string(v.view(v.tails+at, size)) != string(rest) {
+	if at += tailHead; size != uint32(len(rest)) || at+size > v.tailSize || string(v.view(v.tails+at, size)) != rest {
 		return none
 	}
 	return wholeFlag | uint64(head&idMask)<<idShift

@@ -52,7 +52,7 @@ func repeat(dst []uint32, v *Vocabulary, base int, piece string, done int) ([]ui
 	if !ok || len(token) == 0 {
 		return dst, done
 	}
-	for done+len(token)+windowSize <= len(piece) && string(piece[done:done+len(token)]) == string(token) {
+	for done+len(token)+windowSize <= len(piece) && piece[done:done+len(token)] == string(token) {
 		dst = append(dst, id)
 		done += len(token)
 	}

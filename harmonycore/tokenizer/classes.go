@@ -60,12 +60,14 @@ func classAt(s string, i int) (class, int) {
 
 // wideAt is classAt for a character beyond ASCII.
 func wideAt(s string, i int) (class, int) {
-	if i+2 < len(s) && s[i+1]&0xC0 == 0x80 { // nearly always
-		switch b := rune(s[i]); {
-		case b >= 0xC2 && b < 0xE0:
-			return classOf(b&0x1F<<6 | rune(s[i+1])&0x3F), 2
-		case b > 0xE0 && b < 0xED && s[i+2]&0xC0 == 0x80:
-			return classOf(b&0x0F<<12 | rune(s[i+1])&0x3F<<6 | rune(s[i+2])&0x3F), 3
+	if i < len(s)-2 { // nearly always
+		b0, b1, b2 := rune(s[i]), rune(s[i+1]), rune(s[i+2])
+		switch {
+		case b1&0xC0 != 0x80:
+		case b0 >= 0xC2 && b0 < 0xE0:
+			return classOf(b0&0x1F<<6 | b1&0x3F), 2
+		case b0 > 0xE0 && b0 < 0xED && b2&0xC0 == 0x80:
+			return classOf(b0&0x0F<<12 | b1&0x3F<<6 | b2&0x3F), 3
 		}
 	}
 	r, size := utf8.DecodeRuneInString(s[i:])

@@ -165,7 +165,10 @@ type word struct{ small, any int }
 func wordAt(s string, i int) (w word) {
 	both := upper | lower // what goes on with the word
 	for end := i; end < len(s); {
-		c, size := classAt(s, end)
+		c, size := asciiClass[s[end]], 1 // classAt, but for a call in ASCII
+		if c == wide {
+			c, size = wideAt(s, end)
+		}
 		if c &= both; c == 0 {
 			break
 		}

@@ -2,9 +2,9 @@ package bpe
 
 const (
 	// memoAfter is how many merges it takes for the memo to pay for its memory,
-	// 128 KiB.
-	memoAfter = 100
-	memoBits  = 11
+	// 512 KiB.
+	memoAfter = 400
+	memoBits  = 13
 
 	pieceBytes = 31 // that a piece may have to be remembered
 	pieceIDs   = 8  // that it may give

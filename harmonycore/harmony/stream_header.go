@@ -64,8 +64,12 @@ func (b *headerBuffer) onlyRoles() bool { return len(cutRoles(b.text)) == 0 }
 
 // trimSpace and the functions below work on bytes without allocating, because every token of a headless text passes.
 func trimSpace(b []byte) []byte {
-	for len(b) > 0 && isASCIISpace(b[0]) {
-		b = b[1:]
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if !unicode.IsSpace(r) {
+			break
+		}
+		b = b[n:]
 	}
 	return b
 }
@@ -126,7 +130,7 @@ func mayBeHeader(text []byte) bool {
 			}
 		}
 	}
-	return begins(b, recipientMark) || hasPrefix(b, recipientMark)
+	return begins(b, recipientMark) || hasPrefix(b, recipientMark) || !utf8.FullRune(b) // it may become a space
 }
 
 type channelGuess uint8

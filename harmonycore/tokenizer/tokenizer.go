@@ -44,7 +44,7 @@ func (t *Tokenizer) Count(text string) int {
 	return n
 }
 
-// Encoder is the scratch of encoding, 150 KB at most, and a memory of the words
+// Encoder is the scratch of encoding, 530 KB at most, and a memory of the words
 // that it took apart: it is faster the longer it is used. For a caller that
 // encodes often. The zero value is ready. Not for concurrent use.
 type Encoder struct {

@@ -82,9 +82,10 @@ test-go-get: ## The last commit as a module: go get from a file proxy, in an emp
 # --- test ---
 
 .PHONY: test
-test: ## Everything that CI checks: lint, unit, TinyGo, build, end to end
+test: ## Everything that CI checks: lint, unit, as a library, TinyGo, build, end to end
 	$(call stage,lint,$(MAKE) lint)
 	$(call stage,unit,$(MAKE) unit)
+	$(call stage,test-go-get,$(MAKE) test-go-get)
 	$(call stage,test-tinygo,$(MAKE) test-tinygo)
 	$(call stage,build,$(MAKE) build)
 	$(call stage,test-examples,$(MAKE) test-examples)
@@ -92,7 +93,7 @@ test: ## Everything that CI checks: lint, unit, TinyGo, build, end to end
 	$(call stage,e2e,$(MAKE) e2e)
 
 .PHONY: test-full
-test-full: ## test, and what takes longer, in one table: the oldest Envoy, soak, reproducible build
+test-full: ## test, and what takes longer, in one table: differential run, the oldest Envoy, soak, reproducible build
 	@tools/test-full.sh
 
 .PHONY: lint

@@ -1,7 +1,5 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
-
 // ChatRequest is what is used of a body of POST /v1/chat/completions.
 type ChatRequest struct {
 	Model    string
@@ -12,6 +10,8 @@ type ChatRequest struct {
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
+	// Stop are sequences before which the answer ends.
+	Stop []string
 	// Effort is low, medium or high, or empty when the client names none.
 	Effort string
 }
@@ -97,7 +97,7 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 	case "logit_bias":
 		return v.readLogitBias(name)
 	case "stop":
-		return v.readStop(name)
+		return v.readStop(name, &r.Stop)
 	case "response_format":
 		return v.textFormat(name)
 	case "modalities":
@@ -177,26 +177,6 @@ func (r *ChatRequest) readTool(at string, v value) *Error {
 	}
 	r.Tools = append(r.Tools, tool)
 	return nil
-}
-
-func (v value) readStop(param string) *Error {
-	switch v.kind {
-	case jsontext.String:
-		if len(v.raw) == 0 {
-			return nil
-		}
-	case jsontext.Array:
-		n := 0
-		if err := v.elements(param, func(int, string, value) *Error { n++; return nil }); err != nil || n == 0 {
-			return err
-		}
-	default:
-		if !v.given() {
-			return nil
-		}
-		return wrongType(param, "one of a string or an array of strings", v)
-	}
-	return unsupported(param, "Unsupported parameter: '"+param+"' sequences are not supported.")
 }
 
 // textFormat accepts plain text as the form of the answer, and nothing else.

@@ -124,8 +124,14 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"logit_bias":{"1":5}`, CodeUnsupportedParameter, "logit_bias"},
 		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
 		{`"logprobs":true`, CodeUnsupportedParameter, "logprobs"},
-		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
-		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
+		{`"stop":["a",7]`, CodeInvalidType, "stop[1]"},
+		{`"stop":["a",null]`, CodeInvalidType, "stop[1]"},
+		{`"stop":["a",""]`, CodeInvalidValue, "stop[1]"},
+		{`"stop":["a","b","c","d","e"]`, CodeInvalidValue, "stop"},
+		{`"stop":""`, CodeInvalidValue, "stop"},
+		{`"stop":"` + strings.Repeat("a", maxStopLength+1) + `"`, CodeInvalidValue, "stop"},
+		{`"thinking_token_budget":-2`, CodeInvalidValue, "thinking_token_budget"},
+		{`"thinking_token_budget":1.5`, CodeInvalidType, "thinking_token_budget"},
 		{`"stop":7`, CodeInvalidType, "stop"},
 		{`"response_format":{"type":"json_object"}`, CodeUnsupportedParameter, "response_format"},
 		{`"response_format":{}`, CodeMissingParameter, "response_format.type"},
@@ -160,7 +166,7 @@ func TestDecodeChat(t *testing.T) {
 	got, err := decodeChat([]byte(`{
 		"model":"m","stream":true,"stream_options":{"include_usage":true,"x":1},"reasoning_effort":"minimal",
 		"max_tokens":5,"max_completion_tokens":7,"temperature":0.50,"top_p":null,"presence_penalty":-1,"seed":-3,"user":"u",
-		"n":1,"logprobs":false,"stop":[],"response_format":{"type":"text"},"tool_choice":"none","logit_bias":{},"store":true,
+		"n":1,"logprobs":false,"stop":["\n","b"],"thinking_token_budget":-1,"response_format":{"type":"text"},"tool_choice":"none","logit_bias":{},"store":true,
 		"metadata":{"a":"b"},"service_tier":"auto","parallel_tool_calls":true,"unknown":[1,{"a":2}],"modalities":["text"],
 		"messages":[
 			{"role":"system","content":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{}}]},
@@ -178,7 +184,7 @@ func TestDecodeChat(t *testing.T) {
 	}
 	got.Tools[0].Parameters = nil
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Effort: "low", ToolsHidden: true,
+		Model: "m", Stream: true, IncludeUsage: true, Effort: "low", ToolsHidden: true, Stop: []string{"\n", "b"},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7, User: "u"},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},

@@ -15,6 +15,8 @@ type Sampling struct {
 	Seed Number
 	// MaxTokens limits the answer, reasoning included; 0 is no limit but the context.
 	MaxTokens int
+	// ThinkingBudget limits the reasoning, in tokens; nil is no limit.
+	ThinkingBudget *int
 	// User is the client's own name for whoever asks.
 	User string
 }
@@ -37,6 +39,8 @@ func (s *Sampling) read(key string, v value) *Error {
 		}
 		s.Seed = Number(v.raw)
 		return nil
+	case "thinking_token_budget":
+		return v.thinkingBudget(key, &s.ThinkingBudget)
 	case "user":
 		return v.text(key, &s.User)
 	default:

@@ -50,6 +50,10 @@ type Model struct {
 	ServerModel string `yaml:"server_model"`
 	// ContextLength is the model's whole context in tokens; 0 is the default.
 	ContextLength int `yaml:"context_length"`
+	// MaxReasoningTokens limits the reasoning of every answer; 0 is no limit. A client can only ask for less.
+	MaxReasoningTokens int `yaml:"max_reasoning_tokens"`
+	// ThinkingTokenBudget says that the servers know thinking_token_budget and hold the limit themselves.
+	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
 	RawPrompts string `yaml:"raw_prompts"`
 	System     System `yaml:"system"`
@@ -116,6 +120,7 @@ func (m *Model) filter() filterconfig.Model {
 	if m.ContextLength != 0 {
 		f.ContextLength = m.ContextLength
 	}
+	f.MaxReasoningTokens, f.ThinkingTokenBudget = m.MaxReasoningTokens, m.ThinkingTokenBudget
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}

@@ -148,6 +148,9 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if m.ContextLength < 0 || m.ContextLength > maxContextLength {
 		return fail("context_length", "%d is out of range; write the model's whole context in tokens, such as %d", m.ContextLength, filterconfig.DefaultContextLength)
 	}
+	if m.MaxReasoningTokens < 0 || m.MaxReasoningTokens > maxContextLength {
+		return fail("max_reasoning_tokens", "%d is out of range; write how many tokens an answer may reason for, or 0 for no limit", m.MaxReasoningTokens)
+	}
 	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
 		return fail("raw_prompts", "%q is not known; write deny or allow", s)
 	}

@@ -41,6 +41,7 @@ type completion struct {
 	TopP             *float64        `json:"top_p"`
 	PresencePenalty  *float64        `json:"presence_penalty"`
 	FrequencyPenalty *float64        `json:"frequency_penalty"`
+	ThinkingBudget   *int            `json:"thinking_token_budget"`
 
 	ids []uint32 // the prompt
 }
@@ -100,6 +101,9 @@ func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
 		return nil, r
 	}
 	if r := checkSampling(c); r != nil {
+		return nil, r
+	}
+	if r := s.checkThinkingBudget(c); r != nil {
 		return nil, r
 	}
 	for _, id := range c.ids {

@@ -32,6 +32,10 @@ type Model struct {
 	ServerModel string
 	// ContextLength is the model's whole context, in tokens.
 	ContextLength int
+	// MaxReasoningTokens limits the reasoning of every answer, in tokens; 0 is no limit.
+	MaxReasoningTokens int
+	// ThinkingTokenBudget says that the servers can hold a limit on reasoning themselves.
+	ThinkingTokenBudget bool
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
 	System     System

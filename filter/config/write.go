@@ -7,12 +7,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"schema":`...)
 	dst = jsontext.AppendInt(dst, int64(c.Schema))
 	dst = appendMember(dst, `,"mode":`, c.Mode)
-	dst = append(dst, `,"passthrough":`...)
-	if c.Passthrough {
-		dst = append(dst, "true"...)
-	} else {
-		dst = append(dst, "false"...)
-	}
+	dst = appendBool(dst, `,"passthrough":`, c.Passthrough)
 	dst = append(dst, `,"body_limit":`...)
 	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
 	dst = append(dst, `,"stall_timeout_ms":`...)
@@ -36,12 +31,23 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `,"server_model":`, m.ServerModel)
 	dst = append(dst, `,"context_length":`...)
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
+	dst = append(dst, `,"max_reasoning_tokens":`...)
+	dst = jsontext.AppendInt(dst, int64(m.MaxReasoningTokens))
+	dst = appendBool(dst, `,"thinking_token_budget":`, m.ThinkingTokenBudget)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
 	dst = appendMember(dst, `,"date":`, m.System.Date)
 	dst = appendMember(dst, `,"effort":`, m.System.Effort)
 	return append(dst, "}}"...)
+}
+
+func appendBool(dst []byte, key string, value bool) []byte {
+	dst = append(dst, key...)
+	if value {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
 }
 
 func appendMember(dst []byte, key, value string) []byte {

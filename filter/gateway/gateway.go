@@ -32,10 +32,12 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				KnowledgeCutoff: present(m.System.KnowledgeCutoff),
 				Effort:          effort(m.System.Effort),
 				ContextLength:   m.ContextLength,
+				MaxReasoning:    m.MaxReasoningTokens,
 			},
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
+			ThinkingBudget:  m.ThinkingTokenBudget,
 			AllowRawPrompts: m.RawPrompts == "allow",
 			Date:            date(m.System.Date),
 		})

@@ -11,6 +11,8 @@ type Request struct {
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
+	// ThinkingBudget is how many tokens the model may reason for, as the server itself shall see to; nil is not sent.
+	ThinkingBudget *int
 }
 
 // Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.

@@ -29,6 +29,9 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	if r.ThinkingBudget != nil {
+		dst = jsontext.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
+	}
 	// Text is not read, but a server that cannot return ids must at least print what it means.
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true,`+
 		`"skip_special_tokens":false,"spaces_between_special_tokens":false,"include_stop_str_in_output":true,`+

@@ -24,6 +24,8 @@ type Model struct {
 	// Server is the servers' dialect, and ServerModel their name for the model.
 	Server      backend.Dialect
 	ServerModel string
+	// ThinkingBudget says that the servers can hold a limit on reasoning by themselves.
+	ThinkingBudget bool
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
 	// Date decides the system message's date.

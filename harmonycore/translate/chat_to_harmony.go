@@ -20,6 +20,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		Stop: in.Stop, MaxReasoning: m.reasoningLimit(in.Sampling.ThinkingBudget),
 		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
 	}
 	if in.ToolsHidden {

@@ -17,7 +17,8 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
-		env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
+		MaxReasoning: m.reasoningLimit(in.Sampling.ThinkingBudget),
+		env:          env, effort: effortOf(in.Effort, m), echo: in.Echo,
 	}
 	if in.ToolsHidden {
 		in.Tools = nil

@@ -22,6 +22,8 @@ type Model struct {
 	// Effort is in use when the client names none.
 	Effort        harmony.Effort
 	ContextLength int
+	// MaxReasoning limits the reasoning of every answer, in tokens; 0 is no limit.
+	MaxReasoning int
 }
 
 // Env is what a translation must be told of the moment.
@@ -47,6 +49,10 @@ type Request struct {
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
+	// Stop are the sequences before which the final text ends.
+	Stop []string
+	// MaxReasoning limits the reasoning, in tokens; nil is no limit.
+	MaxReasoning *int
 
 	tools        toolset
 	env          Env

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
-	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -67,15 +66,14 @@ type Exchange struct {
 
 	server       backend.Dialect
 	promptTokens int
-	// maxTokens is how many tokens the server was asked for at most, generated how many came.
-	maxTokens, generated int
-	answer               translate.Answer
-	parser               *harmony.StreamParser
-	trimmer              backend.Trimmer
-	events               sse.Decoder
-	event                backend.Event
-	finish               backend.Finish
-	usage                backend.Usage
+	// maxTokens is how many tokens the server was asked for at most, in each choice.
+	maxTokens int
+	answer    translate.Answer
+	choices   []choice
+	trimmer   backend.Trimmer
+	events    sse.Decoder
+	event     backend.Event
+	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 

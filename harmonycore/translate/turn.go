@@ -20,7 +20,6 @@ type turn struct {
 	lane      lane
 	reasoning int
 	calls     int
-	ended     bool
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
@@ -58,9 +57,12 @@ func (t *turn) count(tokens int) {
 	}
 }
 
+// ending is the end of an answer, which comes once.
+type ending struct{ ended bool }
+
 // end reports whether this is the first end of the answer.
-func (t *turn) end() bool {
-	first := !t.ended
-	t.ended = true
+func (e *ending) end() bool {
+	first := !e.ended
+	e.ended = true
 	return first
 }

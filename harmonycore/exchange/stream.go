@@ -70,6 +70,9 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.generated += len(event.Tokens); c.generated > e.maxTokens+overshoot {
 		return errNotUnderstood()
 	}
+	if len(event.Tokens) > 0 && e.report.FirstToken < 0 {
+		e.report.FirstToken = max(e.active-e.asked, 0)
+	}
 	if len(event.Tokens) > 0 || event.Finish != backend.Aborted {
 		e.begin()
 	}
@@ -124,6 +127,7 @@ func (e *Exchange) complete() ResponseAction {
 		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
 		CompletionTokens: e.usage.Completion,
 	})
+	e.finished()
 	action := e.deliver()
 	e.state = over
 	return action

@@ -14,7 +14,7 @@ func (t *turn) finishReason(f Finish) string {
 	switch {
 	case f == Length:
 		return openai.FinishLength
-	case t.calls > 0:
+	case t.tally.Calls > 0:
 		return openai.FinishToolCalls
 	default:
 		return openai.FinishStop

@@ -51,7 +51,7 @@ func (c *chatStreamChoice) Open(h harmony.Header) {
 		return
 	}
 	if tool := c.open(h); tool != nil {
-		index := c.calls - 1
+		index := c.tally.Calls - 1
 		c.stream.out = c.chunks.AppendCall(c.stream.out, index, callIDIn(c.env, c.index, index), tool.name)
 	}
 }
@@ -68,7 +68,7 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	case reasoningLane:
 		c.stream.out = c.chunks.AppendReasoning(c.stream.out, text)
 	case callLane:
-		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.calls-1, text)
+		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, text)
 	default:
 		c.stream.out = c.chunks.AppendContent(c.stream.out, text)
 	}
@@ -86,11 +86,15 @@ func (a *chatStream) Finish(u Usage) {
 	if !a.end() {
 		return
 	}
-	reasoning := 0
+	a.out = a.choices[0].chunks.AppendDone(a.out, u.visible(a.Tally().Reasoning))
+}
+
+func (a *chatStream) Tally() Tally {
+	var sum Tally
 	for i := range a.choices {
-		reasoning += a.choices[i].reasoning
+		sum.add(&a.choices[i].tally)
 	}
-	a.out = a.choices[0].chunks.AppendDone(a.out, u.visible(reasoning))
+	return sum
 }
 
 func (a *chatStream) Fail(e *openai.Error) {

@@ -47,7 +47,7 @@ func (c *chatWholeChoice) Open(h harmony.Header) {
 	}
 	c.closeCall()
 	if tool := c.open(h); tool != nil {
-		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callIDIn(c.env, c.index, c.calls-1), tool.name)
+		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
 	}
 }
 
@@ -86,13 +86,19 @@ func (a *chatWhole) Finish(u Usage) {
 		return
 	}
 	answer := openai.ChatCompletion{Head: a.head, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
-	reasoning := 0
 	for i := range a.choices {
 		answer.Choices = append(answer.Choices, a.choices[i].choice)
-		reasoning += a.choices[i].reasoning
 	}
-	answer.Usage = u.visible(reasoning)
+	answer.Usage = u.visible(a.Tally().Reasoning)
 	a.out = answer.AppendJSON(a.out)
+}
+
+func (a *chatWhole) Tally() Tally {
+	var sum Tally
+	for i := range a.choices {
+		sum.add(&a.choices[i].tally)
+	}
+	return sum
 }
 
 func (a *chatWhole) Fail(e *openai.Error) {

@@ -41,6 +41,8 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 	}
 }
 
+func (a *responsesAnswer) Tally() Tally { return a.tally }
+
 func (a *responsesAnswer) Choices() []Choice { return []Choice{a} }
 
 func (a *responsesAnswer) Begin() {
@@ -128,7 +130,7 @@ func (a *responsesAnswer) End(f Finish) {
 }
 
 func (a *responsesAnswer) Finish(u Usage) {
-	usage := u.visible(a.reasoning)
+	usage := u.visible(a.tally.Reasoning)
 	a.response.Usage = &usage
 	if a.finish == Length {
 		a.response.IncompleteReason = openai.ReasonMaxOutputTokens

@@ -10,6 +10,8 @@ import (
 // choice is one of the answers that a server generates for a request: a parser, and what it delivers to.
 type choice struct {
 	parser *harmony.StreamParser
+	// check sees what the reference would have refused.
+	check  *harmony.StrictCheck
 	answer translate.Choice
 	// generated is how many tokens came.
 	generated int
@@ -21,7 +23,7 @@ func newChoices(t *tokenizer.Tokenizer, answer translate.Answer) []choice {
 	parts := answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
-		choices = append(choices, choice{parser: harmony.NewStreamParser(t, part), answer: part})
+		choices = append(choices, choice{parser: harmony.NewStreamParser(t, part), check: harmony.NewStrictCheck(t), answer: part})
 	}
 	return choices
 }
@@ -37,14 +39,16 @@ func (e *Exchange) choice(index int) *choice {
 // end is the server's end of the choice; one that is no regular end stays without an end of ours.
 func (c *choice) end(finish backend.Finish) {
 	c.finish = finish
-	switch finish {
-	case backend.Stopped:
-		c.parser.Finish()
-		c.answer.End(translate.Stop)
-	case backend.Length:
-		c.parser.Finish()
-		c.answer.End(translate.Length)
+	if finish != backend.Stopped && finish != backend.Length {
+		return
 	}
+	c.parser.Finish()
+	c.check.Finish()
+	reason := translate.Stop
+	if finish == backend.Length {
+		reason = translate.Length
+	}
+	c.answer.End(reason)
 }
 
 // ended reports whether every choice has come to a regular end.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -68,6 +69,7 @@ type Exchange struct {
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, in each choice.
 	maxTokens int
+	effort    harmony.Effort
 	answer    translate.Answer
 	choices   []choice
 	trimmer   backend.Trimmer

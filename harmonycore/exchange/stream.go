@@ -78,6 +78,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	}
 	for _, id := range event.Tokens {
 		c.parser.Process(id)
+		c.check.Process(id)
 	}
 	if event.Finish != backend.Running {
 		c.end(event.Finish)

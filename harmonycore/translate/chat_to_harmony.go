@@ -19,10 +19,10 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
-		Stop: in.Stop, MaxReasoning: m.reasoningLimit(in.Sampling.ThinkingBudget),
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: in.Choices,
 		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
 	}
+	r.Stop, r.MaxReasoning = in.Stop, m.reasoningLimit(in.Sampling.ThinkingBudget)
 	if in.ToolsHidden {
 		in.Tools = nil
 	}

@@ -16,10 +16,10 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
-		MaxReasoning: m.reasoningLimit(in.Sampling.ThinkingBudget),
-		env:          env, effort: effortOf(in.Effort, m), echo: in.Echo,
+		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: 1,
+		env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
 	}
+	r.MaxReasoning = m.reasoningLimit(in.Sampling.ThinkingBudget)
 	if in.ToolsHidden {
 		in.Tools = nil
 	}

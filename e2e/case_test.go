@@ -28,7 +28,8 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, date, effort, server_fault,
-//	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
+//	          tokens_per_chunk, max_reasoning_tokens, thinking_token_budget (yes: the servers hold it), reduced_differs (the
+//	          capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
@@ -150,6 +151,10 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			out.StallTimeout = config.Duration(time.Duration(number) * time.Millisecond)
 		case "raw_prompts":
 			m.RawPrompts, err = value, nil
+		case "max_reasoning_tokens":
+			m.MaxReasoningTokens = number
+		case "thinking_token_budget":
+			m.ThinkingTokenBudget, err = value == "yes", nil
 		case "date":
 			m.System.Date, err = value, nil
 		case "effort":
@@ -189,6 +194,7 @@ func (c *testCase) server(pieces int) (*sim.Server, error) {
 		}
 		o.Fault = f
 	}
+	o.ReasoningConfig = c.settings["thinking_token_budget"] == "yes"
 	if n := c.settings["tokens_per_chunk"]; n != "" {
 		size, err := strconv.Atoi(n)
 		if err != nil {

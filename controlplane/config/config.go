@@ -54,6 +54,9 @@ type Model struct {
 	MaxReasoningTokens int `yaml:"max_reasoning_tokens"`
 	// ThinkingTokenBudget says that the servers know thinking_token_budget and hold the limit themselves.
 	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
+	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
+	// sequence or at the limit on reasoning. Behind them the stream is cut, which clients that read on take for an error.
+	DrainTokens int `yaml:"drain_tokens"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
 	RawPrompts string `yaml:"raw_prompts"`
 	System     System `yaml:"system"`
@@ -120,7 +123,7 @@ func (m *Model) filter() filterconfig.Model {
 	if m.ContextLength != 0 {
 		f.ContextLength = m.ContextLength
 	}
-	f.MaxReasoningTokens, f.ThinkingTokenBudget = m.MaxReasoningTokens, m.ThinkingTokenBudget
+	f.MaxReasoningTokens, f.ThinkingTokenBudget, f.DrainTokens = m.MaxReasoningTokens, m.ThinkingTokenBudget, m.DrainTokens
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}

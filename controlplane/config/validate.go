@@ -151,6 +151,9 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if m.MaxReasoningTokens < 0 || m.MaxReasoningTokens > maxContextLength {
 		return fail("max_reasoning_tokens", "%d is out of range; write how many tokens an answer may reason for, or 0 for no limit", m.MaxReasoningTokens)
 	}
+	if m.DrainTokens < 0 || m.DrainTokens > maxContextLength {
+		return fail("drain_tokens", "%d is out of range; write how many tokens a server may go on for, or 0 for none", m.DrainTokens)
+	}
 	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
 		return fail("raw_prompts", "%q is not known; write deny or allow", s)
 	}

@@ -36,6 +36,8 @@ type Model struct {
 	MaxReasoningTokens int
 	// ThinkingTokenBudget says that the servers can hold a limit on reasoning themselves.
 	ThinkingTokenBudget bool
+	// DrainTokens is how many tokens more a server may generate for a stream that has ended before it.
+	DrainTokens int
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
 	System     System

@@ -127,6 +127,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.MaxReasoningTokens = p.integer(key, value, 0, MaxContextLength)
 		case "thinking_token_budget":
 			m.ThinkingTokenBudget = p.boolean(key, value)
+		case "drain_tokens":
+			m.DrainTokens = p.integer(key, value, 0, MaxContextLength)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
 		case "system":

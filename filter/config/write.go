@@ -34,6 +34,8 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"max_reasoning_tokens":`...)
 	dst = jsontext.AppendInt(dst, int64(m.MaxReasoningTokens))
 	dst = appendBool(dst, `,"thinking_token_budget":`, m.ThinkingTokenBudget)
+	dst = append(dst, `,"drain_tokens":`...)
+	dst = jsontext.AppendInt(dst, int64(m.DrainTokens))
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)

@@ -38,6 +38,7 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 			Server:          server,
 			ServerModel:     m.ServerModel,
 			ThinkingBudget:  m.ThinkingTokenBudget,
+			DrainTokens:     m.DrainTokens,
 			AllowRawPrompts: m.RawPrompts == "allow",
 			Date:            date(m.System.Date),
 		})

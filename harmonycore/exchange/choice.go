@@ -13,19 +13,50 @@ type choice struct {
 	// check sees what the reference would have refused.
 	check  *harmony.StrictCheck
 	answer translate.Choice
+	// gate stands before answer where the request wants it to end early; otherwise it is nil.
+	gate *translate.Gate
 	// generated is how many tokens came.
 	generated int
 	// finish is why the server stopped, once it has.
 	finish backend.Finish
 }
 
-func newChoices(t *tokenizer.Tokenizer, answer translate.Answer) []choice {
+func newChoices(t *tokenizer.Tokenizer, answer translate.Answer, r *translate.Request) []choice {
 	parts := answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
-		choices = append(choices, choice{parser: harmony.NewStreamParser(t, part), check: harmony.NewStrictCheck(t), answer: part})
+		c := choice{check: harmony.NewStrictCheck(t), answer: part, gate: r.Gate(part)}
+		if c.gate != nil {
+			c.parser = harmony.NewStreamParser(t, c.gate)
+		} else {
+			c.parser = harmony.NewStreamParser(t, part)
+		}
+		choices = append(choices, c)
 	}
 	return choices
+}
+
+// take gives the choice what the server has generated for it, and reports whether that has ended it early.
+func (c *choice) take(tokens []uint32) bool {
+	for _, id := range tokens {
+		c.generated++
+		c.parser.Process(id)
+		c.check.Process(id)
+		if c.gate == nil {
+			continue
+		}
+		switch c.gate.Shut() {
+		case translate.Stop:
+			c.finish = backend.Stopped
+		case translate.Length:
+			c.finish = backend.Length
+		default:
+			continue
+		}
+		c.answer.End(c.gate.Shut())
+		return true
+	}
+	return false
 }
 
 // choice is the one with this index, or nil where none was asked for.

@@ -26,6 +26,9 @@ type Model struct {
 	ServerModel string
 	// ThinkingBudget says that the servers can hold a limit on reasoning by themselves.
 	ThinkingBudget bool
+	// DrainTokens is how many tokens more a server may generate for a stream that has ended before it, in the hope that it
+	// ends by itself, before it is cut off.
+	DrainTokens int
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
 	// Date decides the system message's date.

@@ -30,6 +30,10 @@ type Report struct {
 	FirstToken int64
 	// Finish is one of the constants below.
 	Finish string
+	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
+	EarlyEnd string
+	// WastedTokens came after the answer had ended.
+	WastedTokens int
 }
 
 // How a translated request ended. The first three are told to the client as such, the fourth as an error or as a stream
@@ -40,6 +44,14 @@ const (
 	FinishToolCalls = "tool_calls"
 	FinishError     = "error"
 	FinishCut       = "cut"
+)
+
+// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, or with an error behind
+// which the server went on.
+const (
+	EarlyStop      = "stop"
+	EarlyReasoning = "reasoning"
+	EarlyError     = "error"
 )
 
 // Report says how the exchange went. It is asked for at the end of the stream.

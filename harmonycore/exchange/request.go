@@ -210,16 +210,21 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
+	var budget *int
+	if model.ThinkingBudget {
+		// The server holds the limit, and the model answers all the same.
+		budget, r.MaxReasoning = r.MaxReasoning, nil
+	}
 	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	e.answer = r.NewAnswer()
 	e.server = model.Server
-	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
-	e.state = awaiting
+	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer, r)
+	e.state, e.patience = awaiting, model.DrainTokens
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens, Choices: r.Choices,
-		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
+		StopTokens: []uint32{tokenizer.Return, tokenizer.Call}, ThinkingBudget: budget,
 		Sampling: backend.Sampling{
 			Temperature:      string(r.Sampling.Temperature),
 			TopP:             string(r.Sampling.TopP),

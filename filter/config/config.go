@@ -34,6 +34,7 @@ type Model struct {
 	ContextLength int
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
+	Answers    Answers
 	System     System
 }
 
@@ -83,7 +84,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, RawPrompts: "deny",
+		ContextLength: DefaultContextLength, RawPrompts: "deny", Answers: DefaultAnswers(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

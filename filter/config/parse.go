@@ -125,6 +125,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.ContextLength = p.integer(key, value, 1, MaxContextLength)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
+		case "answers":
+			p.answers(key, value, &m.Answers)
 		case "system":
 			p.system(key, value, &m.System)
 		default:

@@ -37,6 +37,7 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"context_length":`...)
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = m.Answers.appendJSON(dst)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
 	dst = appendMember(dst, `,"date":`, m.System.Date)

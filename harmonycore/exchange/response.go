@@ -70,12 +70,15 @@ type Exchange struct {
 	// maxTokens is how many tokens the server was asked for at most, in each choice.
 	maxTokens int
 	effort    harmony.Effort
-	answer    translate.Answer
-	choices   []choice
-	trimmer   backend.Trimmer
-	events    sse.Decoder
-	event     backend.Event
-	usage     backend.Usage
+	// strict says that the answer ends at the first thing that the reference would refuse, withheld that it has not
+	// accepted a message's header yet: until then nothing is given out, so that a refusal can be a status.
+	strict, withheld bool
+	answer           translate.Answer
+	choices          []choice
+	trimmer          backend.Trimmer
+	events           sse.Decoder
+	event            backend.Event
+	usage            backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 	// asked is when the request was all there; report is what is known at once of what Report says.

@@ -71,11 +71,13 @@ type Exchange struct {
 	maxTokens, generated int
 	answer               translate.Answer
 	parser               *harmony.StreamParser
-	trimmer              backend.Trimmer
-	events               sse.Decoder
-	event                backend.Event
-	finish               backend.Finish
-	usage                backend.Usage
+	// prefilled is the part of the answer that the prompt ends with already.
+	prefilled []uint32
+	trimmer   backend.Trimmer
+	events    sse.Decoder
+	event     backend.Event
+	finish    backend.Finish
+	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 

@@ -78,6 +78,9 @@ func (e *Exchange) begin() {
 	if !e.begun {
 		e.begun = true
 		e.answer.Begin()
+		for _, id := range e.prefilled {
+			e.parser.Process(id)
+		}
 	}
 }
 

@@ -47,6 +47,8 @@ type Request struct {
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
+	// Constraint is what the answer has to be.
+	Constraint Constraint
 
 	tools        toolset
 	env          Env

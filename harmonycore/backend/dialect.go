@@ -70,7 +70,7 @@ type Error struct {
 
 // Dialect is one kind of inference server.
 type Dialect interface {
-	// Kind is the kind of server, as configurations name it.
+	// Kind is the dialect's name in configurations, errors and logs.
 	Kind() string
 	// Path is where completions are asked for.
 	Path() string

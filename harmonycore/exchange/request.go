@@ -98,7 +98,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	if e.state != reading && e.kind != rawPrompt {
 		return RequestAction{Hold: true}
 	}
-	e.active = h.Now
+	e.active, e.asked = h.Now, h.Now
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
@@ -121,6 +121,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		}
 		return e.refuse(errModelNotFound(request.Model))
 	}
+	e.asks(model)
 	if h.Full {
 		action := e.refuse(errFull())
 		action.Reply.RetryAfter = "1"
@@ -149,6 +150,7 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 		e.state = alone
 		return RequestAction{}
 	}
+	e.asks(model)
 	if !e.allowsRaw(model) {
 		return e.refuse(errRawPrompt(name))
 	}
@@ -158,6 +160,11 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 		renamed = backend.Rename(body, model.ServerModel)
 	}
 	return e.forward(model, renamed)
+}
+
+// asks notes that the request is for a model of ours.
+func (e *Exchange) asks(model *Model) {
+	e.report.Model, e.report.Server = model.Name, model.Server.Kind()
 }
 
 func (e *Exchange) allowsRaw(model *Model) bool {
@@ -216,11 +223,14 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
-	e.promptTokens, e.maxTokens = len(prompt), maxTokens
+	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
+	e.check = harmony.NewStrictCheck(e.gateway.options.Tokenizer)
 	e.state = awaiting
+	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
+	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
 		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
@@ -239,6 +249,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 // refuse ends the exchange: what comes back through the response side is our own reply.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.state = alone
+	e.report.Translated = false
 	return RequestAction{Reply: replyWith(failure)}
 }
 

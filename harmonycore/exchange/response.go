@@ -69,10 +69,12 @@ type Exchange struct {
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, generated how many came.
 	maxTokens, generated int
+	effort               harmony.Effort
 	answer               translate.Answer
 	parser               *harmony.StreamParser
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32
+	check     *harmony.StrictCheck
 	trimmer   backend.Trimmer
 	events    sse.Decoder
 	event     backend.Event
@@ -80,6 +82,9 @@ type Exchange struct {
 	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
+	// asked is when the request was all there; report is what is known at once of what Report says.
+	asked  int64
+	report Report
 
 	collected []byte
 	// skipped is how much of a failed response was not kept, in bytes.

@@ -56,10 +56,14 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 		return false, errNotUnderstood()
 	}
 	if len(event.Tokens) > 0 {
+		if e.report.FirstToken < 0 {
+			e.report.FirstToken = max(e.active-e.asked, 0)
+		}
 		e.begin()
 	}
 	for _, id := range event.Tokens {
 		e.parser.Process(id)
+		e.check.Process(id)
 	}
 	if event.Finish != backend.Running {
 		e.finish = event.Finish
@@ -80,6 +84,7 @@ func (e *Exchange) begin() {
 		e.answer.Begin()
 		for _, id := range e.prefilled {
 			e.parser.Process(id)
+			e.check.Process(id)
 		}
 	}
 }
@@ -118,6 +123,7 @@ func (e *Exchange) complete() ResponseAction {
 	}
 	e.begin()
 	e.parser.Finish()
+	e.check.Finish()
 	if e.usage.Completion == 0 {
 		e.usage.Completion = e.generated // a server without usage; the ids are there to be counted
 	}
@@ -125,6 +131,7 @@ func (e *Exchange) complete() ResponseAction {
 		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
 		CompletionTokens: e.usage.Completion,
 	})
+	e.finished(finish)
 	action := e.deliver()
 	e.state = over
 	return action

@@ -16,11 +16,10 @@ const (
 // turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
 // answer that was not said to be one.
 type turn struct {
-	tools     toolset
-	lane      lane
-	reasoning int
-	calls     int
-	ended     bool
+	tools toolset
+	lane  lane
+	tally Tally
+	ended bool
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
@@ -30,6 +29,7 @@ type turn struct {
 // models write when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
+	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		tool := t.tools.called(h.Recipient)
 		if tool != nil {
 			t.lane = callLane
-			t.calls++
+			t.tally.Calls++
 		}
 		return tool
 	}
@@ -52,11 +52,10 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	return nil
 }
 
-func (t *turn) count(tokens int) {
-	if t.lane == reasoningLane {
-		t.reasoning += tokens
-	}
-}
+func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
+
+// Tally is what was counted so far.
+func (t *turn) Tally() Tally { return t.tally }
 
 // end reports whether this is the first end of the answer.
 func (t *turn) end() bool {

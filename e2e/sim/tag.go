@@ -53,7 +53,7 @@ func (s *structuredOutputs) readTag() (*tagFormat, *refusal) {
 	}
 	f, err := compileTag([]byte(*s.Tag))
 	if err != nil {
-		return nil, badRequest("", "Invalid structural tag specification: "+err.Error())
+		return nil, badRequest("", "Invalid structural tag specification.")
 	}
 	return f, nil
 }

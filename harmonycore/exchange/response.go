@@ -67,18 +67,16 @@ type Exchange struct {
 
 	server       backend.Dialect
 	promptTokens int
-	// maxTokens is how many tokens the server was asked for at most, generated how many came.
-	maxTokens, generated int
-	effort               harmony.Effort
-	answer               translate.Answer
-	parser               *harmony.StreamParser
+	// maxTokens is how many tokens the server was asked for at most, in each choice.
+	maxTokens int
+	effort    harmony.Effort
+	answer    translate.Answer
+	choices   []choice
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32
-	check     *harmony.StrictCheck
 	trimmer   backend.Trimmer
 	events    sse.Decoder
 	event     backend.Event
-	finish    backend.Finish
 	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool

@@ -115,7 +115,11 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth+1) + `}}]`, CodeMaxDepthExceeded, "tools[0].function.parameters"},
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth) + `}}]`, "", ""},
 		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
-		{`"n":2`, CodeUnsupportedParameter, "n"},
+		{`"n":128`, "", ""},
+		{`"n":null`, "", ""},
+		{`"n":129`, CodeInvalidValue, "n"},
+		{`"n":1.5`, CodeInvalidType, "n"},
+		{`"n":"2"`, CodeInvalidType, "n"},
 		{`"n":0`, CodeInvalidValue, "n"},
 		{`"logit_bias":{"1":5}`, CodeUnsupportedParameter, "logit_bias"},
 		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
@@ -168,7 +172,7 @@ func TestDecodeChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Effort: "low", Choice: ToolChoice{none: true},
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "low", Choice: ToolChoice{none: true},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7, User: "u"},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},

@@ -30,7 +30,7 @@ type realClient struct {
 
 var realClients = []realClient{
 	{name: "openai-python", python: "HARMONY_OPENAI_PYTHON", replays: true},
-	{name: "openai-node", replays: true},
+	{name: "openai-node"},
 	{name: "openai-agents", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "langchain", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "vercel-ai", replays: true},
@@ -40,9 +40,10 @@ var realClients = []realClient{
 // standard error, such as a warning, fails it.
 func TestClients(t *testing.T) {
 	programs := clientFolder(t)
+	hosts := []string{"envoy", "wazero"}
 	var table clientTable
-	defer table.write(t)
-	for _, host := range []string{"envoy", "wazero"} {
+	defer func() { table.write(t, hosts) }()
+	for _, host := range hosts {
 		t.Run(host, func(t *testing.T) {
 			text, err := os.Open("clients/script.jsonl")
 			if err != nil {
@@ -58,7 +59,7 @@ func TestClients(t *testing.T) {
 			for _, c := range realClients {
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())
-					table.add(host, c.name, c.run(t, programs, url+"/v1"))
+					table.add(c.name, c.run(t, programs, url+"/v1"))
 					c.checkRequests(t, server, before)
 				})
 			}
@@ -83,13 +84,6 @@ func clientFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return folder
-}
-
-// clientRun is what a client has shown.
-type clientRun struct {
-	version string
-	checks  []string
-	took    time.Duration
 }
 
 var passedLine = regexp.MustCompile(`(?m)^([0-9]+) checks passed with \S+ (\S+)\n\z`)

@@ -3,12 +3,13 @@
 import asyncio
 
 import openai
-from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
+from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
 from agents.version import __version__
 from checks import COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, Failed, hello_answer, need, run, same
 from openai import AsyncOpenAI
 
 asked = []  # the cities that the agent has asked for
+wait = asyncio.Runner().run  # one event loop: a client's connections belong to theirs
 
 
 @function_tool(description_override=DESCRIPTION)
@@ -17,12 +18,12 @@ def get_weather(city: str) -> str:
     return WEATHER[city]
 
 
-def agent(url, model, headers=None, tools=()):
-    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=60, default_headers=headers)
+def agent(client, model, headers=None, tools=()):
     return Agent(
         name="Guide",
         instructions="You are brief.",
         model=OpenAIChatCompletionsModel(model=model, openai_client=client),
+        model_settings=ModelSettings(include_usage=True, extra_headers=headers),
         tools=list(tools),
     )
 
@@ -32,9 +33,9 @@ def reasoning(result):
     return ["".join(part.text for part in item.raw_item.summary) for item in result.new_items if item.type == "reasoning_item"]
 
 
-def text_turn(url, model):
+def text_turn(client, model):
     """Runner.run: text, reasoning, usage"""
-    result = asyncio.run(Runner.run(agent(url, model), HELLO))
+    result = wait(Runner.run(agent(client, model), HELLO))
     usage = result.context_wrapper.usage
     hello_answer(result.final_output, usage.input_tokens)
     need(reasoning(result), "no reasoning")
@@ -55,14 +56,14 @@ async def collect(streamed):
     return text, thought
 
 
-def stream(url, model):
+def stream(client, model):
     """Runner.run_streamed: deltas of text and reasoning, usage"""
 
     async def go():
-        result = Runner.run_streamed(agent(url, model), HELLO)
+        result = Runner.run_streamed(agent(client, model), HELLO)
         return result, *await collect(result)
 
-    result, text, thought = asyncio.run(go())
+    result, text, thought = wait(go())
     hello_answer(result.final_output, result.context_wrapper.usage.input_tokens)
     same("".join(text), result.final_output, "deltas added up")
     need(len(text) > 1 and len(thought) > 1, "the answer came in one piece")
@@ -78,45 +79,49 @@ def check_compared(result):
     same(result.context_wrapper.usage.requests, 3, "requests")
 
 
-def tool_loop(url, model):
+def tool_loop(client, model):
     """Runner.run: two tool calls, each answered, then the final text"""
     asked.clear()
-    check_compared(asyncio.run(Runner.run(agent(url, model, tools=[get_weather]), COMPARE)))
+    check_compared(wait(Runner.run(agent(client, model, tools=[get_weather]), COMPARE)))
 
 
-def tool_loop_stream(url, model):
+def tool_loop_stream(client, model):
     """Runner.run_streamed: the same"""
 
     async def go():
-        result = Runner.run_streamed(agent(url, model, tools=[get_weather]), COMPARE)
+        result = Runner.run_streamed(agent(client, model, tools=[get_weather]), COMPARE)
         await collect(result)
         return result
 
     asked.clear()
-    check_compared(asyncio.run(go()))
+    check_compared(wait(go()))
 
 
-def wrong_request(url, model):
+def wrong_request(client, model):
     """a refused request is openai.NotFoundError"""
     try:
-        asyncio.run(Runner.run(agent(url, model + "-that-is-not-there"), HELLO))
+        wait(Runner.run(agent(client, model + "-that-is-not-there"), HELLO))
     except openai.NotFoundError as e:
         same((e.code, e.param), ("model_not_found", "model"), "code and param")
     else:
         raise Failed("no error")
 
 
-def cancelled(url, model):
+def cancelled(client, model):
     """RunResultStreaming.cancel"""
 
     async def go():
-        result = Runner.run_streamed(agent(url, model, {"x-sim-fault": "stall:12"}), HELLO)
+        result = Runner.run_streamed(agent(client, model, {"x-sim-fault": "stall:12"}), HELLO)
         async for event in result.stream_events():
             if event.type == "raw_response_event" and event.data.type == "response.reasoning_summary_text.delta":
                 result.cancel()
 
-    asyncio.run(go())
+    wait(go())
+
+
+def connect(url):
+    return AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=60)
 
 
 set_tracing_disabled(True)
-run("openai-agents", __version__, [text_turn, stream, tool_loop, tool_loop_stream, wrong_request, cancelled])
+run("openai-agents", __version__, [text_turn, stream, tool_loop, tool_loop_stream, wrong_request, cancelled], connect)

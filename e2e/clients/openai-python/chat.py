@@ -162,8 +162,9 @@ def chat_tool_loop(client, model):
         for city, content in (("Paris", None), ("Rome", PREAMBLE), (None, COMPARED)):
             answer = client.chat.completions.create(model=model, messages=messages, tools=CHAT_TOOLS, stream=stream)
             if stream:
-                text, _, calls, finish, _ = collect_chat(answer)
-                said = {"role": "assistant", "content": text or None, "tool_calls": [call_of(**c) for c in calls]}
+                text, reasoning, calls, finish, _ = collect_chat(answer)
+                said = {"role": "assistant", "reasoning": reasoning, "content": text or None}
+                said["tool_calls"] = [call_of(**c) for c in calls]
             else:
                 finish = answer.choices[0].finish_reason
                 said = {"tool_calls": [], **answer.choices[0].message.model_dump(exclude_unset=True)}

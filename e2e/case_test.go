@@ -27,9 +27,10 @@ import (
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
-//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, date, effort, server_fault,
-//	          tokens_per_chunk, max_reasoning_tokens, thinking_token_budget (yes: the servers hold it), reduced_differs (the
-//	          capability for whose lack reduced mode shows something else)
+//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
+//	          strict, reasoning_fields, undeclared_calls, max_choices,
+//	          max_reasoning_tokens, thinking_token_budget (yes: the servers hold it),
+//	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
@@ -155,10 +156,20 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.MaxReasoningTokens = number
 		case "thinking_token_budget":
 			m.ThinkingTokenBudget, err = value == "yes", nil
+		case "structured_outputs":
+			m.StructuredOutputs, err = value, nil
 		case "date":
 			m.System.Date, err = value, nil
 		case "effort":
 			m.System.Effort, err = value, nil
+		case "strict":
+			m.Answers.Strict, err = strconv.ParseBool(value)
+		case "reasoning_fields":
+			m.Answers.ReasoningFields, err = value, nil
+		case "undeclared_calls":
+			m.Answers.UndeclaredCalls, err = value, nil
+		case "max_choices":
+			m.Answers.MaxChoices = number
 		case "server_fault", "tokens_per_chunk":
 			err = nil
 		default:

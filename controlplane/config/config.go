@@ -57,9 +57,13 @@ type Model struct {
 	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
 	// sequence or at the limit on reasoning. Behind them the stream is cut, which clients that read on take for an error.
 	DrainTokens int `yaml:"drain_tokens"`
+	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
+	// structural_tag.
+	StructuredOutputs string `yaml:"structured_outputs"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
-	RawPrompts string `yaml:"raw_prompts"`
-	System     System `yaml:"system"`
+	RawPrompts string  `yaml:"raw_prompts"`
+	Answers    Answers `yaml:"answers"`
+	System     System  `yaml:"system"`
 }
 
 // System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
@@ -124,9 +128,13 @@ func (m *Model) filter() filterconfig.Model {
 		f.ContextLength = m.ContextLength
 	}
 	f.MaxReasoningTokens, f.ThinkingTokenBudget, f.DrainTokens = m.MaxReasoningTokens, m.ThinkingTokenBudget, m.DrainTokens
+	if m.StructuredOutputs != "" {
+		f.StructuredOutputs = m.StructuredOutputs
+	}
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}
+	m.Answers.fill(&f.Answers)
 	if m.System.Identity != nil {
 		f.System.Identity = *m.System.Identity
 	}

@@ -154,8 +154,14 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if m.DrainTokens < 0 || m.DrainTokens > maxContextLength {
 		return fail("drain_tokens", "%d is out of range; write how many tokens a server may go on for, or 0 for none", m.DrainTokens)
 	}
+	if s := m.StructuredOutputs; s != "" && s != filterconfig.StructuralTags && s != filterconfig.NoStructure {
+		return fail("structured_outputs", "%q is not known; write structural_tag or none", s)
+	}
 	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
 		return fail("raw_prompts", "%q is not known; write deny or allow", s)
+	}
+	if field, reason := m.Answers.check(); field != "" {
+		return fail(field, "%s", reason)
 	}
 	if s := m.System.Date; s != "" && !validDate(s) {
 		return fail("system.date", "%q is not a date; write utc, omit or a day as YYYY-MM-DD", s)

@@ -129,8 +129,12 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.ThinkingTokenBudget = p.boolean(key, value)
 		case "drain_tokens":
 			m.DrainTokens = p.integer(key, value, 0, MaxContextLength)
+		case "structured_outputs":
+			m.StructuredOutputs = p.oneOf(key, value, StructuralTags, NoStructure)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
+		case "answers":
+			p.answers(key, value, &m.Answers)
 		case "system":
 			p.system(key, value, &m.System)
 		default:

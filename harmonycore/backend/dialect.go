@@ -15,6 +15,8 @@ type Request struct {
 	Sampling   Sampling
 	// ThinkingBudget is how many tokens the model may reason for, as the server itself shall see to; nil is not sent.
 	ThinkingBudget *int
+	// StructuralTag is what the answer is held to, as a Tag has written it; empty holds it to nothing.
+	StructuralTag []byte
 }
 
 // Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
@@ -87,8 +89,8 @@ type Dialect interface {
 
 // Named returns the dialect of a kind of server, as configurations name it.
 func Named(kind string) (Dialect, bool) {
-	if kind == "vllm" {
-		return vllm{}, true
+	if d := (vllm{}); kind == d.Kind() {
+		return d, true
 	}
 	return nil, false
 }

@@ -36,27 +36,22 @@ func newChoices(t *tokenizer.Tokenizer, answer translate.Answer, r *translate.Re
 	return choices
 }
 
-// take gives the choice what the server has generated for it, and reports whether that has ended it early.
-func (c *choice) take(tokens []uint32) bool {
-	for _, id := range tokens {
-		c.generated++
-		c.parser.Process(id)
-		c.check.Process(id)
-		if c.gate == nil {
-			continue
-		}
-		switch c.gate.Shut() {
-		case translate.Stop:
-			c.finish = backend.Stopped
-		case translate.Length:
-			c.finish = backend.Length
-		default:
-			continue
-		}
-		c.answer.End(c.gate.Shut())
-		return true
+// shut reports whether the choice has come to an early end.
+func (c *choice) shut() bool {
+	if c.gate == nil {
+		return false
 	}
-	return false
+	finish := c.gate.Shut()
+	switch finish {
+	case translate.Stop:
+		c.finish = backend.Stopped
+	case translate.Length:
+		c.finish = backend.Length
+	default:
+		return false
+	}
+	c.answer.End(finish)
+	return true
 }
 
 // choice is the one with this index, or nil where none was asked for.
@@ -73,8 +68,8 @@ func (c *choice) end(finish backend.Finish) {
 	if finish != backend.Stopped && finish != backend.Length {
 		return
 	}
-	c.parser.Finish()
 	c.check.Finish()
+	c.parser.Finish()
 	reason := translate.Stop
 	if finish == backend.Length {
 		reason = translate.Length

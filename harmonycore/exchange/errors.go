@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -40,6 +41,20 @@ func errContextLength(api kind, prompt, context int) *openai.Error {
 	}
 }
 
+func errToolChoice(kind string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeToolChoiceNotSupported, Param: "tool_choice",
+		Message: "The model's servers (" + kind + ") cannot be made to call a tool of their own choice: name one function, or use 'auto'.",
+	}
+}
+
+func errStrict(param, kind string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeUnsupportedParameter, Param: param,
+		Message: "The model's servers (" + kind + ") cannot be held to a schema: without '" + param + "' the model is only asked to keep to it.",
+	}
+}
+
 func errRender(reason string) *openai.Error {
 	return &openai.Error{Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidValue, Message: reason}
 }
@@ -69,6 +84,13 @@ func errNotUnderstood() *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
 		Message: "The inference server's answer could not be understood.",
+	}
+}
+
+// errHarmony tells what the reference would have said of the model's answer.
+func errHarmony(e *harmony.ParseError) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeHarmonyParseError, Message: e.Message,
 	}
 }
 

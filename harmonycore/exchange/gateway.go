@@ -29,10 +29,15 @@ type Model struct {
 	// DrainTokens is how many tokens more a server may generate for a stream that has ended before it, in the hope that it
 	// ends by itself, before it is cut off.
 	DrainTokens int
+	// StructuralTags says that the servers hold an answer to one, from its first token on.
+	StructuralTags bool
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
 	// Date decides the system message's date.
 	Date DatePolicy
+	// Strict ends every answer at the first thing that the reference would refuse, and not only where StrictHeader asks
+	// for it.
+	Strict bool
 }
 
 // Options is what a Gateway is made of.

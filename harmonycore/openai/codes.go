@@ -25,6 +25,7 @@ const (
 	CodeContextLengthExceeded    = "context_length_exceeded"
 	CodeRequestTooLarge          = "request_too_large"
 	CodeRawPromptNotAllowed      = "raw_prompt_not_allowed"
+	CodeToolChoiceNotSupported   = "tool_choice_not_supported"
 )
 
 // The codes of what went wrong behind the request: the servers' own stand beside them, when a server names one.
@@ -35,6 +36,7 @@ const (
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
+	CodeHarmonyParseError        = "harmony_parse_error"
 	CodeGatewayOverloaded        = "gateway_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"
 )

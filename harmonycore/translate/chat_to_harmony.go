@@ -18,15 +18,16 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if most := m.Answers.MaxChoices; most > 0 && in.Choices > most {
+		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+strconv.Itoa(in.Choices)+" instead.")
+	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: in.Choices,
-		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
+		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
 	}
 	r.Stop, r.MaxReasoning = in.Stop, m.reasoningLimit(in.Sampling.ThinkingBudget)
-	if in.ToolsHidden {
-		in.Tools = nil
-	}
 	r.tools = newToolset(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	var instructions []string
 	first := 0
 	for first < len(in.Messages) && instructs(in.Messages[first].Role) {
@@ -34,7 +35,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	var b builder
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Messages); i++ {
 		if err := b.chatMessage(&in.Messages[i], i, r.tools); err != nil {
 			return nil, err

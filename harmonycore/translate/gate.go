@@ -31,7 +31,7 @@ func (r *Request) Gate(c Choice) *Gate {
 	if len(r.Stop) == 0 && r.MaxReasoning == nil {
 		return nil
 	}
-	g := &Gate{Choice: c, turn: turn{tools: r.tools}, stops: newStops(r.Stop)}
+	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop)}
 	if r.MaxReasoning != nil {
 		g.capped, g.left = true, *r.MaxReasoning
 	}

@@ -24,6 +24,17 @@ type Model struct {
 	ContextLength int
 	// MaxReasoning limits the reasoning of every answer, in tokens; 0 is no limit.
 	MaxReasoning int
+	Answers      Answers
+}
+
+// Answers is how a model's answers are shaped.
+type Answers struct {
+	// Reasoning are the fields that carry the reasoning of Chat answers.
+	Reasoning openai.ReasoningFields
+	// UndeclaredContent shows what the model says to functions that nobody declared as content, and not as reasoning.
+	UndeclaredContent bool
+	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
+	MaxChoices int
 }
 
 // Env is what a translation must be told of the moment.
@@ -53,9 +64,12 @@ type Request struct {
 	Stop []string
 	// MaxReasoning limits the reasoning, in tokens; nil is no limit.
 	MaxReasoning *int
+	// Constraint is what the answer has to be.
+	Constraint Constraint
 	// Choices is how many answers are wanted, one or more.
 	Choices int
 
+	answers      Answers
 	tools        toolset
 	env          Env
 	includeUsage bool

@@ -4,7 +4,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -203,6 +202,12 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
+	sampling, failure := samplingOf(&r.Sampling, maxTokens)
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	stops, silent := stopTokens(r.Sampling.StopTokenIDs)
+	e.silentStops = silent
 	e.promptTokens, e.maxTokens = len(prompt), maxTokens
 	e.answer = r.NewAnswer()
 	e.server = model.Server
@@ -210,14 +215,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.state = awaiting
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
-		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
-		Sampling: backend.Sampling{
-			Temperature:      string(r.Sampling.Temperature),
-			TopP:             string(r.Sampling.TopP),
-			PresencePenalty:  string(r.Sampling.PresencePenalty),
-			FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
-			Seed:             string(r.Sampling.Seed),
-		},
+		StopTokens: stops, Sampling: sampling,
 	})
 	return e.forward(model, scratch.body)
 }

@@ -69,13 +69,15 @@ type Exchange struct {
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, generated how many came.
 	maxTokens, generated int
-	answer               translate.Answer
-	parser               *harmony.StreamParser
-	trimmer              backend.Trimmer
-	events               sse.Decoder
-	event                backend.Event
-	finish               backend.Finish
-	usage                backend.Usage
+	// silentStops are the client's own stop tokens that are no part of the answer.
+	silentStops []uint32
+	answer      translate.Answer
+	parser      *harmony.StreamParser
+	trimmer     backend.Trimmer
+	events      sse.Decoder
+	event       backend.Event
+	finish      backend.Finish
+	usage       backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
@@ -59,7 +60,9 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 		e.begin()
 	}
 	for _, id := range event.Tokens {
-		e.parser.Process(id)
+		if !slices.Contains(e.silentStops, id) {
+			e.parser.Process(id)
+		}
 	}
 	if event.Finish != backend.Running {
 		e.finish = event.Finish

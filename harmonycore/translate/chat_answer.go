@@ -9,7 +9,7 @@ import (
 )
 
 func (r *Request) chatHead() openai.ChatHead {
-	return openai.ChatHead{ID: "chatcmpl-" + r.env.ID, Created: r.env.Now, Model: r.Model}
+	return openai.ChatHead{ID: "chatcmpl-" + r.env.ID, Created: r.env.Now, Model: r.Model, TierAsked: r.tierAsked}
 }
 
 func (t *turn) finishReason(f Finish) string {
@@ -35,17 +35,26 @@ func callID(env Env, index int) string {
 	return "call_" + env.ID + "_" + strconv.Itoa(index)
 }
 
+func callKind(t *shownTool) openai.CallKind {
+	if t.custom {
+		return openai.CustomCall
+	}
+	return openai.FunctionCall
+}
+
 // chatStream answers a Chat request with chunks.
 type chatStream struct {
 	turn
 	env    Env
 	chunks openai.ChatChunks
-	out    []byte
+	// kind is that of the call that is open.
+	kind openai.CallKind
+	out  []byte
 }
 
 func newChatStream(r *Request) *chatStream {
 	return &chatStream{
-		turn: turn{tools: r.tools}, env: r.env, chunks: openai.NewChatChunks(r.chatHead(), r.includeUsage),
+		turn: turn{tools: r.tools, oneCall: r.oneCall}, env: r.env, chunks: openai.NewChatChunks(r.chatHead(), r.includeUsage),
 	}
 }
 
@@ -57,7 +66,8 @@ func (a *chatStream) Open(h harmony.Header) {
 	}
 	if tool := a.open(h); tool != nil {
 		index := a.calls - 1
-		a.out = a.chunks.AppendCall(a.out, index, callID(a.env, index), tool.name)
+		a.kind = callKind(tool)
+		a.out = a.chunks.AppendCall(a.out, index, a.kind, callID(a.env, index), tool.name)
 	}
 }
 
@@ -73,7 +83,7 @@ func (a *chatStream) Content(text []byte, tokens int) {
 	case reasoningLane:
 		a.out = a.chunks.AppendReasoning(a.out, text)
 	case callLane:
-		a.out = a.chunks.AppendArguments(a.out, a.calls-1, text)
+		a.out = a.chunks.AppendArguments(a.out, a.calls-1, a.kind, text)
 	default:
 		a.out = a.chunks.AppendContent(a.out, text)
 	}
@@ -111,7 +121,7 @@ type chatWhole struct {
 
 func newChatWhole(r *Request) *chatWhole {
 	return &chatWhole{
-		turn: turn{tools: r.tools}, env: r.env, answer: openai.ChatCompletion{Head: r.chatHead()},
+		turn: turn{tools: r.tools, oneCall: r.oneCall}, env: r.env, answer: openai.ChatCompletion{Head: r.chatHead()},
 	}
 }
 
@@ -123,7 +133,7 @@ func (a *chatWhole) Open(h harmony.Header) {
 	}
 	a.closeCall()
 	if tool := a.open(h); tool != nil {
-		a.answer.ToolCalls = openai.AppendCallOpen(a.answer.ToolCalls, callID(a.env, a.calls-1), tool.name)
+		a.answer.ToolCalls = openai.AppendCallOpen(a.answer.ToolCalls, callKind(tool), callID(a.env, a.calls-1), tool.name)
 	}
 }
 

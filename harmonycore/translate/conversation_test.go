@@ -9,6 +9,7 @@ import (
 
 var testModel = &Model{
 	Name: "gpt-oss-120b", Identity: harmony.Some("I"), KnowledgeCutoff: harmony.Some("2024-06"), Effort: harmony.Medium,
+	Efforts: Efforts{Minimal: harmony.Low, XHigh: harmony.High},
 }
 
 var testEnv = Env{Now: 1700000000, Date: harmony.Some("2026-01-02"), ID: "0123456789abcdef01234567"}

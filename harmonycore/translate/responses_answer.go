@@ -29,7 +29,7 @@ type responsesAnswer struct {
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
 	return &responsesAnswer{
-		turn:   turn{tools: r.tools},
+		turn:   turn{tools: r.tools, oneCall: r.oneCall},
 		env:    r.env,
 		stream: r.Stream,
 		response: openai.Response{

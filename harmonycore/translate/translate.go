@@ -20,8 +20,19 @@ type Model struct {
 	Identity        harmony.Optional
 	KnowledgeCutoff harmony.Optional
 	// Effort is in use when the client names none.
-	Effort        harmony.Effort
+	Effort harmony.Effort
+	// Efforts says what becomes of the efforts that the API has and gpt-oss has not.
+	Efforts       Efforts
 	ContextLength int
+	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
+	DropCommentary bool
+	// Extras are the names of the servers' own parameters that clients may use.
+	Extras []string
+}
+
+// Efforts are stand-ins for the efforts that gpt-oss was not trained on. The zero harmony.Effort refuses one.
+type Efforts struct {
+	None, Minimal, XHigh, Max harmony.Effort
 }
 
 // Env is what a translation must be told of the moment.
@@ -51,6 +62,8 @@ type Request struct {
 	tools        toolset
 	env          Env
 	includeUsage bool
+	oneCall      bool
+	tierAsked    bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
 }

@@ -16,7 +16,9 @@ const (
 // turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
 // answer that was not said to be one.
 type turn struct {
-	tools     toolset
+	tools toolset
+	// oneCall says that there is to be no second call.
+	oneCall   bool
 	lane      lane
 	reasoning int
 	calls     int
@@ -27,7 +29,8 @@ type turn struct {
 //
 // Only declared functions can be called: what is said to any other recipient, and what the model writes in the name
 // of another role, is told as reasoning. A message without any channel is taken for the answer, since that is what
-// models write when they lose the format, and the answer must not be lost.
+// models write when they lose the format, and the answer must not be lost. A second call where the client wants one
+// only is reasoning too: the model may call again when it has the first result.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
 	if h.Role != harmony.Assistant && h.Role != 0 {
@@ -37,10 +40,11 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	case "", "assistant", "all", "user":
 	default:
 		tool := t.tools.called(h.Recipient)
-		if tool != nil {
-			t.lane = callLane
-			t.calls++
+		if tool == nil || t.oneCall && t.calls > 0 {
+			return nil
 		}
+		t.lane = callLane
+		t.calls++
 		return tool
 	}
 	switch h.Channel {

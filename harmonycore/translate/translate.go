@@ -68,6 +68,9 @@ type Request struct {
 	echo         openai.ResponsesEcho
 }
 
+// Effort is the reasoning effort that the model is asked for.
+func (r *Request) Effort() harmony.Effort { return r.effort }
+
 // Usage is what the server counted. The answer itself knows how much of it was reasoning.
 type Usage struct {
 	PromptTokens, CachedTokens, CompletionTokens int
@@ -99,6 +102,8 @@ type Answer interface {
 	// Take appends to dst what is ready for the client, and forgets it. A whole answer has nothing ready before its end.
 	Take(dst []byte) []byte
 	ContentType() string
+	// Tally is what was counted of the model's messages so far.
+	Tally() Tally
 }
 
 // NewAnswer makes the answer to r.

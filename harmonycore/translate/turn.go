@@ -18,11 +18,10 @@ const (
 type turn struct {
 	tools toolset
 	// oneCall says that there is to be no second call.
-	oneCall   bool
-	lane      lane
-	reasoning int
-	calls     int
-	ended     bool
+	oneCall bool
+	lane    lane
+	tally   Tally
+	ended   bool
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
@@ -33,6 +32,7 @@ type turn struct {
 // only is reasoning too: the model may call again when it has the first result.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
+	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
 	}
@@ -40,11 +40,11 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	case "", "assistant", "all", "user":
 	default:
 		tool := t.tools.called(h.Recipient)
-		if tool == nil || t.oneCall && t.calls > 0 {
+		if tool == nil || t.oneCall && t.tally.Calls > 0 {
 			return nil
 		}
 		t.lane = callLane
-		t.calls++
+		t.tally.Calls++
 		return tool
 	}
 	switch h.Channel {
@@ -56,11 +56,10 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	return nil
 }
 
-func (t *turn) count(tokens int) {
-	if t.lane == reasoningLane {
-		t.reasoning += tokens
-	}
-}
+func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
+
+// Tally is what was counted so far.
+func (t *turn) Tally() Tally { return t.tally }
 
 // end reports whether this is the first end of the answer.
 func (t *turn) end() bool {

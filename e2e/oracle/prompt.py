@@ -1,6 +1,7 @@
 """Renders API requests with the reference implementation, apart from our own code.
 
-JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium"}.
+JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
+"drop_commentary": false}.
 JSON lines out: {"ids": [...], "text": "..."}.
 
 The translation here is a second reading of the same rules (../docs, vLLM's practice), on purpose not shared with the
@@ -27,7 +28,10 @@ from openai_harmony import (
 )
 
 EFFORTS = {
+    "none": ReasoningEffort.LOW,  # as the case that allows it maps it
     "minimal": ReasoningEffort.LOW,
+    "xhigh": ReasoningEffort.HIGH,
+    "max": ReasoningEffort.HIGH,
     "low": ReasoningEffort.LOW,
     "medium": ReasoningEffort.MEDIUM,
     "high": ReasoningEffort.HIGH,
@@ -54,7 +58,9 @@ def assistant(channel, content):
     return Message.from_role_and_contents(Role.ASSISTANT, parts(content)).with_channel(channel)
 
 
-def user(content):
+def user(content, name=None):
+    if name:
+        return Message.from_author_and_contents(Author.new(Role.USER, name), parts(content))
     return Message.from_role_and_contents(Role.USER, parts(content))
 
 
@@ -64,6 +70,10 @@ def call(name, arguments):
         .with_recipient("functions." + name)
         .with_content_type("json")
     )
+
+
+def custom_call(name, text):
+    return assistant("commentary", text).with_recipient("functions." + name)
 
 
 def result(name, text):
@@ -87,12 +97,28 @@ def tool(function):
     )
 
 
+def chat_tool(declared):
+    if declared["type"] == "custom":
+        custom = declared["custom"]
+        return ToolDescription.new(custom["name"], custom.get("description") or "", {"type": "string"})
+    return tool(declared["function"])
+
+
+def reasoning_of(message):
+    for key in ("reasoning", "reasoning_content", "thinking"):
+        if isinstance(message.get(key), str) and message[key]:
+            return message[key]
+    details = message.get("reasoning_details") or []
+    texts = [d["text"] for d in details if d["type"] == "reasoning.text"]
+    return "".join(texts) or "\n\n".join(d["summary"] for d in details if d["type"] == "reasoning.summary")
+
+
 def chat(body):
     messages = list(body["messages"])
     instructions = []
     while messages and messages[0]["role"] in ("system", "developer"):
         instructions.append(flat(messages.pop(0)["content"]))
-    tools = [tool(t["function"]) for t in body.get("tools") or []]
+    tools = [chat_tool(t) for t in body.get("tools") or []]
     if body.get("tool_choice") == "none":
         tools = []
     out = []
@@ -104,20 +130,27 @@ def chat(body):
         if role in ("system", "developer"):
             out.append(developer(text, []))
         elif role == "user":
-            out.append(user(m["content"]))
+            out.append(user(m["content"], m.get("name")))
         elif role == "tool":
             out.append(result(names[m["tool_call_id"]], text))
         else:
             calls = m.get("tool_calls") or []
-            reasoning = m.get("reasoning") or m.get("reasoning_content") or m.get("thinking")
+            reasoning = reasoning_of(m)
             if reasoning:
                 out.append(assistant("analysis", reasoning))
-            if text:
-                out.append(assistant("commentary" if calls else "final", m["content"]))
+            said = (parts(m.get("content")) if text else []) + parts(m["refusal"] if m.get("refusal") else [])
+            if said:
+                message = Message.from_role_and_contents(Role.ASSISTANT, said)
+                out.append(message.with_channel("commentary" if calls else "final"))
             for c in calls:
-                names[c["id"]] = c["function"]["name"]
-                out.append(call(c["function"]["name"], c["function"]["arguments"]))
-    return out, body.get("reasoning_effort")
+                called = c[c.get("type", "function")]
+                names[c["id"]] = called["name"]
+                if c.get("type") == "custom":
+                    out.append(custom_call(called["name"], called["input"]))
+                else:
+                    out.append(call(called["name"], called["arguments"]))
+    template = body.get("chat_template_kwargs") or {}
+    return out, body.get("reasoning_effort") or template.get("reasoning_effort")
 
 
 def responses(body):
@@ -180,7 +213,10 @@ def main():
         system = SystemContent.new().with_reasoning_effort(EFFORTS[effort or case["effort"]])
         if case.get("date"):
             system = system.with_conversation_start_date(case["date"])
-        messages = [Message.from_role_and_content(Role.SYSTEM, system)] + without_old_analysis(history)
+        history = without_old_analysis(history)
+        if case.get("drop_commentary"):
+            history = [m for m in history if m.channel != "commentary" or m.recipient]
+        messages = [Message.from_role_and_content(Role.SYSTEM, system)] + history
         conversation = Conversation.from_messages(messages)
         ids = encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, config)
         print(json.dumps({"ids": ids, "text": encoding.decode(ids)}), flush=True)

@@ -30,12 +30,12 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 	}
 	for i := range s.LogitBias {
 		b := &s.LogitBias[i]
-		if failure := checkToken("logit_bias."+strconv.FormatUint(uint64(b.Token), 10), b.Token); failure != nil {
+		param := "logit_bias." + strconv.FormatUint(uint64(b.Token), 10)
+		if failure := checkToken(param, b.Token); failure != nil {
 			return out, failure
 		}
 		if tokenizer.IsSpecial(b.Token) {
-			return out, openai.Invalid("logit_bias", "Invalid 'logit_bias': "+strconv.FormatUint(uint64(b.Token), 10)+
-				" is a control token, without which the model loses the format of its answer.")
+			return out, openai.Invalid(param, "Invalid '"+param+"': control tokens cannot be biased, since the format of the answer hangs on them.")
 		}
 		out.LogitBias = append(out.LogitBias, backend.Bias{Token: b.Token, By: string(b.By)})
 	}

@@ -11,6 +11,8 @@ const (
 	preambleLane
 	finalLane
 	callLane
+	// silentLane is nothing.
+	silentLane
 )
 
 // turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
@@ -28,10 +30,14 @@ type turn struct {
 //
 // Only declared functions can be called: what is said to any other recipient, and what the model writes in the name
 // of another role, is told as reasoning. A message without any channel is taken for the answer, since that is what
-// models write when they lose the format, and the answer must not be lost. A second call where the client wants one
-// only is reasoning too: the model may call again when it has the first result.
+// models write when they lose the format, and the answer must not be lost. Where the client
+// wants one call only, its end is the end of the answer: the model may call again when it has the result.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
+	if t.oneCall && t.tally.Calls > 0 {
+		t.lane = silentLane
+		return nil
+	}
 	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
@@ -40,11 +46,10 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	case "", "assistant", "all", "user":
 	default:
 		tool := t.tools.called(h.Recipient)
-		if tool == nil || t.oneCall && t.tally.Calls > 0 {
-			return nil
+		if tool != nil {
+			t.lane = callLane
+			t.tally.Calls++
 		}
-		t.lane = callLane
-		t.tally.Calls++
 		return tool
 	}
 	switch h.Channel {

@@ -67,16 +67,16 @@ type Exchange struct {
 
 	server       backend.Dialect
 	promptTokens int
-	// maxTokens is how many tokens the server was asked for at most, generated how many came.
-	maxTokens, generated int
+	// maxTokens is how many tokens the server was asked for at most, in each choice.
+	maxTokens int
 	// silentStops are the client's own stop tokens that are no part of the answer.
 	silentStops []uint32
+	effort      harmony.Effort
 	answer      translate.Answer
-	parser      *harmony.StreamParser
+	choices     []choice
 	trimmer     backend.Trimmer
 	events      sse.Decoder
 	event       backend.Event
-	finish      backend.Finish
 	usage       backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool

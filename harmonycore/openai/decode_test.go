@@ -142,7 +142,11 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
 		{`"function_call":"auto"`, CodeUnsupportedParameter, "function_call"},
 		{`"parallel_tool_calls":"no"`, CodeInvalidType, "parallel_tool_calls"},
-		{`"n":2`, CodeUnsupportedParameter, "n"},
+		{`"n":128`, "", ""},
+		{`"n":null`, "", ""},
+		{`"n":129`, CodeInvalidValue, "n"},
+		{`"n":1.5`, CodeInvalidType, "n"},
+		{`"n":"2"`, CodeInvalidType, "n"},
 		{`"n":0`, CodeInvalidValue, "n"},
 		{`"logit_bias":[]`, CodeInvalidType, "logit_bias"},
 		{`"logit_bias":{"1":101}`, CodeInvalidValue, "logit_bias.1"},
@@ -245,7 +249,7 @@ func TestDecodeChat(t *testing.T) {
 	}
 	got.Tools[0].Parameters = nil
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Effort: "minimal", ToolsHidden: true, TierAsked: true,
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", ToolsHidden: true, TierAsked: true,
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},

@@ -19,7 +19,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ChatAPI, Model: in.Model, Stream: in.Stream,
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
 		env: env, includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {

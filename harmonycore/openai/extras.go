@@ -66,6 +66,9 @@ const (
 func (s *Sampling) readExtra(name string, v value) *Error {
 	switch name {
 	case "top_k":
+		if v.kind == jsontext.Number && string(v.raw) == "0" {
+			v.raw = []byte("-1") // which is off for every vLLM; 0 is only for later ones
+		}
 		return s.extraInteger(name, v, -1, nil)
 	case "priority":
 		return s.extraInteger(name, v, math.MinInt32, nil)

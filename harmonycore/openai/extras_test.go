@@ -19,6 +19,7 @@ func TestAllow(t *testing.T) {
 		{`"top_k":"x","ignore_eos":true,"unknown":1`, "", "", nil, Sampling{}},
 		{`"ignore_eos":true`, "", "", []string{"ignore_eos"}, Sampling{}},
 		{`"top_k":1,"top_k":null,"top_k":2`, "", "", all, Sampling{Extras: []Extra{{"top_k", "2"}}}},
+		{`"top_k":0`, "", "", all, Sampling{Extras: []Extra{{"top_k", "-1"}}}},
 		{`"top_k":99999999999`, "", "", all, Sampling{Extras: []Extra{{"top_k", "2147483647"}}}},
 		{`"top_k":-2`, CodeInvalidValue, "top_k", all, Sampling{}},
 		{`"top_k":1.5`, CodeInvalidType, "top_k", all, Sampling{}},

@@ -7,6 +7,7 @@ import (
 
 func TestRoundTrip(t *testing.T) {
 	m := DefaultModel("gpt-oss-120b")
+	m.StructuredOutputs = NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
 	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = Efforts{None: "high", Minimal: EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, Models: []Model{m, DefaultModel("b")}}
@@ -51,6 +52,7 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a","drop_commentary_from_history":1}]}`, "models[0].drop_commentary_from_history"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":["top_k","ignore_eos"]}]}`, "models[0].server_extras[1]"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":"top_k"}]}`, "models[0].server_extras"},
+		{`{"schema":1,"models":[{"name":"a","structured_outputs":"json"}]}`, "models[0].structured_outputs"},
 		{`{"schema":1,"models":[{"name":"a","system":{"date":"today"}}]}`, "models[0].system.date"},
 		{`{"schema":1,"models":[{"name":"a","system":{"date":"2026-13-01"}}]}`, "models[0].system.date"},
 		{`{"schema":1,"models":[{"name":"a","system":{"colour":"red"}}]}`, "models[0].system.colour"},

@@ -74,10 +74,12 @@ type Exchange struct {
 	effort      harmony.Effort
 	answer      translate.Answer
 	choices     []choice
-	trimmer     backend.Trimmer
-	events      sse.Decoder
-	event       backend.Event
-	usage       backend.Usage
+	// prefilled is the part of the answer that the prompt ends with already.
+	prefilled []uint32
+	trimmer   backend.Trimmer
+	events    sse.Decoder
+	event     backend.Event
+	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 	// asked is when the request was all there; report is what is known at once of what Report says.

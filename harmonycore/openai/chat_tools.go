@@ -48,8 +48,7 @@ func (v value) readFunction(at string, tool *Tool) *Error {
 		case "parameters":
 			return v.schema(join(at, "parameters"), &tool.Parameters)
 		case "strict":
-			strict := false
-			return v.boolean(join(at, "strict"), &strict)
+			return v.boolean(join(at, "strict"), &tool.Strict)
 		default:
 			return nil
 		}

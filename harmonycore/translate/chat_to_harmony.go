@@ -28,10 +28,8 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if r.effort, err = m.chatEffort(in); err != nil {
 		return nil, err
 	}
-	if in.ToolsHidden {
-		in.Tools = nil
-	}
 	r.tools = newToolset(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	var instructions []string
 	first := 0
 	for first < len(in.Messages) && instructs(in.Messages[first].Role) {
@@ -39,7 +37,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	b := builder{dropCommentary: m.DropCommentary}
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Messages); i++ {
 		if err := b.chatMessage(&in.Messages[i], i, r.tools); err != nil {
 			return nil, err

@@ -25,10 +25,8 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if r.effort, err = m.effortOf(in.Effort, "reasoning.effort"); err != nil {
 		return nil, err
 	}
-	if in.ToolsHidden {
-		in.Tools = nil
-	}
 	r.tools = newToolset(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	instructions := []string{in.Instructions}
 	first := 0
 	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && instructs(in.Input[first].Role) {
@@ -36,7 +34,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	b := builder{dropCommentary: m.DropCommentary}
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Input); i++ {
 		if err := b.item(in.Input, i, r.tools); err != nil {
 			return nil, err

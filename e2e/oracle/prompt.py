@@ -60,9 +60,10 @@ def assistant(channel, content):
 
 
 def user(content, name=None):
+    message = Message.from_role_and_contents(Role.USER, parts(content))
     if name:
-        return Message.from_author_and_contents(Author.new(Role.USER, name), parts(content))
-    return Message.from_role_and_contents(Role.USER, parts(content))
+        message.author = Author.new(Role.USER, name)
+    return message
 
 
 def call(name, arguments):
@@ -115,7 +116,7 @@ def shown(tools, choice):
         return []
     if isinstance(choice, dict) and choice["type"] == "allowed_tools":
         allowed = choice.get("allowed_tools", choice)["tools"]
-        names = [a.get("function", a)["name"] for a in allowed]
+        names = [a.get(a["type"], a)["name"] for a in allowed]
         return [t for t in tools if t.name in names]
     return tools
 
@@ -164,7 +165,7 @@ def chat(body):
     for m in messages:
         role, text = m["role"], flat(m.get("content"))
         if role in ("system", "developer"):
-            out.append(developer(text, []))
+            out += [developer(text, [])] if text else []
         elif role == "user":
             out.append(user(m["content"], m.get("name")))
         elif role == "tool":

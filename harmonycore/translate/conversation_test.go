@@ -193,6 +193,9 @@ func TestEfforts(t *testing.T) {
 			t.Errorf("%s: %+v, %v", tt.members, r, err)
 		}
 	}
+	if r, err := read(Chat, `{"model":"m","chat_template_kwargs":{"reasoning_effort":"high"},"messages":[{"role":"user","content":"q"}]}`); err != nil || r.effort != harmony.Medium {
+		t.Errorf("a template's parameter counts where none is allowed: %+v, %v", r, err)
+	}
 	if _, err := read(Responses, `{"model":"m","reasoning":{"effort":"none"},"input":"q"}`); err == nil || err.Param != "reasoning.effort" {
 		t.Errorf("%+v", err)
 	}

@@ -28,8 +28,8 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
-//	          tokens_per_chunk, drop_commentary_from_history, server_extras, reasoning_efforts (one word for all four),
-//	          reduced_differs (the capability for whose lack reduced mode shows something else)
+//	          strict, reasoning_fields, undeclared_calls, max_choices, drop_commentary_from_history, server_extras, reasoning_efforts (one word for all four),
+//	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
@@ -171,6 +171,14 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.DropCommentaryFromHistory, err = strconv.ParseBool(value)
 		case "server_extras":
 			m.ServerExtras, err = strings.Fields(value), nil
+		case "strict":
+			m.Answers.Strict, err = strconv.ParseBool(value)
+		case "reasoning_fields":
+			m.Answers.ReasoningFields, err = value, nil
+		case "undeclared_calls":
+			m.Answers.UndeclaredCalls, err = value, nil
+		case "max_choices":
+			m.Answers.MaxChoices = number
 		case "server_fault", "tokens_per_chunk":
 			err = nil
 		default:

@@ -61,15 +61,8 @@ type Model struct {
 	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the default ones; empty: none.
 	ServerExtras []string `yaml:"server_extras"`
+	Answers      Answers  `yaml:"answers"`
 	System       System   `yaml:"system"`
-}
-
-// Efforts are each "low", "medium", "high" or "refuse". Empty: the default.
-type Efforts struct {
-	None    string `yaml:"none"`
-	Minimal string `yaml:"minimal"`
-	XHigh   string `yaml:"xhigh"`
-	Max     string `yaml:"max"`
 }
 
 // System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
@@ -139,15 +132,8 @@ func (m *Model) filter() filterconfig.Model {
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}
-	for _, e := range m.ReasoningEfforts.words(&f.ReasoningEfforts) {
-		if e.word != "" {
-			*e.filter = e.word
-		}
-	}
-	f.DropCommentaryFromHistory = m.DropCommentaryFromHistory
-	if m.ServerExtras != nil {
-		f.ServerExtras = m.ServerExtras
-	}
+	m.fillRequests(&f)
+	m.Answers.fill(&f.Answers)
 	if m.System.Identity != nil {
 		f.System.Identity = *m.System.Identity
 	}
@@ -161,18 +147,6 @@ func (m *Model) filter() filterconfig.Model {
 		f.System.Effort = m.System.Effort
 	}
 	return f
-}
-
-// effortWord is a setting of Efforts: its name, what it says, and where the filter has it.
-type effortWord struct {
-	name, word string
-	filter     *string
-}
-
-func (e *Efforts) words(f *filterconfig.Efforts) [4]effortWord {
-	return [...]effortWord{
-		{"none", e.None, &f.None}, {"minimal", e.Minimal, &f.Minimal}, {"xhigh", e.XHigh, &f.XHigh}, {"max", e.Max, &f.Max},
-	}
 }
 
 // Pool is the value of the internal header that leads to the model's servers.

@@ -42,25 +42,8 @@ type Model struct {
 	DropCommentaryFromHistory bool
 	// ServerExtras are the servers' own parameters that clients may use, out of KnownExtras.
 	ServerExtras []string
+	Answers      Answers
 	System       System
-}
-
-// Efforts are stand-ins, each "low", "medium" or "high", or EffortRefuse.
-type Efforts struct {
-	None, Minimal, XHigh, Max string
-}
-
-// EffortRefuse answers requests for an effort with an error.
-const EffortRefuse = "refuse"
-
-// KnownExtras are all parameters of inference servers that can be let through.
-func KnownExtras() []string {
-	return []string{"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt", "chat_template_kwargs"}
-}
-
-// DefaultExtras are those that change nothing but the request's own answer.
-func DefaultExtras() []string {
-	return []string{"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "chat_template_kwargs"}
 }
 
 // System is what the system message of a model says.
@@ -116,9 +99,8 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny",
-		ReasoningEfforts: Efforts{None: EffortRefuse, Minimal: "low", XHigh: "high", Max: "high"},
-		ServerExtras:     DefaultExtras(),
+		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
+		ReasoningEfforts: DefaultEfforts(), ServerExtras: DefaultExtras(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

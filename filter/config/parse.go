@@ -133,6 +133,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.DropCommentaryFromHistory = p.boolean(key, value)
 		case "server_extras":
 			m.ServerExtras = p.extras(key, value)
+		case "answers":
+			p.answers(key, value, &m.Answers)
 		case "system":
 			p.system(key, value, &m.System)
 		default:
@@ -149,43 +151,6 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 		m.ServerModel = m.Name
 	}
 	return m
-}
-
-func (p *parser) efforts(path string, v *jsontext.Value, e *Efforts) {
-	if v.Kind != jsontext.Object {
-		p.fail(path, "must be an object")
-		return
-	}
-	for i := range v.Members {
-		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
-		var dst *string
-		switch v.Members[i].Key {
-		case "none":
-			dst = &e.None
-		case "minimal":
-			dst = &e.Minimal
-		case "xhigh":
-			dst = &e.XHigh
-		case "max":
-			dst = &e.Max
-		default:
-			p.fail(key, "unknown key")
-			continue
-		}
-		*dst = p.oneOf(key, value, EffortRefuse, "low", "medium", "high")
-	}
-}
-
-func (p *parser) extras(path string, v *jsontext.Value) []string {
-	if v.Kind != jsontext.Array {
-		p.fail(path, "must be an array")
-		return nil
-	}
-	names := make([]string, 0, len(v.Elements))
-	for i := range v.Elements {
-		names = append(names, p.oneOf(path+"["+strconv.Itoa(i)+"]", &v.Elements[i], KnownExtras()...))
-	}
-	return names
 }
 
 func (p *parser) system(path string, v *jsontext.Value, s *System) {

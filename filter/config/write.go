@@ -33,19 +33,9 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
-	dst = appendMember(dst, `,"reasoning_efforts":{"none":`, m.ReasoningEfforts.None)
-	dst = appendMember(dst, `,"minimal":`, m.ReasoningEfforts.Minimal)
-	dst = appendMember(dst, `,"xhigh":`, m.ReasoningEfforts.XHigh)
-	dst = appendMember(dst, `,"max":`, m.ReasoningEfforts.Max)
-	dst = appendFlag(append(dst, '}'), `,"drop_commentary_from_history":`, m.DropCommentaryFromHistory)
-	dst = append(dst, `,"server_extras":[`...)
-	for i, name := range m.ServerExtras {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsontext.AppendString(dst, name)
-	}
-	dst = appendMember(append(dst, ']'), `,"system":{"identity":`, m.System.Identity)
+	dst = m.appendRequests(dst)
+	dst = m.Answers.appendJSON(dst)
+	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
 	dst = appendMember(dst, `,"date":`, m.System.Date)
 	dst = appendMember(dst, `,"effort":`, m.System.Effort)

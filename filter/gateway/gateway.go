@@ -8,6 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -35,10 +36,16 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 					None: standIn(m.ReasoningEfforts.None), Minimal: standIn(m.ReasoningEfforts.Minimal),
 					XHigh: standIn(m.ReasoningEfforts.XHigh), Max: standIn(m.ReasoningEfforts.Max),
 				},
-				ContextLength:  m.ContextLength,
 				DropCommentary: m.DropCommentaryFromHistory,
 				Extras:         m.ServerExtras,
+				ContextLength:  m.ContextLength,
+				Answers: translate.Answers{
+					Reasoning:         reasoningFields(m.Answers.ReasoningFields),
+					UndeclaredContent: m.Answers.UndeclaredCalls == "content",
+					MaxChoices:        m.Answers.MaxChoices,
+				},
 			},
+			Strict:          m.Answers.Strict,
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
@@ -74,6 +81,19 @@ func standIn(word string) harmony.Effort {
 		return 0
 	}
 	return effort(word)
+}
+
+func reasoningFields(word string) openai.ReasoningFields {
+	switch word {
+	case "reasoning":
+		return openai.OnlyReasoning
+	case "reasoning_content":
+		return openai.OnlyReasoningContent
+	case "none":
+		return openai.NoReasoning
+	default:
+		return openai.BothReasoningFields
+	}
 }
 
 func date(setting string) exchange.DatePolicy {

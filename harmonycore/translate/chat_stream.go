@@ -28,7 +28,7 @@ func newChatStream(r *Request) *chatStream {
 	for i := range a.choices {
 		a.choices[i] = chatStreamChoice{
 			turn: r.newTurn(), stream: a, env: r.env, index: i,
-			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage),
+			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage, r.answers.Reasoning),
 		}
 	}
 	return a

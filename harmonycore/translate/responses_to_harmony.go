@@ -17,7 +17,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
-		env: env, oneCall: in.OneCall, echo: in.Echo,
+		answers: m.Answers, env: env, oneCall: in.OneCall, echo: in.Echo,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err

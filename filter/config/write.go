@@ -7,7 +7,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"schema":`...)
 	dst = jsontext.AppendInt(dst, int64(c.Schema))
 	dst = appendMember(dst, `,"mode":`, c.Mode)
-	dst = appendBool(dst, `,"passthrough":`, c.Passthrough)
+	dst = appendFlag(dst, `,"passthrough":`, c.Passthrough)
 	dst = append(dst, `,"body_limit":`...)
 	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
 	dst = append(dst, `,"stall_timeout_ms":`...)
@@ -33,11 +33,12 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = append(dst, `,"max_reasoning_tokens":`...)
 	dst = jsontext.AppendInt(dst, int64(m.MaxReasoningTokens))
-	dst = appendBool(dst, `,"thinking_token_budget":`, m.ThinkingTokenBudget)
+	dst = appendFlag(dst, `,"thinking_token_budget":`, m.ThinkingTokenBudget)
 	dst = append(dst, `,"drain_tokens":`...)
 	dst = jsontext.AppendInt(dst, int64(m.DrainTokens))
 	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = m.appendRequests(dst)
 	dst = m.Answers.appendJSON(dst)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
@@ -46,9 +47,9 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-func appendBool(dst []byte, key string, value bool) []byte {
+func appendFlag(dst []byte, key string, on bool) []byte {
 	dst = append(dst, key...)
-	if value {
+	if on {
 		return append(dst, "true"...)
 	}
 	return append(dst, "false"...)

@@ -44,15 +44,19 @@ func TestEarlyEnds(t *testing.T) {
 		name, members string
 		has, hasNot   []string
 	}{
-		{"stop", `"stop":["ee f"],"stream_options":{"include_usage":true}`, []string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}},
-		{"cap", `"thinking_token_budget":2,"stream_options":{"include_usage":true}`, []string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"}},
+		{"stop", `"stop":["ee f"]`, []string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}},
+		{"cap", `"thinking_token_budget":2`, []string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"}},
 	} {
 		for _, stream := range []bool{true, false} {
+			members := tt.members
+			if stream {
+				members += `,"stream_options":{"include_usage":true}`
+			}
 			want := ""
 			for _, size := range []int{1, 2, 7, 100} {
 				answer := inEvents(text, size)
 				for n := 1; n <= 301; n += 30 {
-					x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatWith(stream, tt.members))
+					x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatWith(stream, members))
 					got := strings.TrimSuffix(outcome(t, x, cutEvery(answer, n)), "(cut)")
 					if want == "" {
 						want = got

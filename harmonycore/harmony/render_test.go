@@ -110,3 +110,20 @@ func TestRoleUnknownToTheFormat(t *testing.T) {
 		t.Error("a role beyond the last was rendered")
 	}
 }
+
+// The header is one that parsers read as the model's own call, and the parser that has it stands in its content.
+func TestAppendCallHeader(t *testing.T) {
+	ids := NewRenderer(o200k.Tokenizer()).AppendCallHeader(nil, "functions.get-it_2")
+	if text := o200k.Tokenizer().DecodeString(ids); text != "<|channel|>commentary to=functions.get-it_2 <|constrain|>json<|message|>" {
+		t.Errorf("got %q", text)
+	}
+	strict := NewStrictParser(o200k.Tokenizer(), Assistant, true)
+	for _, id := range ids {
+		if err := strict.Process(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strict.Recipient(); got != Some("functions.get-it_2") {
+		t.Errorf("recipient %+v", got)
+	}
+}

@@ -113,17 +113,21 @@ func TestRoleUnknownToTheFormat(t *testing.T) {
 
 // The header is one that parsers read as the model's own call, and the parser that has it stands in its content.
 func TestAppendCallHeader(t *testing.T) {
-	ids := NewRenderer(o200k.Tokenizer()).AppendCallHeader(nil, "functions.get-it_2")
-	if text := o200k.Tokenizer().DecodeString(ids); text != "<|channel|>commentary to=functions.get-it_2 <|constrain|>json<|message|>" {
-		t.Errorf("got %q", text)
-	}
-	strict := NewStrictParser(o200k.Tokenizer(), Assistant, true)
-	for _, id := range ids {
-		if err := strict.Process(id); err != nil {
-			t.Fatal(err)
+	for plain, want := range map[bool]string{
+		false: "<|channel|>commentary to=functions.get-it_2 <|constrain|>json<|message|>", true: "<|channel|>commentary to=functions.get-it_2<|message|>",
+	} {
+		ids := NewRenderer(o200k.Tokenizer()).AppendCallHeader(nil, "functions.get-it_2", plain)
+		if text := o200k.Tokenizer().DecodeString(ids); text != want {
+			t.Errorf("got %q", text)
 		}
-	}
-	if got := strict.Recipient(); got != Some("functions.get-it_2") {
-		t.Errorf("recipient %+v", got)
+		strict := NewStrictParser(o200k.Tokenizer(), Assistant, true)
+		for _, id := range ids {
+			if err := strict.Process(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strict.Recipient(); got != Some("functions.get-it_2") {
+			t.Errorf("recipient %+v", got)
+		}
 	}
 }

@@ -35,6 +35,7 @@ type completion struct {
 	UseBeamSearch    bool               `json:"use_beam_search"`
 	Echo             *bool              `json:"echo"`
 	Logprobs         *int               `json:"logprobs"`
+	TokensAsTokenIDs *bool              `json:"return_tokens_as_token_ids"`
 	PromptLogprobs   *int               `json:"prompt_logprobs"`
 	Priority         int                `json:"priority"`
 	Temperature      *float64           `json:"temperature"`
@@ -240,5 +241,5 @@ func checkSampling(c *completion) *refusal {
 	case on(c.Echo):
 		return badRequest("echo", "The simulator does not echo prompts.")
 	}
-	return nil
+	return checkLogprobs(c)
 }

@@ -19,6 +19,8 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
+	// likely are the logprobs of tokens whose text is still to come.
+	likely []byte
 }
 
 func newChatStream(r *Request) *chatStream {
@@ -70,7 +72,16 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	case callLane:
 		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, text)
 	default:
-		c.stream.out = c.chunks.AppendContent(c.stream.out, text)
+		c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
+		c.likely = c.likely[:0]
+	}
+}
+
+// Likely keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
+// one that completes it.
+func (c *chatStreamChoice) Likely(l *openai.Logprob) {
+	if c.lane == finalLane && !c.stream.ended {
+		c.likely = openai.AppendLogprob(c.likely, l)
 	}
 }
 

@@ -15,19 +15,27 @@ type choice struct {
 	answer translate.Choice
 	// gate stands before answer where the request wants it to end early; otherwise it is nil.
 	gate *translate.Gate
+	// likely is between parser and answer where the client wants to know how likely tokens were; else it is nil.
+	likely *likely
 	// generated is how many tokens came.
 	generated int
 	// finish is why the server stopped, once it has.
 	finish backend.Finish
 }
 
-func newChoices(t *tokenizer.Tokenizer, answer translate.Answer, r *translate.Request) []choice {
+func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Answer) []choice {
 	parts := answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
 		c := choice{check: harmony.NewStrictCheck(t), answer: part, gate: r.Gate(part)}
+		shows, ok := part.(translate.LikelyChoice)
 		if c.gate != nil {
-			c.parser = harmony.NewStreamParser(t, c.gate)
+			part, shows = c.gate, c.gate
+		}
+		if ok && r.Logprobs {
+			c.likely = &likely{LikelyChoice: shows, t: t, top: r.TopLogprobs, told: true}
+			c.parser = harmony.NewStreamParser(t, c.likely)
+			c.likely.parser = c.parser
 		} else {
 			c.parser = harmony.NewStreamParser(t, part)
 		}
@@ -52,6 +60,18 @@ func (c *choice) shut() bool {
 	}
 	c.answer.End(finish)
 	return true
+}
+
+// process gives the parser the token at this place of an event.
+func (c *choice) process(event *backend.Event, at int) {
+	id := event.Tokens[at]
+	if c.likely == nil {
+		c.parser.Process(id)
+		return
+	}
+	c.likely.next(id, &event.Likely[at])
+	c.parser.Process(id)
+	c.likely.keep()
 }
 
 // choice is the one with this index, or nil where none was asked for.

@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"encoding/json"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -179,5 +181,44 @@ func TestServersBudget(t *testing.T) {
 	x = testGateway(func(o *Options) { o.Models[0].MaxReasoning = 2 }).Begin("POST", "/v1/chat/completions")
 	if a = x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID}); strings.Contains(string(a.Forward.Body), "thinking") {
 		t.Errorf("sent %s", a.Forward.Body)
+	}
+}
+
+// TestLogprobsBeforeAStop: what is known of a token goes where its text goes, and not at all where a stop sequence has
+// swallowed some of it.
+func TestLogprobsBeforeAStop(t *testing.T) {
+	text := "<|channel|>final<|message|>One two é three four five<|return|>"
+	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
+	for _, tt := range []struct{ stop, content, tokens string }{
+		{"ee fo", "One two é thr", "One| two| é"},
+		{"five six", "One two é three four five", "One| two| é| three| four| five"},
+		{" é", "One two", "One| two"},
+	} {
+		for _, stream := range []bool{true, false} {
+			for _, size := range []int{1, 3, len(ids)} {
+				answer := ""
+				for at := 0; at < len(ids); at += size {
+					to, finish := min(at+size, len(ids)), "null"
+					if to == len(ids) {
+						finish = `"stop"`
+					}
+					answer += likelyChunk(ids[at:to], at, finish)
+				}
+				body := `{"model":"` + testModel + `","stream":` + strconv.FormatBool(stream) +
+					`,"logprobs":true,"stop":"` + tt.stop + `","messages":[{"role":"user","content":"Hi"}]}`
+				got := answered(t, body, answer+serverUsage+serverDone)
+				var tokens []string
+				for _, m := range regexp.MustCompile(`\{"token":"([^"]*)"`).FindAllStringSubmatch(got, -1) {
+					tokens = append(tokens, m[1])
+				}
+				content := ""
+				for _, m := range regexp.MustCompile(`"content":"([^"]*)"`).FindAllStringSubmatch(got, -1) {
+					content += m[1]
+				}
+				if strings.Join(tokens, "|") != tt.tokens || content != tt.content {
+					t.Errorf("%q, stream %v, %d tokens in an event: %q of %q, want %q of %q\n%s", tt.stop, stream, size, tokens, content, tt.tokens, tt.content, got)
+				}
+			}
+		}
 	}
 }

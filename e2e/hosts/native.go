@@ -99,6 +99,7 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n.untouched(w, r, r.Body)
 		return
 	}
+	x.ClientEvents(r.Header.Get(exchange.EventsHeader))
 	head := x.RequestHeaders()
 	if !head.Hold && head.Pool == "" && n.setup.Config.Passthrough == "" {
 		// The route of headers that go as they came leads nowhere, whatever the body would have said.
@@ -175,6 +176,7 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	header := r.Header.Clone()
 	if f.Body != nil {
 		body = f.Body
+		header.Del(exchange.EventsHeader)
 		header.Set("content-type", "application/json")
 		header.Set("accept-encoding", "identity")
 		header.Set("content-length", strconv.Itoa(len(body)))

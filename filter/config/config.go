@@ -34,7 +34,11 @@ type Model struct {
 	ContextLength int
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
-	System     System
+	// Events is EventsChunks or EventsChannels: the form of Chat's streams where the client names none.
+	Events string
+	// RequireFinalChannel makes an answer without a final message or a call a failure.
+	RequireFinalChannel bool
+	System              System
 }
 
 // System is what the system message of a model says.
@@ -53,6 +57,12 @@ type System struct {
 const (
 	ModeFull    = "full"
 	ModeReduced = "reduced"
+)
+
+// The settings of Model.Events: the API's own chunks, or channel events (docs/channel-events.md).
+const (
+	EventsChunks   = "chunks"
+	EventsChannels = "channels"
 )
 
 // The settings of System.Date that are no day: the UTC day of the host's clock, or no date at all.
@@ -83,7 +93,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, RawPrompts: "deny",
+		ContextLength: DefaultContextLength, RawPrompts: "deny", Events: EventsChunks,
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

@@ -125,6 +125,10 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.ContextLength = p.integer(key, value, 1, MaxContextLength)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
+		case "events":
+			m.Events = p.oneOf(key, value, EventsChunks, EventsChannels)
+		case "require_final_channel":
+			m.RequireFinalChannel = p.boolean(key, value)
 		case "system":
 			p.system(key, value, &m.System)
 		default:

@@ -7,12 +7,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"schema":`...)
 	dst = jsontext.AppendInt(dst, int64(c.Schema))
 	dst = appendMember(dst, `,"mode":`, c.Mode)
-	dst = append(dst, `,"passthrough":`...)
-	if c.Passthrough {
-		dst = append(dst, "true"...)
-	} else {
-		dst = append(dst, "false"...)
-	}
+	dst = appendBool(dst, `,"passthrough":`, c.Passthrough)
 	dst = append(dst, `,"body_limit":`...)
 	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
 	dst = append(dst, `,"stall_timeout_ms":`...)
@@ -37,6 +32,8 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"context_length":`...)
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = appendMember(dst, `,"events":`, m.Events)
+	dst = appendBool(dst, `,"require_final_channel":`, m.RequireFinalChannel)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
 	dst = appendMember(dst, `,"date":`, m.System.Date)
@@ -46,4 +43,11 @@ func (m *Model) appendJSON(dst []byte) []byte {
 
 func appendMember(dst []byte, key, value string) []byte {
 	return jsontext.AppendString(append(dst, key...), value)
+}
+
+func appendBool(dst []byte, key string, value bool) []byte {
+	if value {
+		return append(append(dst, key...), "true"...)
+	}
+	return append(append(dst, key...), "false"...)
 }

@@ -32,11 +32,13 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				KnowledgeCutoff: present(m.System.KnowledgeCutoff),
 				Effort:          effort(m.System.Effort),
 				ContextLength:   m.ContextLength,
+				RequireFinal:    m.RequireFinalChannel,
 			},
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
 			AllowRawPrompts: m.RawPrompts == "allow",
+			ChannelEvents:   m.Events == config.EventsChannels,
 			Date:            date(m.System.Date),
 		})
 	}

@@ -38,6 +38,9 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if s.exchange == nil {
 		return types.ActionContinue
 	}
+	if events, err := proxywasm.GetHttpRequestHeader(exchange.EventsHeader); err == nil {
+		s.exchange.ClientEvents(events)
+	}
 	s.plugin.streams[s.id] = s
 	s.pending = true
 	if end {
@@ -139,7 +142,8 @@ func (s *stream) redirect(pool, path string, rewritten bool) bool {
 	if !ok || !rewritten {
 		return ok
 	}
-	return edited("set content-type", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) &&
+	return edited("remove "+exchange.EventsHeader, proxywasm.RemoveHttpRequestHeader(exchange.EventsHeader)) &&
+		edited("set content-type", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) &&
 		edited("set accept", proxywasm.ReplaceHttpRequestHeader("accept", "text/event-stream")) &&
 		// Compressed events cannot be read.
 		edited("set accept-encoding", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity"))

@@ -26,6 +26,8 @@ type Model struct {
 	ServerModel string
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
+	// ChannelEvents makes channel events the form of Chat's streams where the client names none.
+	ChannelEvents bool
 	// Date decides the system message's date.
 	Date DatePolicy
 }

@@ -180,6 +180,10 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if failure != nil {
 		return e.refuse(failure)
 	}
+	channels, failure := e.byChannels(model, r.Stream)
+	if failure != nil {
+		return e.refuse(failure)
+	}
 	scratch := h.Scratch
 	if scratch == nil {
 		scratch = &Scratch{}
@@ -193,8 +197,6 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 		return e.refuse(errRender(err.Error()))
 	}
 	scratch.prompt = prompt
-	// The texts lie in the body, which is not ours any more once this returns.
-	r.Conversation = harmony.Conversation{}
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
 		return e.refuse(errContextLength(e.kind, len(prompt), model.ContextLength))
@@ -204,6 +206,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 		maxTokens = room
 	}
 	e.promptTokens, e.maxTokens = len(prompt), maxTokens
+	if channels {
+		scratch.body = r.ByChannels(scratch.body)
+	}
+	// The texts lie in the body, which is not ours any more once this returns.
+	r.Conversation = harmony.Conversation{}
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)

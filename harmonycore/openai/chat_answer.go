@@ -34,7 +34,9 @@ type ChatCompletion struct {
 	Content   []byte
 	Reasoning []byte
 	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
-	ToolCalls    []byte
+	ToolCalls []byte
+	// NoContent says that content which is empty is none.
+	NoContent    bool
 	FinishReason string
 	Usage        Usage
 }
@@ -54,12 +56,12 @@ func AppendCallOpen(dst []byte, id, name string) []byte {
 // AppendCallClose ends what AppendCallOpen began.
 func AppendCallClose(dst []byte) []byte { return append(dst, `"}}`...) }
 
-// AppendJSON appends the chat.completion object. The content is null when there are only calls, and the reasoning
+// AppendJSON appends the chat.completion object. The content is null when there are only calls or it is none, and the reasoning
 // stands under both names that clients read, when there is any.
 func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	dst = c.Head.appendOpen(dst, "chat.completion")
 	dst = append(dst, `{"index":0,"message":{"role":"assistant","content":`...)
-	if len(c.Content) == 0 && len(c.ToolCalls) > 0 {
+	if len(c.Content) == 0 && (c.NoContent || len(c.ToolCalls) > 0) {
 		dst = append(dst, "null"...)
 	} else {
 		dst = appendEscapedString(dst, c.Content)

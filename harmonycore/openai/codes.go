@@ -35,6 +35,7 @@ const (
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
+	CodeNoFinalChannel           = "no_final_channel"
 	CodeGatewayOverloaded        = "gateway_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"
 )

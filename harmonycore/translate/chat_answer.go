@@ -104,14 +104,15 @@ func (a *chatStream) ContentType() string { return typeStream }
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
 type chatWhole struct {
 	turn
-	env    Env
-	answer openai.ChatCompletion
-	out    []byte
+	env          Env
+	requireFinal bool
+	answer       openai.ChatCompletion
+	out          []byte
 }
 
 func newChatWhole(r *Request) *chatWhole {
 	return &chatWhole{
-		turn: turn{tools: r.tools}, env: r.env, answer: openai.ChatCompletion{Head: r.chatHead()},
+		turn: turn{tools: r.tools}, env: r.env, requireFinal: r.requireFinal, answer: openai.ChatCompletion{Head: r.chatHead()},
 	}
 }
 
@@ -159,6 +160,7 @@ func (a *chatWhole) Finish(f Finish, u Usage) {
 	a.closeCall()
 	a.answer.FinishReason = a.finishReason(f)
 	a.answer.Usage = a.usage(u)
+	a.answer.NoContent = a.requireFinal && f == Stop && a.NoFinal()
 	a.out = a.answer.AppendJSON(a.out)
 }
 

@@ -20,7 +20,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
-		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
+		env: env, includeUsage: in.IncludeUsage, requireFinal: m.RequireFinal, effort: effortOf(in.Effort, m),
 	}
 	if in.ToolsHidden {
 		in.Tools = nil

@@ -22,6 +22,9 @@ type Model struct {
 	// Effort is in use when the client names none.
 	Effort        harmony.Effort
 	ContextLength int
+	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,
+	// and Chat's content is null.
+	RequireFinal bool
 }
 
 // Env is what a translation must be told of the moment.
@@ -51,8 +54,11 @@ type Request struct {
 	tools        toolset
 	env          Env
 	includeUsage bool
-	effort       harmony.Effort
-	echo         openai.ResponsesEcho
+	requireFinal bool
+	// transcript is set where the answer is channel events.
+	transcript *harmony.Transcript
+	effort     harmony.Effort
+	echo       openai.ResponsesEcho
 }
 
 // Usage is what the server counted. The answer itself knows how much of it was reasoning.
@@ -85,6 +91,8 @@ type Answer interface {
 	Fail(e *openai.Error)
 	// Take appends to dst what is ready for the client, and forgets it. A whole answer has nothing ready before its end.
 	Take(dst []byte) []byte
+	// NoFinal reports that the model has said nothing on its final channel, and called nothing.
+	NoFinal() bool
 	ContentType() string
 }
 
@@ -93,6 +101,8 @@ func (r *Request) NewAnswer() Answer {
 	switch {
 	case r.API == ResponsesAPI:
 		return newResponsesAnswer(r)
+	case r.transcript != nil:
+		return newChannelStream(r)
 	case r.Stream:
 		return newChatStream(r)
 	default:

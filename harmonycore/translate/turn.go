@@ -20,6 +20,7 @@ type turn struct {
 	lane      lane
 	reasoning int
 	calls     int
+	final     bool
 	ended     bool
 }
 
@@ -46,11 +47,15 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	switch h.Channel {
 	case harmony.Final, "":
 		t.lane = finalLane
+		t.final = true
 	case harmony.Commentary:
 		t.lane = preambleLane
 	}
 	return nil
 }
+
+// NoFinal implements Answer.
+func (t *turn) NoFinal() bool { return !t.final && t.calls == 0 }
 
 func (t *turn) count(tokens int) {
 	if t.lane == reasoningLane {

@@ -1,0 +1,43 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// EventsHeader is the header by which a client chooses the form of a stream of Chat Completions: "chunks", which are the
+// API's own, or "channels" (docs/channel-events.md). The host gives it to ClientEvents, and to no server.
+const EventsHeader = "x-harmony-events"
+
+const (
+	eventsChunks   = "chunks"
+	eventsChannels = "channels"
+)
+
+// ClientEvents takes the value of EventsHeader before Request is called; empty is none.
+func (e *Exchange) ClientEvents(value string) { e.form = strings.Clone(value) }
+
+// byChannels reports whether the answer is to be channel events. A header that cannot be obeyed is refused; a model's own
+// setting holds where it can.
+func (e *Exchange) byChannels(m *Model, stream bool) (bool, *openai.Error) {
+	switch e.form {
+	case "":
+		return m.ChannelEvents && stream && e.kind == chat, nil
+	case eventsChunks:
+		return false, nil
+	case eventsChannels:
+		if e.kind != chat {
+			return false, openai.Unsupported(EventsHeader, "Unsupported header: '"+EventsHeader+": "+eventsChannels+
+				"' is for /v1/chat/completions only; leave it out.")
+		}
+		if !stream {
+			return false, openai.Unsupported("stream", "Unsupported value: '"+EventsHeader+": "+eventsChannels+
+				"' wants a stream; set 'stream' to true, or leave the header out.")
+		}
+		return true, nil
+	default:
+		return false, openai.Invalid(EventsHeader, "Invalid header '"+EventsHeader+"': '"+clip(e.form)+
+			"'. Supported values are: '"+eventsChunks+"' and '"+eventsChannels+"'.")
+	}
+}

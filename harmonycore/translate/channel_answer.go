@@ -1,0 +1,145 @@
+package translate
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// conversationLimit is how much of a conversation is kept for a stream of channel events, in bytes of JSON: some 60,000
+// tokens. It is memory that a stream holds as long as it lasts.
+const conversationLimit = 256 << 10
+
+// carriedLimit is how much all conversations of an answer may have together, in bytes: a model may go on after a call.
+const carriedLimit = 4 * conversationLimit
+
+// ByChannels has a streamed Chat request answered with channel events (docs/channel-events.md), and keeps the conversation
+// for its calls, since its texts lie in a body that will be gone. scratch is overwritten, and returned grown.
+func (r *Request) ByChannels(scratch []byte) []byte {
+	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, conversationLimit)
+	return scratch
+}
+
+// channelStream answers a Chat request with channel events:
+//
+//	( analysis | commentary | token | tool_call )* ( done | error )
+//
+// A call is told as a whole, once its message has ended. One that was cut waits until it is known why: before another
+// message, or where the model stopped by itself, it counts; at the token limit and before an error it does not.
+type channelStream struct {
+	turn
+	env          Env
+	head         openai.ChatHead
+	requireFinal bool
+	transcript   *harmony.Transcript
+	// message is the index of the model's message, the next one's while none is open.
+	message int
+	call    openai.EventCall
+	calling bool
+	// carried is how much has been told of conversations, in bytes.
+	carried int
+	out     []byte
+}
+
+func newChannelStream(r *Request) *channelStream {
+	return &channelStream{
+		turn: turn{tools: r.tools}, env: r.env, head: r.chatHead(), requireFinal: r.requireFinal, transcript: r.transcript,
+		message: -1,
+	}
+}
+
+func (a *channelStream) Begin() {}
+
+func (a *channelStream) Open(h harmony.Header) {
+	if a.ended {
+		return
+	}
+	a.closeCall()
+	a.transcript.Open(h)
+	a.message++
+	if tool := a.open(h); tool != nil {
+		a.calling = true
+		a.call = openai.EventCall{ID: callID(a.env, a.calls-1), Name: tool.name, Arguments: a.call.Arguments[:0]}
+	}
+}
+
+func (a *channelStream) Content(text []byte, tokens int) {
+	if a.ended {
+		return
+	}
+	a.count(tokens)
+	a.transcript.Content(text, tokens)
+	if len(text) == 0 {
+		return
+	}
+	kind := openai.EventToken
+	switch a.lane {
+	case callLane:
+		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
+		return
+	case reasoningLane:
+		kind = openai.EventAnalysis
+	case preambleLane:
+		kind = openai.EventCommentary
+	}
+	a.out = openai.AppendEventText(a.out, kind, a.message, text)
+}
+
+func (a *channelStream) Close(end harmony.End) {
+	if a.ended {
+		return
+	}
+	a.transcript.Close(end)
+	if end != harmony.Cut {
+		a.closeCall()
+	}
+}
+
+// closeCall tells the call that has ended, once.
+func (a *channelStream) closeCall() {
+	if !a.calling {
+		return
+	}
+	a.calling = false
+	a.out = openai.AppendEventCall(a.out, a.message, a.calls-1, &a.call)
+	before := len(a.out)
+	if a.carried < carriedLimit {
+		a.out = a.transcript.AppendJSON(a.out)
+	} else {
+		a.out = append(a.out, "null"...)
+	}
+	a.carried += len(a.out) - before
+	a.out = openai.AppendEventCallClose(a.out)
+}
+
+func (a *channelStream) Finish(f Finish, u Usage) {
+	if a.ended {
+		return
+	}
+	if f != Length {
+		a.closeCall()
+	}
+	usage := a.usage(u)
+	if a.end(); a.requireFinal && f == Stop && a.NoFinal() {
+		a.out = openai.AppendEventError(a.out, openai.NoFinalChannel(), &usage)
+		return
+	}
+	a.out = openai.AppendEventDone(a.out, &a.head, a.finishReason(f), usage)
+}
+
+func (a *channelStream) Fail(e *openai.Error) {
+	if a.end() {
+		a.out = openai.AppendEventError(a.out, e, nil)
+	}
+}
+
+func (a *channelStream) Take(dst []byte) []byte {
+	dst = append(dst, a.out...)
+	a.out = a.out[:0]
+	if cap(a.out) > keptBuffer {
+		a.out = nil
+	}
+	return dst
+}
+
+func (a *channelStream) ContentType() string { return typeStream }

@@ -68,6 +68,8 @@ type Error struct {
 
 // Dialect is one kind of inference server.
 type Dialect interface {
+	// Kind is the dialect's name in configurations, errors and logs.
+	Kind() string
 	// Path is where completions are asked for.
 	Path() string
 	// AppendRequest appends the body that asks for a streamed completion.

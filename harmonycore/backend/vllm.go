@@ -11,6 +11,8 @@ import (
 // vllm is vLLM's /v1/completions with token ids both ways, the contract that every vLLM since 0.10.2 has.
 type vllm struct{}
 
+func (vllm) Kind() string { return "vllm" }
+
 func (vllm) Path() string { return "/v1/completions" }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {

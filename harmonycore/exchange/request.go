@@ -95,7 +95,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	if e.state != reading && e.kind != rawPrompt {
 		return RequestAction{Hold: true}
 	}
-	e.active = h.Now
+	e.active, e.asked = h.Now, h.Now
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
@@ -118,6 +118,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		}
 		return e.refuse(errModelNotFound(request.Model))
 	}
+	e.asks(model)
 	if h.Full {
 		action := e.refuse(errFull())
 		action.Reply.RetryAfter = "1"
@@ -146,6 +147,7 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 		e.state = alone
 		return RequestAction{}
 	}
+	e.asks(model)
 	if !e.allowsRaw(model) {
 		return e.refuse(errRawPrompt(name))
 	}
@@ -155,6 +157,11 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 		renamed = backend.Rename(body, model.ServerModel)
 	}
 	return e.forward(model, renamed)
+}
+
+// asks notes that the request is for a model of ours.
+func (e *Exchange) asks(model *Model) {
+	e.report.Model, e.report.Server = model.Name, model.Server.Kind()
 }
 
 func (e *Exchange) allowsRaw(model *Model) bool {
@@ -215,6 +222,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.server = model.Server
 	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
 	e.state = awaiting
+	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
 		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
@@ -232,6 +240,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 // refuse ends the exchange: what comes back through the response side is our own reply.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.state = alone
+	e.report.Translated = false
 	return RequestAction{Reply: replyWith(failure)}
 }
 

@@ -80,6 +80,9 @@ type Exchange struct {
 	usage                backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
+	// asked is when the request was all there; report is what is known at once of what Report says.
+	asked  int64
+	report Report
 
 	collected []byte
 	// skipped is how much of a failed response was not kept, in bytes.

@@ -56,6 +56,9 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 		return false, errNotUnderstood()
 	}
 	if len(event.Tokens) > 0 {
+		if e.report.FirstToken < 0 {
+			e.report.FirstToken = max(e.active-e.asked, 0)
+		}
 		e.begin()
 	}
 	for _, id := range event.Tokens {
@@ -122,6 +125,7 @@ func (e *Exchange) complete() ResponseAction {
 		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
 		CompletionTokens: e.usage.Completion,
 	})
+	e.finished(finish)
 	action := e.deliver()
 	e.state = over
 	return action

@@ -59,7 +59,7 @@ func (a *channelStream) Open(h harmony.Header) {
 	a.message++
 	if tool := a.open(h); tool != nil {
 		a.calling = true
-		a.call = openai.EventCall{ID: callID(a.env, a.calls-1), Name: tool.name, Arguments: a.call.Arguments[:0]}
+		a.call = openai.EventCall{ID: callID(a.env, a.tally.Calls-1), Name: tool.name, Arguments: a.call.Arguments[:0]}
 	}
 }
 
@@ -101,7 +101,7 @@ func (a *channelStream) closeCall() {
 		return
 	}
 	a.calling = false
-	a.out = openai.AppendEventCall(a.out, a.message, a.calls-1, &a.call)
+	a.out = openai.AppendEventCall(a.out, a.message, a.tally.Calls-1, &a.call)
 	before := len(a.out)
 	if a.carried < carriedLimit {
 		a.out = a.transcript.AppendJSON(a.out)

@@ -16,7 +16,7 @@ func (t *turn) finishReason(f Finish) string {
 	switch {
 	case f == Length:
 		return openai.FinishLength
-	case t.calls > 0:
+	case t.tally.Calls > 0:
 		return openai.FinishToolCalls
 	default:
 		return openai.FinishStop
@@ -26,7 +26,7 @@ func (t *turn) finishReason(f Finish) string {
 func (t *turn) usage(u Usage) openai.Usage {
 	return openai.Usage{
 		PromptTokens: u.PromptTokens, CachedTokens: u.CachedTokens, CachedKnown: u.CachedKnown,
-		CompletionTokens: u.CompletionTokens, ReasoningTokens: t.reasoning,
+		CompletionTokens: u.CompletionTokens, ReasoningTokens: t.tally.Reasoning,
 	}
 }
 
@@ -56,7 +56,7 @@ func (a *chatStream) Open(h harmony.Header) {
 		return
 	}
 	if tool := a.open(h); tool != nil {
-		index := a.calls - 1
+		index := a.tally.Calls - 1
 		a.out = a.chunks.AppendCall(a.out, index, callID(a.env, index), tool.name)
 	}
 }
@@ -73,7 +73,7 @@ func (a *chatStream) Content(text []byte, tokens int) {
 	case reasoningLane:
 		a.out = a.chunks.AppendReasoning(a.out, text)
 	case callLane:
-		a.out = a.chunks.AppendArguments(a.out, a.calls-1, text)
+		a.out = a.chunks.AppendArguments(a.out, a.tally.Calls-1, text)
 	default:
 		a.out = a.chunks.AppendContent(a.out, text)
 	}
@@ -124,7 +124,7 @@ func (a *chatWhole) Open(h harmony.Header) {
 	}
 	a.closeCall()
 	if tool := a.open(h); tool != nil {
-		a.answer.ToolCalls = openai.AppendCallOpen(a.answer.ToolCalls, callID(a.env, a.calls-1), tool.name)
+		a.answer.ToolCalls = openai.AppendCallOpen(a.answer.ToolCalls, callID(a.env, a.tally.Calls-1), tool.name)
 	}
 }
 

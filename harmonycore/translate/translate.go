@@ -61,6 +61,9 @@ type Request struct {
 	echo       openai.ResponsesEcho
 }
 
+// Effort is the reasoning effort that the model is asked for.
+func (r *Request) Effort() harmony.Effort { return r.effort }
+
 // Usage is what the server counted. The answer itself knows how much of it was reasoning.
 type Usage struct {
 	PromptTokens, CachedTokens, CompletionTokens int
@@ -94,6 +97,8 @@ type Answer interface {
 	// NoFinal reports that the model has said nothing on its final channel, and called nothing.
 	NoFinal() bool
 	ContentType() string
+	// Tally is what was counted of the model's messages so far.
+	Tally() Tally
 }
 
 // NewAnswer makes the answer to r.

@@ -16,12 +16,12 @@ const (
 // turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
 // answer that was not said to be one.
 type turn struct {
-	tools     toolset
-	lane      lane
-	reasoning int
-	calls     int
-	final     bool
-	ended     bool
+	tools toolset
+	lane  lane
+	tally Tally
+	// final says that a message was told as the answer.
+	final bool
+	ended bool
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
@@ -31,6 +31,7 @@ type turn struct {
 // models write when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
+	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		tool := t.tools.called(h.Recipient)
 		if tool != nil {
 			t.lane = callLane
-			t.calls++
+			t.tally.Calls++
 		}
 		return tool
 	}
@@ -54,14 +55,13 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	return nil
 }
 
-// NoFinal implements Answer.
-func (t *turn) NoFinal() bool { return !t.final && t.calls == 0 }
+func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
 
-func (t *turn) count(tokens int) {
-	if t.lane == reasoningLane {
-		t.reasoning += tokens
-	}
-}
+// Tally is what was counted so far.
+func (t *turn) Tally() Tally { return t.tally }
+
+// NoFinal implements Answer.
+func (t *turn) NoFinal() bool { return !t.final && t.tally.Calls == 0 }
 
 // end reports whether this is the first end of the answer.
 func (t *turn) end() bool {

@@ -1,0 +1,87 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// Report is what an exchange tells of itself when it is over, for metrics and logs. No text of a message is in it.
+type Report struct {
+	// API is "chat", "responses" or "completions".
+	API string
+	// Model is the configured model that was asked for, empty if it is none; Server is the kind of its servers.
+	Model, Server string
+	// Translated says that a request of ours went to a server; what follows has a meaning only then.
+	Translated bool
+	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells.
+	PromptTokens, CachedTokens int
+	// CompletionTokens is how many the server has generated, control tokens and all.
+	CompletionTokens int
+	// Tally is what the client's answer has counted of them.
+	translate.Tally
+	// Recoveries are what was repaired.
+	Recoveries harmony.Recoveries
+	// FirstToken is how long after the request the first token came, in milliseconds; -1 if none did.
+	FirstToken int64
+	// Finish is one of the constants below.
+	Finish string
+	// NoFinal says that the model has ended by itself with nothing on its final channel and no call.
+	NoFinal bool
+}
+
+// How a translated request ended. The first three are told to the client as such, the fourth as an error or as a stream
+// that we cut; the last is a server or a client that went away.
+const (
+	FinishStop      = "stop"
+	FinishLength    = "length"
+	FinishToolCalls = "tool_calls"
+	FinishError     = "error"
+	FinishCut       = "cut"
+)
+
+// Report says how the exchange went. It is asked for at the end of the stream.
+func (e *Exchange) Report() Report {
+	r := e.report
+	r.API = e.kind.api()
+	if !r.Translated {
+		return r
+	}
+	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
+	r.CompletionTokens = max(e.generated, e.usage.Completion)
+	r.Tally = e.answer.Tally()
+	r.Recoveries = e.parser.Recoveries()
+	if r.Finish != "" {
+		return r
+	}
+	switch e.state {
+	case awaiting, listening, collecting, streaming:
+		r.Finish = FinishCut
+	default:
+		r.Finish = FinishError
+	}
+	return r
+}
+
+// finished notes how the model ended.
+func (e *Exchange) finished(f translate.Finish) {
+	e.report.NoFinal = f == translate.Stop && e.answer.NoFinal()
+	switch {
+	case f == translate.Length:
+		e.report.Finish = FinishLength
+	case e.answer.Tally().Calls > 0:
+		e.report.Finish = FinishToolCalls
+	default:
+		e.report.Finish = FinishStop
+	}
+}
+
+func (k kind) api() string {
+	switch k {
+	case chat:
+		return "chat"
+	case responses:
+		return "responses"
+	default:
+		return "completions"
+	}
+}

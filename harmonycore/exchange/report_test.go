@@ -1,0 +1,102 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+const weather = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object"}}}]}`
+
+// TestReport: what a stream and a whole answer of the same tokens report is the same.
+func TestReport(t *testing.T) {
+	const analysis = "<|channel|>analysis<|message|>A B C<|end|><|start|>assistant"
+	for _, tt := range []struct {
+		name, text string
+		want       func(*Report)
+	}{
+		{"text", analysis + "<|channel|>final<|message|>D E<|return|>", func(r *Report) {
+			r.Reasoning, r.Final, r.CompletionTokens, r.Finish = 3, 2, 15, FinishStop
+			r.Messages[translate.AnalysisChannel], r.Messages[translate.FinalChannel] = 1, 1
+		}},
+		{"call", analysis + "<|channel|>commentary to=functions.get_weather<|message|>{}<|call|>", func(r *Report) {
+			r.Reasoning, r.ToolCall, r.Calls, r.CompletionTokens, r.Finish = 3, 1, 1, 20, FinishToolCalls
+			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
+		}},
+		{"no analysis, broken", "<|channel|>final<|message|>D<|start|>assistant<|channel|>x<|message|>E<|return|>", func(r *Report) {
+			r.Reasoning, r.Final, r.CompletionTokens, r.Finish, r.FinalFirst = 1, 1, 11, FinishStop, true
+			r.Messages[translate.FinalChannel], r.Messages[translate.OtherChannel] = 1, 1
+			r.Recoveries[harmony.MissingEnd], r.Recoveries[harmony.UnknownChannel] = 1, 1
+		}},
+	} {
+		for _, stream := range []bool{false, true} {
+			x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(stream), "}")+weather)
+			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true, PromptTokens: x.promptTokens, FirstToken: 7}
+			tt.want(&want)
+			x.ResponseHeaders(eventStream, testNow+3)
+			x.ResponseBody([]byte(answerOf(tt.text)), true, testNow+7)
+			if got := x.Report(); got != want {
+				t.Errorf("%s, stream %v:\n%+v\nwant\n%+v", tt.name, stream, got, want)
+			}
+		}
+	}
+}
+
+// TestReportEnds: whoever ends an exchange, and when, the report says so.
+func TestReportEnds(t *testing.T) {
+	answer := answerOf("<|channel|>final<|message|>Hello there<|return|>")
+	half := strings.Join(strings.SplitAfter(answer, "\n\n")[:5], "")
+	length := strings.Replace(answer, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
+	for _, tt := range []struct {
+		name string
+		act  func(*Exchange)
+		want string
+	}{
+		{"before the headers", func(*Exchange) {}, FinishCut},
+		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream, testNow) }, FinishCut},
+		{"within the answer", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(half), false, testNow)
+		}, FinishCut},
+		{"no finish reason", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(half), true, testNow)
+		}, FinishError},
+		{"silence", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(half), false, testNow)
+			x.Stalled(testNow + testLimit)
+		}, FinishError},
+		{"a status", func(x *Exchange) {
+			x.ResponseHeaders(ResponseHead{Status: 429, End: true}, testNow)
+		}, FinishError},
+		{"the limit", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(length), true, testNow)
+		}, FinishLength},
+	} {
+		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
+		tt.act(x)
+		if got := x.Report(); got.Finish != tt.want || !got.Translated {
+			t.Errorf("%s: %q, want %q", tt.name, got.Finish, tt.want)
+		}
+	}
+}
+
+// TestReportOfOthers: what never went to a server as a request of ours has a model at most.
+func TestReportOfOthers(t *testing.T) {
+	for _, tt := range []struct{ path, body, api, model string }{
+		{"/v1/responses", `{"model":"x","input":"Hi"}`, "responses", ""},
+		{"/v1/chat/completions", `{`, "chat", ""},
+		{"/v1/chat/completions", `{"model":"` + testModel + `","messages":[]}`, "chat", testModel},
+		{"/generate", `{"model":"` + testModel + `","prompt":"x"}`, "completions", testModel},
+	} {
+		x := testGateway(nil).Begin("POST", tt.path)
+		x.Request([]byte(tt.body), Host{Now: testNow, ID: testID})
+		if got := x.Report(); got.API != tt.api || got.Model != tt.model || got.Translated {
+			t.Errorf("%s %s: %+v", tt.path, tt.body, got)
+		}
+	}
+}

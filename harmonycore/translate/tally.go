@@ -1,0 +1,59 @@
+package translate
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+
+// Tally counts what a model has written, by what it is to the client.
+type Tally struct {
+	// Reasoning, Final and ToolCall are tokens of content: the client's reasoning, its answer with the preambles, and the
+	// arguments of its calls. Control tokens and headers are in none of them.
+	Reasoning, Final, ToolCall int
+	// Calls is how many functions were called.
+	Calls int
+	// Messages counts messages by the channel that they named.
+	Messages [channelKinds]int
+	// FinalFirst says that the model answered before it had reasoned.
+	FinalFirst bool
+}
+
+// ChannelKind is a channel as Tally tells them apart.
+type ChannelKind uint8
+
+// The channels that gpt-oss is trained on, none, and all others.
+const (
+	AnalysisChannel ChannelKind = iota
+	CommentaryChannel
+	FinalChannel
+	NoChannel
+	OtherChannel
+
+	channelKinds = iota
+)
+
+// message counts a message that opens.
+func (t *Tally) message(channel string) {
+	kind := OtherChannel
+	switch channel {
+	case harmony.Analysis:
+		kind = AnalysisChannel
+	case harmony.Commentary:
+		kind = CommentaryChannel
+	case harmony.Final:
+		kind = FinalChannel
+		t.FinalFirst = t.FinalFirst || t.Messages[AnalysisChannel] == 0
+	case "":
+		kind = NoChannel
+	}
+	t.Messages[kind]++
+}
+
+// content counts tokens of a message's content.
+func (t *Tally) content(l lane, tokens int) {
+	switch l {
+	case reasoningLane:
+		t.Reasoning += tokens
+	case callLane:
+		t.ToolCall += tokens
+	default:
+		t.Final += tokens
+	}
+}

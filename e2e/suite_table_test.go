@@ -20,7 +20,12 @@ type suiteRow struct {
 }
 
 // suiteTable is the result of the whole suite.
-type suiteTable struct{ rows []suiteRow }
+type suiteTable struct {
+	rows []suiteRow
+	// schemas are what the answers must be like, and checked is how many objects were held against them.
+	schemas *schemas
+	checked int
+}
 
 func (s *suiteTable) add(r suiteRow) { s.rows = append(s.rows, r) }
 

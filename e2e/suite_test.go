@@ -158,7 +158,7 @@ func runAll(t *testing.T, c *testCase, places []*place) map[*place]seen {
 // the server's stream in single bytes, and under wazero at the places in cuts.txt. What the client sees and what the
 // server gets must be the same everywhere, and what the case says.
 func TestSuite(t *testing.T) {
-	table := &suiteTable{}
+	table := &suiteTable{schemas: loadSchemas(t)}
 	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {
 			stages := map[string]*stage{}
@@ -171,6 +171,7 @@ func TestSuite(t *testing.T) {
 			}
 		})
 	}
+	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)
 	table.write(t)
 	t.Run("prompts equal the reference's", table.askReference)
 }
@@ -196,7 +197,25 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 			t.Errorf("%s: the filter was called %d times for the response's body, want %d", on.name, calls, want)
 		}
 	}
+	checkAnswers(t, c, got, table)
 	table.add(suiteRow{c: c, mode: mode, native: native, wazero: got[s.wazero[0]], envoy: got[s.envoy[0]]})
+}
+
+// checkAnswers holds every different answer of a case against OpenAI's schemas.
+func checkAnswers(t *testing.T, c *testCase, got map[*place]seen, table *suiteTable) {
+	t.Helper()
+	checked := map[string]bool{}
+	for on, s := range got {
+		if checked[s.view] {
+			continue
+		}
+		checked[s.view] = true
+		n, err := table.schemas.check(c, s.view)
+		if err != nil {
+			t.Errorf("%s: not as OpenAI's schemas say: %v", on.name, err)
+		}
+		table.checked += n
+	}
 }
 
 // calls is how often the filter must have been called for a stream of which the native host was given so many single

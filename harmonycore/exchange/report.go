@@ -13,14 +13,18 @@ type Report struct {
 	Model, Server string
 	// Translated says that a request of ours went to a server; what follows has a meaning only then.
 	Translated bool
-	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells.
-	PromptTokens, CachedTokens int
+	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells; ToolOutputTokens of them
+	// are results of tools.
+	PromptTokens, CachedTokens, ToolOutputTokens int
 	// CompletionTokens is how many the server has generated, control tokens and all.
 	CompletionTokens int
 	// Tally is what the client's answer has counted of them.
 	translate.Tally
-	// Recoveries are what was repaired.
+	// Recoveries are what was repaired, Refused the error at which a strict parser would have stopped, 0 if none.
 	Recoveries harmony.Recoveries
+	Refused    harmony.ParseErrorKind
+	// UnexpectedOrder says that the model answered before it had reasoned, although it was asked to reason.
+	UnexpectedOrder bool
 	// FirstToken is how long after the request the first token came, in milliseconds; -1 if none did.
 	FirstToken int64
 	// Finish is one of the constants below.
@@ -49,7 +53,11 @@ func (e *Exchange) Report() Report {
 	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
 	r.CompletionTokens = max(e.generated, e.usage.Completion)
 	r.Tally = e.answer.Tally()
+	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
 	r.Recoveries = e.parser.Recoveries()
+	if refused := e.check.Err(); refused != nil {
+		r.Refused = refused.Kind
+	}
 	if r.Finish != "" {
 		return r
 	}

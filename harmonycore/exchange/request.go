@@ -212,7 +212,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
-	e.promptTokens, e.maxTokens = len(prompt), maxTokens
+	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	if channels {
 		scratch.body = r.ByChannels(scratch.body)
 	}
@@ -221,7 +221,9 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
+	e.check = harmony.NewStrictCheck(e.gateway.options.Tokenizer)
 	e.state = awaiting
+	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,

@@ -71,8 +71,10 @@ type Exchange struct {
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, generated how many came.
 	maxTokens, generated int
+	effort               harmony.Effort
 	answer               translate.Answer
 	parser               *harmony.StreamParser
+	check                *harmony.StrictCheck
 	trimmer              backend.Trimmer
 	events               sse.Decoder
 	event                backend.Event

@@ -63,6 +63,7 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	}
 	for _, id := range event.Tokens {
 		e.parser.Process(id)
+		e.check.Process(id)
 	}
 	if event.Finish != backend.Running {
 		e.finish = event.Finish
@@ -118,6 +119,7 @@ func (e *Exchange) complete() ResponseAction {
 	}
 	e.begin()
 	e.parser.Finish()
+	e.check.Finish()
 	if e.usage.Completion == 0 {
 		e.usage.Completion = e.generated // a server without usage; the ids are there to be counted
 	}

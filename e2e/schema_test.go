@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// schemaFile has OpenAI's own schemas, as tools/openaischema takes them out of the description of the API.
+const schemaFile = "testdata/openai.schema.json"
+
+// extraMembers are those of Chat's answers that OpenAI's schemas do not know and clients of gpt-oss read. Everything else
+// that the schemas do not name is a mistake, though JSON Schema would let it pass.
+var extraMembers = map[string][]string{
+	"ChatCompletionResponseMessage":     {"reasoning", "reasoning_content"},
+	"ChatCompletionStreamResponseDelta": {"reasoning", "reasoning_content"},
+}
+
+// nullMembers are those of a response that the schemas want left out rather than null. OpenAI's own servers write null, and
+// the Open Responses specification wants usage to be there.
+var nullMembers = []string{"usage", "user"}
+
+// schemas are OpenAI's schemas of answers, closed: a member that they do not name fails.
+type schemas struct {
+	chat, chatChunk, responses, failure *jsonschema.Schema
+	// responsesEvents are the Responses API's, by their type.
+	responsesEvents map[string]*jsonschema.Schema
+}
+
+func loadSchemas(t *testing.T) *schemas {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	document := readSchemas(t)
+	closeAnswers(document)
+	allowNull(document)
+	if err := compiler.AddResource("openai.json", document); err != nil {
+		t.Fatal(err)
+	}
+	compile := func(name string) *jsonschema.Schema {
+		s, err := compiler.Compile("openai.json#/$defs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := &schemas{
+		chat: compile("CreateChatCompletionResponse"), chatChunk: compile("CreateChatCompletionStreamResponse"),
+		responses: compile("Response"), failure: compile("ErrorResponse"), responsesEvents: map[string]*jsonschema.Schema{},
+	}
+	definitions := document["$defs"].(map[string]any)
+	for _, each := range definitions["ResponseStreamEvent"].(map[string]any)["anyOf"].([]any) {
+		name := definitionName(each)
+		kind := definitions[name].(map[string]any)["properties"].(map[string]any)["type"].(map[string]any)["enum"].([]any)[0].(string)
+		s.responsesEvents[kind] = compile(name)
+	}
+	return s
+}
+
+// definitionName is what a schema that is only a reference refers to.
+func definitionName(schema any) string {
+	return strings.TrimPrefix(schema.(map[string]any)["$ref"].(string), "#/$defs/")
+}
+
+func readSchemas(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.(map[string]any)
+}
+
+// closeAnswers forbids Chat's answers and errors members that have no name in the schemas.
+func closeAnswers(document map[string]any) {
+	definitions := document["$defs"].(map[string]any)
+	closed := map[string]bool{}
+	var shut func(schema any)
+	shut = func(schema any) {
+		switch s := schema.(type) {
+		case []any:
+			for _, each := range s {
+				shut(each)
+			}
+		case map[string]any:
+			if s["$ref"] != nil {
+				name := definitionName(s)
+				if !closed[name] {
+					closed[name] = true
+					shut(definitions[name])
+				}
+			}
+			for _, key := range slices.Sorted(maps.Keys(s)) {
+				if key != "enum" && key != "const" {
+					shut(s[key])
+				}
+			}
+			if _, ok := s["properties"].(map[string]any); ok && s["additionalProperties"] == nil {
+				s["additionalProperties"] = false
+			}
+		}
+	}
+	for _, name := range []string{"CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "ErrorResponse"} {
+		shut(definitions[name])
+	}
+	for name, extra := range extraMembers {
+		properties := definitions[name].(map[string]any)["properties"].(map[string]any)
+		for _, member := range extra {
+			properties[member] = map[string]any{"type": []any{"string", "null"}}
+		}
+	}
+}
+
+// allowNull allows nullMembers to be null, wherever a response is put together.
+func allowNull(document map[string]any) {
+	definitions := document["$defs"].(map[string]any)
+	for _, name := range []string{"Response", "ResponseProperties", "ModelResponseProperties"} {
+		parts := []any{definitions[name]}
+		if all, ok := definitions[name].(map[string]any)["allOf"].([]any); ok {
+			parts = all
+		}
+		for _, part := range parts {
+			properties, _ := part.(map[string]any)["properties"].(map[string]any)
+			for _, member := range nullMembers {
+				if properties[member] != nil {
+					properties[member] = map[string]any{"anyOf": []any{properties[member], map[string]any{"type": "null"}}}
+				}
+			}
+		}
+	}
+}
+
+// check holds what a client saw of an answer against the schemas, and returns how many objects that were.
+func (s *schemas) check(c *testCase, view string) (int, error) {
+	head, body, ok := strings.Cut(view, "\n\n")
+	if !ok {
+		return 0, nil // no answer at all
+	}
+	status, contentType, _ := strings.Cut(head, "\n")
+	body, cut := strings.CutSuffix(body, "cut short\n")
+	isChat, isResponses := c.target == chatPath, c.target == responsesPath
+	switch {
+	case status >= "400":
+		return 1, s.one(s.failure, body)
+	case !isChat && !isResponses:
+		return 0, nil // none of OpenAI's formats
+	case c.byChannels() && strings.Contains(contentType, "text/event-stream"):
+		events, err := readChannelEvents(body)
+		return len(events), err
+	case strings.Contains(contentType, "text/event-stream"):
+		return s.events(body, isChat)
+	case cut:
+		return 0, nil
+	case isChat:
+		return 1, s.one(s.chat, body)
+	default:
+		return 1, s.one(s.responses, body)
+	}
+}
+
+// events checks a stream's whole events; what is behind the last empty line was cut off.
+func (s *schemas) events(body string, chat bool) (n int, err error) {
+	events := strings.Split(body, "\n\n")
+	for _, event := range events[:len(events)-1] {
+		name, data, ok := strings.Cut(event, "data: ")
+		if !ok {
+			return n, fmt.Errorf("no data in the event %q", event)
+		}
+		var kind struct{ Type string }
+		_ = json.Unmarshal([]byte(data), &kind) // what is no JSON has no schema either
+		schema := s.responsesEvents[kind.Type]
+		switch {
+		case chat && data == "[DONE]":
+			continue
+		case chat && name != "":
+			return n, fmt.Errorf("an event of Chat has the name %q", name)
+		case chat && strings.HasPrefix(data, `{"error"`):
+			schema = s.failure
+		case chat:
+			schema = s.chatChunk
+		case schema == nil, name != "event: "+kind.Type+"\n":
+			return n, fmt.Errorf("no event of Responses: %s", event)
+		}
+		if err := s.one(schema, data); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (s *schemas) one(schema *jsonschema.Schema, text string) error {
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return nil
+}
+
+// TestSchemasRefuse shows that the schemas find what is wrong with an answer.
+func TestSchemasRefuse(t *testing.T) {
+	s := loadSchemas(t)
+	const (
+		chunk = `{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a","reasoning":"b"},"logprobs":null,"finish_reason":null}]}`
+		fault = `{"error":{"message":"m","type":"t","param":null,"code":"c"}}`
+	)
+	for _, good := range []struct {
+		schema *jsonschema.Schema
+		text   string
+	}{{s.chatChunk, chunk}, {s.failure, fault}} {
+		if err := s.one(good.schema, good.text); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []struct {
+		schema   *jsonschema.Schema
+		old, new string
+	}{
+		{s.chatChunk, `"index":0,`, ``},
+		{s.chatChunk, `"finish_reason":null`, `"finish_reason":"done"`},
+		{s.chatChunk, `"content":"a"`, `"content":7`},
+		{s.chatChunk, `"reasoning"`, `"thoughts"`},
+		{s.chatChunk, `"chat.completion.chunk"`, `"chat.completion"`},
+		{s.chatChunk, `"logprobs":null`, `"logprobs":{"content":[]}`},
+		{s.failure, `,"param":null`, ``},
+		{s.failure, `"code":"c"`, `"code":1`},
+	} {
+		text := chunk
+		if bad.schema == s.failure {
+			text = fault
+		}
+		changed := strings.Replace(text, bad.old, bad.new, 1)
+		if changed == text {
+			t.Errorf("%s is not there", bad.old)
+		}
+		if s.one(bad.schema, changed) == nil {
+			t.Errorf("accepted: %s", changed)
+		}
+	}
+}

@@ -27,8 +27,8 @@ import (
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
-//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, events, require_final_channel,
-//	          date, effort, server_fault, tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
+//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, events,
+//	          require_final_channel, date, effort, server_fault, tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
@@ -154,6 +154,8 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.RequireFinalChannel, err = strconv.ParseBool(value)
 		case "raw_prompts":
 			m.RawPrompts, err = value, nil
+		case "structured_outputs":
+			m.StructuredOutputs, err = value, nil
 		case "date":
 			m.System.Date, err = value, nil
 		case "effort":

@@ -32,6 +32,8 @@ type Model struct {
 	ServerModel string
 	// ContextLength is the model's whole context, in tokens.
 	ContextLength int
+	// StructuredOutputs is StructuralTags or NoStructure: how the servers are made to keep to a form of the answer.
+	StructuredOutputs string
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
 	// Events is EventsChunks or EventsChannels: the form of Chat's streams where the client names none.
@@ -57,6 +59,13 @@ type System struct {
 const (
 	ModeFull    = "full"
 	ModeReduced = "reduced"
+)
+
+// The settings of Model.StructuredOutputs: xgrammar's structural tags, which hold from an answer's first token on, or
+// nothing, for servers that cannot do that.
+const (
+	StructuralTags = "structural_tag"
+	NoStructure    = "none"
 )
 
 // The settings of Model.Events: the API's own chunks, or channel events (docs/channel-events.md).
@@ -93,7 +102,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, RawPrompts: "deny", Events: EventsChunks,
+		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Events: EventsChunks,
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

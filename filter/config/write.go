@@ -31,6 +31,7 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `,"server_model":`, m.ServerModel)
 	dst = append(dst, `,"context_length":`...)
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
+	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
 	dst = appendMember(dst, `,"events":`, m.Events)
 	dst = appendBool(dst, `,"require_final_channel":`, m.RequireFinalChannel)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // EventsHeader is the header by which a client chooses the form of a stream of Chat Completions: "chunks", which are the
@@ -20,10 +21,10 @@ func (e *Exchange) ClientEvents(value string) { e.form = strings.Clone(value) }
 
 // byChannels reports whether the answer is to be channel events. A header that cannot be obeyed is refused; a model's own
 // setting holds where it can.
-func (e *Exchange) byChannels(m *Model, stream bool) (bool, *openai.Error) {
+func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Error) {
 	switch e.form {
 	case "":
-		return m.ChannelEvents && stream && e.kind == chat, nil
+		return m.ChannelEvents && e.kind == chat && r.Stream && r.Choices <= 1, nil
 	case eventsChunks:
 		return false, nil
 	case eventsChannels:
@@ -31,9 +32,12 @@ func (e *Exchange) byChannels(m *Model, stream bool) (bool, *openai.Error) {
 			return false, openai.Unsupported(EventsHeader, "Unsupported header: '"+EventsHeader+": "+eventsChannels+
 				"' is for /v1/chat/completions only; leave it out.")
 		}
-		if !stream {
+		if !r.Stream {
 			return false, openai.Unsupported("stream", "Unsupported value: '"+EventsHeader+": "+eventsChannels+
 				"' wants a stream; set 'stream' to true, or leave the header out.")
+		}
+		if r.Choices > 1 {
+			return false, openai.Unsupported("n", "Unsupported value: with '"+EventsHeader+": "+eventsChannels+"' 'n' can only be 1.")
 		}
 		return true, nil
 	default:

@@ -24,6 +24,8 @@ type Model struct {
 	// Server is the servers' dialect, and ServerModel their name for the model.
 	Server      backend.Dialect
 	ServerModel string
+	// StructuralTags says that the servers hold an answer to one, from its first token on.
+	StructuralTags bool
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
 	// ChannelEvents makes channel events the form of Chat's streams where the client names none.

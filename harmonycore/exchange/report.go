@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -29,8 +30,6 @@ type Report struct {
 	FirstToken int64
 	// Finish is one of the constants below.
 	Finish string
-	// NoFinal says that the model has ended by itself with nothing on its final channel and no call.
-	NoFinal bool
 }
 
 // How a translated request ended. The first three are told to the client as such, the fourth as an error or as a stream
@@ -51,12 +50,17 @@ func (e *Exchange) Report() Report {
 		return r
 	}
 	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
-	r.CompletionTokens = max(e.generated, e.usage.Completion)
+	r.CompletionTokens = max(e.generated(), e.usage.Completion)
 	r.Tally = e.answer.Tally()
 	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
-	r.Recoveries = e.parser.Recoveries()
-	if refused := e.check.Err(); refused != nil {
-		r.Refused = refused.Kind
+	for i := range e.choices {
+		c := &e.choices[i]
+		for kind, n := range c.parser.Recoveries() {
+			r.Recoveries[kind] += n
+		}
+		if refused := c.check.Err(); refused != nil && r.Refused == 0 {
+			r.Refused = refused.Kind
+		}
 	}
 	if r.Finish != "" {
 		return r
@@ -70,11 +74,14 @@ func (e *Exchange) Report() Report {
 	return r
 }
 
-// finished notes how the model ended.
-func (e *Exchange) finished(f translate.Finish) {
-	e.report.NoFinal = f == translate.Stop && e.answer.NoFinal()
+// finished notes how the model ended: at the limit, if any of its choices did.
+func (e *Exchange) finished() {
+	length := false
+	for i := range e.choices {
+		length = length || e.choices[i].finish == backend.Length
+	}
 	switch {
-	case f == translate.Length:
+	case length:
 		e.report.Finish = FinishLength
 	case e.answer.Tally().Calls > 0:
 		e.report.Finish = FinishToolCalls

@@ -74,12 +74,10 @@ func AppendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// AppendValue appends v as Parse would read it again: members in their order, numbers as they were spelled. Its recursion is
-// as deep as v, which Parse has bounded.
+// AppendValue appends v as JSON, without white space: its members in their order, its numbers as they were spelled. v is
+// no deeper than what Parse makes, which bounds the recursion.
 func AppendValue(dst []byte, v *Value) []byte {
 	switch v.Kind {
-	case Null:
-		return append(dst, "null"...)
 	case Bool:
 		if v.Bool {
 			return append(dst, "true"...)
@@ -98,7 +96,7 @@ func AppendValue(dst []byte, v *Value) []byte {
 			dst = AppendValue(dst, &v.Elements[i])
 		}
 		return append(dst, ']')
-	default:
+	case Object:
 		dst = append(dst, '{')
 		for i := range v.Members {
 			if i > 0 {
@@ -108,5 +106,7 @@ func AppendValue(dst []byte, v *Value) []byte {
 			dst = AppendValue(dst, &v.Members[i].Value)
 		}
 		return append(dst, '}')
+	default:
+		return append(dst, "null"...)
 	}
 }

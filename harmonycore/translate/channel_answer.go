@@ -28,6 +28,9 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 // message, or where the model stopped by itself, it counts; at the token limit and before an error it does not.
 type channelStream struct {
 	turn
+	ending
+	finish       Finish
+	failed       bool
 	env          Env
 	head         openai.ChatHead
 	requireFinal bool
@@ -47,6 +50,8 @@ func newChannelStream(r *Request) *channelStream {
 		message: -1,
 	}
 }
+
+func (a *channelStream) Choices() []Choice { return []Choice{a} }
 
 func (a *channelStream) Begin() {}
 
@@ -112,20 +117,30 @@ func (a *channelStream) closeCall() {
 	a.out = openai.AppendEventCallClose(a.out)
 }
 
-func (a *channelStream) Finish(f Finish, u Usage) {
+// End tells a call that was open. The stream's own end waits for the usage.
+func (a *channelStream) End(f Finish) {
 	if a.ended {
 		return
 	}
-	if f != Length {
+	if f == Stop {
 		a.closeCall()
 	}
-	usage := a.usage(u)
-	if a.end(); a.requireFinal && f == Stop && a.NoFinal() {
+	a.finish, a.failed = f, a.noFinal(f) && a.requireFinal
+}
+
+func (a *channelStream) Finish(u Usage) {
+	if !a.end() {
+		return
+	}
+	usage := u.visible(a.tally.Reasoning)
+	if a.failed {
 		a.out = openai.AppendEventError(a.out, openai.NoFinalChannel(), &usage)
 		return
 	}
-	a.out = openai.AppendEventDone(a.out, &a.head, a.finishReason(f), usage)
+	a.out = openai.AppendEventDone(a.out, &a.head, a.finishReason(a.finish), usage)
 }
+
+func (a *channelStream) Tally() Tally { return a.tally }
 
 func (a *channelStream) Fail(e *openai.Error) {
 	if a.end() {

@@ -13,6 +13,8 @@ type Tally struct {
 	Messages [channelKinds]int
 	// FinalFirst says that the model answered before it had reasoned.
 	FinalFirst bool
+	// NoFinal is how many choices the model has ended by itself without a message on its final channel and without a call.
+	NoFinal int
 }
 
 // ChannelKind is a channel as Tally tells them apart.
@@ -44,6 +46,19 @@ func (t *Tally) message(channel string) {
 		kind = NoChannel
 	}
 	t.Messages[kind]++
+}
+
+// add adds what another choice of the same request has counted.
+func (t *Tally) add(o *Tally) {
+	t.Reasoning += o.Reasoning
+	t.Final += o.Final
+	t.ToolCall += o.ToolCall
+	t.Calls += o.Calls
+	t.NoFinal += o.NoFinal
+	for i := range t.Messages {
+		t.Messages[i] += o.Messages[i]
+	}
+	t.FinalFirst = t.FinalFirst || o.FinalFirst
 }
 
 // content counts tokens of a message's content.

@@ -19,9 +19,8 @@ type turn struct {
 	tools toolset
 	lane  lane
 	tally Tally
-	// final says that a message was told as the answer.
-	final bool
-	ended bool
+	// answered says that a message was told as the answer.
+	answered bool
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
@@ -48,7 +47,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	switch h.Channel {
 	case harmony.Final, "":
 		t.lane = finalLane
-		t.final = true
+		t.answered = true
 	case harmony.Commentary:
 		t.lane = preambleLane
 	}
@@ -57,15 +56,21 @@ func (t *turn) open(h harmony.Header) *shownTool {
 
 func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
 
-// Tally is what was counted so far.
-func (t *turn) Tally() Tally { return t.tally }
+// noFinal reports whether the model has ended by itself without an answer and without a call, and counts it.
+func (t *turn) noFinal(f Finish) bool {
+	if f != Stop || t.answered || t.tally.Calls > 0 {
+		return false
+	}
+	t.tally.NoFinal++
+	return true
+}
 
-// NoFinal implements Answer.
-func (t *turn) NoFinal() bool { return !t.final && t.tally.Calls == 0 }
+// ending is the end of an answer, which comes once.
+type ending struct{ ended bool }
 
 // end reports whether this is the first end of the answer.
-func (t *turn) end() bool {
-	first := !t.ended
-	t.ended = true
+func (e *ending) end() bool {
+	first := !e.ended
+	e.ended = true
 	return first
 }

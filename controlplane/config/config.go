@@ -54,12 +54,9 @@ type Model struct {
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
-	RawPrompts string `yaml:"raw_prompts"`
-	// Events is "chunks" or "channels": the form of Chat's streams where the client names none. Empty: chunks.
-	Events string `yaml:"events"`
-	// RequireFinalChannel makes an answer without a final message or a call a failure.
-	RequireFinalChannel bool   `yaml:"require_final_channel"`
-	System              System `yaml:"system"`
+	RawPrompts string  `yaml:"raw_prompts"`
+	Answers    Answers `yaml:"answers"`
+	System     System  `yaml:"system"`
 }
 
 // System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
@@ -129,10 +126,7 @@ func (m *Model) filter() filterconfig.Model {
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}
-	if m.Events != "" {
-		f.Events = m.Events
-	}
-	f.RequireFinalChannel = m.RequireFinalChannel
+	m.Answers.fill(&f.Answers)
 	if m.System.Identity != nil {
 		f.System.Identity = *m.System.Identity
 	}

@@ -99,7 +99,11 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n.untouched(w, r, r.Body)
 		return
 	}
-	x.ClientEvents(r.Header.Get(exchange.EventsHeader))
+	for _, name := range exchange.ClientHeaders() {
+		for _, value := range r.Header.Values(name) {
+			x.Header(name, value)
+		}
+	}
 	head := x.RequestHeaders()
 	if !head.Hold && head.Pool == "" && n.setup.Config.Passthrough == "" {
 		// The route of headers that go as they came leads nowhere, whatever the body would have said.
@@ -176,12 +180,14 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	header := r.Header.Clone()
 	if f.Body != nil {
 		body = f.Body
-		header.Del(exchange.EventsHeader)
 		header.Set("content-type", "application/json")
 		header.Set("accept-encoding", "identity")
 		header.Set("content-length", strconv.Itoa(len(body)))
 	}
 	header.Set(exchange.PoolHeader, f.Pool)
+	for _, name := range exchange.ClientHeaders() {
+		header.Del(name)
+	}
 	// What is still on its way when we are through is given up.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

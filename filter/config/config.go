@@ -36,11 +36,8 @@ type Model struct {
 	StructuredOutputs string
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
-	// Events is EventsChunks or EventsChannels: the form of Chat's streams where the client names none.
-	Events string
-	// RequireFinalChannel makes an answer without a final message or a call a failure.
-	RequireFinalChannel bool
-	System              System
+	Answers    Answers
+	System     System
 }
 
 // System is what the system message of a model says.
@@ -66,12 +63,6 @@ const (
 const (
 	StructuralTags = "structural_tag"
 	NoStructure    = "none"
-)
-
-// The settings of Model.Events: the API's own chunks, or channel events (docs/channel-events.md).
-const (
-	EventsChunks   = "chunks"
-	EventsChannels = "channels"
 )
 
 // The settings of System.Date that are no day: the UTC day of the host's clock, or no date at all.
@@ -102,7 +93,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Events: EventsChunks,
+		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

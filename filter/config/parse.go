@@ -127,10 +127,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.StructuredOutputs = p.oneOf(key, value, StructuralTags, NoStructure)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
-		case "events":
-			m.Events = p.oneOf(key, value, EventsChunks, EventsChannels)
-		case "require_final_channel":
-			m.RequireFinalChannel = p.boolean(key, value)
+		case "answers":
+			p.answers(key, value, &m.Answers)
 		case "system":
 			p.system(key, value, &m.System)
 		default:

@@ -1,23 +1,18 @@
 package exchange
 
 import (
-	"strings"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // EventsHeader is the header by which a client chooses the form of a stream of Chat Completions: "chunks", which are the
-// API's own, or "channels" (docs/channel-events.md). The host gives it to ClientEvents, and to no server.
+// API's own, or "channels" (docs/channel-events.md).
 const EventsHeader = "x-harmony-events"
 
 const (
 	eventsChunks   = "chunks"
 	eventsChannels = "channels"
 )
-
-// ClientEvents takes the value of EventsHeader before Request is called; empty is none.
-func (e *Exchange) ClientEvents(value string) { e.form = strings.Clone(value) }
 
 // byChannels reports whether the answer is to be channel events. A header that cannot be obeyed is refused; a model's own
 // setting holds where it can.

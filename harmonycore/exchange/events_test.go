@@ -23,7 +23,7 @@ func TestEventsHeader(t *testing.T) {
 		{"Channels", false, chatPath, stream, EventsHeader}, {"channels\xff, chunks", false, chatPath, stream, EventsHeader},
 	} {
 		x := testGateway(func(o *Options) { o.Models[0].ChannelEvents = tt.setting }).Begin("POST", tt.path)
-		x.ClientEvents(tt.header)
+		x.Header(EventsHeader, tt.header)
 		action := x.Request([]byte(tt.body), Host{Now: testNow, ID: testID})
 		got := ""
 		if action.Reply != nil {
@@ -63,7 +63,7 @@ func TestNoFinalIsCounted(t *testing.T) {
 			for _, header := range []string{"", "channels"} {
 				x := testGateway(nil).Begin("POST", path)
 				if body == chatBody(true) {
-					x.ClientEvents(header)
+					x.Header(EventsHeader, header)
 				}
 				x.Request([]byte(body), Host{Now: testNow, ID: testID})
 				answer := answerOf(text)

@@ -233,6 +233,8 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	r.Conversation = harmony.Conversation{}
 	e.answer = r.NewAnswer()
 	e.server = model.Server
+	e.strict = e.strict || model.Strict
+	e.withheld = e.strict
 	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
 	e.state = awaiting
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)

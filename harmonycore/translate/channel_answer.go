@@ -14,9 +14,14 @@ const conversationLimit = 256 << 10
 const carriedLimit = 4 * conversationLimit
 
 // ByChannels has a streamed Chat request answered with channel events (docs/channel-events.md), and keeps the conversation
-// for its calls, since its texts lie in a body that will be gone. scratch is overwritten, and returned grown.
+// for its calls, since its texts lie in a body that will be gone. Where clients are shown no reasoning nothing is kept.
+// scratch is overwritten, and returned grown.
 func (r *Request) ByChannels(scratch []byte) []byte {
-	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, conversationLimit)
+	most := conversationLimit
+	if r.answers.Reasoning == openai.NoReasoning {
+		most = 0
+	}
+	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, most)
 	return scratch
 }
 
@@ -29,12 +34,12 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 type channelStream struct {
 	turn
 	ending
-	finish       Finish
-	failed       bool
-	env          Env
-	head         openai.ChatHead
-	requireFinal bool
-	transcript   *harmony.Transcript
+	finish     Finish
+	failed     bool
+	env        Env
+	head       openai.ChatHead
+	shape      Answers
+	transcript *harmony.Transcript
 	// message is the index of the model's message, the next one's while none is open.
 	message int
 	call    openai.EventCall
@@ -46,8 +51,7 @@ type channelStream struct {
 
 func newChannelStream(r *Request) *channelStream {
 	return &channelStream{
-		turn: turn{tools: r.tools}, env: r.env, head: r.chatHead(), requireFinal: r.requireFinal, transcript: r.transcript,
-		message: -1,
+		turn: r.newTurn(), env: r.env, head: r.chatHead(), shape: r.answers, transcript: r.transcript, message: -1,
 	}
 }
 
@@ -83,6 +87,9 @@ func (a *channelStream) Content(text []byte, tokens int) {
 		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
 		return
 	case reasoningLane:
+		if a.shape.Reasoning == openai.NoReasoning {
+			return
+		}
 		kind = openai.EventAnalysis
 	case preambleLane:
 		kind = openai.EventCommentary
@@ -125,7 +132,7 @@ func (a *channelStream) End(f Finish) {
 	if f == Stop {
 		a.closeCall()
 	}
-	a.finish, a.failed = f, a.noFinal(f) && a.requireFinal
+	a.finish, a.failed = f, a.noFinal(f) && a.shape.RequireFinal
 }
 
 func (a *channelStream) Finish(u Usage) {

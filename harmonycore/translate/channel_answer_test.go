@@ -16,7 +16,7 @@ func channelAnswer(t *testing.T, question string, requireFinal bool) Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.requireFinal = requireFinal
+	r.answers.RequireFinal = requireFinal
 	r.ByChannels(nil)
 	r.Conversation = harmony.Conversation{}
 	return r.NewAnswer()

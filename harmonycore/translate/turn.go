@@ -19,14 +19,24 @@ type turn struct {
 	tools toolset
 	lane  lane
 	tally Tally
+	// undeclared is the lane of what is said to functions that nobody declared.
+	undeclared lane
 	// answered says that a message was told as the answer.
 	answered bool
 }
 
+func (r *Request) newTurn() turn {
+	t := turn{tools: r.tools}
+	if r.answers.UndeclaredContent {
+		t.undeclared = preambleLane
+	}
+	return t
+}
+
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
 //
-// Only declared functions can be called: what is said to any other recipient, and what the model writes in the name
-// of another role, is told as reasoning. A message without any channel is taken for the answer, since that is what
+// Only declared functions can be called: what is said to any other recipient is told as reasoning, or on the operator's
+// wish as content, and what the model writes in the name of another role always as reasoning. A message without any channel is taken for the answer, since that is what
 // models write when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
@@ -38,10 +48,12 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	case "", "assistant", "all", "user":
 	default:
 		tool := t.tools.called(h.Recipient)
-		if tool != nil {
-			t.lane = callLane
-			t.tally.Calls++
+		if tool == nil {
+			t.lane = t.undeclared
+			return nil
 		}
+		t.lane = callLane
+		t.tally.Calls++
 		return tool
 	}
 	switch h.Channel {

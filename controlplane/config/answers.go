@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// Answers says how the answers of a model are shaped. What is absent has the filter's default.
+type Answers struct {
+	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry reasoning.
+	ReasoningFields string `yaml:"reasoning_fields"`
+	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
+	UndeclaredCalls string `yaml:"undeclared_calls"`
+	// MaxChoices is the largest n of a Chat request; 0 is the default.
+	MaxChoices int `yaml:"max_choices"`
+	// Strict ends every answer at the first thing that the reference implementation would refuse.
+	Strict bool `yaml:"strict"`
+	// Events is "chunks" or "channels": the form of Chat's streams where the client names none.
+	Events string `yaml:"events"`
+	// RequireFinalChannel makes an answer without a final message or a call a failure.
+	RequireFinalChannel bool `yaml:"require_final_channel"`
+}
+
+func (a *Answers) fill(f *filterconfig.Answers) {
+	if a.ReasoningFields != "" {
+		f.ReasoningFields = a.ReasoningFields
+	}
+	if a.UndeclaredCalls != "" {
+		f.UndeclaredCalls = a.UndeclaredCalls
+	}
+	if a.MaxChoices != 0 {
+		f.MaxChoices = a.MaxChoices
+	}
+	f.Strict = a.Strict
+	if a.Events != "" {
+		f.Events = a.Events
+	}
+	f.RequireFinalChannel = a.RequireFinalChannel
+}
+
+// check returns the setting that is wrong and why, or nothing.
+func (a *Answers) check() (field, reason string) {
+	switch a.ReasoningFields {
+	case "", "both", "reasoning", "reasoning_content", "none":
+	default:
+		return "answers.reasoning_fields", fmt.Sprintf("%q is not known; write both, reasoning, reasoning_content or none", a.ReasoningFields)
+	}
+	switch a.UndeclaredCalls {
+	case "", "reasoning", "content":
+	default:
+		return "answers.undeclared_calls", fmt.Sprintf("%q is not known; write reasoning or content", a.UndeclaredCalls)
+	}
+	switch a.Events {
+	case "", filterconfig.EventsChunks, filterconfig.EventsChannels:
+	default:
+		return "answers.events", fmt.Sprintf("%q is not known; write chunks or channels", a.Events)
+	}
+	if a.MaxChoices < 0 || a.MaxChoices > filterconfig.MaxChoices {
+		return "answers.max_choices", fmt.Sprintf("%d is out of range; use 1 to %d", a.MaxChoices, filterconfig.MaxChoices)
+	}
+	return "", ""
+}

@@ -31,8 +31,11 @@ func TestTranscriptVectors(t *testing.T) {
 			}
 			want, wantErr := r.AppendConversation(nil, c, p)
 			got, err := r.AppendConversation(nil, again, harmony.KeepAnalysis)
-			if wantErr == nil && (err != nil || fmt.Sprint(got) != fmt.Sprint(want)) {
-				return fmt.Errorf("%s renders otherwise: %v", text, err)
+			if wantErr == nil && err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+			if wantErr == nil && fmt.Sprint(got) != fmt.Sprint(want) {
+				return fmt.Errorf("%s renders otherwise", text)
 			}
 			written++
 		}

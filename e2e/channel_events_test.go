@@ -115,8 +115,8 @@ func toldByChunks(t *testing.T, body string) (all told) {
 				Delta struct {
 					Content, Reasoning string
 					ToolCalls          []struct {
-						ID       string
-						Function struct{ Name, Arguments string }
+						ID               string
+						Function, Custom struct{ Name, Arguments, Input string }
 					} `json:"tool_calls"`
 				}
 				FinishReason string `json:"finish_reason"`
@@ -134,9 +134,9 @@ func toldByChunks(t *testing.T, body string) (all told) {
 			all.reason += c.FinishReason
 			for _, call := range c.Delta.ToolCalls {
 				if call.ID != "" {
-					all.calls = append(all.calls, call.ID+" "+call.Function.Name+" ")
+					all.calls = append(all.calls, call.ID+" "+call.Function.Name+call.Custom.Name+" ")
 				}
-				all.calls[len(all.calls)-1] += call.Function.Arguments
+				all.calls[len(all.calls)-1] += call.Function.Arguments + call.Custom.Input
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func TestChannelEventsConversations(t *testing.T) {
 	var want [][]uint32
 	for name, c := range channelCases(t) {
 		for _, e := range c.channelEvents(t) {
-			if e.name != "tool_call" {
+			if e.name != "tool_call" || e.call.Conversation == nil {
 				continue
 			}
 			// Less what the model has said itself.

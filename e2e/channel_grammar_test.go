@@ -24,9 +24,9 @@ type channelEvent struct {
 }
 
 type channelCall struct {
-	Message, Index      int
-	ID, Name, Arguments string
-	Conversation        *struct {
+	Message, Index            int
+	ID, Type, Name, Arguments string
+	Conversation              *struct {
 		Messages []conversationMessage `json:"messages"`
 	}
 }
@@ -95,7 +95,7 @@ func (r *channelReader) event(event string) error {
 	}
 	want := map[string][]string{
 		"analysis": {"message", "text"}, "commentary": {"message", "text"}, "token": {"message", "text"},
-		"tool_call": {"message", "index", "id", "name", "arguments", "conversation"},
+		"tool_call": {"message", "index", "id", "type", "name", "arguments", "conversation"},
 		"done":      {"id", "created", "model", "finish_reason", "usage"},
 		"error":     {"error", "usage"},
 	}[name]
@@ -184,6 +184,8 @@ func (r *channelReader) call(data string, e *channelEvent) error {
 		return errors.New("a call's message has other events")
 	case c.Index != r.calls || c.ID == "" || slices.Contains(r.ids, c.ID) || c.Name == "":
 		return errors.New("the index, id or name of a call")
+	case c.Type != "function" && c.Type != "custom":
+		return errors.New("no such type of call")
 	case spellsControl(data):
 		return errors.New("a structural token inside")
 	}
@@ -298,7 +300,7 @@ func TestChannelGrammarRefuses(t *testing.T) {
 		done  = `event: done` + "\n" + `data: {"id":"x","created":1,"model":"m","finish_reason":"stop","usage":` + usage + "}\n\n"
 		text  = `event: analysis` + "\n" + `data: {"message":0,"text":"Hm"}` + "\n\n" + `event: token` + "\n" + `data: {"message":1,"text":"Hi"}` + "\n\n"
 		call  = `event: analysis` + "\n" + `data: {"message":0,"text":"Hm"}` + "\n\n" + `event: tool_call` + "\n" +
-			`data: {"message":1,"index":0,"id":"c","name":"f","arguments":"{}","conversation":{"messages":[{"role":"system","content":""},` +
+			`data: {"message":1,"index":0,"id":"c","type":"function","name":"f","arguments":"{}","conversation":{"messages":[{"role":"system","content":""},` +
 			`{"role":"assistant","channel":"analysis","content":"Hm"},{"role":"assistant","channel":"commentary","recipient":"functions.f","content":"{}"}]}}` + "\n\n"
 		fault = `event: error` + "\n" + `data: {"error":{"message":"m","type":"t","param":null,"code":"no_final_channel"},"usage":` + usage + "}\n\n"
 	)
@@ -317,7 +319,7 @@ func TestChannelGrammarRefuses(t *testing.T) {
 		{text + done, `"text":"Hm"`, `"text":"<|end|>"`}, {text + done, `"message":0`, `"message":2`}, {text + done, `"message":1`, `"message":0`},
 		{text + done, `"message":0,`, ``}, {text + done, `"Hm"}`, `"Hm","x":1}`}, {text + done, `"Hm"}`, `"Hm"`}, {text + done, `13`, `14`},
 		{text + done, `"reasoning_tokens":2`, `"reasoning_tokens":5`}, {text + done, `"stop"`, `"end"`}, {text + done, `"id":"x"`, `"id":""`},
-		{call + called, `"index":0`, `"index":1`}, {call + called, `"id":"c"`, `"id":""`}, {call + called, `"name":"f"`, `"name":"g"`},
+		{call + called, `"index":0`, `"index":1`}, {call + called, `"id":"c"`, `"id":""`}, {call + called, `"function"`, `"f"`}, {call + called, `"name":"f"`, `"name":"g"`},
 		{call + called, `"arguments":"{}"`, `"arguments":"[]"`}, {call + called, `"content":"Hm"`, `"content":"Ha"`},
 		{call + called, `"channel":"analysis"`, `"channel":"final"`}, {call + called, `"role":"system"`, `"role":"user"`},
 		{call + called, `,"conversation":`, `,"messages":`}, {call + called, `"message":1`, `"message":0`},

@@ -63,7 +63,7 @@ func (a *Answers) appendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `,"undeclared_calls":`, a.UndeclaredCalls)
 	dst = append(dst, `,"max_choices":`...)
 	dst = jsontext.AppendInt(dst, int64(a.MaxChoices))
-	dst = appendBool(dst, `,"strict":`, a.Strict)
+	dst = appendFlag(dst, `,"strict":`, a.Strict)
 	dst = appendMember(dst, `,"events":`, a.Events)
-	return append(appendBool(dst, `,"require_final_channel":`, a.RequireFinalChannel), '}')
+	return append(appendFlag(dst, `,"require_final_channel":`, a.RequireFinalChannel), '}')
 }

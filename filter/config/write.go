@@ -7,7 +7,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"schema":`...)
 	dst = jsontext.AppendInt(dst, int64(c.Schema))
 	dst = appendMember(dst, `,"mode":`, c.Mode)
-	dst = appendBool(dst, `,"passthrough":`, c.Passthrough)
+	dst = appendFlag(dst, `,"passthrough":`, c.Passthrough)
 	dst = append(dst, `,"body_limit":`...)
 	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
 	dst = append(dst, `,"stall_timeout_ms":`...)
@@ -33,6 +33,7 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = m.appendRequests(dst)
 	dst = m.Answers.appendJSON(dst)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
@@ -41,13 +42,14 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	return append(dst, "}}"...)
 }
 
-func appendMember(dst []byte, key, value string) []byte {
-	return jsontext.AppendString(append(dst, key...), value)
+func appendFlag(dst []byte, key string, on bool) []byte {
+	dst = append(dst, key...)
+	if on {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
 }
 
-func appendBool(dst []byte, key string, value bool) []byte {
-	if value {
-		return append(append(dst, key...), "true"...)
-	}
-	return append(append(dst, key...), "false"...)
+func appendMember(dst []byte, key, value string) []byte {
+	return jsontext.AppendString(append(dst, key...), value)
 }

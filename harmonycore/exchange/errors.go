@@ -36,8 +36,9 @@ func errContextLength(api kind, prompt, context int) *openai.Error {
 	}
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
-		Message: "The prompt is " + strconv.Itoa(prompt) + " tokens long, but the model's context is " +
-			strconv.Itoa(context) + " tokens, with at least one left for the answer.",
+		// Clients look for the first words, which are OpenAI's own.
+		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. The prompt is " + strconv.Itoa(prompt) +
+			" tokens long, and at least one must be left for the answer. Shorten the " + param + ".",
 	}
 }
 

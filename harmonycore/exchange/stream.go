@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
@@ -78,6 +79,9 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		e.begin()
 	}
 	for _, id := range event.Tokens {
+		if slices.Contains(e.silentStops, id) {
+			continue
+		}
 		// What the reference refuses is not delivered where that counts.
 		if c.check.Process(id); e.strict && c.check.Err() != nil {
 			return errHarmony(c.check.Err())

@@ -41,6 +41,7 @@ func AppendEventText(dst []byte, kind ChannelEvent, message int, text []byte) []
 
 // EventCall is a whole call of the model's.
 type EventCall struct {
+	Kind     CallKind
 	ID, Name string
 	// Arguments are escaped, as jsontext.AppendEscaped writes them.
 	Arguments []byte
@@ -51,6 +52,7 @@ func AppendEventCall(dst []byte, message, index int, c *EventCall) []byte {
 	dst = appendCount(appendEventOpen(dst, EventToolCall), `"message":`, message)
 	dst = appendCount(dst, `,"index":`, index)
 	dst = jsontext.AppendString(append(dst, `,"id":`...), c.ID)
+	dst = jsontext.AppendString(append(dst, `,"type":`...), c.Kind.name())
 	dst = jsontext.AppendString(append(dst, `,"name":`...), c.Name)
 	dst = appendEscapedString(append(dst, `,"arguments":`...), c.Arguments)
 	return append(dst, `,"conversation":`...)

@@ -62,21 +62,22 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 }
 
 // AppendCall appends the beginning of the call with this index, which alone has its id and name.
-func (c *ChatChunks) AppendCall(dst []byte, index int, id, name string) []byte {
+func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name string) []byte {
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, `,"id":`...)
 	dst = jsontext.AppendString(dst, id)
-	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = append(dst, kind.open()...)
 	dst = jsontext.AppendString(dst, name)
-	return c.close(append(dst, `,"arguments":""}}]`...), "")
+	dst = append(append(dst, ','), kind.text()...)
+	return c.close(append(dst, `"}}]`...), "")
 }
 
 // AppendArguments appends a piece of a call's arguments.
-func (c *ChatChunks) AppendArguments(dst []byte, index int, text []byte) []byte {
+func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
-	dst = append(dst, `,"function":{"arguments":"`...)
+	dst = append(dst, kind.piece()...)
 	dst = jsontext.AppendEscaped(dst, string(text))
 	return c.close(append(dst, `"}}]`...), "")
 }

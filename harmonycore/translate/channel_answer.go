@@ -64,11 +64,17 @@ func (a *channelStream) Open(h harmony.Header) {
 		return
 	}
 	a.closeCall()
-	a.transcript.Open(h)
+	tool := a.open(h)
+	if a.lane == silentLane {
+		return
+	}
 	a.message++
-	if tool := a.open(h); tool != nil {
+	a.transcript.Open(h)
+	if tool != nil {
 		a.calling = true
-		a.call = openai.EventCall{ID: callID(a.env, a.tally.Calls-1), Name: tool.name, Arguments: a.call.Arguments[:0]}
+		a.call = openai.EventCall{
+			Kind: callKind(tool), ID: callID(a.env, a.tally.Calls-1), Name: tool.name, Arguments: a.call.Arguments[:0],
+		}
 	}
 }
 
@@ -83,6 +89,8 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	}
 	kind := openai.EventToken
 	switch a.lane {
+	case silentLane:
+		return
 	case callLane:
 		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
 		return

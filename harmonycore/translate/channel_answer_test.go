@@ -38,7 +38,7 @@ func TestChannelStreamGolden(t *testing.T) {
 	got[2] = call
 	want := []string{
 		`analysis {"message":0,"text":"t"}`, `commentary {"message":1,"text":"I look."}`,
-		`tool_call {"message":2,"index":0,"id":"call_0123456789abcdef01234567_0","name":"f","arguments":"{\"a\":1}",`,
+		`tool_call {"message":2,"index":0,"id":"call_0123456789abcdef01234567_0","type":"function","name":"f","arguments":"{\"a\":1}",`,
 		`done {"id":"chatcmpl-0123456789abcdef01234567","created":1700000000,"model":"m","finish_reason":"tool_calls",` + usage + `}`,
 	}
 	if encode(t, got) != encode(t, want) {

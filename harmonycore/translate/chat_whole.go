@@ -48,7 +48,7 @@ func (c *chatWholeChoice) Open(h harmony.Header) {
 	}
 	c.closeCall()
 	if tool := c.open(h); tool != nil {
-		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
+		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callKind(tool), callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
 	}
 }
 
@@ -62,6 +62,7 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
 	case callLane:
 		c.choice.ToolCalls = jsontext.AppendEscaped(c.choice.ToolCalls, string(text))
+	case silentLane:
 	default:
 		c.choice.Content = jsontext.AppendEscaped(c.choice.Content, string(text))
 	}

@@ -20,9 +20,20 @@ type Model struct {
 	Identity        harmony.Optional
 	KnowledgeCutoff harmony.Optional
 	// Effort is in use when the client names none.
-	Effort        harmony.Effort
+	Effort harmony.Effort
+	// Efforts says what becomes of the efforts that the API has and gpt-oss has not.
+	Efforts       Efforts
 	ContextLength int
-	Answers       Answers
+	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
+	DropCommentary bool
+	// Extras are the names of the servers' own parameters that clients may use.
+	Extras  []string
+	Answers Answers
+}
+
+// Efforts are stand-ins for the efforts that gpt-oss was not trained on. The zero harmony.Effort refuses one.
+type Efforts struct {
+	None, Minimal, XHigh, Max harmony.Effort
 }
 
 // Answers is how a model's answers are shaped.
@@ -70,6 +81,8 @@ type Request struct {
 	tools        toolset
 	env          Env
 	includeUsage bool
+	oneCall      bool
+	tierAsked    bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
 	// transcript is set where the answer is channel events.

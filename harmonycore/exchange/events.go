@@ -19,7 +19,7 @@ const (
 func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Error) {
 	switch e.form {
 	case "":
-		return m.ChannelEvents && e.kind == chat && r.Stream && r.Choices <= 1, nil
+		return m.ChannelEvents && e.kind == chat && r.Stream && r.Choices <= 1 && !r.Logprobs, nil
 	case eventsChunks:
 		return false, nil
 	case eventsChannels:
@@ -33,6 +33,9 @@ func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Err
 		}
 		if r.Choices > 1 {
 			return false, openai.Unsupported("n", "Unsupported value: with '"+EventsHeader+": "+eventsChannels+"' 'n' can only be 1.")
+		}
+		if r.Logprobs {
+			return false, openai.Unsupported("logprobs", "Unsupported value: with '"+EventsHeader+": "+eventsChannels+"' 'logprobs' cannot be true.")
 		}
 		return true, nil
 	default:

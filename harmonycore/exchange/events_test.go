@@ -9,6 +9,7 @@ import (
 func TestEventsHeader(t *testing.T) {
 	const chatPath, responsesPath = "/v1/chat/completions", "/v1/responses"
 	whole, stream, two := chatBody(false), chatBody(true), strings.Replace(chatBody(true), "{", `{"n":2,`, 1)
+	likely := strings.Replace(chatBody(true), "{", `{"logprobs":true,`, 1)
 	other := `{"model":"` + testModel + `","stream":true,"input":"Hi"}`
 	for _, tt := range []struct {
 		header           string
@@ -16,10 +17,10 @@ func TestEventsHeader(t *testing.T) {
 		path, body, want string
 	}{
 		{"", false, chatPath, stream, "chunks"}, {"", true, chatPath, stream, "events"}, {"", true, chatPath, whole, "object"},
-		{"", true, chatPath, two, "chunks"}, {"", true, responsesPath, other, "responses"},
+		{"", true, chatPath, two, "chunks"}, {"", true, chatPath, likely, "chunks"}, {"", true, responsesPath, other, "responses"},
 		{"chunks", true, chatPath, stream, "chunks"}, {"channels", false, chatPath, stream, "events"},
 		{"chunks", true, responsesPath, other, "responses"}, {"channels", false, chatPath, whole, "stream"},
-		{"channels", false, chatPath, two, "n"}, {"channels", false, responsesPath, other, EventsHeader},
+		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"}, {"channels", false, responsesPath, other, EventsHeader},
 		{"Channels", false, chatPath, stream, EventsHeader}, {"channels\xff, chunks", false, chatPath, stream, EventsHeader},
 	} {
 		x := testGateway(func(o *Options) { o.Models[0].ChannelEvents = tt.setting }).Begin("POST", tt.path)

@@ -48,6 +48,8 @@ type ChatChoice struct {
 	Reasoning []byte
 	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
 	ToolCalls []byte
+	// Logprobs is what AppendLogprob has written.
+	Logprobs []byte
 	// NoContent says that content which is empty is none.
 	NoContent    bool
 	FinishReason string
@@ -99,7 +101,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 		dst = append(dst, c.ToolCalls...)
 		dst = append(dst, ']')
 	}
-	dst = append(dst, `,"annotations":[]},"logprobs":null,"finish_reason":"`...)
+	dst = append(dst, `,"annotations":[]},"logprobs":`...)
+	dst = append(appendLogprobs(dst, c.Logprobs), `,"finish_reason":"`...)
 	dst = append(dst, c.FinishReason...)
 	return append(dst, `"}`...)
 }

@@ -151,8 +151,14 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"logit_bias":{"-1":1}`, CodeInvalidValue, "logit_bias.-1"},
 		{`"logit_bias":{` + pairs(maxBiases, "1") + `}`, "", ""},
 		{`"logit_bias":{` + pairs(maxBiases+1, "1") + `}`, CodeInvalidValue, "logit_bias"},
-		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
-		{`"logprobs":true`, CodeUnsupportedParameter, "logprobs"},
+		{`"top_logprobs":3`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":3,"logprobs":false`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":0`, "", ""},
+		{`"top_logprobs":20,"logprobs":true`, "", ""},
+		{`"top_logprobs":21,"logprobs":true`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":-1,"logprobs":true`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":"3","logprobs":true`, CodeInvalidType, "top_logprobs"},
+		{`"logprobs":1`, CodeInvalidType, "logprobs"},
 		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
 		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
 		{`"stop":7`, CodeInvalidType, "stop"},
@@ -374,6 +380,7 @@ func TestToolsAreBounded(t *testing.T) {
 func TestEchoIsBounded(t *testing.T) {
 	long := strings.Repeat("x", maxInstructions+1)
 	for _, field := range []string{
+		`"tool_choice":{"type":"function","name":"` + long + `"}`,
 		`"instructions":"` + long + `"`, `"metadata":{"a":"` + long + `"}`, `"user":"` + long + `"`,
 		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`, `"temperature":0.` + strings.Repeat("1", maxLabel),
 	} {

@@ -82,7 +82,7 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	if a.ended {
 		return
 	}
-	a.count(tokens)
+	a.content(text, tokens)
 	a.transcript.Content(text, tokens)
 	if len(text) == 0 {
 		return
@@ -109,6 +109,7 @@ func (a *channelStream) Close(end harmony.End) {
 	if a.ended {
 		return
 	}
+	a.close(end)
 	a.transcript.Close(end)
 	if end != harmony.Cut {
 		a.closeCall()

@@ -139,7 +139,7 @@ func play(g *exchange.Gateway, c *testCase, a serverAnswer, sizes ...int) string
 			fmt.Fprintf(&out, "reply %d %s\n%s", action.Reply.Status, action.Reply.RetryAfter, action.Reply.Body)
 			return false
 		case action.Reset:
-			if !strings.HasSuffix(out.String(), lastWord) {
+			if !saidLastWord(out.String()) {
 				out.WriteString("reset")
 			}
 			return false

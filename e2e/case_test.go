@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -172,13 +173,27 @@ const (
 	caseDate  = "2026-01-02"
 )
 
-// server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events.
-func (c *testCase) server(pieces int) (*sim.Server, error) {
+// groupings are how many tokens of a stream an event has, one after another, when a case is run in other events than its own.
+var groupings = []int{1, 2, 7, sim.AllTokens}
+
+// streams says that the case's answer is a stream of events.
+func (c *testCase) streams() bool {
+	var asked struct{ Stream bool }
+	_, translated := isTranslated(c)
+	return translated && json.Unmarshal(c.body, &asked) == nil && asked.Stream
+}
+
+// server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events. So many
+// tokens are in an event, and 0 is as the case says.
+func (c *testCase) server(pieces, tokens int) (*sim.Server, error) {
 	o := sim.Options{Models: []string{caseModel}, PromptTokensDetails: true, CutBytes: pieces}
 	if script := c.member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {
 			return nil, err
+		}
+		if tokens != 0 {
+			s.Regroup()
 		}
 		o.Script = s
 	}
@@ -195,6 +210,9 @@ func (c *testCase) server(pieces int) (*sim.Server, error) {
 			return nil, err
 		}
 		o.TokensPerChunk = size
+	}
+	if tokens != 0 {
+		o.TokensPerChunk = tokens
 	}
 	return sim.New(o), nil
 }

@@ -27,7 +27,8 @@ type serverAnswer struct {
 }
 
 // TestSuiteAtEveryCut plays the server's answer of every case to the exchange itself, once for each place at which it can be cut
-// in two, and in single bytes. What comes out must not depend on it.
+// in two, and in single bytes. What comes out must not depend on it. Streams are also played in events of other sizes, and
+// then the client must get the same, though in other pieces.
 func TestSuiteAtEveryCut(t *testing.T) {
 	var played atomic.Int64
 	for _, c := range loadCases(t) {
@@ -60,7 +61,28 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		}
 		return 0 // answered without a server
 	}
-	answer := askServer(t, c, action.Forward.Body)
+	answer := askServer(t, c, action.Forward.Body, 0)
+	whole, played := playAtEveryCut(t, g, c, answer)
+	if mode == filterconfig.ModeFull && c.streams() {
+		for _, tokens := range groupings {
+			other, n := playAtEveryCut(t, g, c, askServer(t, c, action.Forward.Body, tokens))
+			if got, want := foldPlayed(other), foldPlayed(whole); got != want {
+				t.Errorf("with %d tokens in an event\n%s\nwant\n%s", tokens, got, want)
+			}
+			played += n
+		}
+	}
+	return played
+}
+
+// foldPlayed folds what play returns, whose head is one line.
+func foldPlayed(played string) string {
+	head, body, _ := strings.Cut(played, "\n")
+	return fold(head + "\n\n" + normalise(body))
+}
+
+// playAtEveryCut returns what the client gets of an answer, and how often it was played.
+func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *testCase, answer serverAnswer) (string, int) {
 	whole := play(g, c, answer, len(answer.body))
 	single := play(g, c, answer, 1)
 	if single != whole {
@@ -83,7 +105,7 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		})
 	}
 	workers.Wait()
-	return max(len(answer.body)-1, 0) + 1
+	return whole, max(len(answer.body)-1, 0) + 1
 }
 
 // begin gives the case's request to an exchange.
@@ -96,10 +118,10 @@ func begin(g *exchange.Gateway, c *testCase) (exchange.RequestAction, *exchange.
 	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x
 }
 
-// askServer lets the case's server answer once.
-func askServer(t *testing.T, c *testCase, body []byte) serverAnswer {
+// askServer lets the case's server answer once, with so many tokens in an event; 0 is as the case says.
+func askServer(t *testing.T, c *testCase, body []byte, tokens int) serverAnswer {
 	t.Helper()
-	server, err := c.server(0)
+	server, err := c.server(0, tokens)
 	if err != nil {
 		t.Fatal(err)
 	}

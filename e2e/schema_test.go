@@ -147,11 +147,12 @@ func (s *schemas) check(c *testCase, view string) (int, error) {
 	}
 	status, contentType, _ := strings.Cut(head, "\n")
 	body, cut := strings.CutSuffix(body, "cut short\n")
-	isChat, isResponses := c.target == chatPath, c.target == responsesPath
+	api, translated := isTranslated(c)
+	isChat := api == "chat"
 	switch {
 	case status >= "400":
 		return 1, s.one(s.failure, body)
-	case !isChat && !isResponses, c.header.Get("x-harmony-events") != "":
+	case !translated, c.header.Get("x-harmony-events") != "":
 		return 0, nil // none of OpenAI's formats
 	case strings.Contains(contentType, "text/event-stream"):
 		return s.events(body, isChat)

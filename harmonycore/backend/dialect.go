@@ -8,6 +8,8 @@ type Request struct {
 	Prompt []uint32
 	// MaxTokens is the most tokens to generate; it is always sent, because servers' defaults are tiny.
 	MaxTokens int
+	// Choices is how many completions to generate; 0 is one.
+	Choices int
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
@@ -39,8 +41,11 @@ type Usage struct {
 	HasCached bool
 }
 
-// Event is what one event of a server's stream says. Its slices are reused by the next one.
+// Event is what one event of a server's stream says: of one choice, of the whole request, or both. Its slices are reused
+// by the next one.
 type Event struct {
+	// Index is the choice's that Tokens and Finish are of.
+	Index  int
 	Tokens []uint32
 	Finish Finish
 	Usage  Usage

@@ -23,6 +23,9 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = jsontext.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
 	dst = jsontext.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	if r.Choices > 1 {
+		dst = jsontext.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
+	}
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
 	dst = appendNumber(dst, `,"top_p":`, r.Sampling.TopP)
@@ -86,17 +89,23 @@ func (vllm) ReadEvent(data []byte, e *Event) bool {
 	return err == nil && understood
 }
 
-// readChoices reads the first choice: only one is ever asked for.
+// readChoices reads the one choice that an event of vLLM's is about, however many were asked for.
 func readChoices(data []byte, e *Event) {
 	first := true
 	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if !first || kind != jsonparser.Object {
+		if kind != jsonparser.Object {
+			return
+		}
+		if !first {
+			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never should"}
 			return
 		}
 		first = false
 		hasText, hasIDs := false, false
 		_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
 			switch string(key) {
+			case "index":
+				e.Index = readIndex(value, kind)
 			case "text":
 				hasText = len(value) > 0
 			case "token_ids":
@@ -116,6 +125,15 @@ func readChoices(data []byte, e *Event) {
 			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not know return_token_ids"}
 		}
 	})
+}
+
+// readIndex reads the number of a choice; what is none is one that was never asked for.
+func readIndex(value []byte, kind jsonparser.ValueType) int {
+	n, err := strconv.Atoi(string(value))
+	if kind != jsonparser.Number || err != nil {
+		return -1
+	}
+	return n
 }
 
 // finishReason maps the server's word. "stop" is a stop token, whichever it was: the parser has seen it.

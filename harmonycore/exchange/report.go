@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -13,14 +14,18 @@ type Report struct {
 	Model, Server string
 	// Translated says that a request of ours went to a server; what follows has a meaning only then.
 	Translated bool
-	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells.
-	PromptTokens, CachedTokens int
+	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells; ToolOutputTokens of them
+	// are results of tools.
+	PromptTokens, CachedTokens, ToolOutputTokens int
 	// CompletionTokens is how many the server has generated, control tokens and all.
 	CompletionTokens int
 	// Tally is what the client's answer has counted of them.
 	translate.Tally
-	// Recoveries are what was repaired.
+	// Recoveries are what was repaired, Refused the error at which a strict parser would have stopped, 0 if none.
 	Recoveries harmony.Recoveries
+	Refused    harmony.ParseErrorKind
+	// UnexpectedOrder says that the model answered before it had reasoned, although it was asked to reason.
+	UnexpectedOrder bool
 	// FirstToken is how long after the request the first token came, in milliseconds; -1 if none did.
 	FirstToken int64
 	// Finish is one of the constants below.
@@ -45,9 +50,18 @@ func (e *Exchange) Report() Report {
 		return r
 	}
 	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
-	r.CompletionTokens = max(e.generated, e.usage.Completion)
+	r.CompletionTokens = max(e.generated(), e.usage.Completion)
 	r.Tally = e.answer.Tally()
-	r.Recoveries = e.parser.Recoveries()
+	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
+	for i := range e.choices {
+		c := &e.choices[i]
+		for kind, n := range c.parser.Recoveries() {
+			r.Recoveries[kind] += n
+		}
+		if refused := c.check.Err(); refused != nil && r.Refused == 0 {
+			r.Refused = refused.Kind
+		}
+	}
 	if r.Finish != "" {
 		return r
 	}
@@ -60,10 +74,14 @@ func (e *Exchange) Report() Report {
 	return r
 }
 
-// finished notes how the model ended.
-func (e *Exchange) finished(f translate.Finish) {
+// finished notes how the model ended: at the limit, if any of its choices did.
+func (e *Exchange) finished() {
+	length := false
+	for i := range e.choices {
+		length = length || e.choices[i].finish == backend.Length
+	}
 	switch {
-	case f == translate.Length:
+	case length:
 		e.report.Finish = FinishLength
 	case e.answer.Tally().Calls > 0:
 		e.report.Finish = FinishToolCalls

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -25,8 +26,14 @@ func TestReport(t *testing.T) {
 			r.Reasoning, r.ToolCall, r.Calls, r.CompletionTokens, r.Finish = 3, 1, 1, 20, FinishToolCalls
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
 		}},
+		{"what strict refuses", "<|channel|>analysis<|message|>A B C<|end|><|channel|>final<|message|>D E<|return|>", func(r *Report) {
+			r.Reasoning, r.Final, r.CompletionTokens, r.Finish = 3, 2, 13, FinishStop
+			r.Messages[translate.AnalysisChannel], r.Messages[translate.FinalChannel] = 1, 1
+			r.Recoveries[harmony.MissingStart], r.Refused = 1, harmony.ExpectedStart
+		}},
 		{"no analysis, broken", "<|channel|>final<|message|>D<|start|>assistant<|channel|>x<|message|>E<|return|>", func(r *Report) {
 			r.Reasoning, r.Final, r.CompletionTokens, r.Finish, r.FinalFirst = 1, 1, 11, FinishStop, true
+			r.UnexpectedOrder = true
 			r.Messages[translate.FinalChannel], r.Messages[translate.OtherChannel] = 1, 1
 			r.Recoveries[harmony.MissingEnd], r.Recoveries[harmony.UnknownChannel] = 1, 1
 		}},
@@ -40,6 +47,29 @@ func TestReport(t *testing.T) {
 			if got := x.Report(); got != want {
 				t.Errorf("%s, stream %v:\n%+v\nwant\n%+v", tt.name, stream, got, want)
 			}
+		}
+	}
+}
+
+// TestReportOfTools: results of tools are told apart from the rest of the prompt.
+func TestReportOfTools(t *testing.T) {
+	history := `[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"get_weather","arguments":"{}"}}]},` +
+		`{"role":"tool","tool_call_id":"c","content":"sunny"},{"role":"user","name":"functions.x","content":"functions.x"}]`
+	x := forwarded(t, testGateway(nil), "/v1/chat/completions", `{"model":"`+testModel+`","messages":`+history+`}`)
+	message := "<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>sunny<|end|>"
+	if got, want := x.Report().ToolOutputTokens, len(o200k.Tokenizer().AppendEncodeSpecial(nil, message)); got != want {
+		t.Errorf("%d tokens, want %d", got, want)
+	}
+}
+
+// TestReportOfEffort: an answer without reasoning is as it should be when little was asked for.
+func TestReportOfEffort(t *testing.T) {
+	for effort, want := range map[string]bool{"low": false, "medium": true, "high": true} {
+		x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(true), "}")+`,"reasoning_effort":"`+effort+`"}`)
+		x.ResponseHeaders(eventStream, testNow)
+		x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hello<|return|>")), true, testNow)
+		if r := x.Report(); r.UnexpectedOrder != want {
+			t.Errorf("%s: %v", effort, r.UnexpectedOrder)
 		}
 	}
 }

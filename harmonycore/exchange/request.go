@@ -210,14 +210,15 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
-	e.promptTokens, e.maxTokens = len(prompt), maxTokens
+	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	e.answer = r.NewAnswer()
 	e.server = model.Server
-	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
+	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
 	e.state = awaiting
+	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens, Choices: r.Choices,
 		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
 		Sampling: backend.Sampling{
 			Temperature:      string(r.Sampling.Temperature),

@@ -59,6 +59,22 @@ func BenchmarkStream(b *testing.B) {
 	perToken(b, start, len(ids))
 }
 
+// BenchmarkStrictCheck is what it costs to know what a strict parser would have said.
+func BenchmarkStrictCheck(b *testing.B) {
+	ids := tokens(answer(40))
+	start := time.Now()
+	for b.Loop() {
+		c := NewStrictCheck(o200k.Tokenizer())
+		for _, id := range ids {
+			c.Process(id)
+		}
+		if c.Finish(); c.Err() != nil {
+			b.Fatal(c.Err())
+		}
+	}
+	perToken(b, start, len(ids))
+}
+
 // BenchmarkText has one token in a chunk, as servers send them.
 func BenchmarkText(b *testing.B) {
 	for _, bb := range []struct {

@@ -43,7 +43,22 @@ const (
 	BadRole
 	// Leftover is a header with more parts than the grammar has.
 	Leftover
+
+	parseErrorKinds = iota + 1
 )
+
+var parseErrorNames = [parseErrorKinds]string{
+	ExpectedStart: "expected_start", EndInHeader: "end_in_header", Undecodable: "undecodable",
+	EmptyChannelName: "empty_channel_name", NoRole: "no_role", BadRole: "bad_role", Leftover: "leftover",
+}
+
+// String is the kind's name in metrics.
+func (k ParseErrorKind) String() string {
+	if int(k) < len(parseErrorNames) {
+		return parseErrorNames[k]
+	}
+	return ""
+}
 
 // ParseError is an error of the StrictParser, with the reference's text.
 type ParseError struct {

@@ -126,6 +126,37 @@ func FuzzStrictParser(f *testing.F) {
 	})
 }
 
+// FuzzStrictCheck: the check finds the error that the parser stops at.
+func FuzzStrictCheck(f *testing.F) {
+	addFuzzSeeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ids := fuzzed(data)
+		check := NewStrictCheck(o200k.Tokenizer())
+		for _, id := range ids {
+			check.Process(id)
+		}
+		check.Finish()
+		want := firstError(ids)
+		if got := check.Err(); (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Fatalf("%v\n got %+v\nwant %+v", ids, got, want)
+		}
+	})
+}
+
+// firstError is the error that a strict parser of an answer stops at.
+func firstError(ids []uint32) *ParseError {
+	p := NewStrictParser(o200k.Tokenizer(), Assistant, true)
+	var err error
+	for i := 0; i < len(ids) && err == nil; i++ {
+		err = p.Process(ids[i])
+	}
+	if err == nil {
+		err = p.ProcessEOS()
+	}
+	e, _ := err.(*ParseError)
+	return e
+}
+
 // FuzzDecodeConversation: no text makes the reader or the renderer fail otherwise than by an error, and rendering
 // leaves what was there before.
 func FuzzDecodeConversation(f *testing.F) {

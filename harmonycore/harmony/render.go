@@ -100,6 +100,30 @@ func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
 	return out, nil
 }
 
+// ToolTokens is how many of the tokens that r has rendered are messages of tools, their headers included.
+func (r *Renderer) ToolTokens(ids []uint32) int {
+	n, tool := 0, false
+	for i, id := range ids {
+		if id == tokenizer.Start {
+			tool = i+1 < len(ids) && !r.beginsRole(ids[i+1])
+		}
+		if tool {
+			n++
+		}
+	}
+	return n
+}
+
+// beginsRole tells a role from a tool's name, which has a namespace in front.
+func (r *Renderer) beginsRole(id uint32) bool {
+	for i := range r.words {
+		if w := &r.words[i]; RoleOf(w.text) != 0 && len(w.ids) > 0 && w.ids[0] == id {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Message) onChannel(name string) bool { return m.Channel.Set && m.Channel.Value == name }
 
 // analysisDroppedBefore is the index before which p drops analysis messages.

@@ -20,54 +20,39 @@ const (
 )
 
 // StrictParser reads token ids as the reference's StreamableParser does, equal to it in every observable after every
-// token, also after errors. It is a Moore machine of three states:
-//
-//	ExpectingStart --START--> InHeader --MESSAGE--> InContent --END, RETURN, CALL, end of stream--> ExpectingStart
-//
-// An error leaves the state as it was, except that a bad header before MESSAGE leaves ExpectingStart.
+// token, also after errors. The automaton is strictMachine; here are the messages and the tokens that it keeps.
 type StrictParser struct {
-	t      *tokenizer.Tokenizer
-	strict bool
-	state  State
-	// pending is the role given in advance, until a header was read.
-	pending Role
-	header  strictHeader
-	// headerTokens are those of the header that is being read.
-	headerTokens []uint32
-	text         strictText
-	messages     []Message
-	tokens       []uint32
+	machine  strictMachine
+	text     strictText
+	messages []Message
+	tokens   []uint32
 }
 
 // NewStrictParser makes a parser. With a role it stands as behind "<|start|>role". strict is the reference's own flag:
 // without it a stop token inside the first header recovers a message.
 func NewStrictParser(t *tokenizer.Tokenizer, role Role, strict bool) *StrictParser {
-	p := &StrictParser{t: t, strict: strict, pending: role}
-	if role != 0 {
-		p.state = InHeader
-	}
-	return p
+	return &StrictParser{machine: newStrictMachine(t, role, strict)}
 }
 
 // State is the parser's state.
-func (p *StrictParser) State() State { return p.state }
+func (p *StrictParser) State() State { return p.machine.state }
 
 // Role is the role of the message being read, or the role given in advance until then.
 func (p *StrictParser) Role() Role {
-	if p.state == InContent {
-		return p.header.role
+	if p.machine.state == InContent {
+		return p.machine.header.role
 	}
-	return p.pending
+	return p.machine.pending
 }
 
 // Channel is the channel of the message whose content is being read.
-func (p *StrictParser) Channel() Optional { return p.inContent(p.header.channel) }
+func (p *StrictParser) Channel() Optional { return p.inContent(p.machine.header.channel) }
 
 // Recipient is the recipient of the message whose content is being read.
-func (p *StrictParser) Recipient() Optional { return p.inContent(p.header.recipient) }
+func (p *StrictParser) Recipient() Optional { return p.inContent(p.machine.header.recipient) }
 
 // ContentType is the content type of the message whose content is being read.
-func (p *StrictParser) ContentType() Optional { return p.inContent(p.header.typ) }
+func (p *StrictParser) ContentType() Optional { return p.inContent(p.machine.header.typ) }
 
 // LastDelta is the text that the last token added to the content.
 func (p *StrictParser) LastDelta() Optional { return p.inContent(p.text.delta()) }
@@ -82,7 +67,7 @@ func (p *StrictParser) Messages() []Message { return p.messages }
 func (p *StrictParser) Tokens() []uint32 { return p.tokens }
 
 func (p *StrictParser) inContent(o Optional) Optional {
-	if p.state != InContent {
+	if p.machine.state != InContent {
 		return Optional{}
 	}
 	return o
@@ -94,114 +79,36 @@ func (p *StrictParser) Process(id uint32) error {
 		p.tokens = slices.Grow(p.tokens, len(p.tokens)+growth)
 	}
 	p.tokens = append(p.tokens, id)
-	_, stop := endOf(id)
-	switch p.state {
-	case ExpectingStart:
-		if id != tokenizer.Start {
-			return p.fail(ExpectedStart, "Unexpected token "+decimal(id)+" while expecting start token 200006")
-		}
-		p.state = InHeader
-		p.headerTokens = p.headerTokens[:0]
-	case InHeader:
-		switch {
-		case id == tokenizer.Message:
-			return p.readHeader()
-		case stop && !p.strict:
-			return p.salvage()
-		}
-		p.headerTokens = append(p.headerTokens, id)
-	case InContent:
-		if stop {
-			p.emit()
-			return nil
-		}
-		p.text.push(p.t, id)
+	step, err := p.machine.step(id)
+	switch step {
+	case stepOpen:
+		p.text.reset()
+	case stepContent:
+		p.text.push(p.machine.t, id)
+	case stepClose:
+		p.emit()
+	case stepSalvage:
+		h := &p.machine.header
+		p.messages = append(p.messages, Message{Role: h.role, Channel: h.channel, Content: Text(h.unassigned.Value)})
 	}
-	return nil
+	return err
 }
 
 // ProcessEOS ends the stream.
 func (p *StrictParser) ProcessEOS() error {
-	switch p.state {
-	case InHeader:
-		return &ParseError{Kind: EndInHeader, Token: len(p.tokens), Message: "Unexpected EOS while waiting for message header to complete"}
-	case InContent:
+	step, err := p.machine.end()
+	if step == stepClose {
 		p.emit()
 	}
-	return nil
-}
-
-func (p *StrictParser) fail(kind ParseErrorKind, message string) error {
-	return &ParseError{Kind: kind, Token: len(p.tokens) - 1, Message: message}
-}
-
-func (p *StrictParser) readHeader() error {
-	p.state = ExpectingStart
-	raw, ok := p.t.AppendDecode(nil, p.headerTokens)
-	if !ok || !utf8.Valid(raw) {
-		return p.fail(Undecodable, "could not decode header")
-	}
-	h, kind, message := readHeader(string(raw), p.pending, false)
-	if kind != 0 {
-		return p.fail(kind, message)
-	}
-	p.header = h
-	p.pending = 0
-	p.state = InContent
-	p.text.reset()
-	return nil
-}
-
-// salvage is the non-strict mode's way out of a header that a stop token ended. It only works for a role given in
-// advance; every later header is lost without a word.
-func (p *StrictParser) salvage() error {
-	if p.pending != 0 && len(p.headerTokens) > 0 {
-		raw, ok := p.t.AppendDecode(nil, p.headerTokens)
-		if !ok {
-			return p.fail(Undecodable, "Could not decode tokens: Invalid token error: Invalid token for decoding: "+p.unknownToken())
-		}
-		if !utf8.Valid(raw) {
-			return p.fail(Undecodable, "Could not decode tokens: Invalid utf-8 sequence: "+utf8Complaint(raw))
-		}
-		h, kind, message := readHeader(string(raw), p.pending, true)
-		if kind != 0 {
-			return p.fail(kind, message)
-		}
-		p.messages = append(p.messages, Message{Role: h.role, Channel: h.channel, Content: Text(h.unassigned.Value)})
-	}
-	p.state = ExpectingStart
-	p.pending = 0
-	return nil
-}
-
-func (p *StrictParser) unknownToken() string {
-	for _, id := range p.headerTokens {
-		if _, ok := p.t.TokenBytes(id); !ok {
-			return decimal(id)
-		}
-	}
-	return ""
-}
-
-// utf8Complaint is how the reference's library describes the first bad bytes.
-func utf8Complaint(raw []byte) string {
-	at := validPrefix(raw)
-	if at == len(raw) {
-		return ""
-	}
-	n, cut := badPrefix(raw[at:])
-	if cut {
-		return "incomplete utf-8 byte sequence from index " + decimal(uint32(at))
-	}
-	return "invalid utf-8 sequence of " + decimal(uint32(n)) + " bytes from index " + decimal(uint32(at))
+	return err
 }
 
 func (p *StrictParser) emit() {
+	h := &p.machine.header
 	p.messages = append(p.messages, Message{
-		Role: p.header.role, Name: p.header.name, Recipient: p.header.recipient, Channel: p.header.channel,
-		ContentType: p.header.typ, Content: Text(p.text.finish(p.t)),
+		Role: h.role, Name: h.name, Recipient: h.recipient, Channel: h.channel,
+		ContentType: h.typ, Content: Text(p.text.finish(p.machine.t)),
 	})
-	p.state = ExpectingStart
 	p.text.reset()
 }
 

@@ -12,14 +12,19 @@ type ChatRequest struct {
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
+	// Choices is how many answers are wanted.
+	Choices int
 	// Effort is low, medium or high, or empty when the client names none.
 	Effort string
 }
 
+// MaxChoices is the most answers that a request may ask for.
+const MaxChoices = 128
+
 // DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
 // and are valid as long as it is left alone; everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
-	r := &ChatRequest{Model: b.Model}
+	r := &ChatRequest{Model: b.Model, Choices: 1}
 	var messages value
 	limit := 0
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -78,10 +83,11 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		return nil
 	case "n":
 		n := int64(1)
-		if err := v.integer(name, 1, &n); err != nil || n == 1 {
+		if err := v.within(name, 1, MaxChoices, &n); err != nil {
 			return err
 		}
-		return unsupported(name, "Unsupported value: 'n' can only be 1.")
+		r.Choices = int(n)
+		return nil
 	case "logprobs":
 		asked := false
 		if err := v.boolean(name, &asked); err != nil || !asked {

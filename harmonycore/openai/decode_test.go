@@ -119,7 +119,11 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"tool_choice":"any"`, CodeInvalidValue, "tool_choice"},
 		{`"tool_choice":1`, CodeInvalidType, "tool_choice"},
 		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
-		{`"n":2`, CodeUnsupportedParameter, "n"},
+		{`"n":128`, "", ""},
+		{`"n":null`, "", ""},
+		{`"n":129`, CodeInvalidValue, "n"},
+		{`"n":1.5`, CodeInvalidType, "n"},
+		{`"n":"2"`, CodeInvalidType, "n"},
 		{`"n":0`, CodeInvalidValue, "n"},
 		{`"logit_bias":{"1":5}`, CodeUnsupportedParameter, "logit_bias"},
 		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
@@ -178,7 +182,7 @@ func TestDecodeChat(t *testing.T) {
 	}
 	got.Tools[0].Parameters = nil
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Effort: "low", ToolsHidden: true,
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "low", ToolsHidden: true,
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7, User: "u"},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},

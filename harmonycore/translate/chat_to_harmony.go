@@ -19,7 +19,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: in.Choices,
 		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
 	}
 	if in.ToolsHidden {

@@ -16,7 +16,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: 1,
 		env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
 	}
 	if in.ToolsHidden {

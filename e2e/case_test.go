@@ -173,14 +173,18 @@ const (
 	caseDate  = "2026-01-02"
 )
 
-// groupings are how many tokens of a stream an event has, one after another, when a case is run in other events than its own.
-var groupings = []int{1, 2, 7, sim.AllTokens}
-
-// streams says that the case's answer is a stream of events.
-func (c *testCase) streams() bool {
+// otherGroupings are how many tokens an event of the server's has, one after another, when a case with a stream is run in other
+// events than its own. Other cases have none.
+func (c *testCase) otherGroupings() []int {
 	var asked struct{ Stream bool }
-	_, translated := isTranslated(c)
-	return translated && json.Unmarshal(c.body, &asked) == nil && asked.Stream
+	if _, ok := isTranslated(c); !ok || json.Unmarshal(c.body, &asked) != nil || !asked.Stream || c.settings["stall_timeout_ms"] != "" {
+		return nil
+	}
+	all := []int{2, 7, sim.AllTokens}
+	if c.settings["tokens_per_chunk"] != "" || strings.Contains(c.member("script"), `"chunks"`) {
+		all = append(all, 1)
+	}
+	return all
 }
 
 // server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events. So many

@@ -62,10 +62,10 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		return 0 // answered without a server
 	}
 	answer := askServer(t, c, action.Forward.Body, 0)
-	whole, played := playAtEveryCut(t, g, c, answer)
-	if mode == filterconfig.ModeFull && c.streams() {
-		for _, tokens := range groupings {
-			other, n := playAtEveryCut(t, g, c, askServer(t, c, action.Forward.Body, tokens))
+	whole, played := playAtEveryCut(t, g, c, answer, len(answer.body))
+	if mode == filterconfig.ModeFull {
+		for _, tokens := range c.otherGroupings() {
+			other, n := playAtEveryCut(t, g, c, askServer(t, c, action.Forward.Body, tokens), piece)
 			if got, want := foldPlayed(other), foldPlayed(whole); got != want {
 				t.Errorf("with %d tokens in an event\n%s\nwant\n%s", tokens, got, want)
 			}
@@ -81,23 +81,28 @@ func foldPlayed(played string) string {
 	return fold(head + "\n\n" + normalise(body))
 }
 
-// playAtEveryCut returns what the client gets of an answer, and how often it was played.
-func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *testCase, answer serverAnswer) (string, int) {
+// piece is how far apart a stream is cut when it is cut everywhere with few plays: several events of one token.
+const piece = 997
+
+// playAtEveryCut returns what the client gets of an answer, and how often it was played. Every place is cut once; what is
+// before and behind it comes in pieces of so many bytes.
+func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *testCase, answer serverAnswer, size int) (string, int) {
 	whole := play(g, c, answer, len(answer.body))
 	single := play(g, c, answer, 1)
 	if single != whole {
 		t.Errorf("in single bytes\n%s\nwant\n%s", single, whole)
 	}
+	last := min(size, len(answer.body)-1)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for {
 				at := int(next.Add(1))
-				if at >= len(answer.body) {
+				if at > last {
 					return
 				}
-				if got := play(g, c, answer, at, len(answer.body)-at); got != whole {
+				if got := play(g, c, answer, at, size); got != whole {
 					t.Errorf("cut at %d\n%s\nwant\n%s", at, got, whole)
 					return
 				}
@@ -105,7 +110,7 @@ func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *testCase, answer serve
 		})
 	}
 	workers.Wait()
-	return whole, max(len(answer.body)-1, 0) + 1
+	return whole, max(last, 0) + 1
 }
 
 // begin gives the case's request to an exchange.
@@ -144,7 +149,7 @@ func askServer(t *testing.T, c *testCase, body []byte, tokens int) serverAnswer 
 	return a
 }
 
-// play gives an answer to a new exchange in pieces of these sizes, the last of them for all that is left, and returns
+// play gives an answer to a new exchange in pieces of these sizes, the last of them again and again, and returns
 // what the client would get.
 func play(g *exchange.Gateway, c *testCase, a serverAnswer, sizes ...int) string {
 	const now = 1_000_000

@@ -198,9 +198,7 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 		}
 	}
 	checkAnswers(t, c, got, table)
-	if c.streams() && c.settings["stall_timeout_ms"] == "" {
-		runGroupings(t, s, c, native)
-	}
+	runGroupings(t, s, c, native)
 	table.add(suiteRow{c: c, mode: mode, native: native, wazero: got[s.wazero[0]], envoy: got[s.envoy[0]]})
 }
 
@@ -209,7 +207,7 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 func runGroupings(t *testing.T, s *stage, c *testCase, own seen) {
 	t.Helper()
 	own.view = fold(own.view)
-	for _, tokens := range groupings {
+	for _, tokens := range c.otherGroupings() {
 		got := runAll(t, c, slices.Concat(s.native, s.wazero[:2], s.envoy), tokens)
 		native := got[s.native[0]]
 		for on, seen := range got {

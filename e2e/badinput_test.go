@@ -1,0 +1,294 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// badInput is a request with one mistake.
+type badInput struct {
+	name string
+	body []byte
+	// params are the places that its error may name, or one below them.
+	params []string
+	// orAbsent says that nothing is wrong with it if null is taken for an absent value.
+	orAbsent bool
+}
+
+// tolerated are mistakes by OpenAI's schema that are none here, with the reason. Every one of them must come up.
+var tolerated = map[string]string{}
+
+// mistakes are all that the schema calls wrong in a field.
+func (f *field) mistakes() map[string]any {
+	out := map[string]any{"null": nil}
+	if f.required {
+		out["missing"] = absent
+	}
+	for kind, value := range map[string]any{
+		"string": "x", "boolean": true, "number": 1.5, "integer": 7, "array": []any{}, "object": map[string]any{},
+	} {
+		allowed := f.limits[kind] != nil || kind == "integer" && f.limits["number"] != nil
+		if !allowed {
+			out["a "+kind] = value
+		}
+	}
+	for kind, limit := range f.limits {
+		if limit["enum"] != nil {
+			out["an unknown value"] = "no-such-value"
+		}
+		if least, ok := limit["minimum"].(json.Number); ok {
+			out["too small"] = json.RawMessage(beyond(least, -1))
+		}
+		if most, ok := limit["maximum"].(json.Number); ok {
+			out["too large"] = json.RawMessage(beyond(most, 1))
+		}
+		if kind == "integer" || kind == "number" {
+			out["beyond all numbers"] = json.RawMessage("1e999")
+		}
+		if kind == "integer" {
+			out["a very large integer"] = json.RawMessage("123456789012345678901234567890")
+		}
+		for _, key := range []string{"minLength", "minItems"} {
+			if limit[key] != nil {
+				out["empty"] = map[string]any{"minLength": "", "minItems": []any{}}[key]
+			}
+		}
+		if most, ok := limit["maxLength"].(json.Number); ok {
+			n, _ := most.Int64()
+			out["too long"] = strings.Repeat("x", int(n)+1)
+		}
+		if most, ok := limit["maxItems"].(json.Number); ok && f.limits["array"] != nil {
+			n, _ := most.Int64()
+			out["too many"] = slices.Repeat([]any{"x"}, int(n)+1)
+		}
+	}
+	out["too deep"] = json.RawMessage(strings.Repeat(`{"a":`, 140) + "1" + strings.Repeat("}", 140))
+	if _, discriminated := f.limits["object"]; discriminated && f.form {
+		out = map[string]any{"another form": otherForm(f.example)}
+	}
+	return out
+}
+
+// beyond is a number a step further.
+func beyond(n json.Number, step int64) string {
+	if i, err := n.Int64(); err == nil {
+		return fmt.Sprint(i + step)
+	}
+	return n.String() + "0" // of the 64 bits of an integer
+}
+
+// otherForm is an object whose type or role nobody knows.
+func otherForm(example any) any {
+	out := maps.Clone(example.(map[string]any))
+	for _, tag := range []string{"type", "role"} {
+		if _, ok := out[tag]; ok {
+			out[tag] = "no-such-form"
+			return out
+		}
+	}
+	return out
+}
+
+// badInputs are the mistakes in all fields, and those that no schema tells.
+func badInputs(t *testing.T, g *exchange.Gateway) []badInput {
+	t.Helper()
+	var all []badInput
+	for _, f := range chatFields(t) {
+		params := []string{f.param}
+		if refusal := refusalOf(t, g, body(t, f.put(f.example))); refusal != nil {
+			params = append(params, refusal.Param) // of a field that is refused whatever it says
+		}
+		mistakes := f.mistakes()
+		for _, what := range slices.Sorted(maps.Keys(mistakes)) {
+			bad := badInput{
+				name: f.name + ": " + what, body: body(t, f.put(mistakes[what])), params: params, orAbsent: what == "null",
+			}
+			if what == "too deep" {
+				top, _, _ := strings.Cut(f.param, ".")
+				top, _, _ = strings.Cut(top, "[")
+				bad.params = append(slices.Clone(params), top)
+			}
+			all = append(all, bad)
+		}
+	}
+	for _, h := range handMade {
+		all = append(all, badInput{name: h.name, body: []byte(h.body), params: []string{h.param}})
+	}
+	return all
+}
+
+// handMade are mistakes that no schema tells.
+var handMade = []struct{ name, param, body string }{
+	{"no user's question", "messages", `{"model":"gpt-oss-120b","messages":[]}`},
+}
+
+func body(t *testing.T, request map[string]any) []byte {
+	t.Helper()
+	b, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// refusedWith is the inside of an error.
+type refusedWith struct{ Message, Type, Param, Code string }
+
+func readError(b []byte) (*refusedWith, error) {
+	var v struct{ Error *refusedWith }
+	if err := json.Unmarshal(b, &v); err != nil || v.Error == nil {
+		return nil, fmt.Errorf("no error of OpenAI's form: %.300s", b)
+	}
+	return v.Error, nil
+}
+
+// refusalOf gives a request to the exchange itself, and returns its refusal; nil is a request for the server.
+func refusalOf(t *testing.T, g *exchange.Gateway, b []byte) *refusedWith {
+	t.Helper()
+	x := g.Begin(http.MethodPost, chatPath)
+	x.RequestHeaders()
+	action := x.Request(bytes.Clone(b), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)})
+	switch {
+	case action.Reply != nil:
+		refusal, err := readError(action.Reply.Body)
+		if err != nil || action.Reply.Status < 400 || action.Reply.Status > 404 {
+			t.Errorf("%s: status %d, %v", b, action.Reply.Status, err)
+			return &refusedWith{}
+		}
+		return refusal
+	case action.Forward == nil || action.Forward.Pool == "":
+		t.Errorf("neither refused nor sent to a server: %s", b)
+	}
+	return nil
+}
+
+// errorCodes are those that docs/errors.md has for requests.
+func errorCodes(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests, _, ok := strings.Cut(string(text), "## The answer")
+	if !ok {
+		t.Fatal("docs/errors.md has no part about requests")
+	}
+	codes := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| 4\\d\\d \\| `([a-z_]+)` \\|").FindAllStringSubmatch(requests, -1) {
+		codes[row[1]] = true
+	}
+	if len(codes) == 0 {
+		t.Fatal("docs/errors.md has no codes")
+	}
+	return codes
+}
+
+// judge says what is wrong with the answer to a bad input; nil is no refusal.
+func (b *badInput) judge(refusal *refusedWith, codes map[string]bool) error {
+	reason, isTolerated := tolerated[b.name]
+	switch {
+	case refusal == nil && (b.orAbsent || isTolerated):
+		return nil
+	case refusal == nil:
+		return fmt.Errorf("accepted")
+	case isTolerated:
+		return fmt.Errorf("refused, but tolerated because %s", reason)
+	case !codes[refusal.Code]:
+		return fmt.Errorf("the code %q is not in docs/errors.md", refusal.Code)
+	case refusal.Message == "" || refusal.Type != "invalid_request_error":
+		return fmt.Errorf("the message is %q and the type %q", refusal.Message, refusal.Type)
+	}
+	for _, param := range b.params {
+		if refusal.Param == param || strings.HasPrefix(refusal.Param, param+".") || strings.HasPrefix(refusal.Param, param+"[") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the error names %q, want %q: %s", refusal.Param, b.params[0], refusal.Message)
+}
+
+// TestBadInput makes every mistake in every field of OpenAI's schema, to the exchange itself and through Envoy. Each is an error
+// that names the field, and no server hears of it.
+func TestBadInput(t *testing.T) {
+	c, err := loadCase("cases/chat_text_whole.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, url := runSim(t, sim.Options{Keep: 10_000})
+	config, err := c.config(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.New(config.Filter(), vocabulary)
+	codes, all := errorCodes(t), badInputs(t, g)
+	host, err := hosts.Envoy(hosts.Setup{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(host.Stop)
+	client := &http.Client{}
+	defer client.CloseIdleConnections()
+
+	refused, came := map[string]int{}, map[string]bool{}
+	accepted := 0
+	for _, bad := range all {
+		came[bad.name] = true
+		refusal := refusalOf(t, g, bad.body)
+		if err := bad.judge(refusal, codes); err != nil {
+			t.Errorf("%s: %v\n%.300s", bad.name, err, bad.body)
+		}
+		if refusal == nil {
+			accepted++
+		} else {
+			refused[refusal.Code]++
+		}
+		if through := refusalThrough(t, client, host.URL, bad.body); (through == nil) != (refusal == nil) || refusal != nil && *through != *refusal {
+			t.Errorf("%s: Envoy says %+v, want %+v", bad.name, through, refusal)
+		}
+	}
+	if got := len(server.Requests()); got != accepted {
+		t.Errorf("%d requests reached the server, and %d were accepted", got, accepted)
+	}
+	for name := range tolerated {
+		if !came[name] {
+			t.Errorf("tolerated, but never tried: %s", name)
+		}
+	}
+	t.Logf("%d bad inputs: %d refused, natively and by Envoy, %v; %d accepted, as null or tolerated", len(all), len(all)-accepted, refused, accepted)
+}
+
+// refusalThrough sends a request through a proxy, and returns its refusal.
+func refusalThrough(t *testing.T, client *http.Client, base string, b []byte) *refusedWith {
+	t.Helper()
+	response, err := client.Post(base+chatPath, "application/json", bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	refusal, err := readError(text)
+	if err != nil {
+		t.Error(err)
+		return &refusedWith{}
+	}
+	return refusal
+}

@@ -13,6 +13,8 @@ type Request struct {
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
+	// StructuralTag is what the answer is held to, as a Tag has written it; empty holds it to nothing.
+	StructuralTag []byte
 }
 
 // Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
@@ -85,8 +87,8 @@ type Dialect interface {
 
 // Named returns the dialect of a kind of server, as configurations name it.
 func Named(kind string) (Dialect, bool) {
-	if kind == "vllm" {
-		return vllm{}, true
+	if d := (vllm{}); kind == d.Kind() {
+		return d, true
 	}
 	return nil, false
 }

@@ -17,7 +17,7 @@ func (vllm) Path() string { return "/v1/completions" }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	// Ids are at most six digits and a comma.
-	if need := len(r.Prompt)*7 + len(r.Model) + 512; cap(dst)-len(dst) < need {
+	if need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512; cap(dst)-len(dst) < need {
 		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
 	}
 	dst = jsontext.AppendString(append(dst, `{"model":`...), r.Model)
@@ -32,6 +32,12 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	if len(r.StructuralTag) > 0 {
+		// The tag is JSON inside a string of JSON. Its first token is the answer's first: a vLLM that waits for the end of the
+		// reasoning instead is too old for it (docs/configuration.md, structured_outputs).
+		dst = jsontext.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), jsontext.View(r.StructuralTag))
+		dst = append(dst, '}')
+	}
 	// Text is not read, but a server that cannot return ids must at least print what it means.
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true,`+
 		`"skip_special_tokens":false,"spaces_between_special_tokens":false,"include_stop_str_in_output":true,`+

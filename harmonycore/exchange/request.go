@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -26,6 +28,7 @@ type Host struct {
 type Scratch struct {
 	prompt []uint32
 	body   []byte
+	tag    []byte
 }
 
 // RequestHead is what to do with a request's headers while its body is still to come.
@@ -191,6 +194,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if scratch == nil {
 		scratch = &Scratch{}
 	}
+	tag, called, failure := constrain(model, &r.Constraint, scratch)
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	r.Constraint = translate.Constraint{}
 	// Text has about four bytes to a token: mostly there is nothing to grow.
 	if need := size/4 + 1024; cap(scratch.prompt) < need {
 		scratch.prompt = make([]uint32, 0, need+need/4)
@@ -198,6 +206,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
 	if err != nil {
 		return e.refuse(errRender(err.Error()))
+	}
+	if called != "" {
+		from := len(prompt)
+		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called)
+		e.prefilled = slices.Clone(prompt[from:])
 	}
 	scratch.prompt = prompt
 	// The texts lie in the body, which is not ours any more once this returns.
@@ -227,6 +240,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 			FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
 			Seed:             string(r.Sampling.Seed),
 		},
+		StructuralTag: tag,
 	})
 	return e.forward(model, scratch.body)
 }

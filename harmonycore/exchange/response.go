@@ -72,6 +72,8 @@ type Exchange struct {
 	effort    harmony.Effort
 	answer    translate.Answer
 	choices   []choice
+	// prefilled is the part of the answer that the prompt ends with already.
+	prefilled []uint32
 	trimmer   backend.Trimmer
 	events    sse.Decoder
 	event     backend.Event

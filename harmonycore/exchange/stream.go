@@ -91,6 +91,13 @@ func (e *Exchange) begin() {
 	if !e.begun {
 		e.begun = true
 		e.answer.Begin()
+		for i := range e.choices {
+			c := &e.choices[i]
+			for _, id := range e.prefilled {
+				c.parser.Process(id)
+				c.check.Process(id)
+			}
+		}
 	}
 }
 

@@ -7,8 +7,10 @@ type ChatRequest struct {
 	Model    string
 	Messages []ChatMessage
 	Tools    []Tool
-	// ToolsHidden is tool_choice "none": the model is not shown the tools.
-	ToolsHidden  bool
+	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
+	Choice ToolChoice
+	// Format is the form of the answer.
+	Format       TextFormat
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
@@ -46,6 +48,9 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if r.Sampling.MaxTokens == 0 {
 		r.Sampling.MaxTokens = limit
 	}
+	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
+		return nil, err
+	}
 	if !messages.given() {
 		return nil, missing("messages")
 	}
@@ -75,7 +80,7 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 			return r.readTool(at, v)
 		})
 	case "tool_choice":
-		return v.toolChoice(name, &r.ToolsHidden)
+		return r.Choice.read(name, v, true)
 	case "functions":
 		if v.given() {
 			return unsupported(name, "Unsupported parameter: 'functions' is deprecated; use 'tools' instead.")
@@ -105,7 +110,7 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 	case "stop":
 		return v.readStop(name)
 	case "response_format":
-		return v.textFormat(name)
+		return r.Format.read(name, v, true)
 	case "modalities":
 		return v.readModalities(name)
 	default:
@@ -171,6 +176,8 @@ func (r *ChatRequest) readTool(at string, v value) *Error {
 			return v.text(join(at, "description"), &tool.Description)
 		case "parameters":
 			return v.schema(join(at, "parameters"), &tool.Parameters)
+		case "strict":
+			return v.boolean(join(at, "strict"), &tool.Strict)
 		default:
 			return nil
 		}
@@ -203,30 +210,6 @@ func (v value) readStop(param string) *Error {
 		return wrongType(param, "one of a string or an array of strings", v)
 	}
 	return unsupported(param, "Unsupported parameter: '"+param+"' sequences are not supported.")
-}
-
-// textFormat accepts plain text as the form of the answer, and nothing else.
-func (v value) textFormat(param string) *Error {
-	if !v.given() {
-		return nil
-	}
-	kind := ""
-	err := v.members(param, func(key []byte, v value) *Error {
-		if string(key) == "type" {
-			return v.text(join(param, "type"), &kind)
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case kind == "":
-		return missing(join(param, "type"))
-	case kind != "text":
-		return unsupported(param, "Unsupported value: '"+join(param, "type")+"' can only be 'text', but got '"+clip(kind)+"'.")
-	default:
-		return nil
-	}
 }
 
 func (v value) readModalities(param string) *Error {

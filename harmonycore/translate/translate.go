@@ -47,6 +47,8 @@ type Request struct {
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
+	// Constraint is what the answer has to be.
+	Constraint Constraint
 	// Choices is how many answers are wanted, one or more.
 	Choices int
 

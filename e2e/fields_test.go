@@ -25,7 +25,7 @@ type field struct {
 	put     func(value any) map[string]any
 }
 
-// absent is the value of a member that is not there.
+// absent is the value of a member that is not there; surround takes it out.
 var absent = new(struct{})
 
 // chatFields are all fields of Chat's requests, with what is in them, in the order of their names.
@@ -129,9 +129,9 @@ func (w *fieldWalk) members(name, param string, object map[string]any, put func(
 			name: dotted(name, member), param: dotted(param, member), required: slices.Contains(required, any(member)),
 			put: func(value any) map[string]any {
 				whole := w.object(object)
-				delete(whole, member)
-				if value != absent {
-					whole[member] = value
+				whole[member] = value
+				if value == absent && name != "" {
+					delete(whole, member)
 				}
 				return put(whole)
 			},

@@ -27,6 +27,10 @@ models:
     server_model: openai/gpt-oss-120b
     context_length: 65536
     raw_prompts: allow
+    reasoning_efforts: { none: low, xhigh: refuse }
+    drop_commentary_from_history: true
+    server_extras: []
+    answers: {reasoning_fields: none, undeclared_calls: content, max_choices: 4, strict: true}
     structured_outputs: none
     system:
       identity: ""
@@ -51,7 +55,10 @@ func TestParseWhole(t *testing.T) {
 		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
-			RawPrompts: "allow", StructuredOutputs: "none", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+			RawPrompts: "allow", DropCommentaryFromHistory: true,
+			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
+			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true},
+			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
@@ -107,6 +114,8 @@ func TestRefusals(t *testing.T) {
 		{"body_limit: 12", "body_limit: 12 is out of range"},
 		{"body_limit: 1GiB", "body_limit: 1GiB is out of range"},
 		{"stall_timeout: 5", "h.yaml:1: stall_timeout: \"5\" is not a duration"},
+		{model("reasoning_efforts: {max: utmost}"), `h.yaml:3: models[0].reasoning_efforts.max: "utmost" is not known; write low, medium, high or refuse`},
+		{model("server_extras: [top_k, ignore_eos]"), `h.yaml:3: models[0].server_extras[1]: "ignore_eos" cannot be let through; it is one of top_k, `},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would give every request up"},
 		{"stall_timeout: 48h", "is too long"},
 		{"listen: 127.0.0.1:1\ncolour: red", `h.yaml:2: colour is not a setting`},
@@ -124,6 +133,9 @@ func TestRefusals(t *testing.T) {
 		{"models:\n- name: a b", "models[0].name: \"a b\" cannot travel in a header"},
 		{"models:\n- name: m\n- name: m", "h.yaml:3: models[1].name: m is there twice"},
 		{model("color: red"), "h.yaml:3: color is not a setting"},
+		{model("answers: {reasoning_fields: x}"), "h.yaml:3: models[0].answers.reasoning_fields: \"x\" is not known"},
+		{model("answers: {undeclared_calls: x}"), "h.yaml:3: models[0].answers.undeclared_calls: \"x\" is not known"},
+		{model("answers: {max_choices: 129}"), "h.yaml:3: models[0].answers.max_choices: 129 is out of range"},
 		{model("structured_outputs: json"), "h.yaml:3: models[0].structured_outputs: \"json\" is not known"},
 		{model("raw_prompts: maybe"), "h.yaml:3: models[0].raw_prompts: \"maybe\" is not known"},
 		{model("context_length: -1"), "models[0].context_length"},

@@ -8,6 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -31,8 +32,20 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				Identity:        present(m.System.Identity),
 				KnowledgeCutoff: present(m.System.KnowledgeCutoff),
 				Effort:          effort(m.System.Effort),
-				ContextLength:   m.ContextLength,
+				Efforts: translate.Efforts{
+					None: standIn(m.ReasoningEfforts.None), Minimal: standIn(m.ReasoningEfforts.Minimal),
+					XHigh: standIn(m.ReasoningEfforts.XHigh), Max: standIn(m.ReasoningEfforts.Max),
+				},
+				DropCommentary: m.DropCommentaryFromHistory,
+				Extras:         m.ServerExtras,
+				ContextLength:  m.ContextLength,
+				Answers: translate.Answers{
+					Reasoning:         reasoningFields(m.Answers.ReasoningFields),
+					UndeclaredContent: m.Answers.UndeclaredCalls == "content",
+					MaxChoices:        m.Answers.MaxChoices,
+				},
 			},
+			Strict:          m.Answers.Strict,
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
@@ -59,6 +72,27 @@ func effort(word string) harmony.Effort {
 		return harmony.High
 	default:
 		return harmony.Medium
+	}
+}
+
+// standIn is the effort that another one is told the model as; none where it is refused.
+func standIn(word string) harmony.Effort {
+	if word == config.EffortRefuse {
+		return 0
+	}
+	return effort(word)
+}
+
+func reasoningFields(word string) openai.ReasoningFields {
+	switch word {
+	case "reasoning":
+		return openai.OnlyReasoning
+	case "reasoning_content":
+		return openai.OnlyReasoningContent
+	case "none":
+		return openai.NoReasoning
+	default:
+		return openai.BothReasoningFields
 	}
 }
 

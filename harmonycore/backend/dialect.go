@@ -20,7 +20,19 @@ type Request struct {
 // Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
 type Sampling struct {
 	Temperature, TopP, PresencePenalty, FrequencyPenalty, Seed string
+	LogitBias                                                  []Bias
+	// Extras are parameters of the servers' own, sent as they are.
+	Extras []Member
 }
+
+// Bias is a token and the number that is added to its logit.
+type Bias struct {
+	Token uint32
+	By    string
+}
+
+// Member is a member of a JSON object.
+type Member struct{ Name, JSON string }
 
 // Finish says why a server stopped generating.
 type Finish uint8

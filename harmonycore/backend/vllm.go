@@ -28,10 +28,14 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	}
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
-	dst = appendNumber(dst, `,"top_p":`, r.Sampling.TopP)
+	dst = appendNumber(dst, `,"top_p":`, positive(r.Sampling.TopP))
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	dst = appendBiases(dst, r.Sampling.LogitBias)
+	for _, m := range r.Sampling.Extras {
+		dst = append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)
+	}
 	if len(r.StructuralTag) > 0 {
 		// The tag is JSON inside a string of JSON. Its first token is the answer's first: a vLLM that waits for the end of the
 		// reasoning instead is too old for it (docs/configuration.md, structured_outputs).
@@ -60,6 +64,29 @@ func appendNumber(dst []byte, key, number string) []byte {
 		return dst
 	}
 	return append(append(dst, key...), number...)
+}
+
+// positive puts the smallest mass that leaves one token in place of zero, which OpenAI's API allows and vLLM refuses.
+func positive(topP string) string {
+	if n, err := strconv.ParseFloat(topP, 64); err == nil && n == 0 {
+		return "1e-6"
+	}
+	return topP
+}
+
+func appendBiases(dst []byte, biases []Bias) []byte {
+	if len(biases) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"logit_bias":{`...)
+	for i, b := range biases {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendInt(append(dst, '"'), int64(b.Token))
+		dst = append(append(dst, `":`...), b.By...)
+	}
+	return append(dst, '}')
 }
 
 func (vllm) ReadEvent(data []byte, e *Event) bool {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -35,8 +36,9 @@ func errContextLength(api kind, prompt, context int) *openai.Error {
 	}
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
-		Message: "The prompt is " + strconv.Itoa(prompt) + " tokens long, but the model's context is " +
-			strconv.Itoa(context) + " tokens, with at least one left for the answer.",
+		// Clients look for the first words, which are OpenAI's own.
+		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. The prompt is " + strconv.Itoa(prompt) +
+			" tokens long, and at least one must be left for the answer. Shorten the " + param + ".",
 	}
 }
 
@@ -83,6 +85,13 @@ func errNotUnderstood() *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
 		Message: "The inference server's answer could not be understood.",
+	}
+}
+
+// errHarmony tells what the reference would have said of the model's answer.
+func errHarmony(e *harmony.ParseError) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeHarmonyParseError, Message: e.Message,
 	}
 }
 

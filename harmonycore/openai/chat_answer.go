@@ -14,6 +14,8 @@ type ChatHead struct {
 	ID      string
 	Created int64
 	Model   string
+	// TierAsked tells a client that named a service tier which it got: there is one only.
+	TierAsked bool
 }
 
 func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
@@ -25,14 +27,19 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 	dst = jsontext.AppendInt(dst, h.Created)
 	dst = append(dst, `,"model":`...)
 	dst = jsontext.AppendString(dst, h.Model)
+	if h.TierAsked {
+		dst = append(dst, `,"service_tier":"default"`...)
+	}
 	return append(dst, `,"choices":[`...)
 }
 
 // ChatCompletion is a whole Chat answer.
 type ChatCompletion struct {
-	Head    ChatHead
-	Choices []ChatChoice
-	Usage   Usage
+	Head ChatHead
+	// Reasoning are the fields that carry the reasoning.
+	Reasoning ReasoningFields
+	Choices   []ChatChoice
+	Usage     Usage
 }
 
 // ChatChoice is one choice of a whole answer. Its texts are escaped already, as jsontext.AppendEscaped writes them.
@@ -45,15 +52,15 @@ type ChatChoice struct {
 }
 
 // AppendCallOpen begins a whole tool call, up to where its escaped arguments stand.
-func AppendCallOpen(dst []byte, id, name string) []byte {
+func AppendCallOpen(dst []byte, kind CallKind, id, name string) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `{"id":`...)
 	dst = jsontext.AppendString(dst, id)
-	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = append(dst, kind.open()...)
 	dst = jsontext.AppendString(dst, name)
-	return append(dst, `,"arguments":"`...)
+	return append(append(dst, ','), kind.text()...)
 }
 
 // AppendCallClose ends what AppendCallOpen began.
@@ -66,14 +73,14 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = c.Choices[i].appendJSON(dst, i)
+		dst = c.Choices[i].appendJSON(dst, i, c.Reasoning)
 	}
 	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
 }
 
-// appendJSON appends a choice. The content is null when there are only calls, and the reasoning stands under both names
-// that clients read, when there is any.
-func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
+// appendJSON appends a choice. The content is null when there are only calls, and there is no field for reasoning when
+// there is none of it.
+func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) []byte {
 	dst = appendCount(dst, `{"index":`, index)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
 	if len(c.Content) == 0 && len(c.ToolCalls) > 0 {
@@ -82,8 +89,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
 		dst = appendEscapedString(dst, c.Content)
 	}
 	dst = append(dst, `,"refusal":null`...)
-	if len(c.Reasoning) > 0 {
-		dst = appendReasoning(append(dst, ','), c.Reasoning)
+	if len(c.Reasoning) > 0 && fields != NoReasoning {
+		dst = fields.append(append(dst, ','), c.Reasoning)
 	}
 	if len(c.ToolCalls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
@@ -95,9 +102,29 @@ func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
 	return append(dst, `"}`...)
 }
 
-func appendReasoning(dst, escaped []byte) []byte {
-	dst = appendEscapedString(append(dst, `"reasoning":`...), escaped)
-	return appendEscapedString(append(dst, `,"reasoning_content":`...), escaped)
+// ReasoningFields are the fields of a Chat message that carry reasoning. OpenAI's own API has none: some clients read the
+// one name, some the other.
+type ReasoningFields uint8
+
+// The choices of ReasoningFields.
+const (
+	BothReasoningFields ReasoningFields = iota
+	OnlyReasoning
+	OnlyReasoningContent
+	NoReasoning
+)
+
+func (f ReasoningFields) append(dst, escaped []byte) []byte {
+	if f != OnlyReasoningContent {
+		dst = appendEscapedString(append(dst, `"reasoning":`...), escaped)
+	}
+	if f == BothReasoningFields {
+		dst = append(dst, ',')
+	}
+	if f != OnlyReasoning {
+		dst = appendEscapedString(append(dst, `"reasoning_content":`...), escaped)
+	}
+	return dst
 }
 
 func appendEscapedString(dst, escaped []byte) []byte {

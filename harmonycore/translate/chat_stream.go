@@ -19,14 +19,16 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
+	// kind is that of the call that is open.
+	kind openai.CallKind
 }
 
 func newChatStream(r *Request) *chatStream {
 	a := &chatStream{choices: make([]chatStreamChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatStreamChoice{
-			turn: turn{tools: r.tools}, stream: a, env: r.env, index: i,
-			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage),
+			turn: r.newTurn(), stream: a, env: r.env, index: i,
+			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage, r.answers.Reasoning),
 		}
 	}
 	return a
@@ -52,7 +54,8 @@ func (c *chatStreamChoice) Open(h harmony.Header) {
 	}
 	if tool := c.open(h); tool != nil {
 		index := c.tally.Calls - 1
-		c.stream.out = c.chunks.AppendCall(c.stream.out, index, callIDIn(c.env, c.index, index), tool.name)
+		c.kind = callKind(tool)
+		c.stream.out = c.chunks.AppendCall(c.stream.out, index, c.kind, callIDIn(c.env, c.index, index), tool.name)
 	}
 }
 
@@ -68,7 +71,8 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	case reasoningLane:
 		c.stream.out = c.chunks.AppendReasoning(c.stream.out, text)
 	case callLane:
-		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, text)
+		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
+	case silentLane:
 	default:
 		c.stream.out = c.chunks.AppendContent(c.stream.out, text)
 	}

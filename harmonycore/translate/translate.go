@@ -20,8 +20,30 @@ type Model struct {
 	Identity        harmony.Optional
 	KnowledgeCutoff harmony.Optional
 	// Effort is in use when the client names none.
-	Effort        harmony.Effort
+	Effort harmony.Effort
+	// Efforts says what becomes of the efforts that the API has and gpt-oss has not.
+	Efforts       Efforts
 	ContextLength int
+	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
+	DropCommentary bool
+	// Extras are the names of the servers' own parameters that clients may use.
+	Extras  []string
+	Answers Answers
+}
+
+// Efforts are stand-ins for the efforts that gpt-oss was not trained on. The zero harmony.Effort refuses one.
+type Efforts struct {
+	None, Minimal, XHigh, Max harmony.Effort
+}
+
+// Answers is how a model's answers are shaped.
+type Answers struct {
+	// Reasoning are the fields that carry the reasoning of Chat answers.
+	Reasoning openai.ReasoningFields
+	// UndeclaredContent shows what the model says to functions that nobody declared as content, and not as reasoning.
+	UndeclaredContent bool
+	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
+	MaxChoices int
 }
 
 // Env is what a translation must be told of the moment.
@@ -52,9 +74,12 @@ type Request struct {
 	// Choices is how many answers are wanted, one or more.
 	Choices int
 
+	answers      Answers
 	tools        toolset
 	env          Env
 	includeUsage bool
+	oneCall      bool
+	tierAsked    bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
 }

@@ -31,7 +31,18 @@ type badInput struct {
 }
 
 // tolerated are mistakes by OpenAI's schema that are none here, with the reason. Every one of them must come up.
-var tolerated = map[string]string{}
+var tolerated = map[string]string{
+	"logit_bias.*: a number":               "servers take fractions",
+	"stop: empty":                          "it asks for nothing",
+	"prediction(content).content: empty":   saysNothing,
+	"messages[](assistant).content: empty": saysNothing,
+	"messages[](developer).content: empty": saysNothing,
+	"messages[](system).content: empty":    saysNothing,
+	"messages[](tool).content: empty":      saysNothing,
+	"messages[](user).content: empty":      saysNothing,
+}
+
+const saysNothing = "histories have such content, and it says nothing"
 
 // mistakes are all that the schema calls wrong in a field.
 func (f *field) mistakes() map[string]any {
@@ -132,9 +143,54 @@ func badInputs(t *testing.T, g *exchange.Gateway) []badInput {
 	return all
 }
 
-// handMade are mistakes that no schema tells.
+// handMade are mistakes that the schema does not tell.
 var handMade = []struct{ name, param, body string }{
-	{"no user's question", "messages", `{"model":"gpt-oss-120b","messages":[]}`},
+	{"model twice", "model", `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],"model":"other"}`},
+	{"messages twice", "messages", `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],"messages":[]}`},
+	{"no messages at all", "messages", `{"model":"gpt-oss-120b","messages":[]}`},
+	{"half a character", "messages", "{\"model\":\"gpt-oss-120b\",\"messages\":[{\"role\":\"user\",\"content\":\"\xf0\x9f\"}]}"},
+	{"half a surrogate pair", "user", withField(`"user":"\ud83d"`)},
+	{"a result of no call", "messages[1].tool_call_id", withMessage(`{"role":"tool","tool_call_id":"nobody","content":"r"}`)},
+	{"a call without a name", "messages[1].tool_calls[0].function.name", withMessage(`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"","arguments":"{}"}}]}`)},
+	{"a call with a header in its name", "messages[1].tool_calls[0].function.name", withMessage(`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f <|constrain|>json","arguments":"{}"}}]}`)},
+	{"a user with a header for a name", "messages[1].name", withMessage(`{"role":"user","name":"a<|message|>","content":"x"}`)},
+	{"a number among the parts", "messages[1].content[1]", withMessage(`{"role":"user","content":[{"type":"text","text":"a"},7]}`)},
+	{"a part of another API", "messages[1].content[0]", withMessage(`{"role":"user","content":[{"type":"input_text","text":"a"}]}`)},
+	{"an image for an assistant", "messages[1].content[0]", withMessage(`{"role":"assistant","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}`)},
+	{"a function's name with a space", "tools[0].function.name", withField(`"tools":[{"type":"function","function":{"name":"a b"}}]`)},
+	{"a function's name that is too long", "tools[0].function.name", withField(`"tools":[{"type":"function","function":{"name":"` + strings.Repeat("f", 129) + `"}}]`)},
+	{"a deep schema", "tools[0].function.parameters", withField(`"tools":[{"type":"function","function":{"name":"f","parameters":` + nest(33) + `}}]`)},
+	{"a deep form of the answer", "response_format.json_schema.schema", withField(`"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":` + nest(33) + `}}`)},
+	{"a choice that is no tool", "tool_choice", withField(`"tool_choice":{"type":"function","function":{"name":"g"}},"tools":[{"type":"function","function":{"name":"f"}}]`)},
+	{"a choice without tools", "tool_choice", withField(`"tool_choice":"required"`)},
+	{"a token that is no number", "logit_bias", withField(`"logit_bias":{"x":1}`)},
+	{"a token that there is not", "logit_bias", withField(`"logit_bias":{"999999":1}`)},
+	{"a bias that is too large", "logit_bias.1", withField(`"logit_bias":{"1":101}`)},
+	{"seventeen pairs", "metadata", withField(`"metadata":{` + manyMembers(17) + `}`)},
+	{"options without a stream", "stream_options", withField(`"stream_options":{"include_usage":true}`)},
+	{"a very small temperature", "temperature", withField(`"temperature":-1e-9`)},
+	{"minus one choice", "n", withField(`"n":-1`)},
+}
+
+func withField(member string) string {
+	return `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],` + member + `}`
+}
+
+func withMessage(message string) string {
+	return `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"},` + message + `]}`
+}
+
+// nest is a schema of so many levels.
+func nest(levels int) string {
+	return strings.Repeat(`{"items":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1)
+}
+
+func manyMembers(n int) string {
+	var members []string
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"k%d":"v"`, i))
+	}
+	return strings.Join(members, ",")
 }
 
 func body(t *testing.T, request map[string]any) []byte {
@@ -189,7 +245,7 @@ func errorCodes(t *testing.T) map[string]bool {
 		t.Fatal("docs/errors.md has no part about requests")
 	}
 	codes := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| 4\\d\\d \\| `([a-z_]+)` \\|").FindAllStringSubmatch(requests, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| 4\\d\\d \\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(requests, -1) {
 		codes[row[1]] = true
 	}
 	if len(codes) == 0 {

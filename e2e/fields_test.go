@@ -14,8 +14,7 @@ type field struct {
 	name string
 	// param is how an error calls it in the body that put makes.
 	param string
-	// types are the JSON types that it may have, and limits the schema of each.
-	types  []string
+	// limits are the schemas of the JSON types that it may have.
 	limits map[string]map[string]any
 	// element says that it is an element or a form of its parent, and not a member with a name.
 	element, form bool
@@ -75,6 +74,12 @@ func or(body map[string]any, member string, other any) any {
 		return v
 	}
 	return other
+}
+
+// goodExamples are the values of fields of which not every value is for this gateway, or that say nothing by themselves.
+var goodExamples = map[string]any{
+	"model": caseModel, "reasoning_effort": "low", "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5, "top_p": 0.5,
+	"logit_bias": map[string]any{"1": 1},
 }
 
 // fieldWalk finds the fields of a schema.
@@ -154,15 +159,16 @@ func (w *fieldWalk) walk(f field, schema any) {
 			objects++
 		}
 	}
-	f.types = slices.Sorted(maps.Keys(f.limits))
-	f.example = w.example(alternatives[0])
+	if f.example = goodExamples[f.name]; f.example == nil {
+		f.example = w.example(alternatives[0])
+	}
 	w.found = append(w.found, f)
 	for _, one := range alternatives {
 		switch one["type"] {
 		case "object":
 			if tag, value := discriminator(one); tag != "" {
 				form := field{
-					name: f.name + "(" + value + ")", param: f.param, form: true, types: []string{"object"},
+					name: f.name + "(" + value + ")", param: f.param, form: true,
 					limits: map[string]map[string]any{"object": one}, example: w.object(one), put: f.put,
 				}
 				w.found = append(w.found, form)

@@ -368,6 +368,7 @@ func TestToolsAreBounded(t *testing.T) {
 func TestEchoIsBounded(t *testing.T) {
 	long := strings.Repeat("x", maxInstructions+1)
 	for _, field := range []string{
+		`"tool_choice":{"type":"function","name":"` + long + `"}`,
 		`"instructions":"` + long + `"`, `"metadata":{"a":"` + long + `"}`, `"user":"` + long + `"`,
 		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`, `"temperature":0.` + strings.Repeat("1", maxLabel),
 	} {

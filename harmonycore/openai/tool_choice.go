@@ -47,7 +47,11 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	case kind == "allowed_tools":
 		return c.readAllowed(at, inner, nested)
 	default:
-		return unsupported(join(param, "type"), "Unsupported value: '"+join(param, "type")+"' can only be 'function' or 'allowed_tools', but got '"+clip(kind)+"'.")
+		supported := "'function' and 'allowed_tools'"
+		if nested {
+			supported = "'function', 'custom', and 'allowed_tools'"
+		}
+		return unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: "+supported+".")
 	}
 }
 

@@ -96,8 +96,10 @@ func TestChatFields(t *testing.T) {
 		counts[row.verdict]++
 		row.check(t, g, &f)
 		for _, name := range row.shown {
-			if !tests[name] {
+			if request, ok := tests[name]; !ok {
 				t.Errorf("%s: there is no case and no test %q", f.name, name)
+			} else if request != "" && !strings.Contains(request, quoted(f.word())) {
+				t.Errorf("%s: the case %s does not send it", f.name, name)
 			}
 		}
 		if row.verdict == isRefused {
@@ -110,6 +112,11 @@ func TestChatFields(t *testing.T) {
 		}
 	}
 	t.Logf("%v", counts)
+}
+
+// word is what a request with the field has in it: the member's name, or of a form its type or role.
+func (f *field) word() string {
+	return strings.TrimSuffix(f.name[strings.LastIndexAny(f.name, ".(")+1:], ")")
 }
 
 // coveredBy says that something that the field is in is refused as a whole.
@@ -158,12 +165,12 @@ func sent(g *exchange.Gateway, b []byte) []byte {
 	return nil
 }
 
-// testNames are all cases of the suite and all tests of the repository.
-func testNames(t *testing.T) map[string]bool {
+// testNames are all cases of the suite, with what they send, and all tests of the repository.
+func testNames(t *testing.T) map[string]string {
 	t.Helper()
-	names := map[string]bool{}
+	names := map[string]string{}
 	for _, c := range loadCases(t) {
-		names[c.name] = true
+		names[c.name] = string(c.body)
 	}
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
@@ -175,7 +182,7 @@ func testNames(t *testing.T) map[string]bool {
 		}
 		text, err := os.ReadFile(path)
 		for _, found := range function.FindAllSubmatch(text, -1) {
-			names[string(found[1])] = true
+			names[string(found[1])] = ""
 		}
 		return err
 	})

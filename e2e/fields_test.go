@@ -31,6 +31,7 @@ var absent = new(struct{})
 func chatFields(t *testing.T) []field {
 	t.Helper()
 	w := &fieldWalk{definitions: readSchemas(t)["$defs"].(map[string]any)}
+	w.tighten()
 	root := w.resolve(w.definitions["CreateChatCompletionRequest"])[0]
 	w.members("", "", root, func(m map[string]any) map[string]any { return surround(m) })
 	slices.SortFunc(w.found, func(a, b field) int { return strings.Compare(a.name, b.name) })
@@ -86,6 +87,15 @@ var goodExamples = map[string]any{
 type fieldWalk struct {
 	definitions map[string]any
 	found       []field
+}
+
+// tighten adds what the schema leaves out: the form of an answer is nothing without its schema, and tools that are allowed have
+// names.
+func (w *fieldWalk) tighten() {
+	format := w.definitions["ResponseFormatJsonSchema"].(map[string]any)["properties"].(map[string]any)["json_schema"].(map[string]any)
+	format["required"] = append(format["required"].([]any), "schema")
+	allowed := w.definitions["ChatCompletionAllowedTools"].(map[string]any)["properties"].(map[string]any)["tools"].(map[string]any)
+	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function", "function": map[string]any{"name": "x"}}
 }
 
 // resolve returns the plain alternatives of a schema: without references, combinations, and null.
@@ -209,6 +219,9 @@ func discriminator(object map[string]any) (member, value string) {
 
 // example is the least value that a schema without alternatives allows.
 func (w *fieldWalk) example(schema map[string]any) any {
+	if example := schema["example"]; example != nil {
+		return example
+	}
 	if values, ok := schema["enum"].([]any); ok {
 		return values[0]
 	}

@@ -233,12 +233,14 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.server = model.Server
 	e.strict = e.strict || model.Strict
 	e.withheld = e.strict
-	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
+	e.bounded, _ = e.answer.(translate.Bounded)
+	e.choices = newChoices(e.gateway.options.Tokenizer, r, e.answer)
 	e.state = awaiting
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens, Choices: r.Choices,
+		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling,
 		StructuralTag: tag,
 	})

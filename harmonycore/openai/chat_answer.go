@@ -47,7 +47,9 @@ type ChatChoice struct {
 	Content   []byte
 	Reasoning []byte
 	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
-	ToolCalls    []byte
+	ToolCalls []byte
+	// Logprobs is what AppendLogprob has written.
+	Logprobs     []byte
 	FinishReason string
 }
 
@@ -97,7 +99,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 		dst = append(dst, c.ToolCalls...)
 		dst = append(dst, ']')
 	}
-	dst = append(dst, `,"annotations":[]},"logprobs":null,"finish_reason":"`...)
+	dst = append(dst, `,"annotations":[]},"logprobs":`...)
+	dst = append(appendLogprobs(dst, c.Logprobs), `,"finish_reason":"`...)
 	dst = append(dst, c.FinishReason...)
 	return append(dst, `"}`...)
 }

@@ -73,6 +73,9 @@ type Request struct {
 	Constraint Constraint
 	// Choices is how many answers are wanted, one or more.
 	Choices int
+	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	Logprobs    bool
+	TopLogprobs int
 
 	answers      Answers
 	tools        toolset
@@ -109,6 +112,19 @@ type Choice interface {
 	harmony.Sink
 	// End is the regular end of the choice; the parser's own end, which closes an open message as cut, comes before it.
 	End(f Finish)
+}
+
+// LikelyChoice is a Choice that shows how likely tokens were.
+type LikelyChoice interface {
+	Choice
+	// Likely is told of a token right before the Content that has it; what it shows does not keep l.
+	Likely(l *openai.Logprob)
+}
+
+// Bounded is an Answer that holds what it was told until its end.
+type Bounded interface {
+	// Full reports whether it holds more than any answer may.
+	Full() bool
 }
 
 // Answer turns one request's parsed messages into its client's bytes, between Begin and Finish or Fail, of which the

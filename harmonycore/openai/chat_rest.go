@@ -162,6 +162,8 @@ func (v value) checkTexts(param string) *Error {
 				return v.word(join(at, "type"), &kind, "text")
 			case "text":
 				text = v
+			case "prompt_cache_breakpoint":
+				return v.readBreakpoint(join(at, "prompt_cache_breakpoint"))
 			}
 			return nil
 		})

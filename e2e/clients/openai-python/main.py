@@ -8,6 +8,7 @@ import chat
 import failures
 import openai
 import responses
+import structured
 from checks import run
 from openai import OpenAI
 
@@ -23,6 +24,11 @@ CHECKS = [
     responses.responses_helper,
     responses.responses_tools,
     responses.responses_tools_stream,
+    structured.chat_parse,
+    structured.chat_parse_stream,
+    structured.responses_parse,
+    structured.chat_json_object,
+    structured.chat_forced,
     failures.unknown_model,
     failures.unknown_role,
     failures.server_refuses,

@@ -37,6 +37,7 @@ type completion struct {
 	UseBeamSearch    bool               `json:"use_beam_search"`
 	Echo             *bool              `json:"echo"`
 	Logprobs         *int               `json:"logprobs"`
+	TokensAsTokenIDs *bool              `json:"return_tokens_as_token_ids"`
 	PromptLogprobs   *int               `json:"prompt_logprobs"`
 	Priority         int                `json:"priority"`
 	Temperature      *float64           `json:"temperature"`
@@ -253,6 +254,9 @@ func checkSampling(c *completion) *refusal {
 		return badRequest("", fmt.Sprintf("Got priority %d but Priority scheduling is not enabled.", c.Priority))
 	case on(c.Echo):
 		return badRequest("echo", "The simulator does not echo prompts.")
+	}
+	if r := checkLogprobs(c); r != nil {
+		return r
 	}
 	return checkBiases(c.LogitBias)
 }

@@ -26,6 +26,11 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	if r.Choices > 1 {
 		dst = jsontext.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
+	if r.Logprobs {
+		// Two tokens may have one text, and a part of a character has none: only ids tell them apart.
+		dst = jsontext.AppendInt(append(dst, `,"logprobs":`...), int64(r.TopLogprobs))
+		dst = append(dst, `,"return_tokens_as_token_ids":true`...)
+	}
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
 	dst = appendNumber(dst, `,"top_p":`, positive(r.Sampling.TopP))
@@ -145,6 +150,10 @@ func readChoices(data []byte, e *Event) {
 				if kind == jsonparser.Array {
 					hasIDs = true
 					e.Tokens = readIDs(e.Tokens, value)
+				}
+			case "logprobs":
+				if kind == jsonparser.Object {
+					e.Likely = readLogprobs(e.Likely, value)
 				}
 			case "finish_reason":
 				if kind == jsonparser.String {

@@ -93,6 +93,20 @@ func errNotUnderstood() *openai.Error {
 	}
 }
 
+func errNoLogprobs() *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
+		Message: "The inference server does not say how likely its tokens are. Ask without 'logprobs'.",
+	}
+}
+
+func errAnswerTooLarge() *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeAnswerTooLarge,
+		Message: "The answer is larger than the gateway can hold: ask for a stream, for fewer choices, or for fewer 'top_logprobs'.",
+	}
+}
+
 // errHarmony tells what the reference would have said of the model's answer.
 func errHarmony(e *harmony.ParseError) *openai.Error {
 	return &openai.Error{

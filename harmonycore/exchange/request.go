@@ -189,6 +189,10 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if failure != nil {
 		return e.refuse(failure)
 	}
+	channels, failure := e.byChannels(model, r)
+	if failure != nil {
+		return e.refuse(failure)
+	}
 	scratch := h.Scratch
 	if scratch == nil {
 		scratch = &Scratch{}
@@ -212,8 +216,6 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 		e.prefilled = slices.Clone(prompt[from:])
 	}
 	scratch.prompt = prompt
-	// The texts lie in the body, which is not ours any more once this returns.
-	r.Conversation = harmony.Conversation{}
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
 		return e.refuse(errContextLength(e.kind, len(prompt), model.ContextLength))
@@ -229,16 +231,23 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	stops, silent := stopTokens(r.Sampling.StopTokenIDs)
 	e.silentStops = silent
 	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
+	if channels {
+		scratch.body = r.ByChannels(scratch.body)
+	}
+	// The texts lie in the body, which is not ours any more once this returns.
+	r.Conversation = harmony.Conversation{}
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.strict = e.strict || model.Strict
 	e.withheld = e.strict
-	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
+	e.bounded, _ = e.answer.(translate.Bounded)
+	e.choices = newChoices(e.gateway.options.Tokenizer, r, e.answer)
 	e.state = awaiting
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens, Choices: r.Choices,
+		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling,
 		StructuralTag: tag,
 	})

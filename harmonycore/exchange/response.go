@@ -59,6 +59,8 @@ type Exchange struct {
 	kind    kind
 	path    string
 	state   state
+	// form is the value of EventsHeader.
+	form string
 	// toPool says that the request's headers have gone on to the model's servers, headSent that the client has the
 	// response's: both only where the host can hold none.
 	toPool, headSent bool
@@ -76,7 +78,9 @@ type Exchange struct {
 	// accepted a message's header yet: until then nothing is given out, so that a refusal can be a status.
 	strict, withheld bool
 	answer           translate.Answer
-	choices          []choice
+	// bounded is the answer too, where it holds what it is told; else it is nil.
+	bounded translate.Bounded
+	choices []choice
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32
 	trimmer   backend.Trimmer

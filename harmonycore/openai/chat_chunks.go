@@ -28,7 +28,13 @@ func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning Reason
 
 // close ends a chunk from the inside of its delta on.
 func (c *ChatChunks) close(dst []byte, reason string) []byte {
-	dst = append(dst, `},"logprobs":null,"finish_reason":`...)
+	return c.closeLikely(dst, nil, reason)
+}
+
+// closeLikely is close with what AppendLogprob has written.
+func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
+	dst = appendLogprobs(append(dst, `},"logprobs":`...), logprobs)
+	dst = append(dst, `,"finish_reason":`...)
 	dst = appendStringOrNull(dst, reason)
 	dst = append(dst, `}]`...)
 	if c.includeUsage {
@@ -43,12 +49,12 @@ func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	return c.close(append(dst, `"role":"assistant","content":""`...), "")
 }
 
-// AppendContent appends a piece of the answer.
-func (c *ChatChunks) AppendContent(dst, text []byte) []byte {
+// AppendContent appends a piece of the answer. logprobs is what AppendLogprob has written of its tokens, or nothing.
+func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = append(dst, `"content":"`...)
 	dst = jsontext.AppendEscaped(dst, string(text))
-	return c.close(append(dst, '"'), "")
+	return c.closeLikely(append(dst, '"'), logprobs, "")
 }
 
 // AppendReasoning appends a piece of the reasoning, unless no field is for that.

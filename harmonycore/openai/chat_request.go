@@ -18,14 +18,20 @@ type ChatRequest struct {
 	IncludeUsage bool
 	// Choices is how many answers are wanted.
 	Choices int
+	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	Logprobs    bool
+	TopLogprobs int
 	// Effort is the client's word, or empty when it names none.
 	Effort string
 	// TierAsked says that the client named a service tier, and wants to be told which it got.
 	TierAsked bool
 }
 
-// MaxChoices is the most answers that a request may ask for.
-const MaxChoices = 128
+// The most answers that a request may ask for, and the most alternatives for each of their tokens.
+const (
+	MaxChoices     = 128
+	MaxTopLogprobs = 20
+)
 
 // DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
 // and are valid as long as it is left alone; everything else is copied.
@@ -60,6 +66,9 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	}
 	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
 		return nil, err
+	}
+	if r.TopLogprobs > 0 && !r.Logprobs {
+		return nil, Invalid("top_logprobs", "Invalid 'top_logprobs': 'logprobs' must be true when 'top_logprobs' is set.")
 	}
 	if !messages.given() {
 		return nil, missing("messages")
@@ -102,17 +111,14 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		r.Choices = int(n)
 		return nil
 	case "logprobs":
-		asked := false
-		if err := v.boolean(name, &asked); err != nil || !asked {
-			return err
-		}
-		return unsupported(name, "Unsupported parameter: 'logprobs' cannot be true.")
+		return v.boolean(name, &r.Logprobs)
 	case "top_logprobs":
 		n := int64(0)
-		if err := v.integer(name, 0, &n); err != nil || n == 0 {
+		if err := v.within(name, 0, MaxTopLogprobs, &n); err != nil {
 			return err
 		}
-		return unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
+		r.TopLogprobs = int(n)
+		return nil
 	case "logit_bias":
 		return r.Sampling.readLogitBias(name, v)
 	case "stop":

@@ -36,6 +36,8 @@ const (
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
+	CodeAnswerTooLarge           = "answer_too_large"
+	CodeNoFinalChannel           = "no_final_channel"
 	CodeHarmonyParseError        = "harmony_parse_error"
 	CodeGatewayOverloaded        = "gateway_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"

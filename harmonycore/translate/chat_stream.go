@@ -19,6 +19,8 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
+	// likely are the logprobs of tokens whose text is still to come.
+	likely []byte
 	// kind is that of the call that is open.
 	kind openai.CallKind
 }
@@ -63,7 +65,7 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	if c.stream.ended {
 		return
 	}
-	c.count(tokens)
+	c.content(text, tokens)
 	if len(text) == 0 {
 		return
 	}
@@ -74,14 +76,24 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
 	case silentLane:
 	default:
-		c.stream.out = c.chunks.AppendContent(c.stream.out, text)
+		c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
+		c.likely = c.likely[:0]
 	}
 }
 
-func (c *chatStreamChoice) Close(harmony.End) {}
+// Likely keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
+// one that completes it.
+func (c *chatStreamChoice) Likely(l *openai.Logprob) {
+	if c.lane == finalLane && !c.stream.ended {
+		c.likely = openai.AppendLogprob(c.likely, l)
+	}
+}
+
+func (c *chatStreamChoice) Close(end harmony.End) { c.close(end) }
 
 func (c *chatStreamChoice) End(f Finish) {
 	if !c.stream.ended {
+		c.noFinal(f)
 		c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
 	}
 }

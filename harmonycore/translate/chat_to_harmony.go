@@ -23,6 +23,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
+		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {

@@ -9,10 +9,10 @@ import (
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
 type chatWhole struct {
 	ending
-	head      openai.ChatHead
-	reasoning openai.ReasoningFields
-	choices   []chatWholeChoice
-	out       []byte
+	head    openai.ChatHead
+	shape   Answers
+	choices []chatWholeChoice
+	out     []byte
 }
 
 // chatWholeChoice is one choice of a whole answer.
@@ -25,7 +25,7 @@ type chatWholeChoice struct {
 }
 
 func newChatWhole(r *Request) *chatWhole {
-	a := &chatWhole{head: r.chatHead(), reasoning: r.answers.Reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
+	a := &chatWhole{head: r.chatHead(), shape: r.answers, choices: make([]chatWholeChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i}
 	}
@@ -56,7 +56,7 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	if c.whole.ended {
 		return
 	}
-	c.count(tokens)
+	c.content(text, tokens)
 	switch c.lane {
 	case reasoningLane:
 		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
@@ -68,7 +68,17 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	}
 }
 
-func (c *chatWholeChoice) Close(harmony.End) { c.closeCall() }
+// Likely adds a token's logprob.
+func (c *chatWholeChoice) Likely(l *openai.Logprob) {
+	if c.lane == finalLane && !c.whole.ended {
+		c.choice.Logprobs = openai.AppendLogprob(c.choice.Logprobs, l)
+	}
+}
+
+func (c *chatWholeChoice) Close(end harmony.End) {
+	c.close(end)
+	c.closeCall()
+}
 
 // closeCall ends the text of a call, once.
 func (c *chatWholeChoice) closeCall() {
@@ -81,13 +91,14 @@ func (c *chatWholeChoice) closeCall() {
 func (c *chatWholeChoice) End(f Finish) {
 	c.closeCall()
 	c.choice.FinishReason = c.finishReason(f)
+	c.choice.NoContent = c.noFinal(f) && c.whole.shape.RequireFinal
 }
 
 func (a *chatWhole) Finish(u Usage) {
 	if !a.end() {
 		return
 	}
-	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
+	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.shape.Reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
 	for i := range a.choices {
 		answer.Choices = append(answer.Choices, a.choices[i].choice)
 	}
@@ -101,6 +112,20 @@ func (a *chatWhole) Tally() Tally {
 		sum.add(&a.choices[i].tally)
 	}
 	return sum
+}
+
+// mostHeld is how much a whole answer may hold, in bytes: more, of which there are copies in the end, would endanger a VM
+// with all its streams. Text alone comes near it in no context, but 128 choices, or 20 alternatives for each token, do.
+const mostHeld = 32 << 20
+
+// Full implements Bounded.
+func (a *chatWhole) Full() bool {
+	held := 0
+	for i := range a.choices {
+		c := &a.choices[i].choice
+		held += len(c.Content) + len(c.Reasoning) + len(c.ToolCalls) + len(c.Logprobs)
+	}
+	return held > mostHeld
 }
 
 func (a *chatWhole) Fail(e *openai.Error) {

@@ -9,10 +9,14 @@ type Tally struct {
 	Reasoning, Final, ToolCall int
 	// Calls is how many functions were called.
 	Calls int
+	// UnfitArguments is how many calls had arguments that do not fit the declared schema.
+	UnfitArguments int
 	// Messages counts messages by the channel that they named.
 	Messages [channelKinds]int
 	// FinalFirst says that the model answered before it had reasoned.
 	FinalFirst bool
+	// NoFinal is how many choices the model has ended by itself without a message on its final channel and without a call.
+	NoFinal int
 }
 
 // ChannelKind is a channel as Tally tells them apart.
@@ -52,6 +56,8 @@ func (t *Tally) add(o *Tally) {
 	t.Final += o.Final
 	t.ToolCall += o.ToolCall
 	t.Calls += o.Calls
+	t.UnfitArguments += o.UnfitArguments
+	t.NoFinal += o.NoFinal
 	for i := range t.Messages {
 		t.Messages[i] += o.Messages[i]
 	}

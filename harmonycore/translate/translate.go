@@ -44,6 +44,9 @@ type Answers struct {
 	UndeclaredContent bool
 	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
 	MaxChoices int
+	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,
+	// and Chat's content is null.
+	RequireFinal bool
 }
 
 // Env is what a translation must be told of the moment.
@@ -73,6 +76,9 @@ type Request struct {
 	Constraint Constraint
 	// Choices is how many answers are wanted, one or more.
 	Choices int
+	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	Logprobs    bool
+	TopLogprobs int
 
 	answers      Answers
 	tools        toolset
@@ -82,6 +88,8 @@ type Request struct {
 	tierAsked    bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
+	// transcript is set where the answer is channel events.
+	transcript *harmony.Transcript
 }
 
 // Effort is the reasoning effort that the model is asked for.
@@ -111,6 +119,19 @@ type Choice interface {
 	End(f Finish)
 }
 
+// LikelyChoice is a Choice that shows how likely tokens were.
+type LikelyChoice interface {
+	Choice
+	// Likely is told of a token right before the Content that has it; what it shows does not keep l.
+	Likely(l *openai.Logprob)
+}
+
+// Bounded is an Answer that holds what it was told until its end.
+type Bounded interface {
+	// Full reports whether it holds more than any answer may.
+	Full() bool
+}
+
 // Answer turns one request's parsed messages into its client's bytes, between Begin and Finish or Fail, of which the
 // first ends it: what comes later is passed over.
 type Answer interface {
@@ -135,6 +156,8 @@ func (r *Request) NewAnswer() Answer {
 	switch {
 	case r.API == ResponsesAPI:
 		return newResponsesAnswer(r)
+	case r.transcript != nil:
+		return newChannelStream(r)
 	case r.Stream:
 		return newChatStream(r)
 	default:

@@ -1,6 +1,11 @@
 package translate
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/schema"
+)
 
 // lane is what a message of the model is to the client.
 type lane uint8
@@ -25,6 +30,11 @@ type turn struct {
 	tally   Tally
 	// undeclared is the lane of what is said to functions that nobody declared.
 	undeclared lane
+	// arguments are those of the open call, as far as they are held against its schema.
+	arguments []byte
+	schema    string
+	// answered says that a message was told as the answer.
+	answered bool
 }
 
 func (r *Request) newTurn() turn {
@@ -62,18 +72,55 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		}
 		t.lane = callLane
 		t.tally.Calls++
+		t.arguments, t.schema = t.arguments[:0], tool.schema
 		return tool
 	}
 	switch h.Channel {
 	case harmony.Final, "":
 		t.lane = finalLane
+		t.answered = true
 	case harmony.Commentary:
 		t.lane = preambleLane
 	}
 	return nil
 }
 
-func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
+// content takes content of the open message.
+func (t *turn) content(text []byte, tokens int) {
+	t.tally.content(t.lane, tokens)
+	if t.lane == callLane && t.schema != "" && len(t.arguments) <= maxArguments {
+		t.arguments = append(t.arguments, text...)
+	}
+}
+
+// maxArguments are the longest arguments that are held against a schema, in bytes.
+const maxArguments = 64 << 10
+
+// close ends the open message. Arguments that do not fit what was declared are counted and passed on as they are: the
+// client's own check is the one that counts. Those that were cut off are no fault of the model's.
+func (t *turn) close(end harmony.End) {
+	if t.lane != callLane || t.schema == "" || end == harmony.Cut || len(t.arguments) > maxArguments {
+		return
+	}
+	declared, err := jsontext.Parse([]byte(t.schema), openai.MaxSchemaDepth)
+	t.schema = ""
+	if err != nil {
+		return
+	}
+	arguments, err := jsontext.Parse(t.arguments, jsontext.MaxDepth)
+	if err != nil || !schema.Fits(declared, arguments) {
+		t.tally.UnfitArguments++
+	}
+}
+
+// noFinal reports whether the model has ended by itself without an answer and without a call, and counts it.
+func (t *turn) noFinal(f Finish) bool {
+	if f != Stop || t.answered || t.tally.Calls > 0 {
+		return false
+	}
+	t.tally.NoFinal++
+	return true
+}
 
 // ending is the end of an answer, which comes once.
 type ending struct{ ended bool }

@@ -54,15 +54,18 @@ models:
     answers: { reasoning_fields: reasoning }
 `
 
-// TestClients lets each client speak to harmony up, in Envoy and without it. One line that a client writes to its
-// standard error, such as a warning, fails it.
+// clientHosts are the hosts of harmony up.
+var clientHosts = []string{"envoy", "wazero"}
+
+// TestClients lets each client speak to harmony up, in Envoy and without it, both at once. One line that a client writes
+// to its standard error, such as a warning, fails it.
 func TestClients(t *testing.T) {
 	programs := clientFolder(t)
-	hosts := []string{"envoy", "wazero"}
-	var table clientTable
-	defer func() { table.write(t, hosts) }()
-	for _, host := range hosts {
+	table := newClientTable()
+	t.Cleanup(func() { table.write(t) }) // not defer: the hosts run on after this function
+	for h, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.Open("clients/script.jsonl")
 			if err != nil {
 				t.Fatal(err)
@@ -78,10 +81,10 @@ func TestClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			up, url := startUp(t, "--host", host, "--config", config)
-			for _, c := range realClients {
+			for i, c := range realClients {
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())
-					table.add(c.name, c.run(t, programs, url+"/v1"))
+					table[i][h] = c.run(t, programs, url+"/v1")
 					c.checkRequests(t, server, before)
 				})
 			}

@@ -1,232 +1,227 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
+	"os/exec"
+	"reflect"
 	"strings"
 	"testing"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// fold is a view of a stream in which it does not matter how many pieces the text came in: pieces of the same text that
-// follow each other are one. Everything else stays as it was and where it was.
-func fold(view string) string {
-	head, body, ok := strings.Cut(view, "\n\n")
-	if !ok || !strings.Contains(head, "text/event-stream") {
-		return view
-	}
-	f := &folder{choices: map[int]*foldedText{}}
-	for event := range strings.SplitSeq(body, "\n\n") {
-		f.event(event)
-	}
-	f.flush()
-	return head + "\n\n" + f.out.String()
-}
-
-// folder folds the events of one stream.
-type folder struct {
-	out strings.Builder
-	// choices are the choices of Chat so far, which are told apart and printed at the end of the choices.
-	choices map[int]*foldedText
-	// heads are what Chat's chunks say beside their choices, each once.
-	heads []string
-	// last is the event of another API that more text may be added to, and text what it has so far.
-	last map[string]any
-	text string
-}
-
-// foldedText is what one choice of Chat has said: strings under their names, in the order in which they began.
-type foldedText struct {
-	said     []*segment
-	logprobs []any
-}
-
-// segment is a piece of a choice: its kind, and what was said under each of its names.
-type segment struct {
-	kind  string
-	names []string
-	texts map[string]string
-}
-
-func (f *folder) event(event string) {
-	_, data, ok := strings.Cut(event, "data: ")
-	var object map[string]any
-	if !ok || json.Unmarshal([]byte(data), &object) != nil {
-		f.flush()
-		f.out.WriteString(event + "\n")
-		return
-	}
-	if choices, ok := object["choices"].([]any); ok {
-		for _, choice := range choices {
-			f.choice(choice.(map[string]any))
-		}
-		delete(object, "choices")
-		if object["usage"] == nil {
-			delete(object, "usage") // null, or not there: both are no usage
-		}
-		if head := encode(object); !slices.Contains(f.heads, head) {
-			f.heads = append(f.heads, head)
-		}
-		return
-	}
-	name := strings.TrimSuffix(event, data)
-	// Numbers count events.
-	delete(object, "sequence_number")
-	object["event"] = name
-	member := growing(object)
-	if member == "" {
-		f.flush()
-		f.out.WriteString(encode(object) + "\n")
-		return
-	}
-	text, _ := object[member].(string)
-	delete(object, member)
-	if f.last == nil || encode(f.last) != encode(object) {
-		f.flush()
-		f.last = object
-	}
-	f.text += text
-}
-
-// growing is the member of an event of Responses, or of a channel, that is a piece of a text.
-func growing(object map[string]any) string {
-	for _, member := range []string{"delta", "text"} {
-		_, isText := object[member].(string)
-		kind, _ := object["type"].(string)
-		if isText && (strings.HasSuffix(kind, ".delta") || kind == "") {
-			return member
-		}
-	}
-	return ""
-}
-
-func (f *folder) choice(choice map[string]any) {
-	index := int(choice["index"].(float64))
-	said := f.choices[index]
-	if said == nil {
-		said = &foldedText{}
-		f.choices[index] = said
-	}
-	delta, _ := choice["delta"].(map[string]any)
-	for _, name := range []string{"role", "reasoning", "reasoning_content", "content", "refusal"} {
-		if text, ok := delta[name].(string); ok && (text != "" || name == "role") {
-			kind := strings.TrimSuffix(name, "_content")
-			said.add(kind, name, text)
-		}
-	}
-	calls, _ := delta["tool_calls"].([]any)
-	for _, each := range calls {
-		call := each.(map[string]any)
-		kind := fmt.Sprint("call ", call["index"])
-		said.flatten(kind, "", call)
-	}
-	if probabilities, ok := choice["logprobs"].(map[string]any); ok {
-		content, _ := probabilities["content"].([]any)
-		said.logprobs = append(said.logprobs, content...)
-	}
-	if reason, ok := choice["finish_reason"].(string); ok {
-		said.add("finish", "finish_reason", reason)
-	}
-}
-
-// flatten adds the strings of an object under the names of their places.
-func (t *foldedText) flatten(kind, at string, object map[string]any) {
-	for _, name := range []string{"id", "type", "name", "arguments", "input", "function", "custom"} {
-		switch v := object[name].(type) {
-		case string:
-			t.add(kind, at+name, v)
-		case map[string]any:
-			t.flatten(kind, at+name+".", v)
-		}
-	}
-}
-
-func (t *foldedText) add(kind, name, text string) {
-	if n := len(t.said); n == 0 || t.said[n-1].kind != kind {
-		t.said = append(t.said, &segment{kind: kind, texts: map[string]string{}})
-	}
-	s := t.said[len(t.said)-1]
-	if _, ok := s.texts[name]; !ok {
-		s.names = append(s.names, name)
-	}
-	s.texts[name] += text
-}
-
-// flush prints what can grow no more.
-func (f *folder) flush() {
-	if f.last != nil {
-		f.out.WriteString(encode(f.last) + " " + strconv.Quote(f.text) + "\n")
-		f.last, f.text = nil, ""
-	}
-	for index := range len(f.choices) {
-		said := f.choices[index]
-		if said == nil {
-			fmt.Fprintf(&f.out, "no choice %d\n", index)
+// TestStreamsSayWhatWholeAnswersSay gives the tokens that the server answers to each case with to a stream and to a whole
+// answer. What openai-python adds the chunks up to, and the response that ends a Responses stream, must be the whole
+// answer; an error must be the same error.
+func TestStreamsSayWhatWholeAnswersSay(t *testing.T) {
+	var names []string
+	var streams [][]map[string]any
+	var wholes []map[string]any
+	responses := 0
+	for _, c := range loadCases(t) {
+		// Channel events are not to be added up, and a server that falls silent has nothing to compare.
+		if c.settings["stall_timeout_ms"] != "" || c.settings["events"] != "" || c.header.Get(exchange.EventsHeader) != "" {
 			continue
 		}
-		for _, s := range said.said {
-			for _, name := range s.names {
-				fmt.Fprintf(&f.out, "choice %d, %s, %s: %q\n", index, s.kind, name, s.texts[name])
+		stream, whole, ok := bothAnswers(t, c)
+		if !ok {
+			continue
+		}
+		if c.target == responsesPath {
+			responses++
+			checkLastResponse(t, c, stream, whole)
+			continue
+		}
+		chunks, failure, done := chunksOf(t, stream)
+		_, body, _ := strings.Cut(whole, "\n")
+		answer := decodeJSON(t, c, body)
+		switch {
+		case failure != nil:
+			if !reflect.DeepEqual(failure, answer) {
+				t.Errorf("%s: the stream fails with %v, the whole answer is %s", c.name, failure, whole)
+			}
+		case done:
+			names, streams, wholes = append(names, c.name), append(streams, chunks), append(wholes, answer)
+		}
+	}
+	for i, folded := range foldChunks(t, streams) {
+		got, want := comparable(folded), comparable(wholes[i])
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the stream adds up to\n%s\nwant\n%s", names[i], mustEncode(t, got), mustEncode(t, want))
+		}
+	}
+	if len(names) == 0 || responses == 0 {
+		t.Fatal("nothing was compared")
+	}
+	t.Logf("%d Chat and %d Responses answers are the same streamed and whole", len(names), responses)
+}
+
+// bothAnswers plays what the server answers to a case to a stream and to a whole answer. It reports false for a case that
+// reaches no server, or whose answer ends before it is finished.
+func bothAnswers(t *testing.T, c *testCase) (stream, whole string, ok bool) {
+	t.Helper()
+	if c.target != chatPath && c.target != responsesPath {
+		return "", "", false
+	}
+	config, err := c.config("http://127.0.0.1:9") // never reached
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Mode = filterconfig.ModeFull
+	g := gateway.New(config.Filter(), vocabulary)
+	action, _ := begin(g, c)
+	if action.Forward == nil || action.Forward.Body == nil {
+		return "", "", false
+	}
+	answer := askServer(t, c, action.Forward.Body, 0)
+	if !answer.ended {
+		return "", "", false
+	}
+	asStream, asWhole := *c, *c
+	asStream.body, asWhole.body = withStream(t, c, true), withStream(t, c, false)
+	return play(g, &asStream, answer, len(answer.body)), play(g, &asWhole, answer, len(answer.body)), true
+}
+
+// withStream is the case's body, asking for a stream with its usage or for a whole answer.
+func withStream(t *testing.T, c *testCase, stream bool) []byte {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(c.body, &members); err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	delete(members, "stream_options")
+	members["stream"] = json.RawMessage(fmt.Sprint(stream))
+	if stream && c.target == chatPath {
+		members["stream_options"] = json.RawMessage(`{"include_usage":true}`)
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// chunksOf are the chunks of a Chat stream, its error if it has one, and whether it came to its end.
+func chunksOf(t *testing.T, stream string) (chunks []map[string]any, failure map[string]any, done bool) {
+	t.Helper()
+	for event := range strings.SplitSeq(stream, "\n\n") {
+		_, data, ok := strings.Cut("\n"+event, "\ndata: ")
+		switch {
+		case strings.HasPrefix(stream, "reply "):
+			_, data, _ := strings.Cut(stream, "\n")
+			return nil, decodeJSON(t, nil, data), false
+		case !ok:
+			continue
+		case data == "[DONE]":
+			return chunks, failure, true
+		}
+		chunk := decodeJSON(t, nil, data)
+		if chunk["error"] != nil {
+			failure = chunk
+			continue
+		}
+		chunks = append(chunks, chunk)
+	}
+	return chunks, failure, false
+}
+
+func checkLastResponse(t *testing.T, c *testCase, stream, whole string) {
+	t.Helper()
+	at := strings.LastIndex(stream, "\ndata: ")
+	_, body, _ := strings.Cut(whole, "\n")
+	if at < 0 || !strings.HasPrefix(whole, "200 ") {
+		return // an error, which has a shape of its own in each
+	}
+	last := decodeJSON(t, c, strings.TrimSpace(stream[at+len("\ndata: "):]))
+	if !reflect.DeepEqual(last["response"], any(decodeJSON(t, c, body))) {
+		t.Errorf("%s: the stream ends with\n%s\nwant\n%s", c.name, mustEncode(t, last["response"]), body)
+	}
+}
+
+func decodeJSON(t *testing.T, c *testCase, text string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		name := ""
+		if c != nil {
+			name = c.name
+		}
+		t.Fatalf("%s: %v in %q", name, err, text)
+	}
+	return v
+}
+
+func mustEncode(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// foldChunks has openai-python add up streams.
+func foldChunks(t *testing.T, streams [][]map[string]any) []map[string]any {
+	t.Helper()
+	var in, stderr bytes.Buffer
+	for _, chunks := range streams {
+		in.WriteString(mustEncode(t, chunks) + "\n")
+	}
+	cmd := exec.Command(tool(t, "HARMONY_OPENAI_PYTHON"), "oracle/fold.py")
+	cmd.Stdin, cmd.Stderr = &in, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("openai-python: %v\n%s", err, stderr.Bytes())
+	}
+	var folded []map[string]any
+	for line := range bytes.Lines(out) {
+		folded = append(folded, decodeJSON(t, nil, string(line)))
+	}
+	if len(folded) != len(streams) {
+		t.Fatalf("%d answers of %d streams", len(folded), len(streams))
+	}
+	return folded
+}
+
+// comparable leaves out of a completion what only one of the two forms has: its own name, nulls and empty values, the
+// index of a call, and what openai-python adds.
+func comparable(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for key, member := range v {
+			switch key {
+			case "object", "parsed", "parsed_arguments":
+				continue
+			}
+			if member = comparable(member); member != nil {
+				out[key] = member
 			}
 		}
-		if said.logprobs != nil {
-			fmt.Fprintf(&f.out, "choice %d, logprobs: %s\n", index, encode(said.logprobs))
+		if out["function"] != nil || out["custom"] != nil {
+			delete(out, "index")
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case []any:
+		var out []any
+		for _, element := range v {
+			out = append(out, comparable(element))
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	case string:
+		if v == "" {
+			return nil
 		}
 	}
-	for _, head := range f.heads {
-		f.out.WriteString(head + "\n")
-	}
-	clear(f.choices)
-	f.heads = nil
-}
-
-// encode is JSON with the members in order.
-func encode(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err.Error() // cannot be: it was JSON
-	}
-	return string(text)
-}
-
-// TestFold shows what folding forgives, and what it does not.
-func TestFold(t *testing.T) {
-	const start = "200\ncontent-type: text/event-stream\n\n"
-	chunk := func(delta, finish string) string {
-		return `data: {"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
-	}
-	done := "data: [DONE]\n\n"
-	event := func(kind string, n int, item, delta string) string {
-		return fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,\"item_id\":%q,\"delta\":%q}\n\n", kind, kind, n, item, delta)
-	}
-	content := func(text string) string { return chunk(`{"content":`+quoted(text)+`}`, "null") }
-	thought := chunk(`{"reasoning":"r","reasoning_content":"r"}`, "null")
-	stop := chunk(`{}`, `"stop"`)
-	call := func(index int, arguments string) string {
-		return chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, index, arguments), "null")
-	}
-	text := "response.output_text.delta"
-	for _, c := range []struct {
-		name, a, b string
-		same       bool
-	}{
-		{"pieces", content("ab") + stop + done, content("a") + content("b") + stop + done, true},
-		{"pieces of reasoning", thought + thought + content("a"), chunk(`{"reasoning":"rr","reasoning_content":"rr"}`, "null") + content("a"), true},
-		{"pieces of arguments", call(0, "{}"), call(0, "{") + call(0, "}"), true},
-		{"another text", content("ab") + stop, content("aa") + stop, false},
-		{"another order", thought + content("a"), content("a") + thought, false},
-		{"another call", call(0, "{}"), call(1, "{}"), false},
-		{"no end", content("a") + stop, content("a"), false},
-		{"no done", content("a") + done, content("a"), false},
-		{"one name only", thought, chunk(`{"reasoning":"r"}`, "null"), false},
-		{"another id", content("a"), strings.Replace(content("a"), `"x"`, `"y"`, 1), false},
-		{"pieces of Responses", event(text, 1, "m", "ab"), event(text, 1, "m", "a") + event(text, 2, "m", "b"), true},
-		{"another item", event(text, 1, "m", "a") + event(text, 2, "m", "b"), event(text, 1, "m", "a") + event(text, 2, "n", "b"), false},
-		{"another kind", event(text, 1, "m", "a"), event("response.reasoning_text.delta", 1, "m", "a"), false},
-	} {
-		if a, b := fold(start+c.a), fold(start+c.b); (a == b) != c.same {
-			t.Errorf("%s:\n%s\nand\n%s", c.name, a, b)
-		}
-	}
+	return v
 }

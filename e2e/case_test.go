@@ -27,7 +27,7 @@ import (
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
-//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, date, effort, server_fault,
+//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
@@ -150,6 +150,8 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			out.StallTimeout = config.Duration(time.Duration(number) * time.Millisecond)
 		case "raw_prompts":
 			m.RawPrompts, err = value, nil
+		case "structured_outputs":
+			m.StructuredOutputs, err = value, nil
 		case "date":
 			m.System.Date, err = value, nil
 		case "effort":

@@ -96,7 +96,7 @@ func (s *suiteTable) askReference(t *testing.T) {
 
 // oracleRequest is the case as the oracle reads it.
 func (c *testCase) oracleRequest(api string) oracleRequest {
-	r := oracleRequest{API: api, Body: c.body, Effort: "medium"}
+	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Prefill: c.settings["structured_outputs"] == "none"}
 	date := caseDate
 	if set, ok := c.settings["date"]; ok {
 		date = set

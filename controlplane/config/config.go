@@ -52,6 +52,9 @@ type Model struct {
 	ServerModel string `yaml:"server_model"`
 	// ContextLength is the model's whole context in tokens; 0 is the default.
 	ContextLength int `yaml:"context_length"`
+	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
+	// structural_tag.
+	StructuredOutputs string `yaml:"structured_outputs"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
 	RawPrompts string `yaml:"raw_prompts"`
 	System     System `yaml:"system"`
@@ -121,6 +124,9 @@ func (m *Model) filter() filterconfig.Model {
 	}
 	if m.ContextLength != 0 {
 		f.ContextLength = m.ContextLength
+	}
+	if m.StructuredOutputs != "" {
+		f.StructuredOutputs = m.StructuredOutputs
 	}
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts

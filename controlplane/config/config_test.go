@@ -27,6 +27,7 @@ models:
     server_model: openai/gpt-oss-120b
     context_length: 65536
     raw_prompts: allow
+    structured_outputs: none
     system:
       identity: ""
       knowledge_cutoff: 2025-01
@@ -50,7 +51,7 @@ func TestParseWhole(t *testing.T) {
 		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
-			RawPrompts: "allow", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+			RawPrompts: "allow", StructuredOutputs: "none", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
@@ -123,6 +124,7 @@ func TestRefusals(t *testing.T) {
 		{"models:\n- name: a b", "models[0].name: \"a b\" cannot travel in a header"},
 		{"models:\n- name: m\n- name: m", "h.yaml:3: models[1].name: m is there twice"},
 		{model("color: red"), "h.yaml:3: color is not a setting"},
+		{model("structured_outputs: json"), "h.yaml:3: models[0].structured_outputs: \"json\" is not known"},
 		{model("raw_prompts: maybe"), "h.yaml:3: models[0].raw_prompts: \"maybe\" is not known"},
 		{model("context_length: -1"), "models[0].context_length"},
 		{model("system: {date: tomorrow}"), "h.yaml:3: models[0].system.date: \"tomorrow\" is not a date"},

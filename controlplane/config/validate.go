@@ -151,6 +151,9 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if m.ContextLength < 0 || m.ContextLength > maxContextLength {
 		return fail("context_length", "%d is out of range; write the model's whole context in tokens, such as %d", m.ContextLength, filterconfig.DefaultContextLength)
 	}
+	if s := m.StructuredOutputs; s != "" && s != filterconfig.StructuralTags && s != filterconfig.NoStructure {
+		return fail("structured_outputs", "%q is not known; write structural_tag or none", s)
+	}
 	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
 		return fail("raw_prompts", "%q is not known; write deny or allow", s)
 	}

@@ -1,6 +1,7 @@
 """Renders API requests with the reference implementation, apart from our own code.
 
-JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium"}.
+JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
+"prefill": bool}, where prefill says that a named function's call is begun by the prompt.
 JSON lines out: {"ids": [...], "text": "..."}.
 
 The translation here is a second reading of the same rules (../docs, vLLM's practice), on purpose not shared with the
@@ -72,13 +73,48 @@ def result(name, text):
     return message.with_recipient("assistant").with_channel("commentary")
 
 
-def developer(instructions, tools):
-    content = DeveloperContent.new()
-    if instructions:
-        content = content.with_instructions(instructions)
-    if tools:
-        content = content.with_function_tools(tools)
-    return Message.from_role_and_content(Role.DEVELOPER, content)
+def response_format(form):
+    """The section of the developer message that shows the form of the answer; Chat nests what it says of it."""
+    if not form or form["type"] == "text":
+        return ""
+    form = form.get("json_schema") or form
+    name = form.get("name") or form["type"]
+    about = "".join("// " + line + "\n" for line in (form.get("description") or "").splitlines())
+    schema = form.get("schema", {"type": "object"})
+    text = json.dumps(schema, separators=(",", ":"), ensure_ascii=False)
+    return "# Response Formats\n\n## " + name + "\n\n" + about + text
+
+
+def developer(instructions, tools, form=""):
+    contents = []
+    if instructions or tools:
+        content = DeveloperContent.new()
+        if instructions:
+            content = content.with_instructions(instructions)
+        if tools:
+            content = content.with_function_tools(tools)
+        contents.append(content)
+    if form:
+        contents.append(TextContent(text="\n\n" + form if contents else form))
+    return Message.from_role_and_contents(Role.DEVELOPER, contents)
+
+
+def shown(tools, choice):
+    """The tools that the model is shown."""
+    if choice == "none":
+        return []
+    if isinstance(choice, dict) and choice["type"] == "allowed_tools":
+        allowed = choice.get("allowed_tools", choice)["tools"]
+        names = [a.get("function", a)["name"] for a in allowed]
+        return [t for t in tools if t.name in names]
+    return tools
+
+
+def named(choice):
+    """The function that a tool choice names."""
+    if isinstance(choice, dict) and choice["type"] == "function":
+        return choice.get("function", choice)["name"]
+    return None
 
 
 def tool(function):
@@ -93,11 +129,11 @@ def chat(body):
     while messages and messages[0]["role"] in ("system", "developer"):
         instructions.append(flat(messages.pop(0)["content"]))
     tools = [tool(t["function"]) for t in body.get("tools") or []]
-    if body.get("tool_choice") == "none":
-        tools = []
+    tools = shown(tools, body.get("tool_choice"))
+    form = response_format(body.get("response_format"))
     out = []
-    if instructions or tools:
-        out.append(developer("\n\n".join(instructions), tools))
+    if instructions or tools or form:
+        out.append(developer("\n\n".join(instructions), tools, form))
     names = {}
     for m in messages:
         role, text = m["role"], flat(m.get("content"))
@@ -127,8 +163,8 @@ def responses(body):
             tools.append(tool(t))
         elif t["type"] == "namespace":
             tools += [tool(f) for f in t["tools"] if f["type"] == "function"]
-    if body.get("tool_choice") == "none":
-        tools = []
+    tools = shown(tools, body.get("tool_choice"))
+    form = response_format((body.get("text") or {}).get("format"))
     items = body["input"]
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
@@ -137,8 +173,8 @@ def responses(body):
     while items and items[0].get("role") in ("system", "developer"):
         instructions.append(flat(items.pop(0)["content"]))
     out = []
-    if instructions or tools:
-        out.append(developer("\n\n".join(instructions), tools))
+    if instructions or tools or form:
+        out.append(developer("\n\n".join(instructions), tools, form))
     names = {}
     for position, item in enumerate(items):
         kind = item.get("type", "message")
@@ -183,6 +219,10 @@ def main():
         messages = [Message.from_role_and_content(Role.SYSTEM, system)] + without_old_analysis(history)
         conversation = Conversation.from_messages(messages)
         ids = encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, config)
+        function = named(case["body"].get("tool_choice"))
+        if case["prefill"] and function:
+            header = "<|channel|>commentary to=functions." + function + " <|constrain|>json<|message|>"
+            ids += encoding.encode(header, allowed_special="all")
         print(json.dumps({"ids": ids, "text": encoding.decode(ids)}), flush=True)
 
 

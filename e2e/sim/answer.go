@@ -94,6 +94,12 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	atEnd := ""
 	if line, ok := s.opt.Script.pick(s.tok.DecodeString(c.ids)); ok {
 		says, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
+		if c.tag != nil {
+			// A model could not have written it: the script is wrong, or the tag.
+			if err := c.tag.keepsTo(s.tok, says); err != nil {
+				return nil, badRequest("structured_outputs", "The script does not keep to the structural tag: "+err.Error())
+			}
+		}
 		if line.Fault != nil {
 			j.fault = *line.Fault
 		}
@@ -105,8 +111,8 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 		a.text("This prompt is not Harmony.")
 		a.special(tokenizer.Return)
 		says = a.ids
-	} else {
-		says = answer(s.tok, p)
+	} else if says, ok = answerUnder(s.tok, p, c.tag); !ok {
+		return nil, badRequest("structured_outputs", "The simulated model has nothing to say that keeps to the structural tag.")
 	}
 	if f := h.Get("x-sim-fault"); f != "" && s.opt.AllowHeaders {
 		if j.fault, err = ParseFault(f); err != nil {

@@ -54,24 +54,12 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 		default:
 			a.text(analysis(p, latest, call, calls))
 		}
+		a.next()
 	} else {
-		a.special(tokenizer.Channel)
-		a.text("analysis")
-		a.special(tokenizer.Message)
-		a.text(analysis(p, latest, call, calls))
+		a = thought(t, p, latest, call, calls)
 	}
-	a.special(tokenizer.End, tokenizer.Start)
-	a.text("assistant")
-	a.special(tokenizer.Channel)
 	if calls {
-		a.text("commentary")
-		a.text(" to=functions." + call.name)
-		a.text(" ")
-		a.special(tokenizer.Constrain)
-		a.text("json")
-		a.special(tokenizer.Message)
-		a.text(arguments(call, asked.text))
-		a.special(tokenizer.Call)
+		a.call(call.name, arguments(call, asked.text))
 		return a.ids
 	}
 	a.text("final")
@@ -81,6 +69,17 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 	return a.ids
 }
 
+// thought has thought about the latest message, and stands in the header of what comes next.
+func thought(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls bool) *speaker {
+	a := &speaker{t: t}
+	a.special(tokenizer.Channel)
+	a.text("analysis")
+	a.special(tokenizer.Message)
+	a.text(analysis(p, latest, call, calls))
+	a.next()
+	return a
+}
+
 type speaker struct {
 	t   *tokenizer.Tokenizer
 	ids []uint32
@@ -88,6 +87,25 @@ type speaker struct {
 
 func (a *speaker) special(ids ...uint32) { a.ids = append(a.ids, ids...) }
 func (a *speaker) text(s string)         { a.ids = a.t.AppendEncode(a.ids, s) }
+
+// next ends a message and begins the next, up to its channel.
+func (a *speaker) next() {
+	a.special(tokenizer.End, tokenizer.Start)
+	a.text("assistant")
+	a.special(tokenizer.Channel)
+}
+
+// call calls a function, from the channel on.
+func (a *speaker) call(name, arguments string) {
+	a.text("commentary")
+	a.text(" to=functions." + name)
+	a.text(" ")
+	a.special(tokenizer.Constrain)
+	a.text("json")
+	a.special(tokenizer.Message)
+	a.text(arguments)
+	a.special(tokenizer.Call)
+}
 
 // analysis is longer the more effort is asked for.
 func analysis(p *prompt, latest message, call tool, calls bool) string {

@@ -16,33 +16,35 @@ import (
 // completion is a request as far as the server honours it. Other fields are ignored, as vLLM ignores what it does not
 // know.
 type completion struct {
-	Model            *string         `json:"model"`
-	Prompt           json.RawMessage `json:"prompt"`
-	PromptEmbeds     json.RawMessage `json:"prompt_embeds"`
-	MaxTokens        *int            `json:"max_tokens"`
-	MinTokens        int             `json:"min_tokens"`
-	N                *int            `json:"n"`
-	Stream           *bool           `json:"stream"`
-	StreamOptions    *streamOptions  `json:"stream_options"`
-	Stop             stopStrings     `json:"stop"`
-	StopTokenIDs     []uint32        `json:"stop_token_ids"`
-	IgnoreEOS        bool            `json:"ignore_eos"`
-	IncludeStop      bool            `json:"include_stop_str_in_output"`
-	SkipSpecial      *bool           `json:"skip_special_tokens"`
-	ReturnTokenIDs   *bool           `json:"return_token_ids"`
-	RequestID        string          `json:"request_id"`
-	CacheSalt        *string         `json:"cache_salt"`
-	UseBeamSearch    bool            `json:"use_beam_search"`
-	Echo             *bool           `json:"echo"`
-	Logprobs         *int            `json:"logprobs"`
-	PromptLogprobs   *int            `json:"prompt_logprobs"`
-	Priority         int             `json:"priority"`
-	Temperature      *float64        `json:"temperature"`
-	TopP             *float64        `json:"top_p"`
-	PresencePenalty  *float64        `json:"presence_penalty"`
-	FrequencyPenalty *float64        `json:"frequency_penalty"`
+	Model            *string            `json:"model"`
+	Prompt           json.RawMessage    `json:"prompt"`
+	PromptEmbeds     json.RawMessage    `json:"prompt_embeds"`
+	MaxTokens        *int               `json:"max_tokens"`
+	MinTokens        int                `json:"min_tokens"`
+	N                *int               `json:"n"`
+	Stream           *bool              `json:"stream"`
+	StreamOptions    *streamOptions     `json:"stream_options"`
+	Stop             stopStrings        `json:"stop"`
+	StopTokenIDs     []uint32           `json:"stop_token_ids"`
+	IgnoreEOS        bool               `json:"ignore_eos"`
+	IncludeStop      bool               `json:"include_stop_str_in_output"`
+	SkipSpecial      *bool              `json:"skip_special_tokens"`
+	ReturnTokenIDs   *bool              `json:"return_token_ids"`
+	RequestID        string             `json:"request_id"`
+	CacheSalt        *string            `json:"cache_salt"`
+	UseBeamSearch    bool               `json:"use_beam_search"`
+	Echo             *bool              `json:"echo"`
+	Logprobs         *int               `json:"logprobs"`
+	PromptLogprobs   *int               `json:"prompt_logprobs"`
+	Priority         int                `json:"priority"`
+	Temperature      *float64           `json:"temperature"`
+	TopP             *float64           `json:"top_p"`
+	PresencePenalty  *float64           `json:"presence_penalty"`
+	FrequencyPenalty *float64           `json:"frequency_penalty"`
+	Structured       *structuredOutputs `json:"structured_outputs"`
 
-	ids []uint32 // the prompt
+	ids []uint32   // the prompt
+	tag *tagFormat // what the answer is held to, nil for nothing
 }
 
 type streamOptions struct {
@@ -101,6 +103,10 @@ func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
 	}
 	if r := checkSampling(c); r != nil {
 		return nil, r
+	}
+	var refused *refusal
+	if c.tag, refused = c.Structured.readTag(); refused != nil {
+		return nil, refused
 	}
 	for _, id := range c.ids {
 		if id >= tokenizer.LastSpecial { // the model has 201,088 ids

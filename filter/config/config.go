@@ -34,6 +34,8 @@ type Model struct {
 	ServerModel string
 	// ContextLength is the model's whole context, in tokens.
 	ContextLength int
+	// StructuredOutputs is StructuralTags or NoStructure: how the servers are made to keep to a form of the answer.
+	StructuredOutputs string
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
 	System     System
@@ -55,6 +57,13 @@ type System struct {
 const (
 	ModeFull    = "full"
 	ModeReduced = "reduced"
+)
+
+// The settings of Model.StructuredOutputs: xgrammar's structural tags, which hold from an answer's first token on, or
+// nothing, for servers that cannot do that.
+const (
+	StructuralTags = "structural_tag"
+	NoStructure    = "none"
 )
 
 // The settings of System.Date that are no day: the UTC day of the host's clock, or no date at all.
@@ -86,7 +95,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, RawPrompts: "deny",
+		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny",
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

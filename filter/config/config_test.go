@@ -7,6 +7,7 @@ import (
 
 func TestRoundTrip(t *testing.T) {
 	m := DefaultModel("gpt-oss-120b")
+	m.StructuredOutputs = NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
@@ -45,6 +46,7 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},
 		{`{"schema":1,"models":[{"name":"a","raw_prompts":true}]}`, "models[0].raw_prompts"},
+		{`{"schema":1,"models":[{"name":"a","structured_outputs":"json"}]}`, "models[0].structured_outputs"},
 		{`{"schema":1,"models":[{"name":"a","system":{"date":"today"}}]}`, "models[0].system.date"},
 		{`{"schema":1,"models":[{"name":"a","system":{"date":"2026-13-01"}}]}`, "models[0].system.date"},
 		{`{"schema":1,"models":[{"name":"a","system":{"colour":"red"}}]}`, "models[0].system.colour"},

@@ -125,6 +125,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.ServerModel = p.text(key, value)
 		case "context_length":
 			m.ContextLength = p.integer(key, value, 1, MaxContextLength)
+		case "structured_outputs":
+			m.StructuredOutputs = p.oneOf(key, value, StructuralTags, NoStructure)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
 		case "system":

@@ -42,6 +42,7 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `,"server_model":`, m.ServerModel)
 	dst = append(dst, `,"context_length":`...)
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
+	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)

@@ -38,6 +38,7 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
+			StructuralTags:  m.StructuredOutputs == config.StructuralTags,
 			AllowRawPrompts: m.RawPrompts == "allow",
 			Date:            date(m.System.Date),
 		})

@@ -8,9 +8,13 @@ type Request struct {
 	Prompt []uint32
 	// MaxTokens is the most tokens to generate; it is always sent, because servers' defaults are tiny.
 	MaxTokens int
+	// Choices is how many completions to generate; 0 is one.
+	Choices int
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
+	// StructuralTag is what the answer is held to, as a Tag has written it; empty holds it to nothing.
+	StructuralTag []byte
 }
 
 // Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
@@ -39,8 +43,11 @@ type Usage struct {
 	HasCached bool
 }
 
-// Event is what one event of a server's stream says. Its slices are reused by the next one.
+// Event is what one event of a server's stream says: of one choice, of the whole request, or both. Its slices are reused
+// by the next one.
 type Event struct {
+	// Index is the choice's that Tokens and Finish are of.
+	Index  int
 	Tokens []uint32
 	Finish Finish
 	Usage  Usage
@@ -80,8 +87,8 @@ type Dialect interface {
 
 // Named returns the dialect of a kind of server, as configurations name it.
 func Named(kind string) (Dialect, bool) {
-	if kind == "vllm" {
-		return vllm{}, true
+	if d := (vllm{}); kind == d.Kind() {
+		return d, true
 	}
 	return nil, false
 }

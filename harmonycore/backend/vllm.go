@@ -17,18 +17,27 @@ func (vllm) Path() string { return "/v1/completions" }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	// Ids are at most six digits and a comma.
-	if need := len(r.Prompt)*7 + len(r.Model) + 512; cap(dst)-len(dst) < need {
+	if need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512; cap(dst)-len(dst) < need {
 		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
 	}
 	dst = jsontext.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
 	dst = jsontext.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	if r.Choices > 1 {
+		dst = jsontext.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
+	}
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
 	dst = appendNumber(dst, `,"top_p":`, r.Sampling.TopP)
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	if len(r.StructuralTag) > 0 {
+		// The tag is JSON inside a string of JSON. Its first token is the answer's first: a vLLM that waits for the end of the
+		// reasoning instead is too old for it (docs/configuration.md, structured_outputs).
+		dst = jsontext.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), jsontext.View(r.StructuralTag))
+		dst = append(dst, '}')
+	}
 	// Text is not read, but a server that cannot return ids must at least print what it means.
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true,`+
 		`"skip_special_tokens":false,"spaces_between_special_tokens":false,"include_stop_str_in_output":true,`+
@@ -86,17 +95,23 @@ func (vllm) ReadEvent(data []byte, e *Event) bool {
 	return err == nil && understood
 }
 
-// readChoices reads the first choice: only one is ever asked for.
+// readChoices reads the one choice that an event of vLLM's is about, however many were asked for.
 func readChoices(data []byte, e *Event) {
 	first := true
 	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if !first || kind != jsonparser.Object {
+		if kind != jsonparser.Object {
+			return
+		}
+		if !first {
+			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never should"}
 			return
 		}
 		first = false
 		hasText, hasIDs := false, false
 		_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
 			switch string(key) {
+			case "index":
+				e.Index = readIndex(value, kind)
 			case "text":
 				hasText = len(value) > 0
 			case "token_ids":
@@ -116,6 +131,15 @@ func readChoices(data []byte, e *Event) {
 			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not know return_token_ids"}
 		}
 	})
+}
+
+// readIndex reads the number of a choice; what is none is one that was never asked for.
+func readIndex(value []byte, kind jsonparser.ValueType) int {
+	n, err := strconv.Atoi(string(value))
+	if kind != jsonparser.Number || err != nil {
+		return -1
+	}
+	return n
 }
 
 // finishReason maps the server's word. "stop" is a stop token, whichever it was: the parser has seen it.

@@ -40,6 +40,20 @@ func errContextLength(api kind, prompt, context int) *openai.Error {
 	}
 }
 
+func errToolChoice(kind string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeToolChoiceNotSupported, Param: "tool_choice",
+		Message: "The model's servers (" + kind + ") cannot be made to call a tool of their own choice: name one function, or use 'auto'.",
+	}
+}
+
+func errStrict(param, kind string) *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeUnsupportedParameter, Param: param,
+		Message: "The model's servers (" + kind + ") cannot be held to a schema: without '" + param + "' the model is only asked to keep to it.",
+	}
+}
+
 func errRender(reason string) *openai.Error {
 	return &openai.Error{Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidValue, Message: reason}
 }

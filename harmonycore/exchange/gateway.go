@@ -24,6 +24,8 @@ type Model struct {
 	// Server is the servers' dialect, and ServerModel their name for the model.
 	Server      backend.Dialect
 	ServerModel string
+	// StructuralTags says that the servers hold an answer to one, from its first token on.
+	StructuralTags bool
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
 	// Date decides the system message's date.

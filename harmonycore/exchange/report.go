@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -51,13 +52,18 @@ func (e *Exchange) Report() Report {
 		return r
 	}
 	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
-	r.CompletionTokens = max(e.generated, e.usage.Completion)
+	r.CompletionTokens = max(e.generated(), e.usage.Completion)
 	r.Tally = e.answer.Tally()
 	r.ReasoningAlert = float64(r.Reasoning) > e.gateway.options.ReasoningAlert*float64(r.CompletionTokens)
 	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
-	r.Recoveries = e.parser.Recoveries()
-	if refused := e.check.Err(); refused != nil {
-		r.Refused = refused.Kind
+	for i := range e.choices {
+		c := &e.choices[i]
+		for kind, n := range c.parser.Recoveries() {
+			r.Recoveries[kind] += n
+		}
+		if refused := c.check.Err(); refused != nil && r.Refused == 0 {
+			r.Refused = refused.Kind
+		}
 	}
 	if r.Finish != "" {
 		return r
@@ -71,10 +77,14 @@ func (e *Exchange) Report() Report {
 	return r
 }
 
-// finished notes how the model ended.
-func (e *Exchange) finished(f translate.Finish) {
+// finished notes how the model ended: at the limit, if any of its choices did.
+func (e *Exchange) finished() {
+	length := false
+	for i := range e.choices {
+		length = length || e.choices[i].finish == backend.Length
+	}
 	switch {
-	case f == translate.Length:
+	case length:
 		e.report.Finish = FinishLength
 	case e.answer.Tally().Calls > 0:
 		e.report.Finish = FinishToolCalls

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -26,6 +28,7 @@ type Host struct {
 type Scratch struct {
 	prompt []uint32
 	body   []byte
+	tag    []byte
 }
 
 // RequestHead is what to do with a request's headers while its body is still to come.
@@ -191,6 +194,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if scratch == nil {
 		scratch = &Scratch{}
 	}
+	tag, called, failure := constrain(model, &r.Constraint, scratch)
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	r.Constraint = translate.Constraint{}
 	// Text has about four bytes to a token: mostly there is nothing to grow.
 	if need := size/4 + 1024; cap(scratch.prompt) < need {
 		scratch.prompt = make([]uint32, 0, need+need/4)
@@ -198,6 +206,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
 	if err != nil {
 		return e.refuse(errRender(err.Error()))
+	}
+	if called != "" {
+		from := len(prompt)
+		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called)
+		e.prefilled = slices.Clone(prompt[from:])
 	}
 	scratch.prompt = prompt
 	// The texts lie in the body, which is not ours any more once this returns.
@@ -213,13 +226,12 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	e.answer = r.NewAnswer()
 	e.server = model.Server
-	e.parser = harmony.NewStreamParser(e.gateway.options.Tokenizer, e.answer)
-	e.check = harmony.NewStrictCheck(e.gateway.options.Tokenizer)
+	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
 	e.state = awaiting
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens, Choices: r.Choices,
 		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
 		Sampling: backend.Sampling{
 			Temperature:      string(r.Sampling.Temperature),
@@ -228,6 +240,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 			FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
 			Seed:             string(r.Sampling.Seed),
 		},
+		StructuralTag: tag,
 	})
 	return e.forward(model, scratch.body)
 }

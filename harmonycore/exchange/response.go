@@ -67,17 +67,17 @@ type Exchange struct {
 
 	server       backend.Dialect
 	promptTokens int
-	// maxTokens is how many tokens the server was asked for at most, generated how many came.
-	maxTokens, generated int
-	effort               harmony.Effort
-	answer               translate.Answer
-	parser               *harmony.StreamParser
-	check                *harmony.StrictCheck
-	trimmer              backend.Trimmer
-	events               sse.Decoder
-	event                backend.Event
-	finish               backend.Finish
-	usage                backend.Usage
+	// maxTokens is how many tokens the server was asked for at most, in each choice.
+	maxTokens int
+	effort    harmony.Effort
+	answer    translate.Answer
+	choices   []choice
+	// prefilled is the part of the answer that the prompt ends with already.
+	prefilled []uint32
+	trimmer   backend.Trimmer
+	events    sse.Decoder
+	event     backend.Event
+	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
 	// asked is when the request was all there; report is what is known at once of what Report says.

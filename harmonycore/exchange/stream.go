@@ -33,9 +33,6 @@ func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
 		return e.deliver()
 	}
 	// A server that closed behind its finish reason has said all that counts.
-	if e.finish == backend.Running {
-		return e.fail(errUnfinished())
-	}
 	return e.complete()
 }
 
@@ -51,37 +48,56 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	if event.Error != nil {
 		return false, serverError(event.Error)
 	}
-	// A whole answer is held, and must not grow with a server that does not end.
-	if e.generated += len(event.Tokens); e.generated > e.maxTokens+overshoot {
-		return false, errNotUnderstood()
-	}
-	if len(event.Tokens) > 0 {
-		if e.report.FirstToken < 0 {
-			e.report.FirstToken = max(e.active-e.asked, 0)
-		}
-		e.begin()
-	}
-	for _, id := range event.Tokens {
-		e.parser.Process(id)
-		e.check.Process(id)
-	}
-	if event.Finish != backend.Running {
-		e.finish = event.Finish
-	}
 	if event.HasUsage {
 		e.usage = event.Usage
 	}
-	if event.Done && e.finish == backend.Running {
-		return false, errUnfinished()
+	if len(event.Tokens) == 0 && event.Finish == backend.Running {
+		return event.Done, nil
 	}
-	return event.Done, nil
+	c := e.choice(event.Index)
+	if c == nil {
+		return false, errNotUnderstood()
+	}
+	return false, e.generate(c, event)
 }
 
-// begin is at the first token: from here on the client can have an answer.
+// generate gives a choice what the server has generated for it.
+func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
+	if c.finish != backend.Running {
+		return nil // it has said that this is the end
+	}
+	// A whole answer is held, and must not grow with a server that does not end.
+	if c.generated += len(event.Tokens); c.generated > e.maxTokens+overshoot {
+		return errNotUnderstood()
+	}
+	if len(event.Tokens) > 0 && e.report.FirstToken < 0 {
+		e.report.FirstToken = max(e.active-e.asked, 0)
+	}
+	if len(event.Tokens) > 0 || event.Finish != backend.Aborted {
+		e.begin()
+	}
+	for _, id := range event.Tokens {
+		c.parser.Process(id)
+		c.check.Process(id)
+	}
+	if event.Finish != backend.Running {
+		c.end(event.Finish)
+	}
+	return nil
+}
+
+// begin is at the first token, or at the end of an answer without one: from here on the client can have it.
 func (e *Exchange) begin() {
 	if !e.begun {
 		e.begun = true
 		e.answer.Begin()
+		for i := range e.choices {
+			c := &e.choices[i]
+			for _, id := range e.prefilled {
+				c.parser.Process(id)
+				c.check.Process(id)
+			}
+		}
 	}
 }
 
@@ -107,27 +123,19 @@ func (e *Exchange) deliver() ResponseAction {
 	return ResponseAction{Head: &Head{Status: 200, ContentType: e.answer.ContentType()}, Body: e.scratch}
 }
 
-// complete ends the answer as the server ended it.
+// complete ends the answer, of which every choice has been ended by the server.
 func (e *Exchange) complete() ResponseAction {
-	finish := translate.Stop
-	switch e.finish {
-	case backend.Stopped:
-	case backend.Length:
-		finish = translate.Length
-	default:
+	if !e.ended() {
 		return e.fail(errUnfinished())
 	}
-	e.begin()
-	e.parser.Finish()
-	e.check.Finish()
 	if e.usage.Completion == 0 {
-		e.usage.Completion = e.generated // a server without usage; the ids are there to be counted
+		e.usage.Completion = e.generated() // a server without usage; the ids are there to be counted
 	}
-	e.answer.Finish(finish, translate.Usage{
+	e.answer.Finish(translate.Usage{
 		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
 		CompletionTokens: e.usage.Completion,
 	})
-	e.finished(finish)
+	e.finished()
 	action := e.deliver()
 	e.state = over
 	return action
@@ -150,7 +158,9 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 		action.Late = true
 		e.begin()
 	}
-	e.parser.Finish()
+	for i := range e.choices {
+		e.choices[i].parser.Finish()
+	}
 	e.answer.Fail(failure)
 	e.scratch = e.answer.Take(e.scratch)
 	action.Body = e.scratch

@@ -55,6 +55,13 @@ func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p 
 	return r.t.AppendEncode(append(out, tokenizer.Start), next.String()), nil
 }
 
+// AppendCallHeader appends the header of a call of recipient as the model itself writes it behind <|start|>assistant, so
+// that a completion goes on with the arguments.
+func (r *Renderer) AppendCallHeader(dst []uint32, recipient string) []uint32 {
+	dst = r.t.AppendEncode(append(dst, tokenizer.Channel), Commentary+" "+recipientMark+recipient+" ")
+	return append(r.t.AppendEncode(append(dst, tokenizer.Constrain), "json"), tokenizer.Message)
+}
+
 // AppendTraining appends the conversation as a training example: a last message that is the assistant's final one
 // ends with <|return|>.
 func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {

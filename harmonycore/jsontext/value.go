@@ -203,7 +203,7 @@ func Unescape(raw []byte) string {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw)
 	}
-	return view(appendUnescaped(make([]byte, 0, len(raw)), raw))
+	return View(appendUnescaped(make([]byte, 0, len(raw)), raw))
 }
 
 // borrowFrom is the size of a text, in bytes, from which it is worth borrowing.
@@ -220,13 +220,14 @@ func Borrow(raw []byte) string {
 		return Unescape(raw)
 	}
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return view(raw)
+		return View(raw)
 	}
 	// No escape is shorter than what it spells, so writing never overtakes reading.
-	return view(appendUnescaped(raw[:0], raw))
+	return View(appendUnescaped(raw[:0], raw))
 }
 
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// View is the text of b without a copy, valid as long as b is left alone.
+func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func appendUnescaped(out, raw []byte) []byte {
 	for i := 0; i < len(raw); {

@@ -73,3 +73,40 @@ func AppendEscaped(dst []byte, s string) []byte {
 	}
 	return append(dst, s[from:]...)
 }
+
+// AppendValue appends v as JSON, without white space: its members in their order, its numbers as they were spelled. v is
+// no deeper than what Parse makes, which bounds the recursion.
+func AppendValue(dst []byte, v *Value) []byte {
+	switch v.Kind {
+	case Bool:
+		if v.Bool {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case Number:
+		return append(dst, v.Text...)
+	case String:
+		return AppendString(dst, v.Text)
+	case Array:
+		dst = append(dst, '[')
+		for i := range v.Elements {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = AppendValue(dst, &v.Elements[i])
+		}
+		return append(dst, ']')
+	case Object:
+		dst = append(dst, '{')
+		for i := range v.Members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(AppendString(dst, v.Members[i].Key), ':')
+			dst = AppendValue(dst, &v.Members[i].Value)
+		}
+		return append(dst, '}')
+	default:
+		return append(dst, "null"...)
+	}
+}

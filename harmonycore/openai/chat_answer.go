@@ -28,15 +28,20 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// ChatCompletion is a whole Chat answer. Its texts are escaped already, as jsontext.AppendEscaped writes them.
+// ChatCompletion is a whole Chat answer.
 type ChatCompletion struct {
-	Head      ChatHead
+	Head    ChatHead
+	Choices []ChatChoice
+	Usage   Usage
+}
+
+// ChatChoice is one choice of a whole answer. Its texts are escaped already, as jsontext.AppendEscaped writes them.
+type ChatChoice struct {
 	Content   []byte
 	Reasoning []byte
 	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
 	ToolCalls    []byte
 	FinishReason string
-	Usage        Usage
 }
 
 // AppendCallOpen begins a whole tool call, up to where its escaped arguments stand.
@@ -54,11 +59,23 @@ func AppendCallOpen(dst []byte, id, name string) []byte {
 // AppendCallClose ends what AppendCallOpen began.
 func AppendCallClose(dst []byte) []byte { return append(dst, `"}}`...) }
 
-// AppendJSON appends the chat.completion object. The content is null when there are only calls, and the reasoning
-// stands under both names that clients read, when there is any.
+// AppendJSON appends the chat.completion object.
 func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	dst = c.Head.appendOpen(dst, "chat.completion")
-	dst = append(dst, `{"index":0,"message":{"role":"assistant","content":`...)
+	for i := range c.Choices {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = c.Choices[i].appendJSON(dst, i)
+	}
+	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
+}
+
+// appendJSON appends a choice. The content is null when there are only calls, and the reasoning stands under both names
+// that clients read, when there is any.
+func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
+	dst = appendCount(dst, `{"index":`, index)
+	dst = append(dst, `,"message":{"role":"assistant","content":`...)
 	if len(c.Content) == 0 && len(c.ToolCalls) > 0 {
 		dst = append(dst, "null"...)
 	} else {
@@ -75,8 +92,7 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"annotations":[]},"logprobs":null,"finish_reason":"`...)
 	dst = append(dst, c.FinishReason...)
-	dst = append(dst, `"}],"usage":`...)
-	return append(c.Usage.appendChat(dst), '}')
+	return append(dst, `"}`...)
 }
 
 func appendReasoning(dst, escaped []byte) []byte {

@@ -2,8 +2,8 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
-// ChatChunks writes the events of a streamed Chat answer, each a whole line `data: {…}` with the empty line behind
-// it. What all chunks share is written once, so that a chunk costs no more than its text.
+// ChatChunks writes the events of one choice of a streamed Chat answer, each a whole line `data: {…}` with the empty
+// line behind it. What all chunks share is written once, so that a chunk costs no more than its text.
 type ChatChunks struct {
 	head         ChatHead
 	includeUsage bool
@@ -12,13 +12,15 @@ type ChatChunks struct {
 	scratch []byte
 }
 
-// NewChatChunks makes the writer of one stream. includeUsage is the client's stream_options.include_usage.
-func NewChatChunks(head ChatHead, includeUsage bool) ChatChunks {
+// NewChatChunks makes the writer of the choice with this index. includeUsage is the client's
+// stream_options.include_usage.
+func NewChatChunks(head ChatHead, index int, includeUsage bool) ChatChunks {
 	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
+	opening = appendCount(opening, `{"index":`, index)
 	return ChatChunks{
 		head:         head,
 		includeUsage: includeUsage,
-		opening:      append(opening, `{"index":0,"delta":{`...),
+		opening:      append(opening, `,"delta":{`...),
 	}
 }
 
@@ -33,7 +35,7 @@ func (c *ChatChunks) close(dst []byte, reason string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// AppendRole appends the first chunk of every stream.
+// AppendRole appends the first chunk of every choice.
 func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	dst = append(dst, c.opening...)
 	return c.close(append(dst, `"role":"assistant","content":""`...), "")
@@ -74,9 +76,13 @@ func (c *ChatChunks) AppendArguments(dst []byte, index int, text []byte) []byte 
 	return c.close(append(dst, `"}}]`...), "")
 }
 
-// AppendFinish appends the end of a stream: the last chunk of the choice, the usage when it was asked for, [DONE].
-func (c *ChatChunks) AppendFinish(dst []byte, reason string, u Usage) []byte {
-	dst = c.close(append(dst, c.opening...), reason)
+// AppendFinish appends the last chunk of the choice.
+func (c *ChatChunks) AppendFinish(dst []byte, reason string) []byte {
+	return c.close(append(dst, c.opening...), reason)
+}
+
+// AppendDone appends the end of a stream, behind the last chunks of all choices: the usage when it was asked for, [DONE].
+func (c *ChatChunks) AppendDone(dst []byte, u Usage) []byte {
 	if c.includeUsage {
 		dst = c.head.appendOpen(append(dst, "data: "...), "chat.completion.chunk")
 		dst = u.appendChat(append(dst, `],"usage":`...))

@@ -7,19 +7,26 @@ type ChatRequest struct {
 	Model    string
 	Messages []ChatMessage
 	Tools    []Tool
-	// ToolsHidden is tool_choice "none": the model is not shown the tools.
-	ToolsHidden  bool
+	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
+	Choice ToolChoice
+	// Format is the form of the answer.
+	Format       TextFormat
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
+	// Choices is how many answers are wanted.
+	Choices int
 	// Effort is low, medium or high, or empty when the client names none.
 	Effort string
 }
 
+// MaxChoices is the most answers that a request may ask for.
+const MaxChoices = 128
+
 // DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
 // and are valid as long as it is left alone; everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
-	r := &ChatRequest{Model: b.Model}
+	r := &ChatRequest{Model: b.Model, Choices: 1}
 	var messages value
 	limit := 0
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -40,6 +47,9 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	}
 	if r.Sampling.MaxTokens == 0 {
 		r.Sampling.MaxTokens = limit
+	}
+	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
+		return nil, err
 	}
 	if !messages.given() {
 		return nil, missing("messages")
@@ -70,7 +80,7 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 			return r.readTool(at, v)
 		})
 	case "tool_choice":
-		return v.toolChoice(name, &r.ToolsHidden)
+		return r.Choice.read(name, v, true)
 	case "functions":
 		if v.given() {
 			return unsupported(name, "Unsupported parameter: 'functions' is deprecated; use 'tools' instead.")
@@ -78,10 +88,11 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		return nil
 	case "n":
 		n := int64(1)
-		if err := v.integer(name, 1, &n); err != nil || n == 1 {
+		if err := v.within(name, 1, MaxChoices, &n); err != nil {
 			return err
 		}
-		return unsupported(name, "Unsupported value: 'n' can only be 1.")
+		r.Choices = int(n)
+		return nil
 	case "logprobs":
 		asked := false
 		if err := v.boolean(name, &asked); err != nil || !asked {
@@ -99,7 +110,7 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 	case "stop":
 		return v.readStop(name)
 	case "response_format":
-		return v.textFormat(name)
+		return r.Format.read(name, v, true)
 	case "modalities":
 		return v.readModalities(name)
 	default:
@@ -165,6 +176,8 @@ func (r *ChatRequest) readTool(at string, v value) *Error {
 			return v.text(join(at, "description"), &tool.Description)
 		case "parameters":
 			return v.schema(join(at, "parameters"), &tool.Parameters)
+		case "strict":
+			return v.boolean(join(at, "strict"), &tool.Strict)
 		default:
 			return nil
 		}
@@ -197,30 +210,6 @@ func (v value) readStop(param string) *Error {
 		return wrongType(param, "one of a string or an array of strings", v)
 	}
 	return unsupported(param, "Unsupported parameter: '"+param+"' sequences are not supported.")
-}
-
-// textFormat accepts plain text as the form of the answer, and nothing else.
-func (v value) textFormat(param string) *Error {
-	if !v.given() {
-		return nil
-	}
-	kind := ""
-	err := v.members(param, func(key []byte, v value) *Error {
-		if string(key) == "type" {
-			return v.text(join(param, "type"), &kind)
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case kind == "":
-		return missing(join(param, "type"))
-	case kind != "text":
-		return unsupported(param, "Unsupported value: '"+join(param, "type")+"' can only be 'text', but got '"+clip(kind)+"'.")
-	default:
-		return nil
-	}
 }
 
 func (v value) readModalities(param string) *Error {

@@ -25,6 +25,7 @@ const (
 	CodeContextLengthExceeded    = "context_length_exceeded"
 	CodeRequestTooLarge          = "request_too_large"
 	CodeRawPromptNotAllowed      = "raw_prompt_not_allowed"
+	CodeToolChoiceNotSupported   = "tool_choice_not_supported"
 )
 
 // The codes of what went wrong behind the request: the servers' own stand beside them, when a server names one.

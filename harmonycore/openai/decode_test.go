@@ -114,12 +114,12 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":"x"}}]`, CodeInvalidType, "tools[0].function.parameters"},
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth+1) + `}}]`, CodeMaxDepthExceeded, "tools[0].function.parameters"},
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth) + `}}]`, "", ""},
-		{`"tool_choice":"required"`, CodeUnsupportedParameter, "tool_choice"},
-		{`"tool_choice":{"type":"function","function":{"name":"f"}}`, CodeUnsupportedParameter, "tool_choice"},
-		{`"tool_choice":"any"`, CodeInvalidValue, "tool_choice"},
-		{`"tool_choice":1`, CodeInvalidType, "tool_choice"},
 		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
-		{`"n":2`, CodeUnsupportedParameter, "n"},
+		{`"n":128`, "", ""},
+		{`"n":null`, "", ""},
+		{`"n":129`, CodeInvalidValue, "n"},
+		{`"n":1.5`, CodeInvalidType, "n"},
+		{`"n":"2"`, CodeInvalidType, "n"},
 		{`"n":0`, CodeInvalidValue, "n"},
 		{`"logit_bias":{"1":5}`, CodeUnsupportedParameter, "logit_bias"},
 		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
@@ -127,8 +127,6 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
 		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
 		{`"stop":7`, CodeInvalidType, "stop"},
-		{`"response_format":{"type":"json_object"}`, CodeUnsupportedParameter, "response_format"},
-		{`"response_format":{}`, CodeMissingParameter, "response_format.type"},
 		{`"modalities":["text","audio"]`, CodeUnsupportedParameter, "modalities"},
 		{`"temperature":2.5`, CodeInvalidValue, "temperature"},
 		{`"temperature":"1"`, CodeInvalidType, "temperature"},
@@ -168,17 +166,13 @@ func TestDecodeChat(t *testing.T) {
 			{"role":"assistant","content":"c","refusal":"no","thinking":"t","reasoning_content":"rc","reasoning":"",
 			 "tool_calls":[{"id":"c1","type":"function","index":0,"function":{"name":"f","arguments":"{\"a\": 1}"}}]},
 			{"role":"tool","tool_call_id":"c1","content":[{"type":"text","text":"r"}]}],
-		"tools":[{"type":"function","function":{"name":"f","description":"d","strict":true,"parameters":{"type":"object"}}},
+		"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}},
 		         {"type":"function","function":{"name":"g"}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := got.Tools[0].Parameters; p == nil || p.Get("type").Text != "object" {
-		t.Errorf("parameters %+v", p)
-	}
-	got.Tools[0].Parameters = nil
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Effort: "low", ToolsHidden: true,
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "low", Choice: ToolChoice{none: true},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7, User: "u"},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},
@@ -186,7 +180,6 @@ func TestDecodeChat(t *testing.T) {
 			{Role: "assistant", Content: []string{"c", "no"}, Reasoning: "rc", ToolCalls: []ToolCall{{"c1", "f", `{"a": 1}`}}},
 			{Role: "tool", ToolCallID: "c1", Content: []string{"r"}},
 		},
-		Tools: []Tool{{Name: "f", Description: "d"}, {Name: "g"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -223,7 +216,6 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"tools":[{"type":"namespace","name":"a"}]`, CodeMissingParameter, "tools[0].tools"},
 		{`"tools":[{"type":"namespace","name":"a","tools":[{"type":"custom"}]}]`, CodeInvalidValue, "tools[0].tools[0].type"},
 		{`"tools":[{"type":"web_search","external_web_access":true}]`, "", ""},
-		{`"tool_choice":"required"`, CodeUnsupportedParameter, "tool_choice"},
 		{`"background":true`, CodeUnsupportedParameter, "background"},
 		{`"background":false`, "", ""},
 		{`"conversation":"c"`, CodeUnsupportedParameter, "conversation"},
@@ -232,7 +224,6 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"previous_response_id":null`, "", ""},
 		{`"reasoning":{"effort":"max"}`, CodeInvalidValue, "reasoning.effort"},
 		{`"reasoning":{"summary":"loud"}`, CodeInvalidValue, "reasoning.summary"},
-		{`"text":{"format":{"type":"json_schema"}}`, CodeUnsupportedParameter, "text.format"},
 		{`"text":{"verbosity":"none"}`, CodeInvalidValue, "text.verbosity"},
 		{`"metadata":{"a":1}`, CodeInvalidType, "metadata.a"},
 		{`"max_output_tokens":0`, CodeInvalidValue, "max_output_tokens"},

@@ -169,6 +169,20 @@ func (v value) integer(param string, least int64, dst *int64) *Error {
 	return nil
 }
 
+// within reads a whole number within limits.
+func (v value) within(param string, least, most int64, dst *int64) *Error {
+	n := *dst
+	if err := v.integer(param, least, &n); err != nil {
+		return err
+	}
+	if n > most {
+		return Invalid(param, "Invalid '"+param+"': integer above maximum value. Expected a value <= "+
+			strconv.FormatInt(most, 10)+", but got "+strconv.FormatInt(n, 10)+" instead.")
+	}
+	*dst = n
+	return nil
+}
+
 // number reads a number within limits and keeps its spelling.
 func (v value) number(param string, least, most float64, dst *Number) *Error {
 	if !v.given() {

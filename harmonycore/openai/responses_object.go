@@ -70,12 +70,9 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = appendText(dst, `},"safety_identifier":`, e.SafetyIdentifier, "null")
 	dst = append(dst, `,"service_tier":"default","store":false`...)
 	dst = appendText(dst, `,"temperature":`, string(e.Temperature), "1")
-	dst = appendText(dst, `,"text":{"format":{"type":"text"},"verbosity":`, e.Verbosity, `"medium"`)
-	choice := "auto"
-	if e.ToolsHidden {
-		choice = "none"
-	}
-	dst = appendMember(dst, `},"tool_choice":`, choice)
+	dst = appendText(dst, `,"text":{"format":`, e.TextFormat, `{"type":"text"}`)
+	dst = appendText(dst, `,"verbosity":`, e.Verbosity, `"medium"`)
+	dst = appendText(dst, `},"tool_choice":`, e.ToolChoice, `"auto"`)
 	dst = appendText(dst, `,"tools":`, e.Tools, "[]")
 	dst = appendText(dst, `,"top_logprobs":0,"top_p":`, string(e.TopP), "1")
 	dst = append(dst, `,"truncation":"disabled","usage":`...)

@@ -13,10 +13,12 @@ type ResponsesRequest struct {
 	Input        []InputItem
 	// Tools are the functions offered, those out of namespaces included.
 	Tools []Tool
-	// ToolsHidden is tool_choice "none": the model is not shown the tools.
-	ToolsHidden bool
-	Sampling    Sampling
-	Stream      bool
+	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
+	Choice ToolChoice
+	// Format is the form of the answer.
+	Format   TextFormat
+	Sampling Sampling
+	Stream   bool
 	// Effort is low, medium or high, or empty when the client names none.
 	Effort string
 	// Echo is what the answer repeats of the request.
@@ -27,9 +29,8 @@ type ResponsesRequest struct {
 // given, and are answered by their default.
 type ResponsesEcho struct {
 	Instructions, MaxOutputTokens, MaxToolCalls, Metadata, PromptCacheKey, Summary, SafetyIdentifier,
-	ParallelToolCalls, Tools, User, Verbosity string
+	ParallelToolCalls, Tools, ToolChoice, TextFormat, User, Verbosity string
 	PresencePenalty, FrequencyPenalty, Temperature, TopP Number
-	ToolsHidden                                          bool
 }
 
 // DecodeResponsesRequest reads a body, once. The texts of the conversation lie in the body's memory, which is
@@ -57,6 +58,9 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
+		return nil, err
+	}
 	if !input.given() {
 		return nil, missing("input")
 	}
@@ -66,7 +70,6 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	e := &r.Echo
 	e.Temperature, e.TopP = r.Sampling.Temperature, r.Sampling.TopP
 	e.PresencePenalty, e.FrequencyPenalty = r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty
-	e.ToolsHidden = r.ToolsHidden
 	if r.Sampling.MaxTokens > 0 {
 		e.MaxOutputTokens = strconv.Itoa(r.Sampling.MaxTokens)
 	}
@@ -125,7 +128,11 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 	case "tools":
 		return r.readTools(v)
 	case "tool_choice":
-		return v.toolChoice(name, &r.ToolsHidden)
+		if err := r.Choice.read(name, v, false); err != nil || !v.given() {
+			return err
+		}
+		r.Echo.ToolChoice = v.compact()
+		return nil
 	case "max_output_tokens":
 		return v.maxTokens(name, &r.Sampling.MaxTokens)
 	case "max_tool_calls":
@@ -198,7 +205,11 @@ func (r *ResponsesRequest) readText(param string, v value) *Error {
 	return v.members(param, func(key []byte, v value) *Error {
 		switch at := join(param, string(key)); string(key) {
 		case "format":
-			return v.textFormat(at)
+			if err := r.Format.read(at, v, false); err != nil || !v.given() {
+				return err
+			}
+			r.Echo.TextFormat = v.compact()
+			return nil
 		case "verbosity":
 			return v.oneOf(at, &r.Echo.Verbosity, "'low', 'medium', and 'high'", "low", "medium", "high")
 		default:

@@ -100,8 +100,7 @@ func (r *ResponsesRequest) readFunction(at, namespace string, f *toolFields) *Er
 	if err := f.description.text(join(at, "description"), &tool.Description); err != nil {
 		return err
 	}
-	strict := false
-	if err := f.strict.boolean(join(at, "strict"), &strict); err != nil {
+	if err := f.strict.boolean(join(at, "strict"), &tool.Strict); err != nil {
 		return err
 	}
 	if err := f.parameters.schema(join(at, "parameters"), &tool.Parameters); err != nil {

@@ -29,6 +29,8 @@ type Tool struct {
 	Namespace string
 	// Parameters is its JSON schema, in the client's order; nil when there is none.
 	Parameters *jsontext.Value
+	// Strict asks that the arguments of every call have the schema.
+	Strict bool
 }
 
 // functionName reads a function's name where one is declared: the API's pattern, which also keeps it one word of a header.
@@ -85,29 +87,5 @@ func (v value) schema(param string, dst **jsontext.Value) *Error {
 		return syntaxError(param, "Invalid '"+param+"': ", err)
 	}
 	*dst = parsed
-	return nil
-}
-
-// toolChoice reads whether the model may call tools at all, which is as much as can be promised of it.
-func (v value) toolChoice(param string, hidden *bool) *Error {
-	switch v.kind {
-	case 0, jsontext.Null:
-		return nil
-	case jsontext.String:
-	case jsontext.Object:
-		return unsupported(param, "Unsupported parameter: '"+param+"' cannot name tools; use 'auto' or 'none'.")
-	default:
-		return wrongType(param, "one of a string or an object", v)
-	}
-	switch choice := jsontext.Unescape(v.raw); choice {
-	case "auto":
-		*hidden = false
-	case "none":
-		*hidden = true
-	case "required":
-		return unsupported(param, "Unsupported value: '"+param+"' cannot be 'required'; use 'auto' or 'none'.")
-	default:
-		return notOneOf(param, choice, "'none' and 'auto'")
-	}
 	return nil
 }

@@ -64,17 +64,19 @@ var answerCases = []answerCase{
 func play(a Answer, c answerCase, takes func() bool) string {
 	var out []byte
 	a.Begin()
+	choice := a.Choices()[0]
 	for _, m := range c.turn {
-		a.Open(harmony.Header{Role: harmony.Assistant, Recipient: m.recipient, Channel: m.channel})
+		choice.Open(harmony.Header{Role: harmony.Assistant, Recipient: m.recipient, Channel: m.channel})
 		for _, p := range m.pieces {
-			a.Content([]byte(p), 1)
+			choice.Content([]byte(p), 1)
 			if takes() {
 				out = a.Take(out)
 			}
 		}
-		a.Close(m.end)
+		choice.Close(m.end)
 	}
-	a.Finish(c.finish, Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true})
+	choice.End(c.finish)
+	a.Finish(Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true})
 	return string(a.Take(out))
 }
 
@@ -141,8 +143,8 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 	for _, api := range []API{ChatAPI, ResponsesAPI} {
 		a := answerTo(t, api, "")
 		a.Begin()
-		a.Open(harmony.Header{Channel: harmony.Final})
-		a.Content([]byte("x"), 1)
+		a.Choices()[0].Open(harmony.Header{Channel: harmony.Final})
+		a.Choices()[0].Content([]byte("x"), 1)
 		if got := a.Take(nil); len(got) > 0 || a.ContentType() != "application/json" {
 			t.Errorf("api %d: %s %s", api, a.ContentType(), got)
 		}
@@ -151,7 +153,8 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 		if !ok || e["code"] != "server_error" {
 			t.Errorf("api %d: %v", api, e)
 		}
-		a.Finish(Stop, Usage{})
+		a.Choices()[0].End(Stop)
+		a.Finish(Usage{})
 		if got := a.Take(nil); len(got) > 0 {
 			t.Errorf("an answer ends once: %s", got)
 		}

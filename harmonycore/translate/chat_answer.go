@@ -3,8 +3,6 @@ package translate
 import (
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -23,10 +21,11 @@ func (t *turn) finishReason(f Finish) string {
 	}
 }
 
-func (t *turn) usage(u Usage) openai.Usage {
+// visible is the usage as clients are told it; reasoning is how much of it was reasoning, in all choices.
+func (u Usage) visible(reasoning int) openai.Usage {
 	return openai.Usage{
 		PromptTokens: u.PromptTokens, CachedTokens: u.CachedTokens, CachedKnown: u.CachedKnown,
-		CompletionTokens: u.CompletionTokens, ReasoningTokens: t.tally.Reasoning,
+		CompletionTokens: u.CompletionTokens, ReasoningTokens: reasoning,
 	}
 }
 
@@ -35,143 +34,11 @@ func callID(env Env, index int) string {
 	return "call_" + env.ID + "_" + strconv.Itoa(index)
 }
 
-// chatStream answers a Chat request with chunks.
-type chatStream struct {
-	turn
-	env    Env
-	chunks openai.ChatChunks
-	out    []byte
+// callIDIn is callID in the choice with this index. Ids must differ between choices, since clients join their messages
+// to one conversation.
+func callIDIn(env Env, choice, index int) string {
+	if choice == 0 {
+		return callID(env, index)
+	}
+	return "call_" + env.ID + "_" + strconv.Itoa(choice) + "_" + strconv.Itoa(index)
 }
-
-func newChatStream(r *Request) *chatStream {
-	return &chatStream{
-		turn: turn{tools: r.tools}, env: r.env, chunks: openai.NewChatChunks(r.chatHead(), r.includeUsage),
-	}
-}
-
-func (a *chatStream) Begin() { a.out = a.chunks.AppendRole(a.out) }
-
-func (a *chatStream) Open(h harmony.Header) {
-	if a.ended {
-		return
-	}
-	if tool := a.open(h); tool != nil {
-		index := a.tally.Calls - 1
-		a.out = a.chunks.AppendCall(a.out, index, callID(a.env, index), tool.name)
-	}
-}
-
-func (a *chatStream) Content(text []byte, tokens int) {
-	if a.ended {
-		return
-	}
-	a.count(tokens)
-	if len(text) == 0 {
-		return
-	}
-	switch a.lane {
-	case reasoningLane:
-		a.out = a.chunks.AppendReasoning(a.out, text)
-	case callLane:
-		a.out = a.chunks.AppendArguments(a.out, a.tally.Calls-1, text)
-	default:
-		a.out = a.chunks.AppendContent(a.out, text)
-	}
-}
-
-func (a *chatStream) Close(harmony.End) {}
-
-func (a *chatStream) Finish(f Finish, u Usage) {
-	if a.end() {
-		a.out = a.chunks.AppendFinish(a.out, a.finishReason(f), a.usage(u))
-	}
-}
-
-func (a *chatStream) Fail(e *openai.Error) {
-	if a.end() {
-		a.out = a.chunks.AppendFailure(a.out, e)
-	}
-}
-
-func (a *chatStream) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = a.out[:0]
-	return dst
-}
-
-func (a *chatStream) ContentType() string { return typeStream }
-
-// chatWhole answers a Chat request with one object, which says what the chunks would have said.
-type chatWhole struct {
-	turn
-	env    Env
-	answer openai.ChatCompletion
-	out    []byte
-}
-
-func newChatWhole(r *Request) *chatWhole {
-	return &chatWhole{
-		turn: turn{tools: r.tools}, env: r.env, answer: openai.ChatCompletion{Head: r.chatHead()},
-	}
-}
-
-func (a *chatWhole) Begin() {}
-
-func (a *chatWhole) Open(h harmony.Header) {
-	if a.ended {
-		return
-	}
-	a.closeCall()
-	if tool := a.open(h); tool != nil {
-		a.answer.ToolCalls = openai.AppendCallOpen(a.answer.ToolCalls, callID(a.env, a.tally.Calls-1), tool.name)
-	}
-}
-
-func (a *chatWhole) Content(text []byte, tokens int) {
-	if a.ended {
-		return
-	}
-	a.count(tokens)
-	switch a.lane {
-	case reasoningLane:
-		a.answer.Reasoning = jsontext.AppendEscaped(a.answer.Reasoning, string(text))
-	case callLane:
-		a.answer.ToolCalls = jsontext.AppendEscaped(a.answer.ToolCalls, string(text))
-	default:
-		a.answer.Content = jsontext.AppendEscaped(a.answer.Content, string(text))
-	}
-}
-
-func (a *chatWhole) Close(harmony.End) { a.closeCall() }
-
-// closeCall ends the text of a call, once.
-func (a *chatWhole) closeCall() {
-	if a.lane == callLane {
-		a.answer.ToolCalls = openai.AppendCallClose(a.answer.ToolCalls)
-	}
-	a.lane = reasoningLane
-}
-
-func (a *chatWhole) Finish(f Finish, u Usage) {
-	if !a.end() {
-		return
-	}
-	a.closeCall()
-	a.answer.FinishReason = a.finishReason(f)
-	a.answer.Usage = a.usage(u)
-	a.out = a.answer.AppendJSON(a.out)
-}
-
-func (a *chatWhole) Fail(e *openai.Error) {
-	if a.end() {
-		a.out = e.AppendJSON(a.out)
-	}
-}
-
-func (a *chatWhole) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = nil
-	return dst
-}
-
-func (a *chatWhole) ContentType() string { return typeJSON }

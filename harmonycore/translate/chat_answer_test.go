@@ -129,10 +129,12 @@ func TestChatStreamFails(t *testing.T) {
 	a := answerTo(t, ChatAPI, `"stream":true,`)
 	a.Begin()
 	a.Take(nil)
-	a.Open(harmony.Header{Channel: harmony.Final})
+	choice := a.Choices()[0]
+	choice.Open(harmony.Header{Channel: harmony.Final})
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "server_error", Message: "gone"})
-	a.Content([]byte("late"), 1)
-	a.Finish(Stop, Usage{})
+	choice.Content([]byte("late"), 1)
+	choice.End(Stop)
+	a.Finish(Usage{})
 	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` + "\n\ndata: [DONE]\n\n"
 	if got := string(a.Take(nil)); got != want {
 		t.Errorf("got %s", got)
@@ -142,9 +144,11 @@ func TestChatStreamFails(t *testing.T) {
 func TestUnknownCachedTokensAreNotCalledZero(t *testing.T) {
 	a := answerTo(t, ChatAPI, "")
 	a.Begin()
-	a.Open(harmony.Header{Channel: harmony.Analysis})
-	a.Content(nil, 9)
-	a.Finish(Stop, Usage{PromptTokens: 1, CompletionTokens: 2})
+	choice := a.Choices()[0]
+	choice.Open(harmony.Header{Channel: harmony.Analysis})
+	choice.Content(nil, 9)
+	choice.End(Stop)
+	a.Finish(Usage{PromptTokens: 1, CompletionTokens: 2})
 	got := string(a.Take(nil))
 	if !strings.HasSuffix(got, `"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,"completion_tokens_details":{"reasoning_tokens":2}}}`) {
 		t.Errorf("got %s", got)

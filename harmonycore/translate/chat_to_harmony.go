@@ -19,13 +19,11 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: in.Choices,
 		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
 	}
-	if in.ToolsHidden {
-		in.Tools = nil
-	}
 	r.tools = newToolset(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	var instructions []string
 	first := 0
 	for first < len(in.Messages) && instructs(in.Messages[first].Role) {
@@ -33,7 +31,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	var b builder
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Messages); i++ {
 		if err := b.chatMessage(&in.Messages[i], i, r.tools); err != nil {
 			return nil, err

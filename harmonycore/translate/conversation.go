@@ -19,8 +19,9 @@ type builder struct {
 // pastCall is a function call by its id, under the name that the model sees.
 type pastCall struct{ id, shown string }
 
-// head adds the system message, and a developer message when there is anything to say in it.
-func (b *builder) head(m *Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace) {
+// head adds the system message, and a developer message when there is anything to say in it: instructions, tools, and at
+// its end the form of the answer, apart from the rest so that large instructions need not be copied.
+func (b *builder) head(m *Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace, format *openai.TextFormat) {
 	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
 		System: &harmony.SystemContent{
 			ModelIdentity:         m.Identity,
@@ -39,16 +40,24 @@ func (b *builder) head(m *Model, env Env, effort harmony.Effort, instructions []
 			said = append(said, text)
 		}
 	}
-	if len(said) == 0 && len(tools) == 0 {
-		return
+	var content []harmony.Content
+	if len(said) > 0 || len(tools) > 0 {
+		developer := &harmony.DeveloperContent{Tools: tools}
+		if len(said) > 0 {
+			developer.Instructions = harmony.Some(strings.Join(said, "\n\n"))
+		}
+		content = append(content, harmony.Content{Developer: developer})
 	}
-	content := &harmony.DeveloperContent{Tools: tools}
-	if len(said) > 0 {
-		content.Instructions = harmony.Some(strings.Join(said, "\n\n"))
+	if format.Name != "" {
+		text := formatText(format)
+		if len(content) > 0 {
+			text = "\n\n" + text
+		}
+		content = append(content, harmony.Content{Text: text})
 	}
-	b.messages = append(b.messages, harmony.Message{
-		Role: harmony.Developer, Content: []harmony.Content{{Developer: content}},
-	})
+	if len(content) > 0 {
+		b.messages = append(b.messages, harmony.Message{Role: harmony.Developer, Content: content})
+	}
 }
 
 // instruct adds instructions that come later than the first turn.

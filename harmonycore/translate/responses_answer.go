@@ -17,6 +17,8 @@ import (
 // cut stays open until it is known why: at the token limit it is incomplete, before another message it is complete.
 type responsesAnswer struct {
 	turn
+	ending
+	finish   Finish
 	env      Env
 	stream   bool
 	response openai.Response
@@ -38,6 +40,10 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		},
 	}
 }
+
+func (a *responsesAnswer) Tally() Tally { return a.tally }
+
+func (a *responsesAnswer) Choices() []Choice { return []Choice{a} }
 
 func (a *responsesAnswer) Begin() {
 	if a.stream {
@@ -113,21 +119,29 @@ func (a *responsesAnswer) closeItem(status string) {
 	a.index++
 }
 
-func (a *responsesAnswer) Finish(f Finish, u Usage) {
-	usage := a.usage(u)
-	a.response.Usage = &usage
+// End closes the item that the model was at. The response's own end waits for the usage.
+func (a *responsesAnswer) End(f Finish) {
+	a.finish = f
 	if f == Length {
 		a.closeItem(openai.StatusIncomplete)
-		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
-		a.finish("response.incomplete", openai.StatusIncomplete)
 		return
 	}
 	a.closeItem(openai.StatusCompleted)
-	a.finish("response.completed", openai.StatusCompleted)
 }
 
-// finish ends the answer with the response as it is now: as an event, or as the whole of it.
-func (a *responsesAnswer) finish(event, status string) {
+func (a *responsesAnswer) Finish(u Usage) {
+	usage := u.visible(a.tally.Reasoning)
+	a.response.Usage = &usage
+	if a.finish == Length {
+		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
+		a.close("response.incomplete", openai.StatusIncomplete)
+		return
+	}
+	a.close("response.completed", openai.StatusCompleted)
+}
+
+// close ends the answer with the response as it is now: as an event, or as the whole of it.
+func (a *responsesAnswer) close(event, status string) {
 	if !a.end() {
 		return
 	}
@@ -148,7 +162,7 @@ func (a *responsesAnswer) Fail(e *openai.Error) {
 	}
 	a.closeItem(openai.StatusIncomplete)
 	a.response.Error = e
-	a.finish("response.failed", openai.StatusFailed)
+	a.close("response.failed", openai.StatusFailed)
 }
 
 func (a *responsesAnswer) Take(dst []byte) []byte {

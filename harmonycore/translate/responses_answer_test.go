@@ -200,10 +200,10 @@ func TestResponsesStreamGolden(t *testing.T) {
 	a := answerTo(t, ResponsesAPI, `"stream":true,`)
 	a.Begin()
 	a.Take(nil)
-	a.Open(harmony.Header{Recipient: "functions.f", Channel: "commentary"})
-	a.Content([]byte(`{"a":`), 2)
-	a.Content([]byte("1}"), 1)
-	a.Close(harmony.EndedByCall)
+	a.Choices()[0].Open(harmony.Header{Recipient: "functions.f", Channel: "commentary"})
+	a.Choices()[0].Content([]byte(`{"a":`), 2)
+	a.Choices()[0].Content([]byte("1}"), 1)
+	a.Choices()[0].Close(harmony.EndedByCall)
 	const id = "0123456789abcdef01234567_0"
 	want := `event: response.output_item.added
 data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"fc_` + id + `","type":"function_call","status":"in_progress","arguments":"","call_id":"call_` + id + `","name":"f"}}
@@ -252,10 +252,11 @@ func TestResponseObjectGolden(t *testing.T) {
 func TestResponsesStreamFails(t *testing.T) {
 	a := answerTo(t, ResponsesAPI, `"stream":true,`)
 	a.Begin()
-	a.Open(harmony.Header{Channel: harmony.Final})
-	a.Content([]byte("half"), 1)
+	a.Choices()[0].Open(harmony.Header{Channel: harmony.Final})
+	a.Choices()[0].Content([]byte("half"), 1)
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
-	a.Finish(Stop, Usage{})
+	a.Choices()[0].End(Stop)
+	a.Finish(Usage{})
 	r := checkGrammar(t, parseEvents(t, string(a.Take(nil))))
 	if encode(t, r["error"]) != `{"code":"server_error","message":"gone"}` || r["completed_at"] != nil || r["usage"] != nil {
 		t.Errorf("%v", r)

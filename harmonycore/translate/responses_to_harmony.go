@@ -16,13 +16,11 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling,
+		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: 1,
 		env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
 	}
-	if in.ToolsHidden {
-		in.Tools = nil
-	}
 	r.tools = newToolset(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	instructions := []string{in.Instructions}
 	first := 0
 	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && instructs(in.Input[first].Role) {
@@ -30,7 +28,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	var b builder
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools))
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Input); i++ {
 		if err := b.item(in.Input, i, r.tools); err != nil {
 			return nil, err

@@ -59,6 +59,18 @@ func (t *Tally) message(channel string) {
 	t.Messages[kind]++
 }
 
+// add adds what another choice of the same request has counted.
+func (t *Tally) add(o *Tally) {
+	t.Reasoning += o.Reasoning
+	t.Final += o.Final
+	t.ToolCall += o.ToolCall
+	t.Calls += o.Calls
+	for i := range t.Messages {
+		t.Messages[i] += o.Messages[i]
+	}
+	t.FinalFirst = t.FinalFirst || o.FinalFirst
+}
+
 // content counts tokens of a message's content.
 func (t *Tally) content(l lane, tokens int) {
 	switch l {

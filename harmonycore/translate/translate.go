@@ -47,6 +47,10 @@ type Request struct {
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
+	// Constraint is what the answer has to be.
+	Constraint Constraint
+	// Choices is how many answers are wanted, one or more.
+	Choices int
 
 	tools        toolset
 	env          Env
@@ -75,14 +79,22 @@ const (
 	Length
 )
 
-// Answer turns one request's parsed messages into its client's bytes. It is the Sink of one parser, between Begin and
-// Finish or Fail, of which the first ends it: what comes later is passed over.
-type Answer interface {
+// Choice is one of the answers to a request: the Sink of one parser.
+type Choice interface {
 	harmony.Sink
+	// End is the regular end of the choice; the parser's own end, which closes an open message as cut, comes before it.
+	End(f Finish)
+}
+
+// Answer turns one request's parsed messages into its client's bytes, between Begin and Finish or Fail, of which the
+// first ends it: what comes later is passed over.
+type Answer interface {
+	// Choices are as many as were asked for, in the order of their index.
+	Choices() []Choice
 	// Begin is called once, before the first token.
 	Begin()
-	// Finish is the regular end; the parser's own end, which closes an open message as cut, comes before it.
-	Finish(f Finish, u Usage)
+	// Finish is the regular end, behind that of every choice.
+	Finish(u Usage)
 	// Fail ends an answer that cannot be finished: in a stream as its last event, of a whole answer as the error body
 	// alone.
 	Fail(e *openai.Error)

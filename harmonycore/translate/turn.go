@@ -19,7 +19,6 @@ type turn struct {
 	tools toolset
 	lane  lane
 	tally Tally
-	ended bool
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
@@ -54,12 +53,12 @@ func (t *turn) open(h harmony.Header) *shownTool {
 
 func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
 
-// Tally is what was counted so far.
-func (t *turn) Tally() Tally { return t.tally }
+// ending is the end of an answer, which comes once.
+type ending struct{ ended bool }
 
 // end reports whether this is the first end of the answer.
-func (t *turn) end() bool {
-	first := !t.ended
-	t.ended = true
+func (e *ending) end() bool {
+	first := !e.ended
+	e.ended = true
 	return first
 }

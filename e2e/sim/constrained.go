@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// answerUnder is what the built-in model says to a prompt under a structural tag: what it would say anyway, else a call of
+// some function, else JSON of a schema in the tag. It has thought before each of them. False means that nothing it can
+// say keeps to the tag.
+func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, bool) {
+	says := answer(t, p)
+	if tag == nil || tag.keepsTo(t, says) == nil {
+		return says, true
+	}
+	asked, _ := p.last("user")
+	for _, call := range p.tools() {
+		a := thought(t, p, asked, call, true)
+		a.call(call.name, arguments(call, asked.text))
+		if tag.keepsTo(t, a.ids) == nil {
+			return a.ids, true
+		}
+	}
+	for _, schema := range tag.schemas() {
+		a := thought(t, p, asked, tool{}, false)
+		a.text("final")
+		a.special(tokenizer.Message)
+		a.text(arguments(tool{params: schemaType(schema, schema, 0)}, asked.text))
+		a.special(tokenizer.Return)
+		if tag.keepsTo(t, a.ids) == nil {
+			return a.ids, true
+		}
+	}
+	return nil, false
+}
+
+// schemas are those of all formats in the tag.
+func (f *tagFormat) schemas() []json.RawMessage {
+	var all []json.RawMessage
+	if f.schema != nil {
+		all = append(all, f.Schema)
+	}
+	for _, e := range f.Elements {
+		all = append(all, e.schemas()...)
+	}
+	if f.Content != nil {
+		all = append(all, f.Content.schemas()...)
+	}
+	return all
+}
+
+// schemaType is a schema as far as a value can be made from it; root is where its references lead.
+func schemaType(schema, root json.RawMessage, depth int) *tsType {
+	var s struct {
+		Type       json.RawMessage            `json:"type"`
+		Enum       []json.RawMessage          `json:"enum"`
+		AnyOf      []json.RawMessage          `json:"anyOf"`
+		Ref        string                     `json:"$ref"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+		Items      json.RawMessage            `json:"items"`
+	}
+	if depth > tsDepth || json.Unmarshal(schema, &s) != nil {
+		return &tsType{kind: "any"}
+	}
+	var kinds []string
+	if json.Unmarshal(s.Type, &kinds) != nil {
+		kinds = make([]string, 1)
+		_ = json.Unmarshal(s.Type, &kinds[0]) // no type is any
+	}
+	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
+		var defs struct {
+			Defs map[string]json.RawMessage `json:"$defs"`
+		}
+		_ = json.Unmarshal(root, &defs) // was read before
+		return schemaType(defs.Defs[name], root, depth+1)
+	}
+	switch {
+	case len(s.Enum) > 0:
+		t := &tsType{kind: "enum"}
+		for _, raw := range s.Enum {
+			var literal string
+			if json.Unmarshal(raw, &literal) == nil {
+				t.literals = append(t.literals, literal)
+			}
+		}
+		if len(t.literals) > 0 {
+			return t
+		}
+	case len(s.AnyOf) > 0:
+		return schemaType(s.AnyOf[0], root, depth+1)
+	}
+	switch kind := kinds[0]; kind {
+	case "object":
+		t := &tsType{kind: "object"}
+		for _, name := range memberNames(schema, "properties") {
+			p := tsProp{name: name, typ: schemaType(s.Properties[name], root, depth+1)}
+			for _, r := range s.Required {
+				p.required = p.required || r == name
+			}
+			t.props = append(t.props, p)
+		}
+		return t
+	case "integer":
+		return &tsType{kind: "number"}
+	case "array":
+		return &tsType{kind: "array", elem: schemaType(s.Items, root, depth+1)}
+	case "":
+		return &tsType{kind: "any"}
+	default:
+		return &tsType{kind: kind}
+	}
+}
+
+// memberNames are the names in the object that is a member of an object, in their order.
+func memberNames(object json.RawMessage, member string) []string {
+	var outer map[string]json.RawMessage
+	if json.Unmarshal(object, &outer) != nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(outer[member]))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	var names []string
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return names
+		}
+		if text, ok := name.(string); ok {
+			names = append(names, text)
+		}
+	}
+	return names
+}

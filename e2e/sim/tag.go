@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// structuredOutputs is a request's structured_outputs, of which the server knows structural tags.
+type structuredOutputs struct {
+	JSON       json.RawMessage `json:"json"`
+	Regex      json.RawMessage `json:"regex"`
+	Choice     json.RawMessage `json:"choice"`
+	Grammar    json.RawMessage `json:"grammar"`
+	JSONObject json.RawMessage `json:"json_object"`
+	Tag        *string         `json:"structural_tag"`
+}
+
+// tagFormat is one format of a structural tag, by xgrammar's rules. Of xgrammar's formats it has those that can be told by
+// looking at text; what it does not have it refuses.
+type tagFormat struct {
+	Type     string          `json:"type"`
+	Value    *string         `json:"value"`       // const_string
+	Excludes []string        `json:"excludes"`    // any_text
+	Schema   json.RawMessage `json:"json_schema"` // json_schema
+	Elements []*tagFormat    `json:"elements"`    // sequence, or
+	Content  *tagFormat      `json:"content"`     // star, optional
+
+	schema *jsonschema.Schema
+}
+
+// readTag checks and compiles what a request wants of its answer, and refuses what vLLM refuses; nil is nothing.
+func (s *structuredOutputs) readTag() (*tagFormat, *refusal) {
+	if s == nil {
+		return nil, nil
+	}
+	kinds := 0
+	for _, v := range []json.RawMessage{s.JSON, s.Regex, s.Choice, s.Grammar, s.JSONObject} {
+		if v != nil && string(v) != "null" {
+			kinds++
+		}
+	}
+	switch {
+	case kinds == 0 && s.Tag == nil:
+		return nil, badRequest("", "You must use one kind of structured outputs constraint but none are specified")
+	case kinds > 1 || kinds > 0 && s.Tag != nil:
+		return nil, badRequest("", "You can only use one kind of structured outputs constraint but multiple are specified")
+	case s.Tag == nil:
+		return nil, badRequest("structured_outputs", "The simulator knows structural tags only.")
+	}
+	f, err := compileTag([]byte(*s.Tag))
+	if err != nil {
+		return nil, badRequest("", "Invalid structural tag specification.")
+	}
+	return f, nil
+}
+
+func compileTag(text []byte) (*tagFormat, error) {
+	var tag struct {
+		Type   string     `json:"type"`
+		Format *tagFormat `json:"format"`
+	}
+	if err := strictly(text, &tag); err != nil {
+		return nil, err
+	}
+	if tag.Type != "structural_tag" || tag.Format == nil {
+		return nil, errors.New(`a structural tag has the type "structural_tag" and a format`)
+	}
+	return tag.Format, tag.Format.compile()
+}
+
+// strictly decodes one JSON value in which nothing unknown stands: xgrammar passes over what it does not know, and so a
+// misspelled member would not be noticed.
+func strictly(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("something stands behind the value")
+	}
+	return nil
+}
+
+func (f *tagFormat) compile() error {
+	wrong := func(rule string) error { return fmt.Errorf("%s: %s", f.Type, rule) }
+	switch f.Type {
+	case "const_string":
+		if f.Value == nil {
+			return wrong("no value")
+		}
+	case "any_text":
+	case "json_schema":
+		schema, err := compileSchema(f.Schema)
+		if err != nil {
+			return wrong(err.Error())
+		}
+		f.schema = schema
+	case "sequence", "or":
+		if len(f.Elements) == 0 {
+			return wrong("no elements")
+		}
+		for _, e := range f.Elements {
+			if e == nil {
+				return wrong("an element that is null")
+			}
+			if err := e.compile(); err != nil {
+				return err
+			}
+		}
+	case "star", "optional":
+		if f.Content == nil {
+			return wrong("no content")
+		}
+		return f.Content.compile()
+	default:
+		return wrong("a format type that is not recognized")
+	}
+	return nil
+}
+
+func compileSchema(text json.RawMessage) (*jsonschema.Schema, error) {
+	if len(text) == 0 || text[0] != '{' && text[0] != 't' && text[0] != 'f' {
+		return nil, errors.New("the schema must be an object or a boolean")
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", document); err != nil {
+		return nil, err
+	}
+	return compiler.Compile("schema.json")
+}

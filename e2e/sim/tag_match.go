@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// keepsTo reports whether an answer is one that a server could have let the model write under a tag: text of the formats,
+// special tokens in their spellings. <|return|> ends it, and only where the tag is complete, since xgrammar takes it for a
+// stop token and not for text. An answer that stops earlier must be the beginning of one.
+func (f *tagFormat) keepsTo(t *tokenizer.Tokenizer, ids []uint32) error {
+	ended := len(ids) > 0 && ids[len(ids)-1] == tokenizer.Return
+	if ended {
+		ids = ids[:len(ids)-1]
+	}
+	m := tagMatcher{text: t.DecodeString(ids)}
+	ends := m.ends(f, 0)
+	switch complete := slices.Contains(ends, len(m.text)); {
+	case complete, !ended && m.reached:
+		return nil
+	case ended && m.reached:
+		return errors.New("the answer ends before it is complete by the structural tag")
+	}
+	return fmt.Errorf("the answer leaves the structural tag behind %q", m.text[:m.furthest])
+}
+
+// tagMatcher looks for all the ways in which formats can lie on a text.
+type tagMatcher struct {
+	text string
+	// furthest is how much of the text some way has taken, reached that a way came to its end and would go on.
+	furthest int
+	reached  bool
+}
+
+// ends are the places up to which f can lie on the text from a place on.
+func (m *tagMatcher) ends(f *tagFormat, from int) []int {
+	m.furthest = max(m.furthest, from)
+	switch f.Type {
+	case "const_string":
+		rest := m.text[from:]
+		if strings.HasPrefix(rest, *f.Value) {
+			return []int{from + len(*f.Value)}
+		}
+		m.reached = m.reached || strings.HasPrefix(*f.Value, rest)
+		return nil
+	case "any_text":
+		return m.anyText(f.Excludes, from)
+	case "json_schema":
+		return m.json(f.schema, from)
+	case "sequence":
+		places := []int{from}
+		for _, e := range f.Elements {
+			places = m.each(e, places)
+		}
+		return places
+	case "or":
+		var places []int
+		for _, e := range f.Elements {
+			places = append(places, m.ends(e, from)...)
+		}
+		return unique(places)
+	case "optional":
+		return unique(append(m.ends(f.Content, from), from))
+	case "star":
+		places, fresh := []int{from}, []int{from}
+		for len(fresh) > 0 {
+			next := m.each(f.Content, fresh)
+			fresh = slices.DeleteFunc(next, func(at int) bool { return slices.Contains(places, at) })
+			places = append(places, fresh...)
+		}
+		return places
+	}
+	return nil
+}
+
+func (m *tagMatcher) each(f *tagFormat, places []int) []int {
+	var next []int
+	for _, at := range places {
+		next = append(next, m.ends(f, at)...)
+	}
+	return unique(next)
+}
+
+func unique(places []int) []int {
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// anyText ends anywhere before the first text that is excluded is whole.
+func (m *tagMatcher) anyText(excludes []string, from int) []int {
+	stop := len(m.text)
+	whole := true
+	for _, text := range excludes {
+		if at := strings.Index(m.text[from:], text); at >= 0 && text != "" && from+at+len(text)-1 < stop {
+			stop, whole = from+at+len(text)-1, false
+		}
+	}
+	m.reached = m.reached || whole
+	m.furthest = max(m.furthest, stop)
+	var places []int
+	for at := from; at <= stop; at++ {
+		places = append(places, at)
+	}
+	return places
+}
+
+// json is one value of the schema, in one piece.
+func (m *tagMatcher) json(schema *jsonschema.Schema, from int) []int {
+	rest := m.text[from:]
+	if rest != "" && strings.ContainsRune(" \t\r\n", rune(rest[0])) {
+		return nil // xgrammar has no white space before a value
+	}
+	d := json.NewDecoder(strings.NewReader(rest))
+	var raw json.RawMessage
+	err := d.Decode(&raw)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		m.reached = true
+		return nil
+	}
+	if err != nil {
+		return nil
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	if err != nil || schema.Validate(value) != nil {
+		return nil
+	}
+	return []int{from + int(d.InputOffset())}
+}

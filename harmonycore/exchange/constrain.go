@@ -1,0 +1,103 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// The spellings of control tokens, as they stand in a structural tag.
+const (
+	markStart     = "<|start|>"
+	markEnd       = "<|end|>"
+	markMessage   = "<|message|>"
+	markChannel   = "<|channel|>"
+	markConstrain = "<|constrain|>"
+	markCall      = "<|call|>"
+)
+
+// constrain says how a model's servers are made to keep to what the client wants of the answer: by a structural tag, by
+// a call whose header the prompt has already, by nothing at all where nothing is wanted or the prompt alone has to do, or
+// not, which is an error.
+func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (tag []byte, prefilled string, failure *openai.Error) {
+	switch {
+	case c.Free():
+	case model.StructuralTags:
+		scratch.tag = appendTag(scratch.tag[:0], c)
+		return scratch.tag, "", nil
+	case c.Named && len(c.Calls) == 1:
+		return nil, c.Calls[0].Name, nil
+	case c.Forced:
+		return nil, "", errToolChoice(model.Server.Kind())
+	case c.StrictAt != "":
+		return nil, "", errStrict(c.StrictAt, model.Server.Kind())
+	}
+	return nil, "", nil
+}
+
+// appendTag writes the structural tag for what follows <|start|>assistant: any number of thoughts, at most one preamble,
+// and then what is wanted. No schema holds before the model has come to it: one that did would keep it from thinking.
+func appendTag(dst []byte, c *translate.Constraint) []byte {
+	t := backend.NewTag(dst)
+	t.Sequence()
+	t.Star()
+	appendAside(&t, "analysis")
+	t.Close()
+	t.Optional()
+	appendAside(&t, "commentary")
+	t.Close()
+	t.Or()
+	for i := range c.Calls {
+		appendCall(&t, &c.Calls[i])
+	}
+	if !c.Forced {
+		t.Sequence()
+		t.Const(markChannel + "final" + markMessage)
+		if c.Schema == "" {
+			t.Text(markEnd, markStart, markChannel, markMessage, markCall)
+		} else {
+			t.JSON(c.Schema)
+		}
+		t.Close()
+	}
+	t.Close()
+	t.Close()
+	return t.Bytes()
+}
+
+// appendAside is a message that is not the answer, and the start of the next one. Its text has none of the tokens by
+// which a model would leave it for something that the tag does not foresee.
+func appendAside(t *backend.Tag, channel string) {
+	t.Sequence()
+	t.Const(markChannel + channel + markMessage)
+	t.Text(markEnd, markStart, markChannel, markMessage, markCall)
+	t.Const(markEnd + markStart + "assistant")
+	t.Close()
+}
+
+// noArguments is the schema of a function that takes none.
+const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
+
+// appendCall is a call with arguments of its schema, under each header that gpt-oss writes. Its end is optional: a server
+// that takes <|call|> for a stop token, and not for text, writes it behind what the tag says.
+func appendCall(t *backend.Tag, c *translate.CallConstraint) {
+	recipient := " to=functions." + c.Name
+	t.Sequence()
+	t.Or()
+	t.Const(markChannel + "commentary" + recipient)
+	t.Const(recipient + markChannel + "commentary")
+	t.Close()
+	t.Or()
+	t.Const(" " + markConstrain + "json" + markMessage)
+	t.Const(" json" + markMessage)
+	t.Close()
+	if c.Parameters == nil {
+		t.JSON(noArguments)
+	} else {
+		t.Value(c.Parameters)
+	}
+	t.Optional()
+	t.Const(markCall)
+	t.Close()
+	t.Close()
+}

@@ -1,0 +1,200 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// ToolChoice says whether the model may, must or must not call the tools, and which of them.
+type ToolChoice struct {
+	// Required says that the answer has to be a call.
+	Required bool
+	// Function is the only function that may be called; empty for any.
+	Function string
+	// none and allowed take tools away before anybody is shown them.
+	none    bool
+	allowed map[string]bool
+}
+
+// maxToolChoice is the largest tool choice, in bytes of JSON: the Responses API repeats it three times in its answer.
+const maxToolChoice = 64 << 10
+
+// read reads a tool choice of either API. Chat has a function's name and a list of allowed tools each in an object of
+// its own, Responses has them beside the type.
+func (c *ToolChoice) read(param string, v value, nested bool) *Error {
+	*c = ToolChoice{}
+	if len(v.raw) > maxToolChoice {
+		return tooLong(param, maxToolChoice)
+	}
+	switch v.kind {
+	case 0, jsontext.Null:
+		return nil
+	case jsontext.String:
+		return c.mode(param, jsontext.Unescape(v.raw), "'none', 'auto', and 'required'")
+	case jsontext.Object:
+	default:
+		return wrongType(param, "one of a string or an object", v)
+	}
+	kind, inner, err := v.typed(param, nested)
+	if err != nil {
+		return err
+	}
+	at := param
+	if nested {
+		at = join(param, kind)
+	}
+	switch kind {
+	case "function":
+		c.Required = true
+		return inner.functionRef(at, &c.Function)
+	case "allowed_tools":
+		return c.readAllowed(at, inner, nested)
+	default:
+		return unsupported(join(param, "type"), "Unsupported value: '"+join(param, "type")+"' can only be 'function' or 'allowed_tools', but got '"+clip(kind)+"'.")
+	}
+}
+
+// typed reads an object's type, and returns what says the rest: the object itself, or its member of the type's name.
+func (v value) typed(param string, nested bool) (kind string, inner value, err *Error) {
+	if err = v.members(param, func(key []byte, v value) *Error {
+		if string(key) == "type" {
+			return v.text(join(param, "type"), &kind)
+		}
+		return nil
+	}); err != nil {
+		return "", v, err
+	}
+	if kind == "" {
+		return "", v, missing(join(param, "type"))
+	}
+	if !nested {
+		return kind, v, nil
+	}
+	err = v.members(param, func(key []byte, v value) *Error {
+		if string(key) == kind {
+			inner = v
+		}
+		return nil
+	})
+	return kind, inner, err
+}
+
+// functionRef reads the name of a declared function out of an object.
+func (v value) functionRef(param string, name *string) *Error {
+	if !v.given() {
+		return missing(param)
+	}
+	var given value
+	err := v.members(param, func(key []byte, v value) *Error {
+		if string(key) == "name" {
+			given = v
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return given.functionName(join(param, "name"), name)
+}
+
+func (c *ToolChoice) mode(param, word, supported string) *Error {
+	switch word {
+	case "auto":
+	case "none":
+		c.none = true
+	case "required":
+		c.Required = true
+	default:
+		return notOneOf(param, word, supported)
+	}
+	return nil
+}
+
+func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
+	if !v.given() {
+		return missing(param)
+	}
+	var mode, tools value
+	err := v.members(param, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "mode":
+			mode = v
+		case "tools":
+			tools = v
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !mode.given() {
+		return missing(join(param, "mode"))
+	}
+	if !tools.given() {
+		return missing(join(param, "tools"))
+	}
+	word := ""
+	if err := mode.text(join(param, "mode"), &word); err != nil {
+		return err
+	}
+	if err := c.mode(join(param, "mode"), word, "'auto' and 'required'"); err != nil {
+		return err
+	}
+	if c.none {
+		return notOneOf(join(param, "mode"), word, "'auto' and 'required'")
+	}
+	c.allowed = map[string]bool{}
+	return tools.elements(join(param, "tools"), func(_ int, at string, v value) *Error {
+		kind, inner, err := v.typed(at, nested)
+		if err != nil {
+			return err
+		}
+		if kind != "function" {
+			return notOneOf(join(at, "type"), kind, "'function'")
+		}
+		if nested {
+			at = join(at, kind)
+		}
+		name := ""
+		if err := inner.functionRef(at, &name); err != nil {
+			return err
+		}
+		c.allowed[name] = true
+		return nil
+	})
+}
+
+// of keeps the tools that the model is shown, once all of them are known. What is not shown cannot be called, whatever
+// server it is.
+func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
+	const param = "tool_choice"
+	if c.none {
+		return nil, nil
+	}
+	if c.allowed != nil {
+		found := make(map[string]bool, len(c.allowed))
+		kept := tools[:0]
+		for i := range tools {
+			if c.allowed[tools[i].Name] {
+				found[tools[i].Name] = true
+				kept = append(kept, tools[i])
+			}
+		}
+		if len(found) < len(c.allowed) || len(found) == 0 {
+			return nil, Invalid(param, "Invalid value for '"+param+"': every allowed tool must be one of 'tools', and there must be one.")
+		}
+		tools = kept
+	}
+	if !c.Required {
+		return tools, nil
+	}
+	if len(tools) == 0 {
+		return nil, Invalid(param, "Invalid value for '"+param+"': a call can only be required when 'tools' are specified.")
+	}
+	if c.Function == "" {
+		return tools, nil
+	}
+	for i := range tools {
+		if tools[i].Name == c.Function {
+			return tools, nil
+		}
+	}
+	return nil, Invalid(param, "Invalid value for '"+param+"': the function '"+clip(c.Function)+"' is not one of 'tools'.")
+}

@@ -1,0 +1,161 @@
+package openai
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const twoTools = `"tools":[{"type":"function","function":{"name":"f","strict":true}},{"type":"function","function":{"name":"g","strict":null}}]`
+
+// decodeWith decodes a Chat body with these members beside the two tools.
+func decodeWith(members string) (*ChatRequest, *Error) {
+	return decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],` + members + `}`))
+}
+
+func names(tools []Tool) string {
+	var list []string
+	for _, t := range tools {
+		list = append(list, t.Name)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestToolChoice(t *testing.T) {
+	allow := func(mode string, names ...string) string {
+		var tools []string
+		for _, n := range names {
+			tools = append(tools, `{"type":"function","function":{"name":"`+n+`"}}`)
+		}
+		return `{"type":"allowed_tools","allowed_tools":{"mode":"` + mode + `","tools":[` + strings.Join(tools, ",") + `]}}`
+	}
+	for _, tt := range []struct {
+		choice   string
+		shown    string
+		required bool
+		function string
+	}{
+		{`null`, "f g", false, ""}, {`"auto"`, "f g", false, ""}, {`"none"`, "", false, ""}, {`"required"`, "f g", true, ""},
+		{`{"type":"function","function":{"name":"g"}}`, "f g", true, "g"},
+		{`{"function":{"name":"f"},"type":"function"}`, "f g", true, "f"},
+		{allow("auto", "g"), "g", false, ""}, {allow("required", "g", "f", "g"), "f g", true, ""},
+	} {
+		// The choice may stand before the tools that it names, and behind them.
+		for _, members := range []string{`"tool_choice":` + tt.choice + `,` + twoTools, twoTools + `,"tool_choice":` + tt.choice} {
+			r, err := decodeWith(members)
+			if err != nil {
+				t.Errorf("%s: %v", members, err)
+				continue
+			}
+			if names(r.Tools) != tt.shown || r.Choice.Required != tt.required || r.Choice.Function != tt.function {
+				t.Errorf("%s: shown %q, %+v", members, names(r.Tools), r.Choice)
+			}
+		}
+	}
+	if r, err := decodeWith(twoTools); err != nil || !r.Tools[0].Strict || r.Tools[1].Strict {
+		t.Errorf("strict: %+v, %v", r, err)
+	}
+	many := strings.Repeat(`{"type":"function","function":{"name":"f"}},`, 2000)
+	for _, tt := range []struct{ choice, code, param string }{
+		{`"any"`, CodeInvalidValue, "tool_choice"}, {`1`, CodeInvalidType, "tool_choice"}, {`[]`, CodeInvalidType, "tool_choice"},
+		{`{}`, CodeMissingParameter, "tool_choice.type"}, {`{"type":1}`, CodeInvalidType, "tool_choice.type"},
+		{`{"type":"web_search"}`, CodeUnsupportedParameter, "tool_choice.type"},
+		{`{"type":"function"}`, CodeMissingParameter, "tool_choice.function"},
+		{`{"type":"function","name":"f"}`, CodeMissingParameter, "tool_choice.function"},
+		{`{"type":"function","function":{}}`, CodeMissingParameter, "tool_choice.function.name"},
+		{`{"type":"function","function":{"name":"a b"}}`, CodeInvalidValue, "tool_choice.function.name"},
+		{`{"type":"function","function":{"name":"h"}}`, CodeInvalidValue, "tool_choice"},
+		{`{"type":"allowed_tools"}`, CodeMissingParameter, "tool_choice.allowed_tools"},
+		{`{"type":"allowed_tools","allowed_tools":{"tools":[]}}`, CodeMissingParameter, "tool_choice.allowed_tools.mode"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto"}}`, CodeMissingParameter, "tool_choice.allowed_tools.tools"},
+		{allow("none", "f"), CodeInvalidValue, "tool_choice.allowed_tools.mode"},
+		{allow("auto"), CodeInvalidValue, "tool_choice"}, {allow("auto", "h"), CodeInvalidValue, "tool_choice"}, {allow("auto", "f", "h"), CodeInvalidValue, "tool_choice"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`, CodeInvalidValue, "tool_choice.allowed_tools.tools[0].type"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function"}]}}`, CodeMissingParameter, "tool_choice.allowed_tools.tools[0].function"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + many + `{}]}}`, CodeInvalidValue, "tool_choice"},
+	} {
+		_, err := decodeWith(`"tool_choice":` + tt.choice + `,` + twoTools)
+		checkError(t, tt.choice, err, 400, tt.code, tt.param)
+	}
+	for _, choice := range []string{`"required"`, `{"type":"function","function":{"name":"f"}}`} {
+		_, err := decodeWith(`"tool_choice":` + choice)
+		checkError(t, choice, err, 400, CodeInvalidValue, "tool_choice")
+	}
+}
+
+func TestTextFormat(t *testing.T) {
+	for in, want := range map[string]TextFormat{
+		`null`: {}, `{"type":"text"}`: {},
+		`{"type":"json_object"}`: {Name: "json_object", Schema: `{"type":"object"}`},
+		`{"type":"json_schema","json_schema":{"name":"a-1","schema":{ "b" : 1.50, "a":"\u0041 b" }}}`: {Name: "a-1", Schema: `{"b":1.50,"a":"\u0041 b"}`},
+		`{"json_schema":{"name":"n","description":"d\ne","strict":true,"schema":{}},"type":"json_schema"}`: {
+			Name: "n", Description: "d\ne", Schema: `{}`, StrictAt: "response_format.json_schema.strict"},
+		`{"type":"json_schema","json_schema":{"name":"n","strict":null,"schema":{}}}`: {Name: "n", Schema: `{}`},
+	} {
+		r, err := decodeWith(`"response_format":` + in)
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+		} else if !reflect.DeepEqual(r.Format, want) {
+			t.Errorf("%s: got %+v", in, r.Format)
+		}
+	}
+	schema := func(s string) string { return `{"type":"json_schema","json_schema":{"name":"n","schema":` + s + `}}` }
+	deep := strings.Repeat(`{"a":`, MaxSchemaDepth) + "1" + strings.Repeat("}", MaxSchemaDepth)
+	if _, err := decodeWith(`"response_format":` + schema(deep)); err != nil {
+		t.Errorf("%v", err)
+	}
+	for _, tt := range []struct{ in, code, param string }{
+		{`1`, CodeInvalidType, "response_format"}, {`"text"`, CodeInvalidType, "response_format"},
+		{`{}`, CodeMissingParameter, "response_format.type"}, {`{"type":"xml"}`, CodeInvalidValue, "response_format.type"},
+		{`{"type":"json_schema"}`, CodeMissingParameter, "response_format.json_schema"},
+		{`{"type":"json_schema","json_schema":1}`, CodeInvalidType, "response_format.json_schema"},
+		{`{"type":"json_schema","json_schema":{"schema":{}}}`, CodeMissingParameter, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}`, CodeInvalidValue, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"` + strings.Repeat("n", 65) + `","schema":{}}}`, CodeInvalidValue, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"n"}}`, CodeMissingParameter, "response_format.json_schema.schema"},
+		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"strict":1}}`, CodeInvalidType, "response_format.json_schema.strict"},
+		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"description":1}}`, CodeInvalidType, "response_format.json_schema.description"},
+		{schema(`true`), CodeInvalidType, "response_format.json_schema.schema"},
+		{schema(`{"a":` + deep + `}`), CodeMaxDepthExceeded, "response_format.json_schema.schema"},
+		{schema(`{"a":"` + strings.Repeat("x", maxFormat) + `"}`), CodeInvalidValue, "response_format"},
+	} {
+		_, err := decodeWith(`"response_format":` + tt.in)
+		checkError(t, tt.in[:min(len(tt.in), 200)], err, 400, tt.code, tt.param)
+	}
+}
+
+// The Responses API says the same without the inner objects, and repeats it in its answer.
+func TestResponsesChoiceAndFormat(t *testing.T) {
+	decode := func(members string) (*ResponsesRequest, *Error) {
+		return decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","strict":true}],` + members + `}`))
+	}
+	r, err := decode(`"tool_choice":{"type":"function", "name":"g"},"text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":{"a": 1}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Choice.Required || r.Choice.Function != "g" || len(r.Tools) != 2 || !r.Tools[1].Strict || r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
+		t.Errorf("choice %+v, tools %+v, echo %s", r.Choice, r.Tools, r.Echo.ToolChoice)
+	}
+	want := TextFormat{Name: "n", Schema: `{"a":1}`, StrictAt: "text.format.strict"}
+	if r.Format != want || r.Echo.TextFormat != `{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}` {
+		t.Errorf("format %+v, echo %s", r.Format, r.Echo.TextFormat)
+	}
+	r, err = decode(`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}`)
+	if err != nil || names(r.Tools) != "f" || !r.Choice.Required {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err = decode(`"tool_choice":"none"`); err != nil || r.Tools != nil || r.Echo.ToolChoice != `"none"` {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, tt := range []struct{ members, code, param string }{
+		{`"tool_choice":{"type":"function"}`, CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"function","function":{"name":"f"}}`, CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"file_search"}`, CodeUnsupportedParameter, "tool_choice.type"},
+		{`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"h"}]}`, CodeInvalidValue, "tool_choice"},
+		{`"text":{"format":{"type":"json_schema"}}`, CodeMissingParameter, "text.format.name"},
+		{`"text":{"format":{"type":"json_schema","name":"n"}}`, CodeMissingParameter, "text.format.schema"},
+	} {
+		_, err := decode(tt.members)
+		checkError(t, tt.members, err, 400, tt.code, tt.param)
+	}
+}

@@ -1,0 +1,112 @@
+package translate
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// chatStream answers a Chat request with chunks.
+type chatStream struct {
+	ending
+	choices []chatStreamChoice
+	out     []byte
+}
+
+// chatStreamChoice is one choice of a stream; its chunks go among those of the others as they come.
+type chatStreamChoice struct {
+	turn
+	stream *chatStream
+	env    Env
+	index  int
+	chunks openai.ChatChunks
+}
+
+func newChatStream(r *Request) *chatStream {
+	a := &chatStream{choices: make([]chatStreamChoice, max(r.Choices, 1))}
+	for i := range a.choices {
+		a.choices[i] = chatStreamChoice{
+			turn: turn{tools: r.tools}, stream: a, env: r.env, index: i,
+			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage),
+		}
+	}
+	return a
+}
+
+func (a *chatStream) Choices() []Choice {
+	list := make([]Choice, 0, len(a.choices))
+	for i := range a.choices {
+		list = append(list, &a.choices[i])
+	}
+	return list
+}
+
+func (a *chatStream) Begin() {
+	for i := range a.choices {
+		a.out = a.choices[i].chunks.AppendRole(a.out)
+	}
+}
+
+func (c *chatStreamChoice) Open(h harmony.Header) {
+	if c.stream.ended {
+		return
+	}
+	if tool := c.open(h); tool != nil {
+		index := c.tally.Calls - 1
+		c.stream.out = c.chunks.AppendCall(c.stream.out, index, callIDIn(c.env, c.index, index), tool.name)
+	}
+}
+
+func (c *chatStreamChoice) Content(text []byte, tokens int) {
+	if c.stream.ended {
+		return
+	}
+	c.count(tokens)
+	if len(text) == 0 {
+		return
+	}
+	switch c.lane {
+	case reasoningLane:
+		c.stream.out = c.chunks.AppendReasoning(c.stream.out, text)
+	case callLane:
+		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, text)
+	default:
+		c.stream.out = c.chunks.AppendContent(c.stream.out, text)
+	}
+}
+
+func (c *chatStreamChoice) Close(harmony.End) {}
+
+func (c *chatStreamChoice) End(f Finish) {
+	if !c.stream.ended {
+		c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
+	}
+}
+
+func (a *chatStream) Finish(u Usage) {
+	if !a.end() {
+		return
+	}
+	a.out = a.choices[0].chunks.AppendDone(a.out, u.visible(a.Tally().Reasoning))
+}
+
+func (a *chatStream) Tally() Tally {
+	var sum Tally
+	for i := range a.choices {
+		sum.add(&a.choices[i].tally)
+	}
+	return sum
+}
+
+func (a *chatStream) Fail(e *openai.Error) {
+	if a.end() {
+		a.out = a.choices[0].chunks.AppendFailure(a.out, e)
+	}
+}
+
+func (a *chatStream) Take(dst []byte) []byte {
+	dst = append(dst, a.out...)
+	a.out = a.out[:0]
+	return dst
+}
+
+func (a *chatStream) ContentType() string { return typeStream }

@@ -1,0 +1,116 @@
+package translate
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// chatWhole answers a Chat request with one object, which says what the chunks would have said.
+type chatWhole struct {
+	ending
+	head    openai.ChatHead
+	choices []chatWholeChoice
+	out     []byte
+}
+
+// chatWholeChoice is one choice of a whole answer.
+type chatWholeChoice struct {
+	turn
+	whole  *chatWhole
+	env    Env
+	index  int
+	choice openai.ChatChoice
+}
+
+func newChatWhole(r *Request) *chatWhole {
+	a := &chatWhole{head: r.chatHead(), choices: make([]chatWholeChoice, max(r.Choices, 1))}
+	for i := range a.choices {
+		a.choices[i] = chatWholeChoice{turn: turn{tools: r.tools}, whole: a, env: r.env, index: i}
+	}
+	return a
+}
+
+func (a *chatWhole) Choices() []Choice {
+	list := make([]Choice, 0, len(a.choices))
+	for i := range a.choices {
+		list = append(list, &a.choices[i])
+	}
+	return list
+}
+
+func (a *chatWhole) Begin() {}
+
+func (c *chatWholeChoice) Open(h harmony.Header) {
+	if c.whole.ended {
+		return
+	}
+	c.closeCall()
+	if tool := c.open(h); tool != nil {
+		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
+	}
+}
+
+func (c *chatWholeChoice) Content(text []byte, tokens int) {
+	if c.whole.ended {
+		return
+	}
+	c.count(tokens)
+	switch c.lane {
+	case reasoningLane:
+		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
+	case callLane:
+		c.choice.ToolCalls = jsontext.AppendEscaped(c.choice.ToolCalls, string(text))
+	default:
+		c.choice.Content = jsontext.AppendEscaped(c.choice.Content, string(text))
+	}
+}
+
+func (c *chatWholeChoice) Close(harmony.End) { c.closeCall() }
+
+// closeCall ends the text of a call, once.
+func (c *chatWholeChoice) closeCall() {
+	if c.lane == callLane {
+		c.choice.ToolCalls = openai.AppendCallClose(c.choice.ToolCalls)
+	}
+	c.lane = reasoningLane
+}
+
+func (c *chatWholeChoice) End(f Finish) {
+	c.closeCall()
+	c.choice.FinishReason = c.finishReason(f)
+}
+
+func (a *chatWhole) Finish(u Usage) {
+	if !a.end() {
+		return
+	}
+	answer := openai.ChatCompletion{Head: a.head, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
+	for i := range a.choices {
+		answer.Choices = append(answer.Choices, a.choices[i].choice)
+	}
+	answer.Usage = u.visible(a.Tally().Reasoning)
+	a.out = answer.AppendJSON(a.out)
+}
+
+func (a *chatWhole) Tally() Tally {
+	var sum Tally
+	for i := range a.choices {
+		sum.add(&a.choices[i].tally)
+	}
+	return sum
+}
+
+func (a *chatWhole) Fail(e *openai.Error) {
+	if a.end() {
+		a.out = e.AppendJSON(a.out)
+	}
+}
+
+func (a *chatWhole) Take(dst []byte) []byte {
+	dst = append(dst, a.out...)
+	a.out = nil
+	return dst
+}
+
+func (a *chatWhole) ContentType() string { return typeJSON }

@@ -1,0 +1,73 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// Constraint is what the model's answer has to be, once it has thought: a call of a function, or text of some form. The
+// zero Constraint leaves it free.
+type Constraint struct {
+	// Calls are the functions that may be called, if anything is wanted of the answer.
+	Calls []CallConstraint
+	// Forced says that the answer must be a call.
+	Forced bool
+	// Named says that Calls is the one function that the client has named.
+	Named bool
+	// Schema is the JSON schema of an answer that is no call; empty is any text.
+	Schema string
+	// StrictAt is the place in the request of a promise that only a server can keep: that the answer has the Schema. Empty
+	// is none.
+	StrictAt string
+}
+
+// CallConstraint is a function that may be called, under the name that the model sees.
+type CallConstraint struct {
+	Name string
+	// Parameters is the JSON schema of its arguments; nil when it takes none.
+	Parameters *jsontext.Value
+}
+
+// Free reports that the model may write what it likes.
+func (c *Constraint) Free() bool { return len(c.Calls) == 0 && c.Schema == "" }
+
+// constraint puts together what the client wants of the answer. A strict function asks for it too, since its arguments
+// shall have its schema, whether it must be called or only may.
+func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
+	c := Constraint{Forced: choice.Required, Named: choice.Function != ""}
+	if !c.Forced {
+		c.Schema, c.StrictAt = format.Schema, format.StrictAt
+	}
+	wanted := c.Forced || c.Schema != ""
+	for i := range declared {
+		wanted = wanted || declared[i].Strict
+	}
+	if !wanted || len(s) != len(declared) {
+		return c
+	}
+	for i := range s {
+		if c.Named && s[i].name != choice.Function {
+			continue
+		}
+		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Parameters: declared[i].Parameters})
+		if c.Named {
+			break
+		}
+	}
+	return c
+}
+
+// formatText is the section of the developer message that shows the model the form of its answer, as gpt-oss was trained
+// to find it.
+func formatText(f *openai.TextFormat) string {
+	text := append([]byte("# Response Formats\n\n## "), f.Name...)
+	text = append(text, "\n\n"...)
+	for description := f.Description; description != ""; {
+		line, rest, _ := strings.Cut(description, "\n")
+		text = append(append(append(text, "// "...), strings.TrimSuffix(line, "\r")...), '\n')
+		description = rest
+	}
+	return string(append(text, f.Schema...))
+}

@@ -21,6 +21,8 @@ type Config struct {
 	// MemoryLimit is how much memory each of Envoy's workers may have in use in the filter before it answers new
 	// requests 503.
 	MemoryLimit Size `yaml:"memory_limit"`
+	// AccessLog is the file to which Envoy writes a line for each request. Empty: none.
+	AccessLog string `yaml:"access_log"`
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.

@@ -125,9 +125,9 @@ func TestBounded(t *testing.T) {
 		s.Configured("v", fmt.Sprint(round), models)
 		for _, m := range append(models, "unknown") {
 			for _, api := range apis {
-				for status := range 600 {
+				for i, status := range append(statuses[:], 100, 418, 599) {
 					r := full(m)
-					r.API, r.Refused = api, harmony.ParseErrorKind(status%harmony.ParseErrorKinds)
+					r.API, r.Refused = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds)
 					s.Count(r, status)
 				}
 			}

@@ -254,6 +254,7 @@ func (s *stream) OnHttpStreamDone() {
 	report := s.exchange.Report()
 	s.exchange = nil
 	s.plugin.vm.metrics.Count(&report, responseStatus())
+	describe(&report)
 	delete(s.plugin.streams, s.id)
 }
 

@@ -18,6 +18,8 @@ export HARMONY_PANIC_WASM := $(CURDIR)/dist/panic-filter.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
+export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
+export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
 
 # $(call stage,NAME,COMMAND): runs it and says how long it took.
@@ -36,8 +38,8 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-lint
-tools: tool-tinygo tool-envoy tool-python tool-lint ## Install every tool into .tools/ (as root also Debian packages)
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-lint
+tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
 	@tools/install-tinygo.sh
@@ -48,6 +50,10 @@ tool-envoy:
 tool-python:
 	@tools/install-python.sh oracle
 	@tools/install-python.sh openai
+
+tool-clients:
+	@tools/install-python.sh clients
+	@tools/install-clients.sh
 
 tool-lint:
 	@tools/install-lint.sh
@@ -125,15 +131,20 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 	@tools/test-guide.sh
 
 .PHONY: e2e
-e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python ## End to end: native and the shipped filter in Envoy, real clients
+e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: suite
 suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: dist/suite.tsv
 	@$(E2E_ENV) HARMONY_SUITE=$(CURDIR)/dist/suite.tsv tools/suite.sh
 
+.PHONY: test-clients
+test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt
+	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^TestClients$$' ./e2e
+	@cat dist/clients.txt
+
 .PHONY: e2e-oldest
-e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python ## End to end, on the oldest Envoy that is supported
+e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
 dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo

@@ -28,6 +28,7 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
+//	          strict, reasoning_fields, undeclared_calls, max_choices,
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
@@ -156,6 +157,14 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.System.Date, err = value, nil
 		case "effort":
 			m.System.Effort, err = value, nil
+		case "strict":
+			m.Answers.Strict, err = strconv.ParseBool(value)
+		case "reasoning_fields":
+			m.Answers.ReasoningFields, err = value, nil
+		case "undeclared_calls":
+			m.Answers.UndeclaredCalls, err = value, nil
+		case "max_choices":
+			m.Answers.MaxChoices = number
 		case "server_fault", "tokens_per_chunk":
 			err = nil
 		default:

@@ -92,6 +92,11 @@ func begin(g *exchange.Gateway, c *testCase) (exchange.RequestAction, *exchange.
 	if x == nil {
 		return exchange.RequestAction{}, nil
 	}
+	for _, name := range exchange.ClientHeaders() {
+		if value := c.header.Get(name); value != "" {
+			x.Header(name, value)
+		}
+	}
 	x.RequestHeaders()
 	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x
 }

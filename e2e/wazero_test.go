@@ -73,20 +73,6 @@ func stopWazero(t *testing.T, c *command) {
 	}
 }
 
-// TestWazeroOpenAIClient lets OpenAI's own client, at its strictest, speak to harmony up --host wazero.
-func TestWazeroOpenAIClient(t *testing.T) {
-	python := tool(t, "HARMONY_OPENAI_PYTHON")
-	_, server := runSim(t, sim.Options{AllowHeaders: true})
-	up, url := startUp(t, "--host", "wazero", "--model", caseModel, "--backend", "vllm="+server)
-	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
-	defer cancel()
-	said, err := exec.CommandContext(ctx, python, "clients/openai_strict.py", url+"/v1", caseModel).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, said)
-	}
-	stopWazero(t, up)
-}
-
 // TestWazeroDemo runs the demonstration without Envoy.
 func TestWazeroDemo(t *testing.T) {
 	tool(t, "HARMONY_BIN")

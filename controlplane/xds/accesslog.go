@@ -30,7 +30,7 @@ var accessLogFields = []struct{ name, format string }{
 }
 
 // harmonyState is what the filter has set as a property of the stream.
-func harmonyState(name string) string { return "%FILTER_STATE(wasm.harmony." + name + ":PLAIN)%" }
+func harmonyState(name string) string { return "%FILTER_STATE(wasm.harmony_" + name + ":PLAIN)%" }
 
 // accessLog writes a JSON object for each request, to the file that the configuration names.
 func (b *builder) accessLog() []*accesslogv3.AccessLog {

@@ -99,6 +99,11 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n.untouched(w, r, r.Body)
 		return
 	}
+	for _, name := range exchange.ClientHeaders() {
+		for _, value := range r.Header.Values(name) {
+			x.Header(name, value)
+		}
+	}
 	head := x.RequestHeaders()
 	if !head.Hold && head.Pool == "" && n.setup.Config.Passthrough == "" {
 		// The route of headers that go as they came leads nowhere, whatever the body would have said.
@@ -180,6 +185,9 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		header.Set("content-length", strconv.Itoa(len(body)))
 	}
 	header.Set(exchange.PoolHeader, f.Pool)
+	for _, name := range exchange.ClientHeaders() {
+		header.Del(name)
+	}
 	// What is still on its way when we are through is given up.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -38,6 +38,7 @@ type Model struct {
 	StructuredOutputs string
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
+	Answers    Answers
 	System     System
 }
 
@@ -95,7 +96,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny",
+		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

@@ -9,6 +9,7 @@ func TestRoundTrip(t *testing.T) {
 	m := DefaultModel("gpt-oss-120b")
 	m.StructuredOutputs = NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
+	m.Answers = Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true}
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
 	if err != nil {
@@ -46,6 +47,12 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},
 		{`{"schema":1,"models":[{"name":"a","raw_prompts":true}]}`, "models[0].raw_prompts"},
+		{`{"schema":1,"models":[{"name":"a","answers":[]}]}`, "models[0].answers"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"reasoning_fields":"x"}}]}`, "models[0].answers.reasoning_fields"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"undeclared_calls":""}}]}`, "models[0].answers.undeclared_calls"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"max_choices":129}}]}`, "models[0].answers.max_choices"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"strict":1}}]}`, "models[0].answers.strict"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"colour":1}}]}`, "models[0].answers.colour"},
 		{`{"schema":1,"models":[{"name":"a","structured_outputs":"json"}]}`, "models[0].structured_outputs"},
 		{`{"schema":1,"models":[{"name":"a","system":{"date":"today"}}]}`, "models[0].system.date"},
 		{`{"schema":1,"models":[{"name":"a","system":{"date":"2026-13-01"}}]}`, "models[0].system.date"},

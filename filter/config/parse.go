@@ -129,6 +129,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.StructuredOutputs = p.oneOf(key, value, StructuralTags, NoStructure)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
+		case "answers":
+			p.answers(key, value, &m.Answers)
 		case "system":
 			p.system(key, value, &m.System)
 		default:

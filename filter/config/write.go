@@ -44,6 +44,7 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = m.Answers.appendJSON(dst)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
 	dst = appendMember(dst, `,"date":`, m.System.Date)

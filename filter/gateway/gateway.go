@@ -8,6 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -34,7 +35,13 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				KnowledgeCutoff: present(m.System.KnowledgeCutoff),
 				Effort:          effort(m.System.Effort),
 				ContextLength:   m.ContextLength,
+				Answers: translate.Answers{
+					Reasoning:         reasoningFields(m.Answers.ReasoningFields),
+					UndeclaredContent: m.Answers.UndeclaredCalls == "content",
+					MaxChoices:        m.Answers.MaxChoices,
+				},
 			},
+			Strict:          m.Answers.Strict,
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
@@ -61,6 +68,19 @@ func effort(word string) harmony.Effort {
 		return harmony.High
 	default:
 		return harmony.Medium
+	}
+}
+
+func reasoningFields(word string) openai.ReasoningFields {
+	switch word {
+	case "reasoning":
+		return openai.OnlyReasoning
+	case "reasoning_content":
+		return openai.OnlyReasoningContent
+	case "none":
+		return openai.NoReasoning
+	default:
+		return openai.BothReasoningFields
 	}
 }
 

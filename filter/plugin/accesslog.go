@@ -9,24 +9,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// describe leaves what an exchange was for the access log, as filter state of the host's: wasm.harmony.NAME. A name
+// describe leaves what an exchange was for the access log, as filter state of the host's: wasm.harmony_NAME. A name
 // without a value is not there.
 func describe(r *exchange.Report) {
-	setState("harmony.api", r.API)
+	setState("harmony_api", r.API)
 	if r.Model == "" {
-		setState("harmony.model", metrics.Other)
+		setState("harmony_model", metrics.Other)
 		return
 	}
-	setState("harmony.model", r.Model)
-	setState("harmony.server", r.Server)
+	setState("harmony_model", r.Model)
+	setState("harmony_server", r.Server)
 	if !r.Translated {
 		return
 	}
-	setState("harmony.prompt_tokens", strconv.Itoa(r.PromptTokens))
-	setState("harmony.reasoning_tokens", strconv.Itoa(r.Reasoning))
-	setState("harmony.final_tokens", strconv.Itoa(r.Final))
-	setState("harmony.recoveries", strconv.FormatUint(r.Recoveries.Total(), 10))
-	setState("harmony.finish", r.Finish)
+	setState("harmony_prompt_tokens", strconv.Itoa(r.PromptTokens))
+	setState("harmony_reasoning_tokens", strconv.Itoa(r.Reasoning))
+	setState("harmony_final_tokens", strconv.Itoa(r.Final))
+	setState("harmony_recoveries", strconv.FormatUint(r.Recoveries.Total(), 10))
+	setState("harmony_finish", r.Finish)
 }
 
 func setState(name, value string) {

@@ -23,6 +23,8 @@ type stream struct {
 	body int
 	// pending says that the request is still held.
 	pending bool
+	// asks are the names of the client's headers that are for the gateway alone.
+	asks []string
 }
 
 // The properties of the host that are read.
@@ -33,7 +35,7 @@ var (
 
 // OnHttpRequestHeaders implements types.HttpContext.
 func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	removeInternalHeaders()
+	headers := removeInternalHeaders()
 	method, err := proxywasm.GetHttpRequestHeader(":method")
 	if err != nil {
 		return types.ActionContinue
@@ -48,6 +50,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	}
 	s.plugin.streams[s.id] = s
 	s.pending = true
+	s.readClientHeaders(headers)
 	if end {
 		return s.request()
 	}
@@ -65,15 +68,29 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 }
 
 // removeInternalHeaders drops what only we may set. The listener has done so already where it is configured by us;
-// an edit makes the host choose the route again, so nothing is touched in the ordinary case.
-func removeInternalHeaders() {
+// an edit makes the host choose the route again, so nothing is touched in the ordinary case. It returns all headers.
+func removeInternalHeaders() [][2]string {
 	headers, err := proxywasm.GetHttpRequestHeaders()
 	if err != nil {
-		return
+		return nil
 	}
 	for _, h := range headers {
 		if strings.HasPrefix(h[0], exchange.InternalPrefix) {
 			check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0]))
+		}
+	}
+	return headers
+}
+
+// readClientHeaders gives the exchange the headers that are for the gateway. They stay until the request is on its way to
+// a Harmony server: one that is none of ours keeps them.
+func (s *stream) readClientHeaders(headers [][2]string) {
+	for _, name := range exchange.ClientHeaders() {
+		for _, h := range headers {
+			if h[0] == name {
+				s.exchange.Header(name, h[1])
+				s.asks = append(s.asks, name)
+			}
 		}
 	}
 }
@@ -148,6 +165,9 @@ func (s *stream) redirect(pool, path string, rewritten bool) bool {
 	edited := s.plugin.edited
 	ok := edited("set "+exchange.PoolHeader, proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, pool)) &&
 		edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
+	for _, name := range s.asks {
+		ok = ok && edited("remove "+name, proxywasm.RemoveHttpRequestHeader(name))
+	}
 	if !ok || !rewritten {
 		return ok
 	}

@@ -42,8 +42,8 @@ func (c *choice) end(finish backend.Finish) {
 	if finish != backend.Stopped && finish != backend.Length {
 		return
 	}
-	c.parser.Finish()
 	c.check.Finish()
+	c.parser.Finish()
 	reason := translate.Stop
 	if finish == backend.Length {
 		reason = translate.Length

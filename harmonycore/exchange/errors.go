@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -83,6 +84,13 @@ func errNotUnderstood() *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
 		Message: "The inference server's answer could not be understood.",
+	}
+}
+
+// errHarmony tells what the reference would have said of the model's answer.
+func errHarmony(e *harmony.ParseError) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeHarmonyParseError, Message: e.Message,
 	}
 }
 

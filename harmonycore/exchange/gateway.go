@@ -30,6 +30,9 @@ type Model struct {
 	AllowRawPrompts bool
 	// Date decides the system message's date.
 	Date DatePolicy
+	// Strict ends every answer at the first thing that the reference would refuse, and not only where StrictHeader asks
+	// for it.
+	Strict bool
 }
 
 // Options is what a Gateway is made of.

@@ -226,6 +226,8 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	e.answer = r.NewAnswer()
 	e.server = model.Server
+	e.strict = e.strict || model.Strict
+	e.withheld = e.strict
 	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
 	e.state = awaiting
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)

@@ -70,8 +70,11 @@ type Exchange struct {
 	// maxTokens is how many tokens the server was asked for at most, in each choice.
 	maxTokens int
 	effort    harmony.Effort
-	answer    translate.Answer
-	choices   []choice
+	// strict says that the answer ends at the first thing that the reference would refuse, withheld that it has not
+	// accepted a message's header yet: until then nothing is given out, so that a refusal can be a status.
+	strict, withheld bool
+	answer           translate.Answer
+	choices          []choice
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32
 	trimmer   backend.Trimmer

@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -77,11 +78,18 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		e.begin()
 	}
 	for _, id := range event.Tokens {
+		// What the reference refuses is not delivered where that counts.
+		if c.check.Process(id); e.strict && c.check.Err() != nil {
+			return errHarmony(c.check.Err())
+		}
 		c.parser.Process(id)
-		c.check.Process(id)
+		e.withheld = e.withheld && id != tokenizer.Message
 	}
-	if event.Finish != backend.Running {
-		c.end(event.Finish)
+	if event.Finish == backend.Running {
+		return nil
+	}
+	if c.end(event.Finish); e.strict && c.check.Err() != nil {
+		return errHarmony(c.check.Err())
 	}
 	return nil
 }
@@ -96,6 +104,7 @@ func (e *Exchange) begin() {
 			for _, id := range e.prefilled {
 				c.parser.Process(id)
 				c.check.Process(id)
+				e.withheld = e.withheld && id != tokenizer.Message
 			}
 		}
 	}
@@ -106,6 +115,9 @@ const keptBuffer = 64 << 10
 
 // deliver hands out what is ready. The headers go with the first bytes.
 func (e *Exchange) deliver() ResponseAction {
+	if e.withheld {
+		return ResponseAction{Hold: !e.headSent}
+	}
 	if cap(e.scratch) > keptBuffer {
 		e.scratch = nil
 	}
@@ -159,7 +171,10 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 		e.begin()
 	}
 	for i := range e.choices {
-		e.choices[i].parser.Finish()
+		// What a strict answer holds back has not been accepted.
+		if !e.strict {
+			e.choices[i].parser.Finish()
+		}
 	}
 	e.answer.Fail(failure)
 	e.scratch = e.answer.Take(e.scratch)

@@ -30,9 +30,11 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 
 // ChatCompletion is a whole Chat answer.
 type ChatCompletion struct {
-	Head    ChatHead
-	Choices []ChatChoice
-	Usage   Usage
+	Head ChatHead
+	// Reasoning are the fields that carry the reasoning.
+	Reasoning ReasoningFields
+	Choices   []ChatChoice
+	Usage     Usage
 }
 
 // ChatChoice is one choice of a whole answer. Its texts are escaped already, as jsontext.AppendEscaped writes them.
@@ -66,14 +68,14 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = c.Choices[i].appendJSON(dst, i)
+		dst = c.Choices[i].appendJSON(dst, i, c.Reasoning)
 	}
 	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
 }
 
-// appendJSON appends a choice. The content is null when there are only calls, and the reasoning stands under both names
-// that clients read, when there is any.
-func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
+// appendJSON appends a choice. The content is null when there are only calls, and there is no field for reasoning when
+// there is none of it.
+func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) []byte {
 	dst = appendCount(dst, `{"index":`, index)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
 	if len(c.Content) == 0 && len(c.ToolCalls) > 0 {
@@ -82,8 +84,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
 		dst = appendEscapedString(dst, c.Content)
 	}
 	dst = append(dst, `,"refusal":null`...)
-	if len(c.Reasoning) > 0 {
-		dst = appendReasoning(append(dst, ','), c.Reasoning)
+	if len(c.Reasoning) > 0 && fields != NoReasoning {
+		dst = fields.append(append(dst, ','), c.Reasoning)
 	}
 	if len(c.ToolCalls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
@@ -95,9 +97,29 @@ func (c *ChatChoice) appendJSON(dst []byte, index int) []byte {
 	return append(dst, `"}`...)
 }
 
-func appendReasoning(dst, escaped []byte) []byte {
-	dst = appendEscapedString(append(dst, `"reasoning":`...), escaped)
-	return appendEscapedString(append(dst, `,"reasoning_content":`...), escaped)
+// ReasoningFields are the fields of a Chat message that carry reasoning. OpenAI's own API has none: some clients read the
+// one name, some the other.
+type ReasoningFields uint8
+
+// The choices of ReasoningFields.
+const (
+	BothReasoningFields ReasoningFields = iota
+	OnlyReasoning
+	OnlyReasoningContent
+	NoReasoning
+)
+
+func (f ReasoningFields) append(dst, escaped []byte) []byte {
+	if f != OnlyReasoningContent {
+		dst = appendEscapedString(append(dst, `"reasoning":`...), escaped)
+	}
+	if f == BothReasoningFields {
+		dst = append(dst, ',')
+	}
+	if f != OnlyReasoning {
+		dst = appendEscapedString(append(dst, `"reasoning_content":`...), escaped)
+	}
+	return dst
 }
 
 func appendEscapedString(dst, escaped []byte) []byte {

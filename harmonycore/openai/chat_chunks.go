@@ -7,19 +7,21 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 type ChatChunks struct {
 	head         ChatHead
 	includeUsage bool
+	reasoning    ReasoningFields
 	// opening is a chunk up to the inside of its delta.
 	opening []byte
 	scratch []byte
 }
 
 // NewChatChunks makes the writer of the choice with this index. includeUsage is the client's
-// stream_options.include_usage.
-func NewChatChunks(head ChatHead, index int, includeUsage bool) ChatChunks {
+// stream_options.include_usage, reasoning the fields for that.
+func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning ReasoningFields) ChatChunks {
 	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
 	opening = appendCount(opening, `{"index":`, index)
 	return ChatChunks{
 		head:         head,
 		includeUsage: includeUsage,
+		reasoning:    reasoning,
 		opening:      append(opening, `,"delta":{`...),
 	}
 }
@@ -49,11 +51,14 @@ func (c *ChatChunks) AppendContent(dst, text []byte) []byte {
 	return c.close(append(dst, '"'), "")
 }
 
-// AppendReasoning appends a piece of the reasoning, under both names that clients read.
+// AppendReasoning appends a piece of the reasoning, unless no field is for that.
 func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
+	if c.reasoning == NoReasoning {
+		return dst
+	}
 	c.scratch = jsontext.AppendEscaped(c.scratch[:0], string(text))
 	dst = append(dst, c.opening...)
-	return c.close(appendReasoning(dst, c.scratch), "")
+	return c.close(c.reasoning.append(dst, c.scratch), "")
 }
 
 // AppendCall appends the beginning of the call with this index, which alone has its id and name.

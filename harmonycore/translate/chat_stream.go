@@ -25,8 +25,8 @@ func newChatStream(r *Request) *chatStream {
 	a := &chatStream{choices: make([]chatStreamChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatStreamChoice{
-			turn: turn{tools: r.tools}, stream: a, env: r.env, index: i,
-			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage),
+			turn: r.newTurn(), stream: a, env: r.env, index: i,
+			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage, r.answers.Reasoning),
 		}
 	}
 	return a

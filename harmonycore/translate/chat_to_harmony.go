@@ -18,9 +18,12 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if most := m.Answers.MaxChoices; most > 0 && in.Choices > most {
+		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+strconv.Itoa(in.Choices)+" instead.")
+	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: in.Choices,
-		env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
+		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
 	}
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)

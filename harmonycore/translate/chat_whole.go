@@ -9,9 +9,10 @@ import (
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
 type chatWhole struct {
 	ending
-	head    openai.ChatHead
-	choices []chatWholeChoice
-	out     []byte
+	head      openai.ChatHead
+	reasoning openai.ReasoningFields
+	choices   []chatWholeChoice
+	out       []byte
 }
 
 // chatWholeChoice is one choice of a whole answer.
@@ -24,9 +25,9 @@ type chatWholeChoice struct {
 }
 
 func newChatWhole(r *Request) *chatWhole {
-	a := &chatWhole{head: r.chatHead(), choices: make([]chatWholeChoice, max(r.Choices, 1))}
+	a := &chatWhole{head: r.chatHead(), reasoning: r.answers.Reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
 	for i := range a.choices {
-		a.choices[i] = chatWholeChoice{turn: turn{tools: r.tools}, whole: a, env: r.env, index: i}
+		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i}
 	}
 	return a
 }
@@ -85,7 +86,7 @@ func (a *chatWhole) Finish(u Usage) {
 	if !a.end() {
 		return
 	}
-	answer := openai.ChatCompletion{Head: a.head, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
+	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
 	for i := range a.choices {
 		answer.Choices = append(answer.Choices, a.choices[i].choice)
 	}

@@ -31,7 +31,7 @@ type responsesAnswer struct {
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
 	return &responsesAnswer{
-		turn:   turn{tools: r.tools},
+		turn:   r.newTurn(),
 		env:    r.env,
 		stream: r.Stream,
 		response: openai.Response{

@@ -17,7 +17,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: 1,
-		env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
+		answers: m.Answers, env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
 	}
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)

@@ -22,6 +22,17 @@ type Model struct {
 	// Effort is in use when the client names none.
 	Effort        harmony.Effort
 	ContextLength int
+	Answers       Answers
+}
+
+// Answers is how a model's answers are shaped.
+type Answers struct {
+	// Reasoning are the fields that carry the reasoning of Chat answers.
+	Reasoning openai.ReasoningFields
+	// UndeclaredContent shows what the model says to functions that nobody declared as content, and not as reasoning.
+	UndeclaredContent bool
+	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
+	MaxChoices int
 }
 
 // Env is what a translation must be told of the moment.
@@ -52,6 +63,7 @@ type Request struct {
 	// Choices is how many answers are wanted, one or more.
 	Choices int
 
+	answers      Answers
 	tools        toolset
 	env          Env
 	includeUsage bool

@@ -19,12 +19,22 @@ type turn struct {
 	tools toolset
 	lane  lane
 	tally Tally
+	// undeclared is the lane of what is said to functions that nobody declared.
+	undeclared lane
+}
+
+func (r *Request) newTurn() turn {
+	t := turn{tools: r.tools}
+	if r.answers.UndeclaredContent {
+		t.undeclared = preambleLane
+	}
+	return t
 }
 
 // open routes a message, by its recipient first and its channel second, and returns the function that it calls.
 //
-// Only declared functions can be called: what is said to any other recipient, and what the model writes in the name
-// of another role, is told as reasoning. A message without any channel is taken for the answer, since that is what
+// Only declared functions can be called: what is said to any other recipient is told as reasoning, or on the operator's
+// wish as content, and what the model writes in the name of another role always as reasoning. A message without any channel is taken for the answer, since that is what
 // models write when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
@@ -36,10 +46,12 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	case "", "assistant", "all", "user":
 	default:
 		tool := t.tools.called(h.Recipient)
-		if tool != nil {
-			t.lane = callLane
-			t.tally.Calls++
+		if tool == nil {
+			t.lane = t.undeclared
+			return nil
 		}
+		t.lane = callLane
+		t.tally.Calls++
 		return tool
 	}
 	switch h.Channel {

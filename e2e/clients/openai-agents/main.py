@@ -1,0 +1,127 @@
+"""OpenAI's Agents SDK with its Chat model, in front of a gateway. usage: main.py BASE_URL MODEL"""
+
+import asyncio
+
+import openai
+from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
+from agents.version import __version__
+from checks import COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, Failed, hello_answer, need, run, same
+from openai import AsyncOpenAI
+
+asked = []  # the cities that the agent has asked for
+wait = asyncio.Runner().run  # one event loop: a client's connections belong to theirs
+
+
+@function_tool(description_override=DESCRIPTION)
+def get_weather(city: str) -> str:
+    asked.append(city)
+    return WEATHER[city]
+
+
+def agent(client, model, headers=None, tools=()):
+    return Agent(
+        name="Guide",
+        instructions="You are brief.",
+        model=OpenAIChatCompletionsModel(model=model, openai_client=client),
+        model_settings=ModelSettings(include_usage=True, extra_headers=headers),
+        tools=list(tools),
+    )
+
+
+def reasoning(result):
+    """The reasoning of a run, a text for each answer of the model."""
+    return ["".join(part.text for part in item.raw_item.summary) for item in result.new_items if item.type == "reasoning_item"]
+
+
+def text_turn(client, model):
+    """Runner.run: text, reasoning, usage"""
+    result = wait(Runner.run(agent(client, model), HELLO))
+    usage = result.context_wrapper.usage
+    hello_answer(result.final_output, usage.input_tokens)
+    need(reasoning(result), "no reasoning")
+    same(usage.total_tokens, usage.input_tokens + usage.output_tokens, "total tokens")
+    need(0 < usage.output_tokens_details.reasoning_tokens < usage.output_tokens, f"reasoning tokens in {usage}")
+
+
+async def collect(streamed):
+    """The deltas of a streamed run, added up."""
+    text, thought = [], []
+    async for event in streamed.stream_events():
+        if event.type != "raw_response_event":
+            continue
+        if event.data.type == "response.output_text.delta":
+            text.append(event.data.delta)
+        elif event.data.type == "response.reasoning_summary_text.delta":
+            thought.append(event.data.delta)
+    return text, thought
+
+
+def stream(client, model):
+    """Runner.run_streamed: deltas of text and reasoning, usage"""
+
+    async def go():
+        result = Runner.run_streamed(agent(client, model), HELLO)
+        return result, *await collect(result)
+
+    result, text, thought = wait(go())
+    hello_answer(result.final_output, result.context_wrapper.usage.input_tokens)
+    same("".join(text), result.final_output, "deltas added up")
+    need(len(text) > 1 and len(thought) > 1, "the answer came in one piece")
+    same(["".join(thought)], reasoning(result), "reasoning deltas added up")
+
+
+def check_compared(result):
+    same(asked, ["Paris", "Rome"], "the cities that the tool was called with")
+    same(result.final_output, COMPARED, "final output")
+    same(reasoning(result), ["First I need Paris.", "Now I need Rome.", "Both cities are known."], "reasoning")
+    said = [item.raw_item.content[0].text for item in result.new_items if item.type == "message_output_item"]
+    same(said, [PREAMBLE, COMPARED], "messages")
+    same(result.context_wrapper.usage.requests, 3, "requests")
+
+
+def tool_loop(client, model):
+    """Runner.run: two tool calls, each answered, then the final text"""
+    asked.clear()
+    check_compared(wait(Runner.run(agent(client, model, tools=[get_weather]), COMPARE)))
+
+
+def tool_loop_stream(client, model):
+    """Runner.run_streamed: the same"""
+
+    async def go():
+        result = Runner.run_streamed(agent(client, model, tools=[get_weather]), COMPARE)
+        await collect(result)
+        return result
+
+    asked.clear()
+    check_compared(wait(go()))
+
+
+def wrong_request(client, model):
+    """a refused request is openai.NotFoundError"""
+    try:
+        wait(Runner.run(agent(client, model + "-that-is-not-there"), HELLO))
+    except openai.NotFoundError as e:
+        same((e.code, e.param), ("model_not_found", "model"), "code and param")
+    else:
+        raise Failed("no error")
+
+
+def cancelled(client, model):
+    """RunResultStreaming.cancel"""
+
+    async def go():
+        result = Runner.run_streamed(agent(client, model, {"x-sim-fault": "stall:12"}), HELLO)
+        async for event in result.stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.reasoning_summary_text.delta":
+                result.cancel()
+
+    wait(go())
+
+
+def connect(url):
+    return AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=60)
+
+
+set_tracing_disabled(True)
+run("openai-agents", __version__, [text_turn, stream, tool_loop, tool_loop_stream, wrong_request, cancelled], connect)

@@ -1,0 +1,39 @@
+"""OpenAI's own client, which checks every answer against its types, in front of a gateway. usage: main.py BASE_URL MODEL
+
+The server behind the gateway is the simulated one: it calls a declared function that fits the last user message, its
+final answer repeats what the function returned, and it fails as the header x-sim-fault asks for.
+"""
+
+import chat
+import failures
+import openai
+import responses
+from checks import run
+from openai import OpenAI
+
+CHECKS = [
+    chat.chat_whole,
+    chat.chat_stream,
+    chat.chat_helper,
+    chat.chat_tools,
+    chat.chat_tools_stream,
+    chat.chat_tool_loop,
+    responses.responses_whole,
+    responses.responses_stream,
+    responses.responses_helper,
+    responses.responses_tools,
+    responses.responses_tools_stream,
+    failures.unknown_model,
+    failures.unknown_role,
+    failures.server_refuses,
+    failures.error_within_stream,
+    failures.cut_stream,
+    failures.cancelled_stream,
+]
+
+
+def connect(url):
+    return OpenAI(base_url=url, api_key="none", _strict_response_validation=True, max_retries=0, timeout=60)
+
+
+run("openai", openai.__version__, CHECKS, connect)

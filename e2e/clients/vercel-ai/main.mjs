@@ -1,0 +1,114 @@
+// Vercel's AI SDK with its provider for OpenAI-compatible servers, in front of a gateway. usage: main.mjs BASE_URL MODEL
+import assert from "node:assert/strict";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { APICallError, generateText, isStepCount, streamText, tool } from "ai";
+import { z } from "zod";
+import { COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
+
+/** What every call has. */
+const call = (baseURL, model, headers) => ({
+  model: createOpenAICompatible({ name: "gateway", baseURL, includeUsage: true, headers })(model),
+  maxRetries: 0,
+  timeout: 60_000,
+});
+
+function checkHello({ text, reasoningText, finishReason, usage, warnings }) {
+  helloAnswer(text, usage.inputTokens);
+  assert(reasoningText);
+  assert.equal(finishReason, "stop");
+  assert.deepEqual(warnings ?? [], []);
+  assert.equal(usage.totalTokens, usage.inputTokens + usage.outputTokens);
+  const { reasoningTokens, textTokens } = usage.outputTokenDetails;
+  assert(reasoningTokens > 0 && textTokens > 0, JSON.stringify(usage));
+}
+
+async function textTurn(url, model) {
+  checkHello(await generateText({ ...call(url, model), prompt: HELLO }));
+}
+
+/** Reads a stream to its end. */
+async function collect(result) {
+  const parts = { "text-delta": [], "reasoning-delta": [] };
+  for await (const part of result.fullStream) {
+    assert.notEqual(part.type, "error", `${part.error}`);
+    parts[part.type]?.push(part.text);
+  }
+  return parts;
+}
+
+async function stream(url, model) {
+  const result = streamText({ ...call(url, model), prompt: HELLO });
+  const parts = await collect(result);
+  const [text, reasoningText, finishReason, usage, warnings] = await Promise.all(
+    [result.text, result.reasoningText, result.finishReason, result.usage, result.warnings]);
+  checkHello({ text, reasoningText, finishReason, usage, warnings });
+  assert.equal(parts["text-delta"].join(""), text);
+  assert.equal(parts["reasoning-delta"].join(""), reasoningText);
+  assert(parts["text-delta"].length > 1, "the answer came in one piece");
+}
+
+/** A conversation with get_weather, and the arguments that it is called with. */
+function compare(url, model) {
+  const asked = [];
+  const get_weather = tool({
+    description: DESCRIPTION,
+    inputSchema: z.object({ city: z.string() }),
+    execute: async (input) => {
+      asked.push(input);
+      return WEATHER[input.city];
+    },
+  });
+  return { asked, options: { ...call(url, model), instructions: "You are brief.", prompt: COMPARE, tools: { get_weather }, stopWhen: isStepCount(5) } };
+}
+
+function checkSteps(steps, asked) {
+  assert.deepEqual(asked, [{ city: "Paris" }, { city: "Rome" }]);
+  assert.deepEqual(steps.map((s) => s.text), ["", PREAMBLE, COMPARED]);
+  assert.deepEqual(steps.map((s) => s.reasoningText), ["First I need Paris.", "Now I need Rome.", "Both cities are known."]);
+  assert.deepEqual(steps.map((s) => s.finishReason), ["tool-calls", "tool-calls", "stop"]);
+  assert.deepEqual(steps.flatMap((s) => s.warnings ?? []), []);
+}
+
+async function toolLoop(url, model) {
+  const { asked, options } = compare(url, model);
+  const result = await generateText(options);
+  assert.equal(result.text, COMPARED);
+  checkSteps(result.steps, asked);
+}
+
+async function toolLoopStream(url, model) {
+  const { asked, options } = compare(url, model);
+  const result = streamText(options);
+  const parts = await collect(result);
+  assert.equal(parts["text-delta"].join(""), PREAMBLE + COMPARED);
+  checkSteps(await result.steps, asked);
+}
+
+async function wrongRequest(url) {
+  const error = await generateText({ ...call(url, "nobody"), prompt: HELLO }).then(() => assert.fail("no error"), (e) => e);
+  assert(APICallError.isInstance(error), `${error}`);
+  assert.equal(error.statusCode, 404);
+  assert.equal(error.isRetryable, false);
+  assert.equal(error.data.error.code, "model_not_found");
+  assert.equal(error.message, error.data.error.message);
+}
+
+async function cancelled(url, model) {
+  const controller = new AbortController();
+  const result = streamText({ ...call(url, model, { "x-sim-fault": "stall:12" }), prompt: HELLO, abortSignal: controller.signal });
+  let aborted = false;
+  for await (const part of result.fullStream) {
+    if (part.type === "reasoning-delta") controller.abort();
+    aborted ||= part.type === "abort";
+  }
+  assert(aborted, "no abort part");
+}
+
+await run("ai", [
+  ["generateText: text, reasoning, usage", textTurn],
+  ["streamText: deltas, usage", stream],
+  ["generateText with a tool: two calls, then the final text", toolLoop],
+  ["streamText with a tool: the same", toolLoopStream],
+  ["a refused request is APICallError with the error's code", wrongRequest],
+  ["abortSignal", cancelled],
+]);

@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+)
+
+// realClient is a folder of clients/: a program that speaks to a gateway as the users of a client do, checks what they
+// would see, prints "ok WHAT" for each check and at last "N checks passed with NAME VERSION".
+type realClient struct {
+	name string
+	// python is the variable that names the interpreter; without it the program is JavaScript.
+	python string
+	// replays says that the client, in a loop over tools, sends the reasoning back that led to a call. Without it the
+	// model has to do without.
+	replays bool
+}
+
+var realClients = []realClient{
+	{name: "openai-python", python: "HARMONY_OPENAI_PYTHON", replays: true},
+	{name: "openai-node"},
+	{name: "openai-agents", python: "HARMONY_CLIENTS_PYTHON"},
+	{name: "langchain", python: "HARMONY_CLIENTS_PYTHON"},
+	{name: "vercel-ai", replays: true},
+}
+
+// TestClients lets each client speak to harmony up, in Envoy and without it. One line that a client writes to its
+// standard error, such as a warning, fails it.
+func TestClients(t *testing.T) {
+	programs := clientFolder(t)
+	hosts := []string{"envoy", "wazero"}
+	var table clientTable
+	defer func() { table.write(t, hosts) }()
+	for _, host := range hosts {
+		t.Run(host, func(t *testing.T) {
+			text, err := os.Open("clients/script.jsonl")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer text.Close()
+			script, err := sim.ReadScript(text, vocabulary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, serverURL := runSim(t, sim.Options{AllowHeaders: true, Script: script})
+			up, url := startUp(t, "--host", host, "--model", caseModel, "--backend", "vllm="+serverURL)
+			for _, c := range realClients {
+				t.Run(c.name, func(t *testing.T) {
+					before := len(server.Requests())
+					table.add(c.name, c.run(t, programs, url+"/v1"))
+					c.checkRequests(t, server, before)
+				})
+			}
+			if host == "wazero" {
+				stopWazero(t, up)
+			} else {
+				up.stop(t, syscall.SIGINT)
+			}
+		})
+	}
+}
+
+// clientFolder is a copy of clients/ with the installed packages beside it, where JavaScript looks for them.
+func clientFolder(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("clients")); err != nil {
+		t.Fatal(err)
+	}
+	packages := filepath.Join(tool(t, "HARMONY_CLIENTS"), "node_modules")
+	if err := os.Symlink(packages, filepath.Join(folder, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+var passedLine = regexp.MustCompile(`(?m)^([0-9]+) checks passed with \S+ (\S+)\n\z`)
+
+// run runs the client's program. It fails the test unless the program says that all went well.
+func (c *realClient) run(t *testing.T, programs, url string) clientRun {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
+	defer cancel()
+	program := filepath.Join(programs, c.name, "main.mjs")
+	interpreter := filepath.Join(os.Getenv("HARMONY_CLIENTS"), "node")
+	if c.python != "" {
+		program = filepath.Join(programs, c.name, "main.py")
+		interpreter = tool(t, c.python)
+	}
+	cmd := exec.CommandContext(ctx, interpreter, program, url, caseModel)
+	// Nothing of who runs the tests: neither keys, nor a switch that lets a client report elsewhere.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + programs, "PYTHONPATH=" + programs, "PYTHONUTF8=1"}
+	var said, warned bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &warned
+	began := time.Now()
+	err := cmd.Run()
+	r := clientRun{took: time.Since(began)}
+	for line := range strings.Lines(said.String()) {
+		if check, ok := strings.CutPrefix(line, "ok     "); ok {
+			r.checks = append(r.checks, strings.TrimSpace(check))
+		}
+	}
+	passed := passedLine.FindStringSubmatch(said.String())
+	if err != nil || warned.Len() > 0 || passed == nil || passed[1] != fmt.Sprint(len(r.checks)) || len(r.checks) == 0 {
+		t.Errorf("%v\n%s%s", err, &said, &warned)
+		return r
+	}
+	r.version = passed[2]
+	return r
+}
+
+// checkRequests looks at what has reached the server: streams that were left have been given up there too, and each
+// tool's result stands in the prompt under its function's name.
+func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
+	defer cancel()
+	all, err := server.Await(ctx, func(all []sim.Request) bool {
+		return !slices.ContainsFunc(all[before:], func(r sim.Request) bool { return !r.Done })
+	})
+	if err != nil {
+		t.Errorf("a request still runs at the server: %v", err)
+	}
+	left, compared := 0, 0
+	for _, r := range all[before:] {
+		if strings.HasPrefix(r.Header.Get("X-Sim-Fault"), "stall:") {
+			left++
+			if !r.Aborted {
+				t.Errorf("a stream that the client has left ended at the server by %q", r.Finish)
+			}
+		}
+		prompt := vocabulary.DecodeString(r.PromptIDs)
+		if !strings.Contains(prompt, "<|message|>Rome: 25 degrees<|end|>") {
+			continue
+		}
+		compared++
+		if !strings.Contains(prompt, "<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>Rome: 25 degrees<|end|>") {
+			t.Errorf("a tool's result is not the function's:\n%s", prompt)
+		}
+		if replays := strings.Contains(prompt, "<|channel|>analysis<|message|>First I need Paris.<|end|>"); replays != c.replays {
+			t.Errorf("the reasoning that led to the first call is in the prompt: %v, want %v\n%s", replays, c.replays, prompt)
+		}
+	}
+	if left == 0 || compared == 0 {
+		t.Errorf("%d streams were left, and %d answers were asked for with two tool results", left, compared)
+	}
+}

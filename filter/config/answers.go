@@ -1,0 +1,56 @@
+package config
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// Answers says how the answers of a model are shaped.
+type Answers struct {
+	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry reasoning.
+	ReasoningFields string
+	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
+	UndeclaredCalls string
+	// MaxChoices is the largest n of a Chat request, 1 to MaxChoices.
+	MaxChoices int
+	// Strict ends every answer at the first thing that the reference implementation would refuse.
+	Strict bool
+}
+
+// MaxChoices is the most choices that OpenAI's API knows.
+const MaxChoices = 128
+
+// DefaultAnswers are those of a model that says nothing of them.
+func DefaultAnswers() Answers {
+	return Answers{ReasoningFields: "both", UndeclaredCalls: "reasoning", MaxChoices: MaxChoices}
+}
+
+func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
+	if v.Kind != jsontext.Object {
+		p.fail(path, "must be an object")
+		return
+	}
+	for i := range v.Members {
+		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
+		switch v.Members[i].Key {
+		case "reasoning_fields":
+			a.ReasoningFields = p.oneOf(key, value, "both", "reasoning", "reasoning_content", "none")
+		case "undeclared_calls":
+			a.UndeclaredCalls = p.oneOf(key, value, "reasoning", "content")
+		case "max_choices":
+			a.MaxChoices = p.integer(key, value, 1, MaxChoices)
+		case "strict":
+			a.Strict = p.boolean(key, value)
+		default:
+			p.fail(key, "unknown key")
+		}
+	}
+}
+
+func (a *Answers) appendJSON(dst []byte) []byte {
+	dst = appendMember(dst, `,"answers":{"reasoning_fields":`, a.ReasoningFields)
+	dst = appendMember(dst, `,"undeclared_calls":`, a.UndeclaredCalls)
+	dst = append(dst, `,"max_choices":`...)
+	dst = jsontext.AppendInt(dst, int64(a.MaxChoices))
+	if a.Strict {
+		return append(dst, `,"strict":true}`...)
+	}
+	return append(dst, `,"strict":false}`...)
+}

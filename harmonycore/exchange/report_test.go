@@ -26,7 +26,7 @@ func TestReport(t *testing.T) {
 			r.Reasoning, r.ToolCall, r.Calls, r.CompletionTokens, r.Finish = 3, 1, 1, 20, FinishToolCalls
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
 		}},
-		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat("A B C", 20) + "<|end|>", func(r *Report) {
+		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat(" A B C", 20) + "<|end|>", func(r *Report) {
 			r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert = 60, 64, FinishStop, true
 			r.Messages[translate.AnalysisChannel] = 1
 		}},

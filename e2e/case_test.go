@@ -28,12 +28,14 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
-//	          strict, reasoning_fields, undeclared_calls, max_choices,
+//	          strict, reasoning_fields, undeclared_calls, max_choices, drop_commentary_from_history, server_extras, reasoning_efforts (one word for all four),
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
 //	prompt    the decoded prompt that the server received, written by -update; "none" if no request reached it
+//	sent      the body that the server received, without the ids of its prompt; written by -update where there is such a
+//	          member, which is there in cases that are about it
 type testCase struct {
 	name    string
 	path    string
@@ -79,7 +81,7 @@ func loadCase(path string) (*testCase, error) {
 	}
 	for _, f := range archive.Files {
 		switch f.Name {
-		case "request", "script", "settings", "want", wantReduced, "prompt":
+		case "request", "script", "settings", "want", wantReduced, "prompt", "sent":
 		default:
 			return nil, fmt.Errorf("unknown member %q", f.Name)
 		}
@@ -104,6 +106,11 @@ func (c *testCase) member(name string) string {
 		}
 	}
 	return ""
+}
+
+// isAboutSent says that the case has a member "sent".
+func (c *testCase) isAboutSent() bool {
+	return slices.ContainsFunc(c.archive.Files, func(f txtar.File) bool { return f.Name == "sent" })
 }
 
 func (c *testCase) readRequest() error {
@@ -157,6 +164,13 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.System.Date, err = value, nil
 		case "effort":
 			m.System.Effort, err = value, nil
+		case "reasoning_efforts":
+			m.ReasoningEfforts = config.Efforts{None: value, Minimal: value, XHigh: value, Max: value}
+			err = nil
+		case "drop_commentary_from_history":
+			m.DropCommentaryFromHistory, err = strconv.ParseBool(value)
+		case "server_extras":
+			m.ServerExtras, err = strings.Fields(value), nil
 		case "strict":
 			m.Answers.Strict, err = strconv.ParseBool(value)
 		case "reasoning_fields":
@@ -213,8 +227,12 @@ func (c *testCase) server(pieces int) (*sim.Server, error) {
 const wantReduced = "want reduced"
 
 // update writes what was seen into the case's file.
-func (c *testCase) update(want, prompt string) error {
-	return c.rewrite(member("prompt", prompt), member("want", want), member(wantReduced, c.member(wantReduced)))
+func (c *testCase) update(s seen) error {
+	sent := ""
+	if c.isAboutSent() {
+		sent = s.sent
+	}
+	return c.rewrite(member("prompt", s.prompt), member("sent", sent), member("want", s.view), member(wantReduced, c.member(wantReduced)))
 }
 
 // updateReduced writes what was seen in reduced mode into the case's file; empty is what full mode shows.

@@ -23,6 +23,8 @@ type oracleRequest struct {
 	Body   json.RawMessage `json:"body"`
 	Date   *string         `json:"date"`
 	Effort string          `json:"effort"`
+	// DropCommentary is the setting drop_commentary_from_history.
+	DropCommentary bool `json:"drop_commentary"`
 	// Prefill says that the call of a named function is begun by the prompt.
 	Prefill bool `json:"prefill"`
 }

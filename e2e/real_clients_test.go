@@ -122,7 +122,7 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 }
 
 // checkRequests looks at what has reached the server: streams that were left have been given up there too, and each
-// tool's result stands in the prompt under its function's name.
+// tool's result stands in the prompt under its function's name, and reasoning stays until an answer.
 func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
@@ -133,7 +133,7 @@ func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int)
 	if err != nil {
 		t.Errorf("a request still runs at the server: %v", err)
 	}
-	left, compared := 0, 0
+	left, compared, followed := 0, 0, 0
 	for _, r := range all[before:] {
 		if strings.HasPrefix(r.Header.Get("X-Sim-Fault"), "stall:") {
 			left++
@@ -145,6 +145,13 @@ func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int)
 		if !strings.Contains(prompt, "<|message|>Rome: 25 degrees<|end|>") {
 			continue
 		}
+		if strings.Contains(prompt, "<|start|>user<|message|>Which is warmer?<|end|>") {
+			followed++
+			if !strings.Contains(prompt, "Paris has 21 degrees, Rome has 25.<|end|>") || strings.Contains(prompt, "First I need Paris.") {
+				t.Errorf("a further question does not come with the answer before it, or with what led to it:\n%s", prompt)
+			}
+			continue
+		}
 		compared++
 		if !strings.Contains(prompt, "<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>Rome: 25 degrees<|end|>") {
 			t.Errorf("a tool's result is not the function's:\n%s", prompt)
@@ -153,7 +160,7 @@ func (c *realClient) checkRequests(t *testing.T, server *sim.Server, before int)
 			t.Errorf("the reasoning that led to the first call is in the prompt: %v, want %v\n%s", replays, c.replays, prompt)
 		}
 	}
-	if left == 0 || compared == 0 {
-		t.Errorf("%d streams were left, and %d answers were asked for with two tool results", left, compared)
+	if left == 0 || compared == 0 || followed == 0 {
+		t.Errorf("%d streams were left, %d answers asked for with two tool results, %d with a question behind them", left, compared, followed)
 	}
 }

@@ -39,6 +39,7 @@ func loadSchemas(t *testing.T) *schemas {
 	document := readSchemas(t)
 	closeAnswers(document)
 	allowNull(document)
+	allowCustomCalls(document)
 	if err := compiler.AddResource("openai.json", document); err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +137,16 @@ func allowNull(document map[string]any) {
 				}
 			}
 		}
+	}
+}
+
+// allowCustomCalls adds calls of custom tools to the pieces of calls in chunks, where the schemas have forgotten them.
+func allowCustomCalls(document map[string]any) {
+	piece := document["$defs"].(map[string]any)["ChatCompletionMessageToolCallChunk"].(map[string]any)["properties"].(map[string]any)
+	text := map[string]any{"type": "string"}
+	piece["type"] = map[string]any{"type": "string", "enum": []any{"function", "custom"}}
+	piece["custom"] = map[string]any{
+		"type": "object", "properties": map[string]any{"name": text, "input": text}, "additionalProperties": false,
 	}
 }
 

@@ -107,6 +107,7 @@ func (c *testCase) oracleRequest(api string) oracleRequest {
 	if effort, ok := c.settings["effort"]; ok {
 		r.Effort = effort
 	}
+	r.DropCommentary = c.settings["drop_commentary_from_history"] == "true"
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +27,9 @@ var update = flag.Bool("update", false, "write what the native host does into th
 type seen struct {
 	view   string
 	prompt string
-	ids    []uint32
+	// sent is the body that the server got, without the prompt's ids.
+	sent string
+	ids  []uint32
 	// chunks is how many pieces of the response the gateway was called with.
 	chunks int
 }
@@ -130,10 +133,13 @@ func (p *place) run(c *testCase) (seen, error) {
 		if len(r.PromptIDs) > 0 {
 			out.ids = r.PromptIDs
 			out.prompt = vocabulary.DecodeString(r.PromptIDs) + "\n"
+			out.sent = string(promptField.ReplaceAll(r.Body, []byte(`"prompt":[]`))) + "\n"
 		}
 	}
 	return out, nil
 }
+
+var promptField = regexp.MustCompile(`"prompt":\[[0-9,]*\]`)
 
 // runAll runs a case in all places at once: a case whose server falls silent takes its time.
 func runAll(t *testing.T, c *testCase, places []*place) map[*place]seen {
@@ -180,11 +186,14 @@ func TestSuite(t *testing.T) {
 func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable) {
 	got := runAll(t, c, slices.Concat(s.native, s.wazero, s.envoy))
 	native, bytewise := got[s.native[0]], got[s.native[1]]
-	want := seen{view: c.member("want"), prompt: c.member("prompt")}
+	want := seen{view: c.member("want"), prompt: c.member("prompt"), sent: native.sent}
+	if c.isAboutSent() {
+		want.sent = c.member("sent")
+	}
 	if mode == filterconfig.ModeReduced {
 		want.view = c.wantReduced(t, native)
 	} else if *update {
-		if err := c.update(native.view, native.prompt); err != nil {
+		if err := c.update(native); err != nil {
 			t.Fatal(err)
 		}
 		want = native
@@ -275,5 +284,8 @@ func compare(t *testing.T, host string, got, want seen) {
 	}
 	if got.prompt != want.prompt {
 		t.Errorf("%s: the server gets\n%s\nwant\n%s", host, got.prompt, want.prompt)
+	}
+	if got.sent != want.sent {
+		t.Errorf("%s: the server gets\n%s\nwant\n%s", host, got.sent, want.sent)
 	}
 }

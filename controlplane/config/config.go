@@ -58,9 +58,15 @@ type Model struct {
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
-	RawPrompts string  `yaml:"raw_prompts"`
-	Answers    Answers `yaml:"answers"`
-	System     System  `yaml:"system"`
+	RawPrompts string `yaml:"raw_prompts"`
+	// ReasoningEfforts says what becomes of the efforts that the API has and gpt-oss has not.
+	ReasoningEfforts Efforts `yaml:"reasoning_efforts"`
+	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
+	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
+	// ServerExtras are the servers' own parameters that clients may use. Absent: the default ones; empty: none.
+	ServerExtras []string `yaml:"server_extras"`
+	Answers      Answers  `yaml:"answers"`
+	System       System   `yaml:"system"`
 }
 
 // System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
@@ -134,6 +140,7 @@ func (m *Model) filter() filterconfig.Model {
 	if m.RawPrompts != "" {
 		f.RawPrompts = m.RawPrompts
 	}
+	m.fillRequests(&f)
 	m.Answers.fill(&f.Answers)
 	if m.System.Identity != nil {
 		f.System.Identity = *m.System.Identity

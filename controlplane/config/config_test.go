@@ -29,6 +29,9 @@ models:
     server_model: openai/gpt-oss-120b
     context_length: 65536
     raw_prompts: allow
+    reasoning_efforts: { none: low, xhigh: refuse }
+    drop_commentary_from_history: true
+    server_extras: []
     answers: {reasoning_fields: none, undeclared_calls: content, max_choices: 4, strict: true}
     structured_outputs: none
     system:
@@ -55,7 +58,9 @@ func TestParseWhole(t *testing.T) {
 		ReasoningRatioAlert: 0.75,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
-			RawPrompts: "allow", StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true},
+			RawPrompts: "allow", DropCommentaryFromHistory: true,
+			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
+			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true},
 			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}
@@ -114,6 +119,8 @@ func TestRefusals(t *testing.T) {
 		{"reasoning_ratio_alert: .nan", "reasoning_ratio_alert: NaN is out of range"},
 		{"body_limit: 1GiB", "body_limit: 1GiB is out of range"},
 		{"stall_timeout: 5", "h.yaml:1: stall_timeout: \"5\" is not a duration"},
+		{model("reasoning_efforts: {max: utmost}"), `h.yaml:3: models[0].reasoning_efforts.max: "utmost" is not known; write low, medium, high or refuse`},
+		{model("server_extras: [top_k, ignore_eos]"), `h.yaml:3: models[0].server_extras[1]: "ignore_eos" cannot be let through; it is one of top_k, `},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would give every request up"},
 		{"stall_timeout: 48h", "is too long"},
 		{"listen: 127.0.0.1:1\ncolour: red", `h.yaml:2: colour is not a setting`},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,6 +166,16 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	}
 	if s := m.System.Effort; s != "" && s != "low" && s != "medium" && s != "high" {
 		return fail("system.effort", "%q is not known; write low, medium or high", s)
+	}
+	for _, e := range m.ReasoningEfforts.words(&filterconfig.Efforts{}) {
+		if e.word != "" && !slices.Contains([]string{"low", "medium", "high", filterconfig.EffortRefuse}, e.word) {
+			return fail("reasoning_efforts."+e.name, "%q is not known; write low, medium, high or refuse", e.word)
+		}
+	}
+	for j, name := range m.ServerExtras {
+		if !slices.Contains(filterconfig.KnownExtras(), name) {
+			return fail(fmt.Sprintf("server_extras[%d]", j), "%q cannot be let through; it is one of %s", name, strings.Join(filterconfig.KnownExtras(), ", "))
+		}
 	}
 	var first Server
 	for j, text := range m.Servers {

@@ -9,8 +9,11 @@ export const HELLO = "What is an edge?";
 export const COMPARE = "Compare the weather in Paris and Rome.";
 export const PREAMBLE = "Paris is mild. Rome is next.";
 export const COMPARED = "Paris has 21 degrees, Rome has 25.";
+export const FOLLOW_UP = "Which is warmer?";
+export const FOLLOWED_UP = "Rome is warmer.";
 export const WEATHER = { Paris: "Paris: 21 degrees", Rome: "Rome: 25 degrees" };
 export const DESCRIPTION = "The current weather of a city";
+export const FORECAST = "How warm is it in Paris?";
 
 /** Checks the answer to HELLO, and that the usage counts the tokens that the model says it has read. */
 export function helloAnswer(text, promptTokens) {

@@ -11,8 +11,12 @@ HELLO = "What is an edge?"
 COMPARE = "Compare the weather in Paris and Rome."
 PREAMBLE = "Paris is mild. Rome is next."
 COMPARED = "Paris has 21 degrees, Rome has 25."
+FOLLOW_UP = "Which is warmer?"
+FOLLOWED_UP = "Rome is warmer."
 WEATHER = {"Paris": "Paris: 21 degrees", "Rome": "Rome: 25 degrees"}
 DESCRIPTION = "The current weather of a city"
+# Asked for in JSON, with a city and whole degrees, or by a call of a tool that must be called.
+FORECAST = "How warm is it in Paris?"
 
 
 class Failed(Exception):

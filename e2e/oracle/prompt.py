@@ -1,6 +1,7 @@
 """Renders API requests with the reference implementation, apart from our own code.
 
 JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
+"drop_commentary": false,
 "prefill": bool}, where prefill says that a named function's call is begun by the prompt.
 JSON lines out: {"ids": [...], "text": "..."}.
 
@@ -28,7 +29,10 @@ from openai_harmony import (
 )
 
 EFFORTS = {
+    "none": ReasoningEffort.LOW,  # as the case that allows it maps it
     "minimal": ReasoningEffort.LOW,
+    "xhigh": ReasoningEffort.HIGH,
+    "max": ReasoningEffort.HIGH,
     "low": ReasoningEffort.LOW,
     "medium": ReasoningEffort.MEDIUM,
     "high": ReasoningEffort.HIGH,
@@ -55,8 +59,11 @@ def assistant(channel, content):
     return Message.from_role_and_contents(Role.ASSISTANT, parts(content)).with_channel(channel)
 
 
-def user(content):
-    return Message.from_role_and_contents(Role.USER, parts(content))
+def user(content, name=None):
+    message = Message.from_role_and_contents(Role.USER, parts(content))
+    if name:
+        message.author = Author.new(Role.USER, name)
+    return message
 
 
 def call(name, arguments):
@@ -65,6 +72,10 @@ def call(name, arguments):
         .with_recipient("functions." + name)
         .with_content_type("json")
     )
+
+
+def custom_call(name, text):
+    return assistant("commentary", text).with_recipient("functions." + name)
 
 
 def result(name, text):
@@ -105,15 +116,15 @@ def shown(tools, choice):
         return []
     if isinstance(choice, dict) and choice["type"] == "allowed_tools":
         allowed = choice.get("allowed_tools", choice)["tools"]
-        names = [a.get("function", a)["name"] for a in allowed]
+        names = [a.get(a["type"], a)["name"] for a in allowed]
         return [t for t in tools if t.name in names]
     return tools
 
 
 def named(choice):
     """The function that a tool choice names."""
-    if isinstance(choice, dict) and choice["type"] == "function":
-        return choice.get("function", choice)["name"]
+    if isinstance(choice, dict) and choice["type"] in ("function", "custom"):
+        return choice.get(choice["type"], choice)["name"]
     return None
 
 
@@ -123,12 +134,28 @@ def tool(function):
     )
 
 
+def chat_tool(declared):
+    if declared["type"] == "custom":
+        custom = declared["custom"]
+        return ToolDescription.new(custom["name"], custom.get("description") or "", {"type": "string"})
+    return tool(declared["function"])
+
+
+def reasoning_of(message):
+    for key in ("reasoning", "reasoning_content", "thinking"):
+        if isinstance(message.get(key), str) and message[key]:
+            return message[key]
+    details = message.get("reasoning_details") or []
+    texts = [d["text"] for d in details if d["type"] == "reasoning.text"]
+    return "".join(texts) or "\n\n".join(d["summary"] for d in details if d["type"] == "reasoning.summary")
+
+
 def chat(body):
     messages = list(body["messages"])
     instructions = []
     while messages and messages[0]["role"] in ("system", "developer"):
         instructions.append(flat(messages.pop(0)["content"]))
-    tools = [tool(t["function"]) for t in body.get("tools") or []]
+    tools = [chat_tool(t) for t in body.get("tools") or []]
     tools = shown(tools, body.get("tool_choice"))
     form = response_format(body.get("response_format"))
     out = []
@@ -138,22 +165,29 @@ def chat(body):
     for m in messages:
         role, text = m["role"], flat(m.get("content"))
         if role in ("system", "developer"):
-            out.append(developer(text, []))
+            out += [developer(text, [])] if text else []
         elif role == "user":
-            out.append(user(m["content"]))
+            out.append(user(m["content"], m.get("name")))
         elif role == "tool":
             out.append(result(names[m["tool_call_id"]], text))
         else:
             calls = m.get("tool_calls") or []
-            reasoning = m.get("reasoning") or m.get("reasoning_content") or m.get("thinking")
+            reasoning = reasoning_of(m)
             if reasoning:
                 out.append(assistant("analysis", reasoning))
-            if text:
-                out.append(assistant("commentary" if calls else "final", m["content"]))
+            said = (parts(m.get("content")) if text else []) + parts(m["refusal"] if m.get("refusal") else [])
+            if said:
+                message = Message.from_role_and_contents(Role.ASSISTANT, said)
+                out.append(message.with_channel("commentary" if calls else "final"))
             for c in calls:
-                names[c["id"]] = c["function"]["name"]
-                out.append(call(c["function"]["name"], c["function"]["arguments"]))
-    return out, body.get("reasoning_effort")
+                called = c[c.get("type", "function")]
+                names[c["id"]] = called["name"]
+                if c.get("type") == "custom":
+                    out.append(custom_call(called["name"], called["input"]))
+                else:
+                    out.append(call(called["name"], called["arguments"]))
+    template = body.get("chat_template_kwargs") or {}
+    return out, body.get("reasoning_effort") or template.get("reasoning_effort")
 
 
 def responses(body):
@@ -216,12 +250,16 @@ def main():
         system = SystemContent.new().with_reasoning_effort(EFFORTS[effort or case["effort"]])
         if case.get("date"):
             system = system.with_conversation_start_date(case["date"])
-        messages = [Message.from_role_and_content(Role.SYSTEM, system)] + without_old_analysis(history)
+        history = without_old_analysis(history)
+        if case.get("drop_commentary"):
+            history = [m for m in history if m.channel != "commentary" or m.recipient]
+        messages = [Message.from_role_and_content(Role.SYSTEM, system)] + history
         conversation = Conversation.from_messages(messages)
         ids = encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, config)
         function = named(case["body"].get("tool_choice"))
         if case["prefill"] and function:
-            header = "<|channel|>commentary to=functions." + function + " <|constrain|>json<|message|>"
+            json_type = "" if case["body"]["tool_choice"]["type"] == "custom" else " <|constrain|>json"
+            header = "<|channel|>commentary to=functions." + function + json_type + "<|message|>"
             ids += encoding.encode(header, allowed_special="all")
         print(json.dumps({"ids": ids, "text": encoding.decode(ids)}), flush=True)
 

@@ -254,7 +254,7 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	}
 	answer := whole{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0]}
 	for i := range j.c.choices() {
-		choice := wholeChoice{Index: i, FinishReason: j.gen.finish, StopReason: j.gen.stop}
+		choice := wholeChoice{Index: i, Logprobs: j.logprobs(0, len(j.gen.ids)), FinishReason: j.gen.finish, StopReason: j.gen.stop}
 		for _, text := range j.gen.texts {
 			choice.Text += text
 		}

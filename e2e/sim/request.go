@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +37,7 @@ type completion struct {
 	UseBeamSearch    bool               `json:"use_beam_search"`
 	Echo             *bool              `json:"echo"`
 	Logprobs         *int               `json:"logprobs"`
+	TokensAsTokenIDs *bool              `json:"return_tokens_as_token_ids"`
 	PromptLogprobs   *int               `json:"prompt_logprobs"`
 	Priority         int                `json:"priority"`
 	Temperature      *float64           `json:"temperature"`
@@ -42,6 +45,12 @@ type completion struct {
 	PresencePenalty  *float64           `json:"presence_penalty"`
 	FrequencyPenalty *float64           `json:"frequency_penalty"`
 	Structured       *structuredOutputs `json:"structured_outputs"`
+	Seed             *int64             `json:"seed"`
+	TopK             *int               `json:"top_k"`
+	MinP             *float64           `json:"min_p"`
+	RepeatPenalty    *float64           `json:"repetition_penalty"`
+	// LogitBias is checked; the built-in model has no odds to change.
+	LogitBias map[string]float64 `json:"logit_bias"`
 
 	ids []uint32   // the prompt
 	tag *tagFormat // what the answer is held to, nil for nothing
@@ -233,12 +242,35 @@ func checkSampling(c *completion) *refusal {
 		return value("presence_penalty", *c.PresencePenalty, "in [-2, 2]")
 	case out(c.FrequencyPenalty, -2, 2):
 		return value("frequency_penalty", *c.FrequencyPenalty, "in [-2, 2]")
+	case c.TopK != nil && *c.TopK < -1:
+		return value("top_k", *c.TopK, "0 (disable), or at least 1")
+	case out(c.MinP, 0, 1):
+		return value("min_p", *c.MinP, "in [0, 1]")
+	case c.RepeatPenalty != nil && *c.RepeatPenalty <= 0:
+		return value("repetition_penalty", *c.RepeatPenalty, "greater than zero")
 	case c.MinTokens < 0 || c.MinTokens > c.maxTokens():
 		return value("min_tokens", c.MinTokens, fmt.Sprintf("between 0 and max_tokens=%d", c.maxTokens()))
 	case c.Priority != 0:
 		return badRequest("", fmt.Sprintf("Got priority %d but Priority scheduling is not enabled.", c.Priority))
 	case on(c.Echo):
 		return badRequest("echo", "The simulator does not echo prompts.")
+	}
+	if r := checkLogprobs(c); r != nil {
+		return r
+	}
+	return checkBiases(c.LogitBias)
+}
+
+// checkBiases refuses ids that the vocabulary has not. Biases beyond 100 are clamped by vLLM, and so no mistake.
+func checkBiases(biases map[string]float64) *refusal {
+	for _, key := range slices.Sorted(maps.Keys(biases)) {
+		id, err := strconv.Atoi(key)
+		if err != nil {
+			return badRequest("logit_bias", "Found token_id `"+key+"` in logit_bias but token_id must be an integer or string representing an integer")
+		}
+		if id < 0 || id >= tokenizer.LastSpecial {
+			return badRequest("logit_bias", fmt.Sprintf("token_id(s) [%d] in logit_bias contain out-of-vocab token ids. Vocabulary size: %d", id, tokenizer.LastSpecial))
+		}
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (j *job) size(event, total int) int {
 
 // event is the chunk of one choice with the tokens from..to.
 func (j *job) event(index, from, to int) chunk {
-	choice := chunkChoice{Index: index}
+	choice := chunkChoice{Index: index, Logprobs: j.logprobs(from, to)}
 	for _, text := range j.gen.texts[from:to] {
 		choice.Text += text
 	}

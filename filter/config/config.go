@@ -38,8 +38,14 @@ type Model struct {
 	StructuredOutputs string
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.
 	RawPrompts string
-	Answers    Answers
-	System     System
+	// ReasoningEfforts says what becomes of the efforts that the API has and gpt-oss has not.
+	ReasoningEfforts Efforts
+	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
+	DropCommentaryFromHistory bool
+	// ServerExtras are the servers' own parameters that clients may use, out of KnownExtras.
+	ServerExtras []string
+	Answers      Answers
+	System       System
 }
 
 // System is what the system message of a model says.
@@ -97,6 +103,7 @@ func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
 		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
+		ReasoningEfforts: DefaultEfforts(), ServerExtras: DefaultExtras(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

@@ -9,6 +9,7 @@ func TestRoundTrip(t *testing.T) {
 	m := DefaultModel("gpt-oss-120b")
 	m.StructuredOutputs = NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
+	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = Efforts{None: "high", Minimal: EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	m.Answers = Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true}
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
@@ -47,6 +48,12 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},
 		{`{"schema":1,"models":[{"name":"a","raw_prompts":true}]}`, "models[0].raw_prompts"},
+		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":{"max":"utmost"}}]}`, "models[0].reasoning_efforts.max"},
+		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":{"low":"high"}}]}`, "models[0].reasoning_efforts.low"},
+		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":"low"}]}`, "models[0].reasoning_efforts"},
+		{`{"schema":1,"models":[{"name":"a","drop_commentary_from_history":1}]}`, "models[0].drop_commentary_from_history"},
+		{`{"schema":1,"models":[{"name":"a","server_extras":["top_k","ignore_eos"]}]}`, "models[0].server_extras[1]"},
+		{`{"schema":1,"models":[{"name":"a","server_extras":"top_k"}]}`, "models[0].server_extras"},
 		{`{"schema":1,"models":[{"name":"a","answers":[]}]}`, "models[0].answers"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"reasoning_fields":"x"}}]}`, "models[0].answers.reasoning_fields"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"undeclared_calls":""}}]}`, "models[0].answers.undeclared_calls"},

@@ -129,6 +129,12 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.StructuredOutputs = p.oneOf(key, value, StructuralTags, NoStructure)
 		case "raw_prompts":
 			m.RawPrompts = p.oneOf(key, value, "deny", "allow")
+		case "reasoning_efforts":
+			p.efforts(key, value, &m.ReasoningEfforts)
+		case "drop_commentary_from_history":
+			m.DropCommentaryFromHistory = p.boolean(key, value)
+		case "server_extras":
+			m.ServerExtras = p.extras(key, value)
 		case "answers":
 			p.answers(key, value, &m.Answers)
 		case "system":

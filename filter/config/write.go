@@ -11,12 +11,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"schema":`...)
 	dst = jsontext.AppendInt(dst, int64(c.Schema))
 	dst = appendMember(dst, `,"mode":`, c.Mode)
-	dst = append(dst, `,"passthrough":`...)
-	if c.Passthrough {
-		dst = append(dst, "true"...)
-	} else {
-		dst = append(dst, "false"...)
-	}
+	dst = appendFlag(dst, `,"passthrough":`, c.Passthrough)
 	dst = append(dst, `,"body_limit":`...)
 	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
 	dst = append(dst, `,"stall_timeout_ms":`...)
@@ -44,12 +39,21 @@ func (m *Model) appendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
 	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
 	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
+	dst = m.appendRequests(dst)
 	dst = m.Answers.appendJSON(dst)
 	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
 	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
 	dst = appendMember(dst, `,"date":`, m.System.Date)
 	dst = appendMember(dst, `,"effort":`, m.System.Effort)
 	return append(dst, "}}"...)
+}
+
+func appendFlag(dst []byte, key string, on bool) []byte {
+	dst = append(dst, key...)
+	if on {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
 }
 
 func appendMember(dst []byte, key, value string) []byte {

@@ -34,7 +34,13 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				Identity:        present(m.System.Identity),
 				KnowledgeCutoff: present(m.System.KnowledgeCutoff),
 				Effort:          effort(m.System.Effort),
-				ContextLength:   m.ContextLength,
+				Efforts: translate.Efforts{
+					None: standIn(m.ReasoningEfforts.None), Minimal: standIn(m.ReasoningEfforts.Minimal),
+					XHigh: standIn(m.ReasoningEfforts.XHigh), Max: standIn(m.ReasoningEfforts.Max),
+				},
+				DropCommentary: m.DropCommentaryFromHistory,
+				Extras:         m.ServerExtras,
+				ContextLength:  m.ContextLength,
 				Answers: translate.Answers{
 					Reasoning:         reasoningFields(m.Answers.ReasoningFields),
 					UndeclaredContent: m.Answers.UndeclaredCalls == "content",
@@ -69,6 +75,14 @@ func effort(word string) harmony.Effort {
 	default:
 		return harmony.Medium
 	}
+}
+
+// standIn is the effort that another one is told the model as; none where it is refused.
+func standIn(word string) harmony.Effort {
+	if word == config.EffortRefuse {
+		return 0
+	}
+	return effort(word)
 }
 
 func reasoningFields(word string) openai.ReasoningFields {

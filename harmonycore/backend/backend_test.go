@@ -17,7 +17,7 @@ func dialect(t testing.TB) Dialect {
 func TestVLLMRequest(t *testing.T) {
 	r := &Request{
 		Model: `open"ai/x`, Prompt: []uint32{200006, 17360, 200008}, MaxTokens: 4096, StopTokens: []uint32{200002, 200012},
-		Sampling: Sampling{Temperature: "0.70", Seed: "7"},
+		Sampling: Sampling{Temperature: "0.70", Seed: "7"}, StructuralTag: []byte(`{"a":"\"é"}`),
 	}
 	var got map[string]any
 	if err := json.Unmarshal(dialect(t).AppendRequest(nil, r), &got); err != nil {
@@ -28,7 +28,7 @@ func TestVLLMRequest(t *testing.T) {
 		"stop_token_ids": []any{200002.0, 200012.0}, "temperature": 0.7, "seed": 7.0,
 		"stream": true, "stream_options": map[string]any{"include_usage": true}, "return_token_ids": true,
 		"skip_special_tokens": false, "spaces_between_special_tokens": false, "include_stop_str_in_output": true,
-		"add_special_tokens": false,
+		"add_special_tokens": false, "structured_outputs": map[string]any{"structural_tag": `{"a":"\"é"}`},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %v\nwant %v", got, want)

@@ -10,6 +10,9 @@ type Request struct {
 	MaxTokens int
 	// Choices is how many completions to generate; 0 is one.
 	Choices int
+	// Logprobs asks how likely every token was, and which TopLogprobs others were most likely in its place.
+	Logprobs    bool
+	TopLogprobs int
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
@@ -20,7 +23,19 @@ type Request struct {
 // Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
 type Sampling struct {
 	Temperature, TopP, PresencePenalty, FrequencyPenalty, Seed string
+	LogitBias                                                  []Bias
+	// Extras are parameters of the servers' own, sent as they are.
+	Extras []Member
 }
+
+// Bias is a token and the number that is added to its logit.
+type Bias struct {
+	Token uint32
+	By    string
+}
+
+// Member is a member of a JSON object.
+type Member struct{ Name, JSON string }
 
 // Finish says why a server stopped generating.
 type Finish uint8
@@ -49,6 +64,8 @@ type Event struct {
 	// Index is the choice's that Tokens and Finish are of.
 	Index  int
 	Tokens []uint32
+	// Likely says how likely each of Tokens was, where that was asked for.
+	Likely []Likelihood
 	Finish Finish
 	Usage  Usage
 	// HasUsage says that Usage was sent.
@@ -60,7 +77,20 @@ type Event struct {
 }
 
 func (e *Event) reset() {
-	*e = Event{Tokens: e.Tokens[:0]}
+	*e = Event{Tokens: e.Tokens[:0], Likely: e.Likely[:0]}
+}
+
+// Likelihood says how likely a token was. Its numbers are JSON's, as the server spelled them, in the memory of the event.
+type Likelihood struct {
+	Logprob []byte
+	// Top are the most likely tokens in its place, in no order; the token itself may be one of them.
+	Top []Alternative
+}
+
+// Alternative is a token that could have come, and how likely it was.
+type Alternative struct {
+	ID      uint32
+	Logprob []byte
 }
 
 // Error is what a server says when it fails. Empty fields were not said.

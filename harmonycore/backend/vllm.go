@@ -26,12 +26,21 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	if r.Choices > 1 {
 		dst = jsontext.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
+	if r.Logprobs {
+		// Two tokens may have one text, and a part of a character has none: only ids tell them apart.
+		dst = jsontext.AppendInt(append(dst, `,"logprobs":`...), int64(r.TopLogprobs))
+		dst = append(dst, `,"return_tokens_as_token_ids":true`...)
+	}
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
-	dst = appendNumber(dst, `,"top_p":`, r.Sampling.TopP)
+	dst = appendNumber(dst, `,"top_p":`, positive(r.Sampling.TopP))
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	dst = appendBiases(dst, r.Sampling.LogitBias)
+	for _, m := range r.Sampling.Extras {
+		dst = append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)
+	}
 	if len(r.StructuralTag) > 0 {
 		// The tag is JSON inside a string of JSON. Its first token is the answer's first: a vLLM that waits for the end of the
 		// reasoning instead is too old for it (docs/configuration.md, structured_outputs).
@@ -60,6 +69,29 @@ func appendNumber(dst []byte, key, number string) []byte {
 		return dst
 	}
 	return append(append(dst, key...), number...)
+}
+
+// positive puts the smallest mass that leaves one token in place of zero, which OpenAI's API allows and vLLM refuses.
+func positive(topP string) string {
+	if n, err := strconv.ParseFloat(topP, 64); err == nil && n == 0 {
+		return "1e-6"
+	}
+	return topP
+}
+
+func appendBiases(dst []byte, biases []Bias) []byte {
+	if len(biases) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"logit_bias":{`...)
+	for i, b := range biases {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendInt(append(dst, '"'), int64(b.Token))
+		dst = append(append(dst, `":`...), b.By...)
+	}
+	return append(dst, '}')
 }
 
 func (vllm) ReadEvent(data []byte, e *Event) bool {
@@ -118,6 +150,10 @@ func readChoices(data []byte, e *Event) {
 				if kind == jsonparser.Array {
 					hasIDs = true
 					e.Tokens = readIDs(e.Tokens, value)
+				}
+			case "logprobs":
+				if kind == jsonparser.Object {
+					e.Likely = readLogprobs(e.Likely, value)
 				}
 			case "finish_reason":
 				if kind == jsonparser.String {

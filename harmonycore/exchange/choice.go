@@ -13,19 +13,41 @@ type choice struct {
 	// check sees what the reference would have refused.
 	check  *harmony.StrictCheck
 	answer translate.Choice
+	// likely is between parser and answer where the client wants to know how likely tokens were; else it is nil.
+	likely *likely
 	// generated is how many tokens came.
 	generated int
 	// finish is why the server stopped, once it has.
 	finish backend.Finish
 }
 
-func newChoices(t *tokenizer.Tokenizer, answer translate.Answer) []choice {
+func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Answer) []choice {
 	parts := answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
-		choices = append(choices, choice{parser: harmony.NewStreamParser(t, part), check: harmony.NewStrictCheck(t), answer: part})
+		c := choice{check: harmony.NewStrictCheck(t), answer: part}
+		if shows, ok := part.(translate.LikelyChoice); ok && r.Logprobs {
+			c.likely = &likely{LikelyChoice: shows, t: t, top: r.TopLogprobs, told: true}
+			c.parser = harmony.NewStreamParser(t, c.likely)
+			c.likely.parser = c.parser
+		} else {
+			c.parser = harmony.NewStreamParser(t, part)
+		}
+		choices = append(choices, c)
 	}
 	return choices
+}
+
+// process gives the parser the token at this place of an event.
+func (c *choice) process(event *backend.Event, at int) {
+	id := event.Tokens[at]
+	if c.likely == nil {
+		c.parser.Process(id)
+		return
+	}
+	c.likely.next(id, &event.Likely[at])
+	c.parser.Process(id)
+	c.likely.keep()
 }
 
 // choice is the one with this index, or nil where none was asked for.

@@ -3,6 +3,7 @@ package exchange
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,31 @@ func TestChoicesInterleave(t *testing.T) {
 	}
 	if strings.Join(order, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(order, "\n"))
+	}
+}
+
+// TestWholeAnswerIsBounded: what must be held to the end is held to what a VM can hold; a stream is not.
+func TestWholeAnswerIsBounded(t *testing.T) {
+	wide := o200k.Tokenizer().AppendEncode(nil, strings.Repeat("=", 64))
+	ids, err := json.Marshal(slices.Repeat(wide, 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"token_ids\":%s}]}\n\n", ids)
+	g := testGateway(func(o *Options) { o.Models[0].ContextLength = 4 << 20 })
+	for _, stream := range []bool{false, true} {
+		x := forwarded(t, g, "/v1/chat/completions", chatBody(stream))
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+		x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>", "")), false, testNow)
+		got := ""
+		for sent := 0; sent < 33<<20 && got == ""; sent += 64000 {
+			if a := x.ResponseBody([]byte(event), false, testNow); a.Reply != nil {
+				got = string(a.Reply.Body)
+			}
+		}
+		if strings.Contains(got, `"code":"answer_too_large"`) == stream {
+			t.Errorf("stream %v: %s", stream, got)
+		}
 	}
 }
 

@@ -19,20 +19,20 @@ const (
 // constrain says how a model's servers are made to keep to what the client wants of the answer: by a structural tag, by
 // a call whose header the prompt has already, by nothing at all where nothing is wanted or the prompt alone has to do, or
 // not, which is an error.
-func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (tag []byte, prefilled string, failure *openai.Error) {
+func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (tag []byte, prefilled *translate.CallConstraint, failure *openai.Error) {
 	switch {
 	case c.Free():
 	case model.StructuralTags:
 		scratch.tag = appendTag(scratch.tag[:0], c)
-		return scratch.tag, "", nil
+		return scratch.tag, nil, nil
 	case c.Named && len(c.Calls) == 1:
-		return nil, c.Calls[0].Name, nil
+		return nil, &c.Calls[0], nil
 	case c.Forced:
-		return nil, "", errToolChoice(model.Server.Kind())
+		return nil, nil, errToolChoice(model.Server.Kind())
 	case c.StrictAt != "":
-		return nil, "", errStrict(c.StrictAt, model.Server.Kind())
+		return nil, nil, errStrict(c.StrictAt, model.Server.Kind())
 	}
-	return nil, "", nil
+	return nil, nil, nil
 }
 
 // appendTag writes the structural tag for what follows <|start|>assistant: any number of thoughts, at most one preamble,
@@ -78,8 +78,9 @@ func appendAside(t *backend.Tag, channel string) {
 // noArguments is the schema of a function that takes none.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// appendCall is a call with arguments of its schema, under each header that gpt-oss writes. Its end is optional: a server
-// that takes <|call|> for a stop token, and not for text, writes it behind what the tag says.
+// appendCall is a call with arguments of its schema, or a custom tool's with any text, under each header that gpt-oss
+// writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text, writes it behind what the
+// tag says.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=functions." + c.Name
 	t.Sequence()
@@ -87,14 +88,19 @@ func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	t.Const(markChannel + "commentary" + recipient)
 	t.Const(recipient + markChannel + "commentary")
 	t.Close()
-	t.Or()
-	t.Const(" " + markConstrain + "json" + markMessage)
-	t.Const(" json" + markMessage)
-	t.Close()
-	if c.Parameters == nil {
-		t.JSON(noArguments)
+	if c.Custom {
+		t.Const(markMessage)
+		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
 	} else {
-		t.Value(c.Parameters)
+		t.Or()
+		t.Const(" " + markConstrain + "json" + markMessage)
+		t.Const(" json" + markMessage)
+		t.Close()
+		if c.Parameters == nil {
+			t.JSON(noArguments)
+		} else {
+			t.Value(c.Parameters)
+		}
 	}
 	t.Optional()
 	t.Const(markCall)

@@ -36,8 +36,9 @@ func errContextLength(api kind, prompt, context int) *openai.Error {
 	}
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
-		Message: "The prompt is " + strconv.Itoa(prompt) + " tokens long, but the model's context is " +
-			strconv.Itoa(context) + " tokens, with at least one left for the answer.",
+		// Clients look for the first words, which are OpenAI's own.
+		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. The prompt is " + strconv.Itoa(prompt) +
+			" tokens long, and at least one must be left for the answer. Shorten the " + param + ".",
 	}
 }
 
@@ -84,6 +85,20 @@ func errNotUnderstood() *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
 		Message: "The inference server's answer could not be understood.",
+	}
+}
+
+func errNoLogprobs() *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
+		Message: "The inference server does not say how likely its tokens are. Ask without 'logprobs'.",
+	}
+}
+
+func errAnswerTooLarge() *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeAnswerTooLarge,
+		Message: "The answer is larger than the gateway can hold: ask for a stream, for fewer choices, or for fewer 'top_logprobs'.",
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -207,9 +206,9 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if err != nil {
 		return e.refuse(errRender(err.Error()))
 	}
-	if called != "" {
+	if called != nil {
 		from := len(prompt)
-		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called)
+		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called.Name, called.Custom)
 		e.prefilled = slices.Clone(prompt[from:])
 	}
 	scratch.prompt = prompt
@@ -223,25 +222,26 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
+	sampling, failure := samplingOf(&r.Sampling, maxTokens)
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	stops, silent := stopTokens(r.Sampling.StopTokenIDs)
+	e.silentStops = silent
 	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.strict = e.strict || model.Strict
 	e.withheld = e.strict
-	e.choices = newChoices(e.gateway.options.Tokenizer, e.answer)
+	e.bounded, _ = e.answer.(translate.Bounded)
+	e.choices = newChoices(e.gateway.options.Tokenizer, r, e.answer)
 	e.state = awaiting
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens, Choices: r.Choices,
-		StopTokens: []uint32{tokenizer.Return, tokenizer.Call},
-		Sampling: backend.Sampling{
-			Temperature:      string(r.Sampling.Temperature),
-			TopP:             string(r.Sampling.TopP),
-			PresencePenalty:  string(r.Sampling.PresencePenalty),
-			FrequencyPenalty: string(r.Sampling.FrequencyPenalty),
-			Seed:             string(r.Sampling.Seed),
-		},
+		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
+		StopTokens: stops, Sampling: sampling,
 		StructuralTag: tag,
 	})
 	return e.forward(model, scratch.body)

@@ -69,12 +69,16 @@ type Exchange struct {
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, in each choice.
 	maxTokens int
-	effort    harmony.Effort
+	// silentStops are the client's own stop tokens that are no part of the answer.
+	silentStops []uint32
+	effort      harmony.Effort
 	// strict says that the answer ends at the first thing that the reference would refuse, withheld that it has not
 	// accepted a message's header yet: until then nothing is given out, so that a refusal can be a status.
 	strict, withheld bool
 	answer           translate.Answer
-	choices          []choice
+	// bounded is the answer too, where it holds what it is told; else it is nil.
+	bounded translate.Bounded
+	choices []choice
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32
 	trimmer   backend.Trimmer

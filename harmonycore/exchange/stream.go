@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
@@ -77,13 +78,22 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	if len(event.Tokens) > 0 || event.Finish != backend.Aborted {
 		e.begin()
 	}
-	for _, id := range event.Tokens {
+	if c.likely != nil && len(event.Likely) != len(event.Tokens) {
+		return errNoLogprobs()
+	}
+	for at, id := range event.Tokens {
+		if slices.Contains(e.silentStops, id) {
+			continue
+		}
 		// What the reference refuses is not delivered where that counts.
 		if c.check.Process(id); e.strict && c.check.Err() != nil {
 			return errHarmony(c.check.Err())
 		}
-		c.parser.Process(id)
+		c.process(event, at)
 		e.withheld = e.withheld && id != tokenizer.Message
+	}
+	if e.bounded != nil && e.bounded.Full() {
+		return errAnswerTooLarge()
 	}
 	if event.Finish == backend.Running {
 		return nil

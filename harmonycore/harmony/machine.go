@@ -33,6 +33,8 @@ type machine struct {
 	// transcript says that a whole conversation is read: messages follow calls, and the end may ask for one more.
 	transcript bool
 	head       headerBuffer
+	// delivering is the number of the token whose content the sink is given.
+	delivering int
 	// held are the bytes of a rune that is not whole yet.
 	held []byte
 	out  []byte
@@ -95,6 +97,7 @@ func (m *machine) ordinary(text []byte) {
 	case inHeader:
 		m.addToHeader(text)
 	case inContent:
+		m.delivering = m.head.taken - 1
 		m.deliver(text)
 	case atChannel:
 		m.head.add(text)

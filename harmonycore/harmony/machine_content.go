@@ -31,8 +31,9 @@ func (m *machine) close(end End) {
 // control tokens, so that no event joins what one of them parted.
 func (m *machine) deliverHeld(at int) {
 	from := 0
-	for _, end := range m.head.ends {
+	for i, end := range m.head.ends {
 		if end > at {
+			m.delivering = m.head.numbers[i]
 			m.deliver(m.head.text[max(from, at):end])
 		}
 		from = end

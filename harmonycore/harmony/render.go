@@ -56,9 +56,13 @@ func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p 
 }
 
 // AppendCallHeader appends the header of a call of recipient as the model itself writes it behind <|start|>assistant, so
-// that a completion goes on with the arguments.
-func (r *Renderer) AppendCallHeader(dst []uint32, recipient string) []uint32 {
-	dst = r.t.AppendEncode(append(dst, tokenizer.Channel), Commentary+" "+recipientMark+recipient+" ")
+// that a completion goes on with what it is called with: JSON, or plain text.
+func (r *Renderer) AppendCallHeader(dst []uint32, recipient string, plain bool) []uint32 {
+	dst = append(dst, tokenizer.Channel)
+	if plain {
+		return append(r.t.AppendEncode(dst, Commentary+" "+recipientMark+recipient), tokenizer.Message)
+	}
+	dst = r.t.AppendEncode(dst, Commentary+" "+recipientMark+recipient+" ")
 	return append(r.t.AppendEncode(append(dst, tokenizer.Constrain), "json"), tokenizer.Message)
 }
 

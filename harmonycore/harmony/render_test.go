@@ -110,3 +110,24 @@ func TestRoleUnknownToTheFormat(t *testing.T) {
 		t.Error("a role beyond the last was rendered")
 	}
 }
+
+// The header is one that parsers read as the model's own call, and the parser that has it stands in its content.
+func TestAppendCallHeader(t *testing.T) {
+	for plain, want := range map[bool]string{
+		false: "<|channel|>commentary to=functions.get-it_2 <|constrain|>json<|message|>", true: "<|channel|>commentary to=functions.get-it_2<|message|>",
+	} {
+		ids := NewRenderer(o200k.Tokenizer()).AppendCallHeader(nil, "functions.get-it_2", plain)
+		if text := o200k.Tokenizer().DecodeString(ids); text != want {
+			t.Errorf("got %q", text)
+		}
+		strict := NewStrictParser(o200k.Tokenizer(), Assistant, true)
+		for _, id := range ids {
+			if err := strict.Process(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strict.Recipient(); got != Some("functions.get-it_2") {
+			t.Errorf("recipient %+v", got)
+		}
+	}
+}

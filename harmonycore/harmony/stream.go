@@ -30,6 +30,7 @@ func (p *StreamParser) Recoveries() Recoveries { return p.seen }
 
 // Process takes one token.
 func (p *StreamParser) Process(id uint32) {
+	p.head.taken++
 	text, ok := p.t.TokenBytes(id)
 	switch {
 	case !ok:
@@ -40,6 +41,13 @@ func (p *StreamParser) Process(id uint32) {
 		p.ordinary(text)
 	}
 }
+
+// Taken is how many tokens were processed.
+func (p *StreamParser) Taken() int { return p.head.taken }
+
+// Delivering is the number, counted from 0, of the token that the Sink's Content is about while it has a token: mostly the
+// newest, but text that turns out to be no header is delivered late.
+func (p *StreamParser) Delivering() int { return p.delivering }
 
 // Finish ends the stream: what is held back is delivered, and an open message closes with Cut.
 func (p *StreamParser) Finish() { p.finish() }

@@ -13,8 +13,11 @@ import (
 type headerBuffer struct {
 	text []byte
 	// ends are where each ordinary token ends in text.
-	ends  []int
-	marks []headerMark
+	ends []int
+	// numbers are the numbers of those tokens in the stream, and taken is how many tokens the stream has had.
+	numbers []int
+	taken   int
+	marks   []headerMark
 	// tokens counts both kinds, by bytesPerToken bytes in bytewise buffers, where text has no tokens and no ends.
 	tokens   int
 	bytewise bool
@@ -31,6 +34,7 @@ type headerMark struct {
 func (b *headerBuffer) reset(explicit bool) {
 	b.text = b.text[:0]
 	b.ends = b.ends[:0]
+	b.numbers = b.numbers[:0]
 	b.marks = b.marks[:0]
 	b.tokens = 0
 	b.explicit = explicit
@@ -43,6 +47,7 @@ func (b *headerBuffer) add(text []byte) {
 		return
 	}
 	b.ends = append(b.ends, len(b.text))
+	b.numbers = append(b.numbers, b.taken-1)
 	b.tokens++
 }
 

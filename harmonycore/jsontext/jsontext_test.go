@@ -56,6 +56,22 @@ func TestParseKeepsOrderAndSpelling(t *testing.T) {
 
 // FuzzValidate holds the scanner against encoding/json, which accepts bad UTF-8 and lone surrogates, and knows no
 // depth that we would reach here: whatever we accept it must accept, and whatever we refuse for its grammar too.
+// What is parsed and written again is the same but for white space, escapes and members that came twice.
+func TestAppendValue(t *testing.T) {
+	for in, want := range map[string]string{
+		` { "b" : [ 1.50 , -0 , 1e+5 ] , "a" : "\u00e9\/\n" } `: `{"b":[1.50,-0,1e+5],"a":"é/\n"}`,
+		`[null,true,false,{},[]]`:                               `[null,true,false,{},[]]`, `{"a":1,"b":2,"a":3}`: `{"a":3,"b":2}`,
+	} {
+		v, err := Parse([]byte(in), 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(AppendValue(nil, v)); got != want {
+			t.Errorf("%s: got %s", in, got)
+		}
+	}
+}
+
 func FuzzValidate(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e3,{"b":null}],"c":"\u00e9"}`, `[[[[`, `"\ud800"`, "\"\xff\"", `{"a":1,"a":2}`, `-0`, `[1,]`} {
 		f.Add([]byte(s))

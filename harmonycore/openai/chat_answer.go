@@ -14,6 +14,8 @@ type ChatHead struct {
 	ID      string
 	Created int64
 	Model   string
+	// TierAsked tells a client that named a service tier which it got: there is one only.
+	TierAsked bool
 }
 
 func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
@@ -25,6 +27,9 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 	dst = jsontext.AppendInt(dst, h.Created)
 	dst = append(dst, `,"model":`...)
 	dst = jsontext.AppendString(dst, h.Model)
+	if h.TierAsked {
+		dst = append(dst, `,"service_tier":"default"`...)
+	}
 	return append(dst, `,"choices":[`...)
 }
 
@@ -42,20 +47,22 @@ type ChatChoice struct {
 	Content   []byte
 	Reasoning []byte
 	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
-	ToolCalls    []byte
+	ToolCalls []byte
+	// Logprobs is what AppendLogprob has written.
+	Logprobs     []byte
 	FinishReason string
 }
 
 // AppendCallOpen begins a whole tool call, up to where its escaped arguments stand.
-func AppendCallOpen(dst []byte, id, name string) []byte {
+func AppendCallOpen(dst []byte, kind CallKind, id, name string) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `{"id":`...)
 	dst = jsontext.AppendString(dst, id)
-	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = append(dst, kind.open()...)
 	dst = jsontext.AppendString(dst, name)
-	return append(dst, `,"arguments":"`...)
+	return append(append(dst, ','), kind.text()...)
 }
 
 // AppendCallClose ends what AppendCallOpen began.
@@ -92,7 +99,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 		dst = append(dst, c.ToolCalls...)
 		dst = append(dst, ']')
 	}
-	dst = append(dst, `,"annotations":[]},"logprobs":null,"finish_reason":"`...)
+	dst = append(dst, `,"annotations":[]},"logprobs":`...)
+	dst = append(appendLogprobs(dst, c.Logprobs), `,"finish_reason":"`...)
 	dst = append(dst, c.FinishReason...)
 	return append(dst, `"}`...)
 }

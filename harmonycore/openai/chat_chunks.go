@@ -28,7 +28,13 @@ func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning Reason
 
 // close ends a chunk from the inside of its delta on.
 func (c *ChatChunks) close(dst []byte, reason string) []byte {
-	dst = append(dst, `},"logprobs":null,"finish_reason":`...)
+	return c.closeLikely(dst, nil, reason)
+}
+
+// closeLikely is close with what AppendLogprob has written.
+func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
+	dst = appendLogprobs(append(dst, `},"logprobs":`...), logprobs)
+	dst = append(dst, `,"finish_reason":`...)
 	dst = appendStringOrNull(dst, reason)
 	dst = append(dst, `}]`...)
 	if c.includeUsage {
@@ -43,12 +49,12 @@ func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	return c.close(append(dst, `"role":"assistant","content":""`...), "")
 }
 
-// AppendContent appends a piece of the answer.
-func (c *ChatChunks) AppendContent(dst, text []byte) []byte {
+// AppendContent appends a piece of the answer. logprobs is what AppendLogprob has written of its tokens, or nothing.
+func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = append(dst, `"content":"`...)
 	dst = jsontext.AppendEscaped(dst, string(text))
-	return c.close(append(dst, '"'), "")
+	return c.closeLikely(append(dst, '"'), logprobs, "")
 }
 
 // AppendReasoning appends a piece of the reasoning, unless no field is for that.
@@ -62,21 +68,22 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 }
 
 // AppendCall appends the beginning of the call with this index, which alone has its id and name.
-func (c *ChatChunks) AppendCall(dst []byte, index int, id, name string) []byte {
+func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name string) []byte {
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, `,"id":`...)
 	dst = jsontext.AppendString(dst, id)
-	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = append(dst, kind.open()...)
 	dst = jsontext.AppendString(dst, name)
-	return c.close(append(dst, `,"arguments":""}}]`...), "")
+	dst = append(append(dst, ','), kind.text()...)
+	return c.close(append(dst, `"}}]`...), "")
 }
 
 // AppendArguments appends a piece of a call's arguments.
-func (c *ChatChunks) AppendArguments(dst []byte, index int, text []byte) []byte {
+func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
-	dst = append(dst, `,"function":{"arguments":"`...)
+	dst = append(dst, kind.piece()...)
 	dst = jsontext.AppendEscaped(dst, string(text))
 	return c.close(append(dst, `"}}]`...), "")
 }

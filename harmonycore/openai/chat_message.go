@@ -1,10 +1,6 @@
 package openai
 
-import (
-	"strconv"
-
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
-)
+import "strconv"
 
 // The roles of messages, which both APIs share; RoleTool is Chat's alone.
 const (
@@ -18,6 +14,8 @@ const (
 // ChatMessage is one message of a Chat history.
 type ChatMessage struct {
 	Role string
+	// Name tells users apart. It is read of RoleUser only.
+	Name string
 	// Content are the text parts in their order: a plain string is one part.
 	Content []string
 	// Reasoning is what the client kept of the assistant's reasoning, whichever of its field names it uses.
@@ -27,11 +25,12 @@ type ChatMessage struct {
 	ToolCallID string
 }
 
-// ToolCall is a function call of the past.
+// ToolCall is a call of the past: of a function, or of a custom tool.
 type ToolCall struct {
-	ID   string
-	Name string
-	// Arguments is the text that the model wrote, JSON or not.
+	ID     string
+	Name   string
+	Custom bool
+	// Arguments is the text that the model wrote, JSON or not; of a custom tool its input.
 	Arguments string
 }
 
@@ -69,9 +68,9 @@ func readChatMessages(v value) ([]ChatMessage, *Error) {
 
 // chatFields are a message's members before its role says what they mean.
 type chatFields struct {
-	role, content, refusal, toolCalls, functionCall, toolCallID value
-	// reasoning are the three names that clients use for it, in the order of preference.
-	reasoning [3]value
+	role, name, content, refusal, audio, toolCalls, functionCall, toolCallID value
+	// reasoning are the names that clients use for it, in the order of preference.
+	reasoning [4]value
 }
 
 func readChatMessage(at string, v value) (ChatMessage, *Error) {
@@ -81,6 +80,10 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 		switch string(key) {
 		case "role":
 			f.role = v
+		case "name":
+			f.name = v
+		case "audio":
+			f.audio = v
 		case "content":
 			f.content = v
 		case "refusal":
@@ -97,6 +100,8 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 			f.reasoning[1] = v
 		case "thinking":
 			f.reasoning[2] = v
+		case "reasoning_details":
+			f.reasoning[3] = v
 		}
 		return nil
 	})
@@ -107,6 +112,9 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 		return m, missing(join(at, "role"))
 	}
 	if err := f.role.text(join(at, "role"), &m.Role); err != nil {
+		return m, err
+	}
+	if err := f.readName(join(at, "name"), &m); err != nil {
 		return m, err
 	}
 	switch m.Role {
@@ -122,7 +130,7 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 		err := f.readAssistant(at, &m)
 		return m, err
 	case "function":
-		return m, badRequest(CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' instead.")
+		return m, badRequest(CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' and 'tool_call_id' instead.")
 	default:
 		return m, badRequest(CodeUnknownRole, join(at, "role"), "Invalid value: '"+clip(m.Role)+
 			"'. Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'.")
@@ -134,11 +142,38 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 	return m, err
 }
 
+// readName takes a user's name, which becomes a word of a header and is held to the API's pattern. The others' names
+// are not shown to the model: it speaks as itself, and a tool's name is that of the call that it answers.
+func (f *chatFields) readName(param string, m *ChatMessage) *Error {
+	name := ""
+	if err := f.name.text(param, &name); err != nil || m.Role != RoleUser || name == "" {
+		return err
+	}
+	const most = 64
+	ok := len(name) <= most
+	for i := 0; ok && i < len(name); i++ {
+		switch c := name[i]; c {
+		case '<', '|', '\\', '/', '>', 0x7F:
+			ok = false
+		default:
+			ok = c > ' '
+		}
+	}
+	if !ok {
+		return Invalid(param, "Invalid '"+param+"': expected 1 to 64 bytes without spaces and none of <, |, \\, / and >.")
+	}
+	m.Name = name
+	return nil
+}
+
 // readAssistant is generous, since histories hold whatever other servers once answered: content may be absent, null
-// or empty, and reasoning that is no string is passed over.
+// or empty.
 func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 	if f.functionCall.given() {
 		return unsupported(join(at, "function_call"), "Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")
+	}
+	if f.audio.given() {
+		return unsupported(join(at, "audio"), "Unsupported parameter: 'audio' of an earlier answer cannot be heard by this model, which reads text only.")
 	}
 	if f.content.given() {
 		if m.Content, err = f.content.readParts(join(at, "content"), assistantParts); err != nil {
@@ -153,8 +188,7 @@ func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 		m.Content = append(m.Content, refusal)
 	}
 	for _, v := range f.reasoning {
-		if v.kind == jsontext.String && len(v.raw) > 0 {
-			m.Reasoning = jsontext.Borrow(v.raw)
+		if m.Reasoning = v.reasoning(); m.Reasoning != "" {
 			break
 		}
 	}
@@ -169,57 +203,4 @@ func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 		m.ToolCalls = append(m.ToolCalls, call)
 		return err
 	})
-}
-
-func readToolCall(at string, v value) (ToolCall, *Error) {
-	var call ToolCall
-	var id, function, name, arguments value
-	kind := "function"
-	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
-		case "id":
-			id = v
-		case "type":
-			return v.text(join(at, "type"), &kind)
-		case "function":
-			function = v
-		}
-		return nil
-	})
-	if err != nil {
-		return call, err
-	}
-	if kind != "function" {
-		return call, notOneOf(join(at, "type"), kind, "'function'")
-	}
-	if !id.given() {
-		return call, missing(join(at, "id"))
-	}
-	if err := id.text(join(at, "id"), &call.ID); err != nil {
-		return call, err
-	}
-	at = join(at, "function")
-	if !function.given() {
-		return call, missing(at)
-	}
-	err = function.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
-		case "name":
-			name = v
-		case "arguments":
-			arguments = v
-		}
-		return nil
-	})
-	if err != nil {
-		return call, err
-	}
-	if err := name.calledName(join(at, "name"), &call.Name); err != nil {
-		return call, err
-	}
-	if !arguments.given() {
-		return call, missing(join(at, "arguments"))
-	}
-	err = arguments.borrow(join(at, "arguments"), &call.Arguments)
-	return call, err
 }

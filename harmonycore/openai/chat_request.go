@@ -10,30 +10,43 @@ type ChatRequest struct {
 	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.
-	Format       TextFormat
+	Format TextFormat
+	// OneCall is parallel_tool_calls false: an answer has no second call.
+	OneCall      bool
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
 	// Choices is how many answers are wanted.
 	Choices int
-	// Effort is low, medium or high, or empty when the client names none.
+	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	Logprobs    bool
+	TopLogprobs int
+	// Effort is the client's word, or empty when it names none.
 	Effort string
+	// TierAsked says that the client named a service tier, and wants to be told which it got.
+	TierAsked bool
 }
 
-// MaxChoices is the most answers that a request may ask for.
-const MaxChoices = 128
+// The most answers that a request may ask for, and the most alternatives for each of their tokens.
+const (
+	MaxChoices     = 128
+	MaxTopLogprobs = 20
+)
 
 // DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
 // and are valid as long as it is left alone; everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	r := &ChatRequest{Model: b.Model, Choices: 1}
-	var messages value
+	var messages, streamOptions value
 	limit := 0
 	err := b.root.members("", func(key []byte, v value) *Error {
 		switch name := string(key); name {
 		case "messages":
 			messages = v
 			return nil
+		case "stream_options":
+			streamOptions = v
+			return v.readStreamOptions(name, &r.IncludeUsage)
 		case "max_tokens":
 			return v.maxTokens(name, &limit)
 		case "max_completion_tokens":
@@ -48,8 +61,14 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if r.Sampling.MaxTokens == 0 {
 		r.Sampling.MaxTokens = limit
 	}
+	if streamOptions.given() && !r.Stream {
+		return nil, Invalid("stream_options", "Invalid 'stream_options': only allowed when 'stream' is true.")
+	}
 	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
 		return nil, err
+	}
+	if r.TopLogprobs > 0 && !r.Logprobs {
+		return nil, Invalid("top_logprobs", "Invalid 'top_logprobs': 'logprobs' must be true when 'top_logprobs' is set.")
 	}
 	if !messages.given() {
 		return nil, missing("messages")
@@ -64,8 +83,6 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 	switch name {
 	case "stream":
 		return v.boolean(name, &r.Stream)
-	case "stream_options":
-		return v.readStreamOptions(name, &r.IncludeUsage)
 	case "reasoning_effort":
 		return v.effort(name, &r.Effort)
 	case "tools":
@@ -81,11 +98,11 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		})
 	case "tool_choice":
 		return r.Choice.read(name, v, true)
-	case "functions":
-		if v.given() {
-			return unsupported(name, "Unsupported parameter: 'functions' is deprecated; use 'tools' instead.")
-		}
-		return nil
+	case "parallel_tool_calls":
+		parallel := true
+		err := v.boolean(name, &parallel)
+		r.OneCall = !parallel
+		return err
 	case "n":
 		n := int64(1)
 		if err := v.within(name, 1, MaxChoices, &n); err != nil {
@@ -94,102 +111,23 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		r.Choices = int(n)
 		return nil
 	case "logprobs":
-		asked := false
-		if err := v.boolean(name, &asked); err != nil || !asked {
-			return err
-		}
-		return unsupported(name, "Unsupported parameter: 'logprobs' cannot be true.")
+		return v.boolean(name, &r.Logprobs)
 	case "top_logprobs":
 		n := int64(0)
-		if err := v.integer(name, 0, &n); err != nil || n == 0 {
+		if err := v.within(name, 0, MaxTopLogprobs, &n); err != nil {
 			return err
 		}
-		return unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
+		r.TopLogprobs = int(n)
+		return nil
 	case "logit_bias":
-		return v.readLogitBias(name)
+		return r.Sampling.readLogitBias(name, v)
 	case "stop":
 		return v.readStop(name)
 	case "response_format":
 		return r.Format.read(name, v, true)
-	case "modalities":
-		return v.readModalities(name)
 	default:
-		return r.Sampling.read(name, v)
+		return r.readRest(name, v)
 	}
-}
-
-// readLogitBias accepts what asks for nothing.
-func (v value) readLogitBias(param string) *Error {
-	if !v.given() {
-		return nil
-	}
-	return v.members(param, func([]byte, value) *Error {
-		return unsupported(param, "Unsupported parameter: 'logit_bias' can only be empty.")
-	})
-}
-
-func (v value) readStreamOptions(param string, includeUsage *bool) *Error {
-	if !v.given() {
-		return nil
-	}
-	return v.members(param, func(key []byte, v value) *Error {
-		if string(key) == "include_usage" {
-			return v.boolean(join(param, "include_usage"), includeUsage)
-		}
-		return nil
-	})
-}
-
-func (r *ChatRequest) readTool(at string, v value) *Error {
-	var kind string
-	var function value
-	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
-		case "type":
-			return v.text(join(at, "type"), &kind)
-		case "function":
-			function = v
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if kind == "" {
-		return missing(join(at, "type"))
-	}
-	if kind != "function" {
-		return notOneOf(join(at, "type"), kind, "'function'")
-	}
-	at = join(at, "function")
-	if !function.given() {
-		return missing(at)
-	}
-	tool := Tool{}
-	var name value
-	err = function.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
-		case "name":
-			name = v
-			return nil
-		case "description":
-			return v.text(join(at, "description"), &tool.Description)
-		case "parameters":
-			return v.schema(join(at, "parameters"), &tool.Parameters)
-		case "strict":
-			return v.boolean(join(at, "strict"), &tool.Strict)
-		default:
-			return nil
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if err := name.functionName(join(at, "name"), &tool.Name); err != nil {
-		return err
-	}
-	r.Tools = append(r.Tools, tool)
-	return nil
 }
 
 func (v value) readStop(param string) *Error {
@@ -210,17 +148,4 @@ func (v value) readStop(param string) *Error {
 		return wrongType(param, "one of a string or an array of strings", v)
 	}
 	return unsupported(param, "Unsupported parameter: '"+param+"' sequences are not supported.")
-}
-
-func (v value) readModalities(param string) *Error {
-	if !v.given() {
-		return nil
-	}
-	return v.elements(param, func(_ int, at string, v value) *Error {
-		kind := ""
-		if err := v.text(at, &kind); err != nil || kind == "text" {
-			return err
-		}
-		return unsupported(param, "Unsupported value: '"+param+"' can only be 'text'.")
-	})
 }

@@ -36,6 +36,7 @@ const (
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
+	CodeAnswerTooLarge           = "answer_too_large"
 	CodeHarmonyParseError        = "harmony_parse_error"
 	CodeGatewayOverloaded        = "gateway_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"

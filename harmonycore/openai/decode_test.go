@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -94,7 +95,16 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"messages":[{"role":"user","content":{}}]`, CodeInvalidType, "messages[0].content"},
 		{`"messages":[{"role":"user","content":[{"text":"x"}]}]`, CodeMissingParameter, "messages[0].content[0].type"},
 		{`"messages":[{"role":"user","content":[{"type":"text"}]}]`, CodeMissingParameter, "messages[0].content[0].text"},
-		{`"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"u"}}]}]`, CodeInvalidValue, "messages[0].content[1]"},
+		{`"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"u"}}]}]`, CodeUnsupportedParameter, "messages[0].content[1]"},
+		{`"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"","format":"wav"}}]}]`, CodeUnsupportedParameter, "messages[0].content[0]"},
+		{`"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]`, CodeUnsupportedParameter, "messages[0].content[0]"},
+		{`"messages":[{"role":"user","name":"a b","content":"hi"}]`, CodeInvalidValue, "messages[0].name"},
+		{`"messages":[{"role":"user","name":"` + strings.Repeat("a", 65) + `","content":"hi"}]`, CodeInvalidValue, "messages[0].name"},
+		{`"messages":[{"role":"user","name":"a<|end|>","content":"hi"}]`, CodeInvalidValue, "messages[0].name"},
+		{`"messages":[{"role":"system","name":7,"content":"hi"}]`, CodeInvalidType, "messages[0].name"},
+		{`"messages":[{"role":"system","name":"a b","content":"hi"}]`, "", ""},
+		{`"messages":[{"role":"assistant","audio":{"id":"a"}}]`, CodeUnsupportedParameter, "messages[0].audio"},
+		{`"messages":[{"role":"assistant","audio":null,"reasoning_details":"x","content":""}]`, "", ""},
 		{`"messages":[{"role":"user","content":[{"type":"refusal","refusal":"x"}]}]`, CodeInvalidValue, "messages[0].content[0]"},
 		{`"messages":[{"role":"tool","content":"x"}]`, CodeMissingParameter, "messages[0].tool_call_id"},
 		{`"messages":[{"role":"assistant"}]`, "", ""},
@@ -104,10 +114,21 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"arguments":"{}"}}]}]`, CodeMissingParameter, "messages[0].tool_calls[0].function.name"},
 		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f g","arguments":"{}"}}]}]`, CodeInvalidValue, "messages[0].tool_calls[0].function.name"},
 		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":{}}}]}]`, CodeInvalidType, "messages[0].tool_calls[0].function.arguments"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{}}]}]`, CodeInvalidValue, "messages[0].tool_calls[0].type"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{}}]}]`, CodeMissingParameter, "messages[0].tool_calls[0].custom.name"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"f"}}]}]`, CodeMissingParameter, "messages[0].tool_calls[0].custom.input"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom"}]}]`, CodeMissingParameter, "messages[0].tool_calls[0].custom"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"mcp"}]}]`, CodeInvalidValue, "messages[0].tool_calls[0].type"},
 		{`"tools":{}`, CodeInvalidType, "tools"},
 		{`"tools":[{"function":{"name":"f"}}]`, CodeMissingParameter, "tools[0].type"},
-		{`"tools":[{"type":"custom","custom":{"name":"f"}}]`, CodeInvalidValue, "tools[0].type"},
+		{`"tools":[{"type":"web_search"}]`, CodeInvalidValue, "tools[0].type"},
+		{`"tools":[{"type":"custom","custom":{"name":"f"}}]`, "", ""},
+		{`"tools":[{"type":"custom"}]`, CodeMissingParameter, "tools[0].custom"},
+		{`"tools":[{"type":"custom","custom":{}}]`, CodeMissingParameter, "tools[0].custom.name"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"text"}}}]`, "", ""},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{}}}]`, CodeMissingParameter, "tools[0].custom.format.type"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"x"}}}]`, CodeInvalidValue, "tools[0].custom.format.type"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"definition":"a","syntax":"lark"}}}}]`, CodeUnsupportedParameter, "tools[0].custom.format.type"},
+		{`"tools":[{"type":"function","function":{"name":"f","strict":"yes"}}]`, CodeInvalidType, "tools[0].function.strict"},
 		{`"tools":[{"type":"function"}]`, CodeMissingParameter, "tools[0].function"},
 		{`"tools":[{"type":"function","function":{}}]`, CodeMissingParameter, "tools[0].function.name"},
 		{`"tools":[{"type":"function","function":{"name":"<|end|>"}}]`, CodeInvalidValue, "tools[0].function.name"},
@@ -115,19 +136,58 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth+1) + `}}]`, CodeMaxDepthExceeded, "tools[0].function.parameters"},
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth) + `}}]`, "", ""},
 		{`"functions":[]`, CodeUnsupportedParameter, "functions"},
+		{`"function_call":"auto"`, CodeUnsupportedParameter, "function_call"},
+		{`"parallel_tool_calls":"no"`, CodeInvalidType, "parallel_tool_calls"},
 		{`"n":128`, "", ""},
 		{`"n":null`, "", ""},
 		{`"n":129`, CodeInvalidValue, "n"},
 		{`"n":1.5`, CodeInvalidType, "n"},
 		{`"n":"2"`, CodeInvalidType, "n"},
 		{`"n":0`, CodeInvalidValue, "n"},
-		{`"logit_bias":{"1":5}`, CodeUnsupportedParameter, "logit_bias"},
-		{`"top_logprobs":3`, CodeUnsupportedParameter, "top_logprobs"},
-		{`"logprobs":true`, CodeUnsupportedParameter, "logprobs"},
+		{`"logit_bias":[]`, CodeInvalidType, "logit_bias"},
+		{`"logit_bias":{"1":101}`, CodeInvalidValue, "logit_bias.1"},
+		{`"logit_bias":{"1":null}`, CodeInvalidType, "logit_bias.1"},
+		{`"logit_bias":{"x":1}`, CodeInvalidValue, "logit_bias.x"},
+		{`"logit_bias":{"-1":1}`, CodeInvalidValue, "logit_bias.-1"},
+		{`"logit_bias":{` + pairs(maxBiases, "1") + `}`, "", ""},
+		{`"logit_bias":{` + pairs(maxBiases+1, "1") + `}`, CodeInvalidValue, "logit_bias"},
+		{`"top_logprobs":3`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":3,"logprobs":false`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":0`, "", ""},
+		{`"top_logprobs":20,"logprobs":true`, "", ""},
+		{`"top_logprobs":21,"logprobs":true`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":-1,"logprobs":true`, CodeInvalidValue, "top_logprobs"},
+		{`"top_logprobs":"3","logprobs":true`, CodeInvalidType, "top_logprobs"},
+		{`"logprobs":1`, CodeInvalidType, "logprobs"},
 		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
 		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
 		{`"stop":7`, CodeInvalidType, "stop"},
 		{`"modalities":["text","audio"]`, CodeUnsupportedParameter, "modalities"},
+		{`"modalities":["video"]`, CodeInvalidValue, "modalities[0]"},
+		{`"modalities":[null]`, CodeInvalidType, "modalities[0]"},
+		{`"audio":{"voice":"alloy","format":"mp3"}`, CodeUnsupportedParameter, "audio"},
+		{`"web_search_options":{}`, CodeUnsupportedParameter, "web_search_options"},
+		{`"moderation":{}`, CodeUnsupportedParameter, "moderation"},
+		{`"audio":null,"web_search_options":null,"moderation":null,"functions":null,"function_call":null`, "", ""},
+		{`"service_tier":"gold"`, CodeInvalidValue, "service_tier"},
+		{`"verbosity":"loud"`, CodeInvalidValue, "verbosity"},
+		{`"prompt_cache_key":1`, CodeInvalidType, "prompt_cache_key"},
+		{`"prompt_cache_retention":"1h"`, CodeInvalidValue, "prompt_cache_retention"},
+		{`"prompt_cache_options":1`, CodeInvalidType, "prompt_cache_options"},
+		{`"safety_identifier":"` + strings.Repeat("a", 65) + `"`, CodeInvalidValue, "safety_identifier"},
+		{`"user":{}`, CodeInvalidType, "user"},
+		{`"store":"yes"`, CodeInvalidType, "store"},
+		{`"metadata":[]`, CodeInvalidType, "metadata"},
+		{`"metadata":{"a":1}`, CodeInvalidType, "metadata.a"},
+		{`"metadata":{` + pairs(maxMetadataPairs+1, `"x"`) + `}`, CodeInvalidValue, "metadata"},
+		{`"metadata":{"a":"` + strings.Repeat("é", maxMetadataValue) + `"}`, "", ""},
+		{`"metadata":{"a":"` + strings.Repeat("é", maxMetadataValue+1) + `"}`, CodeInvalidValue, "metadata.a"},
+		{`"metadata":{"` + strings.Repeat("k", maxMetadataKey+1) + `":""}`, CodeInvalidValue, "metadata." + clip(strings.Repeat("k", 65))},
+		{`"prediction":{"type":"content","content":[{"type":"text","text":"x"}]}`, "", ""},
+		{`"prediction":{"type":"content"}`, CodeMissingParameter, "prediction.content"},
+		{`"prediction":{"content":"x"}`, CodeMissingParameter, "prediction.type"},
+		{`"prediction":{"type":"x","content":"x"}`, CodeInvalidValue, "prediction.type"},
+		{`"prediction":{"type":"content","content":7}`, CodeInvalidType, "prediction.content"},
 		{`"temperature":2.5`, CodeInvalidValue, "temperature"},
 		{`"temperature":"1"`, CodeInvalidType, "temperature"},
 		{`"temperature":1e999`, CodeInvalidValue, "temperature"},
@@ -140,8 +200,12 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"max_completion_tokens":"9"`, CodeInvalidType, "max_completion_tokens"},
 		{`"stream":"yes"`, CodeInvalidType, "stream"},
 		{`"stream_options":{"include_usage":1}`, CodeInvalidType, "stream_options.include_usage"},
-		{`"reasoning_effort":"none"`, CodeInvalidValue, "reasoning_effort"},
-		{`"reasoning_effort":"xhigh"`, CodeInvalidValue, "reasoning_effort"},
+		{`"stream_options":{"include_usage":true}`, CodeInvalidValue, "stream_options"},
+		{`"stream":true,"stream_options":{"include_obfuscation":false}`, "", ""},
+		{`"stream":true,"stream_options":{"include_obfuscation":true}`, CodeUnsupportedParameter, "stream_options.include_obfuscation"},
+		{`"stream":true,"stream_options":[]`, CodeInvalidType, "stream_options"},
+		{`"reasoning_effort":"none"`, "", ""},
+		{`"reasoning_effort":"utmost"`, CodeInvalidValue, "reasoning_effort"},
 		{`"reasoning_effort":3`, CodeInvalidType, "reasoning_effort"},
 	}
 	for _, tt := range tests {
@@ -152,6 +216,15 @@ func TestDecodeChatErrors(t *testing.T) {
 		_, err := decodeChat([]byte(body + "}"))
 		checkError(t, body, err, 400, tt.code, tt.param)
 	}
+}
+
+// pairs are so many members of an object.
+func pairs(n int, value string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":%s`, i, value)
+	}
+	return b.String()[1:]
 }
 
 func TestDecodeChat(t *testing.T) {
@@ -172,12 +245,12 @@ func TestDecodeChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "low", Choice: ToolChoice{none: true},
-		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7, User: "u"},
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true}, TierAsked: true,
+		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},
-			{Role: "user", Content: []string{"hi"}},
-			{Role: "assistant", Content: []string{"c", "no"}, Reasoning: "rc", ToolCalls: []ToolCall{{"c1", "f", `{"a": 1}`}}},
+			{Role: "user", Name: "x", Content: []string{"hi"}},
+			{Role: "assistant", Content: []string{"c", "no"}, Reasoning: "rc", ToolCalls: []ToolCall{{ID: "c1", Name: "f", Arguments: `{"a": 1}`}}},
 			{Role: "tool", ToolCallID: "c1", Content: []string{"r"}},
 		},
 	}
@@ -199,7 +272,7 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"input":[{"type":"message","content":"x"}]`, CodeMissingParameter, "input[0].role"},
 		{`"input":[{"role":"tool","content":"x"}]`, CodeUnknownRole, "input[0].role"},
 		{`"input":[{"role":"user"}]`, CodeMissingParameter, "input[0].content"},
-		{`"input":[{"role":"user","content":[{"type":"input_image","image_url":"u"}]}]`, CodeInvalidValue, "input[0].content[0]"},
+		{`"input":[{"role":"user","content":[{"type":"input_image","image_url":"u"}]}]`, CodeUnsupportedParameter, "input[0].content[0]"},
 		{`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"i"}]`, CodeInvalidValue, "input[1]"},
 		{`"input":[{"type":"web_search_call"}]`, CodeInvalidValue, "input[0]"},
 		{`"input":[{"type":"function_call","name":"f","arguments":"{}"}]`, CodeMissingParameter, "input[0].call_id"},
@@ -222,7 +295,7 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"prompt":{"id":"p"}`, CodeUnsupportedParameter, "prompt"},
 		{`"top_logprobs":2`, CodeUnsupportedParameter, "top_logprobs"},
 		{`"previous_response_id":null`, "", ""},
-		{`"reasoning":{"effort":"max"}`, CodeInvalidValue, "reasoning.effort"},
+		{`"reasoning":{"effort":"utmost"}`, CodeInvalidValue, "reasoning.effort"},
 		{`"reasoning":{"summary":"loud"}`, CodeInvalidValue, "reasoning.summary"},
 		{`"text":{"verbosity":"none"}`, CodeInvalidValue, "text.verbosity"},
 		{`"metadata":{"a":1}`, CodeInvalidType, "metadata.a"},
@@ -301,6 +374,7 @@ func TestToolsAreBounded(t *testing.T) {
 func TestEchoIsBounded(t *testing.T) {
 	long := strings.Repeat("x", maxInstructions+1)
 	for _, field := range []string{
+		`"tool_choice":{"type":"function","name":"` + long + `"}`,
 		`"instructions":"` + long + `"`, `"metadata":{"a":"` + long + `"}`, `"user":"` + long + `"`,
 		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`, `"temperature":0.` + strings.Repeat("1", maxLabel),
 	} {

@@ -46,9 +46,12 @@ func badRequest(code, param, message string) *Error {
 	return &Error{Status: 400, Type: InvalidRequestError, Code: code, Param: param, Message: message}
 }
 
-func unsupported(param, message string) *Error {
+// Unsupported makes a 400 for what the API allows and this translation does not do.
+func Unsupported(param, message string) *Error {
 	return badRequest(CodeUnsupportedParameter, param, message)
 }
+
+func unsupported(param, message string) *Error { return Unsupported(param, message) }
 
 func missing(param string) *Error {
 	return badRequest(CodeMissingParameter, param, "Missing required parameter: '"+param+"'.")

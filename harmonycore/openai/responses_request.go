@@ -1,10 +1,6 @@
 package openai
 
-import (
-	"strconv"
-
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
-)
+import "strconv"
 
 // ResponsesRequest is what is used of a body of POST /v1/responses.
 type ResponsesRequest struct {
@@ -19,7 +15,9 @@ type ResponsesRequest struct {
 	Format   TextFormat
 	Sampling Sampling
 	Stream   bool
-	// Effort is low, medium or high, or empty when the client names none.
+	// OneCall is parallel_tool_calls false: an answer has no second call.
+	OneCall bool
+	// Effort is the client's word, or empty when it names none.
 	Effort string
 	// Echo is what the answer repeats of the request.
 	Echo ResponsesEcho
@@ -147,7 +145,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 		if err := v.boolean(name, &on); err != nil {
 			return err
 		}
-		r.Echo.ParallelToolCalls = strconv.FormatBool(on)
+		r.OneCall, r.Echo.ParallelToolCalls = !on, strconv.FormatBool(on)
 		return nil
 	case "store":
 		on := false
@@ -157,7 +155,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 	case "safety_identifier":
 		return r.echoed(name, v, nil, &r.Echo.SafetyIdentifier)
 	case "user":
-		return r.echoed(name, v, &r.Sampling.User, &r.Echo.User)
+		return r.echoed(name, v, nil, &r.Echo.User)
 	default:
 		return r.Sampling.read(name, v)
 	}
@@ -226,12 +224,7 @@ func (r *ResponsesRequest) readMetadata(param string, v value) *Error {
 		return tooLong(param, maxMetadata)
 	}
 	r.Echo.Metadata = v.compact()
-	return v.members(param, func(key []byte, v value) *Error {
-		if v.kind != jsontext.String {
-			return wrongType(join(param, string(key)), "a string", v)
-		}
-		return nil
-	})
+	return v.checkMetadata(param)
 }
 
 // oneOf reads a string out of a closed set, as JSON text.

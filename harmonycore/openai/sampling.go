@@ -5,6 +5,12 @@ import "math"
 // Number is a JSON number as the client spelled it; the empty Number is an absent one.
 type Number string
 
+// Bias is a token and what is added to its logit, from -100 to 100.
+type Bias struct {
+	Token uint32
+	By    Number
+}
+
 // Sampling is how the client wants tokens to be drawn. All numbers are within the ranges of the API.
 type Sampling struct {
 	Temperature      Number
@@ -13,10 +19,19 @@ type Sampling struct {
 	FrequencyPenalty Number
 	// Seed is an integer of 64 bits.
 	Seed Number
+	// LogitBias are changes of single tokens' odds. Whether the model has the tokens is not known here.
+	LogitBias []Bias
 	// MaxTokens limits the answer, reasoning included; 0 is no limit but the context.
 	MaxTokens int
-	// User is the client's own name for whoever asks.
-	User string
+	// Extras are what Allow has let through, and MinTokens, StopTokenIDs and TemplateEffort those of them that mean
+	// something before they reach a server.
+	Extras         []Extra
+	MinTokens      int
+	StopTokenIDs   []uint32
+	TemplateEffort string
+
+	// asked are all extras of the request, until Allow.
+	asked []askedExtra
 }
 
 // read takes the parameters that both APIs spell alike.
@@ -38,8 +53,9 @@ func (s *Sampling) read(key string, v value) *Error {
 		s.Seed = Number(v.raw)
 		return nil
 	case "user":
-		return v.text(key, &s.User)
+		return v.label(key, maxLabel)
 	default:
+		s.ask(key, v)
 		return nil
 	}
 }
@@ -54,19 +70,43 @@ func (v value) maxTokens(param string, dst *int) *Error {
 	return nil
 }
 
-// effort reads a reasoning effort as gpt-oss knows it: its least is low, so minimal is low too.
+// effort reads a reasoning effort as the API knows it. What gpt-oss makes of it is a matter of configuration.
 func (v value) effort(param string, dst *string) *Error {
-	name := ""
-	if err := v.text(param, &name); err != nil || !v.given() {
+	return v.word(param, dst, "none", "minimal", "low", "medium", "high", "xhigh", "max")
+}
+
+// word reads a string out of a closed set of two or more.
+func (v value) word(param string, dst *string, words ...string) *Error {
+	got := ""
+	if err := v.text(param, &got); err != nil || !v.given() {
 		return err
 	}
-	switch name {
-	case "low", "medium", "high":
-		*dst = name
-	case "minimal":
-		*dst = "low"
-	default:
-		return notOneOf(param, name, "'minimal', 'low', 'medium', and 'high'")
+	supported := ""
+	for i, w := range words {
+		if w == got {
+			*dst = got
+			return nil
+		}
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			supported += ", and "
+		default:
+			supported += ", "
+		}
+		supported += "'" + w + "'"
+	}
+	return notOneOf(param, got, supported)
+}
+
+// label checks a string that nobody keeps: no longer than so many bytes.
+func (v value) label(param string, most int) *Error {
+	text := ""
+	if err := v.text(param, &text); err != nil {
+		return err
+	}
+	if len(text) > most {
+		return tooLong(param, most)
 	}
 	return nil
 }

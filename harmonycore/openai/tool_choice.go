@@ -6,7 +6,7 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 type ToolChoice struct {
 	// Required says that the answer has to be a call.
 	Required bool
-	// Function is the only function that may be called; empty for any.
+	// Function is the only tool that may be called; empty for any.
 	Function string
 	// none and allowed take tools away before anybody is shown them.
 	none    bool
@@ -40,14 +40,18 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	if nested {
 		at = join(param, kind)
 	}
-	switch kind {
-	case "function":
+	switch {
+	case kind == typeFunction, kind == typeCustom && nested:
 		c.Required = true
 		return inner.functionRef(at, &c.Function)
-	case "allowed_tools":
+	case kind == "allowed_tools":
 		return c.readAllowed(at, inner, nested)
 	default:
-		return unsupported(join(param, "type"), "Unsupported value: '"+join(param, "type")+"' can only be 'function' or 'allowed_tools', but got '"+clip(kind)+"'.")
+		supported := "'function' and 'allowed_tools'"
+		if nested {
+			supported = "'function', 'custom', and 'allowed_tools'"
+		}
+		return unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: "+supported+".")
 	}
 }
 
@@ -146,7 +150,7 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 		if err != nil {
 			return err
 		}
-		if kind != "function" {
+		if kind != typeFunction && (kind != typeCustom || !nested) {
 			return notOneOf(join(at, "type"), kind, "'function'")
 		}
 		if nested {

@@ -21,10 +21,11 @@ func (v value) toolsFit(param string) *Error {
 	return nil
 }
 
-// Tool is a function that the client offers to the model.
+// Tool is what the client offers to the model: a function, or a custom tool, whose input is plain text.
 type Tool struct {
 	Name        string
 	Description string
+	Custom      bool
 	// Namespace is the Responses API's group that the function stands in; empty for none.
 	Namespace string
 	// Parameters is its JSON schema, in the client's order; nil when there is none.

@@ -7,7 +7,7 @@ import (
 )
 
 func (r *Request) chatHead() openai.ChatHead {
-	return openai.ChatHead{ID: "chatcmpl-" + r.env.ID, Created: r.env.Now, Model: r.Model}
+	return openai.ChatHead{ID: "chatcmpl-" + r.env.ID, Created: r.env.Now, Model: r.Model, TierAsked: r.tierAsked}
 }
 
 func (t *turn) finishReason(f Finish) string {
@@ -32,6 +32,13 @@ func (u Usage) visible(reasoning int) openai.Usage {
 // callID is the id of the call with this index, the same in a stream and in a whole answer.
 func callID(env Env, index int) string {
 	return "call_" + env.ID + "_" + strconv.Itoa(index)
+}
+
+func callKind(t *shownTool) openai.CallKind {
+	if t.custom {
+		return openai.CustomCall
+	}
+	return openai.FunctionCall
 }
 
 // callIDIn is callID in the choice with this index. Ids must differ between choices, since clients join their messages

@@ -19,6 +19,10 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
+	// likely are the logprobs of tokens whose text is still to come.
+	likely []byte
+	// kind is that of the call that is open.
+	kind openai.CallKind
 }
 
 func newChatStream(r *Request) *chatStream {
@@ -52,7 +56,8 @@ func (c *chatStreamChoice) Open(h harmony.Header) {
 	}
 	if tool := c.open(h); tool != nil {
 		index := c.tally.Calls - 1
-		c.stream.out = c.chunks.AppendCall(c.stream.out, index, callIDIn(c.env, c.index, index), tool.name)
+		c.kind = callKind(tool)
+		c.stream.out = c.chunks.AppendCall(c.stream.out, index, c.kind, callIDIn(c.env, c.index, index), tool.name)
 	}
 }
 
@@ -68,9 +73,19 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	case reasoningLane:
 		c.stream.out = c.chunks.AppendReasoning(c.stream.out, text)
 	case callLane:
-		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, text)
+		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
+	case silentLane:
 	default:
-		c.stream.out = c.chunks.AppendContent(c.stream.out, text)
+		c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
+		c.likely = c.likely[:0]
+	}
+}
+
+// Likely keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
+// one that completes it.
+func (c *chatStreamChoice) Likely(l *openai.Logprob) {
+	if c.lane == finalLane && !c.stream.ended {
+		c.likely = openai.AppendLogprob(c.likely, l)
 	}
 }
 

@@ -22,8 +22,15 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+strconv.Itoa(in.Choices)+" instead.")
 	}
 	r := &Request{
-		API: ChatAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: in.Choices,
-		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, effort: effortOf(in.Effort, m),
+		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
+		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
+		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
+	}
+	if err := r.sample(&in.Sampling, m); err != nil {
+		return nil, err
+	}
+	if r.effort, err = m.chatEffort(in); err != nil {
+		return nil, err
 	}
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
@@ -33,7 +40,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		instructions = append(instructions, strings.Join(in.Messages[first].Content, ""))
 		first++
 	}
-	var b builder
+	b := builder{dropCommentary: m.DropCommentary}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Messages); i++ {
 		if err := b.chatMessage(&in.Messages[i], i, r.tools); err != nil {
@@ -44,10 +51,25 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	return r, nil
 }
 
+// sample takes the client's sampling over, with those of the servers' own parameters that the model allows.
+func (r *Request) sample(s *openai.Sampling, m *Model) *openai.Error {
+	err := s.Allow(m.Extras)
+	r.Sampling = *s
+	return err
+}
+
+// chatEffort prefers the API's own parameter to the one that servers' templates have.
+func (m *Model) chatEffort(in *openai.ChatRequest) (harmony.Effort, *openai.Error) {
+	if in.Effort == "" {
+		return m.effortOf(in.Sampling.TemplateEffort, "chat_template_kwargs.reasoning_effort")
+	}
+	return m.effortOf(in.Effort, "reasoning_effort")
+}
+
 func (b *builder) chatMessage(m *openai.ChatMessage, i int, tools toolset) *openai.Error {
 	switch m.Role {
 	case openai.RoleUser:
-		b.user(m.Content)
+		b.user(m.Name, m.Content)
 	case openai.RoleAssistant:
 		b.assistant(harmony.Analysis, []string{m.Reasoning})
 		if len(m.ToolCalls) == 0 {
@@ -57,7 +79,7 @@ func (b *builder) chatMessage(m *openai.ChatMessage, i int, tools toolset) *open
 		b.assistant(harmony.Commentary, m.Content)
 		for j := range m.ToolCalls {
 			c := &m.ToolCalls[j]
-			b.call(c.ID, tools.shownName("", c.Name), c.Arguments)
+			b.call(c.ID, tools.shownName("", c.Name), c.Arguments, c.Custom)
 		}
 	case openai.RoleTool:
 		return b.result(m.ToolCallID, m.Content, "messages["+strconv.Itoa(i)+"].tool_call_id")

@@ -48,7 +48,7 @@ func (c *chatWholeChoice) Open(h harmony.Header) {
 	}
 	c.closeCall()
 	if tool := c.open(h); tool != nil {
-		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
+		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callKind(tool), callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
 	}
 }
 
@@ -62,8 +62,16 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
 	case callLane:
 		c.choice.ToolCalls = jsontext.AppendEscaped(c.choice.ToolCalls, string(text))
+	case silentLane:
 	default:
 		c.choice.Content = jsontext.AppendEscaped(c.choice.Content, string(text))
+	}
+}
+
+// Likely adds a token's logprob.
+func (c *chatWholeChoice) Likely(l *openai.Logprob) {
+	if c.lane == finalLane && !c.whole.ended {
+		c.choice.Logprobs = openai.AppendLogprob(c.choice.Logprobs, l)
 	}
 }
 
@@ -100,6 +108,20 @@ func (a *chatWhole) Tally() Tally {
 		sum.add(&a.choices[i].tally)
 	}
 	return sum
+}
+
+// mostHeld is how much a whole answer may hold, in bytes: more, of which there are copies in the end, would endanger a VM
+// with all its streams. Text alone comes near it in no context, but 128 choices, or 20 alternatives for each token, do.
+const mostHeld = 32 << 20
+
+// Full implements Bounded.
+func (a *chatWhole) Full() bool {
+	held := 0
+	for i := range a.choices {
+		c := &a.choices[i].choice
+		held += len(c.Content) + len(c.Reasoning) + len(c.ToolCalls) + len(c.Logprobs)
+	}
+	return held > mostHeld
 }
 
 func (a *chatWhole) Fail(e *openai.Error) {

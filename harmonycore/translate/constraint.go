@@ -26,6 +26,8 @@ type Constraint struct {
 // CallConstraint is a function that may be called, under the name that the model sees.
 type CallConstraint struct {
 	Name string
+	// Custom is a tool that takes plain text, and no Parameters.
+	Custom bool
 	// Parameters is the JSON schema of its arguments; nil when it takes none.
 	Parameters *jsontext.Value
 }
@@ -51,7 +53,7 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 		if c.Named && s[i].name != choice.Function {
 			continue
 		}
-		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Parameters: declared[i].Parameters})
+		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Parameters: declared[i].Parameters})
 		if c.Named {
 			break
 		}

@@ -14,6 +14,8 @@ type builder struct {
 	// calls are those so far. A result mostly answers one of the last, and a map of many ids, growing while TinyGo's
 	// collector scans it word by word, would hold a worker for seconds.
 	calls []pastCall
+	// dropCommentary leaves out what the assistant said on its way to a call.
+	dropCommentary bool
 }
 
 // pastCall is a function call by its id, under the name that the model sees.
@@ -70,12 +72,20 @@ func (b *builder) instruct(text string) {
 	}}})
 }
 
-func (b *builder) user(parts []string) {
-	b.messages = append(b.messages, harmony.Message{Role: harmony.User, Content: texts(parts)})
+// user adds what a user said. One with a name is user:NAME in the header, as the format has it.
+func (b *builder) user(name string, parts []string) {
+	m := harmony.Message{Role: harmony.User, Content: texts(parts)}
+	if name != "" {
+		m.Name = harmony.Some(name)
+	}
+	b.messages = append(b.messages, m)
 }
 
 // assistant adds the assistant's text on a channel; an empty one is left out, as if it had not been said.
 func (b *builder) assistant(channel string, parts []string) {
+	if channel == harmony.Commentary && b.dropCommentary {
+		return
+	}
 	for _, p := range parts {
 		if p != "" {
 			b.messages = append(b.messages, harmony.Message{
@@ -87,16 +97,19 @@ func (b *builder) assistant(channel string, parts []string) {
 }
 
 // call adds a function call, with the content type "json" as the model's own chat template and vLLM write it:
-// assistant to=functions.NAME<|channel|>commentary json<|message|>.
-func (b *builder) call(id, shown, arguments string) {
+// assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool is no JSON.
+func (b *builder) call(id, shown, arguments string, custom bool) {
 	b.calls = append(b.calls, pastCall{id, shown})
-	b.messages = append(b.messages, harmony.Message{
-		Role:        harmony.Assistant,
-		Recipient:   harmony.Some(functions + "." + shown),
-		Channel:     harmony.Some(harmony.Commentary),
-		ContentType: harmony.Some("json"),
-		Content:     harmony.Text(arguments),
-	})
+	m := harmony.Message{
+		Role:      harmony.Assistant,
+		Recipient: harmony.Some(functions + "." + shown),
+		Channel:   harmony.Some(harmony.Commentary),
+		Content:   harmony.Text(arguments),
+	}
+	if !custom {
+		m.ContentType = harmony.Some("json")
+	}
+	b.messages = append(b.messages, m)
 }
 
 // result adds what a function returned, as one text whatever parts it came in, since a function returns one thing;
@@ -134,31 +147,4 @@ func texts(parts []string) []harmony.Content {
 
 func instructs(role string) bool {
 	return role == openai.RoleSystem || role == openai.RoleDeveloper
-}
-
-// effortOf is the client's effort, or the model's own.
-func effortOf(name string, m *Model) harmony.Effort {
-	switch name {
-	case "low":
-		return harmony.Low
-	case "medium":
-		return harmony.Medium
-	case "high":
-		return harmony.High
-	default:
-		return m.Effort
-	}
-}
-
-func effortName(e harmony.Effort) string {
-	switch e {
-	case harmony.Low:
-		return "low"
-	case harmony.Medium:
-		return "medium"
-	case harmony.High:
-		return "high"
-	default:
-		return ""
-	}
 }

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 var testModel = &Model{
 	Name: "gpt-oss-120b", Identity: harmony.Some("I"), KnowledgeCutoff: harmony.Some("2024-06"), Effort: harmony.Medium,
+	Efforts: Efforts{Minimal: harmony.Low, XHigh: harmony.High},
 }
 
 var testEnv = Env{Now: 1700000000, Date: harmony.Some("2026-01-02"), ID: "0123456789abcdef01234567"}
@@ -80,6 +82,18 @@ func TestChatConversation(t *testing.T) {
 			systemLine + "developer: { functions=functions[ f() g ]}\nuser: hi\n",
 		},
 		{
+			"names, custom tools and a refusal",
+			`"tools":[{"type":"custom","custom":{"name":"x"}}],"messages":[{"role":"user","name":"ann","content":"q"},
+			{"role":"assistant","name":"a","refusal":"no","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"x","input":"print"}}]},
+			{"role":"tool","tool_call_id":"c1","content":"r"}]`,
+			systemLine + `developer: { functions=functions[ x() ]}
+user:ann: q
+assistant|commentary: no
+assistant to=functions.x|commentary: print
+tool:functions.x to=assistant|commentary: r
+`,
+		},
+		{
 			"hidden tools", `"tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"hi"}]`,
 			systemLine + "user: hi\n",
 		},
@@ -115,6 +129,75 @@ user:
 	_, err := read(Chat, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"}]}`)
 	if err == nil || err.Status != 400 || err.Param != "messages[1].tool_call_id" || err.Code != "invalid_value" {
 		t.Errorf("an answer to no call: %+v", err)
+	}
+}
+
+// TestDropCommentary: what led to a call goes, the calls and the answers stay, in both APIs.
+func TestDropCommentary(t *testing.T) {
+	m := *testModel
+	m.DropCommentary = true
+	want := systemLine + `user: q
+assistant|analysis: t
+assistant to=functions.f|commentary|json: {}
+tool:functions.f to=assistant|commentary: r
+assistant|final: done
+`
+	for _, tt := range []struct {
+		read func(*openai.Body, *Model, Env) (*Request, *openai.Error)
+		body string
+	}{
+		{Chat, `"messages":[{"role":"user","content":"q"},
+			{"role":"assistant","reasoning":"t","content":"wait","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+			{"role":"tool","tool_call_id":"c1","content":"r"},{"role":"assistant","content":"done"}]`},
+		{Responses, `"input":[{"role":"user","content":"q"},{"type":"reasoning","content":[{"type":"reasoning_text","text":"t"}]},
+			{"role":"assistant","phase":"commentary","content":"wait"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
+			{"type":"function_call_output","call_id":"c1","output":"r"},{"role":"assistant","content":"done"}]`},
+	} {
+		body, err := openai.Open([]byte(`{"model":"gpt-oss-120b",` + tt.body + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := tt.read(body, &m, testEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dump(&r.Conversation); got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+func TestEfforts(t *testing.T) {
+	for _, tt := range []struct {
+		members string
+		want    harmony.Effort // 0: refused
+	}{
+		{``, harmony.Medium}, {`"reasoning_effort":null,`, harmony.Medium}, {`"reasoning_effort":"low",`, harmony.Low},
+		{`"reasoning_effort":"minimal",`, harmony.Low}, {`"reasoning_effort":"xhigh",`, harmony.High},
+		{`"reasoning_effort":"none",`, 0}, {`"reasoning_effort":"max",`, 0},
+		{`"chat_template_kwargs":{"reasoning_effort":"high"},`, harmony.High},
+		{`"chat_template_kwargs":{"reasoning_effort":"max"},`, 0},
+		{`"chat_template_kwargs":{"reasoning_effort":"max"},"reasoning_effort":"low",`, harmony.Low},
+	} {
+		m := *testModel
+		m.Extras = []string{"chat_template_kwargs"}
+		body, err := openai.Open([]byte(`{"model":"m",` + tt.members + `"messages":[{"role":"user","content":"q"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Chat(body, &m, testEnv)
+		switch {
+		case tt.want == 0 && (err == nil || err.Code != openai.CodeUnsupportedParameter || !strings.HasSuffix(err.Param, "reasoning_effort")):
+			t.Errorf("%s: %+v", tt.members, err)
+		case tt.want != 0 && (err != nil || r.effort != tt.want):
+			t.Errorf("%s: %+v, %v", tt.members, r, err)
+		}
+	}
+	if r, err := read(Chat, `{"model":"m","chat_template_kwargs":{"reasoning_effort":"high"},"messages":[{"role":"user","content":"q"}]}`); err != nil || r.effort != harmony.Medium {
+		t.Errorf("a template's parameter counts where none is allowed: %+v, %v", r, err)
+	}
+	if _, err := read(Responses, `{"model":"m","reasoning":{"effort":"none"},"input":"q"}`); err == nil || err.Param != "reasoning.effort" {
+		t.Errorf("%+v", err)
 	}
 }
 

@@ -16,8 +16,14 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		return nil, err
 	}
 	r := &Request{
-		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Sampling: in.Sampling, Choices: 1,
-		answers: m.Answers, env: env, effort: effortOf(in.Effort, m), echo: in.Echo,
+		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
+		answers: m.Answers, env: env, oneCall: in.OneCall, echo: in.Echo,
+	}
+	if err := r.sample(&in.Sampling, m); err != nil {
+		return nil, err
+	}
+	if r.effort, err = m.effortOf(in.Effort, "reasoning.effort"); err != nil {
+		return nil, err
 	}
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
@@ -27,7 +33,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
 		first++
 	}
-	var b builder
+	b := builder{dropCommentary: m.DropCommentary}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Input); i++ {
 		if err := b.item(in.Input, i, r.tools); err != nil {
@@ -44,13 +50,13 @@ func (b *builder) item(input []openai.InputItem, i int, tools toolset) *openai.E
 	case openai.ItemReasoning:
 		b.assistant(harmony.Analysis, item.Content)
 	case openai.ItemCall:
-		b.call(item.CallID, tools.shownName(item.Namespace, item.Name), item.Arguments)
+		b.call(item.CallID, tools.shownName(item.Namespace, item.Name), item.Arguments, false)
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, "input["+strconv.Itoa(i)+"].call_id")
 	default:
 		switch item.Role {
 		case openai.RoleUser:
-			b.user(item.Content)
+			b.user("", item.Content)
 		case openai.RoleAssistant:
 			channel := harmony.Final
 			if isPreamble(input, i) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -14,6 +15,7 @@ const functions = "functions"
 type shownTool struct {
 	shown           string
 	name, namespace string
+	custom          bool
 }
 
 // toolset are the functions that the model is shown. The Responses API's namespaces are flattened, since the model
@@ -32,7 +34,7 @@ func newToolset(declared []openai.Tool) toolset {
 		if t.Namespace != "" && times[t.Name] > 1 {
 			shown = t.Namespace + "__" + t.Name
 		}
-		set = append(set, shownTool{shown: shown, name: t.Name, namespace: t.Namespace})
+		set = append(set, shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom})
 	}
 	return set
 }
@@ -72,6 +74,11 @@ func (s toolset) called(recipient string) *shownTool {
 	return nil
 }
 
+// plainText is what a custom tool takes, as the parameters of a function: type NAME = (_: string) => any.
+var plainText = jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{
+	{Key: "type", Value: jsontext.Value{Kind: jsontext.String, Text: "string"}},
+}}
+
 // namespaces are the tools as the developer message prints them.
 func (s toolset) namespaces(declared []openai.Tool) []harmony.Namespace {
 	if len(s) == 0 || len(s) != len(declared) {
@@ -79,8 +86,12 @@ func (s toolset) namespaces(declared []openai.Tool) []harmony.Namespace {
 	}
 	list := make([]harmony.ToolDescription, 0, len(s))
 	for i := range s {
+		parameters := declared[i].Parameters
+		if s[i].custom {
+			parameters = &plainText
+		}
 		list = append(list, harmony.ToolDescription{
-			Name: s[i].shown, Description: declared[i].Description, Parameters: declared[i].Parameters,
+			Name: s[i].shown, Description: declared[i].Description, Parameters: parameters,
 		})
 	}
 	return []harmony.Namespace{{Key: functions, Name: functions, Tools: list}}

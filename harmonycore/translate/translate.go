@@ -20,9 +20,20 @@ type Model struct {
 	Identity        harmony.Optional
 	KnowledgeCutoff harmony.Optional
 	// Effort is in use when the client names none.
-	Effort        harmony.Effort
+	Effort harmony.Effort
+	// Efforts says what becomes of the efforts that the API has and gpt-oss has not.
+	Efforts       Efforts
 	ContextLength int
-	Answers       Answers
+	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
+	DropCommentary bool
+	// Extras are the names of the servers' own parameters that clients may use.
+	Extras  []string
+	Answers Answers
+}
+
+// Efforts are stand-ins for the efforts that gpt-oss was not trained on. The zero harmony.Effort refuses one.
+type Efforts struct {
+	None, Minimal, XHigh, Max harmony.Effort
 }
 
 // Answers is how a model's answers are shaped.
@@ -62,11 +73,16 @@ type Request struct {
 	Constraint Constraint
 	// Choices is how many answers are wanted, one or more.
 	Choices int
+	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	Logprobs    bool
+	TopLogprobs int
 
 	answers      Answers
 	tools        toolset
 	env          Env
 	includeUsage bool
+	oneCall      bool
+	tierAsked    bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
 }
@@ -96,6 +112,19 @@ type Choice interface {
 	harmony.Sink
 	// End is the regular end of the choice; the parser's own end, which closes an open message as cut, comes before it.
 	End(f Finish)
+}
+
+// LikelyChoice is a Choice that shows how likely tokens were.
+type LikelyChoice interface {
+	Choice
+	// Likely is told of a token right before the Content that has it; what it shows does not keep l.
+	Likely(l *openai.Logprob)
+}
+
+// Bounded is an Answer that holds what it was told until its end.
+type Bounded interface {
+	// Full reports whether it holds more than any answer may.
+	Full() bool
 }
 
 // Answer turns one request's parsed messages into its client's bytes, between Begin and Finish or Fail, of which the

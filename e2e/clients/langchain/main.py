@@ -1,12 +1,29 @@
 """LangChain's ChatOpenAI in front of a gateway. usage: main.py BASE_URL MODEL"""
 
+import warnings
 from importlib.metadata import version
 
 import openai
-from checks import COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, Failed, hello_answer, need, run, same
+from checks import (
+    COMPARE,
+    COMPARED,
+    DESCRIPTION,
+    FOLLOW_UP,
+    FOLLOWED_UP,
+    FORECAST,
+    HELLO,
+    PREAMBLE,
+    WEATHER,
+    Failed,
+    hello_answer,
+    need,
+    run,
+    same,
+)
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
+from pydantic import BaseModel
 
 
 @tool(description=DESCRIPTION)
@@ -59,10 +76,12 @@ def loop(answer):
     message = answer(messages)
     same(message.tool_calls, [], "tool calls of the last answer")
     same(message.content, COMPARED, "final text")
+    messages += [message, HumanMessage(FOLLOW_UP)]
+    same(answer(messages).content, FOLLOWED_UP, "answer to a further question")
 
 
 def tool_loop(url, model):
-    """bind_tools and invoke: two tool calls, each answered, then the final text"""
+    """bind_tools and invoke: two tool calls, the final text, a further question"""
     loop(chat(url, model).bind_tools([get_weather]).invoke)
 
 
@@ -77,6 +96,28 @@ def tool_loop_stream(url, model):
         return whole
 
     loop(answer)
+
+
+class Forecast(BaseModel):
+    """The weather of a city."""
+
+    city: str
+    degrees: int
+
+
+def structured(url, model):
+    """with_structured_output, by JSON schema and by a tool that must be called"""
+    for method in ("json_schema", "function_calling"):
+        bound = chat(url, model).with_structured_output(Forecast, method=method)
+        for forecast in (bound.invoke(FORECAST), *bound.stream(FORECAST)):
+            same((type(forecast), forecast.city), (Forecast, "Paris"), f"{method}: the forecast")
+
+
+def tool_choice(url, model):
+    """bind_tools with tool_choice any and named"""
+    for choice in ("any", "get_weather"):
+        message = chat(url, model).bind_tools([get_weather], tool_choice=choice).invoke(FORECAST)
+        same([c["args"] for c in message.tool_calls], [{"city": "Paris"}], f"calls with tool_choice {choice}")
 
 
 def wrong_request(url, model):
@@ -97,4 +138,10 @@ def cancelled(url, model):
     chunks.close()
 
 
-run("langchain-openai", version("langchain-openai"), [text_turn, stream, tool_loop, tool_loop_stream, wrong_request, cancelled])
+# LangChain's own, about what with_structured_output has parsed, whatever the server.
+warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
+run(
+    "langchain-openai",
+    version("langchain-openai"),
+    [text_turn, stream, tool_loop, tool_loop_stream, structured, tool_choice, wrong_request, cancelled],
+)

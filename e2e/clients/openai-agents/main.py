@@ -5,8 +5,24 @@ import asyncio
 import openai
 from agents import Agent, ModelSettings, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
 from agents.version import __version__
-from checks import COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, Failed, hello_answer, need, run, same
+from checks import (
+    COMPARE,
+    COMPARED,
+    DESCRIPTION,
+    FOLLOW_UP,
+    FOLLOWED_UP,
+    FORECAST,
+    HELLO,
+    PREAMBLE,
+    WEATHER,
+    Failed,
+    hello_answer,
+    need,
+    run,
+    same,
+)
 from openai import AsyncOpenAI
+from pydantic import BaseModel
 
 asked = []  # the cities that the agent has asked for
 wait = asyncio.Runner().run  # one event loop: a client's connections belong to theirs
@@ -18,13 +34,13 @@ def get_weather(city: str) -> str:
     return WEATHER[city]
 
 
-def agent(client, model, headers=None, tools=()):
+def agent(client, model, headers=None, tool_choice=None, **more):
     return Agent(
         name="Guide",
         instructions="You are brief.",
         model=OpenAIChatCompletionsModel(model=model, openai_client=client),
-        model_settings=ModelSettings(include_usage=True, extra_headers=headers),
-        tools=list(tools),
+        model_settings=ModelSettings(include_usage=True, extra_headers=headers, tool_choice=tool_choice),
+        **more,
     )
 
 
@@ -80,9 +96,13 @@ def check_compared(result):
 
 
 def tool_loop(client, model):
-    """Runner.run: two tool calls, each answered, then the final text"""
+    """Runner.run: two tool calls, the final text, a further question"""
     asked.clear()
-    check_compared(wait(Runner.run(agent(client, model, tools=[get_weather]), COMPARE)))
+    guide = agent(client, model, tools=[get_weather])
+    result = wait(Runner.run(guide, COMPARE))
+    check_compared(result)
+    result = wait(Runner.run(guide, [*result.to_input_list(), {"role": "user", "content": FOLLOW_UP}]))
+    same(result.final_output, FOLLOWED_UP, "answer to a further question")
 
 
 def tool_loop_stream(client, model):
@@ -95,6 +115,34 @@ def tool_loop_stream(client, model):
 
     asked.clear()
     check_compared(wait(go()))
+
+
+class Forecast(BaseModel):
+    city: str
+    degrees: int
+
+
+def structured(client, model):
+    """output_type, whole and streamed"""
+
+    async def go():
+        result = Runner.run_streamed(agent(client, model, output_type=Forecast), FORECAST)
+        await collect(result)
+        return result
+
+    for result in (wait(Runner.run(agent(client, model, output_type=Forecast), FORECAST)), wait(go())):
+        same((type(result.final_output), result.final_output.city), (Forecast, "Paris"), "the forecast")
+
+
+def tool_choice(client, model):
+    """ModelSettings(tool_choice=...): required and named"""
+    for choice in ("required", "get_weather"):
+        asked.clear()
+        guide = agent(
+            client, model, tool_choice=choice, tools=[get_weather], tool_use_behavior="stop_on_first_tool"
+        )
+        same(wait(Runner.run(guide, FORECAST)).final_output, WEATHER["Paris"], f"final output with {choice}")
+        same(asked, ["Paris"], "the cities that the tool was called with")
 
 
 def wrong_request(client, model):
@@ -124,4 +172,9 @@ def connect(url):
 
 
 set_tracing_disabled(True)
-run("openai-agents", __version__, [text_turn, stream, tool_loop, tool_loop_stream, wrong_request, cancelled], connect)
+run(
+    "openai-agents",
+    __version__,
+    [text_turn, stream, tool_loop, tool_loop_stream, structured, tool_choice, wrong_request, cancelled],
+    connect,
+)

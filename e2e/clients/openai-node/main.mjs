@@ -1,7 +1,9 @@
 // OpenAI's client for JavaScript in front of a gateway. usage: main.mjs BASE_URL MODEL
 import assert from "node:assert/strict";
 import OpenAI from "openai";
-import { COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
+import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
+import { z } from "zod";
+import { COMPARE, COMPARED, DESCRIPTION, FOLLOW_UP, FOLLOWED_UP, FORECAST, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
 
 const connect = (baseURL) => new OpenAI({ baseURL, apiKey: "none", maxRetries: 0, timeout: 60_000 });
 const hello = [{ role: "user", content: HELLO }];
@@ -95,7 +97,28 @@ const runTools = (stream) => async (url, model) => {
   if (stream) {
     assert.equal(said.join(""), PREAMBLE + COMPARED);
   }
+  const messages = [...runner.messages, { role: "user", content: FOLLOW_UP }];
+  const next = await connect(url).chat.completions.create({ model, messages });
+  assert.equal(next.choices[0].message.content, FOLLOWED_UP);
 };
+
+async function structured(url, model) {
+  const { completions } = connect(url).chat;
+  const Forecast = z.object({ city: z.string(), degrees: z.int() });
+  const asked = { model, messages: [{ role: "user", content: FORECAST }], response_format: zodResponseFormat(Forecast, "forecast") };
+  for (const answer of [await completions.parse(asked), await completions.stream(asked).finalChatCompletion()]) {
+    assert.equal(answer.choices[0].message.parsed.city, "Paris");
+  }
+}
+
+async function toolChoice(url, model) {
+  const { completions } = connect(url).chat;
+  const tools = [zodFunction({ name: "get_weather", description: DESCRIPTION, parameters: z.object({ city: z.string() }) })];
+  for (const tool_choice of ["required", { type: "function", function: { name: "get_weather" } }]) {
+    const answer = await completions.parse({ model, messages: [{ role: "user", content: FORECAST }], tools, tool_choice });
+    assert.deepEqual(answer.choices[0].message.tool_calls.map((c) => c.function.parsed_arguments), [{ city: "Paris" }]);
+  }
+}
 
 /** The request is refused by an error of this class. */
 async function refused(call, kind, want) {
@@ -140,8 +163,10 @@ await run("openai", [
   ["chat.completions.create: text, reasoning, usage", textTurn],
   ["chat.completions.create with stream: deltas, usage", stream],
   ["chat.completions.stream", streamHelper],
-  ["chat.completions.runTools: two tool calls, then the final text", runTools(false)],
+  ["chat.completions.runTools: two tool calls, the final text, a further question", runTools(false)],
   ["chat.completions.runTools with stream: the same", runTools(true)],
+  ["parse and stream with zodResponseFormat", structured],
+  ["parse with zodFunction and tool_choice required and named", toolChoice],
   ["refused requests are BadRequestError and NotFoundError, with code and param", wrongRequests],
   ["an error within a stream is APIError", errorWithinStream],
   ["break out of a stream", cancelled],

@@ -2,7 +2,8 @@
 
 import json
 
-from checks import COMPARE, COMPARED, DESCRIPTION, PREAMBLE, WEATHER, need, same
+from checks import COMPARE, COMPARED, DESCRIPTION, FOLLOW_UP, FOLLOWED_UP, FORECAST, PREAMBLE, WEATHER, need, same
+from pydantic import BaseModel
 from weather import PARAMETERS, QUESTION, RESULT, city_of
 
 CHAT_TOOLS = [
@@ -156,7 +157,7 @@ def chat_tools_stream(client, model):
 
 
 def chat_tool_loop(client, model):
-    """chat.completions.create in a loop of two calls, the second beside a text, whole and streamed"""
+    """chat.completions.create in a loop of two calls, the second beside a text, and a further question"""
     for stream in (False, True):
         messages = [{"role": "system", "content": "You are brief."}, {"role": "user", "content": COMPARE}]
         for city, content in (("Paris", None), ("Rome", PREAMBLE), (None, COMPARED)):
@@ -175,3 +176,35 @@ def chat_tool_loop(client, model):
             for call in said["tool_calls"]:
                 same(json.loads(call["function"]["arguments"]), {"city": city}, "arguments")
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": WEATHER[city]})
+        messages.append({"role": "user", "content": FOLLOW_UP})
+        answer = client.chat.completions.create(model=model, messages=messages, tools=CHAT_TOOLS)
+        same(answer.choices[0].message.content, FOLLOWED_UP, "content of the second answer")
+
+
+class Forecast(BaseModel):
+    city: str
+    degrees: int
+
+
+def chat_parse(client, model):
+    """chat.completions.parse and stream with response_format"""
+    asked = {"model": model, "messages": [{"role": "user", "content": FORECAST}], "response_format": Forecast}
+    with client.chat.completions.stream(**asked) as stream:
+        for _ in stream:
+            pass
+        streamed = stream.get_final_completion()
+    for answer in (client.chat.completions.parse(**asked), streamed):
+        same(answer.choices[0].finish_reason, "stop", "finish_reason")
+        same(answer.choices[0].message.parsed.city, "Paris", "city")
+
+
+def chat_tool_choice(client, model):
+    """chat.completions.create with tool_choice required, named and none"""
+    for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}, "none"):
+        answer = client.chat.completions.create(
+            model=model, messages=[{"role": "user", "content": FORECAST}], tools=CHAT_TOOLS, tool_choice=choice
+        )
+        calls = answer.choices[0].message.tool_calls or []
+        same(len(calls), 0 if choice == "none" else 1, f"number of calls with tool_choice {choice}")
+        for call in calls:
+            city_of(call.function.arguments)

@@ -18,6 +18,8 @@ CHECKS = [
     chat.chat_tools,
     chat.chat_tools_stream,
     chat.chat_tool_loop,
+    chat.chat_parse,
+    chat.chat_tool_choice,
     responses.responses_whole,
     responses.responses_stream,
     responses.responses_helper,

@@ -1,13 +1,13 @@
 // Vercel's AI SDK with its provider for OpenAI-compatible servers, in front of a gateway. usage: main.mjs BASE_URL MODEL
 import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { APICallError, generateText, isStepCount, streamText, tool } from "ai";
+import { APICallError, Output, generateText, isStepCount, streamText, tool } from "ai";
 import { z } from "zod";
-import { COMPARE, COMPARED, DESCRIPTION, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
+import { COMPARE, COMPARED, DESCRIPTION, FOLLOW_UP, FOLLOWED_UP, FORECAST, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
 
 /** What every call has. */
 const call = (baseURL, model, headers) => ({
-  model: createOpenAICompatible({ name: "gateway", baseURL, includeUsage: true, headers })(model),
+  model: createOpenAICompatible({ name: "gateway", baseURL, includeUsage: true, supportsStructuredOutputs: true, headers })(model),
   maxRetries: 0,
   timeout: 60_000,
 });
@@ -47,8 +47,8 @@ async function stream(url, model) {
   assert(parts["text-delta"].length > 1, "the answer came in one piece");
 }
 
-/** A conversation with get_weather, and the arguments that it is called with. */
-function compare(url, model) {
+/** The tool get_weather, and the arguments that it is called with. */
+function weatherTool() {
   const asked = [];
   const get_weather = tool({
     description: DESCRIPTION,
@@ -58,8 +58,13 @@ function compare(url, model) {
       return WEATHER[input.city];
     },
   });
-  return { asked, options: { ...call(url, model), instructions: "You are brief.", prompt: COMPARE, tools: { get_weather }, stopWhen: isStepCount(5) } };
+  return { asked, tools: { get_weather } };
 }
+
+/** The conversation that calls it twice. */
+const compare = (url, model, tools) => ({
+  ...call(url, model), instructions: "You are brief.", messages: [{ role: "user", content: COMPARE }], tools, stopWhen: isStepCount(5),
+});
 
 function checkSteps(steps, asked) {
   assert.deepEqual(asked, [{ city: "Paris" }, { city: "Rome" }]);
@@ -70,18 +75,40 @@ function checkSteps(steps, asked) {
 }
 
 async function toolLoop(url, model) {
-  const { asked, options } = compare(url, model);
+  const { asked, tools } = weatherTool();
+  const options = compare(url, model, tools);
   const result = await generateText(options);
   assert.equal(result.text, COMPARED);
   checkSteps(result.steps, asked);
+  const messages = [...options.messages, ...result.responseMessages, { role: "user", content: FOLLOW_UP }];
+  assert.equal((await generateText({ ...options, messages })).text, FOLLOWED_UP);
 }
 
 async function toolLoopStream(url, model) {
-  const { asked, options } = compare(url, model);
-  const result = streamText(options);
+  const { asked, tools } = weatherTool();
+  const result = streamText(compare(url, model, tools));
   const parts = await collect(result);
   assert.equal(parts["text-delta"].join(""), PREAMBLE + COMPARED);
   checkSteps(await result.steps, asked);
+}
+
+async function structured(url, model) {
+  const options = () => ({
+    ...call(url, model), prompt: FORECAST, output: Output.object({ schema: z.object({ city: z.string(), degrees: z.int() }) }),
+  });
+  assert.equal((await generateText(options())).output.city, "Paris");
+  const result = streamText(options());
+  await collect(result);
+  assert.equal((await result.output).city, "Paris");
+}
+
+async function toolChoice(url, model) {
+  for (const toolChoice of ["required", { type: "tool", toolName: "get_weather" }]) {
+    const { asked, tools } = weatherTool();
+    const result = await generateText({ ...call(url, model), prompt: FORECAST, tools, toolChoice });
+    assert.equal(result.finishReason, "tool-calls");
+    assert.deepEqual(asked, [{ city: "Paris" }]);
+  }
 }
 
 async function wrongRequest(url) {
@@ -107,8 +134,10 @@ async function cancelled(url, model) {
 await run("ai", [
   ["generateText: text, reasoning, usage", textTurn],
   ["streamText: deltas, usage", stream],
-  ["generateText with a tool: two calls, then the final text", toolLoop],
+  ["generateText with a tool: two calls, the final text, a further question", toolLoop],
   ["streamText with a tool: the same", toolLoopStream],
+  ["Output.object, whole and streamed", structured],
+  ["toolChoice required and named", toolChoice],
   ["a refused request is APICallError with the error's code", wrongRequest],
   ["abortSignal", cancelled],
 ]);

@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// maxLogprobs is vLLM's default for --max-logprobs.
+const maxLogprobs = 20
+
+// logprobs is the object of the legacy completions API, with an element for each token.
+type logprobs struct {
+	TextOffset    []int             `json:"text_offset"`
+	TokenLogprobs []float64         `json:"token_logprobs"`
+	Tokens        []string          `json:"tokens"`
+	TopLogprobs   []json.RawMessage `json:"top_logprobs"`
+}
+
+// checkLogprobs is the engine's check of what is asked for; -1 is the whole vocabulary, which the default forbids.
+func checkLogprobs(c *completion) *refusal {
+	if c.Logprobs == nil {
+		return nil
+	}
+	n := *c.Logprobs
+	if n == -1 {
+		n = tokenizer.LastSpecial
+	}
+	switch {
+	case n < 0:
+		return badRequest("logprobs", fmt.Sprintf("logprobs must be non-negative or -1, got %d. (parameter=logprobs, value=%d)", n, n))
+	case n > maxLogprobs:
+		return badRequest("logprobs", fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d (parameter=logprobs, value=%d)", n, maxLogprobs, n))
+	}
+	return nil
+}
+
+// logprobs are those of the tokens from..to, or nil where they were not asked for: it must then be null, not an object.
+func (j *job) logprobs(from, to int) any {
+	if j.c.Logprobs == nil {
+		return nil
+	}
+	l := logprobs{TextOffset: []int{}, TokenLogprobs: []float64{}, Tokens: []string{}, TopLogprobs: []json.RawMessage{}}
+	offset := 0
+	for _, text := range j.gen.texts[:from] {
+		offset += utf8.RuneCountInString(text)
+	}
+	for at := from; at < to; at++ {
+		token := j.tokenName(j.gen.ids[at])
+		sampled, top := j.distribution(at)
+		l.TextOffset = append(l.TextOffset, offset)
+		l.TokenLogprobs = append(l.TokenLogprobs, sampled)
+		l.Tokens = append(l.Tokens, token)
+		l.TopLogprobs = append(l.TopLogprobs, top)
+		// Offsets go on by the lengths of the names, not of the text, as vLLM's do.
+		offset += utf8.RuneCountInString(token)
+	}
+	return l
+}
+
+// tokenName is what a token is called: its text, which several may share, or its id.
+func (j *job) tokenName(id uint32) string {
+	if on(j.c.TokensAsTokenIDs) {
+		return fmt.Sprintf("token_id:%d", id)
+	}
+	b, _ := j.s.tok.TokenBytes(id)
+	return lossy(b)
+}
+
+// distribution is how likely the token at a place was, and what else could have come: always the same. The token itself
+// stands first, and then the likeliest, of which it is the first, second, third or fourth by turns; one of the others is a
+// control token.
+func (j *job) distribution(at int) (sampled float64, top json.RawMessage) {
+	id := j.gen.ids[at]
+	value := func(rank int) float64 { return -0.125 - 0.75*float64(rank) }
+	rank := at % 4
+	sampled = value(rank)
+	var b bytes.Buffer
+	seen := map[string]bool{}
+	add := func(id uint32, value float64) {
+		name := j.tokenName(id)
+		if seen[name] {
+			return // a dict has every key once
+		}
+		seen[name] = true
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%g", mustJSON(name), value)
+	}
+	b.WriteByte('{')
+	add(id, sampled)
+	for r := range *j.c.Logprobs {
+		switch r {
+		case rank: // the token itself
+		case 5:
+			add(tokenizer.Return, value(r))
+		default:
+			add((id+uint32(r)*7919+13)%tokenizer.StartOfText, value(r))
+		}
+	}
+	b.WriteByte('}')
+	return sampled, b.Bytes()
+}

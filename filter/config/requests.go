@@ -1,0 +1,84 @@
+package config
+
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// Efforts are stand-ins, each "low", "medium" or "high", or EffortRefuse.
+type Efforts struct {
+	None, Minimal, XHigh, Max string
+}
+
+// EffortRefuse answers requests for an effort with an error.
+const EffortRefuse = "refuse"
+
+// DefaultEfforts stand the nearest effort in, but for none: gpt-oss always reasons.
+func DefaultEfforts() Efforts {
+	return Efforts{None: EffortRefuse, Minimal: "low", XHigh: "high", Max: "high"}
+}
+
+// KnownExtras are all parameters of inference servers that can be let through.
+func KnownExtras() []string {
+	return []string{"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt", "chat_template_kwargs"}
+}
+
+// DefaultExtras are those that change nothing but the request's own answer.
+func DefaultExtras() []string {
+	return []string{"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "chat_template_kwargs"}
+}
+
+func (p *parser) efforts(path string, v *jsontext.Value, e *Efforts) {
+	if v.Kind != jsontext.Object {
+		p.fail(path, "must be an object")
+		return
+	}
+	for i := range v.Members {
+		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
+		var dst *string
+		switch v.Members[i].Key {
+		case "none":
+			dst = &e.None
+		case "minimal":
+			dst = &e.Minimal
+		case "xhigh":
+			dst = &e.XHigh
+		case "max":
+			dst = &e.Max
+		default:
+			p.fail(key, "unknown key")
+			continue
+		}
+		*dst = p.oneOf(key, value, EffortRefuse, "low", "medium", "high")
+	}
+}
+
+func (p *parser) extras(path string, v *jsontext.Value) []string {
+	if v.Kind != jsontext.Array {
+		p.fail(path, "must be an array")
+		return nil
+	}
+	names := make([]string, 0, len(v.Elements))
+	for i := range v.Elements {
+		names = append(names, p.oneOf(path+"["+strconv.Itoa(i)+"]", &v.Elements[i], KnownExtras()...))
+	}
+	return names
+}
+
+// appendRequests appends what is set about requests.
+func (m *Model) appendRequests(dst []byte) []byte {
+	dst = appendMember(dst, `,"reasoning_efforts":{"none":`, m.ReasoningEfforts.None)
+	dst = appendMember(dst, `,"minimal":`, m.ReasoningEfforts.Minimal)
+	dst = appendMember(dst, `,"xhigh":`, m.ReasoningEfforts.XHigh)
+	dst = appendMember(dst, `,"max":`, m.ReasoningEfforts.Max)
+	dst = appendFlag(append(dst, '}'), `,"drop_commentary_from_history":`, m.DropCommentaryFromHistory)
+	dst = append(dst, `,"server_extras":[`...)
+	for i, name := range m.ServerExtras {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendString(dst, name)
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,59 @@
+package backend
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/buger/jsonparser"
+)
+
+// readLogprobs reads the legacy completions' object, whose arrays have an element for each token:
+//
+//	{"text_offset":[…],"token_logprobs":[-0.1],"tokens":["token_id:7"],"top_logprobs":[{"token_id:7":-0.1,"token_id:9":-2.5}]}
+//
+// Lengths that differ are not hidden: what has no logprob is missing at the end.
+func readLogprobs(dst []Likelihood, data []byte) []Likelihood {
+	own, _, _, err := jsonparser.Get(data, "token_logprobs")
+	if err != nil {
+		return dst
+	}
+	bad := false
+	_, _ = jsonparser.ArrayEach(own, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
+		if bad = bad || kind != jsonparser.Number; bad {
+			return
+		}
+		if len(dst) < cap(dst) {
+			dst = dst[:len(dst)+1]
+		} else {
+			dst = append(dst, Likelihood{})
+		}
+		last := &dst[len(dst)-1]
+		*last = Likelihood{Logprob: value, Top: last.Top[:0]}
+	})
+	top, _, _, err := jsonparser.Get(data, "top_logprobs")
+	if err != nil {
+		return dst
+	}
+	at := 0
+	_, _ = jsonparser.ArrayEach(top, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
+		if at < len(dst) && kind == jsonparser.Object {
+			dst[at].Top = readAlternatives(dst[at].Top, value)
+		}
+		at++
+	})
+	return dst
+}
+
+var tokenIDMark = []byte("token_id:")
+
+func readAlternatives(dst []Alternative, data []byte) []Alternative {
+	_ = jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		digits, ok := bytes.CutPrefix(key, tokenIDMark)
+		id, err := strconv.ParseUint(string(digits), 10, 32)
+		if ok && err == nil && kind == jsonparser.Number {
+			dst = append(dst, Alternative{ID: uint32(id), Logprob: value})
+		}
+		return nil
+	})
+	return dst
+}

@@ -1,0 +1,123 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// readRest reads the members that no conversation and no answer depends on: they are checked, so that a mistake does
+// not go unseen, and those that ask for what cannot be had are refused.
+func (r *ChatRequest) readRest(name string, v value) *Error {
+	switch name {
+	case "modalities":
+		return v.readModalities(name)
+	case "audio", "web_search_options", "moderation":
+		return v.refuseGiven(name, "Unsupported parameter: '"+name+"' is not supported; leave it out.")
+	case "functions":
+		return v.refuseGiven(name, "Unsupported parameter: 'functions' is deprecated; use 'tools' instead.")
+	case "function_call":
+		return v.refuseGiven(name, "Unsupported parameter: 'function_call' is deprecated; use 'tool_choice' instead.")
+	case "service_tier":
+		tier := ""
+		err := v.word(name, &tier, "auto", "default", "flex", "scale", "priority", "fast")
+		r.TierAsked = tier != ""
+		return err
+	case "verbosity":
+		word := ""
+		return v.word(name, &word, "low", "medium", "high")
+	case "prompt_cache_retention":
+		word := ""
+		return v.word(name, &word, "in_memory", "24h")
+	case "prompt_cache_options":
+		if !v.given() {
+			return nil
+		}
+		return v.members(name, func([]byte, value) *Error { return nil })
+	case "prompt_cache_key":
+		return v.label(name, maxLabel)
+	case "safety_identifier":
+		return v.label(name, maxSafetyIdentifier)
+	case "store":
+		on := false
+		return v.boolean(name, &on)
+	case "metadata":
+		return v.checkMetadata(name)
+	case "prediction":
+		return v.readPrediction(name)
+	default:
+		return r.Sampling.read(name, v)
+	}
+}
+
+// maxSafetyIdentifier is the API's own limit.
+const maxSafetyIdentifier = 64
+
+func (v value) refuseGiven(param, message string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return unsupported(param, message)
+}
+
+func (v value) readStreamOptions(param string, includeUsage *bool) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		switch at := join(param, string(key)); string(key) {
+		case "include_usage":
+			return v.boolean(at, includeUsage)
+		case "include_obfuscation":
+			on := false
+			if err := v.boolean(at, &on); err != nil || !on {
+				return err
+			}
+			return unsupported(at, "Unsupported value: '"+at+"' cannot be true; chunks are not padded.")
+		}
+		return nil
+	})
+}
+
+func (v value) readModalities(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.elements(param, func(_ int, at string, v value) *Error {
+		kind := ""
+		if !v.given() {
+			return wrongType(at, "a string", v)
+		}
+		if err := v.word(at, &kind, "text", "audio"); err != nil || kind == "text" {
+			return err
+		}
+		return unsupported(param, "Unsupported value: '"+param+"' can only be 'text'.")
+	})
+}
+
+// readPrediction checks a guess at the answer. It would only make a server faster that can use it, and none here can.
+func (v value) readPrediction(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	kind := ""
+	var content value
+	err := v.members(param, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "type":
+			return v.word(join(param, "type"), &kind, "content")
+		case "content":
+			content = v
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case kind == "":
+		return missing(join(param, "type"))
+	case !content.given():
+		return missing(join(param, "content"))
+	case content.kind == jsontext.String:
+		return nil
+	}
+	_, err = content.readParts(join(param, "content"), chatParts)
+	return err
+}

@@ -1,0 +1,140 @@
+package openai
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// Extra is a parameter that inference servers have and the API has not, checked, as JSON text.
+type Extra struct{ Name, JSON string }
+
+// askedExtra is one as the client sent it. It lies in the body.
+type askedExtra struct {
+	name string
+	v    value
+}
+
+// extraNames are the extras that can be let through. Whatever else servers know is passed over like any other member
+// that the API has not: ignore_eos, for one, would have the model write on behind the end of its answer.
+var extraNames = [...]string{
+	"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt", "chat_template_kwargs",
+}
+
+// ExtraNames are all that Allow knows.
+func ExtraNames() []string { return append([]string(nil), extraNames[:]...) }
+
+func (s *Sampling) ask(name string, v value) {
+	for _, known := range extraNames {
+		if name != known || !v.given() {
+			continue
+		}
+		for i := range s.asked {
+			if s.asked[i].name == known {
+				s.asked[i].v = v
+				return
+			}
+		}
+		s.asked = append(s.asked, askedExtra{known, v})
+	}
+}
+
+// Allow takes those extras over that names lists, and forgets all others unread.
+func (s *Sampling) Allow(names []string) *Error {
+	asked := s.asked
+	s.asked = nil
+	for _, a := range asked {
+		for _, name := range names {
+			if name != a.name {
+				continue
+			}
+			if err := s.readExtra(name, a.v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// The bounds of what comes over the wire.
+const (
+	maxStopTokenIDs = 64
+	maxCacheSalt    = 1024 // the servers' own
+)
+
+func (s *Sampling) readExtra(name string, v value) *Error {
+	switch name {
+	case "top_k":
+		if v.kind == jsontext.Number && string(v.raw) == "0" {
+			v.raw = []byte("-1") // which is off for every vLLM; 0 is only for later ones
+		}
+		return s.extraInteger(name, v, -1, nil)
+	case "priority":
+		return s.extraInteger(name, v, math.MinInt32, nil)
+	case "min_tokens":
+		return s.extraInteger(name, v, 0, &s.MinTokens)
+	case "min_p":
+		return s.extraNumber(name, v, 0, 1)
+	case "repetition_penalty":
+		return s.extraNumber(name, v, 0.01, 2)
+	case "stop_token_ids":
+		return v.elements(name, func(i int, at string, v value) *Error {
+			if i >= maxStopTokenIDs {
+				return Invalid(name, "Invalid '"+name+"': array too long. Expected at most "+strconv.Itoa(maxStopTokenIDs)+" elements.")
+			}
+			id := int64(0)
+			if !v.given() {
+				return wrongType(at, "an integer", v)
+			}
+			if err := v.integer(at, 0, &id); err != nil {
+				return err
+			}
+			if id > math.MaxUint32 {
+				return Invalid(at, "Invalid '"+at+"': the integer is out of range.")
+			}
+			s.StopTokenIDs = append(s.StopTokenIDs, uint32(id))
+			return nil
+		})
+	case "cache_salt":
+		salt := ""
+		if err := v.text(name, &salt); err != nil {
+			return err
+		}
+		if salt == "" || len(salt) > maxCacheSalt {
+			return Invalid(name, "Invalid '"+name+"': expected 1 to "+strconv.Itoa(maxCacheSalt)+" bytes.")
+		}
+		s.Extras = append(s.Extras, Extra{name, string(jsontext.AppendString(nil, salt))})
+		return nil
+	case "chat_template_kwargs":
+		return v.members(name, func(key []byte, v value) *Error {
+			if string(key) != "reasoning_effort" {
+				return nil // templates are the servers' own, and none is in use here
+			}
+			return v.effort(join(name, "reasoning_effort"), &s.TemplateEffort)
+		})
+	}
+	return nil
+}
+
+func (s *Sampling) extraInteger(name string, v value, least int64, dst *int) *Error {
+	n := int64(0)
+	if err := v.integer(name, least, &n); err != nil {
+		return err
+	}
+	n = min(n, math.MaxInt32)
+	if dst != nil {
+		*dst = int(n)
+	}
+	s.Extras = append(s.Extras, Extra{name, strconv.FormatInt(n, 10)})
+	return nil
+}
+
+func (s *Sampling) extraNumber(name string, v value, least, most float64) *Error {
+	var n Number
+	if err := v.number(name, least, most, &n); err != nil {
+		return err
+	}
+	s.Extras = append(s.Extras, Extra{name, string(n)})
+	return nil
+}

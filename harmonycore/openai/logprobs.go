@@ -1,0 +1,75 @@
+package openai
+
+import (
+	"unicode/utf8"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// Logprob says how likely a token was.
+type Logprob struct {
+	Likely
+	// Top are the most likely tokens in its place, the likeliest first.
+	Top []Likely
+}
+
+// Likely is a token's bytes, which may be part of a character, and its logarithmic probability as a JSON number.
+type Likely struct {
+	Token   []byte
+	Logprob []byte
+}
+
+// AppendLogprob appends an element of logprobs.content, behind a comma if one is there before it.
+func AppendLogprob(dst []byte, l *Logprob) []byte {
+	if len(dst) > 0 {
+		dst = append(dst, ',')
+	}
+	dst = l.appendMembers(append(dst, '{'))
+	dst = append(dst, `,"top_logprobs":[`...)
+	for i := range l.Top {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(l.Top[i].appendMembers(append(dst, '{')), '}')
+	}
+	return append(dst, `]}`...)
+}
+
+func (l *Likely) appendMembers(dst []byte) []byte {
+	dst = appendTokenText(append(dst, `"token":"`...), l.Token)
+	dst = append(append(dst, `","logprob":`...), l.Logprob...)
+	dst = append(dst, `,"bytes":[`...)
+	for i, b := range l.Token {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsontext.AppendInt(dst, int64(b))
+	}
+	return append(dst, ']')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendTokenText appends a token as OpenAI spells it: bytes that are no whole character as \xf0.
+func appendTokenText(dst, token []byte) []byte {
+	for len(token) > 0 {
+		r, n := utf8.DecodeRune(token)
+		if r == utf8.RuneError && n <= 1 {
+			dst = append(dst, '\\', '\\', 'x', hexDigits[token[0]>>4], hexDigits[token[0]&15])
+			token = token[1:]
+			continue
+		}
+		dst = jsontext.AppendEscaped(dst, string(token[:n]))
+		token = token[n:]
+	}
+	return dst
+}
+
+// appendLogprobs appends the logprobs object of these elements, or null where there are none.
+func appendLogprobs(dst, elements []byte) []byte {
+	if len(elements) == 0 {
+		return append(dst, "null"...)
+	}
+	dst = append(append(dst, `{"content":[`...), elements...)
+	return append(dst, `],"refusal":null}`...)
+}

@@ -118,6 +118,37 @@ func (v value) readPrediction(param string) *Error {
 	case content.kind == jsontext.String:
 		return nil
 	}
-	_, err = content.readParts(join(param, "content"), chatParts)
-	return err
+	return content.checkTexts(join(param, "content"))
+}
+
+// checkTexts checks parts of text that nobody reads.
+func (v value) checkTexts(param string) *Error {
+	if v.kind != jsontext.Array {
+		return wrongType(param, "one of a string or an array of objects", v)
+	}
+	return v.elements(param, func(_ int, at string, v value) *Error {
+		kind := ""
+		var text value
+		err := v.members(at, func(key []byte, v value) *Error {
+			switch string(key) {
+			case "type":
+				return v.word(join(at, "type"), &kind, "text")
+			case "text":
+				text = v
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case kind == "":
+			return missing(join(at, "type"))
+		case !text.given():
+			return missing(join(at, "text"))
+		case text.kind != jsontext.String:
+			return wrongType(join(at, "text"), "a string", text)
+		default:
+			return nil
+		}
+	})
 }

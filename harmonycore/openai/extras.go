@@ -98,11 +98,14 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 		})
 	case "cache_salt":
 		salt := ""
+		if err := v.label(name, maxCacheSalt); err != nil {
+			return err
+		}
 		if err := v.text(name, &salt); err != nil {
 			return err
 		}
-		if salt == "" || len(salt) > maxCacheSalt {
-			return Invalid(name, "Invalid '"+name+"': expected 1 to "+strconv.Itoa(maxCacheSalt)+" bytes.")
+		if salt == "" {
+			return Invalid(name, "Invalid '"+name+"': empty string. Expected 1 to "+strconv.Itoa(maxCacheSalt)+" bytes.")
 		}
 		s.Extras = append(s.Extras, Extra{name, string(jsontext.AppendString(nil, salt))})
 		return nil

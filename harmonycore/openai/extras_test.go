@@ -29,6 +29,7 @@ func TestAllow(t *testing.T) {
 		{`"min_tokens":-1`, CodeInvalidValue, "min_tokens", all, Sampling{}},
 		{`"priority":-5,"cache_salt":"a\"b"`, "", "", all, Sampling{Extras: []Extra{{"priority", "-5"}, {"cache_salt", `"a\"b"`}}}},
 		{`"cache_salt":""`, CodeInvalidValue, "cache_salt", all, Sampling{}},
+		{`"cache_salt":"` + strings.Repeat("a", maxCacheSalt+1) + `"`, CodeInvalidValue, "cache_salt", all, Sampling{}},
 		{`"stop_token_ids":[1,200007]`, "", "", all, Sampling{StopTokenIDs: []uint32{1, 200007}}},
 		{`"stop_token_ids":[1,null]`, CodeInvalidType, "stop_token_ids[1]", all, Sampling{}},
 		{`"stop_token_ids":[4294967296]`, CodeInvalidValue, "stop_token_ids[0]", all, Sampling{}},

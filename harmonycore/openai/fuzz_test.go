@@ -29,12 +29,25 @@ func checkDecoded(t *testing.T, body []byte, decoded bool, err *Error) {
 func FuzzDecodeChatRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x\u00e9"}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"a":[1]}}}]}`))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"stop":[],"seed":1,"temperature":1e0}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","name":"a","content":"x"},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"t"}],"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}],"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"text"}}}],"top_k":1,"min_p":0.5,"cache_salt":"\"","stop_token_ids":[1],"chat_template_kwargs":{"reasoning_effort":"low"},"logit_bias":{"1":-1},"metadata":{"a":"b"},"prediction":{"type":"content","content":"x"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		model, peeked := peek(body)
 		r, err := decodeChat(body)
 		checkDecoded(t, body, r != nil, err)
 		if err == nil && (peeked != nil || model != r.Model) {
 			t.Fatalf("%q: peeked %q, %v", body, model, peeked)
+		}
+		if err != nil {
+			return
+		}
+		if err := r.Sampling.Allow(ExtraNames()); err != nil {
+			checkDecoded(t, body, false, err)
+			return
+		}
+		for _, extra := range r.Sampling.Extras {
+			if !json.Valid([]byte(extra.JSON)) {
+				t.Fatalf("%q: %s is sent as %s", body, extra.Name, extra.JSON)
+			}
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package openai
 
-import "math"
+import (
+	"math"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
 
 // Number is a JSON number as the client spelled it; the empty Number is an absent one.
 type Number string
@@ -99,8 +103,14 @@ func (v value) word(param string, dst *string, words ...string) *Error {
 	return notOneOf(param, got, supported)
 }
 
+// longestEscape is the most bytes of JSON that a byte of a string takes.
+const longestEscape = 6
+
 // label checks a string that nobody keeps: no longer than so many bytes.
 func (v value) label(param string, most int) *Error {
+	if v.kind == jsontext.String && len(v.raw) > most*longestEscape {
+		return tooLong(param, most) // without a copy of something so large
+	}
 	text := ""
 	if err := v.text(param, &text); err != nil {
 		return err

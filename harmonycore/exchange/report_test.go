@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
 		}},
 		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat(" A B C", 20) + "<|end|>", func(r *Report) {
-			r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert = 60, 64, FinishStop, true
+			r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert, r.NoFinal = 60, 64, FinishStop, true, 1
 			r.Messages[translate.AnalysisChannel] = 1
 		}},
 		{"what strict refuses", "<|channel|>analysis<|message|>A B C<|end|><|channel|>final<|message|>D E<|return|>", func(r *Report) {

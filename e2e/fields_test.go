@@ -141,7 +141,7 @@ func (w *fieldWalk) members(name, param string, object map[string]any, put func(
 			continue
 		}
 		w.walk(field{
-			name: dotted(name, member), param: dotted(param, member), required: slices.Contains(required, any(member)),
+			name: memberOf(name, member), param: memberOf(param, member), required: slices.Contains(required, any(member)),
 			put: func(value any) map[string]any {
 				whole := w.object(object)
 				whole[member] = value
@@ -255,7 +255,7 @@ func (w *fieldWalk) object(schema map[string]any) map[string]any {
 	return out
 }
 
-func dotted(at, member string) string {
+func memberOf(at, member string) string {
 	if at == "" {
 		return member
 	}

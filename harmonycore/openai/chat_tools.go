@@ -46,7 +46,7 @@ func (v value) readFunction(at string, tool *Tool) *Error {
 		case "description":
 			return v.text(join(at, "description"), &tool.Description)
 		case "parameters":
-			return v.schema(join(at, "parameters"), &tool.Parameters)
+			return v.schema(join(at, "parameters"), tool)
 		case "strict":
 			return v.boolean(join(at, "strict"), &tool.Strict)
 		default:

@@ -103,7 +103,7 @@ func (r *ResponsesRequest) readFunction(at, namespace string, f *toolFields) *Er
 	if err := f.strict.boolean(join(at, "strict"), &tool.Strict); err != nil {
 		return err
 	}
-	if err := f.parameters.schema(join(at, "parameters"), &tool.Parameters); err != nil {
+	if err := f.parameters.schema(join(at, "parameters"), &tool); err != nil {
 		return err
 	}
 	r.Tools = append(r.Tools, tool)

@@ -65,7 +65,7 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	if c.stream.ended {
 		return
 	}
-	c.count(tokens)
+	c.content(text, tokens)
 	if len(text) == 0 {
 		return
 	}
@@ -89,7 +89,7 @@ func (c *chatStreamChoice) Likely(l *openai.Logprob) {
 	}
 }
 
-func (c *chatStreamChoice) Close(harmony.End) {}
+func (c *chatStreamChoice) Close(end harmony.End) { c.close(end) }
 
 func (c *chatStreamChoice) End(f Finish) {
 	if !c.stream.ended {

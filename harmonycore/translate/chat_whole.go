@@ -56,7 +56,7 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	if c.whole.ended {
 		return
 	}
-	c.count(tokens)
+	c.content(text, tokens)
 	switch c.lane {
 	case reasoningLane:
 		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
@@ -75,7 +75,10 @@ func (c *chatWholeChoice) Likely(l *openai.Logprob) {
 	}
 }
 
-func (c *chatWholeChoice) Close(harmony.End) { c.closeCall() }
+func (c *chatWholeChoice) Close(end harmony.End) {
+	c.close(end)
+	c.closeCall()
+}
 
 // closeCall ends the text of a call, once.
 func (c *chatWholeChoice) closeCall() {

@@ -90,7 +90,7 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if a.ended || !a.itemOpen {
 		return
 	}
-	a.count(tokens)
+	a.content(text, tokens)
 	if len(text) == 0 {
 		return
 	}
@@ -101,6 +101,7 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 }
 
 func (a *responsesAnswer) Close(end harmony.End) {
+	a.close(end)
 	if end != harmony.Cut {
 		a.closeItem(openai.StatusCompleted)
 	}
@@ -137,14 +138,14 @@ func (a *responsesAnswer) Finish(u Usage) {
 	a.response.Usage = &usage
 	if a.finish == Length {
 		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
-		a.close("response.incomplete", openai.StatusIncomplete)
+		a.conclude("response.incomplete", openai.StatusIncomplete)
 		return
 	}
-	a.close("response.completed", openai.StatusCompleted)
+	a.conclude("response.completed", openai.StatusCompleted)
 }
 
-// close ends the answer with the response as it is now: as an event, or as the whole of it.
-func (a *responsesAnswer) close(event, status string) {
+// conclude ends the answer with the response as it is now: as an event, or as the whole of it.
+func (a *responsesAnswer) conclude(event, status string) {
 	if !a.end() {
 		return
 	}
@@ -165,7 +166,7 @@ func (a *responsesAnswer) Fail(e *openai.Error) {
 	}
 	a.closeItem(openai.StatusIncomplete)
 	a.response.Error = e
-	a.close("response.failed", openai.StatusFailed)
+	a.conclude("response.failed", openai.StatusFailed)
 }
 
 func (a *responsesAnswer) Take(dst []byte) []byte {

@@ -9,6 +9,8 @@ type Tally struct {
 	Reasoning, Final, ToolCall int
 	// Calls is how many functions were called.
 	Calls int
+	// UnfitArguments is how many calls had arguments that do not fit the declared schema.
+	UnfitArguments int
 	// Messages counts messages by the channel that they named.
 	Messages [channelKinds]int
 	// FinalFirst says that the model answered before it had reasoned.
@@ -52,6 +54,7 @@ func (t *Tally) add(o *Tally) {
 	t.Final += o.Final
 	t.ToolCall += o.ToolCall
 	t.Calls += o.Calls
+	t.UnfitArguments += o.UnfitArguments
 	for i := range t.Messages {
 		t.Messages[i] += o.Messages[i]
 	}

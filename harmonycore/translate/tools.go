@@ -16,7 +16,12 @@ type shownTool struct {
 	shown           string
 	name, namespace string
 	custom          bool
+	// schema is that of its arguments as text, empty where there is nothing to hold them against.
+	schema string
 }
+
+// maxSchemas is how much schema text is kept while an answer lasts, in bytes; what is beyond it is not checked.
+const maxSchemas = 256 << 10
 
 // toolset are the functions that the model is shown. The Responses API's namespaces are flattened, since the model
 // knows only one: a function keeps its bare name unless another has it too, and then stands as NAMESPACE__NAME.
@@ -28,13 +33,18 @@ func newToolset(declared []openai.Tool) toolset {
 		times[declared[i].Name]++
 	}
 	set := make(toolset, 0, len(declared))
+	room := maxSchemas
 	for i := range declared {
 		t := &declared[i]
 		shown := t.Name
 		if t.Namespace != "" && times[t.Name] > 1 {
 			shown = t.Namespace + "__" + t.Name
 		}
-		set = append(set, shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom})
+		tool := shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom}
+		if room -= len(t.Schema); room >= 0 {
+			tool.schema = t.Schema
+		}
+		set = append(set, tool)
 	}
 	return set
 }

@@ -1,6 +1,11 @@
 package translate
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/schema"
+)
 
 // lane is what a message of the model is to the client.
 type lane uint8
@@ -25,6 +30,9 @@ type turn struct {
 	tally   Tally
 	// undeclared is the lane of what is said to functions that nobody declared.
 	undeclared lane
+	// arguments are those of the open call, as far as they are held against its schema.
+	arguments []byte
+	schema    string
 }
 
 func (r *Request) newTurn() turn {
@@ -62,6 +70,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		}
 		t.lane = callLane
 		t.tally.Calls++
+		t.arguments, t.schema = t.arguments[:0], tool.schema
 		return tool
 	}
 	switch h.Channel {
@@ -73,7 +82,33 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	return nil
 }
 
-func (t *turn) count(tokens int) { t.tally.content(t.lane, tokens) }
+// content takes content of the open message.
+func (t *turn) content(text []byte, tokens int) {
+	t.tally.content(t.lane, tokens)
+	if t.lane == callLane && t.schema != "" && len(t.arguments) <= maxArguments {
+		t.arguments = append(t.arguments, text...)
+	}
+}
+
+// maxArguments are the longest arguments that are held against a schema, in bytes.
+const maxArguments = 64 << 10
+
+// close ends the open message. Arguments that do not fit what was declared are counted and passed on as they are: the
+// client's own check is the one that counts. Those that were cut off are no fault of the model's.
+func (t *turn) close(end harmony.End) {
+	if t.lane != callLane || t.schema == "" || end == harmony.Cut || len(t.arguments) > maxArguments {
+		return
+	}
+	declared, err := jsontext.Parse([]byte(t.schema), openai.MaxSchemaDepth)
+	t.schema = ""
+	if err != nil {
+		return
+	}
+	arguments, err := jsontext.Parse(t.arguments, jsontext.MaxDepth)
+	if err != nil || !schema.Fits(declared, arguments) {
+		t.tally.UnfitArguments++
+	}
+}
 
 // ending is the end of an answer, which comes once.
 type ending struct{ ended bool }

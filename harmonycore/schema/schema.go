@@ -1,0 +1,195 @@
+package schema
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// The bounds of a check: how deep it goes, and how many members and elements it looks at. Beyond them everything fits.
+const (
+	maxDepth = 64
+	maxWork  = 100_000
+)
+
+// Fits reports whether value fits schema. Neither is changed.
+func Fits(schema, value *jsontext.Value) bool {
+	c := checker{work: maxWork}
+	return c.fits(schema, value, 0)
+}
+
+// checker counts down what it may still look at.
+type checker struct{ work int }
+
+// spend takes n looks and reports whether they were there.
+func (c *checker) spend(n int) bool {
+	c.work -= n
+	return c.work >= 0
+}
+
+func (c *checker) fits(s, v *jsontext.Value, depth int) bool {
+	switch {
+	case s == nil || v == nil || depth > maxDepth || !c.spend(1):
+		return true
+	case s.Kind == jsontext.Bool:
+		return s.Bool // true and false are schemas too
+	case s.Kind != jsontext.Object:
+		return true
+	}
+	if !c.typed(s.Get("type"), v) || !c.listed(s.Get("enum"), v, depth) {
+		return false
+	}
+	if only := s.Get("const"); only != nil && !c.equal(only, v, depth) {
+		return false
+	}
+	switch v.Kind {
+	case jsontext.Object:
+		return c.members(s, v, depth)
+	case jsontext.Array:
+		return c.elements(s.Get("items"), v, depth)
+	default:
+		return true
+	}
+}
+
+// typed checks against a type or a list of them.
+func (c *checker) typed(t, v *jsontext.Value) bool {
+	if t == nil || t.Kind != jsontext.Array {
+		return t == nil || t.Kind != jsontext.String || isOf(t.Text, v)
+	}
+	for i := range t.Elements {
+		if !c.spend(1) || t.Elements[i].Kind == jsontext.String && isOf(t.Elements[i].Text, v) {
+			return true
+		}
+	}
+	return len(t.Elements) == 0
+}
+
+func isOf(name string, v *jsontext.Value) bool {
+	switch name {
+	case "null":
+		return v.Kind == jsontext.Null
+	case "boolean":
+		return v.Kind == jsontext.Bool
+	case "number":
+		return v.Kind == jsontext.Number
+	case "integer":
+		return v.Kind == jsontext.Number && isWhole(v.Text)
+	case "string":
+		return v.Kind == jsontext.String
+	case "array":
+		return v.Kind == jsontext.Array
+	case "object":
+		return v.Kind == jsontext.Object
+	default:
+		return true
+	}
+}
+
+// isWhole takes 1.0 and 1e3 for whole numbers, as the specification does.
+func isWhole(number string) bool {
+	if !strings.ContainsAny(number, ".eE") {
+		return true
+	}
+	f, err := strconv.ParseFloat(number, 64)
+	return err == nil && f == math.Trunc(f)
+}
+
+// listed checks against an enum.
+func (c *checker) listed(enum, v *jsontext.Value, depth int) bool {
+	if enum == nil || enum.Kind != jsontext.Array {
+		return true
+	}
+	for i := range enum.Elements {
+		if c.equal(&enum.Elements[i], v, depth) {
+			return true
+		}
+	}
+	return false
+}
+
+// members checks an object.
+func (c *checker) members(s, v *jsontext.Value, depth int) bool {
+	if required := s.Get("required"); required != nil && required.Kind == jsontext.Array {
+		for i := range required.Elements {
+			name := &required.Elements[i]
+			if !c.spend(len(v.Members)) {
+				return true
+			}
+			if name.Kind == jsontext.String && v.Get(name.Text) == nil {
+				return false
+			}
+		}
+	}
+	properties, others := s.Get("properties"), s.Get("additionalProperties")
+	// Patterns, and what other schemas say of members, would have a say in what is additional.
+	if s.Get("patternProperties") != nil {
+		others = nil
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		if properties != nil && !c.spend(len(properties.Members)) {
+			return true
+		}
+		of := properties.Get(m.Key)
+		if of == nil {
+			of = others
+		}
+		if !c.fits(of, &m.Value, depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// elements checks an array; items as a list, the tuples of old drafts, says nothing here.
+func (c *checker) elements(items, v *jsontext.Value, depth int) bool {
+	for i := range v.Elements {
+		if !c.fits(items, &v.Elements[i], depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal compares as JSON schema does: numbers by their value, objects without order.
+func (c *checker) equal(a, b *jsontext.Value, depth int) bool {
+	if depth > maxDepth || !c.spend(1) {
+		return true
+	}
+	if a.Kind != b.Kind {
+		return false
+	}
+	switch a.Kind {
+	case jsontext.Bool:
+		return a.Bool == b.Bool
+	case jsontext.String:
+		return a.Text == b.Text
+	case jsontext.Number:
+		x, errX := strconv.ParseFloat(a.Text, 64)
+		y, errY := strconv.ParseFloat(b.Text, 64)
+		return a.Text == b.Text || errX == nil && errY == nil && x == y
+	case jsontext.Array:
+		if len(a.Elements) != len(b.Elements) {
+			return false
+		}
+		for i := range a.Elements {
+			if !c.equal(&a.Elements[i], &b.Elements[i], depth+1) {
+				return false
+			}
+		}
+	case jsontext.Object:
+		if len(a.Members) != len(b.Members) || !c.spend(len(a.Members)*len(b.Members)) {
+			return len(a.Members) == len(b.Members)
+		}
+		for i := range a.Members {
+			other := b.Get(a.Members[i].Key)
+			if other == nil || !c.equal(&a.Members[i].Value, other, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}

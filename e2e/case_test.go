@@ -28,7 +28,7 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
-//	          strict, reasoning_fields, undeclared_calls, max_choices, drop_commentary_from_history, server_extras, reasoning_efforts (one word for all four),
+//	          strict, reasoning_fields, undeclared_calls, max_choices, events, require_final_channel, drop_commentary_from_history, server_extras, reasoning_efforts (one word for all four),
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
@@ -156,6 +156,10 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.ContextLength = number
 		case "stall_timeout_ms":
 			out.StallTimeout = config.Duration(time.Duration(number) * time.Millisecond)
+		case "events":
+			m.Answers.Events, err = value, nil
+		case "require_final_channel":
+			m.Answers.RequireFinalChannel, err = strconv.ParseBool(value)
 		case "raw_prompts":
 			m.RawPrompts, err = value, nil
 		case "structured_outputs":

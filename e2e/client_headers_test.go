@@ -16,13 +16,14 @@ func TestClientHeadersStayHere(t *testing.T) {
 	other, otherURL := runSim(t, sim.Options{AnyPrompt: true, Models: []string{"other"}})
 	c := oneModel(url)
 	c.Passthrough = otherURL
+	values := map[string]string{exchange.StrictHeader: "0", exchange.EventsHeader: "chunks"}
 	on := map[string]string{"envoy": runEnvoy(t, c).URL, "wazero": runWazero(t, c).URL, "native": runNative(t, c).URL}
 	for name, base := range on {
 		t.Run(name, func(t *testing.T) {
 			client := http1(t)
 			header := http.Header{}
 			for _, h := range exchange.ClientHeaders() {
-				header.Set(h, "0")
+				header.Set(h, values[h])
 			}
 			post := func(path, body string) {
 				a := do(client, http.MethodPost, base+path, header, strings.NewReader(body))
@@ -32,11 +33,11 @@ func TestClientHeadersStayHere(t *testing.T) {
 			}
 			post(chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}]}`)
 			post(rawPath, `{"model":"other","prompt":"Hi"}`)
-			for server, want := range map[*sim.Server]string{gpu: "", other: "0"} {
+			for server, want := range map[*sim.Server]map[string]string{gpu: {}, other: values} {
 				seen := server.Requests()
 				for _, h := range exchange.ClientHeaders() {
-					if got := seen[len(seen)-1].Header.Get(h); got != want {
-						t.Errorf("%s: %q, want %q", h, got, want)
+					if got := seen[len(seen)-1].Header.Get(h); got != want[h] || values[h] == "" {
+						t.Errorf("%s: %q, want %q", h, got, want[h])
 					}
 				}
 			}

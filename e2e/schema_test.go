@@ -162,8 +162,11 @@ func (s *schemas) check(c *testCase, view string) (int, error) {
 	switch {
 	case status >= "400":
 		return 1, s.one(s.failure, body)
-	case !isChat && !isResponses, c.header.Get("x-harmony-events") != "":
+	case !isChat && !isResponses:
 		return 0, nil // none of OpenAI's formats
+	case c.byChannels() && strings.Contains(contentType, "text/event-stream"):
+		events, err := readChannelEvents(body)
+		return len(events), err
 	case strings.Contains(contentType, "text/event-stream"):
 		return s.events(body, isChat)
 	case cut:

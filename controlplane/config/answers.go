@@ -16,6 +16,10 @@ type Answers struct {
 	MaxChoices int `yaml:"max_choices"`
 	// Strict ends every answer at the first thing that the reference implementation would refuse.
 	Strict bool `yaml:"strict"`
+	// Events is "chunks" or "channels": the form of Chat's streams where the client names none.
+	Events string `yaml:"events"`
+	// RequireFinalChannel makes an answer without a final message or a call a failure.
+	RequireFinalChannel bool `yaml:"require_final_channel"`
 }
 
 func (a *Answers) fill(f *filterconfig.Answers) {
@@ -29,6 +33,10 @@ func (a *Answers) fill(f *filterconfig.Answers) {
 		f.MaxChoices = a.MaxChoices
 	}
 	f.Strict = a.Strict
+	if a.Events != "" {
+		f.Events = a.Events
+	}
+	f.RequireFinalChannel = a.RequireFinalChannel
 }
 
 // check returns the setting that is wrong and why, or nothing.
@@ -42,6 +50,11 @@ func (a *Answers) check() (field, reason string) {
 	case "", "reasoning", "content":
 	default:
 		return "answers.undeclared_calls", fmt.Sprintf("%q is not known; write reasoning or content", a.UndeclaredCalls)
+	}
+	switch a.Events {
+	case "", filterconfig.EventsChunks, filterconfig.EventsChannels:
+	default:
+		return "answers.events", fmt.Sprintf("%q is not known; write chunks or channels", a.Events)
 	}
 	if a.MaxChoices < 0 || a.MaxChoices > filterconfig.MaxChoices {
 		return "answers.max_choices", fmt.Sprintf("%d is out of range; use 1 to %d", a.MaxChoices, filterconfig.MaxChoices)

@@ -30,7 +30,7 @@ models:
     reasoning_efforts: { none: low, xhigh: refuse }
     drop_commentary_from_history: true
     server_extras: []
-    answers: {reasoning_fields: none, undeclared_calls: content, max_choices: 4, strict: true}
+    answers: {reasoning_fields: none, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true}
     structured_outputs: none
     system:
       identity: ""
@@ -57,7 +57,7 @@ func TestParseWhole(t *testing.T) {
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			RawPrompts: "allow", DropCommentaryFromHistory: true,
 			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
-			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true},
+			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true},
 			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}
@@ -136,6 +136,7 @@ func TestRefusals(t *testing.T) {
 		{model("answers: {reasoning_fields: x}"), "h.yaml:3: models[0].answers.reasoning_fields: \"x\" is not known"},
 		{model("answers: {undeclared_calls: x}"), "h.yaml:3: models[0].answers.undeclared_calls: \"x\" is not known"},
 		{model("answers: {max_choices: 129}"), "h.yaml:3: models[0].answers.max_choices: 129 is out of range"},
+		{model("answers: {events: tokens}"), "h.yaml:3: models[0].answers.events: \"tokens\" is not known"},
 		{model("structured_outputs: json"), "h.yaml:3: models[0].structured_outputs: \"json\" is not known"},
 		{model("raw_prompts: maybe"), "h.yaml:3: models[0].raw_prompts: \"maybe\" is not known"},
 		{model("context_length: -1"), "models[0].context_length"},

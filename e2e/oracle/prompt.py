@@ -2,7 +2,8 @@
 
 JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
 "drop_commentary": false,
-"prefill": bool}, where prefill says that a named function's call is begun by the prompt.
+"prefill": bool}, where prefill says that a named function's call is begun by the prompt; or
+{"api": "conversation", "body": {...}} with a conversation in the reference's own JSON.
 JSON lines out: {"ids": [...], "text": "..."}.
 
 The translation here is a second reading of the same rules (../docs, vLLM's practice), on purpose not shared with the
@@ -241,20 +242,27 @@ def without_old_analysis(messages):
     return [m for position, m in enumerate(messages) if m.channel != "analysis" or position > last]
 
 
+def conversation_of(case):
+    """The conversation that a request asks for, or that the case itself is."""
+    if case["api"] == "conversation":
+        return Conversation.from_json(json.dumps(case["body"]))
+    history, effort = (chat if case["api"] == "chat" else responses)(case["body"])
+    system = SystemContent.new().with_reasoning_effort(EFFORTS[effort or case["effort"]])
+    if case.get("date"):
+        system = system.with_conversation_start_date(case["date"])
+    history = without_old_analysis(history)
+    if case.get("drop_commentary"):
+        history = [m for m in history if m.channel != "commentary" or m.recipient]
+    messages = [Message.from_role_and_content(Role.SYSTEM, system)] + history
+    return Conversation.from_messages(messages)
+
+
 def main():
     encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
     config = RenderConversationConfig(auto_drop_analysis=False)
     for line in sys.stdin:
         case = json.loads(line)
-        history, effort = (chat if case["api"] == "chat" else responses)(case["body"])
-        system = SystemContent.new().with_reasoning_effort(EFFORTS[effort or case["effort"]])
-        if case.get("date"):
-            system = system.with_conversation_start_date(case["date"])
-        history = without_old_analysis(history)
-        if case.get("drop_commentary"):
-            history = [m for m in history if m.channel != "commentary" or m.recipient]
-        messages = [Message.from_role_and_content(Role.SYSTEM, system)] + history
-        conversation = Conversation.from_messages(messages)
+        conversation = conversation_of(case)
         ids = encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, config)
         function = named(case["body"].get("tool_choice"))
         if case["prefill"] and function:

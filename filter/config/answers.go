@@ -12,14 +12,24 @@ type Answers struct {
 	MaxChoices int
 	// Strict ends every answer at the first thing that the reference implementation would refuse.
 	Strict bool
+	// Events is EventsChunks or EventsChannels: the form of Chat's streams where the client names none.
+	Events string
+	// RequireFinalChannel makes an answer without a final message or a call a failure.
+	RequireFinalChannel bool
 }
+
+// The settings of Answers.Events: the API's own chunks, or channel events (docs/channel-events.md).
+const (
+	EventsChunks   = "chunks"
+	EventsChannels = "channels"
+)
 
 // MaxChoices is the most choices that OpenAI's API knows.
 const MaxChoices = 128
 
 // DefaultAnswers are those of a model that says nothing of them.
 func DefaultAnswers() Answers {
-	return Answers{ReasoningFields: "both", UndeclaredCalls: "reasoning", MaxChoices: MaxChoices}
+	return Answers{ReasoningFields: "both", UndeclaredCalls: "reasoning", MaxChoices: MaxChoices, Events: EventsChunks}
 }
 
 func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
@@ -38,6 +48,10 @@ func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
 			a.MaxChoices = p.integer(key, value, 1, MaxChoices)
 		case "strict":
 			a.Strict = p.boolean(key, value)
+		case "events":
+			a.Events = p.oneOf(key, value, EventsChunks, EventsChannels)
+		case "require_final_channel":
+			a.RequireFinalChannel = p.boolean(key, value)
 		default:
 			p.fail(key, "unknown key")
 		}
@@ -49,8 +63,7 @@ func (a *Answers) appendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `,"undeclared_calls":`, a.UndeclaredCalls)
 	dst = append(dst, `,"max_choices":`...)
 	dst = jsontext.AppendInt(dst, int64(a.MaxChoices))
-	if a.Strict {
-		return append(dst, `,"strict":true}`...)
-	}
-	return append(dst, `,"strict":false}`...)
+	dst = appendFlag(dst, `,"strict":`, a.Strict)
+	dst = appendMember(dst, `,"events":`, a.Events)
+	return append(appendFlag(dst, `,"require_final_channel":`, a.RequireFinalChannel), '}')
 }

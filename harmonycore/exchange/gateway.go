@@ -28,6 +28,8 @@ type Model struct {
 	StructuralTags bool
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
+	// ChannelEvents makes channel events the form of Chat's streams where the client names none.
+	ChannelEvents bool
 	// Date decides the system message's date.
 	Date DatePolicy
 	// Strict ends every answer at the first thing that the reference would refuse, and not only where StrictHeader asks

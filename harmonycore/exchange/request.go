@@ -189,6 +189,10 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if failure != nil {
 		return e.refuse(failure)
 	}
+	channels, failure := e.byChannels(model, r)
+	if failure != nil {
+		return e.refuse(failure)
+	}
 	scratch := h.Scratch
 	if scratch == nil {
 		scratch = &Scratch{}
@@ -212,8 +216,6 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 		e.prefilled = slices.Clone(prompt[from:])
 	}
 	scratch.prompt = prompt
-	// The texts lie in the body, which is not ours any more once this returns.
-	r.Conversation = harmony.Conversation{}
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
 		return e.refuse(errContextLength(e.kind, len(prompt), model.ContextLength))
@@ -229,6 +231,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	stops, silent := stopTokens(r.Sampling.StopTokenIDs)
 	e.silentStops = silent
 	e.promptTokens, e.maxTokens, e.effort = len(prompt), maxTokens, r.Effort()
+	if channels {
+		scratch.body = r.ByChannels(scratch.body)
+	}
+	// The texts lie in the body, which is not ours any more once this returns.
+	r.Conversation = harmony.Conversation{}
 	e.answer = r.NewAnswer()
 	e.server = model.Server
 	e.strict = e.strict || model.Strict

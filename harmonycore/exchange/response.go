@@ -59,6 +59,8 @@ type Exchange struct {
 	kind    kind
 	path    string
 	state   state
+	// form is the value of EventsHeader.
+	form string
 	// toPool says that the request's headers have gone on to the model's servers, headSent that the client has the
 	// response's: both only where the host can hold none.
 	toPool, headSent bool

@@ -35,13 +35,11 @@ func (d *decoder) effort(v raw) Effort {
 	if v.null() {
 		return 0
 	}
-	switch d.str(v, "reasoning_effort") {
-	case "Low":
-		return Low
-	case "Medium":
-		return Medium
-	case "High":
-		return High
+	word := d.str(v, "reasoning_effort")
+	for e := Low; e <= High; e++ {
+		if effortNames[e] == word {
+			return e
+		}
 	}
 	d.fail("unknown variant in reasoning_effort")
 	return 0

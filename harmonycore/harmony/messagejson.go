@@ -1,47 +1,175 @@
 package harmony
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import (
+	"math"
 
-// AppendMessages appends messages of texts, as the parsers make them, as an array in the reference's JSON:
-// absent fields are left out, and one text alone is a plain string.
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// AppendMessages appends messages as an array in the reference's JSON (harmony-format.md §3): absent fields are left
+// out, and one text alone is a plain string.
 func AppendMessages(dst []byte, messages []Message) []byte {
-	dst = append(dst, '[')
+	w := messageJSON{dst: append(dst, '['), most: math.MaxInt}
 	for i := range messages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendMessageJSON(dst, &messages[i])
+		w.message(&messages[i], i == 0)
 	}
-	return append(dst, ']')
+	return append(w.dst, ']')
 }
 
-func appendMessageJSON(dst []byte, m *Message) []byte {
-	dst = jsontext.AppendString(append(dst, `{"role":`...), m.Role.String())
-	dst = appendField(dst, "name", m.Name)
-	dst = appendField(dst, "recipient", m.Recipient)
-	dst = append(dst, `,"content":`...)
-	if len(m.Content) == 1 {
-		dst = jsontext.AppendString(dst, m.Content[0].Text)
+// messageJSON writes messages, of which each but the first follows a comma.
+type messageJSON struct {
+	dst []byte
+	// most is how long dst may grow, in bytes. over says that it would have; what is in dst then is waste.
+	most int
+	over bool
+}
+
+func (w *messageJSON) message(m *Message, first bool) {
+	if !first {
+		w.dst = append(w.dst, ',')
+	}
+	w.open(m.Role, m.Name, m.Recipient)
+	if len(m.Content) == 1 && m.Content[0].System == nil && m.Content[0].Developer == nil {
+		w.text(m.Content[0].Text)
 	} else {
-		dst = append(dst, '[')
+		w.dst = append(w.dst, '[')
 		for i := range m.Content {
 			if i > 0 {
-				dst = append(dst, ',')
+				w.dst = append(w.dst, ',')
 			}
-			dst = jsontext.AppendString(append(dst, `{"type":"text","text":`...), m.Content[i].Text)
-			dst = append(dst, '}')
+			w.content(&m.Content[i])
 		}
-		dst = append(dst, ']')
+		w.dst = append(w.dst, ']')
 	}
-	dst = appendField(dst, "channel", m.Channel)
-	dst = appendField(dst, "content_type", m.ContentType)
-	return append(dst, '}')
+	w.close(m.Channel, m.ContentType)
 }
 
-func appendField(dst []byte, name string, value Optional) []byte {
-	if !value.Set {
-		return dst
+// open begins a message, up to where its content stands.
+func (w *messageJSON) open(role Role, name, recipient Optional) {
+	w.put(`{"role":"`)
+	w.put(role.String())
+	w.put(`"`)
+	w.field("name", name)
+	w.field("recipient", recipient)
+	w.put(`,"content":`)
+}
+
+// close ends what open began.
+func (w *messageJSON) close(channel, contentType Optional) {
+	w.field("channel", channel)
+	w.field("content_type", contentType)
+	w.put(`}`)
+}
+
+// effortNames are the efforts as the reference's JSON spells them.
+var effortNames = [...]string{Low: "Low", Medium: "Medium", High: "High"}
+
+func (w *messageJSON) content(c *Content) {
+	switch {
+	case c.System != nil:
+		w.system(c.System)
+	case c.Developer != nil:
+		w.put(`{"type":"developer_content"`)
+		w.field("instructions", c.Developer.Instructions)
+		w.tools(c.Developer.Tools)
+		w.put(`}`)
+	default:
+		w.put(`{"type":"text","text":`)
+		w.text(c.Text)
+		w.put(`}`)
 	}
-	dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-	return jsontext.AppendString(dst, value.Value)
+}
+
+func (w *messageJSON) system(c *SystemContent) {
+	w.put(`{"type":"system_content"`)
+	w.field("model_identity", c.ModelIdentity)
+	if e := c.Effort; e > 0 && int(e) < len(effortNames) {
+		w.field("reasoning_effort", Some(effortNames[e]))
+	}
+	w.field("conversation_start_date", c.ConversationStartDate)
+	w.field("knowledge_cutoff", c.KnowledgeCutoff)
+	if c.Channels != nil {
+		w.put(`,"channel_config":{"valid_channels":[`)
+		for i, name := range c.Channels.Valid {
+			if i > 0 {
+				w.put(`,`)
+			}
+			w.text(name)
+		}
+		w.put(`],"channel_required":`)
+		w.put(boolWord(c.Channels.Required))
+		w.put(`}`)
+	}
+	w.tools(c.Tools)
+	w.put(`}`)
+}
+
+func (w *messageJSON) tools(namespaces []Namespace) {
+	if len(namespaces) == 0 {
+		return
+	}
+	w.put(`,"tools":{`)
+	for i := range namespaces {
+		n := &namespaces[i]
+		if i > 0 {
+			w.put(`,`)
+		}
+		w.text(n.Key)
+		w.put(`:{"name":`)
+		w.text(n.Name)
+		w.field("description", n.Description)
+		w.put(`,"tools":[`)
+		for j := range n.Tools {
+			if w.over {
+				return
+			}
+			if j > 0 {
+				w.put(`,`)
+			}
+			w.tool(&n.Tools[j])
+		}
+		w.put(`]}`)
+	}
+	w.put(`}`)
+}
+
+func (w *messageJSON) tool(t *ToolDescription) {
+	w.put(`{"name":`)
+	w.text(t.Name)
+	w.put(`,"description":`)
+	w.text(t.Description)
+	if t.Parameters != nil {
+		w.put(`,"parameters":`)
+		w.dst = jsontext.AppendValue(w.dst, t.Parameters)
+		w.over = w.over || len(w.dst) > w.most
+	}
+	w.put(`}`)
+}
+
+func (w *messageJSON) field(name string, value Optional) {
+	if !value.Set {
+		return
+	}
+	w.put(`,"`)
+	w.put(name)
+	w.put(`":`)
+	w.text(value.Value)
+}
+
+// text writes a string of any length. One that has no room is looked at no further.
+func (w *messageJSON) text(s string) {
+	if w.over = w.over || len(w.dst) > w.most-len(s); w.over {
+		return
+	}
+	w.dst = jsontext.AppendString(w.dst, s)
+	w.over = len(w.dst) > w.most
+}
+
+func (w *messageJSON) put(s string) { w.dst = append(w.dst, s...) }
+
+func boolWord(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
 }

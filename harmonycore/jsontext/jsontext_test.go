@@ -86,8 +86,8 @@ func FuzzValidate(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := Parse(appendValue(nil, v), MaxDepth)
-			if err != nil || !bytes.Equal(appendValue(nil, v), appendValue(nil, again)) {
+			again, err := Parse(AppendValue(nil, v), MaxDepth)
+			if err != nil || !bytes.Equal(AppendValue(nil, v), AppendValue(nil, again)) {
 				t.Fatalf("%q does not survive being written and read", data)
 			}
 			return
@@ -113,41 +113,6 @@ func FuzzAppendString(f *testing.F) {
 			t.Fatalf("%q came back as %q", s, got)
 		}
 	})
-}
-
-func appendValue(dst []byte, v *Value) []byte {
-	switch v.Kind {
-	case Null:
-		return append(dst, "null"...)
-	case Bool:
-		if v.Bool {
-			return append(dst, "true"...)
-		}
-		return append(dst, "false"...)
-	case Number:
-		return append(dst, v.Text...)
-	case String:
-		return AppendString(dst, v.Text)
-	case Array:
-		dst = append(dst, '[')
-		for i := range v.Elements {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendValue(dst, &v.Elements[i])
-		}
-		return append(dst, ']')
-	default:
-		dst = append(dst, '{')
-		for i := range v.Members {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(AppendString(dst, v.Members[i].Key), ':')
-			dst = appendValue(dst, &v.Members[i].Value)
-		}
-		return append(dst, '}')
-	}
 }
 
 // TestBorrow: texts large enough to be borrowed lie in their bytes, small ones do not, and both say the same.

@@ -49,7 +49,9 @@ type ChatChoice struct {
 	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
 	ToolCalls []byte
 	// Logprobs is what AppendLogprob has written.
-	Logprobs     []byte
+	Logprobs []byte
+	// NoContent says that content which is empty is none.
+	NoContent    bool
 	FinishReason string
 }
 
@@ -80,12 +82,12 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
 }
 
-// appendJSON appends a choice. The content is null when there are only calls, and there is no field for reasoning when
-// there is none of it.
+// appendJSON appends a choice. The content is null when there are only calls or it is none, and there is no field for
+// reasoning when there is none of it.
 func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) []byte {
 	dst = appendCount(dst, `{"index":`, index)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
-	if len(c.Content) == 0 && len(c.ToolCalls) > 0 {
+	if len(c.Content) == 0 && (c.NoContent || len(c.ToolCalls) > 0) {
 		dst = append(dst, "null"...)
 	} else {
 		dst = appendEscapedString(dst, c.Content)

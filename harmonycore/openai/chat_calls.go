@@ -16,6 +16,13 @@ const (
 )
 
 // open is what stands before the name of what is called, text what before the text that it is called with.
+func (k CallKind) name() string {
+	if k == CustomCall {
+		return typeCustom
+	}
+	return typeFunction
+}
+
 func (k CallKind) open() string {
 	if k == CustomCall {
 		return `,"type":"custom","custom":{"name":`

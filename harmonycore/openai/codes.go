@@ -37,6 +37,7 @@ const (
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
 	CodeAnswerTooLarge           = "answer_too_large"
+	CodeNoFinalChannel           = "no_final_channel"
 	CodeHarmonyParseError        = "harmony_parse_error"
 	CodeGatewayOverloaded        = "gateway_overloaded"
 	CodeGatewayMisconfigured     = "gateway_misconfigured"

@@ -21,7 +21,12 @@ func (e *Error) Error() string {
 
 // AppendJSON appends the body {"error":{…}}. All four members are always there; empty ones are null.
 func (e *Error) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"error":{"message":`...)
+	return append(e.appendMembers(append(dst, '{')), '}')
+}
+
+// appendMembers appends the member "error" of a body.
+func (e *Error) appendMembers(dst []byte) []byte {
+	dst = append(dst, `"error":{"message":`...)
 	dst = jsontext.AppendString(dst, e.Message)
 	dst = append(dst, `,"type":`...)
 	dst = jsontext.AppendString(dst, e.Type)
@@ -29,7 +34,7 @@ func (e *Error) AppendJSON(dst []byte) []byte {
 	dst = appendStringOrNull(dst, e.Param)
 	dst = append(dst, `,"code":`...)
 	dst = appendStringOrNull(dst, e.Code)
-	return append(dst, `}}`...)
+	return append(dst, '}')
 }
 
 func appendStringOrNull(dst []byte, s string) []byte {
@@ -60,6 +65,14 @@ func missing(param string) *Error {
 func wrongType(param, want string, got value) *Error {
 	return badRequest(CodeInvalidType, param,
 		"Invalid type for '"+param+"': expected "+want+", but got "+got.describe()+" instead.")
+}
+
+// NoFinalChannel is the failure of a model that ended without an answer.
+func NoFinalChannel() *Error {
+	return &Error{
+		Status: 502, Type: ServerErrorType, Code: CodeNoFinalChannel,
+		Message: "The model ended without a message on its final channel and without a call. Ask again.",
+	}
 }
 
 // notOneOf is for a string out of a closed set; supported is that set, quoted, as it shall be printed.

@@ -93,6 +93,7 @@ func (c *chatStreamChoice) Close(end harmony.End) { c.close(end) }
 
 func (c *chatStreamChoice) End(f Finish) {
 	if !c.stream.ended {
+		c.noFinal(f)
 		c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
 	}
 }

@@ -126,6 +126,7 @@ func (a *responsesAnswer) closeItem(status string) {
 // End closes the item that the model was at. The response's own end waits for the usage.
 func (a *responsesAnswer) End(f Finish) {
 	a.finish = f
+	a.noFinal(f)
 	if f == Length {
 		a.closeItem(openai.StatusIncomplete)
 		return

@@ -15,6 +15,8 @@ type Tally struct {
 	Messages [channelKinds]int
 	// FinalFirst says that the model answered before it had reasoned.
 	FinalFirst bool
+	// NoFinal is how many choices the model has ended by itself without a message on its final channel and without a call.
+	NoFinal int
 }
 
 // ChannelKind is a channel as Tally tells them apart.
@@ -55,6 +57,7 @@ func (t *Tally) add(o *Tally) {
 	t.ToolCall += o.ToolCall
 	t.Calls += o.Calls
 	t.UnfitArguments += o.UnfitArguments
+	t.NoFinal += o.NoFinal
 	for i := range t.Messages {
 		t.Messages[i] += o.Messages[i]
 	}

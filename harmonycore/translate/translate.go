@@ -44,6 +44,9 @@ type Answers struct {
 	UndeclaredContent bool
 	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
 	MaxChoices int
+	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,
+	// and Chat's content is null.
+	RequireFinal bool
 }
 
 // Env is what a translation must be told of the moment.
@@ -85,6 +88,8 @@ type Request struct {
 	tierAsked    bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
+	// transcript is set where the answer is channel events.
+	transcript *harmony.Transcript
 }
 
 // Effort is the reasoning effort that the model is asked for.
@@ -151,6 +156,8 @@ func (r *Request) NewAnswer() Answer {
 	switch {
 	case r.API == ResponsesAPI:
 		return newResponsesAnswer(r)
+	case r.transcript != nil:
+		return newChannelStream(r)
 	case r.Stream:
 		return newChatStream(r)
 	default:

@@ -33,6 +33,8 @@ type turn struct {
 	// arguments are those of the open call, as far as they are held against its schema.
 	arguments []byte
 	schema    string
+	// answered says that a message was told as the answer.
+	answered bool
 }
 
 func (r *Request) newTurn() turn {
@@ -76,6 +78,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	switch h.Channel {
 	case harmony.Final, "":
 		t.lane = finalLane
+		t.answered = true
 	case harmony.Commentary:
 		t.lane = preambleLane
 	}
@@ -108,6 +111,15 @@ func (t *turn) close(end harmony.End) {
 	if err != nil || !schema.Fits(declared, arguments) {
 		t.tally.UnfitArguments++
 	}
+}
+
+// noFinal reports whether the model has ended by itself without an answer and without a call, and counts it.
+func (t *turn) noFinal(f Finish) bool {
+	if f != Stop || t.answered || t.tally.Calls > 0 {
+		return false
+	}
+	t.tally.NoFinal++
+	return true
 }
 
 // ending is the end of an answer, which comes once.

@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// byChannels reports whether the case's answer is to be channel events, when it is a stream.
+func (c *testCase) byChannels() bool {
+	asked := c.header.Get(exchange.EventsHeader)
+	return asked == "channels" || asked == "" && c.settings["events"] == "channels" && c.target == chatPath
+}
+
+// channelCases are the cases with a stream of channel events that came to its end.
+func channelCases(t *testing.T) map[string]*testCase {
+	t.Helper()
+	cases := map[string]*testCase{}
+	for _, c := range loadCases(t) {
+		if c.byChannels() && strings.Contains(c.member("want"), "\nevent: ") {
+			cases[c.name] = c
+		}
+	}
+	if len(cases) < 15 {
+		t.Fatalf("only %d cases have channel events", len(cases))
+	}
+	return cases
+}
+
+func (c *testCase) channelEvents(t *testing.T) []channelEvent {
+	t.Helper()
+	_, body, _ := strings.Cut(c.member("want"), "\n\n")
+	events, err := readChannelEvents(body)
+	if err != nil {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	return events
+}
+
+// TestChannelEventsSayWhatChunksSay plays the server's answer to each case both ways: what is told of the model is the same.
+func TestChannelEventsSayWhatChunksSay(t *testing.T) {
+	for name, c := range channelCases(t) {
+		config, err := c.config("http://127.0.0.1:9") // never reached
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := gateway.New(config.Filter(), vocabulary)
+		action, _ := begin(g, c)
+		answer := askServer(t, c, action.Forward.Body)
+		_, body, _ := strings.Cut(play(g, c, answer, len(answer.body)), "\n")
+		events, err := readChannelEvents(body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		c.header.Set(exchange.EventsHeader, "chunks")
+		_, body, _ = strings.Cut(play(g, c, answer, len(answer.body)), "\n")
+		got, want := toldByEvents(events), toldByChunks(t, body)
+		if want.reason == openAILength {
+			// A call that was cut is told in pieces only.
+			want.calls = want.calls[:min(len(want.calls), len(got.calls))]
+		}
+		if want.reason == "stop" && got.failure == "no_final_channel" {
+			want.failure, want.reason = got.failure, ""
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: by events\n%+v\nby chunks\n%+v", name, got, want)
+		}
+	}
+}
+
+const openAILength = "length"
+
+// told is all that a stream says of a model's answer.
+type told struct {
+	reasoning, content string
+	calls              []string
+	reason, failure    string
+}
+
+func toldByEvents(events []channelEvent) (all told) {
+	for _, e := range events {
+		switch e.name {
+		case "analysis":
+			all.reasoning += e.text
+		case "commentary", "token":
+			all.content += e.text
+		case "tool_call":
+			all.calls = append(all.calls, e.call.ID+" "+e.call.Name+" "+e.call.Arguments)
+		case "done":
+			all.reason = e.reason
+		case "error":
+			all.failure = e.code
+		}
+	}
+	return all
+}
+
+func toldByChunks(t *testing.T, body string) (all told) {
+	t.Helper()
+	for event := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
+		data := strings.TrimPrefix(event, "data: ")
+		if data == "[DONE]" {
+			continue
+		}
+		var chunk struct {
+			Error   *struct{ Code string }
+			Choices []struct {
+				Delta struct {
+					Content, Reasoning string
+					ToolCalls          []struct {
+						ID               string
+						Function, Custom struct{ Name, Arguments, Input string }
+					} `json:"tool_calls"`
+				}
+				FinishReason string `json:"finish_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			t.Fatalf("%v in %s", err, data)
+		}
+		if chunk.Error != nil {
+			all.failure = chunk.Error.Code
+		}
+		for _, c := range chunk.Choices {
+			all.reasoning += c.Delta.Reasoning
+			all.content += c.Delta.Content
+			all.reason += c.FinishReason
+			for _, call := range c.Delta.ToolCalls {
+				if call.ID != "" {
+					all.calls = append(all.calls, call.ID+" "+call.Function.Name+call.Custom.Name+" ")
+				}
+				all.calls[len(all.calls)-1] += call.Function.Arguments + call.Custom.Input
+			}
+		}
+	}
+	return all
+}
+
+// TestChannelEventsConversations: what a call says of the conversation so far is what the model has seen, to the token, by
+// our own renderer and by the reference's.
+func TestChannelEventsConversations(t *testing.T) {
+	var asked []oracleRequest
+	var want [][]uint32
+	for name, c := range channelCases(t) {
+		for _, e := range c.channelEvents(t) {
+			if e.name != "tool_call" || e.call.Conversation == nil {
+				continue
+			}
+			// Less what the model has said itself.
+			messages := e.call.Conversation.Messages
+			messages = messages[:len(messages)-e.message-1]
+			text, err := json.Marshal(map[string]any{"messages": messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := promptOf(t, c)
+			if got := renderJSON(t, text); !slices.Equal(got, ids) {
+				t.Errorf("%s: %v", name, sameIDs(got, ids))
+			}
+			asked, want = append(asked, oracleRequest{API: "conversation", Body: text}), append(want, ids)
+		}
+	}
+	if len(asked) < 5 {
+		t.Fatalf("only %d calls", len(asked))
+	}
+	for i, answer := range askOracle(t, asked) {
+		if err := sameIDs(want[i], answer.IDs); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestChannelEventsLoop goes through the loop of an agent that keeps what the events tell: the conversation of a call, with the
+// tool's result behind it, is what the next request's prompt says.
+func TestChannelEventsLoop(t *testing.T) {
+	cases := channelCases(t)
+	for turn, result := range []string{"18 degrees", "24 degrees"} {
+		c, next := cases[fmt.Sprintf("events_loop_%d", turn+1)], cases[fmt.Sprintf("events_loop_%d", turn+2)]
+		if c == nil || next == nil {
+			t.Fatal("a turn is not there")
+		}
+		events := c.channelEvents(t)
+		call := events[len(events)-2].call
+		messages := append(call.Conversation.Messages, conversationMessage{
+			"role": "tool", "name": "functions." + call.Name, "recipient": "assistant", "channel": "commentary", "content": result,
+		})
+		text, err := json.Marshal(map[string]any{"messages": messages})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sameIDs(promptOf(t, next), renderJSON(t, text)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// promptOf is the prompt that the case's server gets.
+func promptOf(t *testing.T, c *testCase) []uint32 {
+	t.Helper()
+	config, err := c.config("http://127.0.0.1:9") // never reached
+	if err != nil {
+		t.Fatal(err)
+	}
+	action, _ := begin(gateway.New(config.Filter(), vocabulary), c)
+	var sent struct{ Prompt []uint32 }
+	if err := json.Unmarshal(action.Forward.Body, &sent); err != nil {
+		t.Fatal(err)
+	}
+	return sent.Prompt
+}
+
+func renderJSON(t *testing.T, conversation []byte) []uint32 {
+	t.Helper()
+	c, err := harmony.DecodeConversation(conversation)
+	if err != nil {
+		t.Fatalf("%v in %s", err, conversation)
+	}
+	ids, err := harmony.NewRenderer(vocabulary).AppendCompletion(nil, c, harmony.Assistant, harmony.KeepAnalysis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// spellsControl reports whether a text spells a control token.
+func spellsControl(text string) bool {
+	for i := range len(text) {
+		if _, size, _ := tokenizer.MatchSpecial([]byte(text[i:])); size > 0 {
+			return true
+		}
+	}
+	return false
+}

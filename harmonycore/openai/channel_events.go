@@ -1,0 +1,84 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// ChannelEvent is the kind of a channel event: docs/channel-events.md. OpenAI has no such stream; it stands here because
+// clients read it.
+type ChannelEvent uint8
+
+// The kinds of events, of which the last two end a stream.
+const (
+	EventAnalysis ChannelEvent = iota
+	EventCommentary
+	EventToken
+	EventToolCall
+	EventDone
+	EventError
+)
+
+var channelEventNames = [...]string{
+	EventAnalysis: "analysis", EventCommentary: "commentary", EventToken: "token",
+	EventToolCall: "tool_call", EventDone: "done", EventError: "error",
+}
+
+// appendEventOpen begins an event of a kind, up to the inside of its object.
+func appendEventOpen(dst []byte, kind ChannelEvent) []byte {
+	dst = append(dst, "event: "...)
+	if int(kind) < len(channelEventNames) {
+		dst = append(dst, channelEventNames[kind]...)
+	}
+	return append(dst, "\ndata: {"...)
+}
+
+const eventClose = "}\n\n"
+
+// AppendEventText appends a piece of the text of the model's message with this index.
+func AppendEventText(dst []byte, kind ChannelEvent, message int, text []byte) []byte {
+	dst = appendCount(appendEventOpen(dst, kind), `"message":`, message)
+	dst = jsontext.AppendEscaped(append(dst, `,"text":"`...), string(text))
+	return append(append(dst, '"'), eventClose...)
+}
+
+// EventCall is a whole call of the model's.
+type EventCall struct {
+	Kind     CallKind
+	ID, Name string
+	// Arguments are escaped, as jsontext.AppendEscaped writes them.
+	Arguments []byte
+}
+
+// AppendEventCall appends a call up to its conversation, which is JSON for the caller to append before AppendEventCallClose.
+func AppendEventCall(dst []byte, message, index int, c *EventCall) []byte {
+	dst = appendCount(appendEventOpen(dst, EventToolCall), `"message":`, message)
+	dst = appendCount(dst, `,"index":`, index)
+	dst = jsontext.AppendString(append(dst, `,"id":`...), c.ID)
+	dst = jsontext.AppendString(append(dst, `,"type":`...), c.Kind.name())
+	dst = jsontext.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = appendEscapedString(append(dst, `,"arguments":`...), c.Arguments)
+	return append(dst, `,"conversation":`...)
+}
+
+// AppendEventCallClose ends what AppendEventCall began.
+func AppendEventCallClose(dst []byte) []byte { return append(dst, eventClose...) }
+
+// AppendEventDone appends the regular end.
+func AppendEventDone(dst []byte, h *ChatHead, reason string, u Usage) []byte {
+	dst = jsontext.AppendString(append(appendEventOpen(dst, EventDone), `"id":`...), h.ID)
+	dst = jsontext.AppendInt(append(dst, `,"created":`...), h.Created)
+	dst = jsontext.AppendString(append(dst, `,"model":`...), h.Model)
+	dst = jsontext.AppendString(append(dst, `,"finish_reason":`...), reason)
+	dst = u.appendChat(append(dst, `,"usage":`...))
+	return append(dst, eventClose...)
+}
+
+// AppendEventError appends the end of a stream that failed; usage is nil where the server's count is not known.
+func AppendEventError(dst []byte, e *Error, usage *Usage) []byte {
+	dst = e.appendMembers(appendEventOpen(dst, EventError))
+	dst = append(dst, `,"usage":`...)
+	if usage == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = usage.appendChat(dst)
+	}
+	return append(dst, eventClose...)
+}

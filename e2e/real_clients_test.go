@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -21,6 +22,10 @@ import (
 // would see, prints "ok WHAT" for each check and at last "N checks passed with NAME VERSION".
 type realClient struct {
 	name string
+	// folder, if it is not the name's.
+	folder string
+	// model, if it is not caseModel: one of clientModels.
+	model string
 	// python is the variable that names the interpreter; without it the program is JavaScript.
 	python string
 	// replays says that the client, in a loop over tools, sends the reasoning back that led to a call. Without it the
@@ -32,19 +37,35 @@ var realClients = []realClient{
 	{name: "openai-python", python: "HARMONY_OPENAI_PYTHON", replays: true},
 	{name: "openai-node"},
 	{name: "openai-agents", python: "HARMONY_CLIENTS_PYTHON"},
+	{name: "openai-agents, reasoning alone", folder: "openai-agents", model: "reasoning-alone", python: "HARMONY_CLIENTS_PYTHON", replays: true},
 	{name: "langchain", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "vercel-ai", replays: true},
 }
 
-// TestClients lets each client speak to harmony up, in Envoy and without it. One line that a client writes to its
-// standard error, such as a warning, fails it.
+// clientModels is the configuration of the gateway: one model as it comes, and one whose answers have reasoning, and no
+// reasoning_content beside it.
+const clientModels = `
+models:
+  - name: ` + caseModel + `
+    servers: [vllm=SERVER]
+  - name: reasoning-alone
+    server_model: ` + caseModel + `
+    servers: [vllm=SERVER]
+    answers: { reasoning_fields: reasoning }
+`
+
+// clientHosts are the hosts of harmony up.
+var clientHosts = []string{"envoy", "wazero"}
+
+// TestClients lets each client speak to harmony up, in Envoy and without it, both at once. One line that a client writes
+// to its standard error, such as a warning, fails it.
 func TestClients(t *testing.T) {
 	programs := clientFolder(t)
-	hosts := []string{"envoy", "wazero"}
-	var table clientTable
-	defer func() { table.write(t, hosts) }()
-	for _, host := range hosts {
+	table := newClientTable()
+	t.Cleanup(func() { table.write(t) }) // not defer: the hosts run on after this function
+	for h, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
+			t.Parallel()
 			text, err := os.Open("clients/script.jsonl")
 			if err != nil {
 				t.Fatal(err)
@@ -55,11 +76,15 @@ func TestClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			server, serverURL := runSim(t, sim.Options{AllowHeaders: true, Script: script})
-			up, url := startUp(t, "--host", host, "--model", caseModel, "--backend", "vllm="+serverURL)
-			for _, c := range realClients {
+			config := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(config, []byte(strings.ReplaceAll(clientModels, "SERVER", serverURL)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			up, url := startUp(t, "--host", host, "--config", config)
+			for i, c := range realClients {
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())
-					table.add(c.name, c.run(t, programs, url+"/v1"))
+					table[i][h] = c.run(t, programs, url+"/v1")
 					c.checkRequests(t, server, before)
 				})
 			}
@@ -93,13 +118,14 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
-	program := filepath.Join(programs, c.name, "main.mjs")
+	folder := filepath.Join(programs, cmp.Or(c.folder, c.name))
+	program := filepath.Join(folder, "main.mjs")
 	interpreter := filepath.Join(os.Getenv("HARMONY_CLIENTS"), "node")
 	if c.python != "" {
-		program = filepath.Join(programs, c.name, "main.py")
+		program = filepath.Join(folder, "main.py")
 		interpreter = tool(t, c.python)
 	}
-	cmd := exec.CommandContext(ctx, interpreter, program, url, caseModel)
+	cmd := exec.CommandContext(ctx, interpreter, program, url, cmp.Or(c.model, caseModel))
 	// Nothing of who runs the tests: neither keys, nor a switch that lets a client report elsewhere.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + programs, "PYTHONPATH=" + programs, "PYTHONUTF8=1"}
 	var said, warned bytes.Buffer

@@ -16,12 +16,17 @@ const (
 	markCall      = "<|call|>"
 )
 
+// maxCallable is the most tools that a tag can hold a call to: each takes half a kilobyte of it, whatever its own size.
+const maxCallable = 1024
+
 // constrain says how a model's servers are made to keep to what the client wants of the answer: by a structural tag, by
 // a call whose header the prompt has already, by nothing at all where nothing is wanted or the prompt alone has to do, or
 // not, which is an error.
 func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (tag []byte, prefilled *translate.CallConstraint, failure *openai.Error) {
 	switch {
 	case c.Free():
+	case model.StructuralTags && len(c.Calls) > maxCallable:
+		return nil, nil, errTooManyTools(len(c.Calls))
 	case model.StructuralTags:
 		scratch.tag = appendTag(scratch.tag[:0], c)
 		return scratch.tag, nil, nil

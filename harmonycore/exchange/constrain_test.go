@@ -119,6 +119,17 @@ func TestWithoutStructuralTags(t *testing.T) {
 	}
 }
 
+func TestTooManyToolsForATag(t *testing.T) {
+	g := testGateway(func(o *Options) { o.Models[0].StructuralTags = true; o.Models[0].ContextLength = 1 << 20 })
+	for n, want := range map[int]bool{maxCallable: true, maxCallable + 1: false} {
+		body := `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}],` + required + `,"tools":[` + strings.Repeat(gTool+",", n-1) + gTool + `]}`
+		a := g.Begin("POST", "/v1/chat/completions").Request([]byte(body), Host{Now: testNow, ID: testID})
+		if (a.Forward != nil) != want || !want && !strings.Contains(string(a.Reply.Body), `"param":"tools","code":"invalid_value"`) {
+			t.Errorf("%d tools: %+v", n, a)
+		}
+	}
+}
+
 // The scratch is the next request's too: what the answer begins with must not change with it.
 func TestPrefilledCallKeepsItsHeader(t *testing.T) {
 	g, scratch := testGateway(nil), &Scratch{}

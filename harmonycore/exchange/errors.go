@@ -49,6 +49,11 @@ func errToolChoice(kind string) *openai.Error {
 	}
 }
 
+func errTooManyTools(n int) *openai.Error {
+	return openai.Invalid("tools", "Invalid 'tools': a call can be held to one of "+strconv.Itoa(maxCallable)+" tools at most, and these are "+
+		strconv.Itoa(n)+". Declare fewer, or ask for no call, no format and no strict function.")
+}
+
 func errStrict(param, kind string) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeUnsupportedParameter, Param: param,

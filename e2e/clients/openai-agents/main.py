@@ -45,8 +45,16 @@ def agent(client, model, headers=None, tool_choice=None, **more):
 
 
 def reasoning(result):
-    """The reasoning of a run, a text for each answer of the model."""
-    return ["".join(part.text for part in item.raw_item.summary) for item in result.new_items if item.type == "reasoning_item"]
+    """The reasoning of a run, a text for each answer of the model.
+
+    It comes as a summary, or as a content where the gateway's reasoning_fields say reasoning alone.
+    """
+    items = [item.raw_item for item in result.new_items if item.type == "reasoning_item"]
+    return ["".join(part.text for part in item.summary or item.content) for item in items]
+
+
+# Where the gateway sends both fields, the SDK has both events, with the same text.
+THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 
 
 def text_turn(client, model):
@@ -61,15 +69,15 @@ def text_turn(client, model):
 
 async def collect(streamed):
     """The deltas of a streamed run, added up."""
-    text, thought = [], []
+    text, thought = [], {kind: [] for kind in THOUGHT}
     async for event in streamed.stream_events():
         if event.type != "raw_response_event":
             continue
         if event.data.type == "response.output_text.delta":
             text.append(event.data.delta)
-        elif event.data.type == "response.reasoning_summary_text.delta":
-            thought.append(event.data.delta)
-    return text, thought
+        elif event.data.type in THOUGHT:
+            thought[event.data.type].append(event.data.delta)
+    return text, thought[THOUGHT[0]] or thought[THOUGHT[1]]
 
 
 def stream(client, model):
@@ -161,7 +169,7 @@ def cancelled(client, model):
     async def go():
         result = Runner.run_streamed(agent(client, model, {"x-sim-fault": "stall:12"}), HELLO)
         async for event in result.stream_events():
-            if event.type == "raw_response_event" and event.data.type == "response.reasoning_summary_text.delta":
+            if event.type == "raw_response_event" and event.data.type in THOUGHT:
                 result.cancel()
 
     wait(go())

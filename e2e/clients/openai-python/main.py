@@ -8,6 +8,7 @@ import chat
 import failures
 import openai
 import responses
+import structured
 from checks import run
 from openai import OpenAI
 
@@ -25,6 +26,8 @@ CHECKS = [
     responses.responses_helper,
     responses.responses_tools,
     responses.responses_tools_stream,
+    structured.responses_parse,
+    structured.chat_json_object,
     failures.unknown_model,
     failures.unknown_role,
     failures.server_refuses,

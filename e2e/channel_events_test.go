@@ -76,30 +76,6 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 	}
 }
 
-// TestChannelEventsByTokensPerChunk: however many tokens the server sends at once, the events are the same.
-func TestChannelEventsByTokensPerChunk(t *testing.T) {
-	for name, c := range channelCases(t) {
-		config, err := c.config("http://127.0.0.1:9") // never reached
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := gateway.New(config.Filter(), vocabulary)
-		action, _ := begin(g, c)
-		first := ""
-		for _, size := range []string{"1", "2", "7", "1000"} {
-			c.settings["tokens_per_chunk"] = size
-			answer := askServer(t, c, action.Forward.Body)
-			got := play(g, c, answer, len(answer.body))
-			if first == "" {
-				first = got
-			}
-			if got != first {
-				t.Errorf("%s, %s tokens in a chunk\n%s\nwant\n%s", name, size, got, first)
-			}
-		}
-	}
-}
-
 // TestChannelEventsOfNoise: whatever a model writes, its events keep every promise, and end as the server does.
 func TestChannelEventsOfNoise(t *testing.T) {
 	c := channelCases(t)["events_preamble_call"]

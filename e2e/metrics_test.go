@@ -61,7 +61,7 @@ func TestEditsRefused(t *testing.T) {
 			for range 3 {
 				refused(t, ask(http1(t), h.URL+chatPath, chatBody(caseModel, "Hi")), 500, "gateway_misconfigured")
 			}
-			if n := counter(t, h, "harmony.edits_refused"); n != 3 {
+			if n := counter(t, h, "harmony_edits_refused_total"); n != 3 {
 				t.Errorf("%d refusals are counted, want 3", n)
 			}
 			if n := strings.Count(h.Process.Log(1000), "harmony: set "); n != 1 {
@@ -118,13 +118,13 @@ func TestResponseChunks(t *testing.T) {
 	if a := ask(http1(t), h.URL+chatPath, `{"stream":true,`+chatBody(caseModel, "Hi")[1:]); a.status != 200 || !read(a.body).finished() {
 		t.Fatalf("got %+v", a)
 	}
-	if n := counter(t, h, "harmony.response_chunks"); n < tokens {
+	if n := counter(t, h, "harmony_response_chunks_total"); n < tokens {
 		t.Errorf("%d pieces are counted of an answer of more than %d tokens", n, tokens)
 	}
 	ask(http1(t), h.URL+chatPath, chatBody("other", "Hi"))
-	before := counter(t, h, "harmony.response_chunks")
+	before := counter(t, h, "harmony_response_chunks_total")
 	ask(http1(t), h.URL+"/v1/models", "{}")
-	if n := counter(t, h, "harmony.response_chunks"); n != before {
+	if n := counter(t, h, "harmony_response_chunks_total"); n != before {
 		t.Error("a piece of another answer is counted")
 	}
 }

@@ -108,7 +108,7 @@ func TestReducedFaults(t *testing.T) {
 		{"HTTP1 to HTTP2", "h1", two, http1(t)}, {"HTTP2 to HTTP2", "h2", two, http2Client(t)},
 	} {
 		t.Run(host.name, func(t *testing.T) {
-			events, resets := counter(t, host.envoy, "harmony.reduced_late_errors"), counter(t, host.envoy, "harmony.reduced_resets")
+			events, resets := counter(t, host.envoy, "harmony_reduced_late_errors_total"), counter(t, host.envoy, "harmony_reduced_resets_total")
 			var all sync.WaitGroup
 			for _, f := range reducedFaults {
 				for _, path := range []string{chatPath, responsesPath} {
@@ -118,10 +118,10 @@ func TestReducedFaults(t *testing.T) {
 			}
 			all.Wait()
 			// Two paths each: the three first failures of a stream; of whole answers all six, and three silences.
-			if n := counter(t, host.envoy, "harmony.reduced_late_errors") - events; n != 2*3 {
+			if n := counter(t, host.envoy, "harmony_reduced_late_errors_total") - events; n != 2*3 {
 				t.Errorf("%d errors in streams are counted as late, want 6", n)
 			}
-			if n := counter(t, host.envoy, "harmony.reduced_resets") - resets; n != 2*(6+3) {
+			if n := counter(t, host.envoy, "harmony_reduced_resets_total") - resets; n != 2*(6+3) {
 				t.Errorf("%d resets are counted as late, want 18", n)
 			}
 		})

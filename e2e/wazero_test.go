@@ -203,7 +203,7 @@ func TestHeadersNotHeld(t *testing.T) {
 	if len(said) != 1 || !strings.Contains(said[0], "docs/modes.md") {
 		t.Errorf("it says %q, want one line that names docs/modes.md", said)
 	}
-	if n := h.Server.Proxy().Metrics()["harmony.edits_refused"]; n != 3 {
+	if n := h.Server.Proxy().Metrics()["harmony_edits_refused_total"]; n != 3 {
 		t.Errorf("%d refusals counted, want 3", n)
 	}
 }

@@ -22,6 +22,7 @@ func Bootstrap(r *xds.Resources, admin netip.AddrPort) ([]byte, error) {
 		Admin: &bootstrapv3.Admin{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 			Address: admin.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(admin.Port())},
 		}}}},
+		StatsConfig:     xds.Stats(),
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{Listeners: []*listenerv3.Listener{r.Listener}, Clusters: r.Clusters},
 	}
 	if err := b.ValidateAll(); err != nil {

@@ -8,6 +8,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
 )
 
+// version is set when the module is built (tools/build-filter.sh).
+var version = "unknown"
+
 func main() {}
 
-func init() { plugin.Start(vocabulary.Table) }
+func init() { plugin.Start(vocabulary.Table, version) }

@@ -12,6 +12,9 @@ out="${FILTER_OUT:-dist/harmony-filter.wasm}"
 # What TinyGo emits; Binaryen reads and writes no more than this.
 features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext)
 
+# What harmony_build_info tells. A folder that is no clone has none.
+version="$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
+
 # A folder of its own: two builds at once must not take each other's parts.
 mkdir -p build "$(dirname "$out")"
 work="$(mktemp -d build/filter.XXXXXX)"
@@ -19,7 +22,8 @@ trap 'rm -rf "$work"' EXIT
 
 # Binaryen of the pinned version also for TinyGo's own run of wasm-opt: the bytes must not depend on what is on PATH.
 compile() {
-  WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug -panic=print -o "$work/filter.wasm" "$package"
+  WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug -panic=print \
+    -ldflags "-X main.version=$version" -o "$work/filter.wasm" "$package"
 }
 
 merge() {

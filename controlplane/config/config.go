@@ -21,6 +21,10 @@ type Config struct {
 	// MemoryLimit is how much memory each of Envoy's workers may have in use in the filter before it answers new
 	// requests 503.
 	MemoryLimit Size `yaml:"memory_limit"`
+	// AccessLog is the file to which Envoy writes a line for each request. Empty: none.
+	AccessLog string `yaml:"access_log"`
+	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
+	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
 	Passthrough string `yaml:"passthrough"`
 	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
@@ -96,6 +100,8 @@ func Default() *Config {
 		MemoryLimit:      filterconfig.DefaultMemoryLimit,
 		StallTimeout:     Duration(filterconfig.DefaultStallTimeoutMS * time.Millisecond),
 		PassthroughPaths: DefaultPassthroughPaths(),
+
+		ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
 	}
 }
 
@@ -105,6 +111,8 @@ func (c *Config) Filter() *filterconfig.Config {
 		Schema: filterconfig.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
 		MemoryLimit:    int(c.MemoryLimit),
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
+
+		ReasoningRatioAlert: c.ReasoningRatioAlert,
 	}
 	for i := range c.Models {
 		f.Models = append(f.Models, c.Models[i].filter())

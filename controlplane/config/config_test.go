@@ -15,6 +15,8 @@ admin: 127.0.0.1:9901
 mode: reduced
 body_limit: 4MiB
 stall_timeout: 90s
+access_log: /var/log/h.json
+reasoning_ratio_alert: 0.75
 passthrough: https://other.example
 passthrough_paths: [/v1/]
 ca_file: /etc/ca.pem
@@ -48,11 +50,12 @@ func TestParseWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Listen != "0.0.0.0:80" || c.Admin != "127.0.0.1:9901" || c.BodyLimit != 4<<20 || time.Duration(c.StallTimeout) != 90*time.Second ||
-		c.Envoy != (Envoy{Path: "/usr/bin/envoy", Concurrency: 4}) || c.CAFile != "/etc/ca.pem" || len(c.PassthroughPaths) != 1 {
+		c.Envoy != (Envoy{Path: "/usr/bin/envoy", Concurrency: 4}) || c.CAFile != "/etc/ca.pem" || c.AccessLog != "/var/log/h.json" || len(c.PassthroughPaths) != 1 {
 		t.Errorf("got %+v", c)
 	}
 	want := filterconfig.Config{
 		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
+		ReasoningRatioAlert: 0.75,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			RawPrompts: "allow", DropCommentaryFromHistory: true,
@@ -76,8 +79,8 @@ func TestDefaults(t *testing.T) {
 	}
 	want := filterconfig.Config{
 		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
-		MemoryLimit: filterconfig.DefaultMemoryLimit,
-		Models:      []filterconfig.Model{filterconfig.DefaultModel("m")},
+		MemoryLimit: filterconfig.DefaultMemoryLimit, ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
+		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -112,6 +115,8 @@ func TestRefusals(t *testing.T) {
 		{"admin: 0.0.0.0:9901", "h.yaml:1: admin: 0.0.0.0:9901 is open to others"},
 		{"body_limit: 16MB", "h.yaml:1: body_limit: \"16MB\" is not a size"},
 		{"body_limit: 12", "body_limit: 12 is out of range"},
+		{"reasoning_ratio_alert: 90", "h.yaml:1: reasoning_ratio_alert: 90 is out of range"},
+		{"reasoning_ratio_alert: .nan", "reasoning_ratio_alert: NaN is out of range"},
 		{"body_limit: 1GiB", "body_limit: 1GiB is out of range"},
 		{"stall_timeout: 5", "h.yaml:1: stall_timeout: \"5\" is not a duration"},
 		{model("reasoning_efforts: {max: utmost}"), `h.yaml:3: models[0].reasoning_efforts.max: "utmost" is not known; write low, medium, high or refuse`},

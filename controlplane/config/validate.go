@@ -99,6 +99,9 @@ func (c *Config) check() *Error {
 	} else if d > 0 && d < time.Second {
 		return &Error{Field: "stall_timeout", Reason: d.String() + " would give every request up; use at least 1s, or 0s to wait for ever"}
 	}
+	if r := c.ReasoningRatioAlert; !(r >= 0 && r <= 1) {
+		return &Error{Field: "reasoning_ratio_alert", Reason: fmt.Sprintf("%g is out of range; use 0 to 1, of which 1 never counts", r)}
+	}
 	if c.Envoy.Concurrency < 0 || c.Envoy.Concurrency > maxConcurrency {
 		return &Error{Field: "envoy.concurrency", Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 for one per CPU", c.Envoy.Concurrency, maxConcurrency)}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
+	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -206,6 +208,47 @@ func TestRepliesAreJSON(t *testing.T) {
 	var body map[string]any
 	if err := json.Unmarshal([]byte(notFoundBody), &body); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStatsAreShown: who runs an Envoy of their own finds the same block in the docs and in the example.
+func TestStatsAreShown(t *testing.T) {
+	for _, file := range []string{"../../docs/metrics.md", "../../examples/envoy.yaml"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, block, ok := strings.Cut(string(data), "\nstats_config:\n")
+		if !ok {
+			t.Errorf("%s has none", file)
+			continue
+		}
+		block, _, _ = strings.Cut(block, "\n```")
+		block, _, _ = strings.Cut(block, "\n\n")
+		raw, err := yaml.YAMLToJSON([]byte(block))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		got := &metricsv3.StatsConfig{}
+		if err := protojson.Unmarshal(raw, got); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if !proto.Equal(got, Stats()) {
+			t.Errorf("%s differs from what is shipped:\n%s", file, raw)
+		}
+	}
+}
+
+// TestAccessLogIsShown: the docs have every name that the filter leaves for the log.
+func TestAccessLogIsShown(t *testing.T) {
+	data, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range accessLogFields {
+		if strings.HasPrefix(f.format, "%FILTER_STATE") && !strings.Contains(string(data), "`"+f.format+"`") {
+			t.Errorf("docs/metrics.md has no %s", f.format)
+		}
 	}
 }
 

@@ -66,6 +66,10 @@ func (b *builder) connectionManager() *hcmv3.HttpConnectionManager {
 		PathWithEscapedSlashesAction:  hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{b.stripInternalHeaders()},
 		LocalReplyConfig:              b.localReplies(),
+		AccessLog:                     b.accessLog(),
+		// One id for the client, the gateway's log and the server: the client's own if it has one.
+		PreserveExternalRequestId:    true,
+		AlwaysSetRequestIdInResponse: true,
 	}
 }
 

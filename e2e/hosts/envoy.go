@@ -67,7 +67,7 @@ func EnvoyWith(s Setup, r *xds.Resources) (*Host, error) {
 func envoyChunks(p *envoy.Process) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	stats, err := p.Get(ctx, "/stats?filter=harmony.response_chunks")
+	stats, err := p.Get(ctx, "/stats?filter=harmony_response_chunks_total")
 	if err != nil {
 		return 0, err
 	}

@@ -80,8 +80,15 @@ func overlap(said map[string]bool, of []string, weight int) int {
 	return n
 }
 
-// arguments makes the JSON arguments of a call from the words of a message: the same ones for the same message.
+// plain reports whether the tool takes a text and not arguments.
+func (t tool) plain() bool { return t.params != nil && t.params.kind == "string" }
+
+// arguments makes the JSON arguments of a call from the words of a message: the same ones for the same message. A tool
+// that takes a text is called with the message itself.
 func arguments(t tool, text string) string {
+	if t.plain() {
+		return clip(text)
+	}
 	if t.params == nil {
 		return "{}"
 	}

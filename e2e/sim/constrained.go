@@ -19,7 +19,7 @@ func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, b
 	asked, _ := p.last("user")
 	for _, call := range p.tools() {
 		a := thought(t, p, asked, call, true)
-		a.call(call.name, arguments(call, asked.text))
+		a.call(call, arguments(call, asked.text))
 		if tag.keepsTo(t, a.ids) == nil {
 			return a.ids, true
 		}

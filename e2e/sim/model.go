@@ -59,7 +59,7 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 		a = thought(t, p, latest, call, calls)
 	}
 	if calls {
-		a.call(call.name, arguments(call, asked.text))
+		a.call(call, arguments(call, asked.text))
 		return a.ids
 	}
 	a.text("final")
@@ -95,13 +95,15 @@ func (a *speaker) next() {
 	a.special(tokenizer.Channel)
 }
 
-// call calls a function, from the channel on.
-func (a *speaker) call(name, arguments string) {
+// call calls a tool, from the channel on.
+func (a *speaker) call(t tool, arguments string) {
 	a.text("commentary")
-	a.text(" to=functions." + name)
-	a.text(" ")
-	a.special(tokenizer.Constrain)
-	a.text("json")
+	a.text(" to=functions." + t.name)
+	if !t.plain() {
+		a.text(" ")
+		a.special(tokenizer.Constrain)
+		a.text("json")
+	}
 	a.special(tokenizer.Message)
 	a.text(arguments)
 	a.special(tokenizer.Call)

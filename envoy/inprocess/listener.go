@@ -47,6 +47,9 @@ func readListener(r *xds.Resources) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(m.GetAccessLog()) > 0 {
+		return nil, errors.New("an access log is written by Envoy only: leave access_log out, or use --host envoy")
+	}
 	l := &listener{
 		address:        net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue()))),
 		headersTimeout: m.GetRequestHeadersTimeout().AsDuration(),
@@ -60,7 +63,8 @@ func readListener(r *xds.Resources) (*listener, error) {
 		BufferLimitHTTP2: l.streamWindow,
 		IdleTimeout:      defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
 		NormalizePath: m.GetNormalizePath().GetValue() && m.GetMergeSlashes(), ServerName: m.GetServerName(),
-		ForwardedFor: m.GetUseRemoteAddress().GetValue(),
+		ForwardedFor:  m.GetUseRemoteAddress().GetValue(),
+		KeepRequestID: m.GetPreserveExternalRequestId(), TellRequestID: m.GetAlwaysSetRequestIdInResponse(),
 	}
 	if idle := m.GetStreamIdleTimeout(); idle != nil {
 		l.options.IdleTimeout = idle.AsDuration()

@@ -17,7 +17,9 @@ type Config struct {
 	StallTimeoutMS int
 	// MemoryLimit is how much of its heap a VM may have in use before it refuses new requests, in bytes.
 	MemoryLimit int
-	Models      []Model
+	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
+	ReasoningRatioAlert float64
+	Models              []Model
 }
 
 // Model is one Harmony model.
@@ -93,6 +95,7 @@ const (
 	DefaultBodyLimit       = 16 << 20
 	DefaultStallTimeoutMS  = 300_000
 	DefaultMemoryLimit     = 256 << 20
+	DefaultReasoningAlert  = 0.9
 )
 
 // DefaultModel is a model called name with every default in place.

@@ -11,7 +11,7 @@ func TestRoundTrip(t *testing.T) {
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
 	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = Efforts{None: "high", Minimal: EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	m.Answers = Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true}
-	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, Models: []Model{m, DefaultModel("b")}}
+	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Config{Schema: 1, Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, Models: []Model{DefaultModel("m")}}
+	want := &Config{Schema: 1, Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, ReasoningRatioAlert: DefaultReasoningAlert, Models: []Model{DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}
@@ -41,6 +41,7 @@ func TestRefusals(t *testing.T) {
 		{`{`, ""}, {`[]`, ""}, {`{}`, "schema"}, {`{"schema":2}`, "schema"}, {`{"schema":1,"x":1}`, "x"},
 		{`{"schema":1,"body_limit":0}`, "body_limit"}, {`{"schema":1,"body_limit":1.5}`, "body_limit"},
 		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"}, {`{"schema":1,"memory_limit":0}`, "memory_limit"},
+		{`{"schema":1,"reasoning_ratio_alert":1.5}`, "reasoning_ratio_alert"}, {`{"schema":1,"reasoning_ratio_alert":"0.5"}`, "reasoning_ratio_alert"},
 		{`{"schema":1,"mode":"half"}`, "mode"}, {`{"schema":1,"mode":"reduced"}`, "models"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"b"}],"mode":"reduced"}`, "models"},
 		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},

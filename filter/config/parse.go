@@ -49,7 +49,7 @@ func (p *parser) fail(path, reason string) {
 }
 
 func (p *parser) config(v *jsontext.Value) *Config {
-	c := &Config{Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit}
+	c := &Config{Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, ReasoningRatioAlert: DefaultReasoningAlert}
 	if v.Kind != jsontext.Object {
 		p.fail("", "must be an object")
 		return c
@@ -69,6 +69,8 @@ func (p *parser) config(v *jsontext.Value) *Config {
 			c.StallTimeoutMS = p.integer(key, value, 0, 1<<30)
 		case "memory_limit":
 			c.MemoryLimit = p.integer(key, value, 1, MaxMemoryLimit)
+		case "reasoning_ratio_alert":
+			c.ReasoningRatioAlert = p.fraction(key, value)
 		case "models":
 			c.Models = p.models(value)
 		default:
@@ -219,6 +221,14 @@ func (p *parser) integer(path string, v *jsontext.Value, low, high int) int {
 		p.fail(path, "must be a whole number from "+strconv.Itoa(low)+" to "+strconv.Itoa(high))
 	}
 	return n
+}
+
+func (p *parser) fraction(path string, v *jsontext.Value) float64 {
+	f, err := strconv.ParseFloat(v.Text, 64)
+	if v.Kind != jsontext.Number || err != nil || !(f >= 0 && f <= 1) {
+		p.fail(path, "must be a number from 0 to 1")
+	}
+	return f
 }
 
 func (p *parser) oneOf(path string, v *jsontext.Value, words ...string) string {

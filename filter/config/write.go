@@ -1,6 +1,10 @@
 package config
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
 
 // AppendJSON appends the configuration as Parse reads it, every setting written out.
 func (c *Config) AppendJSON(dst []byte) []byte {
@@ -14,6 +18,8 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(c.StallTimeoutMS))
 	dst = append(dst, `,"memory_limit":`...)
 	dst = jsontext.AppendInt(dst, int64(c.MemoryLimit))
+	dst = append(dst, `,"reasoning_ratio_alert":`...)
+	dst = strconv.AppendFloat(dst, c.ReasoningRatioAlert, 'g', -1, 64)
 	dst = append(dst, `,"models":[`...)
 	for i := range c.Models {
 		if i > 0 {

@@ -21,6 +21,8 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 		Passthrough:  c.Passthrough,
 		BodyLimit:    c.BodyLimit,
 		StallTimeout: int64(c.StallTimeoutMS),
+
+		ReasoningAlert: c.ReasoningRatioAlert,
 	}
 	for i := range c.Models {
 		m := &c.Models[i]

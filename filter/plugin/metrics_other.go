@@ -2,7 +2,16 @@
 
 package plugin
 
-// Metrics exist only in a wasm host.
-func defineCounter(string) metric { return 0 }
+import "github.com/harmonyedge/harmonyedge/filter/metrics"
 
-func (metric) add() {}
+// hostMetrics exist only in a wasm host.
+type hostMetrics struct{}
+
+// Define implements metrics.Host.
+func (hostMetrics) Define(metrics.Kind, string) (uint32, bool) { return 0, false }
+
+// Add implements metrics.Host.
+func (hostMetrics) Add(uint32, int64) {}
+
+// Record implements metrics.Host.
+func (hostMetrics) Record(uint32, uint64) {}

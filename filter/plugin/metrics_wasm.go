@@ -2,7 +2,11 @@
 
 package plugin
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/harmonyedge/harmonyedge/filter/metrics"
+)
 
 // The SDK's own functions for metrics end the VM when the host has no room for another one.
 
@@ -12,23 +16,23 @@ func proxyDefineMetric(metricType uint32, name unsafe.Pointer, nameSize uint32, 
 //go:wasmimport env proxy_increment_metric
 func proxyIncrementMetric(id uint32, offset int64) uint32
 
-const (
-	statusOK    = 0
-	typeCounter = 0
-)
+//go:wasmimport env proxy_record_metric
+func proxyRecordMetric(id uint32, value uint64) uint32
 
-// defineCounter returns 0 where the host does not give a counter.
-func defineCounter(name string) metric {
+const statusOK = 0
+
+// hostMetrics are the host's. What it says to a count does not matter to any stream.
+type hostMetrics struct{}
+
+// Define implements metrics.Host.
+func (hostMetrics) Define(kind metrics.Kind, name string) (uint32, bool) {
 	var id uint32
-	if proxyDefineMetric(typeCounter, unsafe.Pointer(unsafe.StringData(name)), uint32(len(name)), unsafe.Pointer(&id)) != statusOK {
-		return 0
-	}
-	return metric(id + 1)
+	status := proxyDefineMetric(uint32(kind), unsafe.Pointer(unsafe.StringData(name)), uint32(len(name)), unsafe.Pointer(&id))
+	return id, status == statusOK
 }
 
-// add counts one more. What the host says to it does not matter to any stream.
-func (m metric) add() {
-	if m != 0 {
-		proxyIncrementMetric(uint32(m)-1, 1)
-	}
-}
+// Add implements metrics.Host.
+func (hostMetrics) Add(id uint32, n int64) { proxyIncrementMetric(id, n) }
+
+// Record implements metrics.Host.
+func (hostMetrics) Record(id uint32, value uint64) { proxyRecordMetric(id, value) }

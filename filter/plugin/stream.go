@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"encoding/binary"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -24,6 +26,12 @@ type stream struct {
 	// asks are the names of the client's headers that are for the gateway alone.
 	asks []string
 }
+
+// The properties of the host that are read.
+var (
+	codeDetails  = []string{"response", "code_details"}
+	responseCode = []string{"response", "code"}
+)
 
 // OnHttpRequestHeaders implements types.HttpContext.
 func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
@@ -118,7 +126,11 @@ func (s *stream) request() types.Action {
 			check("read request body", err)
 		}
 	}
+	started := time.Now()
 	action := s.exchange.Request(body, host)
+	if s.exchange.Report().Translated {
+		s.plugin.vm.metrics.Rendered(time.Since(started).Microseconds())
+	}
 	switch {
 	case action.Hold:
 		return types.ActionPause
@@ -167,7 +179,7 @@ func (s *stream) redirect(pool, path string, rewritten bool) bool {
 
 func (s *stream) cannotForward() types.Action {
 	s.pending = false
-	s.plugin.metrics.editsRefused.add()
+	s.plugin.vm.metrics.EditRefused()
 	s.send(s.exchange.CannotForward())
 	return types.ActionPause
 }
@@ -188,7 +200,7 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 
 // isLocalReply reports whether the host made the response itself.
 func isLocalReply() bool {
-	details, err := proxywasm.GetProperty([]string{"response", "code_details"})
+	details, err := proxywasm.GetProperty(codeDetails)
 	return err == nil && string(details) != "via_upstream"
 }
 
@@ -197,7 +209,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	if s.exchange == nil || s.exchange.Alone() {
 		return types.ActionContinue
 	}
-	s.plugin.metrics.responseChunks.add()
+	s.plugin.vm.metrics.ResponseChunk()
 	at := now()
 	var chunk []byte
 	if size > 0 {
@@ -224,9 +236,9 @@ func (s *stream) OnHttpResponseTrailers(int) types.Action {
 // act does what is left of an action once the body is replaced.
 func (s *stream) act(a exchange.ResponseAction) types.Action {
 	if a.Late && a.Reset {
-		s.plugin.metrics.reducedResets.add()
+		s.plugin.vm.metrics.ReducedReset()
 	} else if a.Late {
-		s.plugin.metrics.reducedLateErrors.add()
+		s.plugin.vm.metrics.ReducedLateError()
 	}
 	switch {
 	case a.Hold:
@@ -256,8 +268,23 @@ func (s *stream) send(r *exchange.Reply) {
 
 // OnHttpStreamDone implements types.HttpContext.
 func (s *stream) OnHttpStreamDone() {
+	if s.exchange == nil {
+		return
+	}
+	report := s.exchange.Report()
 	s.exchange = nil
+	s.plugin.vm.metrics.Count(&report, responseStatus())
+	describe(&report)
 	delete(s.plugin.streams, s.id)
+}
+
+// responseStatus is the status that the client got, 0 if it got none.
+func responseStatus() int {
+	code, err := proxywasm.GetProperty(responseCode)
+	if err != nil || len(code) != 8 {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint32(code))
 }
 
 // check logs a host call that failed, which is a fault of ours or of the host's configuration, and reports success.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/filter/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -16,17 +17,19 @@ import (
 // Table returns the vocabulary's lookup table. It is asked for once in each VM.
 type Table func() []byte
 
-// Start registers the plugin with the SDK; it is called while the module initialises.
-func Start(table Table) {
-	proxywasm.SetVMContext(&vm{table: table})
+// Start registers the plugin with the SDK; it is called while the module initialises. version is the module's.
+func Start(table Table, version string) {
+	proxywasm.SetVMContext(&vm{table: table, version: version})
 }
 
 type vm struct {
 	types.DefaultVMContext
 	table     Table
+	version   string
 	tokenizer *tokenizer.Tokenizer
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
+	metrics *metrics.Set
 	// quietUntil is when the heap may be collected for its size again, in milliseconds since 1970.
 	quietUntil int64
 }
@@ -39,6 +42,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		return types.OnVMStartStatusFailed
 	}
 	v.tokenizer = tokenizer.New(vocabulary)
+	v.metrics = metrics.NewSet(hostMetrics{})
 	return types.OnVMStartStatusOK
 }
 
@@ -55,8 +59,9 @@ type plugin struct {
 	// memoryLimit is how much of the heap may be in use, in bytes.
 	memoryLimit uint64
 	// full says that the heap was over the limit when last looked at.
-	full    bool
-	metrics metrics
+	full bool
+	// configuration stands for the configuration in metrics.
+	configuration string
 	// refused says that the log has been told that the host refuses edits.
 	refused bool
 	// streams are those with an exchange of ours, by context id.
@@ -80,11 +85,38 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	}
 	p.gateway = gateway.New(c, p.vm.tokenizer)
 	p.memoryLimit = uint64(c.MemoryLimit)
-	p.metrics = defineMetrics()
+	p.configuration = fingerprint(data)
+	models := make([]string, 0, len(c.Models))
+	for i := range c.Models {
+		models = append(models, c.Models[i].Name)
+	}
+	p.vm.metrics.Configured(p.vm.version, p.configuration, models)
 	if err := proxywasm.SetTickPeriodMilliSeconds(tickMS); err != nil {
 		proxywasm.LogWarn("harmony: no ticks, stalled servers and a full heap go unnoticed: " + err.Error())
 	}
 	return types.OnPluginStartStatusOK
+}
+
+// fingerprint tells one configuration from another: FNV-1a in hexadecimal digits.
+func fingerprint(data []byte) string {
+	hash := uint32(2166136261)
+	for _, c := range data {
+		hash = (hash ^ uint32(c)) * 16777619
+	}
+	const digits = "0123456789abcdef"
+	var text [8]byte
+	for i := range text {
+		text[i] = digits[hash>>(28-4*i)&15]
+	}
+	return string(text[:])
+}
+
+// OnPluginDone implements types.PluginContext: the configuration is not in force any more.
+func (p *plugin) OnPluginDone() bool {
+	if p.gateway != nil {
+		p.vm.metrics.Dropped(p.vm.version, p.configuration)
+	}
+	return true
 }
 
 // NewHttpContext implements types.PluginContext.
@@ -123,7 +155,9 @@ func (p *plugin) weigh(at int64) {
 	if at < p.vm.quietUntil {
 		return
 	}
-	p.full = heapInUse() > p.memoryLimit
+	inUse := heapInUse()
+	p.vm.metrics.Heap(inUse)
+	p.full = inUse > p.memoryLimit
 	if !p.full {
 		return
 	}

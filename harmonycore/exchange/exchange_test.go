@@ -25,7 +25,7 @@ const (
 func testGateway(change func(*Options)) *Gateway {
 	server, _ := backend.Named("vllm")
 	o := Options{
-		Tokenizer: o200k.Tokenizer(), BodyLimit: 1 << 20, StallTimeout: testLimit,
+		Tokenizer: o200k.Tokenizer(), BodyLimit: 1 << 20, StallTimeout: testLimit, ReasoningAlert: 0.9,
 		Models: []Model{{
 			Model: translate.Model{Name: testModel, Identity: harmony.Some("You."), Effort: harmony.Medium, ContextLength: 4096},
 			Pool:  "pool-1", Server: server, ServerModel: "openai/gpt-oss",

@@ -50,6 +50,8 @@ type Options struct {
 	BodyLimit int
 	// StallTimeout is how long a server may be silent, in milliseconds; 0 is for ever.
 	StallTimeout int64
+	// ReasoningAlert is the part of an answer's tokens above which Report tells that reasoning took too many.
+	ReasoningAlert float64
 }
 
 // Gateway is what all exchanges share. It does not change once made.

@@ -24,6 +24,8 @@ type Report struct {
 	// Recoveries are what was repaired, Refused the error at which a strict parser would have stopped, 0 if none.
 	Recoveries harmony.Recoveries
 	Refused    harmony.ParseErrorKind
+	// ReasoningAlert says that the model did hardly anything but reason.
+	ReasoningAlert bool
 	// UnexpectedOrder says that the model answered before it had reasoned, although it was asked to reason.
 	UnexpectedOrder bool
 	// FirstToken is how long after the request the first token came, in milliseconds; -1 if none did.
@@ -52,6 +54,7 @@ func (e *Exchange) Report() Report {
 	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
 	r.CompletionTokens = max(e.generated(), e.usage.Completion)
 	r.Tally = e.answer.Tally()
+	r.ReasoningAlert = float64(r.Reasoning) > e.gateway.options.ReasoningAlert*float64(r.CompletionTokens)
 	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
 	for i := range e.choices {
 		c := &e.choices[i]

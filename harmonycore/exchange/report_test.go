@@ -26,6 +26,10 @@ func TestReport(t *testing.T) {
 			r.Reasoning, r.ToolCall, r.Calls, r.CompletionTokens, r.Finish = 3, 1, 1, 20, FinishToolCalls
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
 		}},
+		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat(" A B C", 20) + "<|end|>", func(r *Report) {
+			r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert, r.NoFinal = 60, 64, FinishStop, true, 1
+			r.Messages[translate.AnalysisChannel] = 1
+		}},
 		{"what strict refuses", "<|channel|>analysis<|message|>A B C<|end|><|channel|>final<|message|>D E<|return|>", func(r *Report) {
 			r.Reasoning, r.Final, r.CompletionTokens, r.Finish = 3, 2, 13, FinishStop
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.FinalChannel] = 1, 1

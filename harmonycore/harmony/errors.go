@@ -44,10 +44,11 @@ const (
 	// Leftover is a header with more parts than the grammar has.
 	Leftover
 
-	parseErrorKinds = iota + 1
+	// ParseErrorKinds is one more than the last of them.
+	ParseErrorKinds = iota + 1
 )
 
-var parseErrorNames = [parseErrorKinds]string{
+var parseErrorNames = [ParseErrorKinds]string{
 	ExpectedStart: "expected_start", EndInHeader: "end_in_header", Undecodable: "undecodable",
 	EmptyChannelName: "empty_channel_name", NoRole: "no_role", BadRole: "bad_role", Leftover: "leftover",
 }

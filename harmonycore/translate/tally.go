@@ -33,6 +33,19 @@ const (
 	channelKinds = iota
 )
 
+var channelNames = [channelKinds]string{
+	AnalysisChannel: harmony.Analysis, CommentaryChannel: harmony.Commentary, FinalChannel: harmony.Final,
+	NoChannel: "none", OtherChannel: "other",
+}
+
+// String is the channel's name in metrics.
+func (k ChannelKind) String() string {
+	if int(k) < len(channelNames) {
+		return channelNames[k]
+	}
+	return ""
+}
+
 // message counts a message that opens.
 func (t *Tally) message(channel string) {
 	kind := OtherChannel

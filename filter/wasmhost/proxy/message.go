@@ -28,7 +28,7 @@ var envoyOrders = []string{
 }
 
 // requestHeaders is a request as a filter sees it: lower case, with pseudo-headers, and with what Envoy adds.
-func requestHeaders(r *http.Request, forwardedFor bool) *wasmhost.Headers {
+func requestHeaders(r *http.Request, o *Options) *wasmhost.Headers {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
@@ -42,7 +42,7 @@ func requestHeaders(r *http.Request, forwardedFor bool) *wasmhost.Headers {
 	for _, name := range hopByHop {
 		h.Remove(name)
 	}
-	if forwardedFor {
+	if o.ForwardedFor {
 		// With use_remote_address a client is a stranger, from whom no orders are taken.
 		for _, name := range envoyOrders {
 			h.Remove(name)
@@ -52,9 +52,13 @@ func requestHeaders(r *http.Request, forwardedFor bool) *wasmhost.Headers {
 		}
 	}
 	h.Set("x-forwarded-proto", scheme)
-	h.Set("x-request-id", requestID())
+	if id, ok := h.Lookup(requestIDHeader); !ok || id == "" || !o.KeepRequestID {
+		h.Set(requestIDHeader, requestID())
+	}
 	return h
 }
+
+const requestIDHeader = "x-request-id"
 
 // requestID is a random UUID.
 func requestID() string {

@@ -49,6 +49,10 @@ type Options struct {
 	EndWait time.Duration
 	// ForwardedFor adds the client's address to x-forwarded-for: use_remote_address.
 	ForwardedFor bool
+	// KeepRequestID takes a client's x-request-id for the request's: preserve_external_request_id.
+	KeepRequestID bool
+	// TellRequestID sets it on every response: always_set_request_id_in_response.
+	TellRequestID bool
 	// Cut splits what servers send before the filter sees it; nil leaves the pieces as they come.
 	Cut *Cut
 	// StreamDone is told of every stream that has ended.
@@ -149,8 +153,11 @@ func (p *Proxy) HasCluster(name string) bool { return p.clusters[name] != nil }
 // Route implements wasmhost.Router.
 func (p *Proxy) Route(request *wasmhost.Headers) *wasmhost.Route { return p.options.Route(request) }
 
-// finalize adds what the proxy adds to every response.
-func (p *Proxy) finalize(h *wasmhost.Headers) {
+// finalize adds what the proxy adds to every response to a request of this id.
+func (p *Proxy) finalize(h *wasmhost.Headers, id string) {
+	if p.options.TellRequestID {
+		h.Set(requestIDHeader, id)
+	}
 	if _, ok := h.Lookup("date"); !ok {
 		h.Set("date", p.now().UTC().Format(http.TimeFormat))
 	}

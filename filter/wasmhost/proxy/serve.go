@@ -31,6 +31,8 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	stream *wasmhost.Stream
+	// id is the request's x-request-id.
+	id string
 	// changed says that the stream has events.
 	changed chan struct{}
 	ctx     context.Context //nolint:containedctx // the exchange's own, which ends with it
@@ -67,7 +69,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		limit = p.options.BufferLimitHTTP2
 	}
 	x.stream = worker.Open(wasmhost.StreamOptions{
-		Router: p, BufferLimit: limit, Shape: p.options.Shape, Finalize: p.finalize, Changed: x.wake,
+		Router: p, BufferLimit: limit, Shape: p.options.Shape, Finalize: func(h *wasmhost.Headers) { p.finalize(h, x.id) }, Changed: x.wake,
 		Protocol: r.Proto, ClientAddress: r.RemoteAddr, LocalAddress: local,
 	})
 	defer x.close()
@@ -122,7 +124,8 @@ func (x *exchange) close() {
 
 func (x *exchange) run() {
 	o := &x.proxy.options
-	h := requestHeaders(x.r, o.ForwardedFor)
+	h := requestHeaders(x.r, o)
+	x.id = h.Get(requestIDHeader)
 	if o.RemoveRequestPrefix != "" {
 		h.RemovePrefix(o.RemoveRequestPrefix)
 	}

@@ -1,0 +1,53 @@
+package xds
+
+import (
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	filelogv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// accessLogFields are a line of the access log: what Envoy knows, and what the filter has said (filter/plugin). No text
+// of a request or an answer is in it, and so not the query of a path.
+var accessLogFields = []struct{ name, format string }{
+	{"time", "%START_TIME%"},
+	{"request_id", "%REQ(X-REQUEST-ID)%"},
+	{"status", "%RESPONSE_CODE%"},
+	{"details", "%RESPONSE_CODE_DETAILS%"},
+	{"flags", "%RESPONSE_FLAGS%"},
+	{"duration_ms", "%DURATION%"},
+	{"bytes_received", "%BYTES_RECEIVED%"},
+	{"bytes_sent", "%BYTES_SENT%"},
+	{"upstream", "%UPSTREAM_HOST%"},
+	{"api", harmonyState("api")},
+	{"model", harmonyState("model")},
+	{"server", harmonyState("server")},
+	{"prompt_tokens", harmonyState("prompt_tokens")},
+	{"reasoning_tokens", harmonyState("reasoning_tokens")},
+	{"final_tokens", harmonyState("final_tokens")},
+	{"recoveries", harmonyState("recoveries")},
+	{"finish", harmonyState("finish")},
+}
+
+// harmonyState is what the filter has set as a property of the stream.
+func harmonyState(name string) string { return "%FILTER_STATE(wasm.harmony_" + name + ":PLAIN)%" }
+
+// accessLog writes a JSON object for each request, to the file that the configuration names.
+func (b *builder) accessLog() []*accesslogv3.AccessLog {
+	if b.config.AccessLog == "" {
+		return nil
+	}
+	format := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for _, f := range accessLogFields {
+		format.Fields[f.name] = structpb.NewStringValue(f.format)
+	}
+	return []*accesslogv3.AccessLog{{
+		Name: "envoy.access_loggers.file",
+		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.any(&filelogv3.FileAccessLog{
+			Path: b.config.AccessLog,
+			AccessLogFormat: &filelogv3.FileAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
+				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: format},
+			}},
+		})},
+	}}
+}

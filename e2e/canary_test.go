@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// The words that are put into every text of a request and of an answer. They stand nowhere else.
+const (
+	asked    = "kanarienvogel"
+	answered = "zaunkoenig"
+)
+
+// TestNoTextInLogs makes the requests of the suite with canaries in all their texts, and in the model's, while everything
+// that can say something says as much as it can: harmony up, Envoy with the filter, the access log, the statistics. None
+// of it may have a canary.
+func TestNoTextInLogs(t *testing.T) {
+	for _, level := range []string{"debug", "trace"} {
+		t.Run(level, func(t *testing.T) { noTextInLogs(t, level) })
+	}
+}
+
+func noTextInLogs(t *testing.T, level string) {
+	cases := loadCases(t)
+	var current atomic.Pointer[sim.Server]
+	gpu := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().Handler().ServeHTTP(w, r) }))
+	defer gpu.Close()
+	folder := t.TempDir()
+	access, settings := filepath.Join(folder, "access.json"), filepath.Join(folder, "harmony.yaml")
+	yaml := "access_log: " + access + "\nstall_timeout: 1s\nmodels:\n- name: " + caseModel + "\n  servers: [vllm=" + gpu.URL + "]\n"
+	if err := os.WriteFile(settings, []byte(yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, base := startUp(t, "--config", settings, "--admin", "127.0.0.1:0", "--log-level", level)
+
+	var prompts, answers, good int
+	for _, tc := range cases {
+		server, err := tc.canaryServer()
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		current.Store(server)
+		client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
+		a := do(client, tc.method, base+tc.target, tc.header.Clone(), strings.NewReader(withCanaries(tc.body)))
+		client.CloseIdleConnections()
+		if a.status == http.StatusOK {
+			good++
+		}
+		if strings.Contains(a.body, answered) {
+			answers++
+		}
+		for _, r := range server.Requests() {
+			if strings.Contains(vocabulary.DecodeString(r.PromptIDs), asked) {
+				prompts++
+			}
+		}
+		server.Close()
+	}
+	// Were the canaries not in most of them, their absence below would mean nothing.
+	t.Logf("%d cases, %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts, answers)
+	if least := len(cases) / 2; good < least || prompts < least || answers < least {
+		t.Errorf("%d cases, but %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts, answers)
+	}
+	c.stop(t, syscall.SIGTERM)
+	log, err := os.ReadFile(access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(log), "\n"); n != len(cases) {
+		t.Errorf("%d requests, %d lines in the access log", len(cases), n)
+	}
+	said := c.stderr.String()
+	if !strings.Contains(said, "["+level+"][http]") {
+		t.Errorf("Envoy's log of level %s is not there: %d bytes", level, len(said))
+	}
+	for where, text := range map[string]string{"standard output": c.stdout.String(), "standard error": said, "access log": string(log)} {
+		for line := range strings.Lines(text) {
+			if lower := strings.ToLower(line); strings.Contains(lower, asked) || strings.Contains(lower, answered) {
+				t.Errorf("%s: %.2000s", where, line)
+				break
+			}
+		}
+	}
+}
+
+// canaryServer is the case's server, whose messages begin with a canary.
+func (c *testCase) canaryServer() (*sim.Server, error) {
+	with := *c
+	archive := *c.archive
+	archive.Files = nil
+	for _, f := range c.archive.Files {
+		if f.Name == "script" {
+			f.Data = []byte(canaryScript(string(f.Data)))
+		}
+		archive.Files = append(archive.Files, f)
+	}
+	with.archive = &archive
+	return with.server(0)
+}
+
+// canaryScript puts the canary behind each message token of a script, given as text or as ids.
+func canaryScript(script string) string {
+	var out strings.Builder
+	for line := range strings.Lines(script) {
+		var fields map[string]any
+		if json.Unmarshal([]byte(line), &fields) != nil {
+			out.WriteString(line)
+			continue
+		}
+		if text, ok := fields["text"].(string); ok {
+			fields["text"] = strings.ReplaceAll(text, "<|message|>", "<|message|>"+answered+" ")
+		}
+		if ids, ok := fields["tokens"].([]any); ok {
+			var all []any
+			for _, id := range ids {
+				all = append(all, id)
+				if id == float64(tokenizer.Message) {
+					for _, more := range spoken(answered) {
+						all = append(all, more)
+					}
+				}
+			}
+			fields["tokens"] = all
+		}
+		delete(fields, "match")  // it is for the text as it was
+		delete(fields, "chunks") // so are these
+		data, _ := json.Marshal(fields)
+		out.Write(append(data, '\n'))
+	}
+	return out.String()
+}
+
+// withCanaries puts the canary into every text that a request has: whatever is a message, an argument or a description.
+func withCanaries(body []byte) string {
+	var request any
+	if json.Unmarshal(body, &request) != nil {
+		return string(body) + asked
+	}
+	data, _ := json.Marshal(inTexts(request, ""))
+	return string(data)
+}
+
+var texts = map[string]bool{
+	"content": true, "text": true, "input": true, "instructions": true, "output": true, "description": true, "refusal": true,
+	"reasoning": true, "reasoning_content": true, "thinking": true, "prompt": true, "summary": true,
+}
+
+func inTexts(v any, key string) any {
+	switch v := v.(type) {
+	case string:
+		if texts[key] {
+			return v + " " + asked
+		}
+	case []any:
+		for i := range v {
+			v[i] = inTexts(v[i], key)
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = inTexts(v[name], name)
+		}
+	}
+	return v
+}

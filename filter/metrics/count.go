@@ -1,0 +1,113 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// model has the series of one model.
+type model struct {
+	name     string
+	requests [len(apis)][len(statuses) + 1]metric
+	tokens   [tokenKinds]metric
+}
+
+var apis = [...]string{"chat", "responses", "completions"}
+
+// statuses are those that are told apart. 0 is a client that left before any came.
+var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504}
+
+const (
+	prompt = iota
+	cached
+	toolOutput
+	reasoning
+	final
+	toolCall
+	tokenKinds
+)
+
+var tokenNames = [tokenKinds]string{
+	prompt: "prompt", cached: "cached", toolOutput: "tool_output", reasoning: "reasoning", final: "final", toolCall: "tool_call",
+}
+
+// Count counts an exchange that is over. status is what the client got, 0 if it got none.
+func (s *Set) Count(r *exchange.Report, status int) {
+	m := s.model(r.Model)
+	for i, api := range apis {
+		if api == r.API {
+			at, name := statusOf(status)
+			s.add(&m.requests[i][at], 1, "harmony_requests_total.model.", label(m.name), ".api.", api, ".status.", name)
+		}
+	}
+	if !r.Translated {
+		return
+	}
+	for kind, n := range [tokenKinds]int{
+		prompt: r.PromptTokens, cached: r.CachedTokens, toolOutput: r.ToolOutputTokens,
+		reasoning: r.Reasoning, final: r.Final, toolCall: r.ToolCall,
+	} {
+		s.add(&m.tokens[kind], n, "harmony_tokens_total.model.", label(m.name), ".kind.", tokenNames[kind])
+	}
+	for kind, n := range r.Recoveries {
+		s.add(&s.recoveries[kind], int(n), "harmony_recoveries_total.kind.", harmony.Recovery(kind).String())
+	}
+	for channel, n := range r.Messages {
+		s.add(&s.channels[channel], n, "harmony_channel_messages_total.channel.", translate.ChannelKind(channel).String())
+	}
+	if kind := r.Refused; kind != 0 && int(kind) < len(s.parseErrors) {
+		s.add(&s.parseErrors[kind], 1, "harmony_channel_parse_errors_total.kind.", kind.String())
+	}
+	s.addIf(r.UnexpectedOrder, &s.unexpectedOrder)
+	s.addIf(r.ReasoningAlert, &s.reasoningAlert)
+	if r.FirstToken >= 0 {
+		s.record(s.firstToken, r.FirstToken)
+	}
+}
+
+func (s *Set) addIf(condition bool, m *metric) {
+	if condition {
+		s.add(m, 1)
+	}
+}
+
+func (s *Set) model(name string) *model {
+	for i := range s.models {
+		if s.models[i].name == name {
+			return &s.models[i]
+		}
+	}
+	return &s.other
+}
+
+// statusOf is a status's place and name.
+func statusOf(status int) (int, string) {
+	for i, known := range statuses {
+		if known == status {
+			if status == 0 {
+				return i, "none"
+			}
+			return i, strconv.Itoa(status)
+		}
+	}
+	return len(statuses), Other
+}
+
+// mostLabel is how much of a label's value is kept, in bytes.
+const mostLabel = 128
+
+// label is a text as it may stand in a name: printable ASCII without spaces, which is all that an operator may name a
+// model.
+func label(s string) string {
+	b := []byte(s)
+	b = b[:min(len(b), mostLabel)]
+	for i, c := range b {
+		if c <= ' ' || c > '~' {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}

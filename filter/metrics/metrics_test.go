@@ -1,0 +1,192 @@
+package metrics
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata")
+
+// keeper is a host that has room for so many metrics, and keeps what they are told as well if it is to.
+type keeper struct {
+	names  []string
+	values []string
+	kinds  []Kind
+	room   int
+	asked  int
+	deaf   bool
+}
+
+func (k *keeper) Define(kind Kind, name string) (uint32, bool) {
+	k.asked++
+	if len(k.names) == k.room {
+		return 0, false
+	}
+	k.names, k.values, k.kinds = append(k.names, name), append(k.values, ""), append(k.kinds, kind)
+	return uint32(len(k.names) - 1), true
+}
+
+func (k *keeper) Add(id uint32, n int64)         { k.keep(id, fmt.Sprintf(" +%d", n)) }
+func (k *keeper) Record(id uint32, value uint64) { k.keep(id, fmt.Sprintf(" %d", value)) }
+
+func (k *keeper) keep(id uint32, value string) {
+	if !k.deaf {
+		k.values[id] += value
+	}
+}
+
+func (k *keeper) String() string {
+	lines := map[string]bool{}
+	for i, name := range k.names {
+		lines[name+k.values[i]] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n") + "\n"
+}
+
+// full is a report in which everything is counted.
+func full(model string) *exchange.Report {
+	r := &exchange.Report{
+		API: "chat", Model: model, Server: "vllm", Translated: true,
+		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12,
+		Tally:   translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1},
+		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250, Finish: exchange.FinishToolCalls,
+	}
+	for i := range r.Messages {
+		r.Messages[i] = i + 1
+	}
+	for i := range r.Recoveries {
+		r.Recoveries[i] = uint32(i + 1)
+	}
+	return r
+}
+
+// TestCounts holds the names and counts of a few reports against testdata/counts.txt.
+func TestCounts(t *testing.T) {
+	k := &keeper{room: 1000}
+	s := NewSet(k)
+	s.Configured("v1.2", "0a0b0c0d", []string{"gpt-oss-120b", "openai/gpt-oss-20b:v1.5"})
+	s.Count(full("gpt-oss-120b"), 200)
+	s.Count(full("gpt-oss-120b"), 200)
+	s.Count(full("openai/gpt-oss-20b:v1.5"), 502)
+	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b"}, 400)
+	s.Count(&exchange.Report{API: "completions"}, 418)
+	s.Count(&exchange.Report{API: "chat", Model: "not configured"}, 0)
+	// Nothing came: nothing is recorded that would be a lie.
+	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Translated: true, FirstToken: -1}, 503)
+	s.ResponseChunk()
+	s.EditRefused()
+	s.ReducedReset()
+	s.ReducedLateError()
+	s.Rendered(123)
+	s.Heap(1 << 20)
+	s.Configured("v1.2", "11111111", nil)
+	s.Configured("v1.2", "0a0b0c0d", nil)
+	s.Dropped("v1.2", "0a0b0c0d")
+	s.Dropped("v1.2", "0a0b0c0d")
+	const file = "testdata/counts.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(k.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := k.String(); got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A histogram of Prometheus' has a series for each bucket, one for what is above them, a sum and a count.
+const (
+	mostBuckets     = 20
+	histogramSeries = mostBuckets + 3
+)
+
+// TestBounded: more models and statuses than anybody has, over and over, are less than 2,000 series.
+func TestBounded(t *testing.T) {
+	k := &keeper{room: 1 << 20, deaf: true}
+	s := NewSet(k)
+	for round := range 2 {
+		var models []string
+		for i := range 3 * MostModels {
+			models = append(models, fmt.Sprintf("model-%d-%d", round, i))
+		}
+		s.Configured("v", fmt.Sprint(round), models)
+		for _, m := range append(models, "unknown") {
+			for _, api := range apis {
+				for i, status := range append(statuses[:], 100, 418, 599) {
+					r := full(m)
+					r.API, r.Refused = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds)
+					s.Count(r, status)
+				}
+			}
+		}
+	}
+	series := 0
+	for _, kind := range k.kinds {
+		if kind == Histogram {
+			series += histogramSeries
+		} else {
+			series++
+		}
+	}
+	// Further configurations have a series each, up to the bound.
+	series += mostBuilds - len(s.builds)
+	if t.Logf("%d series", series); series > 2000 {
+		t.Errorf("%d series", series)
+	}
+	for _, name := range []string{"model-0-31.api", "model.other.api"} {
+		if !strings.Contains(k.String(), name) {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	if strings.Contains(k.String(), "model-0-32.api") || strings.Contains(k.String(), "model-1-") {
+		t.Error("a model beyond the bound has series of its own")
+	}
+}
+
+// TestRefused: a host without room is asked once for each metric, and nothing ends by it.
+func TestRefused(t *testing.T) {
+	k := &keeper{room: 12}
+	s := NewSet(k)
+	s.Configured("v", "c", []string{"m"})
+	for range 3 {
+		s.Count(full("m"), 200)
+	}
+	asked := k.asked
+	s.Count(full("m"), 200)
+	if k.asked != asked {
+		t.Error("it is asked again")
+	}
+	if len(k.names) != k.room {
+		t.Errorf("%d metrics", len(k.names))
+	}
+}
+
+// BenchmarkCount is what the end of a request costs, without the host.
+func BenchmarkCount(b *testing.B) {
+	s := NewSet(&silent{})
+	s.Configured("v", "c", []string{"m"})
+	r := full("m")
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Count(r, 200)
+	}
+}
+
+type silent struct{ n uint32 }
+
+func (s *silent) Define(Kind, string) (uint32, bool) { s.n++; return s.n, true }
+func (s *silent) Add(uint32, int64)                  {}
+func (s *silent) Record(uint32, uint64)              {}

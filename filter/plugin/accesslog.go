@@ -1,0 +1,36 @@
+package plugin
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+
+	"github.com/harmonyedge/harmonyedge/filter/metrics"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// describe leaves what an exchange was for the access log, as filter state of the host's: wasm.harmony_NAME. A name
+// without a value is not there.
+func describe(r *exchange.Report) {
+	setState("harmony_api", r.API)
+	if r.Model == "" {
+		setState("harmony_model", metrics.Other)
+		return
+	}
+	setState("harmony_model", r.Model)
+	setState("harmony_server", r.Server)
+	if !r.Translated {
+		return
+	}
+	setState("harmony_prompt_tokens", strconv.Itoa(r.PromptTokens))
+	setState("harmony_reasoning_tokens", strconv.Itoa(r.Reasoning))
+	setState("harmony_final_tokens", strconv.Itoa(r.Final))
+	setState("harmony_recoveries", strconv.FormatUint(r.Recoveries.Total(), 10))
+	setState("harmony_finish", r.Finish)
+}
+
+func setState(name, value string) {
+	if value != "" {
+		check("set "+name, proxywasm.SetProperty([]string{name}, []byte(value)))
+	}
+}

@@ -106,7 +106,7 @@ func (c *testCase) canaryServer() (*sim.Server, error) {
 		archive.Files = append(archive.Files, f)
 	}
 	with.archive = &archive
-	return with.server(0)
+	return with.server(0, 0)
 }
 
 // canaryScript puts the canary behind each message token of a script, given as text or as ids.

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -201,13 +202,31 @@ const (
 	caseDate  = "2026-01-02"
 )
 
-// server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events.
-func (c *testCase) server(pieces int) (*sim.Server, error) {
+// otherGroupings are how many tokens an event of the server's has, one after another, when a case with a stream is run in other
+// events than its own. Other cases have none.
+func (c *testCase) otherGroupings() []int {
+	var asked struct{ Stream bool }
+	if _, ok := isTranslated(c); !ok || json.Unmarshal(c.body, &asked) != nil || !asked.Stream || c.settings["stall_timeout_ms"] != "" {
+		return nil
+	}
+	all := []int{2, 7, sim.AllTokens}
+	if c.settings["tokens_per_chunk"] != "" || strings.Contains(c.member("script"), `"chunks"`) {
+		all = append(all, 1)
+	}
+	return all
+}
+
+// server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events. So many
+// tokens are in an event, and 0 is as the case says.
+func (c *testCase) server(pieces, tokens int) (*sim.Server, error) {
 	o := sim.Options{Models: []string{caseModel}, PromptTokensDetails: true, CutBytes: pieces}
 	if script := c.member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {
 			return nil, err
+		}
+		if tokens != 0 {
+			s.Regroup()
 		}
 		o.Script = s
 	}
@@ -224,6 +243,9 @@ func (c *testCase) server(pieces int) (*sim.Server, error) {
 			return nil, err
 		}
 		o.TokensPerChunk = size
+	}
+	if tokens != 0 {
+		o.TokensPerChunk = tokens
 	}
 	return sim.New(o), nil
 }

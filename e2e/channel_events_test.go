@@ -53,7 +53,7 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 		}
 		g := gateway.New(config.Filter(), vocabulary)
 		action, _ := begin(g, c)
-		answer := askServer(t, c, action.Forward.Body)
+		answer := askServer(t, c, action.Forward.Body, 0)
 		_, body, _ := strings.Cut(play(g, c, answer, len(answer.body)), "\n")
 		events, err := readChannelEvents(body)
 		if err != nil {

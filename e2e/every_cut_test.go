@@ -27,7 +27,8 @@ type serverAnswer struct {
 }
 
 // TestSuiteAtEveryCut plays the server's answer of every case to the exchange itself, once for each place at which it can be cut
-// in two, and in single bytes. What comes out must not depend on it.
+// in two, and in single bytes. What comes out must not depend on it. Streams are also played in events of other sizes, and
+// then the client must get the same, though in other pieces.
 func TestSuiteAtEveryCut(t *testing.T) {
 	var played atomic.Int64
 	for _, c := range loadCases(t) {
@@ -60,22 +61,48 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		}
 		return 0 // answered without a server
 	}
-	answer := askServer(t, c, action.Forward.Body)
+	answer := askServer(t, c, action.Forward.Body, 0)
+	whole, played := playAtEveryCut(t, g, c, answer, len(answer.body))
+	if mode == filterconfig.ModeFull {
+		for _, tokens := range c.otherGroupings() {
+			other, n := playAtEveryCut(t, g, c, askServer(t, c, action.Forward.Body, tokens), piece)
+			if got, want := foldPlayed(other), foldPlayed(whole); got != want {
+				t.Errorf("with %d tokens in an event\n%s\nwant\n%s", tokens, got, want)
+			}
+			played += n
+		}
+	}
+	return played
+}
+
+// foldPlayed folds what play returns, whose head is one line.
+func foldPlayed(played string) string {
+	head, body, _ := strings.Cut(played, "\n")
+	return fold(head + "\n\n" + normalise(body))
+}
+
+// piece is how far apart a stream is cut when it is cut everywhere with few plays: several events of one token.
+const piece = 997
+
+// playAtEveryCut returns what the client gets of an answer, and how often it was played. Every place is cut once; what is
+// before and behind it comes in pieces of so many bytes.
+func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *testCase, answer serverAnswer, size int) (string, int) {
 	whole := play(g, c, answer, len(answer.body))
 	single := play(g, c, answer, 1)
 	if single != whole {
 		t.Errorf("in single bytes\n%s\nwant\n%s", single, whole)
 	}
+	last := min(size, len(answer.body)-1)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for {
 				at := int(next.Add(1))
-				if at >= len(answer.body) {
+				if at > last {
 					return
 				}
-				if got := play(g, c, answer, at, len(answer.body)-at); got != whole {
+				if got := play(g, c, answer, at, size); got != whole {
 					t.Errorf("cut at %d\n%s\nwant\n%s", at, got, whole)
 					return
 				}
@@ -83,7 +110,7 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		})
 	}
 	workers.Wait()
-	return max(len(answer.body)-1, 0) + 1
+	return whole, max(last, 0) + 1
 }
 
 // begin gives the case's request to an exchange.
@@ -101,10 +128,10 @@ func begin(g *exchange.Gateway, c *testCase) (exchange.RequestAction, *exchange.
 	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x
 }
 
-// askServer lets the case's server answer once.
-func askServer(t *testing.T, c *testCase, body []byte) serverAnswer {
+// askServer lets the case's server answer once, with so many tokens in an event; 0 is as the case says.
+func askServer(t *testing.T, c *testCase, body []byte, tokens int) serverAnswer {
 	t.Helper()
-	server, err := c.server(0)
+	server, err := c.server(0, tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +154,7 @@ func askServer(t *testing.T, c *testCase, body []byte) serverAnswer {
 	return a
 }
 
-// play gives an answer to a new exchange in pieces of these sizes, the last of them for all that is left, and returns
+// play gives an answer to a new exchange in pieces of these sizes, the last of them again and again, and returns
 // what the client would get.
 func play(g *exchange.Gateway, c *testCase, a serverAnswer, sizes ...int) string {
 	const now = 1_000_000

@@ -77,7 +77,7 @@ func bothAnswers(t *testing.T, c *testCase) (stream, whole string, ok bool) {
 	if action.Forward == nil || action.Forward.Body == nil {
 		return "", "", false
 	}
-	answer := askServer(t, c, action.Forward.Body)
+	answer := askServer(t, c, action.Forward.Body, 0)
 	if !answer.ended {
 		return "", "", false
 	}

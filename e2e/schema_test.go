@@ -158,11 +158,12 @@ func (s *schemas) check(c *testCase, view string) (int, error) {
 	}
 	status, contentType, _ := strings.Cut(head, "\n")
 	body, cut := strings.CutSuffix(body, "cut short\n")
-	isChat, isResponses := c.target == chatPath, c.target == responsesPath
+	api, translated := isTranslated(c)
+	isChat := api == "chat"
 	switch {
 	case status >= "400":
 		return 1, s.one(s.failure, body)
-	case !isChat && !isResponses:
+	case !translated:
 		return 0, nil // none of OpenAI's formats
 	case c.byChannels() && strings.Contains(contentType, "text/event-stream"):
 		events, err := readChannelEvents(body)

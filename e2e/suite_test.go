@@ -108,9 +108,9 @@ func (p *place) serve(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// run runs a case.
-func (p *place) run(c *testCase) (seen, error) {
-	server, err := c.server(p.pieces)
+// run runs a case, with so many tokens in an event of the server's; 0 is as the case says.
+func (p *place) run(c *testCase, tokens int) (seen, error) {
+	server, err := c.server(p.pieces, tokens)
 	if err != nil {
 		return seen{}, err
 	}
@@ -142,12 +142,12 @@ func (p *place) run(c *testCase) (seen, error) {
 var promptField = regexp.MustCompile(`"prompt":\[[0-9,]*\]`)
 
 // runAll runs a case in all places at once: a case whose server falls silent takes its time.
-func runAll(t *testing.T, c *testCase, places []*place) map[*place]seen {
+func runAll(t *testing.T, c *testCase, places []*place, tokens int) map[*place]seen {
 	t.Helper()
 	results, failures := make([]seen, len(places)), make([]error, len(places))
 	var all sync.WaitGroup
 	for i, p := range places {
-		all.Go(func() { results[i], failures[i] = p.run(c) })
+		all.Go(func() { results[i], failures[i] = p.run(c, tokens) })
 	}
 	all.Wait()
 	out := map[*place]seen{}
@@ -184,7 +184,7 @@ func TestSuite(t *testing.T) {
 
 // runCase holds every place of a stage against what the case says.
 func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable) {
-	got := runAll(t, c, slices.Concat(s.native, s.wazero, s.envoy))
+	got := runAll(t, c, slices.Concat(s.native, s.wazero, s.envoy), 0)
 	native, bytewise := got[s.native[0]], got[s.native[1]]
 	want := seen{view: c.member("want"), prompt: c.member("prompt"), sent: native.sent}
 	if c.isAboutSent() {
@@ -207,7 +207,24 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 		}
 	}
 	checkAnswers(t, c, got, table)
+	runGroupings(t, s, c, native)
 	table.add(suiteRow{c: c, mode: mode, native: native, wazero: got[s.wazero[0]], envoy: got[s.envoy[0]]})
+}
+
+// runGroupings runs a case on every host with other numbers of tokens in the server's events, whole and in single bytes. The
+// hosts must agree to the byte, and the client must get what it gets of the case's own events, though in other pieces.
+func runGroupings(t *testing.T, s *stage, c *testCase, own seen) {
+	t.Helper()
+	own.view = fold(own.view)
+	for _, tokens := range c.otherGroupings() {
+		got := runAll(t, c, slices.Concat(s.native, s.wazero[:2], s.envoy), tokens)
+		native := got[s.native[0]]
+		for on, seen := range got {
+			compare(t, fmt.Sprintf("%s, %d tokens in an event", on.name, tokens), seen, native)
+		}
+		native.view = fold(native.view)
+		compare(t, fmt.Sprintf("native, %d tokens in an event, folded", tokens), native, own)
+	}
 }
 
 // checkAnswers holds every different answer of a case against OpenAI's schemas.

@@ -95,6 +95,13 @@ func readLine(raw []byte, t *tokenizer.Tokenizer) (Line, error) {
 	return line, nil
 }
 
+// Regroup leaves the sizes of the events to Options.TokensPerChunk, whatever the lines say.
+func (s *Script) Regroup() {
+	for i := range s.lines {
+		s.lines[i].Chunks = nil
+	}
+}
+
 // pick is the line for a prompt, if there is one.
 func (s *Script) pick(prompt string) (Line, bool) {
 	if s == nil {

@@ -138,6 +138,8 @@ func TestRefusals(t *testing.T) {
 		{"raw, other model", "/v1/completions", `{"model":"x","prompt":"x"}`, nil, 404, "model_not_found"},
 		{"raw, other model passes", "/v1/completions", `{"model":"x","prompt":"x"}`, passthrough, 0, ""},
 		{"raw, no model", "/generate", `{"input_ids":[1]}`, nil, 0, ""},
+		{"raw, a model nobody can read", "/generate", `{"model":"\ud800","prompt":"x"}`, passthrough, 400, "invalid_utf8"},
+		{"raw, a deep model", "/generate", `{"prompt":"x","model":` + strings.Repeat("[", 200), passthrough, 400, "max_depth_exceeded"},
 		{"raw, unreadable", "/generate", `{"model":"` + testModel + `","prompt":"\ud800"}`, passthrough, 400, "invalid_utf8"},
 	} {
 		a := testGateway(tt.change).Begin("POST", tt.path).Request([]byte(tt.body), Host{Now: testNow, ID: testID})

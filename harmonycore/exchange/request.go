@@ -132,7 +132,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 // raw guards the paths on which a client could hand a server a prompt of its own making. What cannot be read cannot
 // be let through: a server may read it more kindly than we do.
 func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestAction {
-	if failure != nil && (failure.Param != "model" || failure.Code == openai.CodeDuplicateKey) {
+	if failure != nil && !failure.NoModel() {
 		return e.refuse(failure)
 	}
 	model := e.gateway.model(name)

@@ -40,6 +40,21 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestSyntaxErrorNamesMember(t *testing.T) {
+	deep := strings.Repeat("[", 129)
+	for in, want := range map[string]string{
+		`{"a":1,"b":` + deep: "b", `{"a":{"c":` + deep: "a", "{\"a\":[\"\xff\"]}": "a", `{"\u0061":` + deep: "a",
+		deep: "", "{\"a\":1,\"\xff\":2}": "", `[{"a":` + deep: "",
+		`{"` + strings.Repeat("k", 64) + `":` + deep: strings.Repeat("k", 64), `{"` + strings.Repeat("k", 65) + `":` + deep: "",
+		`{"a":1} x`: "",
+	} {
+		e, ok := Validate([]byte(in), MaxDepth).(*SyntaxError)
+		if !ok || e.Member != want {
+			t.Errorf("%.40q: got %v in %q, want %q", in, e, e.Member, want)
+		}
+	}
+}
+
 func TestParseKeepsOrderAndSpelling(t *testing.T) {
 	v, err := Parse([]byte(`{"b":1.50,"a":[true,null,"x\u00e9\ud83d\ude00\/"],"b":2}`), 32)
 	if err != nil {

@@ -23,9 +23,14 @@ type SyntaxError struct {
 	Kind ErrorKind
 	// Offset is the byte at which the reader gave up.
 	Offset int
+	// Member is the name of the outermost object's member that the place is in; empty if there is none, or a long one.
+	Member string
 	// Reason is one clause in lower case, without the offset.
 	Reason string
 }
+
+// mostMember is the longest name that an error repeats, in bytes.
+const mostMember = 64
 
 // Error implements error.
 func (e *SyntaxError) Error() string {
@@ -52,10 +57,16 @@ type scanner struct {
 	pos    int
 	levels [MaxDepth/64 + 1]uint64
 	depth  int
+	// top is what stands between the quotes of the last key of the outermost object.
+	top []byte
 }
 
 func (s *scanner) fail(kind ErrorKind, reason string) error {
-	return &SyntaxError{Kind: kind, Offset: s.pos, Reason: reason}
+	e := &SyntaxError{Kind: kind, Offset: s.pos, Reason: reason}
+	if s.depth > 0 {
+		e.Member = Unescape(s.top)
+	}
+	return e
 }
 
 func (s *scanner) space() {
@@ -175,8 +186,15 @@ func (s *scanner) key() error {
 	if s.peek() != '"' {
 		return s.fail(Malformed, "expected a string as object key")
 	}
+	if s.depth == 1 {
+		s.top = nil
+	}
+	start := s.pos + 1
 	if err := s.str(); err != nil {
 		return err
+	}
+	if s.depth == 1 && s.pos-1-start <= mostMember {
+		s.top = s.data[start : s.pos-1]
 	}
 	s.space()
 	if s.peek() != ':' {

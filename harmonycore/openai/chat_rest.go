@@ -29,7 +29,16 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 		if !v.given() {
 			return nil
 		}
-		return v.members(name, func([]byte, value) *Error { return nil })
+		return v.members(name, func(key []byte, v value) *Error {
+			word := ""
+			switch at := join(name, string(key)); string(key) {
+			case "mode":
+				return v.word(at, &word, "implicit", "explicit")
+			case "ttl":
+				return v.word(at, &word, "30m")
+			}
+			return nil
+		})
 	case "prompt_cache_key":
 		return v.label(name, maxLabel)
 	case "safety_identifier":
@@ -44,6 +53,24 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 	default:
 		return r.Sampling.read(name, v)
 	}
+}
+
+// readBreakpoint checks where a client would have a cache end. The servers' caches end where they like.
+func (v value) readBreakpoint(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	mode := ""
+	err := v.members(param, func(key []byte, v value) *Error {
+		if string(key) == "mode" {
+			return v.word(join(param, "mode"), &mode, "explicit")
+		}
+		return nil
+	})
+	if err == nil && mode == "" {
+		return missing(join(param, "mode"))
+	}
+	return err
 }
 
 // maxSafetyIdentifier is the API's own limit.
@@ -135,6 +162,8 @@ func (v value) checkTexts(param string) *Error {
 				return v.word(join(at, "type"), &kind, "text")
 			case "text":
 				text = v
+			case "prompt_cache_breakpoint":
+				return v.readBreakpoint(join(at, "prompt_cache_breakpoint"))
 			}
 			return nil
 		})

@@ -38,7 +38,7 @@ func TestOpen(t *testing.T) {
 		{`{"mod\u0065l":"gpt\u002doss"}`, "gpt-oss", "", ""},
 		{``, "", CodeInvalidJSON, ""},
 		{`{"model":"m"`, "", CodeInvalidJSON, ""},
-		{"{\"model\":\"\xff\"}", "", CodeInvalidUTF8, ""},
+		{"{\"model\":\"\xff\"}", "", CodeInvalidUTF8, "model"},
 		{strings.Repeat("[", 200), "", CodeMaxDepthExceeded, ""},
 		{`["model"]`, "", CodeInvalidType, ""},
 		{`"model"`, "", CodeInvalidType, ""},

@@ -56,6 +56,8 @@ func (v value) readPart(at string, allowed partSet) (string, *Error) {
 			text = v
 		case "refusal":
 			refusal = v
+		case "prompt_cache_breakpoint":
+			return v.readBreakpoint(join(at, "prompt_cache_breakpoint"))
 		}
 		return nil
 	})

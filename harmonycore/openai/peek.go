@@ -24,6 +24,15 @@ func Open(body []byte) (*Body, *Error) {
 	return &Body{Model: model, root: root}, nil
 }
 
+// NoModel reports that Open could read a body, in which no model is named: model is not there, or no name.
+func (e *Error) NoModel() bool {
+	switch e.Code {
+	case CodeMissingParameter, CodeInvalidType, CodeInvalidValue:
+		return e.Param == "model"
+	}
+	return false
+}
+
 // object makes the whole of a body readable.
 func object(body []byte) (value, *Error) {
 	if err := jsontext.Validate(body, jsontext.MaxDepth); err != nil {
@@ -47,6 +56,9 @@ func syntaxError(param, prefix string, err error) *Error {
 			code = CodeInvalidUTF8
 		case jsontext.TooDeep:
 			code = CodeMaxDepthExceeded
+		}
+		if param == "" && code != CodeInvalidJSON {
+			param = e.Member
 		}
 	}
 	return badRequest(code, param, prefix+err.Error()+".")

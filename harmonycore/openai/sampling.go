@@ -79,7 +79,7 @@ func (v value) effort(param string, dst *string) *Error {
 	return v.word(param, dst, "none", "minimal", "low", "medium", "high", "xhigh", "max")
 }
 
-// word reads a string out of a closed set of two or more.
+// word reads a string out of a closed set.
 func (v value) word(param string, dst *string, words ...string) *Error {
 	got := ""
 	if err := v.text(param, &got); err != nil || !v.given() {

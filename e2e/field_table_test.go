@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"bytes"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+const fieldTable = "../docs/chat-fields.md"
+
+// fieldRow is what docs/chat-fields.md says about a field.
+type fieldRow struct {
+	name, verdict string
+	// code is that of the error of a field that is refused.
+	code string
+	// shown are the cases and tests that show it.
+	shown []string
+}
+
+// The verdicts of docs/chat-fields.md.
+const (
+	isHonoured   = "honoured"
+	isMapped     = "mapped"
+	isPassedOver = "passed over"
+	isRefused    = "refused"
+)
+
+func readFieldTable(t *testing.T) map[string]fieldRow {
+	t.Helper()
+	text, err := os.ReadFile(fieldTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]fieldRow{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		name, ok := strings.CutPrefix(strings.TrimSpace(cells[0]), "`")
+		if !ok || len(cells) != 4 {
+			continue
+		}
+		r := fieldRow{name: strings.TrimSuffix(name, "`")}
+		r.verdict, r.code, _ = strings.Cut(cells[1], ": ")
+		r.code = strings.Trim(r.code, "`")
+		for name := range strings.SplitSeq(cells[3], ",") {
+			r.shown = append(r.shown, strings.Trim(strings.TrimSpace(name), "`"))
+		}
+		if _, twice := rows[r.name]; twice {
+			t.Errorf("%s stands there twice", r.name)
+		}
+		rows[r.name] = r
+	}
+	if len(rows) == 0 {
+		t.Fatal("docs/chat-fields.md has no rows")
+	}
+	return rows
+}
+
+// TestChatFields holds docs/chat-fields.md against OpenAI's schema and against what is done: every field of a Chat request has a
+// row, every row is a field, what it says happens, and the cases and tests that it names are there.
+func TestChatFields(t *testing.T) {
+	c, err := loadCase("cases/chat_text_whole.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := c.config("http://127.0.0.1:9") // never reached
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.New(config.Filter(), vocabulary)
+	rows, tests := readFieldTable(t), testNames(t)
+	counts := map[string]int{}
+	for _, f := range chatFields(t) {
+		row, ok := rows[f.name]
+		delete(rows, f.name)
+		switch {
+		case f.coveredBy(rows):
+			if ok {
+				t.Errorf("%s: refused with what it is in, and needs no row", f.name)
+			}
+			continue
+		case f.element && !ok:
+			continue // an element is what its array is
+		case !ok:
+			t.Errorf("%s: the schema has it, and docs/chat-fields.md has no row", f.name)
+			continue
+		}
+		counts[row.verdict]++
+		row.check(t, g, &f)
+		for _, name := range row.shown {
+			if request, ok := tests[name]; !ok {
+				t.Errorf("%s: there is no case and no test %q", f.name, name)
+			} else if request != "" && !strings.Contains(request, quoted(f.word())) {
+				t.Errorf("%s: the case %s does not send it", f.name, name)
+			}
+		}
+		if row.verdict == isRefused {
+			rows[f.name] = row // for those below
+		}
+	}
+	for name, row := range rows {
+		if row.verdict != isRefused || !slices.ContainsFunc(chatFields(t), func(f field) bool { return f.name == name }) {
+			t.Errorf("%s: the schema has no such field", name)
+		}
+	}
+	t.Logf("%v", counts)
+}
+
+// word is what a request with the field has in it: the member's name, or of a form its type or role.
+func (f *field) word() string {
+	return strings.TrimSuffix(f.name[strings.LastIndexAny(f.name, ".(")+1:], ")")
+}
+
+// coveredBy says that something that the field is in is refused as a whole.
+func (f *field) coveredBy(rows map[string]fieldRow) bool {
+	for i, c := range f.name {
+		if strings.ContainsRune(".[(", c) && rows[f.name[:i]].verdict == isRefused {
+			return true
+		}
+	}
+	return false
+}
+
+// check lets the exchange say what it does with the field.
+func (r fieldRow) check(t *testing.T, g *exchange.Gateway, f *field) {
+	t.Helper()
+	request := body(t, f.put(f.example))
+	refusal := refusalOf(t, g, request)
+	switch r.verdict {
+	case isRefused:
+		if refusal == nil || refusal.Code != r.code {
+			t.Errorf("%s: refused with %q, says the table; got %+v for\n%s", f.name, r.code, refusal, request)
+		}
+		return
+	case isHonoured, isMapped, isPassedOver:
+		if refusal != nil {
+			t.Errorf("%s: %s, says the table; got %+v for\n%s", f.name, r.verdict, refusal, request)
+			return
+		}
+	default:
+		t.Errorf("%s: %q is no verdict", f.name, r.verdict)
+	}
+	if r.verdict == isPassedOver && !f.required && !f.form && !f.element {
+		if with, without := sent(g, request), sent(g, body(t, f.put(absent))); !bytes.Equal(with, without) {
+			t.Errorf("%s: passed over, says the table, but the server is sent\n%s\nand without it\n%s", f.name, with, without)
+		}
+	}
+}
+
+// sent is what the server gets of a request.
+func sent(g *exchange.Gateway, b []byte) []byte {
+	x := g.Begin(http.MethodPost, chatPath)
+	x.RequestHeaders()
+	if f := x.Request(bytes.Clone(b), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}).Forward; f != nil {
+		return f.Body
+	}
+	return nil
+}
+
+// testNames are all cases of the suite, with what they send, and all tests of the repository.
+func testNames(t *testing.T) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	for _, c := range loadCases(t) {
+		names[c.name] = string(c.body)
+	}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range function.FindAllSubmatch(text, -1) {
+			names[string(found[1])] = ""
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

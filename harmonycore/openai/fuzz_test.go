@@ -30,6 +30,7 @@ func FuzzDecodeChatRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x\u00e9"}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"a":[1]}}}]}`))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"stop":[],"seed":1,"temperature":1e0}`))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"user","name":"a","content":"x"},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"t"}],"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}],"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"text"}}}],"top_k":1,"min_p":0.5,"cache_salt":"\"","stop_token_ids":[1],"chat_template_kwargs":{"reasoning_effort":"low"},"logit_bias":{"1":-1},"metadata":{"a":"b"},"prediction":{"type":"content","content":"x"}}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","strict":true}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}},"response_format":{"type":"json_schema","json_schema":{"name":"n","description":"d","strict":true,"schema":{ "a" : "\u0041\"" }}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		model, peeked := peek(body)
 		r, err := decodeChat(body)
@@ -39,6 +40,12 @@ func FuzzDecodeChatRequest(f *testing.F) {
 		}
 		if err != nil {
 			return
+		}
+		if r.Format.Schema != "" && !json.Valid([]byte(r.Format.Schema)) {
+			t.Fatalf("%q: the schema becomes %s", body, r.Format.Schema)
+		}
+		if r.Choice.Required && len(r.Tools) == 0 {
+			t.Fatalf("%q: a call of no tool is required", body)
 		}
 		if err := r.Sampling.Allow(ExtraNames()); err != nil {
 			checkDecoded(t, body, false, err)
@@ -53,6 +60,7 @@ func FuzzDecodeChatRequest(f *testing.F) {
 }
 
 func FuzzDecodeResponsesRequest(f *testing.F) {
+	f.Add([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function", "name":"f"},"text":{"format":{"type":"json_schema","name":"n","schema":{ "a" : 1 }}}}`))
 	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":[]}]}`))
 	f.Add([]byte(`{"model":"m","input":"x","metadata":{ "a":"\"\\" },"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,49 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: by events\n%+v\nby chunks\n%+v", name, got, want)
 		}
+	}
+}
+
+// TestChannelEventsOfNoise: whatever a model writes, its events keep every promise, and end as the server does.
+func TestChannelEventsOfNoise(t *testing.T) {
+	c := channelCases(t)["events_preamble_call"]
+	config, err := c.config("http://127.0.0.1:9") // never reached
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.New(config.Filter(), vocabulary)
+	pieces := []string{
+		"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>", "assistant", "user", "tool", "analysis", "commentary",
+		"final", "commentary?", " to=functions.get_weather", " to=python", "json", "{\"city\":\"Rome\"}", "Hello", " ", "\n", "👩‍👧", "é",
+		"<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>", "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	calls := 0
+	for range 2000 {
+		text := ""
+		for range 1 + random.IntN(20) {
+			text += pieces[random.IntN(len(pieces))]
+		}
+		ids, err := json.Marshal(vocabulary.AppendEncodeSpecial(nil, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		finish := []string{"stop", "length"}[random.IntN(2)]
+		answer := serverAnswer{head: exchange.ResponseHead{Status: 200, ContentType: "text/event-stream"}, ended: true}
+		answer.body = fmt.Appendf(nil, `data: {"choices":[{"index":0,"text":"","token_ids":%s,"finish_reason":%q}]}`+"\n\ndata: [DONE]\n\n", ids, finish)
+		_, body, _ := strings.Cut(play(g, c, answer, len(answer.body)), "\n")
+		events, err := readChannelEvents(body)
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", text, err, body)
+		}
+		told := toldByEvents(events)
+		if told.failure != "" || told.reason == openAILength != (finish == openAILength) {
+			t.Fatalf("%q, %s: %s", text, finish, body)
+		}
+		calls += len(told.calls)
+	}
+	if calls < 100 {
+		t.Errorf("only %d calls", calls)
 	}
 }
 

@@ -210,16 +210,35 @@ func (r *channelReader) conversation(c *channelCall) error {
 		return errors.New("the conversation does not begin with the system message")
 	}
 	for i, m := range said[from:] {
-		if m.text("role") != "assistant" || m.text("content") != r.texts[i] {
+		if m.text("content") != r.texts[i] {
 			return fmt.Errorf("message %d of the answer is not what its events said", i)
 		}
-		channel := map[string]string{"analysis": "analysis", "commentary": "commentary", "token": "final"}[r.kinds[i]]
-		if channel != "" && m.text("channel") != "" && m.text("channel") != channel && m.text("recipient") == "" {
-			return fmt.Errorf("message %d is on the channel %s", i, m.text("channel"))
+		if err := isOf(m, r.kinds[i]); err != nil {
+			return fmt.Errorf("message %d: %w", i, err)
 		}
 	}
-	if last := said[len(said)-1]; !strings.HasSuffix(last.text("recipient"), c.Name) {
+	last := said[len(said)-1]
+	if last.text("recipient") != "functions."+c.Name || last.text("channel") != "commentary" || (last.text("content_type") == "json") != (c.Type == "function") {
 		return errors.New("the conversation does not end with the call")
+	}
+	return nil
+}
+
+// isOf says which messages are told by which events. Those in another role's name, on an unknown channel or to somebody who
+// cannot be called are analysis.
+func isOf(m conversationMessage, kind string) error {
+	channel := m.text("channel")
+	ok := m.text("role") == "assistant"
+	switch kind {
+	case "commentary":
+		ok = ok && channel == "commentary"
+	case "token":
+		ok = ok && channel == "final"
+	case "analysis":
+		ok = !ok || m.text("recipient") != "" || channel != "final" && channel != "commentary" && channel != ""
+	}
+	if !ok && kind != "" {
+		return fmt.Errorf("%v is told by %s", m, kind)
 	}
 	return nil
 }
@@ -301,7 +320,7 @@ func TestChannelGrammarRefuses(t *testing.T) {
 		text  = `event: analysis` + "\n" + `data: {"message":0,"text":"Hm"}` + "\n\n" + `event: token` + "\n" + `data: {"message":1,"text":"Hi"}` + "\n\n"
 		call  = `event: analysis` + "\n" + `data: {"message":0,"text":"Hm"}` + "\n\n" + `event: tool_call` + "\n" +
 			`data: {"message":1,"index":0,"id":"c","type":"function","name":"f","arguments":"{}","conversation":{"messages":[{"role":"system","content":""},` +
-			`{"role":"assistant","channel":"analysis","content":"Hm"},{"role":"assistant","channel":"commentary","recipient":"functions.f","content":"{}"}]}}` + "\n\n"
+			`{"role":"assistant","channel":"analysis","content":"Hm"},{"role":"assistant","channel":"commentary","recipient":"functions.f","content_type":"json","content":"{}"}]}}` + "\n\n"
 		fault = `event: error` + "\n" + `data: {"error":{"message":"m","type":"t","param":null,"code":"no_final_channel"},"usage":` + usage + "}\n\n"
 	)
 	called := strings.Replace(done, `"stop"`, `"tool_calls"`, 1)
@@ -321,7 +340,8 @@ func TestChannelGrammarRefuses(t *testing.T) {
 		{text + done, `"reasoning_tokens":2`, `"reasoning_tokens":5`}, {text + done, `"stop"`, `"end"`}, {text + done, `"id":"x"`, `"id":""`},
 		{call + called, `"index":0`, `"index":1`}, {call + called, `"id":"c"`, `"id":""`}, {call + called, `"function"`, `"f"`}, {call + called, `"name":"f"`, `"name":"g"`},
 		{call + called, `"arguments":"{}"`, `"arguments":"[]"`}, {call + called, `"content":"Hm"`, `"content":"Ha"`},
-		{call + called, `"channel":"analysis"`, `"channel":"final"`}, {call + called, `"role":"system"`, `"role":"user"`},
+		{call + called, `"channel":"analysis"`, `"channel":"final"`}, {call + called, `,"content_type":"json"`, ``}, {call + called, `"channel":"commentary"`, `"channel":"analysis"`},
+		{call + called, `"role":"system"`, `"role":"user"`},
 		{call + called, `,"conversation":`, `,"messages":`}, {call + called, `"message":1`, `"message":0`},
 		{fault, `"code":"no_final_channel"`, `"code":null`}, {fault, usage, "null"},
 	} {

@@ -104,12 +104,16 @@ func TestReadError(t *testing.T) {
 // FuzzReadEvent: no input makes the reader panic, and what it reads is bounded by what came in.
 func FuzzReadEvent(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"token_ids":[1,2]}],"usage":{"prompt_tokens":1}}`))
+	f.Add([]byte(`{"choices":[{"index":1,"token_ids":[7],"logprobs":{"token_logprobs":[-0.1],"top_logprobs":[{"token_id:7":-0.1}]}}]}`))
 	f.Add([]byte(`{"error":{"message":"\ud83d\ude00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var e Event
 		dialect(t).ReadEvent(data, &e)
 		if len(e.Tokens) > len(data) {
 			t.Fatal("more tokens than bytes")
+		}
+		if len(e.Likely) > len(data) {
+			t.Fatal("more logprobs than bytes")
 		}
 		ReadError(500, data)
 		BodyError(data)

@@ -24,6 +24,8 @@ type Report struct {
 	// Recoveries are what was repaired, Refused the error at which a strict parser would have stopped, 0 if none.
 	Recoveries harmony.Recoveries
 	Refused    harmony.ParseErrorKind
+	// Fallbacks is how many choices had text without any header, which was taken for the answer.
+	Fallbacks int
 	// ReasoningAlert says that the model did hardly anything but reason.
 	ReasoningAlert bool
 	// UnexpectedOrder says that the model answered before it had reasoned, although it was asked to reason.
@@ -70,8 +72,12 @@ func (e *Exchange) Report() Report {
 	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
 	for i := range e.choices {
 		c := &e.choices[i]
-		for kind, n := range c.parser.Recoveries() {
+		recoveries := c.parser.Recoveries()
+		for kind, n := range recoveries {
 			r.Recoveries[kind] += n
+		}
+		if recoveries[harmony.ImplicitFinal] > 0 {
+			r.Fallbacks++
 		}
 		if refused := c.check.Err(); refused != nil && r.Refused == 0 {
 			r.Refused = refused.Kind

@@ -33,7 +33,8 @@ func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
 		{"too long to look at", []said{{"functions.f", "commentary", []string{strings.Repeat("x", maxArguments), "y"}, harmony.EndedByCall}}, 0},
 	} {
 		for api, rest := range tools {
-			for _, stream := range []string{"", `"stream":true,`} {
+			for _, stream := range []string{"", `"stream":true,`, `"stream":true, `} {
+				byChannels := api == ChatAPI && strings.HasSuffix(stream, " ")
 				decoder := Chat
 				if api == ResponsesAPI {
 					decoder = Responses
@@ -41,6 +42,9 @@ func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
 				r, err := read(decoder, `{"model":"m",`+stream+rest)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if byChannels {
+					r.ByChannels(nil)
 				}
 				a := r.NewAnswer()
 				out := play(a, answerCase{turn: tt.calls, finish: Stop}, never)

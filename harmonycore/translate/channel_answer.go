@@ -69,13 +69,30 @@ func (a *channelStream) Open(h harmony.Header) {
 		return
 	}
 	a.message++
-	a.transcript.Open(h)
+	a.transcript.Open(a.asTold(h, tool))
 	if tool != nil {
 		a.calling = true
 		a.call = openai.EventCall{
 			Kind: callKind(tool), ID: callID(a.env, a.tally.Calls-1), Name: tool.name, Arguments: a.call.Arguments[:0],
 		}
 	}
+}
+
+// asTold is a message's header in the conversation: that of a call and of an answer as they stand in a history, whatever
+// the model has lost of it.
+func (a *channelStream) asTold(h harmony.Header, tool *shownTool) harmony.Header {
+	switch {
+	case tool != nil:
+		h = harmony.Header{
+			Role: harmony.Assistant, Recipient: functions + "." + tool.shown, Channel: harmony.Commentary, ContentType: "json",
+		}
+		if tool.custom {
+			h.ContentType = ""
+		}
+	case a.lane == finalLane:
+		h.Channel = harmony.Final
+	}
+	return h
 }
 
 func (a *channelStream) Content(text []byte, tokens int) {

@@ -45,7 +45,7 @@ func TestChannelStreamGolden(t *testing.T) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 	for _, part := range []string{`{"messages":[{"role":"system",`, `{"role":"user","content":"q"},{"role":"assistant","content":"t","channel":"analysis"},` +
-		`{"role":"assistant","content":"I look.","channel":"commentary"},{"role":"assistant","recipient":"functions.f","content":"{\"a\":1}","channel":"commentary"}]}}`} {
+		`{"role":"assistant","content":"I look.","channel":"commentary"},{"role":"assistant","recipient":"functions.f","content":"{\"a\":1}","channel":"commentary","content_type":"json"}]}}`} {
 		if !strings.Contains(conversation, part) {
 			t.Errorf("%s is not in\n%s", part, conversation)
 		}

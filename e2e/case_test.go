@@ -30,6 +30,7 @@ import (
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
 //	          strict, reasoning_fields, undeclared_calls, max_choices, events, require_final_channel, drop_commentary_from_history, server_extras, reasoning_efforts (one word for all four),
+//	          max_reasoning_tokens, thinking_token_budget (yes: the servers hold it),
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
@@ -163,6 +164,10 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.Answers.RequireFinalChannel, err = strconv.ParseBool(value)
 		case "raw_prompts":
 			m.RawPrompts, err = value, nil
+		case "max_reasoning_tokens":
+			m.MaxReasoningTokens = number
+		case "thinking_token_budget":
+			m.ThinkingTokenBudget, err = value == "yes", nil
 		case "structured_outputs":
 			m.StructuredOutputs, err = value, nil
 		case "date":
@@ -237,6 +242,7 @@ func (c *testCase) server(pieces, tokens int) (*sim.Server, error) {
 		}
 		o.Fault = f
 	}
+	o.ReasoningConfig = c.settings["thinking_token_budget"] == "yes"
 	if n := c.settings["tokens_per_chunk"]; n != "" {
 		size, err := strconv.Atoi(n)
 		if err != nil {

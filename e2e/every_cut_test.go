@@ -166,7 +166,9 @@ func play(g *exchange.Gateway, c *testCase, a serverAnswer, sizes ...int) string
 			fmt.Fprintf(&out, "reply %d %s\n%s", action.Reply.Status, action.Reply.RetryAfter, action.Reply.Body)
 			return false
 		case action.Reset:
-			out.WriteString("reset")
+			if !saidLastWord(out.String()) {
+				out.WriteString("reset")
+			}
 			return false
 		case action.Head != nil:
 			fmt.Fprintf(&out, "%d %s\n", action.Head.Status, action.Head.ContentType)

@@ -76,6 +76,7 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.IntSliceVar(&o.CutAt, "cut-at", nil, "flush answers at these byte `offsets` only, and at the end")
 	f.DurationVar(&o.CutPause, "cut-pause", 0, "pause between two pieces")
 	f.BoolVar(&o.PromptTokensDetails, "enable-prompt-tokens-details", false, "report cached prompt tokens in usage")
+	f.BoolVar(&o.ReasoningConfig, "reasoning-config", false, "honour thinking_token_budget")
 	f.BoolVar(&o.AnyPrompt, "any-prompt", false, "answer prompts that are not well-formed Harmony too, instead of 400")
 	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
 	f.StringVar(&fault, "fault", "none", "what goes wrong with every completion:\n"+sim.FaultHelp+"\n")

@@ -54,6 +54,13 @@ type Model struct {
 	ServerModel string `yaml:"server_model"`
 	// ContextLength is the model's whole context in tokens; 0 is the default.
 	ContextLength int `yaml:"context_length"`
+	// MaxReasoningTokens limits the reasoning of every answer; 0 is no limit. A client can only ask for less.
+	MaxReasoningTokens int `yaml:"max_reasoning_tokens"`
+	// ThinkingTokenBudget says that the servers know thinking_token_budget and hold the limit themselves.
+	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
+	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
+	// sequence or at the limit on reasoning. Behind them the stream is cut, which clients that read on take for an error.
+	DrainTokens int `yaml:"drain_tokens"`
 	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
@@ -134,6 +141,7 @@ func (m *Model) filter() filterconfig.Model {
 	if m.ContextLength != 0 {
 		f.ContextLength = m.ContextLength
 	}
+	f.MaxReasoningTokens, f.ThinkingTokenBudget, f.DrainTokens = m.MaxReasoningTokens, m.ThinkingTokenBudget, m.DrainTokens
 	if m.StructuredOutputs != "" {
 		f.StructuredOutputs = m.StructuredOutputs
 	}

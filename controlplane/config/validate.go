@@ -152,6 +152,12 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if m.ContextLength < 0 || m.ContextLength > maxContextLength {
 		return fail("context_length", "%d is out of range; write the model's whole context in tokens, such as %d", m.ContextLength, filterconfig.DefaultContextLength)
 	}
+	if m.MaxReasoningTokens < 0 || m.MaxReasoningTokens > maxContextLength {
+		return fail("max_reasoning_tokens", "%d is out of range; write how many tokens an answer may reason for, or 0 for no limit", m.MaxReasoningTokens)
+	}
+	if m.DrainTokens < 0 || m.DrainTokens > maxContextLength {
+		return fail("drain_tokens", "%d is out of range; write how many tokens a server may go on for, or 0 for none", m.DrainTokens)
+	}
 	if s := m.StructuredOutputs; s != "" && s != filterconfig.StructuralTags && s != filterconfig.NoStructure {
 		return fail("structured_outputs", "%q is not known; write structural_tag or none", s)
 	}

@@ -119,7 +119,7 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 			return nil, badRequest("x-sim-fault", err.Error())
 		}
 	}
-	j.gen = generate(s.tok, c, says, atEnd)
+	j.gen = generate(s.tok, c, c.hold(s.tok, says), atEnd)
 	salt := ""
 	if c.CacheSalt != nil {
 		salt = *c.CacheSalt

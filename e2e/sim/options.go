@@ -47,6 +47,8 @@ type Options struct {
 
 	// PromptTokensDetails reports cached_tokens in usage, as vLLM does with --enable-prompt-tokens-details.
 	PromptTokensDetails bool
+	// ReasoningConfig honours thinking_token_budget, as vLLM does with --reasoning-config; without it such a request is 400.
+	ReasoningConfig bool
 	// AnyPrompt answers prompts that are not well-formed Harmony too, instead of 400.
 	AnyPrompt bool
 	// TextSpecials reads the spellings of special tokens in a text prompt as those tokens, as a real vLLM does with

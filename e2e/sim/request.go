@@ -45,6 +45,7 @@ type completion struct {
 	PresencePenalty  *float64           `json:"presence_penalty"`
 	FrequencyPenalty *float64           `json:"frequency_penalty"`
 	Structured       *structuredOutputs `json:"structured_outputs"`
+	ThinkingBudget   *int               `json:"thinking_token_budget"`
 	Seed             *int64             `json:"seed"`
 	TopK             *int               `json:"top_k"`
 	MinP             *float64           `json:"min_p"`
@@ -111,6 +112,9 @@ func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
 		return nil, r
 	}
 	if r := checkSampling(c); r != nil {
+		return nil, r
+	}
+	if r := s.checkThinkingBudget(c); r != nil {
 		return nil, r
 	}
 	var refused *refusal

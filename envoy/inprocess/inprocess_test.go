@@ -28,6 +28,20 @@ func resources(t *testing.T) *xds.Resources {
 	return r
 }
 
+// TestAccessLogIsRefused: who wants one here is told that there is none.
+func TestAccessLogIsRefused(t *testing.T) {
+	c := config.Default()
+	c.AccessLog = "/var/log/harmony.json"
+	c.Models = []config.Model{{Name: "one", Servers: []string{"vllm=http://10.0.0.1:8000"}}}
+	r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readListener(r); err == nil || !strings.Contains(err.Error(), "access_log") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRoutes(t *testing.T) {
 	l, err := readListener(resources(t))
 	if err != nil {

@@ -34,6 +34,12 @@ type Model struct {
 	ServerModel string
 	// ContextLength is the model's whole context, in tokens.
 	ContextLength int
+	// MaxReasoningTokens limits the reasoning of every answer, in tokens; 0 is no limit.
+	MaxReasoningTokens int
+	// ThinkingTokenBudget says that the servers can hold a limit on reasoning themselves.
+	ThinkingTokenBudget bool
+	// DrainTokens is how many tokens more a server may generate for a stream that has ended before it.
+	DrainTokens int
 	// StructuredOutputs is StructuralTags or NoStructure: how the servers are made to keep to a form of the answer.
 	StructuredOutputs string
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making.

@@ -125,6 +125,12 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			m.ServerModel = p.text(key, value)
 		case "context_length":
 			m.ContextLength = p.integer(key, value, 1, MaxContextLength)
+		case "max_reasoning_tokens":
+			m.MaxReasoningTokens = p.integer(key, value, 0, MaxContextLength)
+		case "thinking_token_budget":
+			m.ThinkingTokenBudget = p.boolean(key, value)
+		case "drain_tokens":
+			m.DrainTokens = p.integer(key, value, 0, MaxContextLength)
 		case "structured_outputs":
 			m.StructuredOutputs = p.oneOf(key, value, StructuralTags, NoStructure)
 		case "raw_prompts":

@@ -41,6 +41,7 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				DropCommentary: m.DropCommentaryFromHistory,
 				Extras:         m.ServerExtras,
 				ContextLength:  m.ContextLength,
+				MaxReasoning:   m.MaxReasoningTokens,
 				Answers: translate.Answers{
 					Reasoning:         reasoningFields(m.Answers.ReasoningFields),
 					UndeclaredContent: m.Answers.UndeclaredCalls == "content",
@@ -53,6 +54,8 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
+			ThinkingBudget:  m.ThinkingTokenBudget,
+			DrainTokens:     m.DrainTokens,
 			StructuralTags:  m.StructuredOutputs == config.StructuralTags,
 			AllowRawPrompts: m.RawPrompts == "allow",
 			Date:            date(m.System.Date),

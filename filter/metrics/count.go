@@ -62,6 +62,9 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		s.add(&s.parseErrors[kind], 1, "harmony_channel_parse_errors_total.kind.", kind.String())
 	}
 	s.addIf(r.UnexpectedOrder, &s.unexpectedOrder)
+	s.add(&s.fallbacks, r.Fallbacks)
+	s.add(&s.noFinal, r.NoFinal)
+	s.add(&s.unfitArguments, r.UnfitArguments)
 	s.addIf(r.ReasoningAlert, &s.reasoningAlert)
 	if r.FirstToken >= 0 {
 		s.record(s.firstToken, r.FirstToken)

@@ -23,7 +23,8 @@ type Set struct {
 	other  model
 
 	responseChunks, editsRefused, reducedResets, reducedLateErrors metric
-	unexpectedOrder, reasoningAlert                                metric
+	unexpectedOrder, reasoningAlert, fallbacks                     metric
+	noFinal, unfitArguments                                        metric
 	recoveries                                                     [len(harmony.Recoveries{})]metric
 	channels                                                       [len(exchange.Report{}.Messages)]metric
 	parseErrors                                                    [harmony.ParseErrorKinds]metric
@@ -46,6 +47,9 @@ func NewSet(h Host) *Set {
 	s.reducedResets = s.define(Counter, "harmony_reduced_resets_total")
 	s.reducedLateErrors = s.define(Counter, "harmony_reduced_late_errors_total")
 	s.unexpectedOrder = s.define(Counter, "harmony_channel_unexpected_order_total")
+	s.fallbacks = s.define(Counter, "harmony_marker_fallback_total")
+	s.noFinal = s.define(Counter, "harmony_no_final_channel_total")
+	s.unfitArguments = s.define(Counter, "harmony_unfit_arguments_total")
 	s.reasoningAlert = s.define(Counter, "reasoning_ratio_alert_total")
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")

@@ -16,6 +16,8 @@ type Request struct {
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
+	// ThinkingBudget is how many tokens the model may reason for, as the server itself shall see to; nil is not sent.
+	ThinkingBudget *int
 	// StructuralTag is what the answer is held to, as a Tag has written it; empty holds it to nothing.
 	StructuralTag []byte
 }

@@ -37,6 +37,9 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	if r.ThinkingBudget != nil {
+		dst = jsontext.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
+	}
 	dst = appendBiases(dst, r.Sampling.LogitBias)
 	for _, m := range r.Sampling.Extras {
 		dst = append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)

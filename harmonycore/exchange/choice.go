@@ -13,6 +13,8 @@ type choice struct {
 	// check sees what the reference would have refused.
 	check  *harmony.StrictCheck
 	answer translate.Choice
+	// gate stands before answer where the request wants it to end early; otherwise it is nil.
+	gate *translate.Gate
 	// likely is between parser and answer where the client wants to know how likely tokens were; else it is nil.
 	likely *likely
 	// generated is how many tokens came.
@@ -25,8 +27,12 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 	parts := answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
-		c := choice{check: harmony.NewStrictCheck(t), answer: part}
-		if shows, ok := part.(translate.LikelyChoice); ok && r.Logprobs {
+		c := choice{check: harmony.NewStrictCheck(t), answer: part, gate: r.Gate(part)}
+		shows, ok := part.(translate.LikelyChoice)
+		if c.gate != nil {
+			part, shows = c.gate, c.gate
+		}
+		if ok && r.Logprobs {
 			c.likely = &likely{LikelyChoice: shows, t: t, top: r.TopLogprobs, told: true}
 			c.parser = harmony.NewStreamParser(t, c.likely)
 			c.likely.parser = c.parser
@@ -36,6 +42,24 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 		choices = append(choices, c)
 	}
 	return choices
+}
+
+// shut reports whether the choice has come to an early end.
+func (c *choice) shut() bool {
+	if c.gate == nil {
+		return false
+	}
+	finish := c.gate.Shut()
+	switch finish {
+	case translate.Stop:
+		c.finish = backend.Stopped
+	case translate.Length:
+		c.finish = backend.Length
+	default:
+		return false
+	}
+	c.answer.End(finish)
+	return true
 }
 
 // process gives the parser the token at this place of an event.

@@ -24,6 +24,11 @@ type Model struct {
 	// Server is the servers' dialect, and ServerModel their name for the model.
 	Server      backend.Dialect
 	ServerModel string
+	// ThinkingBudget says that the servers can hold a limit on reasoning by themselves.
+	ThinkingBudget bool
+	// DrainTokens is how many tokens more a server may generate for a stream that has ended before it, in the hope that it
+	// ends by itself, before it is cut off.
+	DrainTokens int
 	// StructuralTags says that the servers hold an answer to one, from its first token on.
 	StructuralTags bool
 	// AllowRawPrompts lets clients send prompts of their own making.

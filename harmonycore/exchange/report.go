@@ -24,6 +24,8 @@ type Report struct {
 	// Recoveries are what was repaired, Refused the error at which a strict parser would have stopped, 0 if none.
 	Recoveries harmony.Recoveries
 	Refused    harmony.ParseErrorKind
+	// Fallbacks is how many choices had text without any header, which was taken for the answer.
+	Fallbacks int
 	// ReasoningAlert says that the model did hardly anything but reason.
 	ReasoningAlert bool
 	// UnexpectedOrder says that the model answered before it had reasoned, although it was asked to reason.
@@ -32,6 +34,10 @@ type Report struct {
 	FirstToken int64
 	// Finish is one of the constants below.
 	Finish string
+	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
+	EarlyEnd string
+	// WastedTokens came after the answer had ended.
+	WastedTokens int
 }
 
 // How a translated request ended. The first three are told to the client as such, the fourth as an error or as a stream
@@ -42,6 +48,14 @@ const (
 	FinishToolCalls = "tool_calls"
 	FinishError     = "error"
 	FinishCut       = "cut"
+)
+
+// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, or with an error behind
+// which the server went on.
+const (
+	EarlyStop      = "stop"
+	EarlyReasoning = "reasoning"
+	EarlyError     = "error"
 )
 
 // Report says how the exchange went. It is asked for at the end of the stream.
@@ -58,8 +72,12 @@ func (e *Exchange) Report() Report {
 	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
 	for i := range e.choices {
 		c := &e.choices[i]
-		for kind, n := range c.parser.Recoveries() {
+		recoveries := c.parser.Recoveries()
+		for kind, n := range recoveries {
 			r.Recoveries[kind] += n
+		}
+		if recoveries[harmony.ImplicitFinal] > 0 {
+			r.Fallbacks++
 		}
 		if refused := c.check.Err(); refused != nil && r.Refused == 0 {
 			r.Refused = refused.Kind

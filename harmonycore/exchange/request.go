@@ -224,6 +224,11 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if maxTokens == 0 || maxTokens > room {
 		maxTokens = room
 	}
+	var budget *int
+	if model.ThinkingBudget {
+		// The server holds the limit, and the model answers all the same.
+		budget, r.MaxReasoning = r.MaxReasoning, nil
+	}
 	sampling, failure := samplingOf(&r.Sampling, maxTokens)
 	if failure != nil {
 		return e.refuse(failure)
@@ -242,13 +247,13 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.withheld = e.strict
 	e.bounded, _ = e.answer.(translate.Bounded)
 	e.choices = newChoices(e.gateway.options.Tokenizer, r, e.answer)
-	e.state = awaiting
+	e.state, e.patience = awaiting, model.DrainTokens
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
-		StopTokens: stops, Sampling: sampling,
+		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
 		StructuralTag: tag,
 	})
 	return e.forward(model, scratch.body)

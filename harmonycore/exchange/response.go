@@ -14,7 +14,7 @@ import (
 //	reading ──▶ alone                             none of ours, or answered by ourselves
 //	   ▼
 //	awaiting ──▶ listening ──▶ streaming ──▶ over
-//	   │                           └───────▶ failed ──▶ over
+//	   │                           └───────▶ failed | ended ──▶ over
 //	   └───────▶ collecting ───────────────▶ over
 //
 // and from each of them to alone, where a reply of our own takes the response's place. Nothing reaches the client
@@ -38,6 +38,8 @@ const (
 	// failed: the client was told so in the stream. A server that ends now ends the stream as well; one that goes on
 	// generating is cut off.
 	failed
+	// ended: the client has its whole answer, and the server has not ended. See afterEnd.
+	ended
 	// over: what comes is swallowed.
 	over
 )
@@ -89,6 +91,10 @@ type Exchange struct {
 	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
+	// early says that a choice has ended before the server ended it, patience how many tokens more the server may
+	// generate for nobody.
+	early    bool
+	patience int
 	// asked is when the request was all there; report is what is known at once of what Report says.
 	asked  int64
 	report Report
@@ -187,8 +193,8 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 		return ResponseAction{Pass: true}
 	case over:
 		return ResponseAction{}
-	case failed:
-		return e.afterFailure(chunk, end)
+	case failed, ended:
+		return e.afterEnd(chunk, end)
 	case collecting:
 		kept := min(errorBodyLimit-len(e.collected), len(chunk))
 		e.collected = append(e.collected, chunk[:kept]...)
@@ -241,7 +247,7 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 			return e.cutLate()
 		}
 		return e.reply(replyWith(errStalled(limit)))
-	case streaming, failed:
+	case streaming, failed, ended:
 		e.state = over
 		return ResponseAction{Reset: true}
 	default:

@@ -25,7 +25,7 @@ func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
 			return e.fail(failure)
 		}
 		if finished {
-			return e.complete()
+			return e.complete(end)
 		}
 	}
 	if e.events.Broken() {
@@ -35,13 +35,13 @@ func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
 		return e.deliver()
 	}
 	// A server that closed behind its finish reason has said all that counts.
-	return e.complete()
+	return e.complete(end)
 }
 
 // overshoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
 const overshoot = 64
 
-// take reads one event and reports whether it was the server's last word.
+// take reads one event and reports whether the answer ends with it.
 func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	event := &e.event
 	if !e.server.ReadEvent(data, event) {
@@ -60,7 +60,8 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	if c == nil {
 		return false, errNotUnderstood()
 	}
-	return false, e.generate(c, event)
+	failure := e.generate(c, event)
+	return failure == nil && e.early && e.ended(), failure
 }
 
 // generate gives a choice what the server has generated for it.
@@ -69,7 +70,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		return nil // it has said that this is the end
 	}
 	// A whole answer is held, and must not grow with a server that does not end.
-	if c.generated += len(event.Tokens); c.generated > e.maxTokens+overshoot {
+	if c.generated+len(event.Tokens) > e.maxTokens+overshoot {
 		return errNotUnderstood()
 	}
 	if len(event.Tokens) > 0 && e.report.FirstToken < 0 {
@@ -82,6 +83,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		return errNoLogprobs()
 	}
 	for at, id := range event.Tokens {
+		c.generated++
 		if slices.Contains(e.silentStops, id) {
 			continue
 		}
@@ -91,6 +93,10 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 		c.process(event, at)
 		e.withheld = e.withheld && id != tokenizer.Message
+		if c.shut() {
+			e.endEarly(c)
+			return nil
+		}
 	}
 	if e.bounded != nil && e.bounded.Full() {
 		return errAnswerTooLarge()
@@ -145,10 +151,14 @@ func (e *Exchange) deliver() ResponseAction {
 	return ResponseAction{Head: &Head{Status: 200, ContentType: e.answer.ContentType()}, Body: e.scratch}
 }
 
-// complete ends the answer, of which every choice has been ended by the server.
-func (e *Exchange) complete() ResponseAction {
+// complete ends the answer, of which every choice has been ended, by the server or before it. end says that the server
+// has ended the stream.
+func (e *Exchange) complete(end bool) ResponseAction {
 	if !e.ended() {
 		return e.fail(errUnfinished())
+	}
+	if e.early {
+		e.usage = backend.Usage{} // the server's would come at the end, and counts what nobody was given
 	}
 	if e.usage.Completion == 0 {
 		e.usage.Completion = e.generated() // a server without usage; the ids are there to be counted
@@ -160,6 +170,9 @@ func (e *Exchange) complete() ResponseAction {
 	e.finished()
 	action := e.deliver()
 	e.state = over
+	if e.early && !end {
+		return e.leave(action)
+	}
 	return action
 }
 
@@ -191,31 +204,6 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 	action.Body = e.scratch
 	e.state = failed
 	return action
-}
-
-// afterFailure lets the server end in peace, such as by the [DONE] behind its error, but not generate on for a client
-// that does not listen any more.
-func (e *Exchange) afterFailure(chunk []byte, end bool) ResponseAction {
-	if end {
-		e.state = over
-		return ResponseAction{}
-	}
-	e.events.Write(e.trimmer.Trim(chunk))
-	goesOn := e.events.Broken()
-	for {
-		data, ok := e.events.Next()
-		if !ok {
-			break
-		}
-		if e.server.ReadEvent(data, &e.event) && len(e.event.Tokens) > 0 {
-			goesOn = true
-		}
-	}
-	if !goesOn {
-		return ResponseAction{}
-	}
-	e.state = over
-	return ResponseAction{Reset: true}
 }
 
 // mostSkipped is how much of a failed response is waited for beyond what is read of it, in bytes.

@@ -1,7 +1,5 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
-
 // ChatRequest is what is used of a body of POST /v1/chat/completions.
 type ChatRequest struct {
 	Model    string
@@ -16,6 +14,8 @@ type ChatRequest struct {
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
+	// Stop are sequences before which the answer ends.
+	Stop []string
 	// Choices is how many answers are wanted.
 	Choices int
 	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
@@ -122,30 +122,10 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 	case "logit_bias":
 		return r.Sampling.readLogitBias(name, v)
 	case "stop":
-		return v.readStop(name)
+		return v.readStop(name, &r.Stop)
 	case "response_format":
 		return r.Format.read(name, v, true)
 	default:
 		return r.readRest(name, v)
 	}
-}
-
-func (v value) readStop(param string) *Error {
-	switch v.kind {
-	case jsontext.String:
-		if len(v.raw) == 0 {
-			return nil
-		}
-	case jsontext.Array:
-		n := 0
-		if err := v.elements(param, func(int, string, value) *Error { n++; return nil }); err != nil || n == 0 {
-			return err
-		}
-	default:
-		if !v.given() {
-			return nil
-		}
-		return wrongType(param, "one of a string or an array of strings", v)
-	}
-	return unsupported(param, "Unsupported parameter: '"+param+"' sequences are not supported.")
 }

@@ -159,8 +159,14 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"top_logprobs":-1,"logprobs":true`, CodeInvalidValue, "top_logprobs"},
 		{`"top_logprobs":"3","logprobs":true`, CodeInvalidType, "top_logprobs"},
 		{`"logprobs":1`, CodeInvalidType, "logprobs"},
-		{`"stop":["a"]`, CodeUnsupportedParameter, "stop"},
-		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
+		{`"stop":["a",7]`, CodeInvalidType, "stop[1]"},
+		{`"stop":["a",null]`, CodeInvalidType, "stop[1]"},
+		{`"stop":["a",""]`, CodeInvalidValue, "stop[1]"},
+		{`"stop":["a","b","c","d","e"]`, CodeInvalidValue, "stop"},
+		{`"stop":""`, CodeInvalidValue, "stop"},
+		{`"stop":"` + strings.Repeat("a", maxStopLength+1) + `"`, CodeInvalidValue, "stop"},
+		{`"thinking_token_budget":-2`, CodeInvalidValue, "thinking_token_budget"},
+		{`"thinking_token_budget":1.5`, CodeInvalidType, "thinking_token_budget"},
 		{`"stop":7`, CodeInvalidType, "stop"},
 		{`"modalities":["text","audio"]`, CodeUnsupportedParameter, "modalities"},
 		{`"modalities":["video"]`, CodeInvalidValue, "modalities[0]"},
@@ -237,7 +243,7 @@ func TestDecodeChat(t *testing.T) {
 	got, err := decodeChat([]byte(`{
 		"model":"m","stream":true,"stream_options":{"include_usage":true,"x":1},"reasoning_effort":"minimal",
 		"max_tokens":5,"max_completion_tokens":7,"temperature":0.50,"top_p":null,"presence_penalty":-1,"seed":-3,"user":"u",
-		"n":1,"logprobs":false,"stop":[],"response_format":{"type":"text"},"tool_choice":"none","logit_bias":{},"store":true,
+		"n":1,"logprobs":false,"stop":["\n","b"],"thinking_token_budget":-1,"response_format":{"type":"text"},"tool_choice":"none","logit_bias":{},"store":true,
 		"metadata":{"a":"b"},"service_tier":"auto","parallel_tool_calls":true,"unknown":[1,{"a":2}],"modalities":["text"],
 		"messages":[
 			{"role":"system","content":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{}}]},
@@ -251,7 +257,7 @@ func TestDecodeChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true}, TierAsked: true,
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true}, TierAsked: true, Stop: []string{"\n", "b"},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},

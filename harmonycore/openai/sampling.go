@@ -27,6 +27,8 @@ type Sampling struct {
 	LogitBias []Bias
 	// MaxTokens limits the answer, reasoning included; 0 is no limit but the context.
 	MaxTokens int
+	// ThinkingBudget limits the reasoning, in tokens; nil is no limit.
+	ThinkingBudget *int
 	// Extras are what Allow has let through, and MinTokens, StopTokenIDs and TemplateEffort those of them that mean
 	// something before they reach a server.
 	Extras         []Extra
@@ -56,6 +58,8 @@ func (s *Sampling) read(key string, v value) *Error {
 		}
 		s.Seed = Number(v.raw)
 		return nil
+	case "thinking_token_budget":
+		return v.thinkingBudget(key, &s.ThinkingBudget)
 	case "user":
 		return v.label(key, maxLabel)
 	default:

@@ -32,6 +32,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if r.effort, err = m.chatEffort(in); err != nil {
 		return nil, err
 	}
+	r.Stop, r.MaxReasoning = in.Stop, m.reasoningLimit(in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	var instructions []string

@@ -25,6 +25,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if r.effort, err = m.effortOf(in.Effort, "reasoning.effort"); err != nil {
 		return nil, err
 	}
+	r.MaxReasoning = m.reasoningLimit(in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
 	instructions := []string{in.Instructions}

@@ -24,6 +24,8 @@ type Model struct {
 	// Efforts says what becomes of the efforts that the API has and gpt-oss has not.
 	Efforts       Efforts
 	ContextLength int
+	// MaxReasoning limits the reasoning of every answer, in tokens; 0 is no limit.
+	MaxReasoning int
 	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
 	DropCommentary bool
 	// Extras are the names of the servers' own parameters that clients may use.
@@ -72,6 +74,10 @@ type Request struct {
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
+	// Stop are the sequences before which the final text ends.
+	Stop []string
+	// MaxReasoning limits the reasoning, in tokens; nil is no limit.
+	MaxReasoning *int
 	// Constraint is what the answer has to be.
 	Constraint Constraint
 	// Choices is how many answers are wanted, one or more.

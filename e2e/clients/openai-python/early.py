@@ -1,0 +1,76 @@
+"""Asks for answers that end before their server does, and reads each to its end.
+
+usage: early.py BASE_URL < JSON, a list of {"row", "api", "stream", "body"}; prints a line of JSON for each: how it
+finished, the tokens of its usage, and the error that was raised, if one was.
+"""
+
+import asyncio
+import json
+import sys
+import threading
+
+import openai
+
+
+def whole(answer):
+    if hasattr(answer, "choices"):
+        return answer.choices[0].finish_reason, answer.usage.completion_tokens
+    return answer.status, answer.usage.output_tokens
+
+
+def note(event, seen):
+    if hasattr(event, "choices"):
+        if event.choices and event.choices[0].finish_reason:
+            seen["finish"] = event.choices[0].finish_reason
+        if event.usage:
+            seen["tokens"] = event.usage.completion_tokens
+    elif event.type in ("response.completed", "response.incomplete"):
+        seen["finish"], seen["tokens"] = whole(event.response)
+
+
+def ask(client, task):
+    create = client.chat.completions.create if task["api"] == "chat" else client.responses.create
+    return create(**task["body"], stream=task["stream"], extra_headers={"x-row": task["row"]})
+
+
+def sync(url, task, seen):
+    with openai.OpenAI(base_url=url, api_key="none", max_retries=0) as client:
+        answer = ask(client, task)
+        if not task["stream"]:
+            seen["finish"], seen["tokens"] = whole(answer)
+            return
+        for event in answer:
+            note(event, seen)
+
+
+async def later(url, task, seen):
+    async with openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0) as client:
+        async for event in await ask(client, task):
+            note(event, seen)
+
+
+def run(url, task, results, i):
+    seen = {"row": task["row"], "finish": "", "tokens": 0, "error": ""}
+    try:
+        if task.get("async"):
+            asyncio.run(later(url, task, seen))
+        else:
+            sync(url, task, seen)
+    except Exception as error:
+        seen["error"] = f"{type(error).__name__}: {error}"
+    results[i] = seen
+
+
+def main():
+    tasks = json.load(sys.stdin)
+    results = [None] * len(tasks)
+    threads = [threading.Thread(target=run, args=(sys.argv[1], task, results, i)) for i, task in enumerate(tasks)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seen in results:
+        print(json.dumps(seen))
+
+
+main()

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// checkThinkingBudget refuses what vLLM refuses: a budget on a server that was started without a reasoning config.
+func (s *Server) checkThinkingBudget(c *completion) *refusal {
+	switch {
+	case c.ThinkingBudget == nil:
+		return nil
+	case *c.ThinkingBudget < -1:
+		return badRequest("thinking_token_budget", fmt.Sprintf("thinking_token_budget must be -1 (unlimited) or a non-negative "+
+			"integer, got %d. (parameter=thinking_token_budget, value=%d)", *c.ThinkingBudget, *c.ThinkingBudget))
+	case !s.opt.ReasoningConfig:
+		return badRequest("", "thinking_token_budget is set but reasoning_config is not configured. "+
+			"Please set --reasoning-parser and/or --reasoning-config to use thinking_token_budget.")
+	}
+	return nil
+}
+
+// hold is what the model says under a thinking budget: where it is used up within an analysis message, the server forces
+// the end of that message, and the model goes on as it would have behind it.
+func (c *completion) hold(t *tokenizer.Tokenizer, says []uint32) []uint32 {
+	if c.ThinkingBudget == nil || *c.ThinkingBudget < 0 {
+		return says
+	}
+	analysis := t.AppendEncode(nil, "analysis")
+	var out []uint32
+	left, channel, thinking := *c.ThinkingBudget, false, false
+	for i, id := range says {
+		switch {
+		case id == tokenizer.Channel:
+			channel = len(analysis) == 1 && i+1 < len(says) && says[i+1] == analysis[0]
+		case id == tokenizer.Message:
+			thinking, channel = channel, false
+		case id == tokenizer.End || id == tokenizer.Return || id == tokenizer.Call || id == tokenizer.Start:
+			thinking = false
+		case thinking && left == 0:
+			continue
+		case thinking:
+			left--
+		}
+		out = append(out, id)
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package exchange
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+const (
+	earlyAnalysis = "<|channel|>analysis<|message|>A B C<|end|><|start|>assistant"
+	earlyFinal    = "<|channel|>final<|message|>One two three four five six<|return|>"
+)
+
+// chatWith is chatBody with more members.
+func chatWith(stream bool, members string) string {
+	return strings.TrimSuffix(chatBody(stream), "}") + "," + members + "}"
+}
+
+// inEvents is the server's stream of a text, with so many tokens in an event.
+func inEvents(text string, size int) string {
+	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
+	var b strings.Builder
+	for len(ids) > 0 {
+		n := min(size, len(ids))
+		list, _ := json.Marshal(ids[:n])
+		ids = ids[n:]
+		finish := "null"
+		if len(ids) == 0 {
+			finish = `"stop"`
+		}
+		b.WriteString(`data: {"choices":[{"token_ids":` + string(list) + `,"finish_reason":` + finish + "}]}\n\n")
+	}
+	return b.String() + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":99,"prompt_tokens_details":{"cached_tokens":3}}}` +
+		"\n\ndata: [DONE]\n\n"
+}
+
+// TestEarlyEnds: an answer that ends early says the same however many tokens the server sends at once, and wherever the
+// network cuts them.
+func TestEarlyEnds(t *testing.T) {
+	text := earlyAnalysis + earlyFinal
+	for _, tt := range []struct {
+		name, members string
+		has, hasNot   []string
+	}{
+		{"stop", `"stop":["ee f"]`, []string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}},
+		{"cap", `"thinking_token_budget":2`, []string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"}},
+	} {
+		for _, stream := range []bool{true, false} {
+			members := tt.members
+			if stream {
+				members += `,"stream_options":{"include_usage":true}`
+			}
+			want := ""
+			for _, size := range []int{1, 2, 7, 100} {
+				answer := inEvents(text, size)
+				for n := 1; n <= 301; n += 30 {
+					x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatWith(stream, members))
+					got := strings.TrimSuffix(outcome(t, x, cutEvery(answer, n)), "(cut)")
+					if want == "" {
+						want = got
+					}
+					if got != want {
+						t.Fatalf("%s, %d tokens in an event, cut every %d bytes:\n%s\nwant\n%s", tt.name, size, n, got, want)
+					}
+					if r := x.Report(); r.EarlyEnd == "" {
+						t.Fatalf("%s: %+v", tt.name, r)
+					}
+				}
+			}
+			for _, s := range tt.has {
+				if !strings.Contains(want, s) {
+					t.Errorf("%s, stream %v: no %s in\n%s", tt.name, stream, s, want)
+				}
+			}
+			for _, s := range tt.hasNot {
+				if strings.Contains(want, s) {
+					t.Errorf("%s, stream %v: %s in\n%s", tt.name, stream, s, want)
+				}
+			}
+		}
+	}
+}
+
+func cutEvery(s string, n int) []string {
+	var pieces []string
+	for len(s) > n {
+		pieces = append(pieces, s[:n])
+		s = s[n:]
+	}
+	return append(pieces, s)
+}
+
+// afterEarlyEnd gives an exchange an event at a time and returns what becomes of the stream at each event behind the one
+// with the last word: "." is nothing, "R" a reset.
+func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) string {
+	t.Helper()
+	x.ResponseHeaders(head, testNow)
+	out, told := "", false
+	for _, event := range strings.SplitAfter(answer, "\n\n") {
+		a := x.ResponseBody([]byte(event), event == "", testNow)
+		switch {
+		case a.Reply != nil:
+			return "reply"
+		case a.Reset:
+			return out + "R"
+		case told && len(a.Body) > 0:
+			t.Fatalf("%q behind the last word", a.Body)
+		case told:
+			out += "."
+		}
+		told = told || x.state == ended
+	}
+	return out
+}
+
+func TestServerIsLetGo(t *testing.T) {
+	text := earlyAnalysis + earlyFinal
+	patient := func(o *Options) { o.Models[0].DrainTokens = 2 }
+	for _, tt := range []struct {
+		name, path, body string
+		change           func(*Options)
+		want             string
+		wasted           int
+	}{
+		{"a stream", "/v1/chat/completions", chatWith(true, `"stop":" two"`), nil, "R", 1},
+		{"a stream whose server may end", "/v1/chat/completions", chatWith(true, `"stop":" two"`), patient, "..R", 3},
+		{"a stream whose server ends", "/v1/chat/completions", chatWith(true, `"stop":" six"`), patient, "....", 1},
+		{"whole", "/v1/chat/completions", chatWith(false, `"stop":" two"`), nil, "reply", 0},
+		{"whole, its head sent", "/v1/chat/completions", chatWith(false, `"stop":" two"`), reduced, "........", 5},
+		{"a stream, its head sent", "/v1/chat/completions", chatWith(true, `"stop":" two"`), reduced, "R", 1},
+		{"Responses", "/v1/responses", `{"model":"` + testModel + `","stream":true,"input":"x","thinking_token_budget":1}`, nil, strings.Repeat(".", 17), 14},
+		{"Responses, whole", "/v1/responses", `{"model":"` + testModel + `","input":"x","thinking_token_budget":1}`, nil, "reply", 0},
+	} {
+		x := forwarded(t, testGateway(tt.change), tt.path, tt.body)
+		if got := afterEarlyEnd(t, x, eventStream, inEvents(text, 1)); got != tt.want || x.Report().WastedTokens != tt.wasted {
+			t.Errorf("%s: %s, want %s; %d tokens wasted, want %d", tt.name, got, tt.want, x.Report().WastedTokens, tt.wasted)
+		}
+	}
+}
+
+// TestChoicesEndEarly: an answer ends early when the last of its choices has ended.
+func TestChoicesEndEarly(t *testing.T) {
+	g := testGateway(nil)
+	x := forwarded(t, g, "/v1/chat/completions", chatWith(true, `"stop":" two","n":2`))
+	x.ResponseHeaders(eventStream, testNow)
+	body := ""
+	say := func(index int, text, finish string) ResponseAction {
+		a := x.ResponseBody([]byte(serverChunk(index, text, finish)), false, testNow)
+		body += string(a.Body)
+		return a
+	}
+	say(0, "<|channel|>final<|message|>One two", "")
+	say(1, "<|channel|>final<|message|>One", "")
+	if a := say(0, " three", ""); a.Reset || len(a.Body) > 0 || x.state != streaming {
+		t.Fatalf("%+v", a)
+	}
+	say(1, " more<|return|>", "stop")
+	if !strings.HasSuffix(body, "data: [DONE]\n\n") || strings.Count(body, `"finish_reason":"stop"`) != 2 {
+		t.Fatalf("body %s", body)
+	}
+	if a := say(0, " four", ""); !a.Reset {
+		t.Errorf("the server may go on: %+v", a)
+	}
+}
+
+// TestServersBudget: a server that holds the limit by itself is asked to, and the answer goes on.
+func TestServersBudget(t *testing.T) {
+	g := testGateway(func(o *Options) { o.Models[0].ThinkingBudget, o.Models[0].MaxReasoning = true, 2 })
+	x := g.Begin("POST", "/v1/chat/completions")
+	a := x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID})
+	if !strings.Contains(string(a.Forward.Body), `"thinking_token_budget":2,`) {
+		t.Fatalf("sent %s", a.Forward.Body)
+	}
+	if got := outcome(t, x, []string{inEvents(earlyAnalysis+earlyFinal, 1)}); !strings.Contains(got, "five six") {
+		t.Errorf("got %s", got)
+	}
+	x = testGateway(func(o *Options) { o.Models[0].MaxReasoning = 2 }).Begin("POST", "/v1/chat/completions")
+	if a = x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID}); strings.Contains(string(a.Forward.Body), "thinking") {
+		t.Errorf("sent %s", a.Forward.Body)
+	}
+}
+
+// TestLogprobsBeforeAStop: what is known of a token goes where its text goes, and not at all where a stop sequence has
+// swallowed some of it.
+func TestLogprobsBeforeAStop(t *testing.T) {
+	text := "<|channel|>final<|message|>One two é three four five<|return|>"
+	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
+	for _, tt := range []struct{ stop, content, tokens string }{
+		{"ee fo", "One two é thr", "One| two| é"},
+		{"five six", "One two é three four five", "One| two| é| three| four| five"},
+		{" é", "One two", "One| two"},
+	} {
+		for _, stream := range []bool{true, false} {
+			for _, size := range []int{1, 3, len(ids)} {
+				answer := ""
+				for at := 0; at < len(ids); at += size {
+					to, finish := min(at+size, len(ids)), "null"
+					if to == len(ids) {
+						finish = `"stop"`
+					}
+					answer += likelyChunk(ids[at:to], at, finish)
+				}
+				body := `{"model":"` + testModel + `","stream":` + strconv.FormatBool(stream) +
+					`,"logprobs":true,"stop":"` + tt.stop + `","messages":[{"role":"user","content":"Hi"}]}`
+				got := answered(t, body, answer+serverUsage+serverDone)
+				var tokens []string
+				for _, m := range regexp.MustCompile(`\{"token":"([^"]*)"`).FindAllStringSubmatch(got, -1) {
+					tokens = append(tokens, m[1])
+				}
+				content := ""
+				for _, m := range regexp.MustCompile(`"content":"([^"]*)"`).FindAllStringSubmatch(got, -1) {
+					content += m[1]
+				}
+				if strings.Join(tokens, "|") != tt.tokens || content != tt.content {
+					t.Errorf("%q, stream %v, %d tokens in an event: %q of %q, want %q of %q\n%s", tt.stop, stream, size, tokens, content, tt.tokens, tt.content, got)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package openai
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// The bounds of stop: the API's own number of sequences, and a length that nobody needs more of, in bytes.
+const (
+	maxStops      = 4
+	maxStopLength = 1024
+)
+
+// readStop reads one stop sequence, or several.
+func (v value) readStop(param string, dst *[]string) *Error {
+	*dst = nil
+	switch v.kind {
+	case jsontext.String:
+		return v.stopSequence(param, dst)
+	case jsontext.Array:
+		n := 0
+		if err := v.elements(param, func(int, string, value) *Error { n++; return nil }); err != nil {
+			return err
+		}
+		if n > maxStops {
+			return Invalid(param, "Invalid '"+param+"': array too long. Expected at most "+strconv.Itoa(maxStops)+
+				" strings, but got "+strconv.Itoa(n)+" instead.")
+		}
+		return v.elements(param, func(_ int, at string, v value) *Error {
+			if v.kind != jsontext.String {
+				return wrongType(at, "a string", v)
+			}
+			return v.stopSequence(at, dst)
+		})
+	default:
+		if !v.given() {
+			return nil
+		}
+		return wrongType(param, "one of a string or an array of strings", v)
+	}
+}
+
+func (v value) stopSequence(param string, dst *[]string) *Error {
+	if len(v.raw) > 6*maxStopLength { // no character takes more than \u and four digits
+		return tooLong(param, maxStopLength)
+	}
+	text := jsontext.Unescape(v.raw)
+	switch {
+	case text == "":
+		return Invalid(param, "Invalid '"+param+"': empty string. Expected a string of 1 to "+strconv.Itoa(maxStopLength)+" bytes.")
+	case len(text) > maxStopLength:
+		return tooLong(param, maxStopLength)
+	}
+	*dst = append(*dst, text)
+	return nil
+}
+
+// thinkingBudget reads how many tokens the model may reason for, by the name that vLLM and others have for it. -1 is any
+// number, as if nothing had been asked for.
+func (v value) thinkingBudget(param string, dst **int) *Error {
+	n := int64(-1)
+	if err := v.integer(param, n, &n); err != nil || n < 0 {
+		return err
+	}
+	budget := int(min(n, math.MaxInt32))
+	*dst = &budget
+	return nil
+}

@@ -1,0 +1,153 @@
+package translate
+
+import (
+	"bytes"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// Gate stands between a parser and a Choice, and shuts where the answer ends before the model does: at a stop sequence in
+// the text of a final message, or at the first token of reasoning beyond the cap. What comes later is kept from the
+// Choice, which is left without an open message and whose End is for the Gate's owner to call.
+//
+// Preambles are on the way to a call, and a call that a stop sequence swallowed would be an agent's turn lost: like
+// reasoning and arguments they are not looked at. Nor does a sequence reach from one message into another.
+type Gate struct {
+	Choice
+	turn  turn
+	stops stops
+	// left is how many tokens of reasoning may still come, where there is a cap.
+	capped bool
+	left   int
+	shut   Finish
+	// likely is the Choice that shows how likely tokens were, or nil. held are those of tokens whose text is held back.
+	likely LikelyChoice
+	held   []heldLogprob
+	// received and shown are how much of the final message's text has come, and gone on, in bytes.
+	received, shown int
+}
+
+// heldLogprob goes on when the text before end has.
+type heldLogprob struct {
+	end     int
+	logprob openai.Logprob
+}
+
+// reasoningLimit is the lower one of the model's limit and the client's.
+func (m *Model) reasoningLimit(asked *int) *int {
+	if m.MaxReasoning > 0 && (asked == nil || *asked > m.MaxReasoning) {
+		return &m.MaxReasoning
+	}
+	return asked
+}
+
+// Gate is what a parser that speaks to c must speak to instead, or nil where the request limits nothing.
+func (r *Request) Gate(c Choice) *Gate {
+	if len(r.Stop) == 0 && r.MaxReasoning == nil {
+		return nil
+	}
+	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop)}
+	g.likely, _ = c.(LikelyChoice)
+	if r.MaxReasoning != nil {
+		g.capped, g.left = true, *r.MaxReasoning
+	}
+	return g
+}
+
+// Shut is why the Gate has shut: Stop at a stop sequence, Length at the cap; zero while it is open.
+func (g *Gate) Shut() Finish { return g.shut }
+
+// Open implements harmony.Sink.
+func (g *Gate) Open(h harmony.Header) {
+	if g.shut != 0 {
+		return
+	}
+	g.turn.open(h)
+	g.received, g.shown = 0, 0
+	g.Choice.Open(h)
+}
+
+// Likely implements LikelyChoice. What is known of a token waits for its text, and goes where that goes.
+func (g *Gate) Likely(l *openai.Logprob) {
+	switch {
+	case g.shut != 0 || g.likely == nil:
+	case g.turn.lane == finalLane && len(g.stops.sequences) > 0:
+		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: copied(l)})
+	default:
+		g.likely.Likely(l)
+	}
+}
+
+func copied(l *openai.Logprob) openai.Logprob {
+	clone := openai.Logprob{Likely: openai.Likely{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}}
+	for _, other := range l.Top {
+		clone.Top = append(clone.Top, openai.Likely{Token: bytes.Clone(other.Token), Logprob: bytes.Clone(other.Logprob)})
+	}
+	return clone
+}
+
+// Content implements harmony.Sink.
+func (g *Gate) Content(text []byte, tokens int) {
+	if g.shut != 0 {
+		return
+	}
+	found := false
+	switch g.turn.lane {
+	case reasoningLane:
+		if g.capped && tokens > g.left {
+			g.end(Length)
+			return
+		}
+		g.left -= tokens
+	case finalLane:
+		g.complete(len(text))
+		text, found = g.stops.add(text)
+		g.shown += len(text)
+		g.tell(g.shown)
+	}
+	g.Choice.Content(text, tokens)
+	if found {
+		g.end(Stop)
+	}
+}
+
+// Close implements harmony.Sink.
+func (g *Gate) Close(end harmony.End) {
+	if g.shut != 0 {
+		return
+	}
+	g.tell(g.received + 1)
+	if held := g.stops.flush(); len(held) > 0 {
+		g.Choice.Content(held, 0)
+	}
+	g.Choice.Close(end)
+}
+
+// complete says that so much text has come, with which the tokens end that had none of it.
+func (g *Gate) complete(n int) {
+	if n == 0 {
+		return
+	}
+	for i := range g.held {
+		if g.held[i].end > g.received {
+			g.held[i].end = g.received + n
+		}
+	}
+	g.received += n
+}
+
+// tell passes on what is known of the tokens whose text ends at upto or before.
+func (g *Gate) tell(upto int) {
+	n := 0
+	for n < len(g.held) && g.held[n].end <= upto {
+		g.likely.Likely(&g.held[n].logprob)
+		n++
+	}
+	g.held = g.held[:copy(g.held, g.held[n:])]
+}
+
+func (g *Gate) end(f Finish) {
+	g.shut, g.held = f, nil
+	g.Choice.Close(harmony.Cut)
+}

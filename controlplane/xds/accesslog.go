@@ -27,6 +27,7 @@ var accessLogFields = []struct{ name, format string }{
 	{"final_tokens", harmonyState("final_tokens")},
 	{"recoveries", harmonyState("recoveries")},
 	{"finish", harmonyState("finish")},
+	{"early_end", harmonyState("early_end")},
 }
 
 // harmonyState is what the filter has set as a property of the stream.

@@ -27,6 +27,7 @@ func describe(r *exchange.Report) {
 	setState("harmony_final_tokens", strconv.Itoa(r.Final))
 	setState("harmony_recoveries", strconv.FormatUint(r.Recoveries.Total(), 10))
 	setState("harmony_finish", r.Finish)
+	setState("harmony_early_end", r.EarlyEnd)
 }
 
 func setState(name, value string) {

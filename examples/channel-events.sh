@@ -22,7 +22,7 @@ request="$(jq -n --arg model "$MODEL" --arg question "$question" '{
 # A failure before the first event is a status and a JSON object, which --fail-with-body prints.
 curl --silent --show-error --no-buffer --fail-with-body "$GATEWAY/v1/chat/completions" \
   --header 'content-type: application/json' --header 'x-harmony-events: channels' --data "$request" |
-  while IFS= read -r line; do
+  while IFS= read -r line || [[ -n "$line" ]]; do
     case "$line" in
       "event: "*) event="${line#event: }" ;;
       "data: "*)

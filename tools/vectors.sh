@@ -19,3 +19,4 @@ if (($# > 0)); then
 fi
 step "vectors of the tokenizer" "$HARMONY_ORACLE_PYTHON" tools/vocab/vectors.py harmonycore/tokenizer/testdata
 step "vectors of the renderer and the parser" "$HARMONY_ORACLE_PYTHON" tools/harmonyvectors/generate.py
+step "the built-in tools' descriptions" "$HARMONY_ORACLE_PYTHON" tools/harmonyvectors/builtin.py

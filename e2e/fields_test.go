@@ -53,14 +53,15 @@ func surround(body map[string]any) map[string]any {
 		}
 		body["messages"] = append(before, list...)
 	}
+	function := map[string]any{"type": "function", "function": map[string]any{"name": "x"}}
 	for _, needs := range []struct {
 		field, other string
 		value        any
 	}{
 		{"stream_options", "stream", true},
 		{"top_logprobs", "logprobs", true},
-		{"tool_choice", "tools", []any{map[string]any{"type": "function", "function": map[string]any{"name": "x"}}}},
-		{"parallel_tool_calls", "tools", []any{map[string]any{"type": "function", "function": map[string]any{"name": "x"}}}},
+		{"tool_choice", "tools", []any{function, map[string]any{"type": "custom", "custom": map[string]any{"name": "x"}}}},
+		{"parallel_tool_calls", "tools", []any{function}},
 	} {
 		if _, ok := body[needs.field]; ok && body[needs.field] != absent {
 			body[needs.other] = or(body, needs.other, needs.value)

@@ -6,11 +6,22 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 type ToolChoice struct {
 	// Required says that the answer has to be a call.
 	Required bool
-	// Function is the only tool that may be called; empty for any.
-	Function string
-	// none and allowed take tools away before anybody is shown them.
+	// Name is the only tool that may be called, a custom one or a function; empty for any.
+	Name   string
+	Custom bool
+	// none and allowed take tools away before anybody is shown them; nil allows all.
 	none    bool
-	allowed map[string]bool
+	allowed *allowedTools
+}
+
+// allowedTools are names of tools, each with whether there is such a tool.
+type allowedTools struct{ functions, customs map[string]bool }
+
+func (a *allowedTools) of(custom bool) map[string]bool {
+	if custom {
+		return a.customs
+	}
+	return a.functions
 }
 
 // maxToolChoice is the largest tool choice, in bytes of JSON: the Responses API repeats it three times in its answer.
@@ -42,16 +53,15 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	}
 	switch {
 	case kind == typeFunction, kind == typeCustom && nested:
-		c.Required = true
-		return inner.functionRef(at, &c.Function)
+		c.Required, c.Custom = true, kind == typeCustom
+		return inner.toolRef(at, &c.Name)
 	case kind == "allowed_tools":
 		return c.readAllowed(at, inner, nested)
+	case nested:
+		return notOneOf(join(param, "type"), kind, "'function', 'custom', and 'allowed_tools'")
 	default:
-		supported := "'function' and 'allowed_tools'"
-		if nested {
-			supported = "'function', 'custom', and 'allowed_tools'"
-		}
-		return unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: "+supported+".")
+		// Responses has many more, each for a tool that a server would run by itself.
+		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function' and 'allowed_tools'.")
 	}
 }
 
@@ -80,8 +90,8 @@ func (v value) typed(param string, nested bool) (kind string, inner value, err *
 	return kind, inner, err
 }
 
-// functionRef reads the name of a declared function out of an object.
-func (v value) functionRef(param string, name *string) *Error {
+// toolRef reads the name of a declared tool out of an object.
+func (v value) toolRef(param string, name *string) *Error {
 	if !v.given() {
 		return missing(param)
 	}
@@ -144,23 +154,27 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 	if c.none {
 		return notOneOf(join(param, "mode"), word, "'auto' and 'required'")
 	}
-	c.allowed = map[string]bool{}
+	c.allowed = &allowedTools{functions: map[string]bool{}, customs: map[string]bool{}}
+	supported := "'function'"
+	if nested {
+		supported = "'function' and 'custom'"
+	}
 	return tools.elements(join(param, "tools"), func(_ int, at string, v value) *Error {
 		kind, inner, err := v.typed(at, nested)
 		if err != nil {
 			return err
 		}
 		if kind != typeFunction && (kind != typeCustom || !nested) {
-			return notOneOf(join(at, "type"), kind, "'function'")
+			return notOneOf(join(at, "type"), kind, supported)
 		}
 		if nested {
 			at = join(at, kind)
 		}
 		name := ""
-		if err := inner.functionRef(at, &name); err != nil {
+		if err := inner.toolRef(at, &name); err != nil {
 			return err
 		}
-		c.allowed[name] = true
+		c.allowed.of(kind == typeCustom)[name] = false
 		return nil
 	})
 }
@@ -173,15 +187,21 @@ func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
 		return nil, nil
 	}
 	if c.allowed != nil {
-		found := make(map[string]bool, len(c.allowed))
+		missing := len(c.allowed.functions) + len(c.allowed.customs)
 		kept := tools[:0]
 		for i := range tools {
-			if c.allowed[tools[i].Name] {
-				found[tools[i].Name] = true
-				kept = append(kept, tools[i])
+			names := c.allowed.of(tools[i].Custom)
+			found, allowed := names[tools[i].Name]
+			if !allowed {
+				continue
 			}
+			if !found {
+				names[tools[i].Name] = true
+				missing--
+			}
+			kept = append(kept, tools[i])
 		}
-		if len(found) < len(c.allowed) || len(found) == 0 {
+		if missing > 0 || len(kept) == 0 {
 			return nil, Invalid(param, "Invalid value for '"+param+"': every allowed tool must be one of 'tools', and there must be one.")
 		}
 		tools = kept
@@ -192,13 +212,17 @@ func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
 	if len(tools) == 0 {
 		return nil, Invalid(param, "Invalid value for '"+param+"': a call can only be required when 'tools' are specified.")
 	}
-	if c.Function == "" {
+	if c.Name == "" {
 		return tools, nil
 	}
 	for i := range tools {
-		if tools[i].Name == c.Function {
+		if tools[i].Name == c.Name && tools[i].Custom == c.Custom {
 			return tools, nil
 		}
 	}
-	return nil, Invalid(param, "Invalid value for '"+param+"': the function '"+clip(c.Function)+"' is not one of 'tools'.")
+	kind := "function"
+	if c.Custom {
+		kind = "custom tool"
+	}
+	return nil, Invalid(param, "Invalid value for '"+param+"': the "+kind+" '"+clip(c.Name)+"' is not one of 'tools'.")
 }

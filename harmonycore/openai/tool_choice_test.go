@@ -47,7 +47,7 @@ func TestToolChoice(t *testing.T) {
 				t.Errorf("%s: %v", members, err)
 				continue
 			}
-			if names(r.Tools) != tt.shown || r.Choice.Required != tt.required || r.Choice.Function != tt.function {
+			if names(r.Tools) != tt.shown || r.Choice.Required != tt.required || r.Choice.Name != tt.function {
 				t.Errorf("%s: shown %q, %+v", members, names(r.Tools), r.Choice)
 			}
 		}
@@ -59,7 +59,7 @@ func TestToolChoice(t *testing.T) {
 	for _, tt := range []struct{ choice, code, param string }{
 		{`"any"`, CodeInvalidValue, "tool_choice"}, {`1`, CodeInvalidType, "tool_choice"}, {`[]`, CodeInvalidType, "tool_choice"},
 		{`{}`, CodeMissingParameter, "tool_choice.type"}, {`{"type":1}`, CodeInvalidType, "tool_choice.type"},
-		{`{"type":"web_search"}`, CodeUnsupportedParameter, "tool_choice.type"},
+		{`{"type":"web_search"}`, CodeInvalidValue, "tool_choice.type"},
 		{`{"type":"function"}`, CodeMissingParameter, "tool_choice.function"},
 		{`{"type":"function","name":"f"}`, CodeMissingParameter, "tool_choice.function"},
 		{`{"type":"function","function":{}}`, CodeMissingParameter, "tool_choice.function.name"},
@@ -80,6 +80,38 @@ func TestToolChoice(t *testing.T) {
 	for _, choice := range []string{`"required"`, `{"type":"function","function":{"name":"f"}}`} {
 		_, err := decodeWith(`"tool_choice":` + choice)
 		checkError(t, choice, err, 400, CodeInvalidValue, "tool_choice")
+	}
+}
+
+// A function and a custom tool of one name are two tools.
+func TestToolChoiceKinds(t *testing.T) {
+	const function = `{"type":"function","function":{"name":"f"}}`
+	const custom = `{"type":"custom","custom":{"name":"f"}}`
+	allow := func(tools string) string {
+		return `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + tools + `]}}`
+	}
+	for _, tt := range []struct {
+		tools, choice string
+		code          string
+		shown         int
+	}{
+		{function, function, "", 1}, {custom, custom, "", 1}, {function + "," + custom, custom, "", 2},
+		{function, custom, CodeInvalidValue, 0}, {custom, function, CodeInvalidValue, 0},
+		{function, allow(function), "", 1}, {function + "," + custom, allow(custom), "", 1},
+		{custom + "," + function, allow(custom + "," + function), "", 2},
+		{function, allow(custom), CodeInvalidValue, 0}, {custom, allow(function), CodeInvalidValue, 0},
+		{function + "," + function, allow(function + "," + custom), CodeInvalidValue, 0},
+	} {
+		members := `"tools":[` + tt.tools + `],"tool_choice":` + tt.choice
+		r, err := decodeWith(members)
+		checkError(t, members, err, 400, tt.code, "tool_choice")
+		if err == nil && len(r.Tools) != tt.shown {
+			t.Errorf("%s: shown %+v", members, r.Tools)
+		}
+	}
+	r, err := decodeWith(`"tools":[` + function + "," + custom + `],"tool_choice":` + allow(custom))
+	if err != nil || !r.Tools[0].Custom {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
@@ -133,7 +165,7 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Choice.Required || r.Choice.Function != "g" || len(r.Tools) != 2 || !r.Tools[1].Strict || r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
+	if !r.Choice.Required || r.Choice.Name != "g" || len(r.Tools) != 2 || !r.Tools[1].Strict || r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
 		t.Errorf("choice %+v, tools %+v, echo %s", r.Choice, r.Tools, r.Echo.ToolChoice)
 	}
 	want := TextFormat{Name: "n", Schema: `{"a":1}`, StrictAt: "text.format.strict"}

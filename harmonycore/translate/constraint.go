@@ -14,7 +14,7 @@ type Constraint struct {
 	Calls []CallConstraint
 	// Forced says that the answer must be a call.
 	Forced bool
-	// Named says that Calls is the one function that the client has named.
+	// Named says that Calls is the one tool that the client has named.
 	Named bool
 	// Schema is the JSON schema of an answer that is no call; empty is any text.
 	Schema string
@@ -38,7 +38,7 @@ func (c *Constraint) Free() bool { return len(c.Calls) == 0 && c.Schema == "" }
 // constraint puts together what the client wants of the answer. A strict function asks for it too, since its arguments
 // shall have its schema, whether it must be called or only may.
 func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
-	c := Constraint{Forced: choice.Required, Named: choice.Function != ""}
+	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
 	}
@@ -50,7 +50,7 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 		return c
 	}
 	for i := range s {
-		if c.Named && s[i].name != choice.Function {
+		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
 			continue
 		}
 		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Parameters: declared[i].Parameters})

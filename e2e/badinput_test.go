@@ -160,6 +160,8 @@ var handMade = []struct{ name, param, body string }{
 	{"a function's name with a space", "tools[0].function.name", withField(`"tools":[{"type":"function","function":{"name":"a b"}}]`)},
 	{"a function's name that is too long", "tools[0].function.name", withField(`"tools":[{"type":"function","function":{"name":"` + strings.Repeat("f", 129) + `"}}]`)},
 	{"a deep schema", "tools[0].function.parameters", withField(`"tools":[{"type":"function","function":{"name":"f","parameters":` + nest(33) + `}}]`)},
+	{"a default that is no number for anybody", "tools", withField(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"number","default":1e999}}}}}]`)},
+	{"a custom tool that is named as a function", "tool_choice", withField(`"tool_choice":{"type":"function","function":{"name":"k"}},"tools":[{"type":"custom","custom":{"name":"k"}}]`)},
 	{"a deep form of the answer", "response_format.json_schema.schema", withField(`"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":` + nest(33) + `}}`)},
 	{"a choice that is no tool", "tool_choice", withField(`"tool_choice":{"type":"function","function":{"name":"g"}},"tools":[{"type":"function","function":{"name":"f"}}]`)},
 	{"a choice without tools", "tool_choice", withField(`"tool_choice":"required"`)},

@@ -61,8 +61,10 @@ func errStrict(param, kind string) *openai.Error {
 	}
 }
 
+// errRender is for what only rendering finds out. Of a client's request that can be a tool's schema alone: everything else
+// has been checked, or is the gateway's own.
 func errRender(reason string) *openai.Error {
-	return &openai.Error{Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidValue, Message: reason}
+	return openai.Invalid("tools", "Invalid 'tools': a schema cannot be shown to the model: "+reason+".")
 }
 
 func errFull() *openai.Error {

@@ -15,7 +15,7 @@ const (
 	CustomCall
 )
 
-// open is what stands before the name of what is called, text what before the text that it is called with.
+// name is the kind as the API calls it.
 func (k CallKind) name() string {
 	if k == CustomCall {
 		return typeCustom
@@ -23,6 +23,7 @@ func (k CallKind) name() string {
 	return typeFunction
 }
 
+// open is what stands before the name of what is called, text what before the text that it is called with.
 func (k CallKind) open() string {
 	if k == CustomCall {
 		return `,"type":"custom","custom":{"name":`
@@ -48,40 +49,26 @@ func (k CallKind) piece() string {
 // readToolCall reads a call of the past. One without a type is a function's.
 func readToolCall(at string, v value) (ToolCall, *Error) {
 	var call ToolCall
-	var id, function, custom value
-	kind := typeFunction
-	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
-		case "id":
-			id = v
-		case "type":
-			return v.text(join(at, "type"), &kind)
-		case "function":
-			function = v
-		case "custom":
-			custom = v
-		}
-		return nil
-	})
+	f, err := v.chatToolFields(at, typeFunction)
 	if err != nil {
 		return call, err
 	}
-	called, text := function, "arguments"
-	switch kind {
+	called, text := f.function, "arguments"
+	switch f.kind {
 	case typeFunction:
 	case typeCustom:
-		called, text = custom, "input"
+		called, text = f.custom, "input"
 		call.Custom = true
 	default:
-		return call, notOneOf(join(at, "type"), kind, "'function' and 'custom'")
+		return call, notOneOf(join(at, "type"), f.kind, "'function' and 'custom'")
 	}
-	if !id.given() {
+	if !f.id.given() {
 		return call, missing(join(at, "id"))
 	}
-	if err := id.text(join(at, "id"), &call.ID); err != nil {
+	if err := f.id.text(join(at, "id"), &call.ID); err != nil {
 		return call, err
 	}
-	at = join(at, kind)
+	at = join(at, f.kind)
 	if !called.given() {
 		return call, missing(at)
 	}

@@ -170,10 +170,10 @@ func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 // or empty.
 func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 	if f.functionCall.given() {
-		return unsupported(join(at, "function_call"), "Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")
+		return Unsupported(join(at, "function_call"), "Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")
 	}
 	if f.audio.given() {
-		return unsupported(join(at, "audio"), "Unsupported parameter: 'audio' of an earlier answer cannot be heard by this model, which reads text only.")
+		return Unsupported(join(at, "audio"), "Unsupported parameter: 'audio' of an earlier answer cannot be heard by this model, which reads text only.")
 	}
 	if f.content.given() {
 		if m.Content, err = f.content.readParts(join(at, "content"), assistantParts); err != nil {

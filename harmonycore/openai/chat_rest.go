@@ -80,7 +80,7 @@ func (v value) refuseGiven(param, message string) *Error {
 	if !v.given() {
 		return nil
 	}
-	return unsupported(param, message)
+	return Unsupported(param, message)
 }
 
 func (v value) readStreamOptions(param string, includeUsage *bool) *Error {
@@ -96,7 +96,7 @@ func (v value) readStreamOptions(param string, includeUsage *bool) *Error {
 			if err := v.boolean(at, &on); err != nil || !on {
 				return err
 			}
-			return unsupported(at, "Unsupported value: '"+at+"' cannot be true; chunks are not padded.")
+			return Unsupported(at, "Unsupported value: '"+at+"' cannot be true; chunks are not padded.")
 		}
 		return nil
 	})
@@ -114,7 +114,7 @@ func (v value) readModalities(param string) *Error {
 		if err := v.word(at, &kind, "text", "audio"); err != nil || kind == "text" {
 			return err
 		}
-		return unsupported(param, "Unsupported value: '"+param+"' can only be 'text'.")
+		return Unsupported(param, "Unsupported value: '"+param+"' can only be 'text'.")
 	})
 }
 

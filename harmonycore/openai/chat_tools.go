@@ -1,33 +1,46 @@
 package openai
 
-// readTool takes a function or a custom tool. What only one kind of it has is looked at by its type.
-func (r *ChatRequest) readTool(at string, v value) *Error {
-	var kind string
-	var function, custom value
-	err := v.members(at, func(key []byte, v value) *Error {
+// chatToolFields are the members of a tool, or of a call of one, before its type says which of them count.
+type chatToolFields struct {
+	kind                 string
+	id, function, custom value
+}
+
+// chatToolFields reads them; kind is that of one without a type.
+func (v value) chatToolFields(at, kind string) (f chatToolFields, err *Error) {
+	f.kind = kind
+	err = v.members(at, func(key []byte, v value) *Error {
 		switch string(key) {
+		case "id":
+			f.id = v
 		case "type":
-			return v.text(join(at, "type"), &kind)
+			return v.text(join(at, "type"), &f.kind)
 		case "function":
-			function = v
+			f.function = v
 		case "custom":
-			custom = v
+			f.custom = v
 		}
 		return nil
 	})
+	return f, err
+}
+
+// readTool takes a function or a custom tool.
+func (r *ChatRequest) readTool(at string, v value) *Error {
+	f, err := v.chatToolFields(at, "")
 	if err != nil {
 		return err
 	}
 	tool := Tool{}
-	switch kind {
+	switch f.kind {
 	case "":
 		return missing(join(at, "type"))
 	case typeFunction:
-		err = function.readFunction(join(at, kind), &tool)
+		err = f.function.readFunction(join(at, f.kind), &tool)
 	case typeCustom:
-		err = custom.readCustom(join(at, kind), &tool)
+		err = f.custom.readCustom(join(at, f.kind), &tool)
 	default:
-		return notOneOf(join(at, "type"), kind, "'function' and 'custom'")
+		return notOneOf(join(at, "type"), f.kind, "'function' and 'custom'")
 	}
 	r.Tools = append(r.Tools, tool)
 	return err
@@ -105,7 +118,7 @@ func (v value) readInputFormat(at string) *Error {
 	case kind == "":
 		return missing(join(at, "type"))
 	case kind == "grammar":
-		return unsupported(join(at, "type"), "Unsupported value: the input of a custom tool cannot be held to a 'grammar'; use 'text'.")
+		return Unsupported(join(at, "type"), "Unsupported value: the input of a custom tool cannot be held to a 'grammar'; use 'text'.")
 	default:
 		return notOneOf(join(at, "type"), kind, "'text' and 'grammar'")
 	}

@@ -56,8 +56,6 @@ func Unsupported(param, message string) *Error {
 	return badRequest(CodeUnsupportedParameter, param, message)
 }
 
-func unsupported(param, message string) *Error { return Unsupported(param, message) }
-
 func missing(param string) *Error {
 	return badRequest(CodeMissingParameter, param, "Missing required parameter: '"+param+"'.")
 }

@@ -66,7 +66,7 @@ const (
 func (s *Sampling) readExtra(name string, v value) *Error {
 	switch name {
 	case "top_k":
-		if v.kind == jsontext.Number && string(v.raw) == "0" {
+		if k := string(v.raw); v.kind == jsontext.Number && (k == "0" || k == "-0") {
 			v.raw = []byte("-1") // which is off for every vLLM; 0 is only for later ones
 		}
 		return s.extraInteger(name, v, -1, nil)

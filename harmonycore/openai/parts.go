@@ -83,7 +83,7 @@ func (v value) readPart(at string, allowed partSet) (string, *Error) {
 	}
 	switch kind {
 	case "image_url", "input_audio", "file", "input_image", "input_file":
-		return "", unsupported(at, "Unsupported content: this model reads text only, not '"+kind+"'. Send parts of these types: "+allowed.String()+".")
+		return "", Unsupported(at, "Unsupported content: this model reads text only, not '"+kind+"'. Send parts of these types: "+allowed.String()+".")
 	}
 	return "", notOneOf(at, kind, allowed.String())
 }

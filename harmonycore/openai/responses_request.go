@@ -97,13 +97,13 @@ func (v value) stateless(name string) *Error {
 		if err := v.boolean(name, &on); err != nil || !on {
 			return err
 		}
-		return unsupported(name, "Unsupported value: 'background' cannot be true.")
+		return Unsupported(name, "Unsupported value: 'background' cannot be true.")
 	case "top_logprobs":
 		n := int64(0)
 		if err := v.integer(name, 0, &n); err != nil || n == 0 {
 			return err
 		}
-		return unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
+		return Unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
 	case "previous_response_id":
 		id := ""
 		if err := v.text(name, &id); err != nil {
@@ -113,7 +113,7 @@ func (v value) stateless(name string) *Error {
 		e.Status = 404
 		return e
 	default:
-		return unsupported(name, "Unsupported parameter: '"+name+"' is not supported.")
+		return Unsupported(name, "Unsupported parameter: '"+name+"' is not supported.")
 	}
 }
 
@@ -189,7 +189,7 @@ func (r *ResponsesRequest) readReasoning(param string, v value) *Error {
 		case "effort":
 			return v.effort(at, &r.Effort)
 		case "summary":
-			return v.oneOf(at, &r.Echo.Summary, "'auto', 'concise', and 'detailed'", "auto", "concise", "detailed")
+			return v.quotedWord(at, &r.Echo.Summary, "auto", "concise", "detailed")
 		default:
 			return nil
 		}
@@ -209,7 +209,7 @@ func (r *ResponsesRequest) readText(param string, v value) *Error {
 			r.Echo.TextFormat = v.compact()
 			return nil
 		case "verbosity":
-			return v.oneOf(at, &r.Echo.Verbosity, "'low', 'medium', and 'high'", "low", "medium", "high")
+			return v.quotedWord(at, &r.Echo.Verbosity, "low", "medium", "high")
 		default:
 			return nil
 		}
@@ -227,17 +227,12 @@ func (r *ResponsesRequest) readMetadata(param string, v value) *Error {
 	return v.checkMetadata(param)
 }
 
-// oneOf reads a string out of a closed set, as JSON text.
-func (v value) oneOf(param string, dst *string, supported string, words ...string) *Error {
+// quotedWord is word as JSON text.
+func (v value) quotedWord(param string, dst *string, words ...string) *Error {
 	got := ""
-	if err := v.text(param, &got); err != nil || !v.given() {
+	if err := v.word(param, &got, words...); err != nil || got == "" {
 		return err
 	}
-	for _, w := range words {
-		if w == got {
-			*dst = `"` + w + `"`
-			return nil
-		}
-	}
-	return notOneOf(param, got, supported)
+	*dst = `"` + got + `"`
+	return nil
 }

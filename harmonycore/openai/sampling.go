@@ -78,6 +78,18 @@ func (v value) maxTokens(param string, dst *int) *Error {
 	return nil
 }
 
+// thinkingBudget reads how many tokens the model may reason for, by the name that vLLM and others have for it. -1 is any
+// number, as if nothing had been asked for.
+func (v value) thinkingBudget(param string, dst **int) *Error {
+	n := int64(-1)
+	if err := v.integer(param, n, &n); err != nil || n < 0 {
+		return err
+	}
+	budget := int(min(n, math.MaxInt32))
+	*dst = &budget
+	return nil
+}
+
 // effort reads a reasoning effort as the API knows it. What gpt-oss makes of it is a matter of configuration.
 func (v value) effort(param string, dst *string) *Error {
 	return v.word(param, dst, "none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -97,6 +109,8 @@ func (v value) word(param string, dst *string, words ...string) *Error {
 		}
 		switch {
 		case i == 0:
+		case len(words) == 2:
+			supported += " and "
 		case i == len(words)-1:
 			supported += ", and "
 		default:

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
@@ -43,7 +42,7 @@ func (v value) readStop(param string, dst *[]string) *Error {
 }
 
 func (v value) stopSequence(param string, dst *[]string) *Error {
-	if len(v.raw) > 6*maxStopLength { // no character takes more than \u and four digits
+	if len(v.raw) > maxStopLength*longestEscape {
 		return tooLong(param, maxStopLength)
 	}
 	text := jsontext.Unescape(v.raw)
@@ -54,17 +53,5 @@ func (v value) stopSequence(param string, dst *[]string) *Error {
 		return tooLong(param, maxStopLength)
 	}
 	*dst = append(*dst, text)
-	return nil
-}
-
-// thinkingBudget reads how many tokens the model may reason for, by the name that vLLM and others have for it. -1 is any
-// number, as if nothing had been asked for.
-func (v value) thinkingBudget(param string, dst **int) *Error {
-	n := int64(-1)
-	if err := v.integer(param, n, &n); err != nil || n < 0 {
-		return err
-	}
-	budget := int(min(n, math.MaxInt32))
-	*dst = &budget
 	return nil
 }

@@ -75,11 +75,8 @@ func (t *TextFormat) read(param string, v value, nested bool) *Error {
 
 func (t *TextFormat) readSchema(param string, f *formatFields) *Error {
 	at := join(param, "name")
-	if err := f.name.functionName(at, &t.Name); err != nil {
+	if err := f.name.identifier(at, 64, &t.Name); err != nil {
 		return err
-	}
-	if len(t.Name) > 64 {
-		return Invalid(at, "Invalid '"+at+"': longer than 64 characters.")
 	}
 	at = join(param, "description")
 	if err := f.description.text(at, &t.Description); err != nil {

@@ -39,23 +39,25 @@ type Tool struct {
 	Strict bool
 }
 
-// functionName reads a function's name where one is declared: the API's pattern, which also keeps it one word of a header.
-func (v value) functionName(param string, dst *string) *Error {
+// functionName reads a tool's name where one is declared, which becomes a word of a header.
+func (v value) functionName(param string, dst *string) *Error { return v.identifier(param, 128, dst) }
+
+// identifier reads a name of the API's pattern, of so many characters at most.
+func (v value) identifier(param string, most int, dst *string) *Error {
 	if !v.given() {
 		return missing(param)
 	}
 	if err := v.text(param, dst); err != nil {
 		return err
 	}
-	const most = 128
 	ok := len(*dst) > 0 && len(*dst) <= most
 	for i := 0; ok && i < len(*dst); i++ {
 		c := (*dst)[i]
 		ok = c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')
 	}
 	if !ok {
-		return Invalid(param, "Invalid '"+param+"': expected 1 to 128 letters, digits, underscores or dashes, but got '"+
-			clip(*dst)+"' instead.")
+		return Invalid(param, "Invalid '"+param+"': expected 1 to "+strconv.Itoa(most)+
+			" letters, digits, underscores or dashes, but got '"+clip(*dst)+"' instead.")
 	}
 	return nil
 }

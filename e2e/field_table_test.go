@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -148,9 +149,30 @@ func (r fieldRow) check(t *testing.T, g *exchange.Gateway, f *field) {
 	default:
 		t.Errorf("%s: %q is no verdict", f.name, r.verdict)
 	}
+	r.checkWords(t, g, f)
 	if r.verdict == isPassedOver && !f.required && !f.form && !f.element {
 		if with, without := sent(g, request), sent(g, body(t, f.put(absent))); !bytes.Equal(with, without) {
 			t.Errorf("%s: passed over, says the table, but the server is sent\n%s\nand without it\n%s", f.name, with, without)
+		}
+	}
+}
+
+// refusedWords are those of the schema's that a field which is taken may not have by default.
+var refusedWords = map[string]bool{"reasoning_effort: none": true}
+
+// checkWords tries every word that the schema knows for the field.
+func (r fieldRow) checkWords(t *testing.T, g *exchange.Gateway, f *field) {
+	t.Helper()
+	for _, limit := range f.limits {
+		words, _ := limit["enum"].([]any)
+		for _, word := range words {
+			if word == nil {
+				continue
+			}
+			refusal := refusalOf(t, g, body(t, f.put(word)))
+			if (refusal != nil) != refusedWords[fmt.Sprint(f.name, ": ", word)] {
+				t.Errorf("%s: %s, says the table; with %q got %+v", f.name, r.verdict, word, refusal)
+			}
 		}
 	}
 }

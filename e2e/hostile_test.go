@@ -141,6 +141,7 @@ func hostileRequests() []hostileRequest {
 			strings.Repeat(`{"items":`, levels-1) + `{}` + strings.Repeat(`}`, levels-1) + `}}]`)
 	}
 	deep := strings.Repeat("[", 100_000)
+	longID := strings.Repeat("c", 700)
 	mib := func(piece string, size int) string { return strings.Repeat(piece, size<<20/len(piece)) }
 	list := []hostileRequest{
 		{"deep", chatPath, deep, 400, "max_depth_exceeded"},
@@ -167,7 +168,9 @@ func hostileRequests() []hostileRequest {
 		{"10,000 tools", chatPath, with(`"tools":[` + strings.TrimSuffix(strings.Repeat(`{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}},`, 10_000), ",") + `]`), 400, "context_length_exceeded"},
 		{"100,000 properties", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{"type":"string"},`, 100_000), ",") + `}}}}]`), 0, ""},
 		{"50,000 enum values", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 50_000), ",") + `]}}}}}]`), 0, ""},
-		{"5,000 calls", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` + manyCalls(5000) + `]}` + manyResults(5000) + `]}`, 0, ""},
+		{"5,000 calls", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` + manyCalls(5000, "c") + `]}` + manyResults(5000) + `]}`, 0, ""},
+		{"7,000 results of one call", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"assistant","tool_calls":[` + manyCalls(7000, longID) + `]}` +
+			strings.Repeat(`,{"role":"tool","tool_call_id":"`+longID+`0","content":""}`, 7000) + `]}`, 0, ""},
 		{"lone surrogate", chatPath, user(`"a\ud800b"`), 400, "invalid_utf8"},
 		{"low surrogate first", responsesPath, `{"model":"gpt-oss-120b","input":"\udc00\ud800"}`, 400, "invalid_utf8"},
 		{"surrogate in a key", chatPath, with(`"\ud800":1`), 400, "invalid_utf8"},
@@ -217,10 +220,10 @@ func hostileRequests() []hostileRequest {
 	return list
 }
 
-func manyCalls(n int) string {
+func manyCalls(n int, id string) string {
 	var out strings.Builder
 	for i := range n {
-		fmt.Fprintf(&out, `,{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}`, i)
+		fmt.Fprintf(&out, `,{"id":"%s%d","type":"function","function":{"name":"f","arguments":"{}"}}`, id, i)
 	}
 	return out.String()[1:]
 }

@@ -43,8 +43,13 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	b := builder{dropCommentary: m.DropCommentary}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
+	for i := range in.Messages {
+		for j := range in.Messages[i].ToolCalls {
+			b.calls.add(in.Messages[i].ToolCalls[j].ID, in.Messages[i].ToolCalls[j].Name)
+		}
+	}
 	for i := first; i < len(in.Messages); i++ {
-		if err := b.chatMessage(&in.Messages[i], i, r.tools); err != nil {
+		if err := b.chatMessage(&in.Messages[i], i); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +72,7 @@ func (m *Model) chatEffort(in *openai.ChatRequest) (harmony.Effort, *openai.Erro
 	return m.effortOf(in.Effort, "reasoning_effort")
 }
 
-func (b *builder) chatMessage(m *openai.ChatMessage, i int, tools toolset) *openai.Error {
+func (b *builder) chatMessage(m *openai.ChatMessage, i int) *openai.Error {
 	switch m.Role {
 	case openai.RoleUser:
 		b.user(m.Name, m.Content)
@@ -80,7 +85,7 @@ func (b *builder) chatMessage(m *openai.ChatMessage, i int, tools toolset) *open
 		b.assistant(harmony.Commentary, m.Content)
 		for j := range m.ToolCalls {
 			c := &m.ToolCalls[j]
-			b.call(c.ID, tools.shownName("", c.Name), c.Arguments, c.Custom)
+			b.call(c.Name, c.Arguments, c.Custom)
 		}
 	case openai.RoleTool:
 		return b.result(m.ToolCallID, m.Content, "messages["+strconv.Itoa(i)+"].tool_call_id")

@@ -11,15 +11,12 @@ import (
 // and calls that are answered by their ids.
 type builder struct {
 	messages []harmony.Message
-	// calls are those so far. A result mostly answers one of the last, and a map of many ids, growing while TinyGo's
-	// collector scans it word by word, would hold a worker for seconds.
-	calls []pastCall
+	// calls are all of the history, of which made have become messages so far.
+	calls pastCalls
+	made  int
 	// dropCommentary leaves out what the assistant said on its way to a call.
 	dropCommentary bool
 }
-
-// pastCall is a function call by its id, under the name that the model sees.
-type pastCall struct{ id, shown string }
 
 // head adds the system message, and a developer message when there is anything to say in it: instructions, tools, and at
 // its end the form of the answer, apart from the rest so that large instructions need not be copied.
@@ -96,10 +93,10 @@ func (b *builder) assistant(channel string, parts []string) {
 	}
 }
 
-// call adds a function call, with the content type "json" as the model's own chat template and vLLM write it:
+// call adds the next of the calls, with the content type "json" as the model's own chat template and vLLM write it:
 // assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool is no JSON.
-func (b *builder) call(id, shown, arguments string, custom bool) {
-	b.calls = append(b.calls, pastCall{id, shown})
+func (b *builder) call(shown, arguments string, custom bool) {
+	b.made++
 	m := harmony.Message{
 		Role:      harmony.Assistant,
 		Recipient: harmony.Some(functions + "." + shown),
@@ -115,14 +112,10 @@ func (b *builder) call(id, shown, arguments string, custom bool) {
 // result adds what a function returned, as one text whatever parts it came in, since a function returns one thing;
 // param names the place of id for a client that answers a call it never had.
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
-	at := len(b.calls) - 1
-	for at >= 0 && b.calls[at].id != id {
-		at--
-	}
-	if at < 0 {
+	shown, ok := b.calls.find(id, b.made)
+	if !ok {
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
-	shown := b.calls[at].shown
 	b.messages = append(b.messages, harmony.Message{
 		Role:      harmony.Tool,
 		Name:      harmony.Some(functions + "." + shown),

@@ -126,7 +126,8 @@ user:
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
-	_, err := read(Chat, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"}]}`)
+	_, err := read(Chat, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"},
+		{"role":"assistant","tool_calls":[{"id":"c9","function":{"name":"f","arguments":"{}"}}]}]}`)
 	if err == nil || err.Status != 400 || err.Param != "messages[1].tool_call_id" || err.Code != "invalid_value" {
 		t.Errorf("an answer to no call: %+v", err)
 	}

@@ -36,8 +36,14 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	b := builder{dropCommentary: m.DropCommentary}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
+	renamed := r.tools.renamed()
+	for i := range in.Input {
+		if item := &in.Input[i]; item.Kind == openai.ItemCall {
+			b.calls.add(item.CallID, renamed.shown(item.Namespace, item.Name))
+		}
+	}
 	for i := first; i < len(in.Input); i++ {
-		if err := b.item(in.Input, i, r.tools); err != nil {
+		if err := b.item(in.Input, i, renamed); err != nil {
 			return nil, err
 		}
 	}
@@ -45,13 +51,13 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	return r, nil
 }
 
-func (b *builder) item(input []openai.InputItem, i int, tools toolset) *openai.Error {
+func (b *builder) item(input []openai.InputItem, i int, renamed renamedTools) *openai.Error {
 	item := &input[i]
 	switch item.Kind {
 	case openai.ItemReasoning:
 		b.assistant(harmony.Analysis, item.Content)
 	case openai.ItemCall:
-		b.call(item.CallID, tools.shownName(item.Namespace, item.Name), item.Arguments, false)
+		b.call(renamed.shown(item.Namespace, item.Name), item.Arguments, false)
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, "input["+strconv.Itoa(i)+"].call_id")
 	default:

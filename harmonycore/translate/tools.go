@@ -49,15 +49,33 @@ func newToolset(declared []openai.Tool) toolset {
 	return set
 }
 
-// shownName is the name of a call of the past; one to a function that is no longer declared keeps its own.
-func (s toolset) shownName(namespace, name string) string {
-	if namespace == "" {
-		return name // only functions of namespaces are shown under other names
-	}
+// renamedTools are the functions that the model sees under another name than their own, by NAMESPACE.NAME: no dot is in
+// either of them where they are declared.
+type renamedTools map[string]string
+
+func (s toolset) renamed() renamedTools {
+	n := 0
 	for i := range s {
-		if s[i].name == name && s[i].namespace == namespace {
-			return s[i].shown
+		if s[i].shown != s[i].name {
+			n++
 		}
+	}
+	r := make(renamedTools, n)
+	for i := range s {
+		if s[i].shown != s[i].name {
+			r[s[i].namespace+"."+s[i].name] = s[i].shown
+		}
+	}
+	return r
+}
+
+// shown is the name of a call of the past; one to a function that is no longer declared keeps its own.
+func (r renamedTools) shown(namespace, name string) string {
+	if len(r) == 0 || namespace == "" {
+		return name
+	}
+	if shown, ok := r[namespace+"."+name]; ok {
+		return shown
 	}
 	return name
 }

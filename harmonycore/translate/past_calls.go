@@ -1,0 +1,54 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+)
+
+// pastCalls are the calls of a history, for results to find theirs by its id. Ids are the client's own, of any length and
+// number: results that each looked through all calls would hold a worker for minutes, and so would, for seconds, a map
+// that grows while TinyGo's collector scans it word by word.
+type pastCalls struct {
+	// list is in the order of the history, and byID has its indices in the order of the ids, those of one id as in list.
+	list []pastCall
+	byID []int
+}
+
+// pastCall is a call by its id, under the name that the model sees.
+type pastCall struct{ id, shown string }
+
+// add is for before the first find.
+func (p *pastCalls) add(id, shown string) {
+	p.list = append(p.list, pastCall{id, shown})
+}
+
+// find returns the name of the last one with this id among the first made calls.
+func (p *pastCalls) find(id string, made int) (shown string, ok bool) {
+	if len(p.byID) < len(p.list) {
+		p.sort()
+	}
+	behind, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int {
+		if order := strings.Compare(p.list[i].id, id); order != 0 {
+			return order
+		}
+		return i - made
+	})
+	if behind == 0 {
+		return "", false
+	}
+	last := &p.list[p.byID[behind-1]]
+	return last.shown, last.id == id
+}
+
+func (p *pastCalls) sort() {
+	p.byID = make([]int, len(p.list))
+	for i := range p.byID {
+		p.byID[i] = i
+	}
+	slices.SortFunc(p.byID, func(i, j int) int {
+		if order := strings.Compare(p.list[i].id, p.list[j].id); order != 0 {
+			return order
+		}
+		return i - j
+	})
+}

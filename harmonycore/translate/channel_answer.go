@@ -38,7 +38,7 @@ type channelStream struct {
 	failed     bool
 	env        Env
 	head       openai.ChatHead
-	shape      Answers
+	reasoning  openai.ReasoningFields
 	transcript *harmony.Transcript
 	// message is the index of the model's message, the next one's while none is open.
 	message int
@@ -51,7 +51,7 @@ type channelStream struct {
 
 func newChannelStream(r *Request) *channelStream {
 	return &channelStream{
-		turn: r.newTurn(), env: r.env, head: r.chatHead(), shape: r.answers, transcript: r.transcript, message: -1,
+		turn: r.newTurn(), env: r.env, head: r.chatHead(), reasoning: r.answers.Reasoning, transcript: r.transcript, message: -1,
 	}
 }
 
@@ -112,7 +112,7 @@ func (a *channelStream) Content(text []byte, tokens int) {
 		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
 		return
 	case reasoningLane:
-		if a.shape.Reasoning == openai.NoReasoning {
+		if a.reasoning == openai.NoReasoning {
 			return
 		}
 		kind = openai.EventAnalysis
@@ -158,7 +158,7 @@ func (a *channelStream) End(f Finish) {
 	if f == Stop {
 		a.closeCall()
 	}
-	a.finish, a.failed = f, a.noFinal(f) && a.shape.RequireFinal
+	a.finish, a.failed = f, a.noFinal(f) && a.requireFinal
 }
 
 func (a *channelStream) Finish(u Usage) {

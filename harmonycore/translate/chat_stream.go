@@ -19,6 +19,8 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
+	// told says that there was a chunk with content.
+	told bool
 	// likely are the logprobs of tokens whose text is still to come.
 	likely []byte
 	// kind is that of the call that is open.
@@ -76,9 +78,13 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
 	case silentLane:
 	default:
-		c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
-		c.likely = c.likely[:0]
+		c.say(text)
 	}
+}
+
+func (c *chatStreamChoice) say(text []byte) {
+	c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
+	c.likely, c.told = c.likely[:0], true
 }
 
 // Likely keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
@@ -91,11 +97,15 @@ func (c *chatStreamChoice) Likely(l *openai.Logprob) {
 
 func (c *chatStreamChoice) Close(end harmony.End) { c.close(end) }
 
+// End says of an answer without text that it is empty, where it is not none.
 func (c *chatStreamChoice) End(f Finish) {
-	if !c.stream.ended {
-		c.noFinal(f)
-		c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
+	if c.stream.ended {
+		return
 	}
+	if !c.noContent(f) && !c.told {
+		c.say(nil)
+	}
+	c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
 }
 
 func (a *chatStream) Finish(u Usage) {

@@ -9,10 +9,10 @@ import (
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
 type chatWhole struct {
 	ending
-	head    openai.ChatHead
-	shape   Answers
-	choices []chatWholeChoice
-	out     []byte
+	head      openai.ChatHead
+	reasoning openai.ReasoningFields
+	choices   []chatWholeChoice
+	out       []byte
 }
 
 // chatWholeChoice is one choice of a whole answer.
@@ -25,7 +25,7 @@ type chatWholeChoice struct {
 }
 
 func newChatWhole(r *Request) *chatWhole {
-	a := &chatWhole{head: r.chatHead(), shape: r.answers, choices: make([]chatWholeChoice, max(r.Choices, 1))}
+	a := &chatWhole{head: r.chatHead(), reasoning: r.answers.Reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i}
 	}
@@ -91,14 +91,14 @@ func (c *chatWholeChoice) closeCall() {
 func (c *chatWholeChoice) End(f Finish) {
 	c.closeCall()
 	c.choice.FinishReason = c.finishReason(f)
-	c.choice.NoContent = c.noFinal(f) && c.whole.shape.RequireFinal
+	c.choice.NoContent = c.noContent(f)
 }
 
 func (a *chatWhole) Finish(u Usage) {
 	if !a.end() {
 		return
 	}
-	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.shape.Reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
+	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
 	for i := range a.choices {
 		answer.Choices = append(answer.Choices, a.choices[i].choice)
 	}

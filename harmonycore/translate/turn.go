@@ -33,12 +33,12 @@ type turn struct {
 	// arguments are those of the open call, as far as they are held against its schema.
 	arguments []byte
 	schema    string
-	// answered says that a message was told as the answer.
-	answered bool
+	// answered says that a message was told as the answer, requireFinal that the operator wants one.
+	answered, requireFinal bool
 }
 
 func (r *Request) newTurn() turn {
-	t := turn{tools: r.tools, oneCall: r.oneCall}
+	t := turn{tools: r.tools, oneCall: r.oneCall, requireFinal: r.answers.RequireFinal}
 	if r.answers.UndeclaredContent {
 		t.undeclared = preambleLane
 	}
@@ -120,6 +120,12 @@ func (t *turn) noFinal(f Finish) bool {
 	}
 	t.tally.NoFinal++
 	return true
+}
+
+// noContent reports whether the content of an answer without text is none, and not empty: beside calls, and where the
+// operator wants a final message that did not come.
+func (t *turn) noContent(f Finish) bool {
+	return t.noFinal(f) && t.requireFinal || t.tally.Calls > 0
 }
 
 // ending is the end of an answer, which comes once.

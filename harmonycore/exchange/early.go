@@ -5,9 +5,13 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/backend"
 // endEarly notes that a choice has ended before the server ended it.
 func (e *Exchange) endEarly(c *choice) {
 	e.early = true
-	e.report.EarlyEnd = EarlyStop
-	if c.finish == backend.Length {
+	switch {
+	case c.finish == backend.Length:
 		e.report.EarlyEnd = EarlyReasoning
+	case c.gate.Called():
+		e.report.EarlyEnd = EarlyCall
+	default:
+		e.report.EarlyEnd = EarlyStop
 	}
 }
 

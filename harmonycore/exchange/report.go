@@ -50,11 +50,12 @@ const (
 	FinishCut       = "cut"
 )
 
-// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, or with an error behind
-// which the server went on.
+// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, behind the only call
+// that the client wanted, or with an error behind which the server went on.
 const (
 	EarlyStop      = "stop"
 	EarlyReasoning = "reasoning"
+	EarlyCall      = "call"
 	EarlyError     = "error"
 )
 

@@ -65,9 +65,6 @@ func (a *channelStream) Open(h harmony.Header) {
 	}
 	a.closeCall()
 	tool := a.open(h)
-	if a.lane == silentLane {
-		return
-	}
 	a.message++
 	a.transcript.Open(a.asTold(h, tool))
 	if tool != nil {
@@ -106,8 +103,6 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	}
 	kind := openai.EventToken
 	switch a.lane {
-	case silentLane:
-		return
 	case callLane:
 		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
 		return

@@ -76,7 +76,6 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 		c.stream.out = c.chunks.AppendReasoning(c.stream.out, text)
 	case callLane:
 		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
-	case silentLane:
 	default:
 		c.say(text)
 	}

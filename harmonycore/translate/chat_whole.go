@@ -62,7 +62,6 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
 	case callLane:
 		c.choice.ToolCalls = jsontext.AppendEscaped(c.choice.ToolCalls, string(text))
-	case silentLane:
 	default:
 		c.choice.Content = jsontext.AppendEscaped(c.choice.Content, string(text))
 	}

@@ -58,9 +58,6 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	}
 	a.closeItem(openai.StatusCompleted)
 	tool := a.open(h)
-	if a.lane == silentLane {
-		return
-	}
 	id := a.env.ID + "_" + strconv.Itoa(a.index)
 	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0]}
 	switch {

@@ -16,18 +16,14 @@ const (
 	preambleLane
 	finalLane
 	callLane
-	// silentLane is nothing.
-	silentLane
 )
 
 // turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
 // answer that was not said to be one.
 type turn struct {
 	tools toolset
-	// oneCall says that there is to be no second call.
-	oneCall bool
-	lane    lane
-	tally   Tally
+	lane  lane
+	tally Tally
 	// undeclared is the lane of what is said to functions that nobody declared.
 	undeclared lane
 	// arguments are those of the open call, as far as they are held against its schema.
@@ -38,7 +34,7 @@ type turn struct {
 }
 
 func (r *Request) newTurn() turn {
-	t := turn{tools: r.tools, oneCall: r.oneCall, requireFinal: r.answers.RequireFinal}
+	t := turn{tools: r.tools, requireFinal: r.answers.RequireFinal}
 	if r.answers.UndeclaredContent {
 		t.undeclared = preambleLane
 	}
@@ -50,14 +46,9 @@ func (r *Request) newTurn() turn {
 // Only declared functions can be called: what is said to any other recipient is told as reasoning, or on the operator's
 // wish as content, and what the model writes in the name of another role always as reasoning. A message without any
 // channel is taken for the answer, since that is what models write when they lose the format, and the answer must not be
-// lost. Where the client wants one call only, its end is the end of the answer: the model may call again when it has the
-// result.
+// lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
-	if t.oneCall && t.tally.Calls > 0 {
-		t.lane = silentLane
-		return nil
-	}
 	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil

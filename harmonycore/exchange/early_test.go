@@ -59,7 +59,7 @@ func TestEarlyEnds(t *testing.T) {
 		},
 		{
 			"a second call", oneCall, earlyAnalysis + earlyCall + "<|end|><|start|>assistant" + earlyCall + "<|call|>",
-			[]string{`"finish_reason":"tool_calls"`, `"arguments":"{}"`, `"completion_tokens":29,`}, []string{"1,\"id", "}, {", "cached"}, EarlyCall, 2,
+			[]string{`"finish_reason":"tool_calls"`, `"arguments":"{}"`, `"completion_tokens":31,`}, []string{"1,\"id", "}, {", "cached"}, EarlyCall, 2,
 		},
 		{
 			"the only call", oneCall, earlyAnalysis + earlyCall + "<|call|>",

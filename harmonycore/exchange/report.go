@@ -36,7 +36,8 @@ type Report struct {
 	Finish string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
 	EarlyEnd string
-	// WastedTokens came after the answer had ended.
+	// WastedTokens came after the answer, or the choice that they were for, had ended. Those that a server still generates
+	// once it is let go nobody sees.
 	WastedTokens int
 }
 

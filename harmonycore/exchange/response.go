@@ -91,10 +91,10 @@ type Exchange struct {
 	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
-	// early says that a choice has ended before the server ended it, patience how many tokens more the server may
-	// generate for nobody.
-	early    bool
-	patience int
+	// early says that a choice has ended before the server ended it, behind how many tokens have come behind the end of the
+	// whole answer, patience how many may.
+	early            bool
+	behind, patience int
 	// asked is when the request was all there; report is what is known at once of what Report says.
 	asked  int64
 	report Report

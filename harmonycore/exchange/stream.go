@@ -67,7 +67,10 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 // generate gives a choice what the server has generated for it.
 func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.finish != backend.Running {
-		return nil // it has said that this is the end
+		if e.early {
+			e.report.WastedTokens += len(event.Tokens)
+		}
+		return nil // it has said that this is the end, or we have
 	}
 	// A whole answer is held, and must not grow with a server that does not end.
 	if c.generated+len(event.Tokens) > e.maxTokens+overshoot {
@@ -95,6 +98,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		e.withheld = e.withheld && id != tokenizer.Message
 		if c.shut() {
 			e.endEarly(c)
+			e.report.WastedTokens += len(event.Tokens) - at - 1
 			return nil
 		}
 	}

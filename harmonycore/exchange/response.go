@@ -79,7 +79,9 @@ type Exchange struct {
 	// strict says that the answer ends at the first thing that the reference would refuse, withheld that it has not
 	// accepted a message's header yet: until then nothing is given out, so that a refusal can be a status.
 	strict, withheld bool
-	answer           translate.Answer
+	// request is what answer answers.
+	request *translate.Request
+	answer  translate.Answer
 	// bounded is the answer too, where it holds what it is told; else it is nil.
 	bounded translate.Bounded
 	choices []choice

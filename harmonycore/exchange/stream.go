@@ -96,7 +96,8 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 		c.process(event, at)
 		e.withheld = e.withheld && id != tokenizer.Message
-		if c.shut() {
+		// What is withheld is no answer yet that could end.
+		if !e.withheld && c.shut() {
 			e.endEarly(c)
 			e.report.WastedTokens += len(event.Tokens) - at - 1
 			return nil
@@ -105,12 +106,12 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	if e.bounded != nil && e.bounded.Full() {
 		return errAnswerTooLarge()
 	}
-	if event.Finish == backend.Running {
-		return nil
+	if event.Finish.Regular() {
+		if c.check.Finish(); e.strict && c.check.Err() != nil {
+			return errHarmony(c.check.Err())
+		}
 	}
-	if c.end(event.Finish); e.strict && c.check.Err() != nil {
-		return errHarmony(c.check.Err())
-	}
+	c.end(event.Finish)
 	return nil
 }
 
@@ -196,6 +197,11 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 		}
 		action.Late = true
 		e.begin()
+		if e.withheld {
+			// What a strict answer holds back has not been accepted, and the error stands alone.
+			e.answer = e.request.NewAnswer()
+			e.answer.Begin()
+		}
 	}
 	for i := range e.choices {
 		// What a strict answer holds back has not been accepted.

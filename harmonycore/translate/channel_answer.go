@@ -34,6 +34,7 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 type channelStream struct {
 	turn
 	ending
+	outbox
 	finish     Finish
 	failed     bool
 	env        Env
@@ -46,7 +47,6 @@ type channelStream struct {
 	calling bool
 	// carried is how much has been told of conversations, in bytes.
 	carried int
-	out     []byte
 }
 
 func newChannelStream(r *Request) *channelStream {
@@ -174,15 +174,6 @@ func (a *channelStream) Fail(e *openai.Error) {
 	if a.end() {
 		a.out = openai.AppendEventError(a.out, e, nil)
 	}
-}
-
-func (a *channelStream) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = a.out[:0]
-	if cap(a.out) > keptBuffer {
-		a.out = nil
-	}
-	return dst
 }
 
 func (a *channelStream) ContentType() string { return typeStream }

@@ -8,8 +8,8 @@ import (
 // chatStream answers a Chat request with chunks.
 type chatStream struct {
 	ending
+	outbox
 	choices []chatStreamChoice
-	out     []byte
 }
 
 // chatStreamChoice is one choice of a stream; its chunks go among those of the others as they come.
@@ -126,12 +126,6 @@ func (a *chatStream) Fail(e *openai.Error) {
 	if a.end() {
 		a.out = a.choices[0].chunks.AppendFailure(a.out, e)
 	}
-}
-
-func (a *chatStream) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = a.out[:0]
-	return dst
 }
 
 func (a *chatStream) ContentType() string { return typeStream }

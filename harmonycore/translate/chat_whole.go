@@ -9,10 +9,10 @@ import (
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
 type chatWhole struct {
 	ending
+	outbox
 	head      openai.ChatHead
 	reasoning openai.ReasoningFields
 	choices   []chatWholeChoice
-	out       []byte
 }
 
 // chatWholeChoice is one choice of a whole answer.
@@ -131,12 +131,6 @@ func (a *chatWhole) Fail(e *openai.Error) {
 	if a.end() {
 		a.out = e.AppendJSON(a.out)
 	}
-}
-
-func (a *chatWhole) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = nil
-	return dst
 }
 
 func (a *chatWhole) ContentType() string { return typeJSON }

@@ -1,8 +1,6 @@
 package translate
 
 import (
-	"bytes"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -84,18 +82,10 @@ func (g *Gate) Likely(l *openai.Logprob) {
 	switch {
 	case g.shut != 0 || g.likely == nil:
 	case g.turn.lane == finalLane && len(g.stops.sequences) > 0:
-		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: copied(l)})
+		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: l.Clone()})
 	default:
 		g.likely.Likely(l)
 	}
-}
-
-func copied(l *openai.Logprob) openai.Logprob {
-	clone := openai.Logprob{Likely: openai.Likely{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}}
-	for _, other := range l.Top {
-		clone.Top = append(clone.Top, openai.Likely{Token: bytes.Clone(other.Token), Logprob: bytes.Clone(other.Logprob)})
-	}
-	return clone
 }
 
 // Content implements harmony.Sink.

@@ -15,7 +15,6 @@ const (
 	CustomCall
 )
 
-// name is the kind as the API calls it.
 func (k CallKind) name() string {
 	if k == CustomCall {
 		return typeCustom

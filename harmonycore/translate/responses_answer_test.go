@@ -238,7 +238,7 @@ func TestResponseObjectGolden(t *testing.T) {
 	const id = "0123456789abcdef01234567"
 	want := `{"id":"resp_` + id + `","object":"response","created_at":1700000000,"status":"completed","background":false,"completed_at":1700000000,"error":null,"frequency_penalty":0,` +
 		`"incomplete_details":null,"instructions":"be\nbrief","max_output_tokens":99,"max_tool_calls":3,"model":"m","output":[` +
-		`{"id":"rs_` + id + `_0","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text","text":"let me \"see\"\n"}]},` +
+		`{"id":"rs_` + id + `_0","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text","text":"let me \"see\"\n"}],"encrypted_content":null},` +
 		`{"id":"msg_` + id + `_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Héllo 😀"}],"phase":"final_answer","role":"assistant"}],` +
 		`"parallel_tool_calls":false,"presence_penalty":0,"previous_response_id":null,"prompt_cache_key":"p","reasoning":{"effort":"low","summary":"auto"},"safety_identifier":"s","service_tier":"default","store":false,` +
 		`"temperature":0.70,"text":{"format":{"type":"text"},"verbosity":"low"},"tool_choice":"none",` +

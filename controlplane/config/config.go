@@ -60,7 +60,8 @@ type Model struct {
 	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
 	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
 	// sequence or at the limit on reasoning. Behind them the stream is cut, which clients that read on take for an error.
-	DrainTokens int `yaml:"drain_tokens"`
+	// Absent: the filter's default.
+	DrainTokens *int `yaml:"drain_tokens"`
 	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
@@ -141,7 +142,10 @@ func (m *Model) filter() filterconfig.Model {
 	if m.ContextLength != 0 {
 		f.ContextLength = m.ContextLength
 	}
-	f.MaxReasoningTokens, f.ThinkingTokenBudget, f.DrainTokens = m.MaxReasoningTokens, m.ThinkingTokenBudget, m.DrainTokens
+	f.MaxReasoningTokens, f.ThinkingTokenBudget = m.MaxReasoningTokens, m.ThinkingTokenBudget
+	if m.DrainTokens != nil {
+		f.DrainTokens = *m.DrainTokens
+	}
 	if m.StructuredOutputs != "" {
 		f.StructuredOutputs = m.StructuredOutputs
 	}

@@ -28,6 +28,9 @@ models:
     servers: [ "vllm=http://10.0.0.7:8000", "vllm=http://10.0.0.8:8000" ]
     server_model: openai/gpt-oss-120b
     context_length: 65536
+    max_reasoning_tokens: 1000
+    thinking_token_budget: true
+    drain_tokens: 0
     raw_prompts: allow
     reasoning_efforts: { none: low, xhigh: refuse }
     drop_commentary_from_history: true
@@ -58,6 +61,7 @@ func TestParseWhole(t *testing.T) {
 		ReasoningRatioAlert: 0.75,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
+			MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 			RawPrompts: "allow", DropCommentaryFromHistory: true,
 			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
 			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true},

@@ -155,8 +155,8 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if m.MaxReasoningTokens < 0 || m.MaxReasoningTokens > maxContextLength {
 		return fail("max_reasoning_tokens", "%d is out of range; write how many tokens an answer may reason for, or 0 for no limit", m.MaxReasoningTokens)
 	}
-	if m.DrainTokens < 0 || m.DrainTokens > maxContextLength {
-		return fail("drain_tokens", "%d is out of range; write how many tokens a server may go on for, or 0 for none", m.DrainTokens)
+	if n := m.DrainTokens; n != nil && (*n < 0 || *n > maxContextLength) {
+		return fail("drain_tokens", "%d is out of range; write how many tokens a server may go on for, or 0 for none", *n)
 	}
 	if s := m.StructuredOutputs; s != "" && s != filterconfig.StructuralTags && s != filterconfig.NoStructure {
 		return fail("structured_outputs", "%q is not known; write structural_tag or none", s)

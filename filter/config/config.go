@@ -98,6 +98,7 @@ const (
 	DefaultKnowledgeCutoff = "2024-06"
 	DefaultEffort          = "medium"
 	DefaultContextLength   = 131072
+	DefaultDrainTokens     = 4096
 	DefaultBodyLimit       = 16 << 20
 	DefaultStallTimeoutMS  = 300_000
 	DefaultMemoryLimit     = 256 << 20
@@ -108,7 +109,7 @@ const (
 func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
-		ContextLength: DefaultContextLength, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
+		ContextLength: DefaultContextLength, DrainTokens: DefaultDrainTokens, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
 		ReasoningEfforts: DefaultEfforts(), ServerExtras: DefaultExtras(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,

@@ -1,7 +1,7 @@
 """Asks for answers that end before their server does, and reads each to its end.
 
-usage: early.py BASE_URL < JSON, a list of {"row", "api", "stream", "body"}; prints a line of JSON for each: how it
-finished, the tokens of its usage, and the error that was raised, if one was.
+usage: early.py BASE_URL < JSON, a list of {"row", "client", "api", "stream", "body"}; prints a line of JSON for each: how
+it finished, the tokens of its usage, and the error that was raised, if one was.
 """
 
 import asyncio
@@ -30,7 +30,9 @@ def note(event, seen):
 
 def ask(client, task):
     create = client.chat.completions.create if task["api"] == "chat" else client.responses.create
-    return create(**task["body"], stream=task["stream"], extra_headers={"x-row": task["row"]})
+    body = dict(task["body"])
+    extra = {k: body.pop(k) for k in ("thinking_token_budget",) if k in body}
+    return create(**body, stream=task["stream"], extra_body=extra, extra_headers={"x-row": task["row"]})
 
 
 def sync(url, task, seen):
@@ -52,7 +54,7 @@ async def later(url, task, seen):
 def run(url, task, results, i):
     seen = {"row": task["row"], "finish": "", "tokens": 0, "error": ""}
     try:
-        if task.get("async"):
+        if task["client"].endswith("async"):
             asyncio.run(later(url, task, seen))
         else:
             sync(url, task, seen)

@@ -67,9 +67,9 @@ func noTextInLogs(t *testing.T, level string) {
 		}
 		server.Close()
 	}
-	// Were the canaries not in most of them, their absence below would mean nothing.
+	// Were the canaries not in many of them, their absence below would mean nothing. A stream has them in pieces, and does not count.
 	t.Logf("%d cases, %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts, answers)
-	if least := len(cases) / 2; good < least || prompts < least || answers < least {
+	if least := len(cases) / 3; good < least || prompts < least || answers < least {
 		t.Errorf("%d cases, but %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts, answers)
 	}
 	c.stop(t, syscall.SIGTERM)

@@ -56,6 +56,7 @@ func metricsScript() []scripted {
 		{"unfit arguments", chatPath, chat(caseModel, "question fourteen", tools+","), strings.Replace(think+call, `"Paris"`, "75", 1), ""},
 		{"no header", chatPath, chat(caseModel, "question fifteen", `"stream":true,`), "Lyon.<|return|>", ""},
 		{"no final", chatPath, chat(caseModel, "question sixteen", ""), "<|channel|>analysis<|message|>Hm.<|end|><|return|>", ""},
+		{"ends early", chatPath, chat(caseModel, "question seventeen", `"stream":true,"stop":" it",`), think + final, ""},
 		{"not well-formed", chatPath, `{"model":"` + caseModel + `","messages":[{"role":"robot","content":"Hi"}]}`, "", ""},
 		{"another model", chatPath, chat("gpt-unknown", "Hi", ""), "", ""},
 		{"raw prompt", "/v1/completions", `{"model":"` + caseModel + `","prompt":"Hi"}`, "", ""},
@@ -74,6 +75,9 @@ func metricsGateway(t *testing.T) (*sim.Server, *config.Config) {
 		}
 		line := sim.Line{Match: regexp.MustCompile(`question \w+`).FindString(q.body), Tokens: spoken(q.answer)}
 		line.Match += "<|end|>"
+		if q.name == "ends early" {
+			line.Chunks = []int{len(line.Tokens)} // all that is wasted comes with what is not
+		}
 		if q.fault != "" {
 			f, err := sim.ParseFault(q.fault)
 			if err != nil {

@@ -27,7 +27,7 @@ func Stats() *metricsv3.StatsConfig {
 // models may hold dots, and are told by what stands behind them. Envoy looks at a pattern only for names that begin as it
 // does, so the metrics of others cost nothing.
 var statsTags = []struct{ label, regex string }{
-	{"model", `^wasmcustom\.harmony_(?:requests|tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
+	{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
 	{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
 	{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
 	{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},

@@ -13,12 +13,16 @@ type model struct {
 	name     string
 	requests [len(apis)][len(statuses) + 1]metric
 	tokens   [tokenKinds]metric
+	wasted   [len(earlyEnds)]metric
 }
 
 var apis = [...]string{"chat", "responses", "completions"}
 
 // statuses are those that are told apart. 0 is a client that left before any came.
 var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504}
+
+// earlyEnds are why tokens are generated for nobody.
+var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
 const (
 	prompt = iota
@@ -51,6 +55,11 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		reasoning: r.Reasoning, final: r.Final, toolCall: r.ToolCall,
 	} {
 		s.add(&m.tokens[kind], n, "harmony_tokens_total.model.", label(m.name), ".kind.", tokenNames[kind])
+	}
+	for i, kind := range earlyEnds {
+		if kind == r.EarlyEnd {
+			s.add(&m.wasted[i], r.WastedTokens, "harmony_wasted_tokens_total.model.", label(m.name), ".kind.", kind)
+		}
 	}
 	for kind, n := range r.Recoveries {
 		s.add(&s.recoveries[kind], int(n), "harmony_recoveries_total.kind.", harmony.Recovery(kind).String())

@@ -59,6 +59,7 @@ func full(model string) *exchange.Report {
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12,
 		Tally: translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250, Finish: exchange.FinishToolCalls,
+		EarlyEnd: exchange.EarlyCall, WastedTokens: 7,
 	}
 	for i := range r.Messages {
 		r.Messages[i] = i + 1
@@ -127,7 +128,7 @@ func TestBounded(t *testing.T) {
 			for _, api := range apis {
 				for i, status := range append(statuses[:], 100, 418, 599) {
 					r := full(m)
-					r.API, r.Refused = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds)
+					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
 					s.Count(r, status)
 				}
 			}

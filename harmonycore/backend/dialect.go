@@ -53,6 +53,9 @@ const (
 	Aborted
 )
 
+// Regular reports whether the answer has come to an end of its own.
+func (f Finish) Regular() bool { return f == Stopped || f == Length }
+
 // Usage is the server's own count of tokens.
 type Usage struct {
 	Prompt, Cached, Completion int

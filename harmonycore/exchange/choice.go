@@ -85,10 +85,9 @@ func (e *Exchange) choice(index int) *choice {
 // end is the server's end of the choice; one that is no regular end stays without an end of ours.
 func (c *choice) end(finish backend.Finish) {
 	c.finish = finish
-	if finish != backend.Stopped && finish != backend.Length {
+	if !finish.Regular() {
 		return
 	}
-	c.check.Finish()
 	c.parser.Finish()
 	reason := translate.Stop
 	if finish == backend.Length {
@@ -100,7 +99,7 @@ func (c *choice) end(finish backend.Finish) {
 // ended reports whether every choice has come to a regular end.
 func (e *Exchange) ended() bool {
 	for i := range e.choices {
-		if f := e.choices[i].finish; f != backend.Stopped && f != backend.Length {
+		if !e.choices[i].finish.Regular() {
 			return false
 		}
 	}

@@ -70,7 +70,7 @@ func TestChoicesInterleave(t *testing.T) {
 		order = append(order, strings.NewReplacer(`,"logprobs":null`, "", `,"finish_reason":null`, "", `"reasoning_content":"think"`, "").Replace(strings.TrimSuffix(delta, "]}")))
 	}
 	want := []string{
-		`{"index":0,"delta":{"role":"assistant","content":""}}`, `{"index":1,"delta":{"role":"assistant","content":""}}`,
+		`{"index":0,"delta":{"role":"assistant","content":null}}`, `{"index":1,"delta":{"role":"assistant","content":null}}`,
 		`{"index":1,"delta":{"content":"B"}}`, `{"index":0,"delta":{"reasoning":"think",}}`,
 		`{"index":1,"delta":{"content":"2"}}`, `{"index":1,"delta":{},"finish_reason":"length"}`,
 		`{"index":0,"delta":{"content":"A"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`, ``,

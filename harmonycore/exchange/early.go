@@ -5,9 +5,13 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/backend"
 // endEarly notes that a choice has ended before the server ended it.
 func (e *Exchange) endEarly(c *choice) {
 	e.early = true
-	e.report.EarlyEnd = EarlyStop
-	if c.finish == backend.Length {
+	switch {
+	case c.finish == backend.Length:
 		e.report.EarlyEnd = EarlyReasoning
+	case c.gate.Called():
+		e.report.EarlyEnd = EarlyCall
+	default:
+		e.report.EarlyEnd = EarlyStop
 	}
 }
 
@@ -16,6 +20,7 @@ func (e *Exchange) endEarly(c *choice) {
 // An answer that is not streamed is sent in place of the response, whose headers are still held: the server is let go at
 // once. A stream has to be cut for that, later, since a cut takes what was written last with it: see afterEnd.
 func (e *Exchange) leave(action ResponseAction) ResponseAction {
+	e.passOver()
 	if e.answer.ContentType() == contentTypeJSON && !e.headSent {
 		return e.reply(&Reply{Status: 200, Body: action.Body})
 	}
@@ -34,31 +39,32 @@ func (e *Exchange) cuttable() bool {
 // generate on for a client that does not listen any more.
 func (e *Exchange) afterEnd(chunk []byte, end bool) ResponseAction {
 	e.events.Write(e.trimmer.Trim(chunk))
+	e.passOver()
 	goesOn := e.events.Broken()
+	if e.state == failed {
+		goesOn = goesOn || e.behind > 0
+		if goesOn {
+			e.report.EarlyEnd = EarlyError
+		}
+	} else {
+		goesOn = e.cuttable() && (goesOn || e.behind > e.patience)
+	}
+	if end || goesOn {
+		e.state = over
+	}
+	return ResponseAction{Reset: goesOn && !end}
+}
+
+// passOver counts the tokens of the events that have come behind the end of the answer.
+func (e *Exchange) passOver() {
 	for {
 		data, ok := e.events.Next()
 		if !ok {
-			break
+			return
 		}
 		if e.server.ReadEvent(data, &e.event) {
+			e.behind += len(e.event.Tokens)
 			e.report.WastedTokens += len(e.event.Tokens)
 		}
 	}
-	switch {
-	case end:
-		e.state = over
-		return ResponseAction{}
-	case e.state == failed:
-		goesOn = goesOn || e.report.WastedTokens > 0
-	default:
-		goesOn = e.cuttable() && (goesOn || e.report.WastedTokens > e.patience)
-	}
-	if !goesOn {
-		return ResponseAction{}
-	}
-	if e.state == failed {
-		e.report.EarlyEnd = EarlyError
-	}
-	e.state = over
-	return ResponseAction{Reset: true}
 }

@@ -13,6 +13,7 @@ import (
 const (
 	earlyAnalysis = "<|channel|>analysis<|message|>A B C<|end|><|start|>assistant"
 	earlyFinal    = "<|channel|>final<|message|>One two three four five six<|return|>"
+	earlyCall     = "<|channel|>commentary to=functions.get_weather<|message|>{}"
 )
 
 // chatWith is chatBody with more members.
@@ -41,13 +42,29 @@ func inEvents(text string, size int) string {
 // TestEarlyEnds: an answer that ends early says the same however many tokens the server sends at once, and wherever the
 // network cuts them.
 func TestEarlyEnds(t *testing.T) {
-	text := earlyAnalysis + earlyFinal
+	oneCall := `"parallel_tool_calls":false` + strings.TrimSuffix(weather, "}")
 	for _, tt := range []struct {
-		name, members string
-		has, hasNot   []string
+		name, members, text string
+		has, hasNot         []string
+		early               string
+		wasted              int
 	}{
-		{"stop", `"stop":["ee f"]`, []string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}},
-		{"cap", `"thinking_token_budget":2`, []string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"}},
+		{
+			"stop", `"stop":["ee f"]`, earlyAnalysis + earlyFinal,
+			[]string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}, EarlyStop, 3,
+		},
+		{
+			"cap", `"thinking_token_budget":2`, earlyAnalysis + earlyFinal,
+			[]string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"}, EarlyReasoning, 13,
+		},
+		{
+			"a second call", oneCall, earlyAnalysis + earlyCall + "<|end|><|start|>assistant" + earlyCall + "<|call|>",
+			[]string{`"finish_reason":"tool_calls"`, `"arguments":"{}"`, `"completion_tokens":31,`}, []string{"1,\"id", "}, {", "cached"}, EarlyCall, 2,
+		},
+		{
+			"the only call", oneCall, earlyAnalysis + earlyCall + "<|call|>",
+			[]string{`"finish_reason":"tool_calls"`, `"arguments":"{}"`, `"completion_tokens":99,`, "cached"}, nil, "", 0,
+		},
 	} {
 		for _, stream := range []bool{true, false} {
 			members := tt.members
@@ -56,7 +73,7 @@ func TestEarlyEnds(t *testing.T) {
 			}
 			want := ""
 			for _, size := range []int{1, 2, 7, 100} {
-				answer := inEvents(text, size)
+				answer := inEvents(tt.text, size)
 				for n := 1; n <= 301; n += 30 {
 					x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatWith(stream, members))
 					got := strings.TrimSuffix(outcome(t, x, cutEvery(answer, n)), "(cut)")
@@ -66,7 +83,8 @@ func TestEarlyEnds(t *testing.T) {
 					if got != want {
 						t.Fatalf("%s, %d tokens in an event, cut every %d bytes:\n%s\nwant\n%s", tt.name, size, n, got, want)
 					}
-					if r := x.Report(); r.EarlyEnd == "" {
+					// How much of what comes is seen of a server that was let go depends on the pieces, but not of one event.
+					if r := x.Report(); r.EarlyEnd != tt.early || r.WastedTokens > tt.wasted || size == 100 && r.WastedTokens != tt.wasted {
 						t.Fatalf("%s: %+v", tt.name, r)
 					}
 				}

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -55,11 +54,7 @@ func (l *likely) keep() {
 	if !l.read() {
 		return
 	}
-	copied := openai.Logprob{Likely: openai.Likely{Token: l.shown.Token, Logprob: bytes.Clone(l.shown.Logprob)}}
-	for _, other := range l.shown.Top {
-		copied.Top = append(copied.Top, openai.Likely{Token: other.Token, Logprob: bytes.Clone(other.Logprob)})
-	}
-	l.held = append(l.held, heldLogprob{number: l.number, logprob: copied})
+	l.held = append(l.held, heldLogprob{number: l.number, logprob: l.shown.Clone()})
 }
 
 // Content implements harmony.Sink.

@@ -36,7 +36,8 @@ type Report struct {
 	Finish string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
 	EarlyEnd string
-	// WastedTokens came after the answer had ended.
+	// WastedTokens came after the answer, or the choice that they were for, had ended. Those that a server still generates
+	// once it is let go nobody sees.
 	WastedTokens int
 }
 
@@ -50,11 +51,12 @@ const (
 	FinishCut       = "cut"
 )
 
-// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, or with an error behind
-// which the server went on.
+// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, behind the only call
+// that the client wanted, or with an error behind which the server went on.
 const (
 	EarlyStop      = "stop"
 	EarlyReasoning = "reasoning"
+	EarlyCall      = "call"
 	EarlyError     = "error"
 )
 

@@ -241,7 +241,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	}
 	// The texts lie in the body, which is not ours any more once this returns.
 	r.Conversation = harmony.Conversation{}
-	e.answer = r.NewAnswer()
+	e.request, e.answer = r, r.NewAnswer()
 	e.server = model.Server
 	e.strict = e.strict || model.Strict
 	e.withheld = e.strict

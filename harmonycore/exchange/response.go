@@ -79,7 +79,9 @@ type Exchange struct {
 	// strict says that the answer ends at the first thing that the reference would refuse, withheld that it has not
 	// accepted a message's header yet: until then nothing is given out, so that a refusal can be a status.
 	strict, withheld bool
-	answer           translate.Answer
+	// request is what answer answers.
+	request *translate.Request
+	answer  translate.Answer
 	// bounded is the answer too, where it holds what it is told; else it is nil.
 	bounded translate.Bounded
 	choices []choice
@@ -91,10 +93,10 @@ type Exchange struct {
 	usage     backend.Usage
 	// begun says that the answer has seen its first token.
 	begun bool
-	// early says that a choice has ended before the server ended it, patience how many tokens more the server may
-	// generate for nobody.
-	early    bool
-	patience int
+	// early says that a choice has ended before the server ended it, behind how many tokens have come behind the end of the
+	// whole answer, patience how many may.
+	early            bool
+	behind, patience int
 	// asked is when the request was all there; report is what is known at once of what Report says.
 	asked  int64
 	report Report

@@ -67,7 +67,10 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 // generate gives a choice what the server has generated for it.
 func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.finish != backend.Running {
-		return nil // it has said that this is the end
+		if e.early {
+			e.report.WastedTokens += len(event.Tokens)
+		}
+		return nil // it has said that this is the end, or we have
 	}
 	// A whole answer is held, and must not grow with a server that does not end.
 	if c.generated+len(event.Tokens) > e.maxTokens+overshoot {
@@ -93,20 +96,22 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 		c.process(event, at)
 		e.withheld = e.withheld && id != tokenizer.Message
-		if c.shut() {
+		// What is withheld is no answer yet that could end.
+		if !e.withheld && c.shut() {
 			e.endEarly(c)
+			e.report.WastedTokens += len(event.Tokens) - at - 1
 			return nil
 		}
 	}
 	if e.bounded != nil && e.bounded.Full() {
 		return errAnswerTooLarge()
 	}
-	if event.Finish == backend.Running {
-		return nil
+	if event.Finish.Regular() {
+		if c.check.Finish(); e.strict && c.check.Err() != nil {
+			return errHarmony(c.check.Err())
+		}
 	}
-	if c.end(event.Finish); e.strict && c.check.Err() != nil {
-		return errHarmony(c.check.Err())
-	}
+	c.end(event.Finish)
 	return nil
 }
 
@@ -192,6 +197,11 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 		}
 		action.Late = true
 		e.begin()
+		if e.withheld {
+			// What a strict answer holds back has not been accepted, and the error stands alone.
+			e.answer = e.request.NewAnswer()
+			e.answer.Begin()
+		}
 	}
 	for i := range e.choices {
 		// What a strict answer holds back has not been accepted.

@@ -50,7 +50,7 @@ type ChatChoice struct {
 	ToolCalls []byte
 	// Logprobs is what AppendLogprob has written.
 	Logprobs []byte
-	// NoContent says that content which is empty is none.
+	// NoContent says that the content is null where it is empty.
 	NoContent    bool
 	FinishReason string
 }
@@ -82,12 +82,11 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
 }
 
-// appendJSON appends a choice. The content is null when there are only calls or it is none, and there is no field for
-// reasoning when there is none of it.
+// appendJSON appends a choice. There is no field for reasoning when there is none of it.
 func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) []byte {
 	dst = appendCount(dst, `{"index":`, index)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
-	if len(c.Content) == 0 && (c.NoContent || len(c.ToolCalls) > 0) {
+	if len(c.Content) == 0 && c.NoContent {
 		dst = append(dst, "null"...)
 	} else {
 		dst = appendEscapedString(dst, c.Content)

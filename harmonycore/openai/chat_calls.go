@@ -15,7 +15,6 @@ const (
 	CustomCall
 )
 
-// open is what stands before the name of what is called, text what before the text that it is called with.
 func (k CallKind) name() string {
 	if k == CustomCall {
 		return typeCustom
@@ -23,6 +22,7 @@ func (k CallKind) name() string {
 	return typeFunction
 }
 
+// open is what stands before the name of what is called, text what before the text that it is called with.
 func (k CallKind) open() string {
 	if k == CustomCall {
 		return `,"type":"custom","custom":{"name":`

@@ -43,10 +43,11 @@ func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// AppendRole appends the first chunk of every choice.
+// AppendRole appends the first chunk of every choice. Whether there will be content nobody knows yet: what clients add up
+// begins with none, and is still none where calls are all that there is.
 func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	dst = append(dst, c.opening...)
-	return c.close(append(dst, `"role":"assistant","content":""`...), "")
+	return c.close(append(dst, `"role":"assistant","content":null`...), "")
 }
 
 // AppendContent appends a piece of the answer. logprobs is what AppendLogprob has written of its tokens, or nothing.

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
@@ -17,6 +18,19 @@ type Logprob struct {
 type Likely struct {
 	Token   []byte
 	Logprob []byte
+}
+
+// Clone is a copy in memory of its own.
+func (l *Logprob) Clone() Logprob {
+	clone := Logprob{Likely: l.Likely.clone()}
+	for i := range l.Top {
+		clone.Top = append(clone.Top, l.Top[i].clone())
+	}
+	return clone
+}
+
+func (l *Likely) clone() Likely {
+	return Likely{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}
 }
 
 // AppendLogprob appends an element of logprobs.content, behind a comma if one is there before it.

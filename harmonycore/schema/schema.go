@@ -124,7 +124,7 @@ func (c *checker) members(s, v *jsontext.Value, depth int) bool {
 		}
 	}
 	properties, others := s.Get("properties"), s.Get("additionalProperties")
-	// Patterns, and what other schemas say of members, would have a say in what is additional.
+	// Patterns would have a say in what is additional.
 	if s.Get("patternProperties") != nil {
 		others = nil
 	}

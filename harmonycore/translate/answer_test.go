@@ -161,6 +161,18 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 	}
 }
 
+// TestLargeBuffersAreLetGo: a stream does not keep the room that one large piece of it took.
+func TestLargeBuffersAreLetGo(t *testing.T) {
+	stream := newChatStream(&Request{API: ChatAPI, Stream: true})
+	stream.Begin()
+	for range 2 {
+		stream.Choices()[0].Content(make([]byte, 2*keptBuffer), 1)
+		if got := len(stream.Take(nil)); got < 2*keptBuffer || cap(stream.out) > keptBuffer {
+			t.Errorf("%d bytes are kept behind %d", cap(stream.out), got)
+		}
+	}
+}
+
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x00analysis\x01x\x05\x00final\x02y\x06"), true)
 	recipients := []string{"", "functions.f", "f", "fjson", "python", "assistant", "functions.\n\"", "\xff"}

@@ -34,11 +34,12 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 type channelStream struct {
 	turn
 	ending
+	outbox
 	finish     Finish
 	failed     bool
 	env        Env
 	head       openai.ChatHead
-	shape      Answers
+	reasoning  openai.ReasoningFields
 	transcript *harmony.Transcript
 	// message is the index of the model's message, the next one's while none is open.
 	message int
@@ -46,12 +47,11 @@ type channelStream struct {
 	calling bool
 	// carried is how much has been told of conversations, in bytes.
 	carried int
-	out     []byte
 }
 
 func newChannelStream(r *Request) *channelStream {
 	return &channelStream{
-		turn: r.newTurn(), env: r.env, head: r.chatHead(), shape: r.answers, transcript: r.transcript, message: -1,
+		turn: r.newTurn(), env: r.env, head: r.chatHead(), reasoning: r.answers.Reasoning, transcript: r.transcript, message: -1,
 	}
 }
 
@@ -65,9 +65,6 @@ func (a *channelStream) Open(h harmony.Header) {
 	}
 	a.closeCall()
 	tool := a.open(h)
-	if a.lane == silentLane {
-		return
-	}
 	a.message++
 	a.transcript.Open(a.asTold(h, tool))
 	if tool != nil {
@@ -106,13 +103,11 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	}
 	kind := openai.EventToken
 	switch a.lane {
-	case silentLane:
-		return
 	case callLane:
 		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
 		return
 	case reasoningLane:
-		if a.shape.Reasoning == openai.NoReasoning {
+		if a.reasoning == openai.NoReasoning {
 			return
 		}
 		kind = openai.EventAnalysis
@@ -158,7 +153,7 @@ func (a *channelStream) End(f Finish) {
 	if f == Stop {
 		a.closeCall()
 	}
-	a.finish, a.failed = f, a.noFinal(f) && a.shape.RequireFinal
+	a.finish, a.failed = f, a.noFinal(f) && a.requireFinal
 }
 
 func (a *channelStream) Finish(u Usage) {
@@ -179,15 +174,6 @@ func (a *channelStream) Fail(e *openai.Error) {
 	if a.end() {
 		a.out = openai.AppendEventError(a.out, e, nil)
 	}
-}
-
-func (a *channelStream) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = a.out[:0]
-	if cap(a.out) > keptBuffer {
-		a.out = nil
-	}
-	return dst
 }
 
 func (a *channelStream) ContentType() string { return typeStream }

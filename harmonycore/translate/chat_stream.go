@@ -8,8 +8,8 @@ import (
 // chatStream answers a Chat request with chunks.
 type chatStream struct {
 	ending
+	outbox
 	choices []chatStreamChoice
-	out     []byte
 }
 
 // chatStreamChoice is one choice of a stream; its chunks go among those of the others as they come.
@@ -19,6 +19,8 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
+	// told says that there was a chunk with content.
+	told bool
 	// likely are the logprobs of tokens whose text is still to come.
 	likely []byte
 	// kind is that of the call that is open.
@@ -74,11 +76,14 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 		c.stream.out = c.chunks.AppendReasoning(c.stream.out, text)
 	case callLane:
 		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
-	case silentLane:
 	default:
-		c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
-		c.likely = c.likely[:0]
+		c.say(text)
 	}
+}
+
+func (c *chatStreamChoice) say(text []byte) {
+	c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
+	c.likely, c.told = c.likely[:0], true
 }
 
 // Likely keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
@@ -91,11 +96,15 @@ func (c *chatStreamChoice) Likely(l *openai.Logprob) {
 
 func (c *chatStreamChoice) Close(end harmony.End) { c.close(end) }
 
+// End says of an answer without text that it is empty, where it is not none.
 func (c *chatStreamChoice) End(f Finish) {
-	if !c.stream.ended {
-		c.noFinal(f)
-		c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
+	if c.stream.ended {
+		return
 	}
+	if !c.noContent(f) && !c.told {
+		c.say(nil)
+	}
+	c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
 }
 
 func (a *chatStream) Finish(u Usage) {
@@ -117,12 +126,6 @@ func (a *chatStream) Fail(e *openai.Error) {
 	if a.end() {
 		a.out = a.choices[0].chunks.AppendFailure(a.out, e)
 	}
-}
-
-func (a *chatStream) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = a.out[:0]
-	return dst
 }
 
 func (a *chatStream) ContentType() string { return typeStream }

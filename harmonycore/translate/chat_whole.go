@@ -9,10 +9,10 @@ import (
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
 type chatWhole struct {
 	ending
-	head    openai.ChatHead
-	shape   Answers
-	choices []chatWholeChoice
-	out     []byte
+	outbox
+	head      openai.ChatHead
+	reasoning openai.ReasoningFields
+	choices   []chatWholeChoice
 }
 
 // chatWholeChoice is one choice of a whole answer.
@@ -25,7 +25,7 @@ type chatWholeChoice struct {
 }
 
 func newChatWhole(r *Request) *chatWhole {
-	a := &chatWhole{head: r.chatHead(), shape: r.answers, choices: make([]chatWholeChoice, max(r.Choices, 1))}
+	a := &chatWhole{head: r.chatHead(), reasoning: r.answers.Reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i}
 	}
@@ -62,7 +62,6 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
 	case callLane:
 		c.choice.ToolCalls = jsontext.AppendEscaped(c.choice.ToolCalls, string(text))
-	case silentLane:
 	default:
 		c.choice.Content = jsontext.AppendEscaped(c.choice.Content, string(text))
 	}
@@ -91,14 +90,14 @@ func (c *chatWholeChoice) closeCall() {
 func (c *chatWholeChoice) End(f Finish) {
 	c.closeCall()
 	c.choice.FinishReason = c.finishReason(f)
-	c.choice.NoContent = c.noFinal(f) && c.whole.shape.RequireFinal
+	c.choice.NoContent = c.noContent(f)
 }
 
 func (a *chatWhole) Finish(u Usage) {
 	if !a.end() {
 		return
 	}
-	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.shape.Reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
+	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
 	for i := range a.choices {
 		answer.Choices = append(answer.Choices, a.choices[i].choice)
 	}
@@ -132,12 +131,6 @@ func (a *chatWhole) Fail(e *openai.Error) {
 	if a.end() {
 		a.out = e.AppendJSON(a.out)
 	}
-}
-
-func (a *chatWhole) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = nil
-	return dst
 }
 
 func (a *chatWhole) ContentType() string { return typeJSON }

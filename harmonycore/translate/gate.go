@@ -1,15 +1,14 @@
 package translate
 
 import (
-	"bytes"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 // Gate stands between a parser and a Choice, and shuts where the answer ends before the model does: at a stop sequence in
-// the text of a final message, or at the first token of reasoning beyond the cap. What comes later is kept from the
-// Choice, which is left without an open message and whose End is for the Gate's owner to call.
+// the text of a final message, at the first token of reasoning beyond the cap, or where another message begins behind the
+// only call that the client wants. What comes later is kept from the Choice, which is left without an open message and
+// whose End is for the Gate's owner to call.
 //
 // Preambles are on the way to a call, and a call that a stop sequence swallowed would be an agent's turn lost: like
 // reasoning and arguments they are not looked at. Nor does a sequence reach from one message into another.
@@ -17,6 +16,8 @@ type Gate struct {
 	Choice
 	turn  turn
 	stops stops
+	// oneCall says that there is to be no second call, called that the Gate has shut at it.
+	oneCall, called bool
 	// left is how many tokens of reasoning may still come, where there is a cap.
 	capped bool
 	left   int
@@ -44,10 +45,11 @@ func (m *Model) reasoningLimit(asked *int) *int {
 
 // Gate is what a parser that speaks to c must speak to instead, or nil where the request limits nothing.
 func (r *Request) Gate(c Choice) *Gate {
-	if len(r.Stop) == 0 && r.MaxReasoning == nil {
+	oneCall := r.oneCall && len(r.tools) > 0
+	if len(r.Stop) == 0 && r.MaxReasoning == nil && !oneCall {
 		return nil
 	}
-	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop)}
+	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop), oneCall: oneCall}
 	g.likely, _ = c.(LikelyChoice)
 	if r.MaxReasoning != nil {
 		g.capped, g.left = true, *r.MaxReasoning
@@ -55,12 +57,19 @@ func (r *Request) Gate(c Choice) *Gate {
 	return g
 }
 
-// Shut is why the Gate has shut: Stop at a stop sequence, Length at the cap; zero while it is open.
+// Shut is how the answer has ended where the Gate has shut: Stop, or at the cap Length; zero while it is open.
 func (g *Gate) Shut() Finish { return g.shut }
+
+// Called reports whether it was behind a call that the Gate has shut, and not at a stop sequence.
+func (g *Gate) Called() bool { return g.called }
 
 // Open implements harmony.Sink.
 func (g *Gate) Open(h harmony.Header) {
 	if g.shut != 0 {
+		return
+	}
+	if g.oneCall && g.turn.tally.Calls > 0 {
+		g.shut, g.called = Stop, true
 		return
 	}
 	g.turn.open(h)
@@ -73,18 +82,10 @@ func (g *Gate) Likely(l *openai.Logprob) {
 	switch {
 	case g.shut != 0 || g.likely == nil:
 	case g.turn.lane == finalLane && len(g.stops.sequences) > 0:
-		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: copied(l)})
+		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: l.Clone()})
 	default:
 		g.likely.Likely(l)
 	}
-}
-
-func copied(l *openai.Logprob) openai.Logprob {
-	clone := openai.Logprob{Likely: openai.Likely{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}}
-	for _, other := range l.Top {
-		clone.Top = append(clone.Top, openai.Likely{Token: bytes.Clone(other.Token), Logprob: bytes.Clone(other.Logprob)})
-	}
-	return clone
 }
 
 // Content implements harmony.Sink.

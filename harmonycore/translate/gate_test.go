@@ -67,6 +67,16 @@ func TestGate(t *testing.T) {
 			"[analysis a/1 STOP/1 b/1 ] [final x /1 S/1 TO/1 P/1  y/1 ] ", 0,
 		},
 		{
+			"a second call, where one is wanted", `"parallel_tool_calls":false,`, []said{analysis, preamble, call, call},
+			"[analysis a/1 STOP/1 b/1 ] [commentary STOP/1 ] [commentaryf STOP/1 ] ", Stop,
+		},
+		{
+			"an answer behind the one call", `"parallel_tool_calls":false,`, []said{call, final}, "[commentaryf STOP/1 ] ", Stop,
+		},
+		{
+			"one call", `"parallel_tool_calls":false,`, []said{analysis, call}, "[analysis a/1 STOP/1 b/1 ] [commentaryf STOP/1 ] ", 0,
+		},
+		{
 			"no reasoning at all", `"thinking_token_budget":0,`, []said{analysis},
 			"[analysis ] ", Length,
 		},

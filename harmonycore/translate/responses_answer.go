@@ -18,6 +18,7 @@ import (
 type responsesAnswer struct {
 	turn
 	ending
+	outbox
 	finish   Finish
 	env      Env
 	stream   bool
@@ -26,7 +27,6 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
-	out      []byte
 }
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
@@ -58,9 +58,6 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	}
 	a.closeItem(openai.StatusCompleted)
 	tool := a.open(h)
-	if a.lane == silentLane {
-		return
-	}
 	id := a.env.ID + "_" + strconv.Itoa(a.index)
 	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0]}
 	switch {
@@ -168,15 +165,6 @@ func (a *responsesAnswer) Fail(e *openai.Error) {
 	a.closeItem(openai.StatusIncomplete)
 	a.response.Error = e
 	a.conclude("response.failed", openai.StatusFailed)
-}
-
-func (a *responsesAnswer) Take(dst []byte) []byte {
-	dst = append(dst, a.out...)
-	a.out = a.out[:0]
-	if cap(a.out) > keptBuffer {
-		a.out = nil
-	}
-	return dst
 }
 
 func (a *responsesAnswer) ContentType() string {

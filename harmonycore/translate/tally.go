@@ -84,7 +84,6 @@ func (t *Tally) content(l lane, tokens int) {
 		t.Reasoning += tokens
 	case callLane:
 		t.ToolCall += tokens
-	case silentLane:
 	default:
 		t.Final += tokens
 	}

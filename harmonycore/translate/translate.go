@@ -176,5 +176,18 @@ const (
 	typeJSON   = "application/json"
 )
 
+// outbox is what an answer has ready for its client.
+type outbox struct{ out []byte }
+
 // keptBuffer is the largest buffer kept for a stream's next event, in bytes: only its first and last are large.
 const keptBuffer = 64 << 10
+
+// Take implements Answer.
+func (o *outbox) Take(dst []byte) []byte {
+	dst = append(dst, o.out...)
+	o.out = o.out[:0]
+	if cap(o.out) > keptBuffer {
+		o.out = nil
+	}
+	return dst
+}

@@ -16,29 +16,25 @@ const (
 	preambleLane
 	finalLane
 	callLane
-	// silentLane is nothing.
-	silentLane
 )
 
 // turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
 // answer that was not said to be one.
 type turn struct {
 	tools toolset
-	// oneCall says that there is to be no second call.
-	oneCall bool
-	lane    lane
-	tally   Tally
+	lane  lane
+	tally Tally
 	// undeclared is the lane of what is said to functions that nobody declared.
 	undeclared lane
 	// arguments are those of the open call, as far as they are held against its schema.
 	arguments []byte
 	schema    string
-	// answered says that a message was told as the answer.
-	answered bool
+	// answered says that a message was told as the answer, requireFinal that the operator wants one.
+	answered, requireFinal bool
 }
 
 func (r *Request) newTurn() turn {
-	t := turn{tools: r.tools, oneCall: r.oneCall}
+	t := turn{tools: r.tools, requireFinal: r.answers.RequireFinal}
 	if r.answers.UndeclaredContent {
 		t.undeclared = preambleLane
 	}
@@ -50,14 +46,9 @@ func (r *Request) newTurn() turn {
 // Only declared functions can be called: what is said to any other recipient is told as reasoning, or on the operator's
 // wish as content, and what the model writes in the name of another role always as reasoning. A message without any
 // channel is taken for the answer, since that is what models write when they lose the format, and the answer must not be
-// lost. Where the client wants one call only, its end is the end of the answer: the model may call again when it has the
-// result.
+// lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane = reasoningLane
-	if t.oneCall && t.tally.Calls > 0 {
-		t.lane = silentLane
-		return nil
-	}
 	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
@@ -120,6 +111,12 @@ func (t *turn) noFinal(f Finish) bool {
 	}
 	t.tally.NoFinal++
 	return true
+}
+
+// noContent reports whether the content of an answer without text is none, and not empty: beside calls, and where the
+// operator wants a final message that did not come.
+func (t *turn) noContent(f Finish) bool {
+	return t.noFinal(f) && t.requireFinal || t.tally.Calls > 0
 }
 
 // ending is the end of an answer, which comes once.

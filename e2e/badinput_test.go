@@ -289,7 +289,7 @@ func TestBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gateway.New(config.Filter(), vocabulary)
+	g := gateway.New(config.Filter(), vocabulary, nil)
 	codes, all := errorCodes(t), badInputs(t, g)
 	refusals := make([]*refusedWith, len(all))
 	accepted := 0

@@ -53,7 +53,7 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		t.Fatal(err)
 	}
 	config.Mode = mode
-	g := gateway.New(config.Filter(), vocabulary)
+	g := gateway.New(config.Filter(), vocabulary, nil)
 	action, _ := begin(g, c)
 	if action.Forward == nil || action.Forward.Body == nil {
 		if c.member("prompt") != "none\n" {
@@ -125,10 +125,8 @@ func begin(g *exchange.Gateway, c *testCase) (exchange.RequestAction, *exchange.
 	if x == nil {
 		return exchange.RequestAction{}, nil
 	}
-	for _, name := range exchange.ClientHeaders() {
-		if value := c.header.Get(name); value != "" {
-			x.Header(name, value)
-		}
+	for name := range c.header {
+		x.Header(strings.ToLower(name), c.header.Get(name))
 	}
 	x.RequestHeaders()
 	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x

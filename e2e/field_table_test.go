@@ -75,7 +75,7 @@ func TestChatFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gateway.New(config.Filter(), vocabulary)
+	g := gateway.New(config.Filter(), vocabulary, nil)
 	rows, tests := readFieldTable(t), testNames(t)
 	counts := map[string]int{}
 	for _, f := range chatFields(t) {

@@ -72,7 +72,7 @@ func bothAnswers(t *testing.T, c *testCase) (stream, whole string, ok bool) {
 		t.Fatal(err)
 	}
 	config.Mode = filterconfig.ModeFull
-	g := gateway.New(config.Filter(), vocabulary)
+	g := gateway.New(config.Filter(), vocabulary, nil)
 	action, _ := begin(g, c)
 	if action.Forward == nil || action.Forward.Body == nil {
 		return "", "", false

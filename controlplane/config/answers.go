@@ -10,6 +10,8 @@ import (
 type Answers struct {
 	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry reasoning.
 	ReasoningFields string `yaml:"reasoning_fields"`
+	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
+	HideReasoning bool `yaml:"hide_reasoning"`
 	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
 	UndeclaredCalls string `yaml:"undeclared_calls"`
 	// MaxChoices is the largest n of a Chat request; 0 is the default.
@@ -32,7 +34,7 @@ func (a *Answers) fill(f *filterconfig.Answers) {
 	if a.MaxChoices != 0 {
 		f.MaxChoices = a.MaxChoices
 	}
-	f.Strict = a.Strict
+	f.Strict, f.HideReasoning = a.Strict, a.HideReasoning
 	if a.Events != "" {
 		f.Events = a.Events
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"time"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
@@ -25,6 +26,7 @@ type Config struct {
 	AccessLog string `yaml:"access_log"`
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert"`
+	Seal                Seal    `yaml:"seal"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
 	Passthrough string `yaml:"passthrough"`
 	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
@@ -34,6 +36,15 @@ type Config struct {
 	Envoy  Envoy  `yaml:"envoy"`
 	// Models are the Harmony models. At least one is needed.
 	Models []Model `yaml:"models"`
+}
+
+// Seal says how the reasoning is sealed that Responses clients carry from one request to the next. Its keys come from the
+// proxy's environment, as HARMONY_SEAL_KEYS=ID:BASE64,…: the first seals, all open.
+type Seal struct {
+	// Lifetime is how long sealed reasoning opens; 0 is the default.
+	Lifetime Duration `yaml:"lifetime"`
+	// TenantHeader is the header whose value tells apart those who must not open each other's. Empty: none.
+	TenantHeader string `yaml:"tenant_header"`
 }
 
 // Envoy says which Envoy to run and how.
@@ -121,6 +132,10 @@ func (c *Config) Filter() *filterconfig.Config {
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
+		Seal:                filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS, TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
+	}
+	if d := time.Duration(c.Seal.Lifetime); d > 0 {
+		f.Seal.LifetimeS = int(d.Seconds())
 	}
 	for i := range c.Models {
 		f.Models = append(f.Models, c.Models[i].filter())

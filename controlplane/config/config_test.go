@@ -20,6 +20,7 @@ reasoning_ratio_alert: 0.75
 passthrough: https://other.example
 passthrough_paths: [/v1/]
 ca_file: /etc/ca.pem
+seal: { lifetime: 1h, tenant_header: X-Tenant }
 envoy:
   path: /usr/bin/envoy
   concurrency: 4
@@ -35,7 +36,7 @@ models:
     reasoning_efforts: { none: low, xhigh: refuse }
     drop_commentary_from_history: true
     server_extras: []
-    answers: {reasoning_fields: none, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true}
+    answers: {reasoning_fields: none, hide_reasoning: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true}
     structured_outputs: none
     system:
       identity: ""
@@ -59,12 +60,13 @@ func TestParseWhole(t *testing.T) {
 	want := filterconfig.Config{
 		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
 		ReasoningRatioAlert: 0.75,
+		Seal:                filterconfig.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"},
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 			RawPrompts: "allow", DropCommentaryFromHistory: true,
 			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
-			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true},
+			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", HideReasoning: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true},
 			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}
@@ -84,6 +86,7 @@ func TestDefaults(t *testing.T) {
 	want := filterconfig.Config{
 		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
 		MemoryLimit: filterconfig.DefaultMemoryLimit, ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
+		Seal:   filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS},
 		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {

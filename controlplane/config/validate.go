@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
@@ -93,6 +95,12 @@ func (c *Config) check() *Error {
 	}
 	if c.MemoryLimit < minMemoryLimit || c.MemoryLimit > filterconfig.MaxMemoryLimit {
 		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is out of range; use 16MiB to 768MiB", &c.MemoryLimit)}
+	}
+	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > filterconfig.MaxSealLifetimeS*time.Second {
+		return &Error{Field: "seal.lifetime", Reason: d.String() + " is out of range; write for how long sealed reasoning opens, such as 720h"}
+	}
+	if h := c.Seal.TenantHeader; h != "" && !httpguts.ValidHeaderFieldName(h) {
+		return &Error{Field: "seal.tenant_header", Reason: fmt.Sprintf("%q is not the name of a header", h)}
 	}
 	if d := time.Duration(c.StallTimeout); d > maxStallTimeout {
 		return &Error{Field: "stall_timeout", Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}

@@ -32,6 +32,7 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 			Code: &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Local{Local: &corev3.DataSource{
 				Specifier: &corev3.DataSource_Filename{Filename: b.options.ModulePath},
 			}}},
+			EnvironmentVariables: &wasmv3.EnvironmentVariables{HostEnvKeys: []string{filterconfig.SealKeysVariable}},
 		}},
 		Configuration: b.any(wrapperspb.String(settings)),
 		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The default is written down differently in

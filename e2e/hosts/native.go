@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,8 +18,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
@@ -56,6 +59,10 @@ type Setup struct {
 // Native runs the core's exchange behind net/http: no proxy, no wasm. In reduced mode it holds no headers of a response.
 // Those of a request wait for the body here too, which nobody can see but a server that answers without it.
 func Native(s Setup) (*Host, error) {
+	keys, err := seal.ParseKeys(os.Getenv(filterconfig.SealKeysVariable))
+	if err != nil {
+		return nil, err
+	}
 	_, server, ok := strings.Cut(s.Config.Models[0].Servers[0], "=")
 	if !ok {
 		return nil, errors.New("the first model has no server")
@@ -64,7 +71,7 @@ func Native(s Setup) (*Host, error) {
 	transport := &http.Transport{DisableCompression: true}
 	n := &native{
 		setup: s, server: server, bodyLimit: int64(s.Config.BodyLimit), transport: transport,
-		gateway: gateway.New(s.Config.Filter(), o200k.Tokenizer()),
+		gateway: gateway.New(s.Config.Filter(), o200k.Tokenizer(), keys),
 	}
 	listener := httptest.NewServer(n)
 	return &Host{
@@ -99,9 +106,12 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		n.untouched(w, r, r.Body)
 		return
 	}
-	for _, name := range exchange.ClientHeaders() {
-		for _, value := range r.Header.Values(name) {
-			x.Header(name, value)
+	var own []string
+	for name, values := range r.Header {
+		for _, value := range values {
+			if x.Header(strings.ToLower(name), value) {
+				own = append(own, name)
+			}
 		}
 	}
 	head := x.RequestHeaders()
@@ -129,6 +139,9 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		if head.Pool != "" {
 			action.Forward.Path, action.Forward.Pool = head.Path, head.Pool
+		}
+		for _, name := range own {
+			r.Header.Del(name)
 		}
 		n.forward(w, r, x, action.Forward, body)
 	default:
@@ -185,9 +198,6 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		header.Set("content-length", strconv.Itoa(len(body)))
 	}
 	header.Set(exchange.PoolHeader, f.Pool)
-	for _, name := range exchange.ClientHeaders() {
-		header.Del(name)
-	}
 	// What is still on its way when we are through is given up.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -3,7 +3,9 @@ package inprocess
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
@@ -145,7 +147,7 @@ func (l *listener) readPlugin(c *wasmv3.PluginConfig) error {
 	}
 	l.options.Plugin = wasmhost.Plugin{
 		Name: c.GetName(), RootID: c.GetRootId(), VMID: c.GetVmConfig().GetVmId(), Configuration: configuration,
-		Environment:                 c.GetVmConfig().GetEnvironmentVariables().GetKeyValues(),
+		Environment:                 environmentOf(c.GetVmConfig().GetEnvironmentVariables()),
 		AllowOnHeadersStopIteration: c.GetAllowOnHeadersStopIteration().GetValue(),
 		ReloadInterval:              c.GetReloadConfig().GetBackoff().GetBaseInterval().AsDuration(),
 	}
@@ -158,6 +160,20 @@ func (l *listener) readPlugin(c *wasmv3.PluginConfig) error {
 		l.options.Plugin.FailurePolicy = wasmhost.FailClosed
 	}
 	return nil
+}
+
+// environmentOf is what the module sees: what is written down, and what this process has of the named variables.
+func environmentOf(v *wasmv3.EnvironmentVariables) map[string]string {
+	environment := maps.Clone(v.GetKeyValues())
+	for _, name := range v.GetHostEnvKeys() {
+		if value, ok := os.LookupEnv(name); ok {
+			if environment == nil {
+				environment = map[string]string{}
+			}
+			environment[name] = value
+		}
+	}
+	return environment
 }
 
 // configurationOf is the text that the filter gets: a string is unwrapped, as Envoy does it.

@@ -19,7 +19,10 @@ type Config struct {
 	MemoryLimit int
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64
-	Models              []Model
+	// Seal says how reasoning is sealed. Its keys are no configuration, which everyone may read who may ask the proxy for
+	// it: see SealKeysVariable.
+	Seal   Seal
+	Models []Model
 }
 
 // Model is one Harmony model.

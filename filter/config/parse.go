@@ -49,7 +49,10 @@ func (p *parser) fail(path, reason string) {
 }
 
 func (p *parser) config(v *jsontext.Value) *Config {
-	c := &Config{Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, ReasoningRatioAlert: DefaultReasoningAlert}
+	c := &Config{
+		Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit,
+		ReasoningRatioAlert: DefaultReasoningAlert, Seal: Seal{LifetimeS: DefaultSealLifetimeS},
+	}
 	if v.Kind != jsontext.Object {
 		p.fail("", "must be an object")
 		return c
@@ -71,6 +74,8 @@ func (p *parser) config(v *jsontext.Value) *Config {
 			c.MemoryLimit = p.integer(key, value, 1, MaxMemoryLimit)
 		case "reasoning_ratio_alert":
 			c.ReasoningRatioAlert = p.fraction(key, value)
+		case "seal":
+			p.seal(key, value, &c.Seal)
 		case "models":
 			c.Models = p.models(value)
 		default:

@@ -20,6 +20,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(c.MemoryLimit))
 	dst = append(dst, `,"reasoning_ratio_alert":`...)
 	dst = strconv.AppendFloat(dst, c.ReasoningRatioAlert, 'g', -1, 64)
+	dst = c.Seal.appendJSON(dst)
 	dst = append(dst, `,"models":[`...)
 	for i := range c.Models {
 		if i > 0 {

@@ -9,12 +9,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // New makes the gateway that c describes; t is shared by all gateways.
-func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
+// keys are those that reasoning is sealed with, and may be nil.
+func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Gateway {
 	o := exchange.Options{
 		Tokenizer:    t,
 		Reduced:      c.Mode == config.ModeReduced,
@@ -23,6 +25,8 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 		StallTimeout: int64(c.StallTimeoutMS),
 
 		ReasoningAlert: c.ReasoningRatioAlert,
+
+		SealKeys: keys, SealLifetime: int64(c.Seal.LifetimeS), TenantHeader: c.Seal.TenantHeader,
 	}
 	for i := range c.Models {
 		m := &c.Models[i]
@@ -43,7 +47,8 @@ func New(c *config.Config, t *tokenizer.Tokenizer) *exchange.Gateway {
 				ContextLength:  m.ContextLength,
 				MaxReasoning:   m.MaxReasoningTokens,
 				Answers: translate.Answers{
-					Reasoning:         reasoningFields(m.Answers.ReasoningFields),
+					Reasoning:         reasoningFields(&m.Answers),
+					HideReasoning:     m.Answers.HideReasoning,
 					UndeclaredContent: m.Answers.UndeclaredCalls == "content",
 					MaxChoices:        m.Answers.MaxChoices,
 					RequireFinal:      m.Answers.RequireFinalChannel,
@@ -90,8 +95,11 @@ func standIn(word string) harmony.Effort {
 	return effort(word)
 }
 
-func reasoningFields(word string) openai.ReasoningFields {
-	switch word {
+func reasoningFields(a *config.Answers) openai.ReasoningFields {
+	if a.HideReasoning {
+		return openai.NoReasoning
+	}
+	switch a.ReasoningFields {
 	case "reasoning":
 		return openai.OnlyReasoning
 	case "reasoning_content":

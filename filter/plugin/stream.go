@@ -82,15 +82,12 @@ func removeInternalHeaders() [][2]string {
 	return headers
 }
 
-// readClientHeaders gives the exchange the headers that are for the gateway. They stay until the request is on its way to
-// a Harmony server: one that is none of ours keeps them.
+// readClientHeaders gives the exchange the request's headers. Those that are for the gateway stay until the request is on
+// its way to a Harmony server: one that is none of ours keeps them.
 func (s *stream) readClientHeaders(headers [][2]string) {
-	for _, name := range exchange.ClientHeaders() {
-		for _, h := range headers {
-			if h[0] == name {
-				s.exchange.Header(name, h[1])
-				s.asks = append(s.asks, name)
-			}
+	for _, h := range headers {
+		if s.exchange.Header(h[0], h[1]) {
+			s.asks = append(s.asks, h[0])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
@@ -27,6 +28,8 @@ type vm struct {
 	table     Table
 	version   string
 	tokenizer *tokenizer.Tokenizer
+	// keys are those that reasoning is sealed with, or nil.
+	keys *seal.Keys
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
 	metrics *metrics.Set
@@ -42,6 +45,10 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		return types.OnVMStartStatusFailed
 	}
 	v.tokenizer = tokenizer.New(vocabulary)
+	if v.keys, err = seal.ParseKeys(environment(config.SealKeysVariable)); err != nil {
+		proxywasm.LogCritical("harmony: " + config.SealKeysVariable + ": " + err.Error())
+		return types.OnVMStartStatusFailed
+	}
 	v.metrics = metrics.NewSet(hostMetrics{})
 	return types.OnVMStartStatusOK
 }
@@ -83,7 +90,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		proxywasm.LogCritical("harmony: " + err.Error())
 		return types.OnPluginStartStatusFailed
 	}
-	p.gateway = gateway.New(c, p.vm.tokenizer)
+	p.gateway = gateway.New(c, p.vm.tokenizer, p.vm.keys)
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.configuration = fingerprint(data)
 	models := make([]string, 0, len(c.Models))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -55,6 +56,12 @@ type Options struct {
 	BodyLimit int
 	// StallTimeout is how long a server may be silent, in milliseconds; 0 is for ever.
 	StallTimeout int64
+	// SealKeys, SealLifetime in seconds, and the header TenantHeader, in lower case: with what the reasoning is sealed that
+	// Responses clients carry from one request to the next, for how long, and what tells the clients apart. No keys seal
+	// nothing, and no header is one client for all.
+	SealKeys     *seal.Keys
+	SealLifetime int64
+	TenantHeader string
 	// ReasoningAlert is the part of an answer's tokens above which Report tells that reasoning took too many.
 	ReasoningAlert float64
 }

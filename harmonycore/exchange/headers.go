@@ -5,16 +5,21 @@ import "strings"
 // StrictHeader, set to 1, has the answer end at the first thing that the reference implementation would refuse.
 const StrictHeader = "x-harmony-strict"
 
-// ClientHeaders are the names of the headers by which clients ask something of the gateway itself. A host gives them to
-// Exchange.Header before the body, and takes them out of a request that goes to a Harmony server.
-func ClientHeaders() []string { return []string{StrictHeader, EventsHeader} }
-
-// Header takes one of the request's ClientHeaders. Its memory is not kept.
-func (e *Exchange) Header(name, value string) {
+// Header takes a header of the request, its name in lower case: a host gives all of them before the body. Their memory is
+// not kept. It reports whether the header is for the gateway alone: a host takes those out of a request that goes to a
+// Harmony server.
+func (e *Exchange) Header(name, value string) (own bool) {
 	switch name {
+	case "":
+		return false
 	case StrictHeader:
 		e.strict = e.strict || value == "1" || value == "true"
+		return true
 	case EventsHeader:
 		e.form = strings.Clone(value)
+		return true
+	case e.gateway.options.TenantHeader:
+		e.tenant = strings.Clone(value)
 	}
+	return false
 }

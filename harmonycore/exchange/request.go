@@ -180,7 +180,11 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 
 // translate renders a request for the model; size is its body's, in bytes.
 func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Host) RequestAction {
-	env := translate.Env{Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID}
+	o := &e.gateway.options
+	env := translate.Env{
+		Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID,
+		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: o.SealLifetime, Tenant: e.tenant},
+	}
 	read := translate.Chat
 	if e.kind == responses {
 		read = translate.Responses

@@ -61,6 +61,8 @@ type Exchange struct {
 	kind    kind
 	path    string
 	state   state
+	// tenant is the value of the gateway's TenantHeader.
+	tenant string
 	// form is the value of EventsHeader.
 	form string
 	// toPool says that the request's headers have gone on to the model's servers, headSent that the client has the

@@ -226,6 +226,14 @@ func Borrow(raw []byte) string {
 	return View(appendUnescaped(raw[:0], raw))
 }
 
+// Keep is the text of b, in memory of its own or, where it is large, in b's, for the reasons that Borrow has.
+func Keep(b []byte) string {
+	if len(b) < borrowFrom {
+		return string(b)
+	}
+	return View(b)
+}
+
 // View is the text of b without a copy, valid as long as b is left alone.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 

@@ -51,6 +51,11 @@ func badRequest(code, param, message string) *Error {
 	return &Error{Status: 400, Type: InvalidRequestError, Code: code, Param: param, Message: message}
 }
 
+// InvalidEncryptedContent is the error of an encrypted_content that does not open.
+func InvalidEncryptedContent(param, message string) *Error {
+	return badRequest(CodeInvalidEncryptedContent, param, message)
+}
+
 // Unsupported makes a 400 for what the API allows and this translation does not do.
 func Unsupported(param, message string) *Error {
 	return badRequest(CodeUnsupportedParameter, param, message)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/buger/jsonparser"
@@ -135,6 +136,21 @@ func (v value) borrow(param string, dst *string) *Error {
 		return wrongType(param, "a string", v)
 	}
 	*dst = jsontext.Borrow(v.raw)
+	return nil
+}
+
+// bytes is borrow for what is decoded where it lies.
+func (v value) bytes(param string, dst *[]byte) *Error {
+	if !v.given() {
+		return nil
+	}
+	if v.kind != jsontext.String {
+		return wrongType(param, "a string", v)
+	}
+	*dst = v.raw
+	if bytes.IndexByte(v.raw, '\\') >= 0 {
+		*dst = []byte(jsontext.Unescape(v.raw))
+	}
 	return nil
 }
 

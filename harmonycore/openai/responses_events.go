@@ -33,7 +33,7 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 	dst = appendCount(dst, `,"output_index":`, index)
 	dst = o.append(append(dst, `,"item":`...), false)
 	dst = append(dst, eventEnd...)
-	if o.Kind == OutputCall {
+	if o.Kind == OutputCall || o.Hidden {
 		return dst
 	}
 	dst = w.openPart(dst, "response.content_part.added", index, o)
@@ -61,13 +61,14 @@ func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text
 
 // AppendItemClosed appends the events with which an item ends.
 func (w *ResponsesEvents) AppendItemClosed(dst []byte, index int, o *OutputItem) []byte {
-	switch o.Kind {
-	case OutputCall:
+	switch {
+	case o.Hidden:
+	case o.Kind == OutputCall:
 		dst = w.openItem(dst, "response.function_call_arguments.done", index, o)
 		dst = appendEscapedString(append(dst, `,"arguments":`...), o.Text)
 		dst = appendMember(dst, `,"name":`, o.Name)
 		dst = append(dst, eventEnd...)
-	case OutputReasoning:
+	case o.Kind == OutputReasoning:
 		dst = w.openPart(dst, "response.reasoning_text.done", index, o)
 		dst = appendEscapedString(append(dst, `,"text":`...), o.Text)
 		dst = append(dst, eventEnd...)
@@ -77,7 +78,7 @@ func (w *ResponsesEvents) AppendItemClosed(dst []byte, index int, o *OutputItem)
 		dst = appendEscapedString(append(dst, `,"text":`...), o.Text)
 		dst = append(dst, eventEnd...)
 	}
-	if o.Kind != OutputCall {
+	if o.Kind != OutputCall && !o.Hidden {
 		dst = w.openPart(dst, "response.content_part.done", index, o)
 		dst = o.appendPart(append(dst, `,"part":`...), o.Text)
 		dst = append(dst, eventEnd...)

@@ -27,6 +27,8 @@ type InputItem struct {
 	Role, Phase string
 	// Content are the text parts of a message, a reasoning or a call's output, in their order.
 	Content []string
+	// Sealed is an ItemReasoning's encrypted_content. It lies in the body, and may be overwritten.
+	Sealed []byte
 	// CallID binds an ItemCallOutput to its ItemCall.
 	CallID string
 	// Name, Namespace and Arguments are those of an ItemCall.
@@ -60,8 +62,8 @@ func readInput(v value) ([]InputItem, *Error) {
 // itemFields are an item's members before its type says which of them count. Ids, statuses and whatever else is sent
 // back from an earlier answer are passed over.
 type itemFields struct {
-	kind                                                                      string
-	role, content, phase, summary, callID, name, namespace, arguments, output value
+	kind                                                                                 string
+	role, content, phase, summary, encrypted, callID, name, namespace, arguments, output value
 }
 
 func readItem(at string, v value) (InputItem, *Error) {
@@ -78,6 +80,8 @@ func readItem(at string, v value) (InputItem, *Error) {
 			f.phase = v
 		case "summary":
 			f.summary = v
+		case "encrypted_content":
+			f.encrypted = v
 		case "call_id":
 			f.callID = v
 		case "name":
@@ -144,6 +148,11 @@ func (f *itemFields) readMessage(at string) (item InputItem, err *Error) {
 // readReasoning prefers the reasoning itself to its summary. Encrypted reasoning is none of ours and is passed over.
 func (f *itemFields) readReasoning(at string) (item InputItem, err *Error) {
 	item.Kind = ItemReasoning
+	if f.encrypted.given() {
+		if err = f.encrypted.bytes(join(at, "encrypted_content"), &item.Sealed); err != nil {
+			return item, err
+		}
+	}
 	if f.content.given() {
 		if item.Content, err = f.content.readParts(join(at, "content"), reasoningParts); err != nil || len(item.Content) > 0 {
 			return item, err

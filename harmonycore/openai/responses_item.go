@@ -22,6 +22,10 @@ type OutputItem struct {
 	// Text is the message's or the reasoning's text or the call's arguments so far, escaped as
 	// jsontext.AppendEscaped writes it.
 	Text []byte
+	// Hidden says that an OutputReasoning shows no text.
+	Hidden bool
+	// Sealed is an OutputReasoning's encrypted_content as JSON text, or empty where the client has not asked for it.
+	Sealed []byte
 }
 
 // AppendJSON appends the item as it is when it is finished.
@@ -34,10 +38,14 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 	case OutputReasoning:
 		dst = appendMember(dst, `,"type":"reasoning","status":`, o.Status)
 		dst = append(dst, `,"summary":[],"content":[`...)
-		if content {
+		if content && !o.Hidden {
 			dst = o.appendPart(dst, o.Text)
 		}
-		return append(dst, `]}`...)
+		dst = append(dst, ']')
+		if len(o.Sealed) > 0 {
+			dst = append(append(dst, `,"encrypted_content":`...), o.Sealed...)
+		}
+		return append(dst, '}')
 	case OutputCall:
 		dst = appendMember(dst, `,"type":"function_call","status":`, o.Status)
 		dst = append(dst, `,"arguments":`...)

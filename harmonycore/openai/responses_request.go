@@ -19,6 +19,8 @@ type ResponsesRequest struct {
 	OneCall bool
 	// Effort is the client's word, or empty when it names none.
 	Effort string
+	// SealedReasoning asks for reasoning that the client can send back and not read.
+	SealedReasoning bool
 	// Echo is what the answer repeats of the request.
 	Echo ResponsesEcho
 }
@@ -49,6 +51,8 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 			return r.readText(name, v)
 		case "metadata":
 			return r.readMetadata(name, v)
+		case "include":
+			return r.readInclude(name, v)
 		default:
 			return r.readOption(name, v)
 		}

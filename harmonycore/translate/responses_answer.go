@@ -6,6 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 )
 
 // responsesAnswer answers a Responses request, whole or as events: one machine for both, which only differs in
@@ -27,6 +28,11 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
+	// sealed says that the client wants its reasoning sealed, plain is the text of the open one, and bound where it opens.
+	sealed bool
+	plain  []byte
+	bound  seal.Bound
+	hidden bool
 }
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
@@ -34,6 +40,9 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		turn:   r.newTurn(),
 		env:    r.env,
 		stream: r.Stream,
+		sealed: r.sealed,
+		bound:  r.bound(),
+		hidden: r.answers.HideReasoning,
 		response: openai.Response{
 			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now, CompletedAt: r.env.Now,
 			Status: openai.StatusInProgress, Effort: effortName(r.effort), Echo: r.echo,
@@ -69,6 +78,11 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	case a.lane == reasoningLane:
 		a.item.Kind = openai.OutputReasoning
 		a.item.ID = "rs_" + id
+		a.item.Hidden = a.hidden
+		if a.sealed {
+			a.plain = a.plain[:0]
+			a.item.Sealed = []byte("null")
+		}
 	default:
 		a.item.Kind = openai.OutputMessage
 		a.item.ID = "msg_" + id
@@ -91,6 +105,12 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if len(text) == 0 {
 		return
 	}
+	if a.item.Kind == openai.OutputReasoning && a.sealed {
+		a.plain = append(a.plain, text...)
+	}
+	if a.item.Hidden {
+		return
+	}
 	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(text))
 	if a.stream {
 		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text)
@@ -110,6 +130,9 @@ func (a *responsesAnswer) closeItem(status string) {
 	}
 	a.itemOpen = false
 	a.item.Status = status
+	if len(a.item.Sealed) > 0 {
+		a.item.Sealed = a.env.Sealing.seal(nil, a.plain, a.bound, a.env.Now)
+	}
 	if a.stream {
 		a.out = a.events.AppendItemClosed(a.out, a.index, &a.item)
 	}

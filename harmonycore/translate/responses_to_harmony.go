@@ -17,7 +17,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
-		answers: m.Answers, env: env, oneCall: in.OneCall, echo: in.Echo,
+		answers: m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	b := builder{dropCommentary: m.DropCommentary}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
 	for i := first; i < len(in.Input); i++ {
-		if err := b.item(in.Input, i, r.tools); err != nil {
+		if err := b.item(in.Input, i, r); err != nil {
 			return nil, err
 		}
 	}
@@ -45,15 +45,15 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	return r, nil
 }
 
-func (b *builder) item(input []openai.InputItem, i int, tools toolset) *openai.Error {
-	item := &input[i]
+func (b *builder) item(input []openai.InputItem, i int, r *Request) *openai.Error {
+	item, at := &input[i], "input["+strconv.Itoa(i)+"]"
 	switch item.Kind {
 	case openai.ItemReasoning:
-		b.assistant(harmony.Analysis, item.Content)
+		return b.reasoning(item, at, r)
 	case openai.ItemCall:
-		b.call(item.CallID, tools.shownName(item.Namespace, item.Name), item.Arguments, false)
+		b.call(item.CallID, r.tools.shownName(item.Namespace, item.Name), item.Arguments, false)
 	case openai.ItemCallOutput:
-		return b.result(item.CallID, item.Content, "input["+strconv.Itoa(i)+"].call_id")
+		return b.result(item.CallID, item.Content, at+".call_id")
 	default:
 		switch item.Role {
 		case openai.RoleUser:

@@ -44,6 +44,8 @@ type Answers struct {
 	Reasoning openai.ReasoningFields
 	// UndeclaredContent shows what the model says to functions that nobody declared as content, and not as reasoning.
 	UndeclaredContent bool
+	// HideReasoning leaves the text of the reasoning out of Responses answers.
+	HideReasoning bool
 	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
 	MaxChoices int
 	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,
@@ -59,6 +61,8 @@ type Env struct {
 	Date harmony.Optional
 	// ID is unique to the request: letters and digits, from which all ids of its answer are made.
 	ID string
+	// Sealing is what reasoning is sealed with.
+	Sealing Sealing
 }
 
 // Number is a JSON number as the client spelled it; the empty Number is an absent one.
@@ -92,6 +96,7 @@ type Request struct {
 	includeUsage bool
 	oneCall      bool
 	tierAsked    bool
+	sealed       bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
 	// transcript is set where the answer is channel events.

@@ -1,0 +1,236 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+const (
+	sealKeyA = "a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	sealKeyB = "b:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
+	// thought is what the model reasons before its call, and must be shown when it reads the call's result.
+	thought = "I had better ask for Paris."
+	// secretive is the model whose reasoning is hidden.
+	secretive = "secretive"
+)
+
+// sealHosts starts the three hosts with these keys in their environment. The tenant is in x-tenant.
+func sealHosts(t *testing.T, server, keys string) []*hosts.Host {
+	t.Setenv(filterconfig.SealKeysVariable, keys)
+	c := oneModel(server)
+	c.Seal.TenantHeader = "X-Tenant"
+	addModel(c, secretive, server)
+	c.Models[1].Answers.HideReasoning = true
+	return []*hosts.Host{runNative(t, c), runWazero(t, c), runEnvoy(t, c)}
+}
+
+func sealServer(t *testing.T) (*sim.Server, string) {
+	return runSim(t, sim.Options{Models: []string{caseModel, secretive}, Script: sim.NewScript(
+		sim.Line{Match: "21 degrees", Tokens: spoken("<|channel|>final<|message|>It is mild.<|return|>")},
+		sim.Line{Match: "How warm", Tokens: spoken("<|channel|>analysis<|message|>" + thought +
+			"<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{}<|call|>")},
+	)})
+}
+
+// sealed is the first turn: the reasoning's item, and the call's.
+type sealedTurn struct {
+	body            string
+	reasoning, call map[string]any
+	encrypted       string
+}
+
+const sealTools = `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{}}}],"include":["reasoning.encrypted_content"]`
+
+func firstTurn(t *testing.T, host *hosts.Host, model, tenant string, stream bool) sealedTurn {
+	t.Helper()
+	a := do(http1(t), http.MethodPost, host.URL+responsesPath, http.Header{"X-Tenant": {tenant}},
+		strings.NewReader(fmt.Sprintf(`{"model":%q,"input":"How warm is it?",%s,"stream":%t}`, model, sealTools, stream)))
+	turn := sealedTurn{body: a.body}
+	data := a.body
+	if stream {
+		data = data[strings.LastIndex(data, "data: ")+len("data: "):]
+	}
+	var whole struct {
+		Response *json.RawMessage
+		Output   []map[string]any
+	}
+	if err := json.Unmarshal([]byte(data), &whole); err != nil || a.status != 200 {
+		t.Fatalf("%s: %+v", host.Name, a)
+	}
+	if whole.Response != nil {
+		if err := json.Unmarshal(*whole.Response, &whole); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(whole.Output) != 2 {
+		t.Fatalf("%s: %s", host.Name, data)
+	}
+	turn.reasoning, turn.call = whole.Output[0], whole.Output[1]
+	turn.encrypted, _ = turn.reasoning["encrypted_content"].(string)
+	return turn
+}
+
+// secondTurn sends the first one back with the call's result, its reasoning as given.
+func secondTurn(t *testing.T, host *hosts.Host, model, tenant string, turn sealedTurn, reasoning map[string]any) answer {
+	t.Helper()
+	input, err := json.Marshal([]any{
+		map[string]any{"role": "user", "content": "How warm is it?"}, reasoning, turn.call,
+		map[string]any{"type": "function_call_output", "call_id": turn.call["call_id"], "output": "21 degrees"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return do(http1(t), http.MethodPost, host.URL+responsesPath, http.Header{"X-Tenant": {tenant}},
+		strings.NewReader(fmt.Sprintf(`{"model":%q,"input":%s,%s}`, model, input, sealTools)))
+}
+
+// sealedAlone is reasoning of which the client sends back nothing that it could have written.
+func sealedAlone(encrypted string) map[string]any {
+	return map[string]any{"type": "reasoning", "id": "rs_1", "summary": []any{}, "encrypted_content": encrypted}
+}
+
+// checkThought: the server has read the thought between the question and the call.
+func checkThought(t *testing.T, server *sim.Server, a answer) {
+	t.Helper()
+	if a.status != 200 || !strings.Contains(a.body, "It is mild.") {
+		t.Fatalf("got %+v", a)
+	}
+	requests := server.Requests()
+	prompt := vocabulary.DecodeString(requests[len(requests)-1].PromptIDs)
+	if !strings.Contains(prompt, "How warm is it?<|end|><|start|>assistant<|channel|>analysis<|message|>"+thought+"<|end|><|start|>assistant to=functions.get_weather") {
+		t.Errorf("the prompt is %s", prompt)
+	}
+}
+
+func TestSealedReasoning(t *testing.T) {
+	server, url := sealServer(t)
+	for _, host := range sealHosts(t, url, sealKeyA) {
+		for _, stream := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/stream=%t", host.Name, stream), func(t *testing.T) {
+				turn := firstTurn(t, host, caseModel, "acme", stream)
+				if turn.encrypted == "" || !strings.Contains(turn.body, thought) {
+					t.Fatalf("neither sealed nor shown: %s", turn.body)
+				}
+				checkThought(t, server, secondTurn(t, host, caseModel, "acme", turn, sealedAlone(turn.encrypted)))
+				checkThought(t, server, secondTurn(t, host, caseModel, "acme", turn, turn.reasoning))
+
+				hidden := firstTurn(t, host, secretive, "acme", stream)
+				if hidden.encrypted == "" || strings.Contains(hidden.body, "better ask") || strings.Contains(hidden.body, "reasoning_text") {
+					t.Fatalf("the reasoning is not hidden: %s", hidden.body)
+				}
+				checkThought(t, server, secondTurn(t, host, secretive, "acme", hidden, hidden.reasoning))
+			})
+		}
+		t.Run(host.Name+"/refused", func(t *testing.T) { sealRefused(t, host, server) })
+	}
+}
+
+// sealRefused sends back what must not open: nothing of it reaches the server.
+func sealRefused(t *testing.T, host *hosts.Host, server *sim.Server) {
+	turn := firstTurn(t, host, caseModel, "acme", false)
+	before := len(server.Requests())
+	changed := []byte(turn.encrypted)
+	changed[len(changed)/2] ^= 1
+	for name, tt := range map[string]struct{ model, tenant, encrypted string }{
+		"forged":         {caseModel, "acme", string(changed)},
+		"OpenAI's":       {caseModel, "acme", "gAAAAABotdZ0Sz7yPXXpQl5Q"},
+		"another tenant": {caseModel, "evil", turn.encrypted},
+		"another model":  {secretive, "acme", turn.encrypted},
+	} {
+		checkNotOpened(t, name, secondTurn(t, host, tt.model, tt.tenant, turn, sealedAlone(tt.encrypted)))
+	}
+	if n := len(server.Requests()); n != before {
+		t.Errorf("%d requests reached the server", n-before)
+	}
+}
+
+func checkNotOpened(t *testing.T, name string, a answer) {
+	t.Helper()
+	if a.status != 400 || !strings.Contains(a.body, `"param":"input[1].encrypted_content","code":"invalid_encrypted_content"`) {
+		t.Errorf("%s: got %+v", name, a)
+	}
+}
+
+// TestSealRotation changes the key as an operator does: a new one in front, later the old one away.
+func TestSealRotation(t *testing.T) {
+	server, url := sealServer(t)
+	var turns []sealedTurn
+	for _, host := range sealHosts(t, url, sealKeyA) {
+		turns = append(turns, firstTurn(t, host, caseModel, "acme", false))
+	}
+	both := sealHosts(t, url, sealKeyB+","+sealKeyA)
+	for i, host := range both {
+		// What one host has sealed opens in every other.
+		for _, turn := range turns {
+			checkThought(t, server, secondTurn(t, host, caseModel, "acme", turn, sealedAlone(turn.encrypted)))
+		}
+		turns[i] = firstTurn(t, host, caseModel, "acme", false)
+	}
+	old := firstTurn(t, sealHosts(t, url, sealKeyA)[0], caseModel, "acme", false)
+	for i, host := range sealHosts(t, url, sealKeyB) {
+		checkThought(t, server, secondTurn(t, host, caseModel, "acme", turns[i], sealedAlone(turns[i].encrypted)))
+		checkNotOpened(t, host.Name, secondTurn(t, host, caseModel, "acme", old, sealedAlone(old.encrypted)))
+	}
+}
+
+// TestNoSealKeys: without keys encrypted_content is null, and the reasoning travels in the open.
+func TestNoSealKeys(t *testing.T) {
+	server, url := sealServer(t)
+	for _, host := range sealHosts(t, url, "") {
+		turn := firstTurn(t, host, caseModel, "acme", false)
+		if value, there := turn.reasoning["encrypted_content"]; !there || value != nil {
+			t.Errorf("%s: encrypted_content is %v", host.Name, value)
+		}
+		checkThought(t, server, secondTurn(t, host, caseModel, "acme", turn, turn.reasoning))
+		checkNotOpened(t, host.Name, secondTurn(t, host, caseModel, "acme", turn, sealedAlone("gAAAAABotdZ0")))
+	}
+}
+
+// TestSealKeysStaySecret: Envoy's interface shows the configuration to everyone who may ask for it, and its log at debug
+// level all that it does with it. Neither may have a key.
+func TestSealKeysStaySecret(t *testing.T) {
+	_, url := sealServer(t)
+	t.Setenv(filterconfig.SealKeysVariable, sealKeyA)
+	c, base := startUp(t, "--backend", "vllm="+url, "--model", caseModel, "--admin", "127.0.0.1:0", "--log-level", "trace")
+	host := &hosts.Host{Name: "harmony up", URL: base}
+	if firstTurn(t, host, caseModel, "", false).encrypted == "" {
+		t.Fatal("nothing is sealed")
+	}
+	_, admin, _ := strings.Cut(c.stdout.String(), "Envoy's admin interface: ")
+	admin, _, _ = strings.Cut(admin, "\n")
+	dump := do(http1(t), http.MethodGet, admin+"/config_dump", nil, nil)
+	c.stop(t, syscall.SIGTERM)
+	_, key, _ := strings.Cut(sealKeyA, ":")
+	for where, text := range map[string]string{"config_dump": dump.body, "standard output": c.stdout.String(), "standard error": c.stderr.String()} {
+		if strings.Contains(text, key[:12]) {
+			t.Errorf("a key is in the %s", where)
+		}
+	}
+	if !strings.Contains(dump.body, filterconfig.SealKeysVariable) {
+		t.Error("the dump has no configuration of ours")
+	}
+}
+
+// TestWrongSealKeys: what cannot be read as keys stops the start, with the place and without the key.
+func TestWrongSealKeys(t *testing.T) {
+	t.Setenv(filterconfig.SealKeysVariable, "a:c2VjcmV0")
+	for _, kind := range []string{"envoy", "wazero"} {
+		c := runHarmony(t, nil, "up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--host", kind,
+			"--model", caseModel, "--backend", "vllm=http://127.0.0.1:9")
+		if !c.ended(upReady) {
+			t.Fatalf("%s: it starts", kind)
+		}
+		said := c.stderr.String()
+		if c.exitCode(t) == 0 || !strings.Contains(said, "HARMONY_SEAL_KEYS: key 1 (a): not 32 bytes") || strings.Contains(said, "c2VjcmV0") {
+			t.Errorf("%s: %s", kind, said)
+		}
+	}
+}

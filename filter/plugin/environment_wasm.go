@@ -1,0 +1,34 @@
+//go:build wasm
+
+package plugin
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+//go:wasmimport wasi_snapshot_preview1 environ_sizes_get
+func environSizes(count, size unsafe.Pointer) uint32
+
+//go:wasmimport wasi_snapshot_preview1 environ_get
+func environGet(pointers, text unsafe.Pointer) uint32
+
+// environment is the value of a variable that the host lets the module see, or nothing. The C library's own reading of them
+// would bring in its allocator, and there is room for one only.
+func environment(name string) string {
+	var count, size uint32
+	if environSizes(unsafe.Pointer(&count), unsafe.Pointer(&size)) != 0 || count == 0 || size == 0 {
+		return ""
+	}
+	pointers, text := make([]uint32, count), make([]byte, size)
+	if environGet(unsafe.Pointer(&pointers[0]), unsafe.Pointer(&text[0])) != 0 {
+		return ""
+	}
+	// NAME=VALUE, each with a zero behind it.
+	for entry := range bytes.SplitSeq(text, []byte{0}) {
+		if key, value, ok := bytes.Cut(entry, []byte{'='}); ok && string(key) == name {
+			return string(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,26 @@
+package openai
+
+// includable are the API's values of include. All but one ask for a detail of something that there is none of here.
+const includable = "'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url', " +
+	"'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content', and 'message.output_text.logprobs'"
+
+func (r *ResponsesRequest) readInclude(param string, v value) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.elements(param, func(_ int, at string, v value) *Error {
+		name := ""
+		if err := v.text(at, &name); err != nil {
+			return err
+		}
+		switch name {
+		case "reasoning.encrypted_content":
+			r.SealedReasoning = true
+		case "file_search_call.results", "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
+			"computer_call_output.output.image_url", "code_interpreter_call.outputs", "message.output_text.logprobs":
+		default:
+			return notOneOf(at, name, includable)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,100 @@
+package translate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
+)
+
+func sealing(t *testing.T, lifetime int64) Sealing {
+	t.Helper()
+	keys, err := seal.ParseKeys("a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Sealing{Keys: keys, Lifetime: lifetime}
+}
+
+// readSealed reads a Responses body with keys in place, now seconds after the test's time.
+func readSealed(t *testing.T, s Sealing, now int64, hide bool, body string) (*Request, *openai.Error) {
+	t.Helper()
+	opened, err := openai.Open([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, env := *testModel, testEnv
+	m.Answers.HideReasoning = hide
+	env.Sealing, env.Now = s, env.Now+now
+	return Responses(opened, &m, env)
+}
+
+// sealedAnswer is the whole answer of a model that was cut in its reasoning, or ended well.
+func sealedAnswer(t *testing.T, s Sealing, stream, hide bool, finish Finish) string {
+	t.Helper()
+	flag := ""
+	if stream {
+		flag = `,"stream":true`
+	}
+	r, err := readSealed(t, s, 0, hide, `{"model":"m","input":"q","include":["reasoning.encrypted_content"]`+flag+`}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := harmony.EndedByEnd
+	if finish == Length {
+		end = harmony.Cut
+	}
+	return play(r.NewAnswer(), answerCase{turn: []said{{"", "analysis", []string{"a ", `"thought"`}, end}}, finish: finish}, never)
+}
+
+func sealedOf(t *testing.T, response map[string]any) string {
+	t.Helper()
+	output, _ := response["output"].([]any)
+	if len(output) != 1 {
+		t.Fatalf("got %v", response)
+	}
+	text, _ := output[0].(map[string]any)["encrypted_content"].(string)
+	return text
+}
+
+func TestSealedText(t *testing.T) {
+	for _, finish := range []Finish{Stop, Length} {
+		for _, hide := range []bool{false, true} {
+			s := sealing(t, 60)
+			whole := sealedOf(t, decode(t, sealedAnswer(t, s, false, hide, finish)))
+			streamed := sealedOf(t, checkGrammar(t, parseEvents(t, sealedAnswer(t, s, true, hide, finish))))
+			for _, text := range []string{whole, streamed} {
+				r, err := readSealed(t, s, 59, hide, `{"model":"m","input":[{"role":"user","content":"q"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"forged"}],"encrypted_content":"`+text+`"}]}`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last := r.Conversation.Messages[len(r.Conversation.Messages)-1]
+				if got := last.Content[0].Text; got != `a "thought"` || last.Channel != harmony.Some(harmony.Analysis) {
+					t.Errorf("came back as %q on %v", got, last.Channel)
+				}
+			}
+			_, err := readSealed(t, s, 60, hide, `{"model":"m","input":[{"type":"reasoning","summary":[],"encrypted_content":"`+whole+`"}]}`)
+			if err == nil || err.Code != openai.CodeInvalidEncryptedContent || err.Param != "input[0].encrypted_content" || !strings.Contains(err.Message, "expired") {
+				t.Errorf("after its time: %v", err)
+			}
+		}
+	}
+}
+
+func TestHiddenReasoning(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		got := sealedAnswer(t, sealing(t, 60), stream, true, Stop)
+		if strings.Contains(got, "thought") || !strings.Contains(got, `"content":[],"encrypted_content":"`) {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+func TestUnknownInclude(t *testing.T) {
+	_, err := readSealed(t, Sealing{}, 0, false, `{"model":"m","input":"q","include":["reasoning.encrypted_content","reasoning"]}`)
+	if err == nil || err.Code != openai.CodeInvalidValue || err.Param != "include[1]" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -18,7 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
-const clientLimit = 2 * time.Minute
+const clientLimit = 5 * time.Minute
 
 // TestDemo runs the demonstration, faster than a person could follow it.
 func TestDemo(t *testing.T) {

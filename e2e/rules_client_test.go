@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,18 @@ type clientSide struct {
 }
 
 func (c *clientSide) post(event string) { c.run.board.post(c.m.id, event) }
+
+// settle says that the client has its answer, and waits until the host is through with the stream as well: to close the
+// connection before would be to leave, and a host may learn of that before it hears that the server's answer is over.
+func (c *clientSide) settle() {
+	c.post("client-end")
+	if slices.Contains(c.run.rule.lost, c.m.id) {
+		return
+	}
+	if err := c.run.board.wait(c.m.id, "delete"); err != nil {
+		c.run.faults.add(err)
+	}
+}
 
 // send writes the parts of the body as they are due; write returns false when there is no more to send.
 func (c *clientSide) send(write func(p part, last bool) bool) {
@@ -102,6 +115,7 @@ func (c *clientSide) http1(address string) error {
 		return err == nil
 	})
 	c.read1(bufio.NewReader(conn), method)
+	c.settle()
 	return nil
 }
 

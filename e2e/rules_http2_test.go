@@ -43,6 +43,7 @@ func (c *clientSide) http2(address string) error {
 	ready := make(chan struct{})
 	go c.write2(conn, ready)
 	c.read2(conn, ready)
+	c.settle()
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,12 +160,6 @@ func (s *ruleStage) run(r *rule, requests []*message) (string, error) {
 			}
 			if err := send(s.host.address); err != nil {
 				run.faults.add(err)
-			}
-			run.board.post(m.id, "client-end")
-			if !slices.Contains(r.lost, m.id) {
-				if err := run.board.wait(m.id, "delete"); err != nil {
-					run.faults.add(err)
-				}
 			}
 		})
 	}

@@ -1,9 +1,21 @@
 #!/usr/bin/env bash
 # Runs the tests of harmonycore as WebAssembly: the compiler and collector that ship, not Go's. Fuzz targets are Go's only.
+#
+#     tools/test-tinygo.sh [PACKAGE]...
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$ROOT"
+
+# Behind what is on PATH: where Binaryen is not installed, ours is.
+export PATH="$PATH:$BIN" WASMOPT="$ROOT/tools/test-wasm-opt.sh"
+
+# TinyGo stops at the first package that does not compile, and each one's fate matters: so one in each call.
+if (($# == 1)); then
+  step "tinygo test ${1#github.com/harmonyedge/harmonyedge/}" \
+    "$BIN/tinygo" test -short -opt=z -target="$TOOLS/tinygo/test.json" "$1"
+  exit
+fi
 
 packages=("$@")
 if ((${#packages[@]} == 0)); then
@@ -12,16 +24,15 @@ if ((${#packages[@]} == 0)); then
 fi
 ((${#packages[@]} > 0)) || die "harmonycore has no tests"
 
-# One at a time: TinyGo stops at the first package that does not compile, and here each one's fate matters.
-failed=()
-for package in "${packages[@]}"; do
-  if ! step "tinygo test ${package#github.com/harmonyedge/harmonyedge/}" \
-    "$BIN/tinygo" test -short -opt=z -target="$TOOLS/tinygo/test.json" "$package"; then
-    failed+=("$package")
-  fi
-done
-if ((${#failed[@]} > 0)); then
+# Two at a time, each with up to 2 GB of memory. What one says comes at its end, so that it stands together.
+failed="$(mktemp)"
+trap 'rm -f "$failed"' EXIT
+# shellcheck disable=SC2016 # the inner shell expands them
+printf '%s\n' "${packages[@]}" | xargs -n 1 -P 2 bash -c '
+  said="$("$0" "$2" 2>&1)" || echo "$2" >>"$1"
+  printf "%s\n" "$said" >&2' "$ROOT/tools/test-tinygo.sh" "$failed"
+if [[ -s "$failed" ]]; then
   say "failed under TinyGo:"
-  printf '    %s\n' "${failed[@]}" >&2
+  sed 's/^/    /' "$failed" >&2
   exit 1
 fi

@@ -61,26 +61,26 @@ func twin(ranks map[string]uint32, piece []byte) []uint32 {
 	if id, ok := ranks[string(piece)]; ok {
 		return []uint32{id}
 	}
-	var parts []string
-	for _, b := range piece {
-		parts = append(parts, string([]byte{b}))
+	text := string(piece)
+	var begins []int // of the parts, and the end
+	for i := range len(text) + 1 {
+		begins = append(begins, i)
 	}
 	for {
 		at, least := -1, uint32(0)
-		for i := 0; i+1 < len(parts); i++ {
-			if r, ok := ranks[parts[i]+parts[i+1]]; ok && (at < 0 || r < least) {
+		for i := 0; i+2 < len(begins); i++ {
+			if r, ok := ranks[text[begins[i]:begins[i+2]]]; ok && (at < 0 || r < least) {
 				at, least = i, r
 			}
 		}
 		if at < 0 {
 			break
 		}
-		parts[at] += parts[at+1]
-		parts = slices.Delete(parts, at+1, at+2)
+		begins = slices.Delete(begins, at+1, at+2)
 	}
 	var ids []uint32
-	for _, p := range parts {
-		ids = append(ids, ranks[p])
+	for i := 0; i+1 < len(begins); i++ {
+		ids = append(ids, ranks[text[begins[i]:begins[i+1]]])
 	}
 	return ids
 }

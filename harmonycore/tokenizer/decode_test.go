@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -223,22 +222,6 @@ func TestLinear(t *testing.T) {
 			t.Errorf("%q: %v", unit, d)
 		}
 	}
-}
-
-func TestConcurrent(t *testing.T) {
-	tok := o200k.Tokenizer()
-	vectors := readVectors(t, "encode.txt", 2900, encodeVector)[:400]
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			for _, v := range vectors {
-				if n := len(tok.AppendEncode(nil, v.text)); n != len(v.ids) {
-					t.Errorf("%s: %d ids, want %d", v.place, n, len(v.ids))
-				}
-			}
-		})
-	}
-	group.Wait()
 }
 
 // TestMatchSpecial holds MatchSpecial against the spellings themselves, at every cut and with one byte changed.

@@ -124,6 +124,19 @@ func Default() *Config {
 	}
 }
 
+// PassesThrough reports whether requests for a path reach the passthrough server when the filter does not claim them.
+func (c *Config) PassesThrough(path string) bool {
+	if c.Passthrough == "" {
+		return false
+	}
+	for _, p := range c.PassthroughPaths {
+		if p == path || strings.HasSuffix(p, "/") && strings.HasPrefix(path, p) {
+			return true
+		}
+	}
+	return false
+}
+
 // Filter is the part of c that the filter reads. It wants a configuration that Validate accepts.
 func (c *Config) Filter() *filterconfig.Config {
 	f := &filterconfig.Config{

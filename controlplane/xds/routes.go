@@ -16,7 +16,10 @@ import (
 const (
 	chatPath        = "/v1/chat/completions"
 	responsesPath   = "/v1/responses"
+	inputTokensPath = "/v1/responses/input_tokens"
 	completionsPath = "/v1/completions"
+	tokenizePath    = "/tokenize"
+	detokenizePath  = "/detokenize"
 )
 
 const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + chatPath + ` and POST ` + responsesPath +
@@ -43,14 +46,17 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		routes = append(routes, r)
 	}
 	post := headerIs(":method", http.MethodPost)
-	api, unclaimed := []string{chatPath, responsesPath}, PassthroughCluster
+	api := []string{chatPath, responsesPath, inputTokensPath, tokenizePath, detokenizePath}
 	if b.config.Passthrough == "" {
 		// The filter reads bodies there too, to tell a raw prompt for a model of ours.
-		api, unclaimed = append(api, completionsPath), UnroutedCluster
+		api = append(api, completionsPath)
 	}
 	for _, path := range api {
-		match := exactPath(path)
+		match, unclaimed := exactPath(path), UnroutedCluster
 		match.Headers = []*routev3.HeaderMatcher{post}
+		if b.config.PassesThrough(path) || b.config.Passthrough != "" && (path == chatPath || path == responsesPath) {
+			unclaimed = PassthroughCluster
+		}
 		routes = append(routes, b.forward("api "+path, match, unclaimed))
 	}
 	if b.config.Passthrough != "" {

@@ -191,6 +191,11 @@ func (n *native) roundTrip(r *http.Request, base, path string, header http.Heade
 
 func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exchange, f *exchange.Forward, body []byte) {
 	header := r.Header.Clone()
+	server, path := n.server, f.Path
+	if f.Readable {
+		server, path = n.setup.Config.Passthrough, r.RequestURI
+		header.Set("accept-encoding", "identity")
+	}
 	if f.Body != nil {
 		body = f.Body
 		header.Set("content-type", "application/json")
@@ -207,7 +212,7 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	}
 	came := make(chan answer, 1)
 	go func() {
-		response, err := n.roundTrip(r.WithContext(ctx), n.server, f.Path, header, strings.NewReader(string(body))) //nolint:bodyclose // whoever receives it closes it; without a receiver the context ends it
+		response, err := n.roundTrip(r.WithContext(ctx), server, path, header, strings.NewReader(string(body))) //nolint:bodyclose // whoever receives it closes it; without a receiver the context ends it
 		came <- answer{response, err}
 	}()
 	out := &writer{w: w}

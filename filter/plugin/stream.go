@@ -145,6 +145,9 @@ func (s *stream) request() types.Action {
 // forward rewrites the held request and reports whether the host let it.
 func (s *stream) forward(f *exchange.Forward) bool {
 	edited := s.plugin.edited
+	if f.Readable && !edited("set accept-encoding", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity")) {
+		return false
+	}
 	if f.Pool != "" {
 		if !s.redirect(f.Pool, f.Path, f.Body != nil) {
 			return false

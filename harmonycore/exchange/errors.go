@@ -29,11 +29,8 @@ func errRawPrompt(model string) *openai.Error {
 	}
 }
 
-func errContextLength(api kind, prompt, context int) *openai.Error {
-	param := "messages"
-	if api == responses {
-		param = "input"
-	}
+// errContextLength is about a prompt made of param.
+func errContextLength(param string, prompt, context int) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
 		// Clients look for the first words, which are OpenAI's own.

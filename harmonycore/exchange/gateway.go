@@ -100,11 +100,14 @@ const completionsPath = "/v1/completions"
 // Begin starts the exchange of a request, or returns nil for one that is none of ours: it is to be left alone
 // altogether. path may carry a query.
 func (g *Gateway) Begin(method, path string) *Exchange {
-	if method != "POST" {
-		return nil
-	}
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]
+	}
+	if method == "GET" {
+		return g.beginModels(path)
+	}
+	if method != "POST" {
+		return nil
 	}
 	// A host may read what comes later into the memory that the path lies in, as ours does with large ones.
 	e := &Exchange{gateway: g, path: strings.Clone(path), state: reading}
@@ -113,6 +116,12 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 		e.kind = chat
 	case "/v1/responses":
 		e.kind = responses
+	case "/v1/responses/input_tokens":
+		e.kind = inputTokens
+	case "/tokenize":
+		e.kind = tokenizing
+	case "/detokenize":
+		e.kind = detokenizing
 	case completionsPath, "/generate", "/completion", "/inference/v1/generate":
 		e.kind = rawPrompt
 	default:

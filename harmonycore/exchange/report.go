@@ -119,6 +119,10 @@ func (k kind) api() string {
 		return "chat"
 	case responses:
 		return "responses"
+	case inputTokens, tokenizing, detokenizing:
+		return "tokens"
+	case modelList, oneModel:
+		return "models"
 	default:
 		return "completions"
 	}

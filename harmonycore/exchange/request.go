@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"slices"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -20,14 +18,6 @@ type Host struct {
 	// Scratch is reused from request to request by a host that handles one at a time; nil is fresh memory. What
 	// Request returns then lies in it.
 	Scratch *Scratch
-}
-
-// Scratch is the memory that rendering a large request takes. In a wasm VM the collector would keep a heap of many
-// times its size if every request took its own.
-type Scratch struct {
-	prompt []uint32
-	body   []byte
-	tag    []byte
 }
 
 // RequestHead is what to do with a request's headers while its body is still to come.
@@ -55,6 +45,8 @@ type Forward struct {
 	Path, Pool string
 	// Body replaces the client's body; nil leaves it as it came.
 	Body []byte
+	// Readable wants an answer that is not compressed, of a request that is otherwise left as it came.
+	Readable bool
 }
 
 // Reply is an answer that the gateway gives by itself, always JSON.
@@ -98,6 +90,9 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return RequestAction{Hold: true}
 	}
 	e.active, e.asked = h.Now, h.Now
+	if e.kind == modelList || e.kind == oneModel {
+		return e.models()
+	}
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
@@ -125,6 +120,9 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		action := e.refuse(errFull())
 		action.Reply.RetryAfter = "1"
 		return action
+	}
+	if e.kind.counts() {
+		return e.count(model, request, len(body), h)
 	}
 	return e.translate(model, request, len(body), h)
 }
@@ -178,18 +176,15 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	return RequestAction{Forward: &Forward{Path: model.Server.Path(), Pool: model.Pool, Body: body}}
 }
 
-// translate renders a request for the model; size is its body's, in bytes.
+// translate forwards a request to the model's servers in the model's own tokens; size is its body's, in bytes.
 func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Host) RequestAction {
-	o := &e.gateway.options
-	env := translate.Env{
-		Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID,
-		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: o.SealLifetime, Tenant: e.tenant},
-	}
 	read := translate.Chat
 	if e.kind == responses {
 		read = translate.Responses
 	}
-	r, failure := read(request, &model.Model, env)
+	scratch := h.scratch()
+	scratch.reserve(size)
+	r, tag, failure := e.render(model, read, request, scratch, h)
 	if failure != nil {
 		return e.refuse(failure)
 	}
@@ -197,32 +192,10 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if failure != nil {
 		return e.refuse(failure)
 	}
-	scratch := h.Scratch
-	if scratch == nil {
-		scratch = &Scratch{}
-	}
-	tag, called, failure := constrain(model, &r.Constraint, scratch)
-	if failure != nil {
-		return e.refuse(failure)
-	}
-	r.Constraint = translate.Constraint{}
-	// Text has about four bytes to a token: mostly there is nothing to grow.
-	if need := size/4 + 1024; cap(scratch.prompt) < need {
-		scratch.prompt = make([]uint32, 0, need+need/4)
-	}
-	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
-	if err != nil {
-		return e.refuse(errRender(err.Error()))
-	}
-	if called != nil {
-		from := len(prompt)
-		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called.Name, called.Custom)
-		e.prefilled = slices.Clone(prompt[from:])
-	}
-	scratch.prompt = prompt
+	prompt := scratch.prompt
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
-		return e.refuse(errContextLength(e.kind, len(prompt), model.ContextLength))
+		return e.refuse(errContextLength(e.kind.prompt(), len(prompt), model.ContextLength))
 	}
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {

@@ -31,6 +31,8 @@ const (
 	awaiting
 	// listening: the server streams events, of which none was a token yet, or the client wants a whole answer.
 	listening
+	// merging: the response is another server's list of models, gathered to be put behind ours.
+	merging
 	// collecting: the response is an error, or no stream of events; its body is gathered to be put into our shape.
 	collecting
 	// streaming: the client has headers and perhaps events.
@@ -50,7 +52,25 @@ const (
 	chat kind = iota
 	responses
 	rawPrompt
+	// inputTokens, tokenizing and detokenizing are answered from here.
+	inputTokens
+	tokenizing
+	detokenizing
+	// modelList and oneModel are too, but for a list of other models that another server has.
+	modelList
+	oneModel
 )
+
+// prompt is the member of a request that its prompt is made of.
+func (k kind) prompt() string {
+	if k == responses {
+		return "input"
+	}
+	return "messages"
+}
+
+// counts reports whether the request asks for tokens, and for no answer of the model's.
+func (k kind) counts() bool { return k == inputTokens || k == tokenizing || k == detokenizing }
 
 // errorBodyLimit is how much of a failed response is read for its message, in bytes.
 const errorBodyLimit = 64 << 10
@@ -157,6 +177,8 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 	switch {
 	case e.state == alone:
 		return ResponseAction{Pass: true}
+	case e.kind == modelList:
+		return e.othersHead(h)
 	case h.Local && isJSON(h.ContentType):
 		// The proxy was configured to shape its own replies.
 		e.state = alone
@@ -199,6 +221,8 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 		return ResponseAction{}
 	case failed, ended:
 		return e.afterEnd(chunk, end)
+	case merging:
+		return e.others(chunk, end)
 	case collecting:
 		kept := min(errorBodyLimit-len(e.collected), len(chunk))
 		e.collected = append(e.collected, chunk[:kept]...)
@@ -223,6 +247,8 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 // headers can still be answered in place of.
 func (e *Exchange) ResponseTrailers() ResponseAction {
 	switch e.state {
+	case merging:
+		return e.reply(&Reply{Status: 200, Body: e.modelList()})
 	case collecting, listening:
 		if e.headSent {
 			return e.cutLate()
@@ -244,6 +270,10 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	limit := e.gateway.options.StallTimeout
 	if limit <= 0 || now-e.active < limit {
 		return ResponseAction{}
+	}
+	if e.kind == modelList && e.state != alone && e.state != over {
+		e.collected = nil
+		return e.reply(&Reply{Status: 200, Body: e.modelList()})
 	}
 	switch e.state {
 	case awaiting, listening, collecting:

@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// TestCountedTokens: for every request of the suite that a server gets, the count and the tokens that the gateway tells are
+// those of the prompt that it sends, which the suite holds against openai-harmony.
+func TestCountedTokens(t *testing.T) {
+	seen := 0
+	for _, c := range loadCases(t) {
+		path := map[string]string{chatPath: "/tokenize", responsesPath: "/v1/responses/input_tokens"}[c.target]
+		if path == "" || c.method != http.MethodPost {
+			continue
+		}
+		config, err := c.config("http://127.0.0.1:9")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := gateway.New(config.Filter(), vocabulary, nil)
+		action, _ := begin(g, c)
+		if action.Forward == nil {
+			continue
+		}
+		var sent struct{ Prompt []uint32 }
+		if err := json.Unmarshal(action.Forward.Body, &sent); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		asked := g.Begin(http.MethodPost, path)
+		reply := asked.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}).Reply
+		if reply == nil {
+			t.Fatalf("%s: a server is asked", c.name)
+		}
+		var told struct {
+			Tokens      []uint32
+			InputTokens int `json:"input_tokens"`
+		}
+		if err := json.Unmarshal(reply.Body, &told); err != nil || reply.Status != 200 {
+			t.Fatalf("%s: %d %s", c.name, reply.Status, reply.Body)
+		}
+		if path == "/tokenize" && !slices.Equal(told.Tokens, sent.Prompt) || path != "/tokenize" && told.InputTokens != len(sent.Prompt) {
+			t.Errorf("%s: %s of a prompt of %d tokens", c.name, reply.Body, len(sent.Prompt))
+		}
+		seen++
+	}
+	if seen < 100 {
+		t.Errorf("%d requests were counted", seen)
+	}
+}
+
+// TestModelsOfOthers: with a server for all other models its list stands behind ours, on every host, and what is counted for
+// its models is left to it.
+func TestModelsOfOthers(t *testing.T) {
+	_, url := runSim(t, sim.Options{})
+	_, otherURL := runSim(t, sim.Options{AnyPrompt: true, Models: []string{"other", caseModel}})
+	c := oneModel(url)
+	c.Passthrough = otherURL
+	for _, host := range []*hosts.Host{runNative(t, c), runWazero(t, c), runEnvoy(t, c)} {
+		client := http1(t)
+		var list struct{ Data []struct{ ID, OwnedBy string } }
+		a := do(client, http.MethodGet, host.URL+"/v1/models", http.Header{"Accept-Encoding": {"gzip"}}, nil)
+		if err := json.Unmarshal([]byte(a.body), &list); err != nil || a.status != 200 {
+			t.Fatalf("%s: %+v", host.Name, a)
+		}
+		if got := fmt.Sprint(list.Data); got != "[{"+caseModel+" } {other }]" {
+			t.Errorf("%s: %s", host.Name, got)
+		}
+		if a := do(client, http.MethodGet, host.URL+"/v1/models/"+caseModel, nil, nil); a.status != 200 || !strings.Contains(a.body, "harmony-edge") {
+			t.Errorf("%s: %+v", host.Name, a)
+		}
+		// The simulated server has no such paths, and says so in its own words.
+		for path, body := range map[string]string{"/tokenize": `{"model":"other","prompt":"Hi"}`, "/v1/responses/input_tokens": `{"model":"other","input":"Hi"}`} {
+			if a := do(client, http.MethodPost, host.URL+path, nil, strings.NewReader(body)); a.status != 404 || strings.Contains(a.body, "model_not_found") {
+				t.Errorf("%s: %s: %+v", host.Name, path, a)
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// Scratch is the memory that rendering a large request takes. In a wasm VM the collector would keep a heap of many
+// times its size if every request took its own.
+type Scratch struct {
+	prompt []uint32
+	body   []byte
+	tag    []byte
+}
+
+// scratch is the host's memory, or else fresh one.
+func (h *Host) scratch() *Scratch {
+	if h.Scratch != nil {
+		return h.Scratch
+	}
+	return &Scratch{}
+}
+
+// reserve makes room for the tokens of a body of so many bytes. Text has about four bytes to a token: mostly there is
+// nothing left to grow.
+func (s *Scratch) reserve(size int) {
+	if need := size/4 + 1024; cap(s.prompt) < need {
+		s.prompt = make([]uint32, 0, need+need/4)
+	}
+}
+
+// reader is how a request of an API becomes a conversation.
+type reader func(*openai.Body, *translate.Model, translate.Env) (*translate.Request, *openai.Error)
+
+// render reads a request and leaves its prompt in scratch, up to where the model goes on, and returns the structural tag
+// that the answer is held to, if it is to one.
+func (e *Exchange) render(model *Model, read reader, request *openai.Body, scratch *Scratch, h Host) (*translate.Request, []byte, *openai.Error) {
+	o := &e.gateway.options
+	r, failure := read(request, &model.Model, translate.Env{
+		Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID,
+		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: o.SealLifetime, Tenant: e.tenant},
+	})
+	if failure != nil {
+		return nil, nil, failure
+	}
+	tag, called, failure := constrain(model, &r.Constraint, scratch)
+	if failure != nil {
+		return nil, nil, failure
+	}
+	r.Constraint = translate.Constraint{}
+	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
+	if err != nil {
+		return nil, nil, errRender(err.Error())
+	}
+	if called != nil {
+		from := len(prompt)
+		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called.Name, called.Custom)
+		e.prefilled = slices.Clone(prompt[from:])
+	}
+	scratch.prompt = prompt
+	return r, tag, nil
+}

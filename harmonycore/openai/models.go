@@ -1,0 +1,58 @@
+package openai
+
+import (
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// ListedModel is a model as GET /v1/models shows it.
+type ListedModel struct {
+	Name string
+	// ContextLength is in tokens; it is shown as vLLM does.
+	ContextLength int
+}
+
+// released is when gpt-oss was, 2025-08-05, in Unix seconds: the models' age.
+const released = 1754352000
+
+// AppendJSON appends the model.
+func (m ListedModel) AppendJSON(dst []byte) []byte {
+	dst = appendMember(dst, `{"id":`, m.Name)
+	dst = append(dst, `,"object":"model","created":`...)
+	dst = jsontext.AppendInt(dst, released)
+	dst = append(dst, `,"owned_by":"harmony-edge","max_model_len":`...)
+	return append(jsontext.AppendInt(dst, int64(m.ContextLength)), '}')
+}
+
+// AppendModels appends the list of models: ours, and behind them those of another server's list that have other names.
+// others is that list, if there is one; what cannot be read of it is left out.
+func AppendModels(dst []byte, ours []ListedModel, others []byte) []byte {
+	dst = append(dst, `{"object":"list","data":[`...)
+	for i := range ours {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = ours[i].AppendJSON(dst)
+	}
+	if jsontext.Validate(others, jsontext.MaxDepth) == nil {
+		first := len(ours) == 0
+		_, _ = jsonparser.ArrayEach(others, func(item []byte, kind jsonparser.ValueType, _ int, err error) {
+			if err != nil || kind != jsonparser.Object {
+				return
+			}
+			id, err := jsonparser.GetString(item, "id")
+			for i := range ours {
+				if err == nil && ours[i].Name == id {
+					return
+				}
+			}
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = append(dst, item...)
+		}, "data")
+	}
+	return append(dst, "]}"...)
+}

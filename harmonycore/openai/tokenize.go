@@ -1,0 +1,132 @@
+package openai
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// TokenizeRequest is a body of POST /tokenize, a path of vLLM's: a text, or a Chat request.
+type TokenizeRequest struct {
+	// Chat says that the body has messages, to be read as a Chat request.
+	Chat bool
+	// Prompt is the text. It lies in the body.
+	Prompt string
+	// Generation adds to messages the header at which the model goes on.
+	Generation bool
+	// Strings asks for each token's text too.
+	Strings bool
+}
+
+// DecodeTokenizeRequest reads a body. Chat is left for DecodeChatRequest to read.
+func DecodeTokenizeRequest(b *Body) (*TokenizeRequest, *Error) {
+	r := &TokenizeRequest{Generation: true}
+	var prompt value
+	err := b.root.members("", func(key []byte, v value) *Error {
+		switch name := string(key); name {
+		case "prompt":
+			prompt = v
+		case "messages":
+			r.Chat = v.given()
+		case "add_generation_prompt":
+			return v.boolean(name, &r.Generation)
+		case "return_token_strs":
+			return v.boolean(name, &r.Strings)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Chat && prompt.given():
+		return nil, Invalid("prompt", "Invalid 'prompt': there are 'messages' too. Send one of them.")
+	case r.Chat:
+		return r, nil
+	case !prompt.given():
+		return nil, missing("prompt")
+	}
+	return r, prompt.borrow("prompt", &r.Prompt)
+}
+
+// AppendTokens appends the answer to a TokenizeRequest. text is the bytes of a token, for an answer with strings, or nil.
+func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint32) []byte) []byte {
+	dst = appendCount(dst, `{"count":`, len(ids))
+	dst = appendCount(dst, `,"max_model_len":`, contextLength)
+	dst = append(dst, `,"tokens":[`...)
+	for i, id := range ids {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendUint(dst, uint64(id), 10)
+	}
+	if text == nil {
+		return append(dst, `],"token_strs":null}`...)
+	}
+	dst = append(dst, `],"token_strs":[`...)
+	for i, id := range ids {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(appendValid(dst, text(id)), '"')
+	}
+	return append(dst, "]}"...)
+}
+
+// appendValid escapes text of which a token may have a part of a character only: what is no UTF-8 is U+FFFD.
+func appendValid(dst, text []byte) []byte {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError && size == 1 {
+			dst = append(dst, "\uFFFD"...)
+		} else {
+			dst = jsontext.AppendEscaped(dst, string(text[:size]))
+		}
+		text = text[size:]
+	}
+	return dst
+}
+
+// DecodeDetokenizeRequest reads a body of POST /detokenize: its tokens, appended to dst, of which there may be so many.
+func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error) {
+	var tokens value
+	err := b.root.members("", func(key []byte, v value) *Error {
+		if string(key) == "tokens" {
+			tokens = v
+		}
+		return nil
+	})
+	if err != nil {
+		return dst, err
+	}
+	if !tokens.given() {
+		return dst, missing("tokens")
+	}
+	err = tokens.elements("tokens", func(i int, at string, v value) *Error {
+		if i == most {
+			return Invalid("tokens", "Invalid 'tokens': more than the model's context of "+strconv.Itoa(most)+" tokens.")
+		}
+		n := int64(-1)
+		if err := v.within(at, 0, 1<<32-1, &n); err != nil {
+			return err
+		}
+		if n < 0 {
+			return wrongType(at, "an integer", v)
+		}
+		dst = append(dst, uint32(n))
+		return nil
+	})
+	return dst, err
+}
+
+// AppendPrompt appends the answer to a DetokenizeRequest.
+func AppendPrompt(dst, text []byte) []byte {
+	dst = append(dst, `{"prompt":"`...)
+	return append(appendValid(dst, text), `"}`...)
+}
+
+// AppendInputTokens appends the answer of POST /v1/responses/input_tokens.
+func AppendInputTokens(dst []byte, n int) []byte {
+	return append(appendCount(dst, `{"object":"response.input_tokens","input_tokens":`, n), '}')
+}

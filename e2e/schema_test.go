@@ -169,6 +169,11 @@ func (s *schemas) check(c *testCase, view string) (int, error) {
 		events, err := readChannelEvents(body)
 		return len(events), err
 	case strings.Contains(contentType, "text/event-stream"):
+		if !isChat {
+			if _, err := readResponsesStream(body, cut); err != nil {
+				return 0, err
+			}
+		}
 		return s.events(body, isChat)
 	case cut:
 		return 0, nil

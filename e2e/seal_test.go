@@ -56,6 +56,9 @@ func firstTurn(t *testing.T, host *hosts.Host, model, tenant string, stream bool
 	turn := sealedTurn{body: a.body}
 	data := a.body
 	if stream {
+		if _, err := readResponsesStream(a.body, false); err != nil {
+			t.Fatalf("%s: %v", host.Name, err)
+		}
 		data = data[strings.LastIndex(data, "data: ")+len("data: "):]
 	}
 	var whole struct {

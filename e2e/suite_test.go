@@ -207,13 +207,13 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 		}
 	}
 	checkAnswers(t, c, got, table)
-	runGroupings(t, s, c, native)
+	runGroupings(t, s, c, native, table)
 	table.add(suiteRow{c: c, mode: mode, native: native, wazero: got[s.wazero[0]], envoy: got[s.envoy[0]]})
 }
 
 // runGroupings runs a case on every host with other numbers of tokens in the server's events, whole and in single bytes. The
 // hosts must agree to the byte, and the client must get what it gets of the case's own events, though in other pieces.
-func runGroupings(t *testing.T, s *stage, c *testCase, own seen) {
+func runGroupings(t *testing.T, s *stage, c *testCase, own seen, table *suiteTable) {
 	t.Helper()
 	own.view = fold(own.view)
 	for _, tokens := range c.otherGroupings() {
@@ -222,12 +222,13 @@ func runGroupings(t *testing.T, s *stage, c *testCase, own seen) {
 		for on, seen := range got {
 			compare(t, fmt.Sprintf("%s, %d tokens in an event", on.name, tokens), seen, native)
 		}
+		checkAnswers(t, c, got, table)
 		native.view = fold(native.view)
 		compare(t, fmt.Sprintf("native, %d tokens in an event, folded", tokens), native, own)
 	}
 }
 
-// checkAnswers holds every different answer of a case against OpenAI's schemas.
+// checkAnswers holds every different answer of a case against OpenAI's schemas, and streams against their grammars.
 func checkAnswers(t *testing.T, c *testCase, got map[*place]seen, table *suiteTable) {
 	t.Helper()
 	checked := map[string]bool{}
@@ -238,7 +239,7 @@ func checkAnswers(t *testing.T, c *testCase, got map[*place]seen, table *suiteTa
 		checked[s.view] = true
 		n, err := table.schemas.check(c, s.view)
 		if err != nil {
-			t.Errorf("%s: not as OpenAI's schemas say: %v", on.name, err)
+			t.Errorf("%s: not as OpenAI's schemas or the grammar say: %v", on.name, err)
 		}
 		table.checked += n
 	}

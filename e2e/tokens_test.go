@@ -68,7 +68,9 @@ func TestModelsOfOthers(t *testing.T) {
 	c.Passthrough = otherURL
 	for _, host := range []*hosts.Host{runNative(t, c), runWazero(t, c), runEnvoy(t, c)} {
 		client := http1(t)
-		var list struct{ Data []struct{ ID, OwnedBy string } }
+		var list struct {
+			Data []struct{ ID, OwnedBy string }
+		}
 		a := do(client, http.MethodGet, host.URL+"/v1/models", http.Header{"Accept-Encoding": {"gzip"}}, nil)
 		if err := json.Unmarshal([]byte(a.body), &list); err != nil || a.status != 200 {
 			t.Fatalf("%s: %+v", host.Name, a)

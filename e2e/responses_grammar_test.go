@@ -1,0 +1,295 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file reads Responses streams by the grammar of OpenAI's API, and shares nothing with what writes them:
+//
+//	created  in_progress  item*  (completed | incomplete | failed)
+//	item = output_item.added  [content_part.added]  delta*  text done  [content_part.done]  output_item.done
+//
+// Members and their types are the schemas' to look at; here it is what one event promises of another.
+
+// object is a JSON object as the client reads it.
+type object = map[string]any
+
+// itemForm is how an item of a type is told: its text's events are named text+".delta" and text+".done", the latter has the text
+// in the member whole, and part is the type of the content part around it, if there is one.
+type itemForm struct{ text, whole, part string }
+
+var itemForms = map[string]itemForm{
+	"message":          {"response.output_text", "text", "output_text"},
+	"reasoning":        {"response.reasoning_text", "text", "reasoning_text"},
+	"function_call":    {"response.function_call_arguments", "arguments", ""},
+	"custom_tool_call": {"response.custom_tool_call_input", "input", ""},
+}
+
+// responsesReader is where in the grammar a stream stands.
+type responsesReader struct {
+	events int
+	// begun is the response as created has it, and items are those that are closed.
+	begun object
+	items []any
+	ids   map[string]bool
+	// open is the item between added and done, form and part how it is told, and text its text so far.
+	open object
+	form itemForm
+	part object
+	text strings.Builder
+	// textDone and partDone say that the open item's text and part are, and over that the response is.
+	textDone, partDone, over bool
+}
+
+// readResponsesStream reads a stream, and of one that was cut off what came before. It returns the number of events; its error says
+// which promise was broken.
+func readResponsesStream(body string, cut bool) (int, error) {
+	events := strings.Split(body, "\n\n")
+	rest := events[len(events)-1] // what stands behind the last empty line
+	r := responsesReader{ids: map[string]bool{}}
+	for _, event := range events[:len(events)-1] {
+		if err := r.event(event); err != nil {
+			return r.events, fmt.Errorf("event %d: %w: %s", r.events, err, event)
+		}
+		r.events++
+	}
+	switch {
+	case cut && r.over:
+		return r.events, errors.New("cut off behind its end")
+	case !cut && !r.over:
+		return r.events, errors.New("the stream has no end")
+	case !cut && strings.TrimSpace(rest) != "":
+		return r.events, fmt.Errorf("half an event: %s", rest)
+	}
+	return r.events, nil
+}
+
+func (r *responsesReader) event(text string) error {
+	first, second, ok := strings.Cut(text, "\n")
+	name, named := strings.CutPrefix(first, "event: ")
+	data, hasData := strings.CutPrefix(second, "data: ")
+	if !ok || !named || !hasData || strings.Contains(data, "\n") {
+		return errors.New("not an event line and a data line")
+	}
+	var e object
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
+		return err
+	}
+	switch {
+	case r.over:
+		return errors.New("an event behind the end")
+	case e["type"] != name:
+		return errors.New("type and name differ")
+	case e["sequence_number"] != float64(r.events):
+		return errors.New("not the next sequence number")
+	case r.events == 0 || name == "response.created":
+		return r.created(name, e)
+	case r.events == 1 || name == "response.in_progress":
+		if r.events != 1 || name != "response.in_progress" || !reflect.DeepEqual(e["response"], any(r.begun)) {
+			return errors.New("the second event is not in_progress with the response as it was created")
+		}
+		return nil
+	}
+	switch name {
+	case "response.completed", "response.incomplete", "response.failed":
+		return r.end(strings.TrimPrefix(name, "response."), e)
+	case "response.output_item.added":
+		return r.added(e)
+	}
+	return r.within(name, e)
+}
+
+func (r *responsesReader) created(name string, e object) error {
+	r.begun, _ = e["response"].(object)
+	output, _ := r.begun["output"].([]any)
+	switch {
+	case r.events != 0 || name != "response.created":
+		return errors.New("created is not the first event, once")
+	case r.begun["status"] != "in_progress" || output == nil || len(output) > 0:
+		return errors.New("a response that has just been created is in progress and has no output")
+	case r.begun["usage"] != nil || r.begun["error"] != nil || r.begun["incomplete_details"] != nil || r.begun["completed_at"] != nil:
+		return errors.New("a response that has just been created has an end")
+	}
+	return nil
+}
+
+// isNew says that an id has not been given to anything else.
+func (r *responsesReader) isNew(id any) bool {
+	s, _ := id.(string)
+	ok := s != "" && !r.ids[s]
+	r.ids[s] = true
+	return ok
+}
+
+func (r *responsesReader) added(e object) error {
+	item, _ := e["item"].(object)
+	kind, _ := item["type"].(string)
+	form, known := itemForms[kind]
+	content, _ := item["content"].([]any)
+	switch {
+	case r.open != nil:
+		return errors.New("an item opens inside of another")
+	case !known:
+		return errors.New("no such type of item")
+	case e["output_index"] != float64(len(r.items)):
+		return errors.New("not the next output index")
+	case !r.isNew(item["id"]) || item["call_id"] != nil && !r.isNew(item["call_id"]):
+		return errors.New("an id is empty or another's")
+	case form.part == "" && (item[form.whole] != "" || item["call_id"] == nil || item["name"] == ""):
+		return errors.New("a call begins without an empty text, an id or a name")
+	case form.part != "" && (content == nil || len(content) > 0):
+		return errors.New("an item begins with content")
+	case item["status"] != "in_progress" && (kind != "custom_tool_call" || item["status"] != nil): // those need not have one
+		return errors.New("an item begins in another state than in_progress")
+	case item["encrypted_content"] != nil:
+		return errors.New("an item is sealed before it is whole")
+	}
+	r.open, r.form, r.part, r.textDone, r.partDone = item, form, nil, false, false
+	r.text.Reset()
+	return nil
+}
+
+// within is an event of the open item.
+func (r *responsesReader) within(name string, e object) error {
+	if r.open == nil {
+		return errors.New("no item is open, or no such event")
+	}
+	if e["output_index"] != float64(len(r.items)) {
+		return errors.New("not the open item's output index")
+	}
+	if name == "response.output_item.done" {
+		return r.done(e)
+	}
+	if e["item_id"] != r.open["id"] {
+		return errors.New("not the open item's id")
+	}
+	if r.form.part != "" && e["content_index"] != float64(0) {
+		return errors.New("not the content index of the only part")
+	}
+	ready := r.form.part == "" || r.part != nil
+	switch {
+	case name == "response.content_part.added" && r.form.part != "" && r.part == nil:
+		return r.partAdded(e)
+	case name == r.form.text+".delta" && ready && !r.textDone:
+		delta, _ := e["delta"].(string)
+		r.text.WriteString(delta)
+		if delta == "" || !utf8.ValidString(delta) {
+			return errors.New("a delta without text, or not UTF-8")
+		}
+		return nil
+	case name == r.form.text+".done" && ready && !r.textDone:
+		r.textDone = true
+		if e[r.form.whole] != r.text.String() || e["name"] != nil && e["name"] != r.open["name"] {
+			return fmt.Errorf("the deltas add up to %q, or the name is another", r.text.String())
+		}
+		return nil
+	case name == "response.content_part.done" && r.textDone && r.form.part != "" && !r.partDone:
+		r.partDone = true
+		part, _ := e["part"].(object)
+		return sameBut(part, r.part, object{"text": r.text.String()})
+	}
+	return errors.New("out of order, or not an event of this item")
+}
+
+func (r *responsesReader) partAdded(e object) error {
+	r.part, _ = e["part"].(object)
+	if r.part["type"] != r.form.part || r.part["text"] != "" {
+		return errors.New("not the part of such an item, or not empty")
+	}
+	return nil
+}
+
+func (r *responsesReader) done(e object) error {
+	item, _ := e["item"].(object)
+	changed := object{}
+	if status := item["status"]; status != nil {
+		changed["status"] = status
+		if status != "completed" && status != "incomplete" {
+			return errors.New("an item is done that is neither completed nor incomplete")
+		}
+	}
+	if sealed, ok := r.open["encrypted_content"]; ok && sealed == nil {
+		changed["encrypted_content"] = item["encrypted_content"] // opened by the tests of what seals it
+	}
+	switch hidden := r.open["type"] == "reasoning" && r.part == nil; {
+	case hidden: // has no events of its own, and no content
+	case !r.textDone || r.form.part != "" && !r.partDone:
+		return errors.New("an item is done whose text is not")
+	case r.form.part == "":
+		changed[r.form.whole] = r.text.String()
+	default:
+		part := maps.Clone(r.part)
+		part["text"] = r.text.String()
+		changed["content"] = []any{part}
+	}
+	err := sameBut(item, r.open, changed)
+	r.items, r.open = append(r.items, item), nil
+	return err
+}
+
+// end is the terminal event: the response as it was created, with its outcome and with all items as they were done.
+func (r *responsesReader) end(status string, e object) error {
+	r.over = true
+	if r.open != nil {
+		return errors.New("the response ends within an item")
+	}
+	response, _ := e["response"].(object)
+	changed := object{"status": status, "output": slices.Clone(r.items)}
+	if len(r.items) == 0 {
+		changed["output"] = []any{}
+	}
+	for _, member := range map[string][]string{
+		"completed": {"completed_at", "usage"}, "incomplete": {"incomplete_details", "usage"}, "failed": {"error"},
+	}[status] {
+		if changed[member] = response[member]; response[member] == nil {
+			return fmt.Errorf("%s without %s", status, member)
+		}
+	}
+	for i, item := range r.items {
+		if item.(object)["status"] == "incomplete" && (status == "completed" || i < len(r.items)-1) {
+			return fmt.Errorf("item %d is incomplete, in a response that is not or before another item", i)
+		}
+	}
+	if err := sameBut(response, r.begun, changed); err != nil {
+		return err
+	}
+	return addsUp(response["usage"])
+}
+
+// sameBut says in which member got is not what it was, with what has changed.
+func sameBut(got, was, changed object) error {
+	want := maps.Clone(was)
+	maps.Copy(want, changed)
+	for _, member := range slices.Sorted(maps.Keys(want)) {
+		if value, ok := got[member]; !ok || !reflect.DeepEqual(value, want[member]) {
+			return fmt.Errorf("%s is %v, want %v", member, value, want[member])
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("members have come: %v, want %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	return nil
+}
+
+// addsUp looks at the numbers of a usage, if there is one.
+func addsUp(usage any) error {
+	u, ok := usage.(object)
+	if !ok {
+		return nil
+	}
+	number := func(of object, member string) float64 { n, _ := of[member].(float64); return n }
+	in, out := number(u, "input_tokens"), number(u, "output_tokens")
+	read, _ := u["input_tokens_details"].(object)
+	written, _ := u["output_tokens_details"].(object)
+	if in < 1 || number(u, "total_tokens") != in+out || number(read, "cached_tokens") > in || number(written, "reasoning_tokens") > out {
+		return fmt.Errorf("a usage that does not add up: %v", u)
+	}
+	return nil
+}

@@ -135,10 +135,13 @@ def tool(function):
     )
 
 
+def custom_tool(custom):
+    return ToolDescription.new(custom["name"], custom.get("description") or "", {"type": "string"})
+
+
 def chat_tool(declared):
     if declared["type"] == "custom":
-        custom = declared["custom"]
-        return ToolDescription.new(custom["name"], custom.get("description") or "", {"type": "string"})
+        return custom_tool(declared["custom"])
     return tool(declared["function"])
 
 
@@ -196,6 +199,8 @@ def responses(body):
     for t in body.get("tools") or []:
         if t["type"] == "function":
             tools.append(tool(t))
+        elif t["type"] == "custom":
+            tools.append(custom_tool(t))
         elif t["type"] == "namespace":
             tools += [tool(f) for f in t["tools"] if f["type"] == "function"]
     tools = shown(tools, body.get("tool_choice"))
@@ -220,7 +225,10 @@ def responses(body):
         elif kind == "function_call":
             names[item["call_id"]] = item["name"]
             out.append(call(item["name"], item["arguments"]))
-        elif kind == "function_call_output":
+        elif kind == "custom_tool_call":
+            names[item["call_id"]] = item["name"]
+            out.append(custom_call(item["name"], item["input"]))
+        elif kind in ("function_call_output", "custom_tool_call_output"):
             out.append(result(names[item["call_id"]], flat(item["output"])))
         elif kind == "message":
             text = flat(item["content"])

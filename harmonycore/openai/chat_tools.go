@@ -72,8 +72,7 @@ func (v value) readFunction(at string, tool *Tool) *Error {
 	return name.functionName(join(at, "name"), &tool.Name)
 }
 
-// readCustom takes a tool whose input is any text. One whose input follows a grammar is refused: nothing here holds the
-// model to it.
+// readCustom takes a tool whose input is any text.
 func (v value) readCustom(at string, tool *Tool) *Error {
 	if !v.given() {
 		return missing(at)
@@ -94,15 +93,17 @@ func (v value) readCustom(at string, tool *Tool) *Error {
 	if err != nil {
 		return err
 	}
-	if format.given() {
-		if err := format.readInputFormat(join(at, "format")); err != nil {
-			return err
-		}
+	if err := format.readInputFormat(join(at, "format")); err != nil {
+		return err
 	}
 	return name.functionName(join(at, "name"), &tool.Name)
 }
 
+// readInputFormat reads what a custom tool takes. A grammar is refused: nothing here holds the model to it.
 func (v value) readInputFormat(at string) *Error {
+	if !v.given() {
+		return nil
+	}
 	kind := ""
 	err := v.members(at, func(key []byte, v value) *Error {
 		if string(key) == "type" {

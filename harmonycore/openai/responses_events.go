@@ -33,7 +33,7 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 	dst = appendCount(dst, `,"output_index":`, index)
 	dst = o.append(append(dst, `,"item":`...), false)
 	dst = append(dst, eventEnd...)
-	if o.Kind == OutputCall || o.Hidden {
+	if o.isCall() || o.Hidden {
 		return dst
 	}
 	dst = w.openPart(dst, "response.content_part.added", index, o)
@@ -46,6 +46,8 @@ func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text
 	switch o.Kind {
 	case OutputCall:
 		dst = w.openItem(dst, "response.function_call_arguments.delta", index, o)
+	case OutputCustomCall:
+		dst = w.openItem(dst, "response.custom_tool_call_input.delta", index, o)
 	case OutputReasoning:
 		dst = w.openPart(dst, "response.reasoning_text.delta", index, o)
 	default:
@@ -65,8 +67,12 @@ func (w *ResponsesEvents) AppendItemClosed(dst []byte, index int, o *OutputItem)
 	case o.Hidden:
 	case o.Kind == OutputCall:
 		dst = w.openItem(dst, "response.function_call_arguments.done", index, o)
-		dst = appendEscapedString(append(dst, `,"arguments":`...), o.Text)
+		dst = appendEscapedString(append(dst, o.textMember()...), o.Text)
 		dst = appendMember(dst, `,"name":`, o.Name)
+		dst = append(dst, eventEnd...)
+	case o.Kind == OutputCustomCall:
+		dst = w.openItem(dst, "response.custom_tool_call_input.done", index, o)
+		dst = appendEscapedString(append(dst, o.textMember()...), o.Text)
 		dst = append(dst, eventEnd...)
 	case o.Kind == OutputReasoning:
 		dst = w.openPart(dst, "response.reasoning_text.done", index, o)
@@ -78,7 +84,7 @@ func (w *ResponsesEvents) AppendItemClosed(dst []byte, index int, o *OutputItem)
 		dst = appendEscapedString(append(dst, `,"text":`...), o.Text)
 		dst = append(dst, eventEnd...)
 	}
-	if o.Kind != OutputCall && !o.Hidden {
+	if !o.isCall() && !o.Hidden {
 		dst = w.openPart(dst, "response.content_part.done", index, o)
 		dst = o.appendPart(append(dst, `,"part":`...), o.Text)
 		dst = append(dst, eventEnd...)

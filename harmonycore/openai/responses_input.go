@@ -31,8 +31,9 @@ type InputItem struct {
 	Sealed []byte
 	// CallID binds an ItemCallOutput to its ItemCall.
 	CallID string
-	// Name, Namespace and Arguments are those of an ItemCall.
+	// Name, Namespace and Arguments are those of an ItemCall, and Custom says that the Arguments are a custom tool's input.
 	Name, Namespace, Arguments string
+	Custom                     bool
 }
 
 // readInput reads the input: a user's text, or items.
@@ -62,8 +63,8 @@ func readInput(v value) ([]InputItem, *Error) {
 // itemFields are an item's members before its type says which of them count. Ids, statuses and whatever else is sent
 // back from an earlier answer are passed over.
 type itemFields struct {
-	kind                                                                                 string
-	role, content, phase, summary, encrypted, callID, name, namespace, arguments, output value
+	kind                                                                                        string
+	role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
 }
 
 func readItem(at string, v value) (InputItem, *Error) {
@@ -90,6 +91,8 @@ func readItem(at string, v value) (InputItem, *Error) {
 			f.namespace = v
 		case "arguments":
 			f.arguments = v
+		case "input":
+			f.input = v
 		case "output":
 			f.output = v
 		}
@@ -104,8 +107,12 @@ func readItem(at string, v value) (InputItem, *Error) {
 	case "reasoning":
 		return f.readReasoning(at)
 	case "function_call":
-		return f.readCall(at)
-	case "function_call_output":
+		return f.readCall(at, "arguments", f.arguments)
+	case "custom_tool_call":
+		item, err := f.readCall(at, "input", f.input)
+		item.Custom = true
+		return item, err
+	case "function_call_output", "custom_tool_call_output":
 		return f.readCallOutput(at)
 	case "":
 		if f.role.given() {
@@ -113,7 +120,7 @@ func readItem(at string, v value) (InputItem, *Error) {
 		}
 		return InputItem{}, missing(join(at, "type"))
 	default:
-		return InputItem{}, notOneOf(at, f.kind, "'message', 'reasoning', 'function_call', and 'function_call_output'")
+		return InputItem{}, notOneOf(at, f.kind, "'message', 'reasoning', 'function_call', 'function_call_output', 'custom_tool_call', and 'custom_tool_call_output'")
 	}
 }
 
@@ -164,7 +171,8 @@ func (f *itemFields) readReasoning(at string) (item InputItem, err *Error) {
 	return item, err
 }
 
-func (f *itemFields) readCall(at string) (InputItem, *Error) {
+// readCall reads a call whose text is in the member with this name.
+func (f *itemFields) readCall(at, member string, text value) (InputItem, *Error) {
 	item := InputItem{Kind: ItemCall}
 	if err := f.readCallID(at, &item); err != nil {
 		return item, err
@@ -177,10 +185,10 @@ func (f *itemFields) readCall(at string) (InputItem, *Error) {
 			return item, err
 		}
 	}
-	if !f.arguments.given() {
-		return item, missing(join(at, "arguments"))
+	if !text.given() {
+		return item, missing(join(at, member))
 	}
-	err := f.arguments.borrow(join(at, "arguments"), &item.Arguments)
+	err := text.borrow(join(at, member), &item.Arguments)
 	return item, err
 }
 

@@ -8,6 +8,7 @@ const (
 	OutputMessage OutputKind = iota + 1
 	OutputReasoning
 	OutputCall
+	OutputCustomCall
 )
 
 // OutputItem is one item of a response's output.
@@ -17,15 +18,25 @@ type OutputItem struct {
 	Status string
 	// Phase is that of an OutputMessage.
 	Phase string
-	// CallID, Name and Namespace are those of an OutputCall; Namespace may be empty.
+	// CallID, Name and Namespace are those of a call; Namespace may be empty.
 	CallID, Name, Namespace string
-	// Text is the message's or the reasoning's text or the call's arguments so far, escaped as
+	// Text is the message's or the reasoning's text or the call's arguments or input so far, escaped as
 	// jsontext.AppendEscaped writes it.
 	Text []byte
 	// Hidden says that an OutputReasoning shows no text.
 	Hidden bool
 	// Sealed is an OutputReasoning's encrypted_content as JSON text, or empty where the client has not asked for it.
 	Sealed []byte
+}
+
+func (o *OutputItem) isCall() bool { return o.Kind == OutputCall || o.Kind == OutputCustomCall }
+
+// textMember is the name of the member that a call's text is in.
+func (o *OutputItem) textMember() string {
+	if o.Kind == OutputCustomCall {
+		return `,"input":`
+	}
+	return `,"arguments":`
 }
 
 // AppendJSON appends the item as it is when it is finished.
@@ -46,9 +57,14 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 			dst = append(append(dst, `,"encrypted_content":`...), o.Sealed...)
 		}
 		return append(dst, '}')
-	case OutputCall:
-		dst = appendMember(dst, `,"type":"function_call","status":`, o.Status)
-		dst = append(dst, `,"arguments":`...)
+	case OutputCall, OutputCustomCall:
+		if o.Kind == OutputCustomCall {
+			dst = append(dst, `,"type":"custom_tool_call"`...)
+		} else {
+			dst = append(dst, `,"type":"function_call"`...)
+		}
+		dst = appendMember(dst, `,"status":`, o.Status)
+		dst = append(dst, o.textMember()...)
 		if content {
 			dst = appendEscapedString(dst, o.Text)
 		} else {

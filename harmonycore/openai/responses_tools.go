@@ -4,8 +4,8 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
 // toolFields are the members of a tool of the Responses API, before its type says which of them count.
 type toolFields struct {
-	kind                                         string
-	name, description, parameters, strict, tools value
+	kind                                                 string
+	name, description, parameters, strict, format, tools value
 }
 
 func (v value) toolFields(at string) (f toolFields, err *Error) {
@@ -21,6 +21,8 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 			f.parameters = v
 		case "strict":
 			f.strict = v
+		case "format":
+			f.format = v
 		case "tools":
 			f.tools = v
 		}
@@ -32,7 +34,7 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 	return f, err
 }
 
-// readTools takes functions, alone or in namespaces. Tools that OpenAI runs by itself (web_search and its like) are
+// readTools takes functions and custom tools, alone or in namespaces. Tools that OpenAI runs by itself (web_search and its like) are
 // passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
 	r.Tools, r.Echo.Tools = nil, ""
@@ -48,24 +50,22 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		if err != nil {
 			return err
 		}
-		if f.kind != "function" && f.kind != "namespace" && f.kind != "custom" {
+		if f.kind != typeFunction && f.kind != typeCustom && f.kind != "namespace" {
 			return nil
 		}
 		if len(echo) > 1 {
 			echo = append(echo, ',')
 		}
 		switch f.kind {
-		case "function":
-			if err := r.readFunction(at, "", &f); err != nil {
-				return err
-			}
+		case typeFunction:
 			echo = appendFunctionEcho(echo, &f)
-			return nil
-		case "namespace":
+			return r.readFunction(at, "", &f)
+		case typeCustom:
+			echo = append(echo, v.compact()...)
+			return r.readCustom(at, "", &f)
+		default:
 			echo = append(echo, v.compact()...)
 			return r.readNamespace(at, &f)
-		default:
-			return notOneOf(join(at, "type"), f.kind, "'function' and 'namespace'")
 		}
 	})
 	r.Echo.Tools = string(append(echo, ']'))
@@ -85,10 +85,14 @@ func (r *ResponsesRequest) readNamespace(at string, f *toolFields) *Error {
 		if err != nil {
 			return err
 		}
-		if f.kind != "function" {
-			return notOneOf(join(at, "type"), f.kind, "'function'")
+		switch f.kind {
+		case typeFunction:
+			return r.readFunction(at, namespace, &f)
+		case typeCustom:
+			return r.readCustom(at, namespace, &f)
+		default:
+			return notOneOf(join(at, "type"), f.kind, "'function' and 'custom'")
 		}
-		return r.readFunction(at, namespace, &f)
 	})
 }
 
@@ -104,6 +108,21 @@ func (r *ResponsesRequest) readFunction(at, namespace string, f *toolFields) *Er
 		return err
 	}
 	if err := f.parameters.schema(join(at, "parameters"), &tool); err != nil {
+		return err
+	}
+	r.Tools = append(r.Tools, tool)
+	return nil
+}
+
+func (r *ResponsesRequest) readCustom(at, namespace string, f *toolFields) *Error {
+	tool := Tool{Namespace: namespace, Custom: true}
+	if err := f.name.functionName(join(at, "name"), &tool.Name); err != nil {
+		return err
+	}
+	if err := f.description.text(join(at, "description"), &tool.Description); err != nil {
+		return err
+	}
+	if err := f.format.readInputFormat(join(at, "format")); err != nil {
 		return err
 	}
 	r.Tools = append(r.Tools, tool)

@@ -52,7 +52,7 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 		at = join(param, kind)
 	}
 	switch {
-	case kind == typeFunction, kind == typeCustom && nested:
+	case kind == typeFunction, kind == typeCustom:
 		c.Required, c.Custom = true, kind == typeCustom
 		return inner.toolRef(at, &c.Name)
 	case kind == "allowed_tools":
@@ -61,7 +61,7 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 		return notOneOf(join(param, "type"), kind, "'function', 'custom', and 'allowed_tools'")
 	default:
 		// Responses has many more, each for a tool that a server would run by itself.
-		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function' and 'allowed_tools'.")
+		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', and 'allowed_tools'.")
 	}
 }
 
@@ -155,17 +155,13 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 		return notOneOf(join(param, "mode"), word, "'auto' and 'required'")
 	}
 	c.allowed = &allowedTools{functions: map[string]bool{}, customs: map[string]bool{}}
-	supported := "'function'"
-	if nested {
-		supported = "'function' and 'custom'"
-	}
 	return tools.elements(join(param, "tools"), func(_ int, at string, v value) *Error {
 		kind, inner, err := v.typed(at, nested)
 		if err != nil {
 			return err
 		}
-		if kind != typeFunction && (kind != typeCustom || !nested) {
-			return notOneOf(join(at, "type"), kind, supported)
+		if kind != typeFunction && kind != typeCustom {
+			return notOneOf(join(at, "type"), kind, "'function' and 'custom'")
 		}
 		if nested {
 			at = join(at, kind)

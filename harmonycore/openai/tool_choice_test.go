@@ -159,13 +159,13 @@ func TestTextFormat(t *testing.T) {
 // The Responses API says the same without the inner objects, and repeats it in its answer.
 func TestResponsesChoiceAndFormat(t *testing.T) {
 	decode := func(members string) (*ResponsesRequest, *Error) {
-		return decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","strict":true}],` + members + `}`))
+		return decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","strict":true},{"type":"custom","name":"c"}],` + members + `}`))
 	}
 	r, err := decode(`"tool_choice":{"type":"function", "name":"g"},"text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":{"a": 1}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Choice.Required || r.Choice.Name != "g" || len(r.Tools) != 2 || !r.Tools[1].Strict || r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
+	if !r.Choice.Required || r.Choice.Name != "g" || len(r.Tools) != 3 || !r.Tools[1].Strict || r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
 		t.Errorf("choice %+v, tools %+v, echo %s", r.Choice, r.Tools, r.Echo.ToolChoice)
 	}
 	want := TextFormat{Name: "n", Schema: `{"a":1}`, StrictAt: "text.format.strict"}
@@ -176,12 +176,23 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 	if err != nil || names(r.Tools) != "f" || !r.Choice.Required {
 		t.Errorf("%+v, %v", r, err)
 	}
+	r, err = decode(`"tool_choice":{"type":"custom","name":"c"}`)
+	if err != nil || !r.Choice.Required || !r.Choice.Custom || r.Choice.Name != "c" || r.Echo.ToolChoice != `{"type":"custom","name":"c"}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = decode(`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"custom","name":"c"},{"type":"function","name":"f"}]}`)
+	if err != nil || names(r.Tools) != "f c" || r.Choice.Required {
+		t.Errorf("%+v, %v", r, err)
+	}
 	if r, err = decode(`"tool_choice":"none"`); err != nil || r.Tools != nil || r.Echo.ToolChoice != `"none"` {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, tt := range []struct{ members, code, param string }{
 		{`"tool_choice":{"type":"function"}`, CodeMissingParameter, "tool_choice.name"},
 		{`"tool_choice":{"type":"function","function":{"name":"f"}}`, CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"custom"}`, CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"custom","name":"f"}`, CodeInvalidValue, "tool_choice"},
+		{`"tool_choice":{"type":"function","name":"c"}`, CodeInvalidValue, "tool_choice"},
 		{`"tool_choice":{"type":"file_search"}`, CodeUnsupportedParameter, "tool_choice.type"},
 		{`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"h"}]}`, CodeInvalidValue, "tool_choice"},
 		{`"text":{"format":{"type":"json_schema"}}`, CodeMissingParameter, "text.format.name"},

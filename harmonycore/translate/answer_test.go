@@ -58,6 +58,13 @@ var answerCases = []answerCase{
 		{"", "final", nil, harmony.EndedByReturn},
 	}, Stop},
 	{"nothing at all", nil, Stop},
+	{"custom calls", []said{
+		{"", "analysis", []string{"t"}, harmony.EndedByEnd},
+		{"functions.run", "commentary", []string{"print(\"", "é\n"}, harmony.EndedByCall},
+		{"functions.f", "commentary", []string{"{}"}, harmony.EndedByCall},
+		{"run", "analysis", nil, harmony.EndedByCall},
+	}, Stop},
+	{"a custom call cut at the limit", []said{{"functions.run", "commentary", []string{"pri"}, harmony.Cut}}, Length},
 }
 
 // play runs a turn through an answer, taking its bytes as often as takes says.
@@ -98,7 +105,7 @@ func answerTo(t *testing.T, api API, options string) Answer {
 	if api == ChatAPI {
 		r, err = read(Chat, `{"model":"m",`+options+`"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
 	} else {
-		r, err = read(Responses, `{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"}]}`)
+		r, err = read(Responses, `{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"},{"type":"custom","name":"run"}]}`)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +182,7 @@ func TestLargeBuffersAreLetGo(t *testing.T) {
 
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x00analysis\x01x\x05\x00final\x02y\x06"), true)
-	recipients := []string{"", "functions.f", "f", "fjson", "python", "assistant", "functions.\n\"", "\xff"}
+	recipients := []string{"", "functions.f", "functions.run", "f", "fjson", "python", "assistant", "functions.\n\"", "\xff"}
 	channels := []string{"analysis", "final", "commentary", "", "\"odd"}
 	f.Fuzz(func(t *testing.T, script []byte, limit bool) {
 		c := answerCase{name: "fuzz", finish: Stop}

@@ -219,6 +219,20 @@ tool:functions.n__f to=assistant|commentary: r
 `,
 		},
 		{
+			"a custom tool", `"tools":[{"type":"custom","name":"run","description":"d"},{"type":"namespace","name":"n","description":"","tools":[{"type":"custom","name":"run"}]}],
+			"input":[{"role":"user","content":"q"},{"role":"assistant","content":"wait"},
+			{"type":"custom_tool_call","id":"ctc_1","call_id":"c1","name":"run","input":"print(1)","status":"completed"},{"type":"custom_tool_call","call_id":"c2","namespace":"n","name":"run","input":""},
+			{"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"2"}]},{"type":"custom_tool_call_output","id":"x","call_id":"c1","output":"1"}]`,
+			systemLine + `developer: { functions=functions[ run() n__run() ]}
+user: q
+assistant|commentary: wait
+assistant to=functions.run|commentary: print(1)
+assistant to=functions.n__run|commentary: 
+tool:functions.n__run to=assistant|commentary: 2
+tool:functions.run to=assistant|commentary: 1
+`,
+		},
+		{
 			"a history sent back",
 			`"input":[{"role":"user","content":"q"},
 			{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"t"}],"encrypted_content":null},

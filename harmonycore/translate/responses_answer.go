@@ -71,8 +71,10 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0]}
 	switch {
 	case tool != nil:
-		a.item.Kind = openai.OutputCall
-		a.item.ID = "fc_" + id
+		a.item.Kind, a.item.ID = openai.OutputCall, "fc_"+id
+		if tool.custom {
+			a.item.Kind, a.item.ID = openai.OutputCustomCall, "ctc_"+id
+		}
 		a.item.CallID = callID(a.env, a.index)
 		a.item.Name, a.item.Namespace = tool.name, tool.namespace
 	case a.lane == reasoningLane:

@@ -103,14 +103,16 @@ func checkItem(t *testing.T, added event, index int, next func(...string) event)
 	}
 	same(added)
 	names := map[string][3]string{
-		"message":       {"msg_", "output_text.delta", "output_text.done"},
-		"reasoning":     {"rs_", "reasoning_text.delta", "reasoning_text.done"},
-		"function_call": {"fc_", "function_call_arguments.delta", "function_call_arguments.done"},
+		"message":          {"msg_", "output_text.delta", "output_text.done"},
+		"reasoning":        {"rs_", "reasoning_text.delta", "reasoning_text.done"},
+		"function_call":    {"fc_", "function_call_arguments.delta", "function_call_arguments.done"},
+		"custom_tool_call": {"ctc_", "custom_tool_call_input.delta", "custom_tool_call_input.done"},
 	}[kind]
+	calledWith := map[string]string{"function_call": "arguments", "custom_tool_call": "input"}[kind]
 	if names[0] == "" || !strings.HasPrefix(id, names[0]) {
 		t.Fatalf("item %v", item)
 	}
-	if kind != "function_call" {
+	if calledWith == "" {
 		opened := same(next("content_part.added", "output_item.done"))
 		if opened.name == "response.output_item.done" { // of hidden reasoning nothing else is told
 			return checkDone(t, item, opened)
@@ -130,19 +132,22 @@ func checkItem(t *testing.T, added event, index int, next func(...string) event)
 			continue
 		}
 		done := e.data["text"]
-		if kind == "function_call" {
-			done = e.data["arguments"]
-			if e.data["name"] != item["name"] {
-				t.Fatalf("%v", e.data)
-			}
+		if calledWith != "" {
+			done = e.data[calledWith]
+		}
+		if kind == "function_call" && e.data["name"] != item["name"] {
+			t.Fatalf("%v", e.data)
 		}
 		if done != text {
 			t.Fatalf("deltas %q, done %q", text, done)
 		}
 		break
 	}
-	if kind == "function_call" {
-		item["arguments"] = text
+	if calledWith != "" {
+		if item[calledWith] != "" {
+			t.Fatalf("added as %v", item)
+		}
+		item[calledWith] = text
 	} else {
 		part := same(next("content_part.done")).data["part"].(map[string]any)
 		if part["text"] != text {
@@ -190,6 +195,8 @@ func TestResponsesAnswers(t *testing.T) {
 		{"incomplete", "reasoning/incomplete"},
 		{"completed", "reasoning/completed message/final_answer/completed"},
 		{"completed", ""},
+		{"completed", "reasoning/completed custom_tool_call/completed function_call/completed custom_tool_call/completed"},
+		{"incomplete", "custom_tool_call/incomplete"},
 	}
 	for i, tt := range tests {
 		c := answerCases[i]
@@ -239,11 +246,37 @@ data: {"type":"response.output_item.done","sequence_number":6,"output_index":0,"
 	}
 }
 
+func TestResponsesCustomCallGolden(t *testing.T) {
+	a := answerTo(t, ResponsesAPI, `"stream":true,`)
+	a.Begin()
+	a.Take(nil)
+	a.Choices()[0].Open(harmony.Header{Recipient: "functions.run", Channel: "commentary"})
+	a.Choices()[0].Content([]byte("print(\"1\")\n"), 3)
+	a.Choices()[0].Close(harmony.EndedByCall)
+	const id = "0123456789abcdef01234567_0"
+	want := `event: response.output_item.added
+data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"ctc_` + id + `","type":"custom_tool_call","status":"in_progress","input":"","call_id":"call_` + id + `","name":"run"}}
+
+event: response.custom_tool_call_input.delta
+data: {"type":"response.custom_tool_call_input.delta","sequence_number":3,"item_id":"ctc_` + id + `","output_index":0,"delta":"print(\"1\")\n"}
+
+event: response.custom_tool_call_input.done
+data: {"type":"response.custom_tool_call_input.done","sequence_number":4,"item_id":"ctc_` + id + `","output_index":0,"input":"print(\"1\")\n"}
+
+event: response.output_item.done
+data: {"type":"response.output_item.done","sequence_number":5,"output_index":0,"item":{"id":"ctc_` + id + `","type":"custom_tool_call","status":"completed","input":"print(\"1\")\n","call_id":"call_` + id + `","name":"run"}}
+
+`
+	if got := string(a.Take(nil)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func TestResponseObjectGolden(t *testing.T) {
 	r, err := read(Responses, `{"model":"m","input":"q","instructions":"be\nbrief","temperature":0.70,"top_p":1,"max_output_tokens":99,"store":true,
 		"metadata":{ "k": "v" },"reasoning":{"effort":"minimal","summary":"auto"},"text":{"verbosity":"low","format":{"type":"text"}},"parallel_tool_calls":false,
 		"prompt_cache_key":"p","safety_identifier":"s","user":"u","max_tool_calls":3,"tool_choice":"none","include":["reasoning.encrypted_content"],"service_tier":"auto","truncation":"auto",
-		"tools":[{"type":"web_search"},{"type":"function","name":"f","parameters":{"type" : "object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[ {"type":"function","name":"g"} ]}]}`)
+		"tools":[{"type":"web_search"},{"type":"function","name":"f","parameters":{"type" : "object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[ {"type":"function","name":"g"} ]},{"type":"custom","name":"c", "format":{"type":"text"}}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +288,7 @@ func TestResponseObjectGolden(t *testing.T) {
 		`{"id":"msg_` + id + `_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Héllo 😀"}],"phase":"final_answer","role":"assistant"}],` +
 		`"parallel_tool_calls":false,"presence_penalty":0,"previous_response_id":null,"prompt_cache_key":"p","reasoning":{"effort":"low","summary":"auto"},"safety_identifier":"s","service_tier":"default","store":false,` +
 		`"temperature":0.70,"text":{"format":{"type":"text"},"verbosity":"low"},"tool_choice":"none",` +
-		`"tools":[{"type":"function","description":null,"name":"f","parameters":{"type":"object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"}]}],` +
+		`"tools":[{"type":"function","description":null,"name":"f","parameters":{"type":"object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"}]},{"type":"custom","name":"c","format":{"type":"text"}}],` +
 		`"top_logprobs":0,"top_p":1,"truncation":"disabled","usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":0},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":30},"user":"u","metadata":{"k":"v"}}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -280,12 +313,14 @@ func TestResponsesStreamFails(t *testing.T) {
 }
 
 func TestNamespaceComesBackInTheCall(t *testing.T) {
-	r, err := read(Responses, `{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"}]}]}`)
+	r, err := read(Responses, `{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"},{"type":"custom","name":"c"}]}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := play(r.NewAnswer(), answerCase{turn: []said{{"functions.g", "commentary", []string{"{}"}, harmony.EndedByCall}}, finish: Stop}, never)
-	if !strings.Contains(got, `"name":"g","namespace":"n"`) {
+	got := play(r.NewAnswer(), answerCase{turn: []said{
+		{"functions.g", "commentary", []string{"{}"}, harmony.EndedByCall}, {"functions.c", "commentary", []string{"x"}, harmony.EndedByCall},
+	}, finish: Stop}, never)
+	if !strings.Contains(got, `"name":"g","namespace":"n"`) || !strings.Contains(got, `"input":"x","call_id":"call_0123456789abcdef01234567_1","name":"c","namespace":"n"`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -57,7 +57,7 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 	case openai.ItemReasoning:
 		return b.reasoning(item, at, r)
 	case openai.ItemCall:
-		b.call(renamed.shown(item.Namespace, item.Name), item.Arguments, false)
+		b.call(renamed.shown(item.Namespace, item.Name), item.Arguments, item.Custom)
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, at+".call_id")
 	default:

@@ -139,8 +139,8 @@ suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: 
 	@$(E2E_ENV) HARMONY_SUITE=$(CURDIR)/dist/suite.tsv tools/suite.sh
 
 .PHONY: test-clients
-test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt
-	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^TestClients$$' ./e2e
+test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt, and Codex
+	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|Codex)$$' ./e2e
 	@cat dist/clients.txt
 
 .PHONY: e2e-oldest

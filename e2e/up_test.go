@@ -133,7 +133,13 @@ func (c *command) exitCode(t *testing.T) int {
 // startUp runs harmony up on a free port and returns its URL once it has said it.
 func startUp(t *testing.T, args ...string) (*command, string) {
 	t.Helper()
-	c := runHarmony(t, nil, append([]string{"up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--concurrency", "1"}, args...)...)
+	return startUpWith(t, nil, args...)
+}
+
+// startUpWith is startUp with more in the environment.
+func startUpWith(t *testing.T, extra []string, args ...string) (*command, string) {
+	t.Helper()
+	c := runHarmony(t, extra, append([]string{"up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--concurrency", "1"}, args...)...)
 	deadline := time.Now().Add(upReady)
 	for time.Now().Before(deadline) {
 		for line := range strings.Lines(c.stdout.String()) {

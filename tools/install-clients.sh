@@ -16,15 +16,13 @@ folder="$TOOLS/clients"
 rm -rf "$folder"
 mkdir -p "$folder"
 cp "$ROOT"/tools/clients/package*.json "$folder/"
-install() { npm --prefix "$folder" ci --ignore-scripts --no-audit --no-fund "$@"; }
-if at_least "$minimum" "${given#v}"; then
-  step "JavaScript clients (npm)" install --omit=optional
-  ln -s "$(command -v node)" "$folder/node"
-else
-  step "JavaScript clients and a newer Node.js than $given (npm)" install
+# The programs of Codex and of Node.js are optional packages, one for each kind of machine.
+step "JavaScript clients and Codex (npm)" npm --prefix "$folder" ci --ignore-scripts --no-audit --no-fund
+node="$(command -v node)"
+if ! at_least "$minimum" "${given#v}"; then
   node="$(find "$folder/node_modules" -path '*/node-*/bin/node' -type f | head -n 1)"
   [[ -n "$node" ]] || die "the clients need Node.js $minimum or newer, and npm has none for this machine; install it and try again"
-  ln -s "$node" "$folder/node"
 fi
+ln -s "$node" "$folder/node"
 "$folder/node" --version >/dev/null || die "$folder/node does not run"
 stamp clients "$name"

@@ -18,7 +18,7 @@ import (
 // roots are the schemas that the tests ask for by name. What they refer to comes with them.
 var roots = []string{
 	"CreateChatCompletionRequest", "CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "ErrorResponse",
-	"Response", "ResponseStreamEvent",
+	"CreateResponse", "Response", "ResponseStreamEvent",
 }
 
 const (

@@ -39,6 +39,11 @@ var markedRequests = map[string]string{
 		{"type":"function_call_output","call_id":"MARK","output":"MARK"},
 		{"type":"function_call","call_id":"2","name":"f","arguments":"{}"},
 		{"type":"function_call_output","call_id":"2","output":[{"type":"input_text","text":"MARK"}]},
+		{"type":"custom_tool_call","call_id":"3","name":"NAME","input":"MARK"},
+		{"type":"custom_tool_call_output","call_id":"3","output":"MARK"},
+		{"type":"shell_call","call_id":"4","action":{"commands":["MARK"],"MARK":"MARK"}},
+		{"type":"shell_call_output","call_id":"4","output":[{"stdout":"MARK"}]},
+		{"type":"mcp_call","server_label":"MARK","name":"NAME","arguments":"MARK","status":"MARK"},
 		{"role":"developer","content":"MARK"}],
 		"tools":[{"type":"function","name":"f","description":"MARK","strict":false,"parameters":{"type":"object","properties":{"MARK":{"type":"string","enum":["MARK"],"description":"MARK"}}}}]}`,
 }

@@ -194,6 +194,23 @@ def chat(body):
     return out, body.get("reasoning_effort") or template.get("reasoning_effort")
 
 
+# The items of tools that the API knows by itself: the function that they are shown as, and where its arguments are.
+OWN_CALLS = {
+    "local_shell_call": ("local_shell", "action"),
+    "shell_call": ("shell", "action"),
+    "apply_patch_call": ("apply_patch", "operation"),
+    "web_search_call": ("web_search", "action"),
+}
+OWN_OUTPUTS = ("local_shell_call_output", "shell_call_output", "apply_patch_call_output")
+
+
+def packed(value):
+    """A string as it is, and anything else as JSON without white space."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def responses(body):
     tools = []
     for t in body.get("tools") or []:
@@ -230,6 +247,22 @@ def responses(body):
             out.append(custom_call(item["name"], item["input"]))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             out.append(result(names[item["call_id"]], flat(item["output"])))
+        elif kind in OWN_CALLS:
+            name, asked = OWN_CALLS[kind]
+            names[item.get("call_id")] = name
+            if asked in item:
+                out.append(call(name, packed(item[asked])))
+            if kind == "web_search_call" and asked in item:
+                out.append(result(name, item["status"]))
+        elif kind in OWN_OUTPUTS:
+            text = packed(item["output"]) if "output" in item else item["status"]
+            if item.get("status") == "failed" and "output" in item:
+                text = "failed\n" + text
+            out.append(result(names[item.get("call_id") or item["id"]], text))
+        elif kind == "mcp_call":
+            out.append(call(item["name"], item["arguments"]))
+            returned = [item[key] for key in ("error", "output", "status") if item.get(key) is not None]
+            out.append(result(item["name"], packed(returned[0])))
         elif kind == "message":
             text = flat(item["content"])
             if item["role"] in ("system", "developer"):

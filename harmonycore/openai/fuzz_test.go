@@ -63,6 +63,7 @@ func FuzzDecodeResponsesRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function", "name":"f"},"text":{"format":{"type":"json_schema","name":"n","schema":{ "a" : 1 }}}}`))
 	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":[]}]}`))
 	f.Add([]byte(`{"model":"m","input":"x","metadata":{ "a":"\"\\" },"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}}`))
+	f.Add([]byte(`{"model":"m","input":[{"type":"shell_call","call_id":"c","action":{ "commands" : ["a \" b"] }},{"type":"shell_call_output","call_id":"c","output":[ {} ]},{"type":"mcp_call","name":"f","arguments":"{}","error":{ "a":1 }},{"type":"x"},{"type":"web_search_call","action":{},"status":"failed"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decodeResponses(body)
 		checkDecoded(t, body, r != nil, err)

@@ -225,15 +225,19 @@ func (v value) compact() string {
 	if v.kind == jsontext.String {
 		return `"` + string(v.raw) + `"`
 	}
-	out := make([]byte, 0, len(v.raw))
+	return string(appendCompact(make([]byte, 0, len(v.raw)), v.raw))
+}
+
+// appendCompact never writes further than it has read, so that out may be where raw is.
+func appendCompact(out, raw []byte) []byte {
 	quoted := false
-	for i := 0; i < len(v.raw); i++ {
-		c := v.raw[i]
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
 		switch {
-		case quoted && c == '\\' && i+1 < len(v.raw):
+		case quoted && c == '\\' && i+1 < len(raw):
 			out = append(out, c)
 			i++
-			c = v.raw[i]
+			c = raw[i]
 		case c == '"':
 			quoted = !quoted
 		case !quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
@@ -241,5 +245,5 @@ func (v value) compact() string {
 		}
 		out = append(out, c)
 	}
-	return string(out)
+	return out
 }

@@ -22,21 +22,25 @@ const (
 // InputItem is one item of a Responses input.
 type InputItem struct {
 	Kind ItemKind
+	// Index is its place among all items, those that say nothing to the model included.
+	Index int
 	// Role is that of an ItemMessage, and Phase too, which says whether an assistant's text was the answer or led to
 	// a call. Clients may leave Phase out.
 	Role, Phase string
-	// Content are the text parts of a message, a reasoning or a call's output, in their order.
+	// Content are the text parts of a message, a reasoning or a call's output, in their order; of an ItemCall that is
+	// Answered what it came back with.
 	Content []string
 	// Sealed is an ItemReasoning's encrypted_content. It lies in the body, and may be overwritten.
 	Sealed []byte
 	// CallID binds an ItemCallOutput to its ItemCall.
-	CallID string
+	CallID   string
+	Answered bool
 	// Name, Namespace and Arguments are those of an ItemCall, and Custom says that the Arguments are a custom tool's input.
 	Name, Namespace, Arguments string
 	Custom                     bool
 }
 
-// readInput reads the input: a user's text, or items.
+// readInput reads the input: a user's text, or items. Those that say nothing to the model are left out.
 func readInput(v value) ([]InputItem, *Error) {
 	switch v.kind {
 	case jsontext.String:
@@ -46,15 +50,19 @@ func readInput(v value) ([]InputItem, *Error) {
 		return nil, wrongType("input", "one of a string or an array of items", v)
 	}
 	var items []InputItem
-	err := v.elements("input", func(_ int, at string, v value) *Error {
-		if len(items) >= maxTurns {
+	sent := 0
+	err := v.elements("input", func(i int, at string, v value) *Error {
+		if sent = i + 1; sent > maxTurns {
 			return tooManyTurns("input")
 		}
 		item, err := readItem(at, v)
-		items = append(items, item)
+		if item.Kind != 0 {
+			item.Index = i
+			items = append(items, item)
+		}
 		return err
 	})
-	if err == nil && len(items) == 0 {
+	if err == nil && sent == 0 {
 		err = Invalid("input", "Invalid 'input': empty array. Expected an array with minimum length 1.")
 	}
 	return items, err
@@ -63,16 +71,20 @@ func readInput(v value) ([]InputItem, *Error) {
 // itemFields are an item's members before its type says which of them count. Ids, statuses and whatever else is sent
 // back from an earlier answer are passed over.
 type itemFields struct {
-	kind                                                                                        string
-	role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
+	kind                                                                                            string
+	id, role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
 }
 
+// readItem reads an item. One of no Kind says nothing to the model: such are tools that it cannot call here and approvals,
+// and what clients have of their own.
 func readItem(at string, v value) (InputItem, *Error) {
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
 		switch string(key) {
 		case "type":
 			return v.text(join(at, "type"), &f.kind)
+		case "id":
+			f.id = v
 		case "role":
 			f.role = v
 		case "content":
@@ -119,9 +131,32 @@ func readItem(at string, v value) (InputItem, *Error) {
 			return f.readMessage(at)
 		}
 		return InputItem{}, missing(join(at, "type"))
+	case "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
+		return v.readOwnOutput(at)
+	case "item_reference":
+		return InputItem{}, f.notStored(at)
+	case "compaction", "compaction_summary":
+		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be read here. Send the items themselves.")
+	case "computer_call_output":
+		return InputItem{}, Unsupported(at, "Unsupported item: this model reads text only, not the screenshot of a 'computer_call_output'.")
 	default:
-		return InputItem{}, notOneOf(at, f.kind, "'message', 'reasoning', 'function_call', 'function_call_output', 'custom_tool_call', and 'custom_tool_call_output'")
+		if tool, ok := ownTools(f.kind); ok {
+			return v.readOwnCall(at, tool)
+		}
+		return InputItem{}, nil
 	}
+}
+
+// notStored is the error of an item that is only named.
+func (f *itemFields) notStored(at string) *Error {
+	if !f.id.given() {
+		return missing(join(at, "id"))
+	}
+	id := ""
+	if err := f.id.text(join(at, "id"), &id); err != nil {
+		return err
+	}
+	return Invalid(at, "Item with id '"+clip(id)+"' not found: nothing is stored here. Send the item itself, as with 'store' set to false.")
 }
 
 func (f *itemFields) readMessage(at string) (item InputItem, err *Error) {

@@ -116,6 +116,11 @@ func (b *builder) result(id string, parts []string, param string) *openai.Error 
 	if !ok {
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
+	b.returned(shown, parts)
+	return nil
+}
+
+func (b *builder) returned(shown string, parts []string) {
 	b.messages = append(b.messages, harmony.Message{
 		Role:      harmony.Tool,
 		Name:      harmony.Some(functions + "." + shown),
@@ -123,7 +128,6 @@ func (b *builder) result(id string, parts []string, param string) *openai.Error 
 		Channel:   harmony.Some(harmony.Commentary),
 		Content:   harmony.Text(strings.Join(parts, "")),
 	})
-	return nil
 }
 
 // texts keeps the client's parts apart; no parts are one empty text.

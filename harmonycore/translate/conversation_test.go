@@ -233,6 +233,46 @@ tool:functions.run to=assistant|commentary: 1
 `,
 		},
 		{
+			"tools with items of their own",
+			`"input":[{"role":"user","content":"q"},{"role":"assistant","content":"wait"},{"type":"mcp_list_tools","server_label":"l","tools":[{"name":"f"}]},
+			{"type":"local_shell_call","id":"lsh_1","call_id":"c1","status":"completed","action":{"type": "exec", "command": ["ls", "a  b"], "env": {}}},{"type":"local_shell_call_output","id":"c1","output":"{\"stdout\":\"x\"}"},
+			{"type":"local_shell_call","id":"c0","call_id":null,"action":{"command":[]}},{"type":"local_shell_call_output","id":"o","call_id":"c0","output":""},
+			{"type":"shell_call","call_id":"c2","action":{"commands":["pwd"]},"environment":null},{"type":"apply_patch_call","call_id":"c3","status":"completed","operation":{"type":"delete_file","path":"p"}},
+			{"type":"apply_patch_call","call_id":"c4","status":"completed","operation":{"type":"delete_file","path":"\u00fc"}},
+			{"type":"shell_call_output","id":"sho_1","call_id":"c2","max_output_length":null,"output":[{"stdout": "/\n", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
+			{"type":"apply_patch_call_output","call_id":"c4","status":"failed","output":"no \"ü\""},{"type":"apply_patch_call_output","call_id":"c3","status":"completed"},
+			{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"w"}},{"type":"web_search_call","id":"ws_2","status":"completed"},
+			{"type":"mcp_call","id":"mcp_1","server_label":"l","name":"f","arguments":"{\"a\": 1}","output":"r","error":null},{"type":"mcp_call","id":"mcp_2","server_label":"l","name":"f","arguments":"{}","error":{"type":"x", "code":1}},
+			{"type":"mcp_call","id":"mcp_3","server_label":"l","name":"f","arguments":"{}","status":"incomplete"},{"type":"unheard_of","role":"user","content":"n"},{"role":"assistant","content":"done"}]`,
+			systemLine + `user: q
+assistant|commentary: wait
+assistant to=functions.local_shell|commentary|json: {"type":"exec","command":["ls","a  b"],"env":{}}
+tool:functions.local_shell to=assistant|commentary: {"stdout":"x"}
+assistant to=functions.local_shell|commentary|json: {"command":[]}
+tool:functions.local_shell to=assistant|commentary: 
+assistant to=functions.shell|commentary|json: {"commands":["pwd"]}
+assistant to=functions.apply_patch|commentary|json: {"type":"delete_file","path":"p"}
+assistant to=functions.apply_patch|commentary|json: {"type":"delete_file","path":"\u00fc"}
+tool:functions.shell to=assistant|commentary: [{"stdout":"/\n","stderr":"","outcome":{"type":"exit","exit_code":0}}]
+` + "tool:functions.apply_patch to=assistant|commentary: failed\nno \"ü\"" + `
+tool:functions.apply_patch to=assistant|commentary: completed
+assistant to=functions.web_search|commentary|json: {"type":"search","query":"w"}
+tool:functions.web_search to=assistant|commentary: completed
+assistant to=functions.f|commentary|json: {"a": 1}
+tool:functions.f to=assistant|commentary: r
+assistant to=functions.f|commentary|json: {}
+tool:functions.f to=assistant|commentary: {"type":"x","code":1}
+assistant to=functions.f|commentary|json: {}
+tool:functions.f to=assistant|commentary: incomplete
+assistant|final: done
+`,
+		},
+		{
+			"leading instructions around what is passed over",
+			`"input":[{"role":"developer","content":"a"},{"type":"unheard_of"},{"role":"developer","content":"b"},{"role":"user","content":"q"}]`,
+			systemLine + "developer: {a⏎⏎b}\nuser: q\n",
+		},
+		{
 			"a history sent back",
 			`"input":[{"role":"user","content":"q"},
 			{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"t"}],"encrypted_content":null},
@@ -267,6 +307,10 @@ assistant|final: no
 	_, err := read(Responses, `{"model":"m","input":[{"type":"function_call_output","call_id":"c9","output":"x"}]}`)
 	if err == nil || err.Status != 400 || err.Param != "input[0].call_id" {
 		t.Errorf("an answer to no call: %+v", err)
+	}
+	_, err = read(Responses, `{"model":"m","input":[{"type":"unheard_of"},{"type":"shell_call_output","call_id":"c9","output":[]}]}`)
+	if err == nil || err.Status != 400 || err.Param != "input[1].call_id" {
+		t.Errorf("an answer to no call behind what is passed over: %+v", err)
 	}
 }
 

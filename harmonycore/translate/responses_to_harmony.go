@@ -52,12 +52,17 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 }
 
 func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed renamedTools) *openai.Error {
-	item, at := &input[i], "input["+strconv.Itoa(i)+"]"
+	item := &input[i]
+	at := "input[" + strconv.Itoa(item.Index) + "]"
 	switch item.Kind {
 	case openai.ItemReasoning:
 		return b.reasoning(item, at, r)
 	case openai.ItemCall:
-		b.call(renamed.shown(item.Namespace, item.Name), item.Arguments, item.Custom)
+		shown := renamed.shown(item.Namespace, item.Name)
+		b.call(shown, item.Arguments, item.Custom)
+		if item.Answered {
+			b.returned(shown, item.Content)
+		}
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, at+".call_id")
 	default:

@@ -1,0 +1,140 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// ownTool is a tool that the API has items of its own for. The model is shown its calls as those of a function.
+type ownTool struct {
+	// name is the function's, and asked the member that says what was asked of it.
+	name, asked string
+	// answered says that a call has no output of its own: it comes with what it returned, or how it ended.
+	answered bool
+}
+
+// ownTools are known by the type of their calls.
+func ownTools(kind string) (tool ownTool, ok bool) {
+	switch kind {
+	case "local_shell_call":
+		return ownTool{name: "local_shell", asked: "action"}, true
+	case "shell_call":
+		return ownTool{name: "shell", asked: "action"}, true
+	case "apply_patch_call":
+		return ownTool{name: "apply_patch", asked: "operation"}, true
+	case "web_search_call":
+		return ownTool{name: "web_search", asked: "action", answered: true}, true
+	case "mcp_call":
+		return ownTool{asked: "arguments", answered: true}, true
+	}
+	return ownTool{}, false
+}
+
+// ownFields are the members of such items.
+type ownFields struct{ id, callID, name, asked, output, failure, status value }
+
+func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
+	err = v.members(at, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "id":
+			f.id = v
+		case "call_id":
+			f.callID = v
+		case "name":
+			f.name = v
+		case asked:
+			f.asked = v
+		case "output":
+			f.output = v
+		case "error":
+			f.failure = v
+		case "status":
+			f.status = v
+		}
+		return nil
+	})
+	return f, err
+}
+
+// readOwnCall reads a call of such a tool. A search that does not say what was searched for shows nothing.
+func (v value) readOwnCall(at string, tool ownTool) (item InputItem, err *Error) {
+	f, err := v.ownFields(at, tool.asked)
+	if err != nil || tool.name == "web_search" && !f.asked.given() {
+		return item, err
+	}
+	item.Kind, item.Name, item.Answered = ItemCall, tool.name, tool.answered
+	if tool.name == "" {
+		if err := f.name.calledName(join(at, "name"), &item.Name); err != nil {
+			return item, err
+		}
+	}
+	if !f.asked.given() {
+		return item, missing(join(at, tool.asked))
+	}
+	if item.Arguments, err = f.asked.textOrJSON(join(at, tool.asked)); err != nil {
+		return item, err
+	}
+	if tool.answered {
+		item.Content, err = f.returned(at)
+		return item, err
+	}
+	err = f.readCallID(at, &item)
+	return item, err
+}
+
+// readOwnOutput reads the output of a call of such a tool.
+func (v value) readOwnOutput(at string) (item InputItem, err *Error) {
+	f, err := v.ownFields(at, "")
+	if err != nil {
+		return item, err
+	}
+	item.Kind = ItemCallOutput
+	if err := f.readCallID(at, &item); err != nil {
+		return item, err
+	}
+	item.Content, err = f.returned(at)
+	return item, err
+}
+
+// readCallID takes the item's own id where there is no call_id: a local shell's output has been described with each of them.
+func (f *ownFields) readCallID(at string, item *InputItem) *Error {
+	if !f.callID.given() && f.id.given() {
+		return f.id.text(join(at, "id"), &item.CallID)
+	}
+	if !f.callID.given() {
+		return missing(join(at, "call_id"))
+	}
+	return f.callID.text(join(at, "call_id"), &item.CallID)
+}
+
+// returned is what a call came back with: its output or its error, or its status where that is all there is. A failure
+// that does not show in the output stands before it.
+func (f *ownFields) returned(at string) ([]string, *Error) {
+	status := StatusCompleted
+	if err := f.status.text(join(at, "status"), &status); err != nil {
+		return nil, err
+	}
+	if f.failure.given() {
+		text, err := f.failure.textOrJSON(join(at, "error"))
+		return []string{text}, err
+	}
+	if !f.output.given() {
+		return []string{status}, nil
+	}
+	text, err := f.output.textOrJSON(join(at, "output"))
+	if status == StatusFailed {
+		return []string{status, "\n", text}, err
+	}
+	return []string{text}, err
+}
+
+// textOrJSON is borrow for a string, and for an object or an array its JSON text without white space, which it writes
+// where it lies.
+func (v value) textOrJSON(param string) (text string, err *Error) {
+	switch v.kind {
+	case jsontext.Object, jsontext.Array:
+		return jsontext.Keep(appendCompact(v.raw[:0], v.raw)), nil
+	case jsontext.String:
+		err = v.borrow(param, &text)
+		return text, err
+	default:
+		return "", wrongType(param, "one of a string, an array or an object", v)
+	}
+}

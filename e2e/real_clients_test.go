@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
 // realClient is a folder of clients/: a program that speaks to a gateway as the users of a client do, checks what they
@@ -24,6 +25,8 @@ type realClient struct {
 	name string
 	// folder, if it is not the name's.
 	folder string
+	// program, without its ending, if it is not main.
+	program string
 	// model, if it is not caseModel: one of clientModels.
 	model string
 	// python is the variable that names the interpreter; without it the program is JavaScript.
@@ -36,10 +39,13 @@ type realClient struct {
 var realClients = []realClient{
 	{name: "openai-python", python: "HARMONY_OPENAI_PYTHON", replays: true},
 	{name: "openai-node"},
+	{name: "openai-node, Responses", folder: "openai-node", program: "responses", replays: true},
 	{name: "openai-agents", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "openai-agents, reasoning alone", folder: "openai-agents", model: "reasoning-alone", python: "HARMONY_CLIENTS_PYTHON", replays: true},
+	{name: "openai-agents, Responses", folder: "openai-agents", program: "responses", python: "HARMONY_CLIENTS_PYTHON", replays: true},
 	{name: "langchain", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "vercel-ai", replays: true},
+	{name: "vercel-ai, Responses", folder: "vercel-ai", program: "responses", replays: true},
 }
 
 // clientModels is the configuration of the gateway: one model as it comes, and one whose answers have reasoning, and no
@@ -80,7 +86,8 @@ func TestClients(t *testing.T) {
 			if err := os.WriteFile(config, []byte(strings.ReplaceAll(clientModels, "SERVER", serverURL)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			up, url := startUp(t, "--host", host, "--config", config)
+			// One client sends back sealed reasoning alone.
+			up, url := startUpWith(t, []string{filterconfig.SealKeysVariable + "=" + sealKeyA}, "--host", host, "--config", config)
 			for i, c := range realClients {
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())
@@ -119,10 +126,10 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
 	folder := filepath.Join(programs, cmp.Or(c.folder, c.name))
-	program := filepath.Join(folder, "main.mjs")
+	program := filepath.Join(folder, cmp.Or(c.program, "main")+".mjs")
 	interpreter := filepath.Join(os.Getenv("HARMONY_CLIENTS"), "node")
 	if c.python != "" {
-		program = filepath.Join(folder, "main.py")
+		program = filepath.Join(folder, cmp.Or(c.program, "main")+".py")
 		interpreter = tool(t, c.python)
 	}
 	cmd := exec.CommandContext(ctx, interpreter, program, url, cmp.Or(c.model, caseModel))

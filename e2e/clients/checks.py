@@ -15,6 +15,9 @@ FOLLOW_UP = "Which is warmer?"
 FOLLOWED_UP = "Rome is warmer."
 WEATHER = {"Paris": "Paris: 21 degrees", "Rome": "Rome: 25 degrees"}
 DESCRIPTION = "The current weather of a city"
+# The script hands this over to an agent that it calls, and then rhymes.
+POEM = "Ask the poet for a rhyme."
+RHYME = "An edge is a ledge."
 # Asked for in JSON, with a city and whole degrees, or by a call of a tool that must be called.
 FORECAST = "How warm is it in Paris?"
 

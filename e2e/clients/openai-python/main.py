@@ -27,6 +27,7 @@ CHECKS = [
     responses.responses_tools,
     responses.responses_tools_stream,
     structured.responses_parse,
+    structured.responses_stream_parse,
     structured.chat_json_object,
     failures.unknown_model,
     failures.unknown_role,

@@ -22,6 +22,13 @@ def responses_parse(client, model):
     same(answer.text.format.name, "Report", "the name of the format")
 
 
+def responses_stream_parse(client, model):
+    """responses.stream with a text_format"""
+    with client.responses.stream(model=model, input=FORECAST, text_format=Report) as stream:
+        answer = stream.get_final_response()
+    need(isinstance(answer.output_parsed, Report), f"no report: {answer.output_text!r}")
+
+
 def chat_json_object(client, model):
     """chat.completions.create(response_format={"type": "json_object"})"""
     answer = client.chat.completions.create(

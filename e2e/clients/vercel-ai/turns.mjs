@@ -1,0 +1,147 @@
+// What main.mjs and responses.mjs check of Vercel's AI SDK: the same with its provider for OpenAI-compatible servers and with OpenAI's.
+import assert from "node:assert/strict";
+import { APICallError, Output, generateText, isStepCount, streamText, tool } from "ai";
+import { z } from "zod";
+import { COMPARE, COMPARED, DESCRIPTION, FOLLOW_UP, FOLLOWED_UP, FORECAST, HELLO, PREAMBLE, WEATHER, helloAnswer, run } from "../checks.mjs";
+
+let connect, showsReasoning;
+
+/** What every call has. */
+const call = (url, model, headers) => ({ ...connect(url, model, headers), maxRetries: 0, timeout: 60_000 });
+
+function checkHello({ text, reasoningText, finishReason, usage, warnings }) {
+  helloAnswer(text, usage.inputTokens);
+  assert.equal(Boolean(reasoningText), showsReasoning);
+  assert.equal(finishReason, "stop");
+  assert.deepEqual(warnings ?? [], []);
+  assert.equal(usage.totalTokens, usage.inputTokens + usage.outputTokens);
+  const { reasoningTokens, textTokens } = usage.outputTokenDetails;
+  assert(reasoningTokens > 0 && textTokens > 0, JSON.stringify(usage));
+}
+
+async function textTurn(url, model) {
+  checkHello(await generateText({ ...call(url, model), prompt: HELLO }));
+}
+
+/** Reads a stream to its end. */
+async function collect(result) {
+  const parts = { "text-delta": [], "reasoning-delta": [] };
+  for await (const part of result.fullStream) {
+    assert.notEqual(part.type, "error", `${part.error}`);
+    parts[part.type]?.push(part.text);
+  }
+  return parts;
+}
+
+async function stream(url, model) {
+  const result = streamText({ ...call(url, model), prompt: HELLO });
+  const parts = await collect(result);
+  const [text, reasoningText, finishReason, usage, warnings] = await Promise.all(
+    [result.text, result.reasoningText, result.finishReason, result.usage, result.warnings]);
+  checkHello({ text, reasoningText, finishReason, usage, warnings });
+  assert.equal(parts["text-delta"].join(""), text);
+  assert.equal(parts["reasoning-delta"].join(""), reasoningText ?? "");
+  assert(parts["text-delta"].length > 1, "the answer came in one piece");
+}
+
+/** The tool get_weather, and the arguments that it is called with. */
+function weatherTool() {
+  const asked = [];
+  const get_weather = tool({
+    description: DESCRIPTION,
+    inputSchema: z.object({ city: z.string() }),
+    execute: async (input) => {
+      asked.push(input);
+      return WEATHER[input.city];
+    },
+  });
+  return { asked, tools: { get_weather } };
+}
+
+/** The conversation that calls it twice. */
+const compare = (url, model, tools) => ({
+  ...call(url, model), instructions: "You are brief.", messages: [{ role: "user", content: COMPARE }], tools, stopWhen: isStepCount(5),
+});
+
+function checkSteps(steps, asked) {
+  assert.deepEqual(asked, [{ city: "Paris" }, { city: "Rome" }]);
+  assert.deepEqual(steps.map((s) => s.text), ["", PREAMBLE, COMPARED]);
+  if (showsReasoning) {
+    assert.deepEqual(steps.map((s) => s.reasoningText), ["First I need Paris.", "Now I need Rome.", "Both cities are known."]);
+  }
+  assert.deepEqual(steps.map((s) => s.finishReason), ["tool-calls", "tool-calls", "stop"]);
+  assert.deepEqual(steps.flatMap((s) => s.warnings ?? []), []);
+}
+
+async function toolLoop(url, model) {
+  const { asked, tools } = weatherTool();
+  const options = compare(url, model, tools);
+  const result = await generateText(options);
+  assert.equal(result.text, COMPARED);
+  checkSteps(result.steps, asked);
+  const messages = [...options.messages, ...result.responseMessages, { role: "user", content: FOLLOW_UP }];
+  assert.equal((await generateText({ ...options, messages })).text, FOLLOWED_UP);
+}
+
+async function toolLoopStream(url, model) {
+  const { asked, tools } = weatherTool();
+  const result = streamText(compare(url, model, tools));
+  const parts = await collect(result);
+  assert.equal(parts["text-delta"].join(""), PREAMBLE + COMPARED);
+  checkSteps(await result.steps, asked);
+}
+
+async function structured(url, model) {
+  const options = () => ({
+    ...call(url, model), prompt: FORECAST, output: Output.object({ schema: z.object({ city: z.string(), degrees: z.int() }) }),
+  });
+  assert.equal((await generateText(options())).output.city, "Paris");
+  const result = streamText(options());
+  await collect(result);
+  assert.equal((await result.output).city, "Paris");
+}
+
+async function toolChoice(url, model) {
+  for (const toolChoice of ["required", { type: "tool", toolName: "get_weather" }]) {
+    const { asked, tools } = weatherTool();
+    const result = await generateText({ ...call(url, model), prompt: FORECAST, tools, toolChoice });
+    assert.equal(result.finishReason, "tool-calls");
+    assert.deepEqual(asked, [{ city: "Paris" }]);
+  }
+}
+
+async function wrongRequest(url) {
+  const error = await generateText({ ...call(url, "nobody"), prompt: HELLO }).then(() => assert.fail("no error"), (e) => e);
+  assert(APICallError.isInstance(error), `${error}`);
+  assert.equal(error.statusCode, 404);
+  assert.equal(error.isRetryable, false);
+  assert.equal(error.data.error.code, "model_not_found");
+  assert.equal(error.message, error.data.error.message);
+}
+
+async function cancelled(url, model) {
+  const controller = new AbortController();
+  const result = streamText({ ...call(url, model, { "x-sim-fault": "stall:12" }), prompt: HELLO, abortSignal: controller.signal });
+  let aborted = false;
+  for await (const part of result.fullStream) {
+    if (part.type === "reasoning-start") controller.abort();
+    aborted ||= part.type === "abort";
+  }
+  assert(controller.signal.aborted && aborted, "no abort part");
+}
+
+/** Runs the checks. connection makes what calls have of the provider's: (url, model, headers) => ({model, …}); shows says that it shows reasoning. */
+export async function main(connection, shows) {
+  connect = connection;
+  showsReasoning = shows;
+  await run("ai", [
+    ["generateText: text, reasoning, usage", textTurn],
+    ["streamText: deltas, usage", stream],
+    ["generateText with a tool: two calls, the final text, a further question", toolLoop],
+    ["streamText with a tool: the same", toolLoopStream],
+    ["Output.object, whole and streamed", structured],
+    ["toolChoice required and named", toolChoice],
+    ["a refused request is APICallError with the error's code", wrongRequest],
+    ["abortSignal", cancelled],
+  ]);
+}

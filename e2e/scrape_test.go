@@ -48,7 +48,7 @@ func metricsScript() []scripted {
 			`{"role":"tool","tool_call_id":"call_1","content":"rain, and more rain"}]}`, final, ""},
 		{"low effort", chatPath, chat(caseModel, "question five", `"reasoning_effort":"low",`), final, ""},
 		{"high effort", chatPath, chat(caseModel, "question six", `"reasoning_effort":"high",`), final, ""},
-		{"responses", "/v1/responses", `{"model":"` + caseModel + `","input":"question seven"}`, think + final, ""},
+		{"responses", "/v1/responses", `{"model":"` + caseModel + `","input":[{"type":"unheard_of"},{"role":"user","content":"question seven"}]}`, think + final, ""},
 		{"responses stream", "/v1/responses", `{"model":"` + dotted + `","stream":true,"input":"question eight"}`, think + final, ""},
 		{"missing start", chatPath, chat(dotted, "question nine", ""), "<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Rome.<|return|>", ""},
 		{"unknown channel", chatPath, chat(caseModel, "question ten", `"stream":true,`), "<|channel|>musing<|message|>Hm.<|end|><|start|>assistant" + final, ""},

@@ -74,6 +74,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.add(&s.fallbacks, r.Fallbacks)
 	s.add(&s.noFinal, r.NoFinal)
 	s.add(&s.unfitArguments, r.UnfitArguments)
+	s.add(&s.unknownItems, r.UnknownItems)
 	s.addIf(r.ReasoningAlert, &s.reasoningAlert)
 	if r.FirstToken >= 0 {
 		s.record(s.firstToken, r.FirstToken)

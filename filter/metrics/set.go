@@ -24,7 +24,7 @@ type Set struct {
 
 	responseChunks, editsRefused, reducedResets, reducedLateErrors metric
 	unexpectedOrder, reasoningAlert, fallbacks                     metric
-	noFinal, unfitArguments                                        metric
+	noFinal, unfitArguments, unknownItems                          metric
 	recoveries                                                     [len(harmony.Recoveries{})]metric
 	channels                                                       [len(exchange.Report{}.Messages)]metric
 	parseErrors                                                    [harmony.ParseErrorKinds]metric
@@ -50,6 +50,7 @@ func NewSet(h Host) *Set {
 	s.fallbacks = s.define(Counter, "harmony_marker_fallback_total")
 	s.noFinal = s.define(Counter, "harmony_no_final_channel_total")
 	s.unfitArguments = s.define(Counter, "harmony_unfit_arguments_total")
+	s.unknownItems = s.define(Counter, "harmony_unknown_items_total")
 	s.reasoningAlert = s.define(Counter, "reasoning_ratio_alert_total")
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")

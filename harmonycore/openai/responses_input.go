@@ -11,6 +11,8 @@ const (
 	ItemReasoning
 	ItemCall
 	ItemCallOutput
+	// itemUnknown is none that anybody is given.
+	itemUnknown
 )
 
 // The phases of an assistant's message.
@@ -41,31 +43,35 @@ type InputItem struct {
 }
 
 // readInput reads the input: a user's text, or items. Those that say nothing to the model are left out.
-func readInput(v value) ([]InputItem, *Error) {
+func (r *ResponsesRequest) readInput(v value) *Error {
 	switch v.kind {
 	case jsontext.String:
-		return []InputItem{{Kind: ItemMessage, Role: RoleUser, Content: []string{jsontext.Borrow(v.raw)}}}, nil
+		r.Input = []InputItem{{Kind: ItemMessage, Role: RoleUser, Content: []string{jsontext.Borrow(v.raw)}}}
+		return nil
 	case jsontext.Array:
 	default:
-		return nil, wrongType("input", "one of a string or an array of items", v)
+		return wrongType("input", "one of a string or an array of items", v)
 	}
-	var items []InputItem
 	sent := 0
 	err := v.elements("input", func(i int, at string, v value) *Error {
 		if sent = i + 1; sent > maxTurns {
 			return tooManyTurns("input")
 		}
 		item, err := readItem(at, v)
-		if item.Kind != 0 {
+		switch item.Kind {
+		case 0:
+		case itemUnknown:
+			r.UnknownItems++
+		default:
 			item.Index = i
-			items = append(items, item)
+			r.Input = append(r.Input, item)
 		}
 		return err
 	})
 	if err == nil && sent == 0 {
 		err = Invalid("input", "Invalid 'input': empty array. Expected an array with minimum length 1.")
 	}
-	return items, err
+	return err
 }
 
 // itemFields are an item's members before its type says which of them count. Ids, statuses and whatever else is sent
@@ -75,8 +81,7 @@ type itemFields struct {
 	id, role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
 }
 
-// readItem reads an item. One of no Kind says nothing to the model: such are tools that it cannot call here and approvals,
-// and what clients have of their own.
+// readItem reads an item. One of no Kind says nothing to the model.
 func readItem(at string, v value) (InputItem, *Error) {
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
@@ -139,11 +144,13 @@ func readItem(at string, v value) (InputItem, *Error) {
 		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be read here. Send the items themselves.")
 	case "computer_call_output":
 		return InputItem{}, Unsupported(at, "Unsupported item: this model reads text only, not the screenshot of a 'computer_call_output'.")
+	case "mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
+		return InputItem{}, nil // of tools that cannot be called here
 	default:
 		if tool, ok := ownTools(f.kind); ok {
 			return v.readOwnCall(at, tool)
 		}
-		return InputItem{}, nil
+		return InputItem{Kind: itemUnknown}, nil
 	}
 }
 

@@ -7,6 +7,8 @@ type ResponsesRequest struct {
 	Model        string
 	Instructions string
 	Input        []InputItem
+	// UnknownItems is how many items were passed over, because nobody here knows their kind.
+	UnknownItems int
 	// Tools are the functions offered, those out of namespaces included.
 	Tools []Tool
 	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
@@ -66,7 +68,7 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	if !input.given() {
 		return nil, missing("input")
 	}
-	if r.Input, err = readInput(input); err != nil {
+	if err = r.readInput(input); err != nil {
 		return nil, err
 	}
 	e := &r.Echo

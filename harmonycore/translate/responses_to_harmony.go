@@ -17,7 +17,8 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
-		answers: m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
+		UnknownItems: in.UnknownItems,
+		answers:      m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err

@@ -84,6 +84,8 @@ type Request struct {
 	MaxReasoning *int
 	// Constraint is what the answer has to be.
 	Constraint Constraint
+	// UnknownItems is how many items of the input were passed over.
+	UnknownItems int
 	// Choices is how many answers are wanted, one or more.
 	Choices int
 	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.

@@ -30,20 +30,6 @@ type badInput struct {
 	orAbsent bool
 }
 
-// tolerated are mistakes by OpenAI's schema that are none here, with the reason. Every one of them must come up.
-var tolerated = map[string]string{
-	"logit_bias.*: a number":               "servers take fractions",
-	"stop: empty":                          "it asks for nothing",
-	"prediction(content).content: empty":   saysNothing,
-	"messages[](assistant).content: empty": saysNothing,
-	"messages[](developer).content: empty": saysNothing,
-	"messages[](system).content: empty":    saysNothing,
-	"messages[](tool).content: empty":      saysNothing,
-	"messages[](user).content: empty":      saysNothing,
-}
-
-const saysNothing = "histories have such content, and it says nothing"
-
 // mistakes are all that the schema calls wrong in a field.
 func (f *field) mistakes() map[string]any {
 	out := map[string]any{"null": nil}
@@ -80,8 +66,9 @@ func (f *field) mistakes() map[string]any {
 			}
 		}
 		if most, ok := limit["maxLength"].(json.Number); ok {
-			n, _ := most.Int64()
-			out["too long"] = strings.Repeat("x", int(n)+1)
+			if n, _ := most.Int64(); n < 1<<20 { // what is longer is more than a body may have
+				out["too long"] = strings.Repeat("x", int(n)+1)
+			}
 		}
 		if most, ok := limit["maxItems"].(json.Number); ok && f.limits["array"] != nil {
 			n, _ := most.Int64()
@@ -116,12 +103,19 @@ func otherForm(example any) any {
 }
 
 // badInputs are the mistakes in all fields, and those that no schema tells.
-func badInputs(t *testing.T, g *exchange.Gateway) []badInput {
+func (api *fieldAPI) badInputs(t *testing.T, g *exchange.Gateway) []badInput {
 	t.Helper()
 	var all []badInput
-	for _, f := range chatFields(t) {
+	table := api.readTable(t)
+	for _, f := range api.fields(t) {
+		if row := table[f.name]; row.verdict == isIgnored || row.verdict == isQuoted {
+			continue
+		}
 		params := []string{f.param}
-		if refusal := refusalOf(t, g, body(t, f.put(f.example))); refusal != nil {
+		if other := api.alsoNamed[f.name]; other != "" {
+			params = append(params, other)
+		}
+		if refusal := refusalOf(t, g, api.path, body(t, f.put(f.example))); refusal != nil {
 			params = append(params, refusal.Param) // of a field that is refused whatever it says
 		}
 		mistakes := f.mistakes()
@@ -137,50 +131,14 @@ func badInputs(t *testing.T, g *exchange.Gateway) []badInput {
 			all = append(all, bad)
 		}
 	}
-	for _, h := range handMade {
+	for _, h := range api.handMade {
 		all = append(all, badInput{name: h.name, body: []byte(h.body), params: []string{h.param}})
 	}
 	return all
 }
 
-// handMade are mistakes that the schema does not tell.
-var handMade = []struct{ name, param, body string }{
-	{"model twice", "model", `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],"model":"other"}`},
-	{"messages twice", "messages", `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],"messages":[]}`},
-	{"no messages at all", "messages", `{"model":"gpt-oss-120b","messages":[]}`},
-	{"half a character", "messages", "{\"model\":\"gpt-oss-120b\",\"messages\":[{\"role\":\"user\",\"content\":\"\xf0\x9f\"}]}"},
-	{"half a surrogate pair", "user", withField(`"user":"\ud83d"`)},
-	{"a result of no call", "messages[1].tool_call_id", withMessage(`{"role":"tool","tool_call_id":"nobody","content":"r"}`)},
-	{"a call without a name", "messages[1].tool_calls[0].function.name", withMessage(`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"","arguments":"{}"}}]}`)},
-	{"a call with a header in its name", "messages[1].tool_calls[0].function.name", withMessage(`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f <|constrain|>json","arguments":"{}"}}]}`)},
-	{"a user with a header for a name", "messages[1].name", withMessage(`{"role":"user","name":"a<|message|>","content":"x"}`)},
-	{"a number among the parts", "messages[1].content[1]", withMessage(`{"role":"user","content":[{"type":"text","text":"a"},7]}`)},
-	{"a part of another API", "messages[1].content[0]", withMessage(`{"role":"user","content":[{"type":"input_text","text":"a"}]}`)},
-	{"an image for an assistant", "messages[1].content[0]", withMessage(`{"role":"assistant","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}`)},
-	{"a function's name with a space", "tools[0].function.name", withField(`"tools":[{"type":"function","function":{"name":"a b"}}]`)},
-	{"a function's name that is too long", "tools[0].function.name", withField(`"tools":[{"type":"function","function":{"name":"` + strings.Repeat("f", 129) + `"}}]`)},
-	{"a deep schema", "tools[0].function.parameters", withField(`"tools":[{"type":"function","function":{"name":"f","parameters":` + nest(33) + `}}]`)},
-	{"a default that is no number for anybody", "tools", withField(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"number","default":1e999}}}}}]`)},
-	{"a custom tool that is named as a function", "tool_choice", withField(`"tool_choice":{"type":"function","function":{"name":"k"}},"tools":[{"type":"custom","custom":{"name":"k"}}]`)},
-	{"a deep form of the answer", "response_format.json_schema.schema", withField(`"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":` + nest(33) + `}}`)},
-	{"a choice that is no tool", "tool_choice", withField(`"tool_choice":{"type":"function","function":{"name":"g"}},"tools":[{"type":"function","function":{"name":"f"}}]`)},
-	{"a choice without tools", "tool_choice", withField(`"tool_choice":"required"`)},
-	{"a token that is no number", "logit_bias", withField(`"logit_bias":{"x":1}`)},
-	{"a token that there is not", "logit_bias", withField(`"logit_bias":{"999999":1}`)},
-	{"a bias that is too large", "logit_bias.1", withField(`"logit_bias":{"1":101}`)},
-	{"seventeen pairs", "metadata", withField(`"metadata":{` + manyMembers(17) + `}`)},
-	{"options without a stream", "stream_options", withField(`"stream_options":{"include_usage":true}`)},
-	{"a very small temperature", "temperature", withField(`"temperature":-1e-9`)},
-	{"minus one choice", "n", withField(`"n":-1`)},
-}
-
-func withField(member string) string {
-	return `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],` + member + `}`
-}
-
-func withMessage(message string) string {
-	return `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"},` + message + `]}`
-}
+// handMade is a mistake that the schema does not tell.
+type handMade struct{ name, param, body string }
 
 // nest is a schema of so many levels.
 func nest(levels int) string {
@@ -216,9 +174,9 @@ func readError(b []byte) (*refusedWith, error) {
 }
 
 // refusalOf gives a request to the exchange itself, and returns its refusal; nil is a request for the server.
-func refusalOf(t *testing.T, g *exchange.Gateway, b []byte) *refusedWith {
+func refusalOf(t *testing.T, g *exchange.Gateway, path string, b []byte) *refusedWith {
 	t.Helper()
-	x := g.Begin(http.MethodPost, chatPath)
+	x := g.Begin(http.MethodPost, path)
 	x.RequestHeaders()
 	action := x.Request(bytes.Clone(b), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)})
 	switch {
@@ -256,9 +214,14 @@ func errorCodes(t *testing.T) map[string]bool {
 	return codes
 }
 
+// kind is the mistake's name without the form that it is in, where it is the form that nobody knows.
+func (b *badInput) kind() string { return anotherForm.ReplaceAllString(b.name, "(*): another form") }
+
+var anotherForm = regexp.MustCompile(`\(\w+\): another form$`)
+
 // judge says what is wrong with the answer to a bad input; nil is no refusal.
-func (b *badInput) judge(refusal *refusedWith, codes map[string]bool) error {
-	reason, isTolerated := tolerated[b.name]
+func (b *badInput) judge(refusal *refusedWith, codes map[string]bool, tolerated map[string]string) error {
+	reason, isTolerated := tolerated[b.kind()]
 	switch {
 	case refusal == nil && (b.orAbsent || isTolerated):
 		return nil
@@ -279,7 +242,37 @@ func (b *badInput) judge(refusal *refusedWith, codes map[string]bool) error {
 	return fmt.Errorf("the error names %q, want %q: %s", refusal.Param, b.params[0], refusal.Message)
 }
 
-// TestBadInput makes every mistake in every field of OpenAI's schema, to the exchange itself and through Envoy. Each is an error
+// checkBadInputs makes every mistake to the exchange itself. It returns them with their refusals, nil for one that is tolerated.
+func (api *fieldAPI) checkBadInputs(t *testing.T, g *exchange.Gateway) ([]badInput, []*refusedWith) {
+	t.Helper()
+	codes, all := errorCodes(t), api.badInputs(t, g)
+	refusals := make([]*refusedWith, len(all))
+	accepted, byCode, came := 0, map[string]int{}, map[string]bool{}
+	for i, bad := range all {
+		came[bad.kind()] = true
+		refusals[i] = refusalOf(t, g, api.path, bad.body)
+		if err := bad.judge(refusals[i], codes, api.tolerated); err != nil {
+			t.Errorf("%s: %v\n%.300s", bad.name, err, bad.body)
+		}
+		if refusals[i] == nil {
+			accepted++
+		} else {
+			byCode[refusals[i].Code]++
+		}
+	}
+	for name := range api.tolerated {
+		if !came[name] {
+			t.Errorf("tolerated, but never tried: %s", name)
+		}
+	}
+	t.Logf("%d bad inputs: %d refused, %v; %d accepted, as null or tolerated", len(all), len(all)-accepted, byCode, accepted)
+	return all, refusals
+}
+
+// TestBadResponsesInput makes every mistake in every field of a Responses request.
+func TestBadResponsesInput(t *testing.T) { responsesAPI.checkBadInputs(t, caseGateway(t)) }
+
+// TestBadInput makes every mistake in every field of OpenAI's schema of Chat, to the exchange itself and through Envoy. Each is an error
 // that names the field, and no server hears of it.
 func TestBadInput(t *testing.T) {
 	c, err := loadCase("cases/chat_text_whole.txtar")
@@ -291,30 +284,10 @@ func TestBadInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gateway.New(config.Filter(), vocabulary, nil)
-	codes, all := errorCodes(t), badInputs(t, g)
-	refusals := make([]*refusedWith, len(all))
-	accepted := 0
+	var all []badInput
+	var refusals []*refusedWith
 	t.Run("native", func(t *testing.T) {
-		byCode, came := map[string]int{}, map[string]bool{}
-		for i, bad := range all {
-			came[bad.name] = true
-			refusals[i] = refusalOf(t, g, bad.body)
-			if err := bad.judge(refusals[i], codes); err != nil {
-				t.Errorf("%s: %v\n%.300s", bad.name, err, bad.body)
-			}
-			if refusals[i] == nil {
-				accepted++
-			} else {
-				byCode[refusals[i].Code]++
-			}
-		}
-		for name := range tolerated {
-			if !came[name] {
-				t.Errorf("tolerated, but never tried: %s", name)
-			}
-		}
-		t.Logf("%d bad inputs: %d refused, %v; %d accepted, as null or tolerated", len(all), len(all)-accepted, byCode, accepted)
+		all, refusals = chatAPI.checkBadInputs(t, gateway.New(config.Filter(), vocabulary, nil))
 	})
 	t.Run("envoy", func(t *testing.T) {
 		host, err := hosts.Envoy(hosts.Setup{Config: config})
@@ -324,7 +297,11 @@ func TestBadInput(t *testing.T) {
 		t.Cleanup(host.Stop)
 		client := &http.Client{Timeout: time.Minute}
 		defer client.CloseIdleConnections()
+		accepted := 0
 		for i, bad := range all {
+			if refusals[i] == nil {
+				accepted++
+			}
 			got, want := refusalThrough(t, client, host.URL, bad.body), refusals[i]
 			if (got == nil) != (want == nil) || got != nil && *got != *want {
 				t.Errorf("%s: refused with %+v, want %+v", bad.name, got, want)

@@ -16,9 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-const fieldTable = "../docs/chat-fields.md"
-
-// fieldRow is what docs/chat-fields.md says about a field.
+// fieldRow is what a table of docs says about a field.
 type fieldRow struct {
 	name, verdict string
 	// code is that of the error of a field that is refused.
@@ -27,17 +25,24 @@ type fieldRow struct {
 	shown []string
 }
 
-// The verdicts of docs/chat-fields.md.
+// The verdicts of the tables.
 const (
 	isHonoured   = "honoured"
 	isMapped     = "mapped"
 	isPassedOver = "passed over"
 	isRefused    = "refused"
+	isIgnored    = "ignored"
+	isQuoted     = "quoted"
 )
 
-func readFieldTable(t *testing.T) map[string]fieldRow {
+// isWhole says that what is in the field has no rows of its own.
+func (r fieldRow) isWhole() bool {
+	return r.verdict == isRefused || r.verdict == isIgnored || r.verdict == isQuoted
+}
+
+func (api *fieldAPI) readTable(t *testing.T) map[string]fieldRow {
 	t.Helper()
-	text, err := os.ReadFile(fieldTable)
+	text, err := os.ReadFile(api.table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,42 +65,38 @@ func readFieldTable(t *testing.T) map[string]fieldRow {
 		rows[r.name] = r
 	}
 	if len(rows) == 0 {
-		t.Fatal("docs/chat-fields.md has no rows")
+		t.Fatalf("%s has no rows", api.table)
 	}
 	return rows
 }
 
 // TestChatFields holds docs/chat-fields.md against OpenAI's schema and against what is done: every field of a Chat request has a
 // row, every row is a field, what it says happens, and the cases and tests that it names are there.
-func TestChatFields(t *testing.T) {
-	c, err := loadCase("cases/chat_text_whole.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := c.config("http://127.0.0.1:9") // never reached
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := gateway.New(config.Filter(), vocabulary, nil)
-	rows, tests := readFieldTable(t), testNames(t)
-	counts := map[string]int{}
-	for _, f := range chatFields(t) {
+func TestChatFields(t *testing.T) { chatAPI.checkTable(t) }
+
+// TestResponsesFields holds docs/responses-fields.md against OpenAI's schema in the same way.
+func TestResponsesFields(t *testing.T) { responsesAPI.checkTable(t) }
+
+func (api *fieldAPI) checkTable(t *testing.T) {
+	g, rows, tests := caseGateway(t), api.readTable(t), testNames(t)
+	counts, fields := map[string]int{}, api.fields(t)
+	for _, f := range fields {
 		row, ok := rows[f.name]
 		delete(rows, f.name)
 		switch {
 		case f.coveredBy(rows):
 			if ok {
-				t.Errorf("%s: refused with what it is in, and needs no row", f.name)
+				t.Errorf("%s: %s with what it is in, and needs no row", f.name, row.verdict)
 			}
 			continue
 		case f.element && !ok:
 			continue // an element is what its array is
 		case !ok:
-			t.Errorf("%s: the schema has it, and docs/chat-fields.md has no row", f.name)
+			t.Errorf("%s: the schema has it, and %s has no row", f.name, api.table)
 			continue
 		}
 		counts[row.verdict]++
-		row.check(t, g, &f)
+		row.check(t, api, g, &f)
 		for _, name := range row.shown {
 			if request, ok := tests[name]; !ok {
 				t.Errorf("%s: there is no case and no test %q", f.name, name)
@@ -103,16 +104,30 @@ func TestChatFields(t *testing.T) {
 				t.Errorf("%s: the case %s does not send it", f.name, name)
 			}
 		}
-		if row.verdict == isRefused {
+		if row.isWhole() {
 			rows[f.name] = row // for those below
 		}
 	}
 	for name, row := range rows {
-		if row.verdict != isRefused || !slices.ContainsFunc(chatFields(t), func(f field) bool { return f.name == name }) {
+		if !row.isWhole() || !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
 			t.Errorf("%s: the schema has no such field", name)
 		}
 	}
 	t.Logf("%v", counts)
+}
+
+// caseGateway is what the cases without settings ask, with a server that is never reached.
+func caseGateway(t *testing.T) *exchange.Gateway {
+	t.Helper()
+	c, err := loadCase("cases/chat_text_whole.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := c.config("http://127.0.0.1:9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gateway.New(config.Filter(), vocabulary, nil)
 }
 
 // word is what a request with the field has in it: the member's name, or of a form its type or role.
@@ -120,10 +135,10 @@ func (f *field) word() string {
 	return strings.TrimSuffix(f.name[strings.LastIndexAny(f.name, ".(")+1:], ")")
 }
 
-// coveredBy says that something that the field is in is refused as a whole.
+// coveredBy says that something that the field is in is refused or ignored as a whole.
 func (f *field) coveredBy(rows map[string]fieldRow) bool {
 	for i, c := range f.name {
-		if strings.ContainsRune(".[(", c) && rows[f.name[:i]].verdict == isRefused {
+		if strings.ContainsRune(".[(", c) && rows[f.name[:i]].isWhole() {
 			return true
 		}
 	}
@@ -131,17 +146,17 @@ func (f *field) coveredBy(rows map[string]fieldRow) bool {
 }
 
 // check lets the exchange say what it does with the field.
-func (r fieldRow) check(t *testing.T, g *exchange.Gateway, f *field) {
+func (r fieldRow) check(t *testing.T, api *fieldAPI, g *exchange.Gateway, f *field) {
 	t.Helper()
 	request := body(t, f.put(f.example))
-	refusal := refusalOf(t, g, request)
+	refusal := refusalOf(t, g, api.path, request)
 	switch r.verdict {
 	case isRefused:
 		if refusal == nil || refusal.Code != r.code {
 			t.Errorf("%s: refused with %q, says the table; got %+v for\n%s", f.name, r.code, refusal, request)
 		}
 		return
-	case isHonoured, isMapped, isPassedOver:
+	case isHonoured, isMapped, isPassedOver, isIgnored, isQuoted:
 		if refusal != nil {
 			t.Errorf("%s: %s, says the table; got %+v for\n%s", f.name, r.verdict, refusal, request)
 			return
@@ -149,19 +164,18 @@ func (r fieldRow) check(t *testing.T, g *exchange.Gateway, f *field) {
 	default:
 		t.Errorf("%s: %q is no verdict", f.name, r.verdict)
 	}
-	r.checkWords(t, g, f)
-	if r.verdict == isPassedOver && !f.required && !f.form && !f.element {
-		if with, without := sent(g, request), sent(g, body(t, f.put(absent))); !bytes.Equal(with, without) {
-			t.Errorf("%s: passed over, says the table, but the server is sent\n%s\nand without it\n%s", f.name, with, without)
+	if !r.isWhole() {
+		r.checkWords(t, api, g, f)
+	}
+	if (r.verdict == isPassedOver || r.verdict == isIgnored) && !f.required && !f.form && !f.element {
+		if with, without := sent(g, api.path, request), sent(g, api.path, body(t, f.put(absent))); !bytes.Equal(with, without) {
+			t.Errorf("%s: %s, says the table, but the server is sent\n%s\nand without it\n%s", f.name, r.verdict, with, without)
 		}
 	}
 }
 
-// refusedWords are those of the schema's that a field which is taken may not have by default.
-var refusedWords = map[string]bool{"reasoning_effort: none": true}
-
 // checkWords tries every word that the schema knows for the field.
-func (r fieldRow) checkWords(t *testing.T, g *exchange.Gateway, f *field) {
+func (r fieldRow) checkWords(t *testing.T, api *fieldAPI, g *exchange.Gateway, f *field) {
 	t.Helper()
 	for _, limit := range f.limits {
 		words, _ := limit["enum"].([]any)
@@ -169,8 +183,8 @@ func (r fieldRow) checkWords(t *testing.T, g *exchange.Gateway, f *field) {
 			if word == nil {
 				continue
 			}
-			refusal := refusalOf(t, g, body(t, f.put(word)))
-			if (refusal != nil) != refusedWords[fmt.Sprint(f.name, ": ", word)] {
+			refusal := refusalOf(t, g, api.path, body(t, f.put(word)))
+			if (refusal != nil) != api.refusedWords[fmt.Sprint(f.name, ": ", word)] {
 				t.Errorf("%s: %s, says the table; with %q got %+v", f.name, r.verdict, word, refusal)
 			}
 		}
@@ -178,8 +192,8 @@ func (r fieldRow) checkWords(t *testing.T, g *exchange.Gateway, f *field) {
 }
 
 // sent is what the server gets of a request.
-func sent(g *exchange.Gateway, b []byte) []byte {
-	x := g.Begin(http.MethodPost, chatPath)
+func sent(g *exchange.Gateway, path string, b []byte) []byte {
+	x := g.Begin(http.MethodPost, path)
 	x.RequestHeaders()
 	if f := x.Request(bytes.Clone(b), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}).Forward; f != nil {
 		return f.Body

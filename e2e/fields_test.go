@@ -8,9 +8,27 @@ import (
 	"testing"
 )
 
-// field is one place in a Chat request that OpenAI's schema names.
+// fieldAPI is an API of whose requests every field is looked at.
+type fieldAPI struct {
+	path, schema, table string
+	// turns is the member with the conversation.
+	turns string
+	// surround adds to a body what it needs to be a request that is served, where the schema does not say so.
+	surround func(body map[string]any) map[string]any
+	// examples are the values of fields of which not every value is for this gateway, or that say nothing by themselves.
+	examples map[string]any
+	// refusedWords are those of the schema's that a field which is taken may not have by default.
+	refusedWords map[string]bool
+	// tolerated are mistakes by OpenAI's schema that are none here, with the reason. Every one of them must come up.
+	tolerated map[string]string
+	// alsoNamed are the places that an error may name in stead of the field's.
+	alsoNamed map[string]string
+	handMade  []handMade
+}
+
+// field is one place in a request that OpenAI's schema names.
 type field struct {
-	// name is how docs/chat-fields.md calls it: [] for an element, (x) for the form whose type or role is x.
+	// name is how the table calls it: [] for an element, (x) for the form whose type or role is x.
 	name string
 	// param is how an error calls it in the body that put makes.
 	param string
@@ -27,48 +45,20 @@ type field struct {
 // absent is the value of a member that is not there; surround takes it out.
 var absent = new(struct{})
 
-// chatFields are all fields of Chat's requests, with what is in them, in the order of their names.
-func chatFields(t *testing.T) []field {
+// fields are all fields of the API's requests, with what is in them, in the order of their names. What is in a field that the table
+// gives up as a whole is not among them.
+func (api *fieldAPI) fields(t *testing.T) []field {
 	t.Helper()
-	w := &fieldWalk{definitions: readSchemas(t)["$defs"].(map[string]any)}
+	w := &fieldWalk{api: api, definitions: readSchemas(t)["$defs"].(map[string]any), closed: map[string]bool{}}
+	for name, row := range api.readTable(t) {
+		w.closed[name] = row.isWhole()
+	}
 	w.tighten()
-	root := w.resolve(w.definitions["CreateChatCompletionRequest"])[0]
-	w.members("", "", root, func(m map[string]any) map[string]any { return surround(m) })
-	slices.SortFunc(w.found, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	return w.found
-}
-
-// surround adds to a body what it needs to be a request that is served, where the schema does not say so.
-func surround(body map[string]any) map[string]any {
-	body["model"] = or(body, "model", caseModel)
-	user := map[string]any{"role": "user", "content": "Hi"}
-	calls := map[string]any{"role": "assistant", "tool_calls": []any{map[string]any{
-		"id": "x", "type": "function", "function": map[string]any{"name": "x", "arguments": "{}"},
-	}}}
-	if list, ok := or(body, "messages", []any{user}).([]any); ok && len(list) == 1 {
-		// A result answers a call, and calls answer a question.
-		before := []any{user, calls}
-		if m, ok := list[0].(map[string]any); !ok || m["role"] != "tool" {
-			before = []any{user, user}
-		}
-		body["messages"] = append(before, list...)
-	}
-	function := map[string]any{"type": "function", "function": map[string]any{"name": "x"}}
-	for _, needs := range []struct {
-		field, other string
-		value        any
-	}{
-		{"stream_options", "stream", true},
-		{"top_logprobs", "logprobs", true},
-		{"tool_choice", "tools", []any{function, map[string]any{"type": "custom", "custom": map[string]any{"name": "x"}}}},
-		{"parallel_tool_calls", "tools", []any{function}},
-	} {
-		if _, ok := body[needs.field]; ok && body[needs.field] != absent {
-			body[needs.other] = or(body, needs.other, needs.value)
-		}
-	}
-	maps.DeleteFunc(body, func(_ string, v any) bool { return v == absent })
-	return body
+	root := w.resolve(w.definitions[api.schema])[0]
+	w.members("", "", root, func(m map[string]any) map[string]any { return api.surround(m) })
+	slices.SortStableFunc(w.found, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	// A form may have several schemas, and its fields the first that they come in.
+	return slices.CompactFunc(w.found, func(a, b field) bool { return a.name == b.name })
 }
 
 func or(body map[string]any, member string, other any) any {
@@ -78,25 +68,28 @@ func or(body map[string]any, member string, other any) any {
 	return other
 }
 
-// goodExamples are the values of fields of which not every value is for this gateway, or that say nothing by themselves.
-var goodExamples = map[string]any{
-	"model": caseModel, "reasoning_effort": "low", "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5, "top_p": 0.5,
-	"logit_bias": map[string]any{"1": 1},
-}
-
 // fieldWalk finds the fields of a schema.
 type fieldWalk struct {
+	api *fieldAPI
+	// closed are the fields below which nothing is looked for.
+	closed      map[string]bool
 	definitions map[string]any
 	found       []field
 }
 
-// tighten adds what the schema leaves out: the form of an answer is nothing without its schema, and tools that are allowed have
-// names.
+// tighten adds what the schema leaves out: the form of an answer is nothing without its schema, tools that are allowed have names, a
+// result names its call, and a reference says that it is one.
 func (w *fieldWalk) tighten() {
 	format := w.definitions["ResponseFormatJsonSchema"].(map[string]any)["properties"].(map[string]any)["json_schema"].(map[string]any)
 	format["required"] = append(format["required"].([]any), "schema")
 	allowed := w.definitions["ChatCompletionAllowedTools"].(map[string]any)["properties"].(map[string]any)["tools"].(map[string]any)
 	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function", "function": map[string]any{"name": "x"}}
+	allowed = w.definitions["ToolChoiceAllowed"].(map[string]any)["properties"].(map[string]any)["tools"].(map[string]any)
+	allowed["items"].(map[string]any)["example"] = map[string]any{"type": "function", "name": "x"}
+	result := w.definitions["FunctionCallOutputItemParam"].(map[string]any)
+	result["required"] = append(result["required"].([]any), "call_id")
+	reference := w.definitions["ItemReferenceParam"].(map[string]any)["properties"].(map[string]any)
+	reference["type"] = map[string]any{"type": "string", "enum": []any{"item_reference"}}
 }
 
 // resolve returns the plain alternatives of a schema: without references, combinations, and null.
@@ -145,6 +138,10 @@ func (w *fieldWalk) members(name, param string, object map[string]any, put func(
 			name: memberOf(name, member), param: memberOf(param, member), required: slices.Contains(required, any(member)),
 			put: func(value any) map[string]any {
 				whole := w.object(object)
+				if name == "" { // what surround adds
+					delete(whole, "model")
+					delete(whole, w.api.turns)
+				}
 				whole[member] = value
 				if value == absent && name != "" {
 					delete(whole, member)
@@ -161,7 +158,13 @@ func (w *fieldWalk) walk(f field, schema any) {
 	f.limits = map[string]map[string]any{}
 	objects := 0
 	for _, one := range alternatives {
-		kind := one["type"].(string)
+		kind, ok := one["type"].(string)
+		if !ok {
+			for _, kind := range []string{"string", "boolean", "number", "array", "object"} {
+				f.limits[kind] = map[string]any{} // anything goes
+			}
+			continue
+		}
 		// Of a closed and an open set of strings the open one counts.
 		if old, ok := f.limits[kind]; !ok || old["enum"] != nil {
 			f.limits[kind] = one
@@ -170,10 +173,13 @@ func (w *fieldWalk) walk(f field, schema any) {
 			objects++
 		}
 	}
-	if f.example = goodExamples[f.name]; f.example == nil {
+	if f.example = w.api.examples[f.name]; f.example == nil {
 		f.example = w.example(alternatives[0])
 	}
 	w.found = append(w.found, f)
+	if w.closed[f.name] {
+		return
+	}
 	for _, one := range alternatives {
 		switch one["type"] {
 		case "object":
@@ -183,6 +189,9 @@ func (w *fieldWalk) walk(f field, schema any) {
 					limits: map[string]map[string]any{"object": one}, example: w.object(one), put: f.put,
 				}
 				w.found = append(w.found, form)
+				if w.closed[form.name] {
+					continue
+				}
 				w.members(form.name, f.param, one, func(m map[string]any) map[string]any { return f.put(m) })
 			} else {
 				w.members(f.name, f.param, one, func(m map[string]any) map[string]any { return f.put(m) })
@@ -195,7 +204,7 @@ func (w *fieldWalk) walk(f field, schema any) {
 			}
 		case "array":
 			at := 0
-			if f.name == "messages" {
+			if f.name == w.api.turns {
 				at = 2 // what surround puts before
 			}
 			w.walk(field{
@@ -246,7 +255,7 @@ func (w *fieldWalk) object(schema map[string]any) map[string]any {
 	properties, _ := schema["properties"].(map[string]any)
 	required, _ := schema["required"].([]any)
 	for _, member := range required {
-		if property, ok := properties[member.(string)]; ok && member != "messages" && member != "model" {
+		if property, ok := properties[member.(string)]; ok {
 			out[member.(string)] = w.example(w.resolve(property)[0])
 		}
 	}

@@ -25,8 +25,9 @@ type realClient struct {
 	name string
 	// folder, if it is not the name's.
 	folder string
-	// program, without its ending, if it is not main.
+	// program, without its ending, if it is not main. One in Go is built from a module of its own.
 	program string
+	golang  bool
 	// model, if it is not caseModel: one of clientModels.
 	model string
 	// python is the variable that names the interpreter; without it the program is JavaScript.
@@ -40,6 +41,7 @@ var realClients = []realClient{
 	{name: "openai-python", python: "HARMONY_OPENAI_PYTHON", replays: true},
 	{name: "openai-node"},
 	{name: "openai-node, Responses", folder: "openai-node", program: "responses", replays: true},
+	{name: "openai-go", golang: true, replays: true},
 	{name: "openai-agents", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "openai-agents, reasoning alone", folder: "openai-agents", model: "reasoning-alone", python: "HARMONY_CLIENTS_PYTHON", replays: true},
 	{name: "openai-agents, Responses", folder: "openai-agents", program: "responses", python: "HARMONY_CLIENTS_PYTHON", replays: true},
@@ -132,7 +134,11 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 		program = filepath.Join(folder, cmp.Or(c.program, "main")+".py")
 		interpreter = tool(t, c.python)
 	}
-	cmd := exec.CommandContext(ctx, interpreter, program, url, cmp.Or(c.model, caseModel))
+	arguments := []string{program, url, cmp.Or(c.model, caseModel)}
+	if c.golang {
+		interpreter, arguments = buildClient(t, folder), arguments[1:]
+	}
+	cmd := exec.CommandContext(ctx, interpreter, arguments...)
 	// Nothing of who runs the tests: neither keys, nor a switch that lets a client report elsewhere.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + programs, "PYTHONPATH=" + programs, "PYTHONUTF8=1"}
 	var said, warned bytes.Buffer
@@ -152,6 +158,16 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 	}
 	r.version = passed[2]
 	return r
+}
+
+// buildClient builds a client's program in Go.
+func buildClient(t *testing.T, folder string) string {
+	t.Helper()
+	program := filepath.Join(folder, "main")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", folder, "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
 }
 
 // checkRequests looks at what has reached the server: streams that were left have been given up there too, and each

@@ -85,7 +85,8 @@ func enforced(t *testing.T, run runProxy) {
 
 		{"abort_requests", "/abort_requests", `{}`, 404, "unknown_url"},
 		{"flush_cache", "/flush_cache", `{}`, 404, "unknown_url"},
-		{"tokenize", "/tokenize", `{"model":"gpt-oss-120b","prompt":"x"}`, 404, "unknown_url"},
+		{"tokenize for another model", "/tokenize", `{"model":"other","prompt":"x"}`, 404, "model_not_found"},
+		{"tokenize for none", "/tokenize", `{"prompt":"x"}`, 400, "missing_required_parameter"},
 		{"path with a slash", chatPath + "/", chatBody(caseModel, "Hi"), 404, "unknown_url"},
 		{"path in upper case", "/V1/completions", `{"model":"gpt-oss-120b","prompt":"x"}`, 404, "unknown_url"},
 		{"escaped slash", "/v1%2Fcompletions", `{"model":"gpt-oss-120b","prompt":"x"}`, 404, "unknown_url"},
@@ -100,7 +101,7 @@ func enforced(t *testing.T, run runProxy) {
 			}
 		})
 	}
-	for _, path := range []string{"/metrics", "/v1/models", "/health", "/", rawPath, chatPath, "/version", "/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
+	for _, path := range []string{"/metrics", "/v1/modelsx", "/health", "/", rawPath, chatPath, "/version", "/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
 		t.Run("GET "+path, func(t *testing.T) {
 			header := http.Header{"x-harmony-internal-pool": {"gpt-oss-120b"}}
 			refused(t, do(one, http.MethodGet, h.URL+path, header, nil), 404, "unknown_url")

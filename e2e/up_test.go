@@ -370,7 +370,7 @@ func TestUpModels(t *testing.T) {
 	response, body = post(t, url+"/v1/completions", `{"model":"`+caseModel+`","prompt":"<|start|>"}`)
 	wantError(t, response, body, 403, "raw_prompt_not_allowed")
 	// What is no path of the API is answered by the gateway, never by the server.
-	for _, path := range []string{"/metrics", "/v1/models", "/health", "/"} {
+	for _, path := range []string{"/metrics", "/v1/modelsx", "/health", "/"} {
 		response, err := http.Get(url + path)
 		if err != nil {
 			t.Fatal(err)
@@ -411,7 +411,8 @@ func TestUpPassthrough(t *testing.T) {
 		{"POST", "/v1/responses", `{"model":"llama","input":"hi"}`},
 		{"POST", "/v1/completions", `{"model":"llama","prompt":"hi"}`},
 		{"POST", "/v1/embeddings", "not even JSON"},
-		{"GET", "/v1/models", ""},
+		{"GET", "/v1/batches", ""},
+		{"GET", "/v1/models/llama", ""},
 	} {
 		request, err := http.NewRequest(c.method, url+c.target, strings.NewReader(c.body))
 		if err != nil {

@@ -105,6 +105,11 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.raw(body, name, failure)
 	}
 	if failure != nil {
+		if e.kind.counts() && failure.NoModel() && e.gateway.options.Passthrough && !e.gateway.options.Reduced {
+			// A server's own model is meant, where it has one only: vLLM wants no name on these paths.
+			e.state = alone
+			return RequestAction{}
+		}
 		return e.refuse(failure)
 	}
 	model := e.gateway.model(request.Model)

@@ -143,6 +143,10 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|Codex)$$' ./e2e
 	@cat dist/clients.txt
 
+.PHONY: early-end
+early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
+	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e
+
 .PHONY: e2e-oldest
 e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh

@@ -35,13 +35,8 @@ func DefaultAnswers() Answers {
 }
 
 func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
-	if v.Kind != jsontext.Object {
-		p.fail(path, "must be an object")
-		return
-	}
-	for i := range v.Members {
-		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
-		switch v.Members[i].Key {
+	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+		switch name {
 		case "reasoning_fields":
 			a.ReasoningFields = p.oneOf(key, value, "both", "reasoning", "reasoning_content", "none")
 		case "hide_reasoning":
@@ -57,9 +52,10 @@ func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
 		case "require_final_channel":
 			a.RequireFinalChannel = p.boolean(key, value)
 		default:
-			p.fail(key, "unknown key")
+			return false
 		}
-	}
+		return true
+	})
 }
 
 func (a *Answers) appendJSON(dst []byte) []byte {

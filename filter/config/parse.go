@@ -53,13 +53,8 @@ func (p *parser) config(v *jsontext.Value) *Config {
 		Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit,
 		ReasoningRatioAlert: DefaultReasoningAlert, Seal: Seal{LifetimeS: DefaultSealLifetimeS},
 	}
-	if v.Kind != jsontext.Object {
-		p.fail("", "must be an object")
-		return c
-	}
-	for i := range v.Members {
-		key, value := v.Members[i].Key, &v.Members[i].Value
-		switch key {
+	p.object("", v, func(name, key string, value *jsontext.Value) bool {
+		switch name {
 		case "schema":
 			c.Schema = p.integer(key, value, 0, 1<<30)
 		case "mode":
@@ -79,9 +74,10 @@ func (p *parser) config(v *jsontext.Value) *Config {
 		case "models":
 			c.Models = p.models(value)
 		default:
-			p.fail(key, "unknown key")
+			return false
 		}
-	}
+		return true
+	})
 	if c.Schema != Schema {
 		p.fail("schema", "must be "+strconv.Itoa(Schema)+"; this filter reads no other")
 	}
@@ -89,6 +85,23 @@ func (p *parser) config(v *jsontext.Value) *Config {
 		p.fail("models", `must be exactly one where mode is "reduced", and there are `+strconv.Itoa(len(c.Models)))
 	}
 	return c
+}
+
+// object gives set each member of an object, with its path, and refuses those that set does not know.
+func (p *parser) object(path string, v *jsontext.Value, set func(name, key string, value *jsontext.Value) (known bool)) {
+	if v.Kind != jsontext.Object {
+		p.fail(path, "must be an object")
+		return
+	}
+	for i := range v.Members {
+		key := v.Members[i].Key
+		if path != "" {
+			key = path + "." + key
+		}
+		if !set(v.Members[i].Key, key, &v.Members[i].Value) {
+			p.fail(key, "unknown key")
+		}
+	}
 }
 
 func (p *parser) models(v *jsontext.Value) []Model {
@@ -111,15 +124,10 @@ func (p *parser) models(v *jsontext.Value) []Model {
 }
 
 func (p *parser) model(path string, v *jsontext.Value) Model {
-	if v.Kind != jsontext.Object {
-		p.fail(path, "must be an object")
-		return Model{}
-	}
 	m := DefaultModel("")
 	m.Pool, m.ServerModel = "", ""
-	for i := range v.Members {
-		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
-		switch v.Members[i].Key {
+	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+		switch name {
 		case "name":
 			m.Name = p.text(key, value)
 		case "pool":
@@ -151,9 +159,10 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 		case "system":
 			p.system(key, value, &m.System)
 		default:
-			p.fail(key, "unknown key")
+			return false
 		}
-	}
+		return true
+	})
 	if m.Name == "" {
 		p.fail(path+".name", "is required")
 	}
@@ -167,13 +176,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 }
 
 func (p *parser) system(path string, v *jsontext.Value, s *System) {
-	if v.Kind != jsontext.Object {
-		p.fail(path, "must be an object")
-		return
-	}
-	for i := range v.Members {
-		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
-		switch v.Members[i].Key {
+	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+		switch name {
 		case "identity":
 			s.Identity = p.text(key, value)
 		case "knowledge_cutoff":
@@ -186,9 +190,10 @@ func (p *parser) system(path string, v *jsontext.Value, s *System) {
 		case "effort":
 			s.Effort = p.oneOf(key, value, "low", "medium", "high")
 		default:
-			p.fail(key, "unknown key")
+			return false
 		}
-	}
+		return true
+	})
 }
 
 // ValidDate reports whether s may stand in System.Date.

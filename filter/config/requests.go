@@ -30,14 +30,9 @@ func DefaultExtras() []string {
 }
 
 func (p *parser) efforts(path string, v *jsontext.Value, e *Efforts) {
-	if v.Kind != jsontext.Object {
-		p.fail(path, "must be an object")
-		return
-	}
-	for i := range v.Members {
-		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
+	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
 		var dst *string
-		switch v.Members[i].Key {
+		switch name {
 		case "none":
 			dst = &e.None
 		case "minimal":
@@ -47,11 +42,11 @@ func (p *parser) efforts(path string, v *jsontext.Value, e *Efforts) {
 		case "max":
 			dst = &e.Max
 		default:
-			p.fail(key, "unknown key")
-			continue
+			return false
 		}
 		*dst = p.oneOf(key, value, EffortRefuse, "low", "medium", "high")
-	}
+		return true
+	})
 }
 
 func (p *parser) extras(path string, v *jsontext.Value) []string {

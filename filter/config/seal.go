@@ -24,13 +24,8 @@ const (
 )
 
 func (p *parser) seal(path string, v *jsontext.Value, s *Seal) {
-	if v.Kind != jsontext.Object {
-		p.fail(path, "must be an object")
-		return
-	}
-	for i := range v.Members {
-		key, value := path+"."+v.Members[i].Key, &v.Members[i].Value
-		switch v.Members[i].Key {
+	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+		switch name {
 		case "lifetime_s":
 			s.LifetimeS = p.integer(key, value, 1, MaxSealLifetimeS)
 		case "tenant_header":
@@ -39,9 +34,10 @@ func (p *parser) seal(path string, v *jsontext.Value, s *Seal) {
 				p.fail(key, "must be in lower case")
 			}
 		default:
-			p.fail(key, "unknown key")
+			return false
 		}
-	}
+		return true
+	})
 }
 
 func (s *Seal) appendJSON(dst []byte) []byte {

@@ -10,57 +10,73 @@ import (
 // request's body, in bytes.
 func (e *Exchange) count(model *Model, request *openai.Body, size int, h Host) RequestAction {
 	scratch := h.scratch()
-	scratch.reserve(size)
+	var failure *openai.Error
 	switch e.kind {
 	case tokenizing:
-		return e.tokenize(model, request, scratch, h)
+		failure = e.tokenize(model, request, size, scratch, h)
 	case detokenizing:
-		ids, failure := openai.DecodeDetokenizeRequest(request, scratch.prompt[:0], model.ContextLength)
-		scratch.prompt = ids
-		if failure != nil {
-			return e.refuse(failure)
-		}
-		text, ok := e.gateway.options.Tokenizer.AppendDecode(nil, ids)
-		if !ok {
-			return e.refuse(openai.Invalid("tokens", "Invalid 'tokens': the model has no such tokens."))
-		}
-		return e.tell(openai.AppendPrompt(nil, text))
+		failure = e.detokenize(model, request, scratch)
 	default:
-		if _, _, failure := e.render(model, translate.Responses, request, scratch, h); failure != nil {
-			return e.refuse(failure)
+		if _, failure = e.prompt(model, translate.Responses, request, size, scratch, h); failure == nil {
+			scratch.body = openai.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
 		}
-		return e.tell(openai.AppendInputTokens(nil, len(scratch.prompt)))
 	}
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	return e.tell(scratch.body)
 }
 
-func (e *Exchange) tokenize(model *Model, request *openai.Body, scratch *Scratch, h Host) RequestAction {
+// prompt leaves in scratch the prompt that a request would be sent as.
+func (e *Exchange) prompt(model *Model, read reader, request *openai.Body, size int, scratch *Scratch, h Host) (*translate.Request, *openai.Error) {
+	r, failure := e.read(model, read, request, h)
+	if failure == nil {
+		_, failure = e.render(model, r, size, scratch)
+	}
+	return r, failure
+}
+
+func (e *Exchange) tokenize(model *Model, request *openai.Body, size int, scratch *Scratch, h Host) *openai.Error {
 	asked, failure := openai.DecodeTokenizeRequest(request)
-	switch {
-	case failure != nil:
-		return e.refuse(failure)
-	case !asked.Chat:
-		scratch.prompt = e.gateway.options.Tokenizer.AppendEncodeSpecial(scratch.prompt[:0], asked.Prompt)
-	default:
-		r, _, failure := e.render(model, translate.Chat, request, scratch, h)
+	if failure != nil {
+		return failure
+	}
+	param := "prompt"
+	if asked.Chat {
+		param = "messages"
+		r, failure := e.prompt(model, translate.Chat, request, size, scratch, h)
 		if failure != nil {
-			return e.refuse(failure)
+			return failure
 		}
 		if !asked.Generation {
 			scratch.prompt, _ = e.gateway.renderer.AppendConversation(scratch.prompt[:0], &r.Conversation, harmony.DropBeforeLastFinal)
 		}
+	} else {
+		scratch.reserve(size)
+		scratch.prompt = e.gateway.options.Tokenizer.AppendEncodeSpecial(scratch.prompt[:0], asked.Prompt)
 	}
 	if n := len(scratch.prompt); n > model.ContextLength {
-		param := "prompt"
-		if asked.Chat {
-			param = "messages"
-		}
-		return e.refuse(errContextLength(param, n, model.ContextLength))
+		return errContextLength(param, n, model.ContextLength)
 	}
 	text := e.tokenText
 	if !asked.Strings {
 		text = nil
 	}
-	return e.tell(openai.AppendTokens(nil, scratch.prompt, model.ContextLength, text))
+	scratch.body = openai.AppendTokens(scratch.body[:0], scratch.prompt, model.ContextLength, text)
+	return nil
+}
+
+func (e *Exchange) detokenize(model *Model, request *openai.Body, scratch *Scratch) *openai.Error {
+	var failure *openai.Error
+	if scratch.prompt, failure = openai.DecodeDetokenizeRequest(request, scratch.prompt[:0], model.ContextLength); failure != nil {
+		return failure
+	}
+	text, ok := e.gateway.options.Tokenizer.AppendDecode(nil, scratch.prompt)
+	if !ok {
+		return openai.Invalid("tokens", "Invalid 'tokens': the model has no such tokens.")
+	}
+	scratch.body = openai.AppendPrompt(scratch.body[:0], text)
+	return nil
 }
 
 func (e *Exchange) tokenText(id uint32) []byte {

@@ -86,6 +86,9 @@ func (g *Gateway) model(name string) *Model {
 	return nil
 }
 
+// leavesOthers reports whether a request for another model goes on as it came, once its body has been read.
+func (g *Gateway) leavesOthers() bool { return g.options.Passthrough && !g.options.Reduced }
+
 // only is the one model of a gateway whose way must be chosen before a request names its model.
 func (g *Gateway) only() *Model {
 	if len(g.options.Models) != 1 {

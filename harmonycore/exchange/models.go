@@ -55,8 +55,7 @@ func (e *Exchange) models() RequestAction {
 		}
 		return e.tell(listed(model).AppendJSON(nil))
 	}
-	o := &e.gateway.options
-	if o.Passthrough && !o.Reduced {
+	if e.gateway.leavesOthers() {
 		e.state = awaiting
 		return RequestAction{Forward: &Forward{Readable: true}}
 	}
@@ -87,17 +86,22 @@ func (e *Exchange) tell(body []byte) RequestAction {
 // served by it now is not there, and ours are.
 func (e *Exchange) othersHead(h ResponseHead) ResponseAction {
 	if h.Local || h.Status != 200 || h.End || !isJSON(h.ContentType) {
-		return e.reply(&Reply{Status: 200, Body: e.modelList()})
+		return e.replyModels()
 	}
 	e.state = merging
 	return ResponseAction{Hold: true}
+}
+
+// replyModels answers with the list in place of the other server's response.
+func (e *Exchange) replyModels() ResponseAction {
+	return e.reply(&Reply{Status: 200, Body: e.modelList()})
 }
 
 // others takes a piece of another server's list of models.
 func (e *Exchange) others(chunk []byte, end bool) ResponseAction {
 	if len(e.collected)+len(chunk) > othersLimit {
 		e.collected = nil
-		return e.reply(&Reply{Status: 200, Body: e.modelList()})
+		return e.replyModels()
 	}
 	e.collected = append(e.collected, chunk...)
 	if !end {

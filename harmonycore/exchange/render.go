@@ -35,25 +35,27 @@ func (s *Scratch) reserve(size int) {
 // reader is how a request of an API becomes a conversation.
 type reader func(*openai.Body, *translate.Model, translate.Env) (*translate.Request, *openai.Error)
 
-// render reads a request and leaves its prompt in scratch, up to where the model goes on, and returns the structural tag
-// that the answer is held to, if it is to one.
-func (e *Exchange) render(model *Model, read reader, request *openai.Body, scratch *Scratch, h Host) (*translate.Request, []byte, *openai.Error) {
+// read makes a request's conversation, and what else it wants.
+func (e *Exchange) read(model *Model, read reader, request *openai.Body, h Host) (*translate.Request, *openai.Error) {
 	o := &e.gateway.options
-	r, failure := read(request, &model.Model, translate.Env{
+	return read(request, &model.Model, translate.Env{
 		Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID,
 		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: o.SealLifetime, Tenant: e.tenant},
 	})
-	if failure != nil {
-		return nil, nil, failure
-	}
+}
+
+// render leaves the prompt of a request in scratch, up to where the model goes on, and returns the structural tag that the
+// answer is held to, if it is to one. size is that of the request's body, in bytes.
+func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch *Scratch) ([]byte, *openai.Error) {
 	tag, called, failure := constrain(model, &r.Constraint, scratch)
 	if failure != nil {
-		return nil, nil, failure
+		return nil, failure
 	}
 	r.Constraint = translate.Constraint{}
+	scratch.reserve(size)
 	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
 	if err != nil {
-		return nil, nil, errRender(err.Error())
+		return nil, errRender(err.Error())
 	}
 	if called != nil {
 		from := len(prompt)
@@ -61,5 +63,5 @@ func (e *Exchange) render(model *Model, read reader, request *openai.Body, scrat
 		e.prefilled = slices.Clone(prompt[from:])
 	}
 	scratch.prompt = prompt
-	return r, tag, nil
+	return tag, nil
 }

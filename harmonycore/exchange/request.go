@@ -105,7 +105,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.raw(body, name, failure)
 	}
 	if failure != nil {
-		if e.kind.counts() && failure.NoModel() && e.gateway.options.Passthrough && !e.gateway.options.Reduced {
+		if e.kind.counts() && failure.NoModel() && e.gateway.leavesOthers() {
 			// A server's own model is meant, where it has one only: vLLM wants no name on these paths.
 			e.state = alone
 			return RequestAction{}
@@ -114,7 +114,7 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 	}
 	model := e.gateway.model(request.Model)
 	if model == nil {
-		if e.gateway.options.Passthrough && !e.gateway.options.Reduced {
+		if e.gateway.leavesOthers() {
 			e.state = alone
 			return RequestAction{}
 		}
@@ -187,13 +187,16 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if e.kind == responses {
 		read = translate.Responses
 	}
-	scratch := h.scratch()
-	scratch.reserve(size)
-	r, tag, failure := e.render(model, read, request, scratch, h)
+	r, failure := e.read(model, read, request, h)
 	if failure != nil {
 		return e.refuse(failure)
 	}
 	channels, failure := e.byChannels(model, r)
+	if failure != nil {
+		return e.refuse(failure)
+	}
+	scratch := h.scratch()
+	tag, failure := e.render(model, r, size, scratch)
 	if failure != nil {
 		return e.refuse(failure)
 	}

@@ -248,7 +248,7 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 func (e *Exchange) ResponseTrailers() ResponseAction {
 	switch e.state {
 	case merging:
-		return e.reply(&Reply{Status: 200, Body: e.modelList()})
+		return e.replyModels()
 	case collecting, listening:
 		if e.headSent {
 			return e.cutLate()
@@ -273,7 +273,7 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	}
 	if e.kind == modelList && e.state != alone && e.state != over {
 		e.collected = nil
-		return e.reply(&Reply{Status: 200, Body: e.modelList()})
+		return e.replyModels()
 	}
 	switch e.state {
 	case awaiting, listening, collecting:

@@ -27,12 +27,7 @@ func (p *pastCalls) find(id string, made int) (shown string, ok bool) {
 	if len(p.byID) < len(p.list) {
 		p.sort()
 	}
-	behind, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int {
-		if order := strings.Compare(p.list[i].id, id); order != 0 {
-			return order
-		}
-		return i - made
-	})
+	behind, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int { return p.compare(i, id, made) })
 	if behind == 0 {
 		return "", false
 	}
@@ -45,10 +40,13 @@ func (p *pastCalls) sort() {
 	for i := range p.byID {
 		p.byID[i] = i
 	}
-	slices.SortFunc(p.byID, func(i, j int) int {
-		if order := strings.Compare(p.list[i].id, p.list[j].id); order != 0 {
-			return order
-		}
-		return i - j
-	})
+	slices.SortFunc(p.byID, func(i, j int) int { return p.compare(i, p.list[j].id, j) })
+}
+
+// compare says how the call i stands to one with this id at j.
+func (p *pastCalls) compare(i int, id string, j int) int {
+	if order := strings.Compare(p.list[i].id, id); order != 0 {
+		return order
+	}
+	return i - j
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 )
 
 // responsesAnswer answers a Responses request, whole or as events: one machine for both, which only differs in
@@ -28,10 +27,9 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
-	// sealed says that the client wants its reasoning sealed, plain is the text of the open one, and bound where it opens.
+	// sealed says that the client wants its reasoning sealed, plain is the text of the open one; hidden, that it is not shown.
 	sealed bool
 	plain  []byte
-	bound  seal.Bound
 	hidden bool
 }
 
@@ -41,7 +39,6 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		env:    r.env,
 		stream: r.Stream,
 		sealed: r.sealed,
-		bound:  r.bound(),
 		hidden: r.answers.HideReasoning,
 		response: openai.Response{
 			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now, CompletedAt: r.env.Now,
@@ -133,7 +130,7 @@ func (a *responsesAnswer) closeItem(status string) {
 	a.itemOpen = false
 	a.item.Status = status
 	if len(a.item.Sealed) > 0 {
-		a.item.Sealed = a.env.Sealing.seal(nil, a.plain, a.bound, a.env.Now)
+		a.item.Sealed = a.env.Sealing.seal(a.plain, a.response.Model, a.env.Now)
 	}
 	if a.stream {
 		a.out = a.events.AppendItemClosed(a.out, a.index, &a.item)

@@ -28,7 +28,7 @@ func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *open
 	if sealing.Keys == nil {
 		return cannotOpen(at, "this gateway has no keys for it")
 	}
-	text, err := sealing.Keys.Open(item.Sealed, r.bound(), r.env.Now)
+	text, err := sealing.Keys.Open(item.Sealed, sealing.bound(r.Model), r.env.Now)
 	if err != nil {
 		return cannotOpen(at, err.Error())
 	}
@@ -41,15 +41,15 @@ func cannotOpen(at, why string) *openai.Error {
 		". Send the conversation again without this item.")
 }
 
-// bound is what sealed reasoning of this request belongs to.
-func (r *Request) bound() seal.Bound { return seal.Bound{Model: r.Model, Tenant: r.env.Sealing.Tenant} }
+// bound is what the sealed reasoning of a model belongs to.
+func (s *Sealing) bound(model string) seal.Bound { return seal.Bound{Model: model, Tenant: s.Tenant} }
 
-// seal appends the text as an encrypted_content, which is null where there is nothing to seal it with.
-func (s *Sealing) seal(dst, text []byte, bound seal.Bound, now int64) []byte {
+// seal is the text as an encrypted_content, which is null where there is nothing to seal it with.
+func (s *Sealing) seal(text []byte, model string, now int64) []byte {
 	if s.Keys != nil {
-		if sealed, err := s.Keys.Seal(append(dst, '"'), text, bound, now+s.Lifetime); err == nil {
+		if sealed, err := s.Keys.Seal([]byte{'"'}, text, s.bound(model), now+s.Lifetime); err == nil {
 			return append(sealed, '"')
 		}
 	}
-	return append(dst, "null"...)
+	return []byte("null")
 }

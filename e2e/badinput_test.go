@@ -269,12 +269,14 @@ func (api *fieldAPI) checkBadInputs(t *testing.T, g *exchange.Gateway) ([]badInp
 	return all, refusals
 }
 
-// TestBadResponsesInput makes every mistake in every field of a Responses request.
-func TestBadResponsesInput(t *testing.T) { responsesAPI.checkBadInputs(t, caseGateway(t)) }
-
 // TestBadInput makes every mistake in every field of OpenAI's schema of Chat, to the exchange itself and through Envoy. Each is an error
 // that names the field, and no server hears of it.
-func TestBadInput(t *testing.T) {
+func TestBadInput(t *testing.T) { chatAPI.testBadInputs(t) }
+
+// TestBadResponsesInput does so with the schema of Responses.
+func TestBadResponsesInput(t *testing.T) { responsesAPI.testBadInputs(t) }
+
+func (api *fieldAPI) testBadInputs(t *testing.T) {
 	c, err := loadCase("cases/chat_text_whole.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +289,7 @@ func TestBadInput(t *testing.T) {
 	var all []badInput
 	var refusals []*refusedWith
 	t.Run("native", func(t *testing.T) {
-		all, refusals = chatAPI.checkBadInputs(t, gateway.New(config.Filter(), vocabulary, nil))
+		all, refusals = api.checkBadInputs(t, gateway.New(config.Filter(), vocabulary, nil))
 	})
 	t.Run("envoy", func(t *testing.T) {
 		host, err := hosts.Envoy(hosts.Setup{Config: config})
@@ -302,7 +304,7 @@ func TestBadInput(t *testing.T) {
 			if refusals[i] == nil {
 				accepted++
 			}
-			got, want := refusalThrough(t, client, host.URL, bad.body), refusals[i]
+			got, want := refusalThrough(t, client, host.URL+api.path, bad.body), refusals[i]
 			if (got == nil) != (want == nil) || got != nil && *got != *want {
 				t.Errorf("%s: refused with %+v, want %+v", bad.name, got, want)
 			}
@@ -314,9 +316,9 @@ func TestBadInput(t *testing.T) {
 }
 
 // refusalThrough sends a request through a proxy, and returns its refusal.
-func refusalThrough(t *testing.T, client *http.Client, base string, b []byte) *refusedWith {
+func refusalThrough(t *testing.T, client *http.Client, url string, b []byte) *refusedWith {
 	t.Helper()
-	response, err := client.Post(base+chatPath, "application/json", bytes.NewReader(b))
+	response, err := client.Post(url, "application/json", bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
 	}

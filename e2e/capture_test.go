@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/textproto"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -405,6 +406,21 @@ func runSim(t *testing.T, o sim.Options) (*sim.Server, string) {
 		t.Fatal(err)
 	}
 	return s, url
+}
+
+// readScript reads what a simulated server shall say from a file.
+func readScript(t *testing.T, name string) *sim.Script {
+	t.Helper()
+	text, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	script, err := sim.ReadScript(text, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
 }
 
 // change is made to Envoy's resources before it starts.

@@ -36,7 +36,7 @@ func TestCodex(t *testing.T) {
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			server, serverURL := codexServer(t)
+			server, serverURL := runSim(t, sim.Options{Script: readScript(t, "clients/codex/script.jsonl")})
 			config := filepath.Join(t.TempDir(), "config.yaml")
 			if err := os.WriteFile(config, []byte(strings.ReplaceAll(codexModels, "SERVER", serverURL)), 0o600); err != nil {
 				t.Fatal(err)
@@ -60,20 +60,6 @@ func TestCodex(t *testing.T) {
 			}
 		})
 	}
-}
-
-func codexServer(t *testing.T) (*sim.Server, string) {
-	t.Helper()
-	text, err := os.Open("clients/codex/script.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
-	script, err := sim.ReadScript(text, vocabulary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runSim(t, sim.Options{Script: script})
 }
 
 // codex is an installation of Codex with a configuration and a folder to work in.

@@ -74,16 +74,7 @@ func TestClients(t *testing.T) {
 	for h, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.Open("clients/script.jsonl")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer text.Close()
-			script, err := sim.ReadScript(text, vocabulary)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server, serverURL := runSim(t, sim.Options{AllowHeaders: true, Script: script})
+			server, serverURL := runSim(t, sim.Options{AllowHeaders: true, Script: readScript(t, "clients/script.jsonl")})
 			config := filepath.Join(t.TempDir(), "config.yaml")
 			if err := os.WriteFile(config, []byte(strings.ReplaceAll(clientModels, "SERVER", serverURL)), 0o600); err != nil {
 				t.Fatal(err)

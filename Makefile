@@ -118,6 +118,13 @@ unit: ## go test -race, everything but the end-to-end tests
 fuzz-seeds: ## Run every fuzz target's seeds (unit runs them too)
 	go test -run '^Fuzz' $(UNIT_PACKAGES)
 
+# How long each target is fuzzed: make fuzz FUZZ_TIME=10m
+FUZZ_TIME ?= 30s
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZ_TIME (30s); what is found stays as a seed in testdata/fuzz
+	@tools/fuzz.sh $(FUZZ_TIME)
+
 .PHONY: test-tinygo
 test-tinygo: tool-tinygo ## The tests of harmonycore, compiled by TinyGo
 	@tools/test-tinygo.sh

@@ -6,12 +6,12 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 // and data line and the empty line behind them. The order in which it is called is the caller's to keep.
 type ResponsesEvents struct{ sequence int64 }
 
-// open begins an event: its name, and the members that all events have.
-func (w *ResponsesEvents) open(dst []byte, name string) []byte {
+// open begins an event: its name, which comes in two pieces, and the members that all events have.
+func (w *ResponsesEvents) open(dst []byte, name, suffix string) []byte {
 	dst = append(dst, "event: "...)
-	dst = append(dst, name...)
+	dst = append(append(dst, name...), suffix...)
 	dst = append(dst, "\ndata: {\"type\":\""...)
-	dst = append(dst, name...)
+	dst = append(append(dst, name...), suffix...)
 	dst = append(dst, `","sequence_number":`...)
 	dst = jsontext.AppendInt(dst, w.sequence)
 	w.sequence++
@@ -20,39 +20,36 @@ func (w *ResponsesEvents) open(dst []byte, name string) []byte {
 
 const eventEnd = "}\n\n"
 
+// The ends of the names of events that come in pairs.
+const (
+	added = ".added"
+	done  = ".done"
+)
+
 // AppendResponse appends an event of the response as a whole: created, in_progress, completed, incomplete, failed.
 func (w *ResponsesEvents) AppendResponse(dst []byte, name string, r *Response) []byte {
-	dst = w.open(dst, name)
+	dst = w.open(dst, name, "")
 	dst = append(dst, `,"response":`...)
 	return append(r.AppendJSON(dst), eventEnd...)
 }
 
 // AppendItemOpened appends the events with which an item begins.
 func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem) []byte {
-	dst = w.open(dst, "response.output_item.added")
+	dst = w.open(dst, "response.output_item", added)
 	dst = appendCount(dst, `,"output_index":`, index)
 	dst = o.append(append(dst, `,"item":`...), false)
 	dst = append(dst, eventEnd...)
-	if o.isCall() || o.Hidden {
+	if o.shape().part == "" || o.Hidden {
 		return dst
 	}
-	dst = w.openPart(dst, "response.content_part.added", index, o)
+	dst = w.openInside(dst, o.shape().part, added, index, o)
 	dst = o.appendPart(append(dst, `,"part":`...), nil)
 	return append(dst, eventEnd...)
 }
 
 // AppendDelta appends a piece of an item's text.
 func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text []byte) []byte {
-	switch o.Kind {
-	case OutputCall:
-		dst = w.openItem(dst, "response.function_call_arguments.delta", index, o)
-	case OutputCustomCall:
-		dst = w.openItem(dst, "response.custom_tool_call_input.delta", index, o)
-	case OutputReasoning:
-		dst = w.openPart(dst, "response.reasoning_text.delta", index, o)
-	default:
-		dst = w.openPart(dst, "response.output_text.delta", index, o)
-	}
+	dst = w.openInside(dst, o.shape().text, ".delta", index, o)
 	dst = append(dst, `,"delta":"`...)
 	dst = append(jsontext.AppendEscaped(dst, string(text)), '"')
 	if o.Kind == OutputMessage {
@@ -63,45 +60,38 @@ func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text
 
 // AppendItemClosed appends the events with which an item ends.
 func (w *ResponsesEvents) AppendItemClosed(dst []byte, index int, o *OutputItem) []byte {
-	switch {
-	case o.Hidden:
-	case o.Kind == OutputCall:
-		dst = w.openItem(dst, "response.function_call_arguments.done", index, o)
-		dst = appendEscapedString(append(dst, o.textMember()...), o.Text)
-		dst = appendMember(dst, `,"name":`, o.Name)
-		dst = append(dst, eventEnd...)
-	case o.Kind == OutputCustomCall:
-		dst = w.openItem(dst, "response.custom_tool_call_input.done", index, o)
-		dst = appendEscapedString(append(dst, o.textMember()...), o.Text)
-		dst = append(dst, eventEnd...)
-	case o.Kind == OutputReasoning:
-		dst = w.openPart(dst, "response.reasoning_text.done", index, o)
-		dst = appendEscapedString(append(dst, `,"text":`...), o.Text)
-		dst = append(dst, eventEnd...)
-	default:
-		dst = w.openPart(dst, "response.output_text.done", index, o)
-		dst = append(dst, `,"logprobs":[]`...)
-		dst = appendEscapedString(append(dst, `,"text":`...), o.Text)
-		dst = append(dst, eventEnd...)
+	if !o.Hidden {
+		dst = w.appendTextDone(dst, index, o)
 	}
-	if !o.isCall() && !o.Hidden {
-		dst = w.openPart(dst, "response.content_part.done", index, o)
-		dst = o.appendPart(append(dst, `,"part":`...), o.Text)
-		dst = append(dst, eventEnd...)
-	}
-	dst = w.open(dst, "response.output_item.done")
+	dst = w.open(dst, "response.output_item", done)
 	dst = appendCount(dst, `,"output_index":`, index)
 	dst = o.AppendJSON(append(dst, `,"item":`...))
 	return append(dst, eventEnd...)
 }
 
-func (w *ResponsesEvents) openItem(dst []byte, name string, index int, o *OutputItem) []byte {
-	dst = w.open(dst, name)
-	dst = appendMember(dst, `,"item_id":`, o.ID)
-	return appendCount(dst, `,"output_index":`, index)
+func (w *ResponsesEvents) appendTextDone(dst []byte, index int, o *OutputItem) []byte {
+	shape := o.shape()
+	dst = w.openInside(dst, shape.text, done, index, o)
+	if o.Kind == OutputMessage {
+		dst = append(dst, `,"logprobs":[]`...)
+	}
+	dst = appendEscapedString(append(dst, shape.member...), o.Text)
+	if o.Kind == OutputCall {
+		dst = appendMember(dst, `,"name":`, o.Name)
+	}
+	dst = append(dst, eventEnd...)
+	if shape.part == "" {
+		return dst
+	}
+	dst = w.openInside(dst, shape.part, done, index, o)
+	dst = o.appendPart(append(dst, `,"part":`...), o.Text)
+	return append(dst, eventEnd...)
 }
 
-func (w *ResponsesEvents) openPart(dst []byte, name string, index int, o *OutputItem) []byte {
-	dst = w.openItem(dst, name, index, o)
-	return append(dst, `,"content_index":0`...)
+// openInside begins an event of the text of an item, or of the part that it is in.
+func (w *ResponsesEvents) openInside(dst []byte, name, suffix string, index int, o *OutputItem) []byte {
+	dst = w.open(dst, name, suffix)
+	dst = appendMember(dst, `,"item_id":`, o.ID)
+	dst = appendCount(dst, `,"output_index":`, index)
+	return append(dst, o.shape().index...)
 }

@@ -7,9 +7,28 @@ type OutputKind uint8
 const (
 	OutputMessage OutputKind = iota + 1
 	OutputReasoning
+	// OutputSummary is reasoning whose text is told as its own summary.
+	OutputSummary
 	OutputCall
 	OutputCustomCall
 )
+
+// shape is how the text of an item is told.
+type shape struct {
+	// text begins the names of the events of its text, and member is the member that has it all.
+	text, member string
+	// part begins the names of the events of the part that the text is in, partType is the part's type, and index the member
+	// with which events name it. A call's text is in none.
+	part, partType, index string
+}
+
+var shapes = [...]shape{
+	OutputMessage:    {"response.output_text", `,"text":`, "response.content_part", "output_text", `,"content_index":0`},
+	OutputReasoning:  {"response.reasoning_text", `,"text":`, "response.content_part", "reasoning_text", `,"content_index":0`},
+	OutputSummary:    {"response.reasoning_summary_text", `,"text":`, "response.reasoning_summary_part", "summary_text", `,"summary_index":0`},
+	OutputCall:       {"response.function_call_arguments", `,"arguments":`, "", "", ""},
+	OutputCustomCall: {"response.custom_tool_call_input", `,"input":`, "", "", ""},
+}
 
 // OutputItem is one item of a response's output.
 type OutputItem struct {
@@ -23,21 +42,13 @@ type OutputItem struct {
 	// Text is the message's or the reasoning's text or the call's arguments or input so far, escaped as
 	// jsontext.AppendEscaped writes it.
 	Text []byte
-	// Hidden says that an OutputReasoning shows no text.
+	// Hidden says that reasoning shows no text.
 	Hidden bool
-	// Sealed is an OutputReasoning's encrypted_content as JSON text, or empty where the client has not asked for it.
+	// Sealed is the reasoning's encrypted_content as JSON text, or empty where the client has not asked for it.
 	Sealed []byte
 }
 
-func (o *OutputItem) isCall() bool { return o.Kind == OutputCall || o.Kind == OutputCustomCall }
-
-// textMember is the name of the member that a call's text is in.
-func (o *OutputItem) textMember() string {
-	if o.Kind == OutputCustomCall {
-		return `,"input":`
-	}
-	return `,"arguments":`
-}
+func (o *OutputItem) shape() *shape { return &shapes[o.Kind] }
 
 // AppendJSON appends the item as it is when it is finished.
 func (o *OutputItem) AppendJSON(dst []byte) []byte { return o.append(dst, true) }
@@ -46,10 +57,14 @@ func (o *OutputItem) AppendJSON(dst []byte) []byte { return o.append(dst, true) 
 func (o *OutputItem) append(dst []byte, content bool) []byte {
 	dst = appendMember(dst, `{"id":`, o.ID)
 	switch o.Kind {
-	case OutputReasoning:
+	case OutputReasoning, OutputSummary:
 		dst = appendMember(dst, `,"type":"reasoning","status":`, o.Status)
-		dst = append(dst, `,"summary":[],"content":[`...)
-		if content && !o.Hidden {
+		dst = append(dst, `,"summary":[`...)
+		if content && !o.Hidden && o.Kind == OutputSummary {
+			dst = o.appendPart(dst, o.Text)
+		}
+		dst = append(dst, `],"content":[`...)
+		if content && !o.Hidden && o.Kind == OutputReasoning {
 			dst = o.appendPart(dst, o.Text)
 		}
 		dst = append(dst, ']')
@@ -64,7 +79,7 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 			dst = append(dst, `,"type":"function_call"`...)
 		}
 		dst = appendMember(dst, `,"status":`, o.Status)
-		dst = append(dst, o.textMember()...)
+		dst = append(dst, o.shape().member...)
 		if content {
 			dst = appendEscapedString(dst, o.Text)
 		} else {
@@ -87,12 +102,11 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 	}
 }
 
-// appendPart writes the one content part that a message or a reasoning has.
+// appendPart writes the one part that a message or a reasoning has.
 func (o *OutputItem) appendPart(dst, text []byte) []byte {
-	if o.Kind == OutputReasoning {
-		dst = append(dst, `{"type":"reasoning_text","text":`...)
-		return append(appendEscapedString(dst, text), '}')
+	dst = appendMember(dst, `{"type":`, o.shape().partType)
+	if o.Kind == OutputMessage {
+		dst = append(dst, `,"annotations":[],"logprobs":[]`...)
 	}
-	dst = append(dst, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...)
-	return append(appendEscapedString(dst, text), '}')
+	return append(appendEscapedString(append(dst, `,"text":`...), text), '}')
 }

@@ -48,10 +48,11 @@ var realClients = []realClient{
 	{name: "langchain", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "vercel-ai", replays: true},
 	{name: "vercel-ai, Responses", folder: "vercel-ai", program: "responses", replays: true},
+	{name: "vercel-ai, reasoning as summary", folder: "vercel-ai", program: "responses", model: "reasoning-as-summary", replays: true},
 }
 
-// clientModels is the configuration of the gateway: one model as it comes, and one whose answers have reasoning, and no
-// reasoning_content beside it.
+// clientModels is the configuration of the gateway: one model as it comes, one whose answers have reasoning, and no
+// reasoning_content beside it, and one that tells reasoning as its summary.
 const clientModels = `
 models:
   - name: ` + caseModel + `
@@ -60,6 +61,10 @@ models:
     server_model: ` + caseModel + `
     servers: [vllm=SERVER]
     answers: { reasoning_fields: reasoning }
+  - name: reasoning-as-summary
+    server_model: ` + caseModel + `
+    servers: [vllm=SERVER]
+    answers: { reasoning_as_summary: true }
 `
 
 // clientHosts are the hosts of harmony up.

@@ -14,7 +14,7 @@ import (
 // This file reads Responses streams by the grammar of OpenAI's API, and shares nothing with what writes them:
 //
 //	created  in_progress  item*  (completed | incomplete | failed)
-//	item = output_item.added  [content_part.added]  delta*  text done  [content_part.done]  output_item.done
+//	item = output_item.added  [part.added]  delta*  text done  [part.done]  output_item.done
 //
 // Members and their types are the schemas' to look at; here it is what one event promises of another.
 
@@ -22,15 +22,19 @@ import (
 type object = map[string]any
 
 // itemForm is how an item of a type is told: its text's events are named text+".delta" and text+".done", the latter has the text
-// in the member whole, and part is the type of the content part around it, if there is one.
-type itemForm struct{ text, whole, part string }
+// in the member whole, and part is the type of the part around it, if there is one, in the item's member list. That part's events are
+// named around+".added" and around+".done".
+type itemForm struct{ text, whole, part, list, around string }
 
 var itemForms = map[string]itemForm{
-	"message":          {"response.output_text", "text", "output_text"},
-	"reasoning":        {"response.reasoning_text", "text", "reasoning_text"},
-	"function_call":    {"response.function_call_arguments", "arguments", ""},
-	"custom_tool_call": {"response.custom_tool_call_input", "input", ""},
+	"message":          {"response.output_text", "text", "output_text", "content", "response.content_part"},
+	"reasoning":        {"response.reasoning_text", "text", "reasoning_text", "content", "response.content_part"},
+	"function_call":    {"response.function_call_arguments", "arguments", "", "", ""},
+	"custom_tool_call": {"response.custom_tool_call_input", "input", "", "", ""},
 }
+
+// summaryForm is that of a reasoning item whose text is its summary, which its first part tells.
+var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary", "response.reasoning_summary_part"}
 
 // responsesReader is where in the grammar a stream stands.
 type responsesReader struct {
@@ -170,12 +174,15 @@ func (r *responsesReader) within(name string, e object) error {
 	if e["item_id"] != r.open["id"] {
 		return errors.New("not the open item's id")
 	}
-	if r.form.part != "" && e["content_index"] != float64(0) {
-		return errors.New("not the content index of the only part")
+	if name == summaryForm.around+".added" && r.open["type"] == "reasoning" && r.part == nil {
+		r.form = summaryForm
+	}
+	if r.form.part != "" && e[r.form.list+"_index"] != float64(0) {
+		return errors.New("not the index of the only part")
 	}
 	ready := r.form.part == "" || r.part != nil
 	switch {
-	case name == "response.content_part.added" && r.form.part != "" && r.part == nil:
+	case name == r.form.around+".added" && r.form.part != "" && r.part == nil:
 		return r.partAdded(e)
 	case name == r.form.text+".delta" && ready && !r.textDone:
 		delta, _ := e["delta"].(string)
@@ -190,7 +197,7 @@ func (r *responsesReader) within(name string, e object) error {
 			return fmt.Errorf("the deltas add up to %q, or the name is another", r.text.String())
 		}
 		return nil
-	case name == "response.content_part.done" && r.textDone && r.form.part != "" && !r.partDone:
+	case name == r.form.around+".done" && r.textDone && r.form.part != "" && !r.partDone:
 		r.partDone = true
 		part, _ := e["part"].(object)
 		return sameBut(part, r.part, object{"text": r.text.String()})
@@ -227,7 +234,7 @@ func (r *responsesReader) done(e object) error {
 	default:
 		part := maps.Clone(r.part)
 		part["text"] = r.text.String()
-		changed["content"] = []any{part}
+		changed[r.form.list] = []any{part}
 	}
 	err := sameBut(item, r.open, changed)
 	r.items, r.open = append(r.items, item), nil

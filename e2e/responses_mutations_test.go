@@ -38,8 +38,9 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 	cut := wantedStream(t, "responses_length_stream")
 	hidden := regexp.MustCompile(`event: response\.(content_part|reasoning_text)[^\n]*\n[^\n]*"output_index":0,[^\n]*\n\n`).ReplaceAllString(good, "")
 	hidden = stream(strings.SplitAfter(strings.ReplaceAll(hidden, `{"type":"reasoning_text","text":"Look."}`, ""), "\n\n"))
+	summary := wantedStream(t, "responses_summary_stream")
 	custom := strings.NewReplacer("function_call_arguments", "custom_tool_call_input", "function_call", "custom_tool_call", `"arguments"`, `"input"`).Replace(good)
-	for name, s := range map[string]string{"three items": good, "failed": failed, "incomplete": cut, "hidden": hidden, "custom": custom} {
+	for name, s := range map[string]string{"three items": good, "failed": failed, "incomplete": cut, "hidden": hidden, "custom": custom, "summary": summary} {
 		if _, err := readResponsesStream(s, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -106,6 +107,10 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{failed, `"usage":null,"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress", `"usage":{},"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress"},
 		{cut, `"incomplete_details":{"reason":"max_output_tokens"}`, `"incomplete_details":null`},
 		{custom, `"input":"{}","name"`, `"arguments":"{}","name"`},
+		{summary, `"summary_index":0,"part"`, `"summary_index":1,"part"`},
+		{summary, `"summary_index":0,"delta"`, `"content_index":0,"delta"`},
+		{summary, `reasoning_summary_part.added`, `content_part.added`},
+		{summary, `"status":"completed","summary":[{"type":"summary_text","text":"Be \"short\"."}]`, `"status":"completed","summary":[]`},
 		{hidden, `"status":"completed","summary":[],"content":[]`, `"status":"completed","summary":[],"content":[{}]`},
 	} {
 		changed := strings.Replace(bad.stream, bad.old, bad.new, 1)

@@ -12,6 +12,8 @@ type Answers struct {
 	ReasoningFields string `yaml:"reasoning_fields"`
 	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
 	HideReasoning bool `yaml:"hide_reasoning"`
+	// ReasoningAsSummary tells Responses clients that ask for a summary of the reasoning all of it as its summary.
+	ReasoningAsSummary bool `yaml:"reasoning_as_summary"`
 	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
 	UndeclaredCalls string `yaml:"undeclared_calls"`
 	// MaxChoices is the largest n of a Chat request; 0 is the default.
@@ -34,7 +36,7 @@ func (a *Answers) fill(f *filterconfig.Answers) {
 	if a.MaxChoices != 0 {
 		f.MaxChoices = a.MaxChoices
 	}
-	f.Strict, f.HideReasoning = a.Strict, a.HideReasoning
+	f.Strict, f.HideReasoning, f.ReasoningAsSummary = a.Strict, a.HideReasoning, a.ReasoningAsSummary
 	if a.Events != "" {
 		f.Events = a.Events
 	}

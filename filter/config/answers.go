@@ -8,6 +8,9 @@ type Answers struct {
 	ReasoningFields string
 	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
 	HideReasoning bool
+	// ReasoningAsSummary tells Responses clients that ask for a summary of the reasoning all of it as its summary, and not as
+	// its content.
+	ReasoningAsSummary bool
 	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
 	UndeclaredCalls string
 	// MaxChoices is the largest n of a Chat request, 1 to MaxChoices.
@@ -41,6 +44,8 @@ func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
 			a.ReasoningFields = p.oneOf(key, value, "both", "reasoning", "reasoning_content", "none")
 		case "hide_reasoning":
 			a.HideReasoning = p.boolean(key, value)
+		case "reasoning_as_summary":
+			a.ReasoningAsSummary = p.boolean(key, value)
 		case "undeclared_calls":
 			a.UndeclaredCalls = p.oneOf(key, value, "reasoning", "content")
 		case "max_choices":
@@ -61,6 +66,7 @@ func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
 func (a *Answers) appendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `,"answers":{"reasoning_fields":`, a.ReasoningFields)
 	dst = appendFlag(dst, `,"hide_reasoning":`, a.HideReasoning)
+	dst = appendFlag(dst, `,"reasoning_as_summary":`, a.ReasoningAsSummary)
 	dst = appendMember(dst, `,"undeclared_calls":`, a.UndeclaredCalls)
 	dst = append(dst, `,"max_choices":`...)
 	dst = jsontext.AppendInt(dst, int64(a.MaxChoices))

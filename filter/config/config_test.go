@@ -10,7 +10,7 @@ func TestRoundTrip(t *testing.T) {
 	m.StructuredOutputs = NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
 	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = Efforts{None: "high", Minimal: EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
-	m.Answers = Answers{ReasoningFields: "none", HideReasoning: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true}
+	m.Answers = Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true}
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
 		Seal: Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))

@@ -31,6 +31,8 @@ type responsesAnswer struct {
 	sealed bool
 	plain  []byte
 	hidden bool
+	// reasoning is the kind of item that reasoning is told as.
+	reasoning openai.OutputKind
 }
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
@@ -40,11 +42,21 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 		stream: r.Stream,
 		sealed: r.sealed,
 		hidden: r.answers.HideReasoning,
+
+		reasoning: r.reasoningKind(),
 		response: openai.Response{
 			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now, CompletedAt: r.env.Now,
 			Status: openai.StatusInProgress, Effort: effortName(r.effort), Echo: r.echo,
 		},
 	}
+}
+
+// reasoningKind is what the reasoning is told as. Clients that ask for a summary may show nothing else.
+func (r *Request) reasoningKind() openai.OutputKind {
+	if r.answers.ReasoningAsSummary && r.echo.Summary != "" {
+		return openai.OutputSummary
+	}
+	return openai.OutputReasoning
 }
 
 func (a *responsesAnswer) Tally() Tally { return a.tally }
@@ -75,7 +87,7 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		a.item.CallID = callID(a.env, a.index)
 		a.item.Name, a.item.Namespace = tool.name, tool.namespace
 	case a.lane == reasoningLane:
-		a.item.Kind = openai.OutputReasoning
+		a.item.Kind = a.reasoning
 		a.item.ID = "rs_" + id
 		a.item.Hidden = a.hidden
 		if a.sealed {
@@ -104,7 +116,7 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if len(text) == 0 {
 		return
 	}
-	if a.item.Kind == openai.OutputReasoning && a.sealed {
+	if a.item.Kind == a.reasoning && a.sealed {
 		a.plain = append(a.plain, text...)
 	}
 	if a.item.Hidden {

@@ -46,6 +46,8 @@ type Answers struct {
 	UndeclaredContent bool
 	// HideReasoning leaves the text of the reasoning out of Responses answers.
 	HideReasoning bool
+	// ReasoningAsSummary tells it as its own summary in Responses answers, where the client asks for one.
+	ReasoningAsSummary bool
 	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
 	MaxChoices int
 	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,

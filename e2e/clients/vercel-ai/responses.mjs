@@ -3,8 +3,9 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { main } from "./turns.mjs";
 
 // Without store: false the SDK sends back no items but their ids, for a server to look up. It shows summaries of reasoning alone,
-// and sends sealed reasoning back, which it asks for where it is told that the model reasons.
+// which the model named "reasoning-as-summary" has, and sends sealed reasoning back, which it asks for where it is told that the
+// model reasons.
 await main((baseURL, model, headers) => ({
   model: createOpenAI({ baseURL, apiKey: "none", headers }).responses(model),
-  providerOptions: { openai: { store: false, forceReasoning: true } },
-}), false);
+  providerOptions: { openai: { store: false, forceReasoning: true, reasoningSummary: "auto" } },
+}), process.argv[3] === "reasoning-as-summary");

@@ -15,6 +15,8 @@ import (
 //
 // Every item that is opened is closed before the next opens and before the end, text or no text. A message that was
 // cut stays open until it is known why: at the token limit it is incomplete, before another message it is complete.
+// A call of the model's own tools that nobody offered is told as reasoning, in one piece once it is whole: half of one
+// says nothing, and is dropped.
 type responsesAnswer struct {
 	turn
 	ending
@@ -27,10 +29,10 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
-	// sealed says that the client wants its reasoning sealed, plain is the text of the open one; hidden, that it is not shown.
-	sealed bool
-	plain  []byte
-	hidden bool
+	// sealed says that the client wants its reasoning sealed; hidden, that it is not shown. late says that the open item is
+	// told once it is whole. plain is the open item's text where one of the first and the last is so.
+	sealed, hidden, late bool
+	plain                []byte
 	// reasoning is the kind of item that reasoning is told as.
 	reasoning openai.OutputKind
 }
@@ -90,8 +92,8 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		a.item.Kind = a.reasoning
 		a.item.ID = "rs_" + id
 		a.item.Hidden = a.hidden
+		a.plain = a.plain[:0]
 		if a.sealed {
-			a.plain = a.plain[:0]
 			a.item.Sealed = []byte("null")
 		}
 	default:
@@ -103,7 +105,8 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		}
 	}
 	a.itemOpen = true
-	if a.stream {
+	a.late = a.builtIn && a.lane == reasoningLane
+	if a.stream && !a.late {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
 	}
 }
@@ -116,14 +119,14 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if len(text) == 0 {
 		return
 	}
-	if a.item.Kind == a.reasoning && a.sealed {
+	if a.item.Kind == a.reasoning && a.sealed || a.late {
 		a.plain = append(a.plain, text...)
 	}
 	if a.item.Hidden {
 		return
 	}
 	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(text))
-	if a.stream {
+	if a.stream && !a.late {
 		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text)
 	}
 }
@@ -140,6 +143,16 @@ func (a *responsesAnswer) closeItem(status string) {
 		return
 	}
 	a.itemOpen = false
+	if a.late && status == openai.StatusIncomplete {
+		a.tally.HalfBuiltIns++
+		return
+	}
+	if a.stream && a.late {
+		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
+		if len(a.item.Text) > 0 {
+			a.out = a.events.AppendDelta(a.out, a.index, &a.item, a.plain)
+		}
+	}
 	a.item.Status = status
 	if len(a.item.Sealed) > 0 {
 		a.item.Sealed = a.env.Sealing.seal(a.plain, a.response.Model, a.env.Now)

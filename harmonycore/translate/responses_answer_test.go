@@ -312,6 +312,57 @@ func TestResponsesStreamFails(t *testing.T) {
 	}
 }
 
+// TestHalfBuiltInCalls: a call of a built-in tool that nobody offered is told once it is whole. Half of one is left out and
+// counted, whatever has cut it.
+func TestHalfBuiltInCalls(t *testing.T) {
+	call := said{"python", "analysis", []string{"print(", "1)"}, harmony.EndedByCall}
+	cut := call
+	cut.end = harmony.Cut
+	for _, tt := range []struct {
+		name   string
+		turn   []said
+		finish Finish
+		items  string
+		half   int
+	}{
+		{"whole", []said{call}, Stop, `reasoning completed print(1)`, 0},
+		{"whole, then the limit", []said{call}, Length, `reasoning completed print(1)`, 0},
+		{"without its end", []said{cut}, Stop, `reasoning completed print(1)`, 0},
+		{"before another message", []said{cut, {"", "final", []string{"x"}, harmony.EndedByReturn}}, Stop, `reasoning completed print(1), message completed x`, 0},
+		{"at the limit", []said{{"", "analysis", []string{"t"}, harmony.EndedByEnd}, cut}, Length, `reasoning completed t`, 1},
+		{"a method", []said{{"browser.search", "commentary", []string{"{"}, harmony.Cut}}, Length, ``, 1},
+		{"nobody's function", []said{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length, `reasoning incomplete {`, 0},
+	} {
+		for _, stream := range []string{`"stream":true,`, ""} {
+			a := answerTo(t, ResponsesAPI, stream)
+			out := play(a, answerCase{turn: tt.turn, finish: tt.finish}, never)
+			r := map[string]any{}
+			if stream == "" {
+				r = decode(t, out)
+			} else {
+				r = checkGrammar(t, parseEvents(t, out))
+			}
+			var items []string
+			for _, v := range r["output"].([]any) {
+				item := v.(map[string]any)
+				text := item["content"].([]any)[0].(map[string]any)["text"].(string)
+				items = append(items, item["type"].(string)+" "+item["status"].(string)+" "+text)
+			}
+			if got := strings.Join(items, ", "); got != tt.items || a.Tally().HalfBuiltIns != tt.half {
+				t.Errorf("%s %s: %s and %d halves, want %s and %d", tt.name, stream, got, a.Tally().HalfBuiltIns, tt.items, tt.half)
+			}
+		}
+	}
+	a := answerTo(t, ResponsesAPI, `"stream":true,`)
+	a.Begin()
+	a.Choices()[0].Open(harmony.Header{Recipient: "container.exec"})
+	a.Choices()[0].Content([]byte("half"), 1)
+	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
+	if r := checkGrammar(t, parseEvents(t, string(a.Take(nil)))); len(r["output"].([]any)) != 0 || a.Tally().HalfBuiltIns != 1 {
+		t.Errorf("%v", r)
+	}
+}
+
 func TestNamespaceComesBackInTheCall(t *testing.T) {
 	r, err := read(Responses, `{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"},{"type":"custom","name":"c"}]}]}`)
 	if err != nil {

@@ -17,6 +17,8 @@ type Tally struct {
 	FinalFirst bool
 	// NoFinal is how many choices the model has ended by itself without a message on its final channel and without a call.
 	NoFinal int
+	// HalfBuiltIns is how many calls of the model's own tools, which nobody offered, were dropped because they are not whole.
+	HalfBuiltIns int
 }
 
 // ChannelKind is a channel as Tally tells them apart.
@@ -71,6 +73,7 @@ func (t *Tally) add(o *Tally) {
 	t.Calls += o.Calls
 	t.UnfitArguments += o.UnfitArguments
 	t.NoFinal += o.NoFinal
+	t.HalfBuiltIns += o.HalfBuiltIns
 	for i := range t.Messages {
 		t.Messages[i] += o.Messages[i]
 	}

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"strings"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -26,6 +28,8 @@ type turn struct {
 	tally Tally
 	// undeclared is the lane of what is said to functions that nobody declared.
 	undeclared lane
+	// builtIn says that the open message calls a tool that comes with the model, and that nobody offered it.
+	builtIn bool
 	// arguments are those of the open call, as far as they are held against its schema.
 	arguments []byte
 	schema    string
@@ -48,7 +52,7 @@ func (r *Request) newTurn() turn {
 // channel is taken for the answer, since that is what models write when they lose the format, and the answer must not be
 // lost.
 func (t *turn) open(h harmony.Header) *shownTool {
-	t.lane = reasoningLane
+	t.lane, t.builtIn = reasoningLane, false
 	t.tally.message(h.Channel)
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
@@ -59,6 +63,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		tool := t.tools.called(h.Recipient)
 		if tool == nil {
 			t.lane = t.undeclared
+			t.builtIn = isBuiltIn(h.Recipient)
 			return nil
 		}
 		t.lane = callLane
@@ -74,6 +79,12 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		t.lane = preambleLane
 	}
 	return nil
+}
+
+// isBuiltIn reports whether a recipient is one of the tools that gpt-oss was trained with, or a method of one.
+func isBuiltIn(recipient string) bool {
+	namespace, _, _ := strings.Cut(recipient, ".")
+	return namespace == "browser" || namespace == "python" || namespace == "container"
 }
 
 // content takes content of the open message.

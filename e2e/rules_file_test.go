@@ -178,6 +178,10 @@ func (r *rule) set(key, value string) error {
 		r.setup.IdleTimeout = millis
 	case "route_timeout_ms":
 		r.setup.RouteTimeout = millis
+	case "max_stream_duration_ms":
+		r.setup.MaxDuration = millis
+	case "per_try_idle_timeout_ms":
+		r.setup.TryIdleTimeout = millis
 	case "reload_interval_ms":
 		r.setup.ReloadInterval = millis
 	case "lost":

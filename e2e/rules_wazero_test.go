@@ -25,6 +25,7 @@ var wazeroLacks = map[string]string{
 	"undeclared-ends":   "net/http tells the end of a body after its last piece, and a client's leaving before it",
 	"spare-vms":         "Envoy starts the plugin twice more than it has workers: to try it, and to copy it",
 	"foreign-functions": "only clear_route_cache is built in, and what whoever runs the host adds",
+	"time-limits":       "of the time limits there are a stream's idle timeout and a route's timeout",
 	"act-after-reply":   "a resume behind a reply does nothing; Envoy sends the held request to the server for nothing",
 }
 

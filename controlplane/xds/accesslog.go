@@ -28,6 +28,7 @@ var accessLogFields = []struct{ name, format string }{
 	{"recoveries", harmonyState("recoveries")},
 	{"finish", harmonyState("finish")},
 	{"early_end", harmonyState("early_end")},
+	{"cut", harmonyState("cut")},
 }
 
 // harmonyState is what the filter has set as a property of the stream.

@@ -32,6 +32,7 @@ var statsTags = []struct{ label, regex string }{
 	{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
 	{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},
 	{"channel", `^wasmcustom\.harmony_channel_messages_total(\.channel\.([a-z]+))$`},
+	{"cause", `^wasmcustom\.harmony_cut_streams_total(\.cause\.([a-z]+))$`},
 	{"version", `^wasmcustom\.harmony_build_info(\.version\.(.+))\.config\.[0-9a-f]+$`},
 	{"config", `^wasmcustom\.harmony_build_info\.version\..+(\.config\.([0-9a-f]+))$`},
 }

@@ -47,6 +47,8 @@ type ProbeSetup struct {
 	Window uint32
 	// IdleTimeout is the stream's; RouteTimeout is how long the server has for its whole answer, none if zero.
 	IdleTimeout, RouteTimeout time.Duration
+	// MaxDuration is how long a stream may last, TryIdleTimeout how long a server may say nothing.
+	MaxDuration, TryIdleTimeout time.Duration
 }
 
 // probeName is the probe's in the configuration and in Envoy's statistics.
@@ -97,6 +99,9 @@ func (s ProbeSetup) connectionManager(p *packer, module string) *hcmv3.HttpConne
 		},
 		StreamIdleTimeout:   interval(s.IdleTimeout),
 		DelayedCloseTimeout: durationpb.New(100 * time.Millisecond),
+	}
+	if s.MaxDuration != 0 {
+		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxStreamDuration: interval(s.MaxDuration)}
 	}
 	if s.Window != 0 {
 		m.Http2ProtocolOptions = &corev3.Http2ProtocolOptions{InitialStreamWindowSize: size(s.Window)}
@@ -151,12 +156,11 @@ func (s ProbeSetup) routes() *routev3.RouteConfiguration {
 }
 
 func (s ProbeSetup) forward(match *routev3.RouteMatch, cluster string) *routev3.Route {
-	r := &routev3.Route{
-		Name: "to " + cluster, Match: match,
-		Action: &routev3.Route_Route{Route: &routev3.RouteAction{
-			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}, Timeout: durationpb.New(s.RouteTimeout),
-		}},
+	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}, Timeout: durationpb.New(s.RouteTimeout)}
+	if s.TryIdleTimeout != 0 {
+		action.RetryPolicy = &routev3.RetryPolicy{PerTryIdleTimeout: interval(s.TryIdleTimeout)}
 	}
+	r := &routev3.Route{Name: "to " + cluster, Match: match, Action: &routev3.Route_Route{Route: action}}
 	if s.RouteLimit != 0 {
 		r.RequestBodyBufferLimit = wrapperspb.UInt64(uint64(s.RouteLimit))
 	}

@@ -24,6 +24,9 @@ var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502
 // earlyEnds are why tokens are generated for nobody.
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
+// cuts are who ended an answer in the middle.
+var cuts = [...]string{exchange.CutStall, exchange.CutServer, exchange.CutClient, exchange.CutTimeout, exchange.CutOther}
+
 const (
 	prompt = iota
 	cached
@@ -61,6 +64,11 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&m.wasted[i], r.WastedTokens, "harmony_wasted_tokens_total.model.", label(m.name), ".kind.", kind)
 		}
 	}
+	for i, cause := range cuts {
+		if cause == r.Cut {
+			s.add(&s.cuts[i], 1, "harmony_cut_streams_total.cause.", cause)
+		}
+	}
 	for kind, n := range r.Recoveries {
 		s.add(&s.recoveries[kind], int(n), "harmony_recoveries_total.kind.", harmony.Recovery(kind).String())
 	}
@@ -75,6 +83,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.add(&s.noFinal, r.NoFinal)
 	s.add(&s.unfitArguments, r.UnfitArguments)
 	s.add(&s.unknownItems, r.UnknownItems)
+	s.add(&s.halfBuiltIns, r.HalfBuiltIns)
 	s.addIf(r.ReasoningAlert, &s.reasoningAlert)
 	if r.FirstToken >= 0 {
 		s.record(s.firstToken, r.FirstToken)

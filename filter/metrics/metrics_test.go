@@ -57,9 +57,9 @@ func full(model string) *exchange.Report {
 	r := &exchange.Report{
 		API: "chat", Model: model, Server: "vllm", Translated: true,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6,
-		Tally: translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2}, Fallbacks: 3,
+		Tally: translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2, HalfBuiltIns: 4}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250, Finish: exchange.FinishToolCalls,
-		EarlyEnd: exchange.EarlyCall, WastedTokens: 7,
+		EarlyEnd: exchange.EarlyCall, WastedTokens: 7, Cut: exchange.CutServer,
 	}
 	for i := range r.Messages {
 		r.Messages[i] = i + 1
@@ -129,6 +129,7 @@ func TestBounded(t *testing.T) {
 				for i, status := range append(statuses[:], 100, 418, 599) {
 					r := full(m)
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
+					r.Cut = cuts[i%len(cuts)]
 					s.Count(r, status)
 				}
 			}

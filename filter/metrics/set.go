@@ -24,9 +24,10 @@ type Set struct {
 
 	responseChunks, editsRefused, reducedResets, reducedLateErrors metric
 	unexpectedOrder, reasoningAlert, fallbacks                     metric
-	noFinal, unfitArguments, unknownItems                          metric
+	noFinal, unfitArguments, unknownItems, halfBuiltIns            metric
 	recoveries                                                     [len(harmony.Recoveries{})]metric
 	channels                                                       [len(exchange.Report{}.Messages)]metric
+	cuts                                                           [len(cuts)]metric
 	parseErrors                                                    [harmony.ParseErrorKinds]metric
 	firstToken, render, heap                                       metric
 	builds                                                         []build
@@ -51,6 +52,7 @@ func NewSet(h Host) *Set {
 	s.noFinal = s.define(Counter, "harmony_no_final_channel_total")
 	s.unfitArguments = s.define(Counter, "harmony_unfit_arguments_total")
 	s.unknownItems = s.define(Counter, "harmony_unknown_items_total")
+	s.halfBuiltIns = s.define(Counter, "harmony_half_builtin_calls_total")
 	s.reasoningAlert = s.define(Counter, "reasoning_ratio_alert_total")
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")

@@ -28,6 +28,7 @@ func describe(r *exchange.Report) {
 	setState("harmony_recoveries", strconv.FormatUint(r.Recoveries.Total(), 10))
 	setState("harmony_finish", r.Finish)
 	setState("harmony_early_end", r.EarlyEnd)
+	setState("harmony_cut", r.Cut)
 }
 
 func setState(name, value string) {

@@ -273,6 +273,10 @@ func (s *stream) OnHttpStreamDone() {
 	}
 	report := s.exchange.Report()
 	s.exchange = nil
+	if report.Cut == exchange.CutOther {
+		details, _ := proxywasm.GetProperty(codeDetails)
+		report.Cut = cutBy(string(details))
+	}
 	s.plugin.vm.metrics.Count(&report, responseStatus())
 	describe(&report)
 	delete(s.plugin.streams, s.id)

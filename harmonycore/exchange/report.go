@@ -36,6 +36,8 @@ type Report struct {
 	FirstToken int64
 	// Finish is one of the constants below.
 	Finish string
+	// Cut is who ended an answer that its client has the beginning of, and no end: one of the constants below, or empty.
+	Cut string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
 	EarlyEnd string
 	// WastedTokens came after the answer, or the choice that they were for, had ended. Those that a server still generates
@@ -51,6 +53,17 @@ const (
 	FinishToolCalls = "tool_calls"
 	FinishError     = "error"
 	FinishCut       = "cut"
+)
+
+// Who cut an answer: a server that was silent for too long, or one that ended it in the middle. Of an answer that we did not
+// cut the host knows more, and CutOther is what it makes of what it does not know: a client that left, a time limit of its
+// own.
+const (
+	CutStall   = "stall"
+	CutServer  = "server"
+	CutClient  = "client"
+	CutTimeout = "timeout"
+	CutOther   = "other"
 )
 
 // Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, behind the only call
@@ -93,6 +106,9 @@ func (e *Exchange) Report() Report {
 	switch e.state {
 	case awaiting, listening, collecting, streaming:
 		r.Finish = FinishCut
+		if e.state == streaming || e.headSent {
+			r.Cut = CutOther
+		}
 	default:
 		r.Finish = FinishError
 	}

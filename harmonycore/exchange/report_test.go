@@ -93,37 +93,55 @@ func TestReportEnds(t *testing.T) {
 	half := strings.Join(strings.SplitAfter(answer, "\n\n")[:5], "")
 	length := strings.Replace(answer, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
 	for _, tt := range []struct {
-		name string
-		act  func(*Exchange)
-		want string
+		name      string
+		act       func(*Exchange)
+		want, cut string
 	}{
-		{"before the headers", func(*Exchange) {}, FinishCut},
-		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream, testNow) }, FinishCut},
+		{"before the headers", func(*Exchange) {}, FinishCut, ""},
+		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream, testNow) }, FinishCut, ""},
 		{"within the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
 			x.ResponseBody([]byte(half), false, testNow)
-		}, FinishCut},
+		}, FinishCut, CutOther},
+		{"trailers within the answer", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(half), false, testNow)
+			x.ResponseTrailers()
+		}, FinishError, CutServer},
+		{"behind the answer", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(answer), false, testNow)
+		}, FinishStop, ""},
 		{"no finish reason", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
 			x.ResponseBody([]byte(half), true, testNow)
-		}, FinishError},
+		}, FinishError, ""},
+		{"silence before the first token", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.Stalled(testNow + testLimit)
+		}, FinishError, ""},
 		{"silence", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
 			x.ResponseBody([]byte(half), false, testNow)
 			x.Stalled(testNow + testLimit)
-		}, FinishError},
+		}, FinishError, CutStall},
+		{"silence behind a failure", func(x *Exchange) {
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(half+"data: {]\n\n"), false, testNow)
+			x.Stalled(testNow + testLimit)
+		}, FinishError, ""},
 		{"a status", func(x *Exchange) {
 			x.ResponseHeaders(ResponseHead{Status: 429, End: true}, testNow)
-		}, FinishError},
+		}, FinishError, ""},
 		{"the limit", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
 			x.ResponseBody([]byte(length), true, testNow)
-		}, FinishLength},
+		}, FinishLength, ""},
 	} {
 		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
 		tt.act(x)
-		if got := x.Report(); got.Finish != tt.want || !got.Translated {
-			t.Errorf("%s: %q, want %q", tt.name, got.Finish, tt.want)
+		if got := x.Report(); got.Finish != tt.want || got.Cut != tt.cut || !got.Translated {
+			t.Errorf("%s: %q, cut by %q, want %q and %q", tt.name, got.Finish, got.Cut, tt.want, tt.cut)
 		}
 	}
 }

@@ -251,14 +251,14 @@ func (e *Exchange) ResponseTrailers() ResponseAction {
 		return e.replyModels()
 	case collecting, listening:
 		if e.headSent {
-			return e.cutLate()
+			return e.cutLate(CutServer)
 		}
 		if e.state == collecting {
 			return e.reply(e.collectedReply())
 		}
 		return e.reply(replyWith(errUnfinished()))
 	case streaming:
-		e.state = over
+		e.state, e.report.Cut = over, CutServer
 		return ResponseAction{Reset: true}
 	default:
 		return ResponseAction{Pass: true}
@@ -278,10 +278,13 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	switch e.state {
 	case awaiting, listening, collecting:
 		if e.headSent {
-			return e.cutLate()
+			return e.cutLate(CutStall)
 		}
 		return e.reply(replyWith(errStalled(limit)))
-	case streaming, failed, ended:
+	case streaming:
+		e.state, e.report.Cut = over, CutStall
+		return ResponseAction{Reset: true}
+	case failed, ended:
 		e.state = over
 		return ResponseAction{Reset: true}
 	default:
@@ -289,9 +292,9 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 	}
 }
 
-// cutLate ends a response whose status has been sent before it was known to be wrong, loudly.
-func (e *Exchange) cutLate() ResponseAction {
-	e.state = over
+// cutLate ends a response whose status has been sent before it was known to be wrong, loudly, for the sake of cause.
+func (e *Exchange) cutLate(cause string) ResponseAction {
+	e.state, e.report.Cut = over, cause
 	return ResponseAction{Reset: true, Late: true}
 }
 

@@ -193,7 +193,7 @@ func (e *Exchange) fail(failure *openai.Error) ResponseAction {
 	if e.state == listening {
 		// The headers have gone before the first token. An error as a whole answer with status 200 would be taken for one.
 		if e.answer.ContentType() == contentTypeJSON {
-			return e.cutLate()
+			return e.cutLate(CutServer)
 		}
 		action.Late = true
 		e.begin()
@@ -228,7 +228,7 @@ func (e *Exchange) collectLate(skipped int, end bool) ResponseAction {
 		e.state = over
 		return ResponseAction{Body: r.Body}
 	case e.skipped > mostSkipped:
-		return e.cutLate()
+		return e.cutLate(CutServer)
 	default:
 		return ResponseAction{}
 	}

@@ -31,6 +31,7 @@ var itemForms = map[string]itemForm{
 	"reasoning":        {"response.reasoning_text", "text", "reasoning_text", "content", "response.content_part"},
 	"function_call":    {"response.function_call_arguments", "arguments", "", "", ""},
 	"custom_tool_call": {"response.custom_tool_call_input", "input", "", "", ""},
+	"local_shell_call": {whole: "action"}, // has no text: its action comes in one piece
 }
 
 // summaryForm is that of a reasoning item whose text is its summary, which its first part tells.
@@ -146,7 +147,9 @@ func (r *responsesReader) added(e object) error {
 		return errors.New("not the next output index")
 	case !r.isNew(item["id"]) || item["call_id"] != nil && !r.isNew(item["call_id"]):
 		return errors.New("an id is empty or another's")
-	case form.part == "" && (item[form.whole] != "" || item["call_id"] == nil || item["name"] == ""):
+	case form.text == "" && (item["call_id"] == nil || len(item["action"].(object)["command"].([]any)) > 0):
+		return errors.New("a call begins with its command, or without an id")
+	case form.text != "" && form.part == "" && (item[form.whole] != "" || item["call_id"] == nil || item["name"] == ""):
 		return errors.New("a call begins without an empty text, an id or a name")
 	case form.part != "" && (content == nil || len(content) > 0):
 		return errors.New("an item begins with content")
@@ -173,6 +176,9 @@ func (r *responsesReader) within(name string, e object) error {
 	}
 	if e["item_id"] != r.open["id"] {
 		return errors.New("not the open item's id")
+	}
+	if r.form.text == "" {
+		return errors.New("an event of an item that has none")
 	}
 	if name == summaryForm.around+".added" && r.open["type"] == "reasoning" && r.part == nil {
 		r.form = summaryForm
@@ -227,6 +233,11 @@ func (r *responsesReader) done(e object) error {
 	}
 	switch hidden := r.open["type"] == "reasoning" && r.part == nil; {
 	case hidden: // has no events of its own, and no content
+	case r.form.text == "":
+		changed[r.form.whole] = item[r.form.whole]
+		if action, _ := item[r.form.whole].(object); len(action) == 0 || item["status"] != "completed" {
+			return errors.New("an action that is none, or that was cut")
+		}
 	case !r.textDone || r.form.part != "" && !r.partDone:
 		return errors.New("an item is done whose text is not")
 	case r.form.part == "":

@@ -117,7 +117,7 @@ def shown(tools, choice):
         return []
     if isinstance(choice, dict) and choice["type"] == "allowed_tools":
         allowed = choice.get("allowed_tools", choice)["tools"]
-        names = [a.get(a["type"], a)["name"] for a in allowed]
+        names = [a.get(a["type"], a).get("name", a["type"]) for a in allowed]
         return [t for t in tools if t.name in names]
     return tools
 
@@ -126,6 +126,8 @@ def named(choice):
     """The function that a tool choice names."""
     if isinstance(choice, dict) and choice["type"] in ("function", "custom"):
         return choice.get(choice["type"], choice)["name"]
+    if isinstance(choice, dict) and choice["type"] == "local_shell":
+        return "local_shell"
     return None
 
 
@@ -137,6 +139,31 @@ def tool(function):
 
 def custom_tool(custom):
     return ToolDescription.new(custom["name"], custom.get("description") or "", {"type": "string"})
+
+
+def local_shell():
+    """The API's own tool, as a function of what its action has."""
+    text = {"type": "string"}
+    return ToolDescription.new(
+        "local_shell",
+        "Runs a command on the user's machine and returns its output."
+        ' For a shell\'s syntax the command is a shell: ["bash", "-lc", "ls | wc -l"].',
+        {
+            "type": "object",
+            "properties": {
+                "command": {"type": "array", "items": text, "description": "The program and its arguments."},
+                "timeout_ms": {"type": "integer", "description": "After how many milliseconds it is given up."},
+                "working_directory": text | {"description": "Where it runs."},
+                "env": {
+                    "type": "object",
+                    "additionalProperties": text,
+                    "description": "Variables of its environment.",
+                },
+                "user": text | {"description": "Whom it runs as."},
+            },
+            "required": ["command"],
+        },
+    )
 
 
 def chat_tool(declared):
@@ -218,6 +245,8 @@ def responses(body):
             tools.append(tool(t))
         elif t["type"] == "custom":
             tools.append(custom_tool(t))
+        elif t["type"] == "local_shell":
+            tools.append(local_shell())
         elif t["type"] == "namespace":
             tools += [tool(f) for f in t["tools"] if f["type"] == "function"]
     tools = shown(tools, body.get("tool_choice"))

@@ -60,7 +60,7 @@ func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text
 
 // AppendItemClosed appends the events with which an item ends.
 func (w *ResponsesEvents) AppendItemClosed(dst []byte, index int, o *OutputItem) []byte {
-	if !o.Hidden {
+	if !o.Hidden && o.shape().text != "" {
 		dst = w.appendTextDone(dst, index, o)
 	}
 	dst = w.open(dst, "response.output_item", done)

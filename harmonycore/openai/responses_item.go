@@ -11,11 +11,12 @@ const (
 	OutputSummary
 	OutputCall
 	OutputCustomCall
+	OutputLocalShellCall
 )
 
 // shape is how the text of an item is told.
 type shape struct {
-	// text begins the names of the events of its text, and member is the member that has it all.
+	// text begins the names of the events of its text, and member is the member that has it all. An item may have neither.
 	text, member string
 	// part begins the names of the events of the part that the text is in, partType is the part's type, and index the member
 	// with which events name it. A call's text is in none.
@@ -28,6 +29,8 @@ var shapes = [...]shape{
 	OutputSummary:    {"response.reasoning_summary_text", `,"text":`, "response.reasoning_summary_part", "summary_text", `,"summary_index":0`},
 	OutputCall:       {"response.function_call_arguments", `,"arguments":`, "", "", ""},
 	OutputCustomCall: {"response.custom_tool_call_input", `,"input":`, "", "", ""},
+
+	OutputLocalShellCall: {},
 }
 
 // OutputItem is one item of a response's output.
@@ -40,7 +43,7 @@ type OutputItem struct {
 	// CallID, Name and Namespace are those of a call; Namespace may be empty.
 	CallID, Name, Namespace string
 	// Text is the message's or the reasoning's text or the call's arguments or input so far, escaped as
-	// jsontext.AppendEscaped writes it.
+	// jsontext.AppendEscaped writes it. Of an OutputLocalShellCall it is the action, as LocalShellAction writes it.
 	Text []byte
 	// Hidden says that reasoning shows no text.
 	Hidden bool
@@ -91,6 +94,15 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 			dst = appendMember(dst, `,"namespace":`, o.Namespace)
 		}
 		return append(dst, '}')
+	case OutputLocalShellCall:
+		dst = appendMember(dst, `,"type":"local_shell_call","status":`, o.Status)
+		dst = append(dst, `,"action":`...)
+		if content {
+			dst = append(dst, o.Text...)
+		} else {
+			dst = append(dst, noAction...)
+		}
+		return append(appendMember(dst, `,"call_id":`, o.CallID), '}')
 	default:
 		dst = appendMember(dst, `,"type":"message","status":`, o.Status)
 		dst = append(dst, `,"content":[`...)

@@ -34,7 +34,7 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 	return f, err
 }
 
-// readTools takes functions and custom tools, alone or in namespaces. Tools that OpenAI runs by itself (web_search and its like) are
+// readTools takes functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs by itself (web_search and its like) are
 // passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
 	r.Tools, r.Echo.Tools = nil, ""
@@ -50,7 +50,13 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		if err != nil {
 			return err
 		}
-		if f.kind != typeFunction && f.kind != typeCustom && f.kind != "namespace" {
+		switch f.kind {
+		case typeFunction, typeCustom, "namespace":
+		case typeLocalShell:
+			if !r.readLocalShell() {
+				return nil
+			}
+		default:
 			return nil
 		}
 		if len(echo) > 1 {
@@ -63,6 +69,9 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		case typeCustom:
 			echo = append(echo, v.compact()...)
 			return r.readCustom(at, "", &f)
+		case typeLocalShell:
+			echo = append(echo, `{"type":"local_shell"}`...)
+			return nil
 		default:
 			echo = append(echo, v.compact()...)
 			return r.readNamespace(at, &f)

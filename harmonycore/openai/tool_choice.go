@@ -55,13 +55,16 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	case kind == typeFunction, kind == typeCustom:
 		c.Required, c.Custom = true, kind == typeCustom
 		return inner.toolRef(at, &c.Name)
+	case kind == typeLocalShell && !nested:
+		c.Required, c.Name = true, typeLocalShell
+		return nil
 	case kind == "allowed_tools":
 		return c.readAllowed(at, inner, nested)
 	case nested:
 		return notOneOf(join(param, "type"), kind, "'function', 'custom', and 'allowed_tools'")
 	default:
 		// Responses has many more, each for a tool that a server would run by itself.
-		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', and 'allowed_tools'.")
+		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', 'local_shell', and 'allowed_tools'.")
 	}
 }
 
@@ -160,8 +163,15 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 		if err != nil {
 			return err
 		}
-		if kind != typeFunction && kind != typeCustom {
+		switch {
+		case kind == typeFunction, kind == typeCustom:
+		case kind == typeLocalShell && !nested:
+			c.allowed.functions[typeLocalShell] = false
+			return nil
+		case nested:
 			return notOneOf(join(at, "type"), kind, "'function' and 'custom'")
+		default:
+			return notOneOf(join(at, "type"), kind, "'function', 'custom', and 'local_shell'")
 		}
 		if nested {
 			at = join(at, kind)

@@ -29,6 +29,8 @@ type Tool struct {
 	Name        string
 	Description string
 	Custom      bool
+	// LocalShell is the Responses API's tool of that name, shown as a function.
+	LocalShell bool
 	// Namespace is the Responses API's group that the function stands in; empty for none.
 	Namespace string
 	// Parameters is its JSON schema, in the client's order; nil when there is none.

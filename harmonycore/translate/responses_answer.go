@@ -86,6 +86,10 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		if tool.custom {
 			a.item.Kind, a.item.ID = openai.OutputCustomCall, "ctc_"+id
 		}
+		if tool.localShell {
+			a.item.Kind, a.item.ID = openai.OutputLocalShellCall, "lsh_"+id
+			a.plain = a.plain[:0]
+		}
 		a.item.CallID = callID(a.env, a.index)
 		a.item.Name, a.item.Namespace = tool.name, tool.namespace
 	case a.lane == reasoningLane:
@@ -105,7 +109,7 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		}
 	}
 	a.itemOpen = true
-	a.late = a.builtIn && a.lane == reasoningLane
+	a.late = a.builtIn && a.lane == reasoningLane || a.item.Kind == openai.OutputLocalShellCall
 	if a.stream && !a.late {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
 	}
@@ -143,13 +147,16 @@ func (a *responsesAnswer) closeItem(status string) {
 		return
 	}
 	a.itemOpen = false
-	if a.late && status == openai.StatusIncomplete {
+	switch {
+	case a.item.Kind == openai.OutputLocalShellCall:
+		a.settle(status)
+	case a.late && status == openai.StatusIncomplete:
 		a.tally.HalfBuiltIns++
 		return
 	}
 	if a.stream && a.late {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
-		if len(a.item.Text) > 0 {
+		if len(a.item.Text) > 0 && a.item.Kind != openai.OutputLocalShellCall {
 			a.out = a.events.AppendDelta(a.out, a.index, &a.item, a.plain)
 		}
 	}

@@ -16,6 +16,8 @@ type shownTool struct {
 	shown           string
 	name, namespace string
 	custom          bool
+	// localShell is the API's own tool, whose calls are items of their own.
+	localShell bool
 	// schema is that of its arguments as text, empty where there is nothing to hold them against.
 	schema string
 }
@@ -40,7 +42,7 @@ func newToolset(declared []openai.Tool) toolset {
 		if t.Namespace != "" && times[t.Name] > 1 {
 			shown = t.Namespace + "__" + t.Name
 		}
-		tool := shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom}
+		tool := shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell}
 		if room -= len(t.Schema); room >= 0 {
 			tool.schema = t.Schema
 		}

@@ -1,0 +1,105 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// typeLocalShell is a tool of the Responses API that its client runs. The model sees a function of this name, whose
+// parameters are the members of an action but for its type.
+const typeLocalShell = "local_shell"
+
+const localShellSchema = `{"type":"object","properties":{` +
+	`"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments."},` +
+	`"timeout_ms":{"type":"integer","description":"After how many milliseconds it is given up."},` +
+	`"working_directory":{"type":"string","description":"Where it runs."},` +
+	`"env":{"type":"object","additionalProperties":{"type":"string"},"description":"Variables of its environment."},` +
+	`"user":{"type":"string","description":"Whom it runs as."}},` +
+	`"required":["command"],"additionalProperties":false}`
+
+// readLocalShell takes the tool, and reports whether it is the first: more of them are none.
+func (r *ResponsesRequest) readLocalShell() bool {
+	for i := range r.Tools {
+		if r.Tools[i].LocalShell {
+			return false
+		}
+	}
+	tool := Tool{
+		Name: typeLocalShell, LocalShell: true, Schema: localShellSchema,
+		Description: `Runs a command on the user's machine and returns its output. For a shell's syntax the command is a shell: ["bash", "-lc", "ls | wc -l"].`,
+	}
+	if parsed, err := jsontext.Parse([]byte(localShellSchema), MaxSchemaDepth); err == nil {
+		tool.Parameters = parsed
+	}
+	r.Tools = append(r.Tools, tool)
+	return true
+}
+
+// localShellFields are the members of an action.
+type localShellFields struct{ command, timeout, directory, env, user value }
+
+// noAction stands in an item that just begins.
+const noAction = `{"type":"exec","command":[],"env":{},"timeout_ms":null,"user":null,"working_directory":null}`
+
+// LocalShellAction appends the action that a call's arguments ask for, every member written out. Arguments of which
+// something would be lost that way, because they are no JSON, cut off, or of other members or types, are no action.
+func LocalShellAction(dst, arguments []byte) (action []byte, ok bool) {
+	var f localShellFields
+	root, err := object(arguments)
+	if err == nil {
+		err = root.members("", f.set)
+	}
+	if err == nil && !f.command.given() {
+		err = missing("command")
+	}
+	commands := 0
+	if err == nil {
+		err = f.command.elements("command", func(_ int, at string, v value) *Error {
+			commands++
+			return v.mustBeText(at)
+		})
+	}
+	if err == nil && f.env.given() {
+		err = f.env.members("env", func(_ []byte, v value) *Error { return v.mustBeText("env") })
+	}
+	if err != nil || commands == 0 {
+		return dst, false
+	}
+	env := "{}"
+	if f.env.given() {
+		env = f.env.compact()
+	}
+	dst = append(append(dst, `{"type":"exec","command":`...), f.command.compact()...)
+	dst = append(append(dst, `,"env":`...), env...)
+	dst = append(append(dst, `,"timeout_ms":`...), f.timeout.compactOrNull()...)
+	dst = append(append(dst, `,"user":`...), f.user.compactOrNull()...)
+	dst = append(append(dst, `,"working_directory":`...), f.directory.compactOrNull()...)
+	return append(dst, '}'), true
+}
+
+func (f *localShellFields) set(key []byte, v value) *Error {
+	switch string(key) {
+	case "type":
+		return v.word("type", new(string), "exec")
+	case "command":
+		f.command = v
+	case "timeout_ms":
+		f.timeout = v
+		return v.integer("timeout_ms", 0, new(int64))
+	case "env":
+		f.env = v
+	case "user":
+		f.user = v
+		return v.text("user", new(string))
+	case "working_directory":
+		f.directory = v
+		return v.text("working_directory", new(string))
+	default:
+		return Invalid(string(key), "Unknown member.")
+	}
+	return nil
+}
+
+func (v value) mustBeText(param string) *Error {
+	if v.kind != jsontext.String {
+		return wrongType(param, "a string", v)
+	}
+	return nil
+}

@@ -50,7 +50,8 @@ func metricsScript() []scripted {
 		{"high effort", chatPath, chat(caseModel, "question six", `"reasoning_effort":"high",`), final, ""},
 		{"responses", "/v1/responses", `{"model":"` + caseModel + `","input":[{"type":"unheard_of"},{"role":"user","content":"question seven"}]}`, think + final, ""},
 		{"responses stream", "/v1/responses", `{"model":"` + dotted + `","stream":true,"input":"question eight"}`, think + final, ""},
-		{"missing start", chatPath, chat(dotted, "question nine", ""), "<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Rome.<|return|>", ""},
+		{"missing start", chatPath, `{"model":"` + dotted + `","messages":[{"role":"user","content":[{"type":"image_url"},{"type":"text","text":"question nine"}]}]}`,
+			"<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Rome.<|return|>", ""},
 		{"unknown channel", chatPath, chat(caseModel, "question ten", `"stream":true,`), "<|channel|>musing<|message|>Hm.<|end|><|start|>assistant" + final, ""},
 		{"length", chatPath, chat(caseModel, "question eleven", `"max_tokens":40,`), "<|channel|>analysis<|message|>" + strings.Repeat(" on and", 40), ""},
 		{"unfit arguments", chatPath, chat(caseModel, "question fourteen", tools+","), strings.Replace(think+call, `"Paris"`, "75", 1), ""},
@@ -90,6 +91,7 @@ func metricsGateway(t *testing.T) (*sim.Server, *config.Config) {
 	server, url := runSim(t, sim.Options{PromptTokensDetails: true, Models: []string{caseModel, dotted}, Script: sim.NewScript(lines...)})
 	c := oneModel(url)
 	addModel(c, dotted, url)
+	c.Models[1].UnsupportedContent = "drop"
 	return server, c
 }
 

@@ -82,6 +82,8 @@ type Model struct {
 	ReasoningEfforts Efforts `yaml:"reasoning_efforts"`
 	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
 	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
+	// UnsupportedContent is "refuse" or "drop": what becomes of images, files and sound in a request. Empty: refuse.
+	UnsupportedContent string `yaml:"unsupported_content"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the default ones; empty: none.
 	ServerExtras []string `yaml:"server_extras"`
 	Answers      Answers  `yaml:"answers"`

@@ -35,6 +35,7 @@ models:
     raw_prompts: allow
     reasoning_efforts: { none: low, xhigh: refuse }
     drop_commentary_from_history: true
+    unsupported_content: drop
     server_extras: []
     answers: {reasoning_fields: none, hide_reasoning: true, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true}
     structured_outputs: none
@@ -64,7 +65,7 @@ func TestParseWhole(t *testing.T) {
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
-			RawPrompts: "allow", DropCommentaryFromHistory: true,
+			RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
 			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
 			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true},
 			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
@@ -151,6 +152,7 @@ func TestRefusals(t *testing.T) {
 		{model("answers: {events: tokens}"), "h.yaml:3: models[0].answers.events: \"tokens\" is not known"},
 		{model("structured_outputs: json"), "h.yaml:3: models[0].structured_outputs: \"json\" is not known"},
 		{model("raw_prompts: maybe"), "h.yaml:3: models[0].raw_prompts: \"maybe\" is not known"},
+		{model("unsupported_content: keep"), "h.yaml:3: models[0].unsupported_content: \"keep\" is not known"},
 		{model("context_length: -1"), "models[0].context_length"},
 		{model("system: {date: tomorrow}"), "h.yaml:3: models[0].system.date: \"tomorrow\" is not a date"},
 		{model("system: {date: 2026-02-30}"), "models[0].system.date"},

@@ -30,6 +30,9 @@ func (m *Model) fillRequests(f *filterconfig.Model) {
 		}
 	}
 	f.DropCommentaryFromHistory = m.DropCommentaryFromHistory
+	if m.UnsupportedContent != "" {
+		f.UnsupportedContent = m.UnsupportedContent
+	}
 	if m.ServerExtras != nil {
 		f.ServerExtras = m.ServerExtras
 	}

@@ -172,6 +172,9 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
 		return fail("raw_prompts", "%q is not known; write deny or allow", s)
 	}
+	if s := m.UnsupportedContent; s != "" && s != filterconfig.ContentRefuse && s != filterconfig.ContentDrop {
+		return fail("unsupported_content", "%q is not known; write refuse or drop", s)
+	}
 	if field, reason := m.Answers.check(); field != "" {
 		return fail(field, "%s", reason)
 	}

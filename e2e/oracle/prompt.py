@@ -46,7 +46,18 @@ def flat(content):
         return ""
     if isinstance(content, str):
         return content
-    return "".join(part.get("text", part.get("refusal", "")) or "" for part in content)
+    return "".join(read(part) for part in content)
+
+
+# What stands in the place of a part that is no text.
+UNREADABLE = {"image_url": "image", "input_image": "image", "input_audio": "audio", "file": "file", "input_file": "file"}
+
+
+def read(part):
+    """The text of one part."""
+    if part["type"] in UNREADABLE:
+        return "[" + UNREADABLE[part["type"]] + " omitted: this model reads text only]"
+    return part.get("text", part.get("refusal", "")) or ""
 
 
 def parts(content):

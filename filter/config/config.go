@@ -51,6 +51,8 @@ type Model struct {
 	ReasoningEfforts Efforts
 	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
 	DropCommentaryFromHistory bool
+	// UnsupportedContent is ContentRefuse or ContentDrop: what becomes of images, files and sound in a request.
+	UnsupportedContent string
 	// ServerExtras are the servers' own parameters that clients may use, out of KnownExtras.
 	ServerExtras []string
 	Answers      Answers
@@ -113,7 +115,7 @@ func DefaultModel(name string) Model {
 	return Model{
 		Name: name, Pool: name, Server: "vllm", ServerModel: name,
 		ContextLength: DefaultContextLength, DrainTokens: DefaultDrainTokens, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
-		ReasoningEfforts: DefaultEfforts(), ServerExtras: DefaultExtras(),
+		ReasoningEfforts: DefaultEfforts(), UnsupportedContent: ContentRefuse, ServerExtras: DefaultExtras(),
 		System: System{
 			Identity: DefaultIdentity, KnowledgeCutoff: DefaultKnowledgeCutoff,
 			Date: DateUTC, Effort: DefaultEffort,

@@ -54,6 +54,7 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":{"low":"high"}}]}`, "models[0].reasoning_efforts.low"},
 		{`{"schema":1,"models":[{"name":"a","reasoning_efforts":"low"}]}`, "models[0].reasoning_efforts"},
 		{`{"schema":1,"models":[{"name":"a","drop_commentary_from_history":1}]}`, "models[0].drop_commentary_from_history"},
+		{`{"schema":1,"models":[{"name":"a","unsupported_content":"keep"}]}`, "models[0].unsupported_content"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":["top_k","ignore_eos"]}]}`, "models[0].server_extras[1]"},
 		{`{"schema":1,"models":[{"name":"a","server_extras":"top_k"}]}`, "models[0].server_extras"},
 		{`{"schema":1,"models":[{"name":"a","answers":[]}]}`, "models[0].answers"},

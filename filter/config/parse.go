@@ -152,6 +152,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 			p.efforts(key, value, &m.ReasoningEfforts)
 		case "drop_commentary_from_history":
 			m.DropCommentaryFromHistory = p.boolean(key, value)
+		case "unsupported_content":
+			m.UnsupportedContent = p.oneOf(key, value, ContentRefuse, ContentDrop)
 		case "server_extras":
 			m.ServerExtras = p.extras(key, value)
 		case "answers":

@@ -14,6 +14,12 @@ type Efforts struct {
 // EffortRefuse answers requests for an effort with an error.
 const EffortRefuse = "refuse"
 
+// The settings of Model.UnsupportedContent: an error, or a note to the model in the place of each.
+const (
+	ContentRefuse = "refuse"
+	ContentDrop   = "drop"
+)
+
 // DefaultEfforts stand the nearest effort in, but for none: gpt-oss always reasons.
 func DefaultEfforts() Efforts {
 	return Efforts{None: EffortRefuse, Minimal: "low", XHigh: "high", Max: "high"}
@@ -68,6 +74,7 @@ func (m *Model) appendRequests(dst []byte) []byte {
 	dst = appendMember(dst, `,"xhigh":`, m.ReasoningEfforts.XHigh)
 	dst = appendMember(dst, `,"max":`, m.ReasoningEfforts.Max)
 	dst = appendFlag(append(dst, '}'), `,"drop_commentary_from_history":`, m.DropCommentaryFromHistory)
+	dst = appendMember(dst, `,"unsupported_content":`, m.UnsupportedContent)
 	dst = append(dst, `,"server_extras":[`...)
 	for i, name := range m.ServerExtras {
 		if i > 0 {

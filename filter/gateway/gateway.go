@@ -43,6 +43,7 @@ func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Ga
 					XHigh: standIn(m.ReasoningEfforts.XHigh), Max: standIn(m.ReasoningEfforts.Max),
 				},
 				DropCommentary: m.DropCommentaryFromHistory,
+				DropUnreadable: m.UnsupportedContent == config.ContentDrop,
 				Extras:         m.ServerExtras,
 				ContextLength:  m.ContextLength,
 				MaxReasoning:   m.MaxReasoningTokens,

@@ -22,15 +22,15 @@ type Set struct {
 	models []model
 	other  model
 
-	responseChunks, editsRefused, reducedResets, reducedLateErrors metric
-	unexpectedOrder, reasoningAlert, fallbacks                     metric
-	noFinal, unfitArguments, unknownItems, halfBuiltIns            metric
-	recoveries                                                     [len(harmony.Recoveries{})]metric
-	channels                                                       [len(exchange.Report{}.Messages)]metric
-	cuts                                                           [len(cuts)]metric
-	parseErrors                                                    [harmony.ParseErrorKinds]metric
-	firstToken, render, heap                                       metric
-	builds                                                         []build
+	responseChunks, editsRefused, reducedResets, reducedLateErrors    metric
+	unexpectedOrder, reasoningAlert, fallbacks                        metric
+	noFinal, unfitArguments, unknownItems, halfBuiltIns, droppedParts metric
+	recoveries                                                        [len(harmony.Recoveries{})]metric
+	channels                                                          [len(exchange.Report{}.Messages)]metric
+	cuts                                                              [len(cuts)]metric
+	parseErrors                                                       [harmony.ParseErrorKinds]metric
+	firstToken, render, heap                                          metric
+	builds                                                            []build
 }
 
 // build is a configuration that this VM has had; uses is how many plugins have it now.
@@ -53,6 +53,7 @@ func NewSet(h Host) *Set {
 	s.unfitArguments = s.define(Counter, "harmony_unfit_arguments_total")
 	s.unknownItems = s.define(Counter, "harmony_unknown_items_total")
 	s.halfBuiltIns = s.define(Counter, "harmony_half_builtin_calls_total")
+	s.droppedParts = s.define(Counter, "harmony_dropped_parts_total")
 	s.reasoningAlert = s.define(Counter, "reasoning_ratio_alert_total")
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")

@@ -17,8 +17,8 @@ type Report struct {
 	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells; ToolOutputTokens of them
 	// are results of tools.
 	PromptTokens, CachedTokens, ToolOutputTokens int
-	// UnknownItems of the request were passed over.
-	UnknownItems int
+	// UnknownItems of the request were passed over, and DroppedParts of its messages left as notes.
+	UnknownItems, DroppedParts int
 	// CompletionTokens is how many the server has generated, control tokens and all.
 	CompletionTokens int
 	// Tally is what the client's answer has counted of them.

@@ -75,6 +75,25 @@ func TestReportOfUnknownItems(t *testing.T) {
 	}
 }
 
+// TestReportOfDroppedParts: where the operator wants them dropped, and only there.
+func TestReportOfDroppedParts(t *testing.T) {
+	drop := func(o *Options) { o.Models[0].DropUnreadable = true }
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `"messages":[{"role":"system","content":[{"type":"file"}]},{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":7}]},
+			{"role":"assistant","content":[{"type":"input_audio"}]}]`,
+		"/v1/responses": `"input":[{"role":"user","content":[{"type":"input_image"},{"type":"input_file","file_data":"x"}]},
+			{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":[{"type":"input_image"}]}]`,
+	} {
+		body = `{"model":"` + testModel + `",` + body + `}`
+		if n := forwarded(t, testGateway(drop), path, body).Report().DroppedParts; n != 3 {
+			t.Errorf("%s: %d are counted", path, n)
+		}
+		if a := testGateway(nil).Begin("POST", path).Request([]byte(body), Host{Now: testNow, ID: testID}); a.Reply == nil || a.Reply.Status != 400 {
+			t.Errorf("%s: not refused by default: %+v", path, a)
+		}
+	}
+}
+
 // TestReportOfEffort: an answer without reasoning is as it should be when little was asked for.
 func TestReportOfEffort(t *testing.T) {
 	for effort, want := range map[string]bool{"low": false, "medium": true, "high": true} {

@@ -234,7 +234,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.choices = newChoices(e.gateway.options.Tokenizer, r, e.answer)
 	e.state, e.patience = awaiting, model.DrainTokens
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)
-	e.report.UnknownItems = r.UnknownItems
+	e.report.UnknownItems, e.report.DroppedParts = r.UnknownItems, r.DroppedParts
 	e.report.Translated, e.report.FirstToken = true, -1
 	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,

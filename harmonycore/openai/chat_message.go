@@ -43,11 +43,11 @@ func tooManyTurns(param string) *Error {
 		" messages and calls, which no context has room for.")
 }
 
-func readChatMessages(v value) ([]ChatMessage, *Error) {
+func readChatMessages(v value, d *Dropped) ([]ChatMessage, *Error) {
 	var messages []ChatMessage
 	turns := 0
 	err := v.elements("messages", func(_ int, at string, v value) *Error {
-		m, err := readChatMessage(at, v)
+		m, err := readChatMessage(at, v, d)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ type chatFields struct {
 	reasoning [4]value
 }
 
-func readChatMessage(at string, v value) (ChatMessage, *Error) {
+func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 	var f chatFields
 	m := ChatMessage{}
 	err := v.members(at, func(key []byte, v value) *Error {
@@ -127,7 +127,7 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 			return m, err
 		}
 	case RoleAssistant:
-		err := f.readAssistant(at, &m)
+		err := f.readAssistant(at, &m, d)
 		return m, err
 	case "function":
 		return m, badRequest(CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' and 'tool_call_id' instead.")
@@ -138,7 +138,7 @@ func readChatMessage(at string, v value) (ChatMessage, *Error) {
 	if f.content.kind == 0 {
 		return m, missing(join(at, "content"))
 	}
-	m.Content, err = f.content.readParts(join(at, "content"), chatParts)
+	m.Content, err = f.content.readParts(join(at, "content"), chatParts, d)
 	return m, err
 }
 
@@ -168,7 +168,7 @@ func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 
 // readAssistant is generous, since histories hold whatever other servers once answered: content may be absent, null
 // or empty.
-func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
+func (f *chatFields) readAssistant(at string, m *ChatMessage, d *Dropped) (err *Error) {
 	if f.functionCall.given() {
 		return Unsupported(join(at, "function_call"), "Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")
 	}
@@ -176,7 +176,7 @@ func (f *chatFields) readAssistant(at string, m *ChatMessage) (err *Error) {
 		return Unsupported(join(at, "audio"), "Unsupported parameter: 'audio' of an earlier answer cannot be heard by this model, which reads text only.")
 	}
 	if f.content.given() {
-		if m.Content, err = f.content.readParts(join(at, "content"), assistantParts); err != nil {
+		if m.Content, err = f.content.readParts(join(at, "content"), assistantParts, d); err != nil {
 			return err
 		}
 	}

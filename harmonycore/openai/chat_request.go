@@ -23,6 +23,8 @@ type ChatRequest struct {
 	TopLogprobs int
 	// Effort is the client's word, or empty when it names none.
 	Effort string
+	// Dropped are the parts that stand in Messages as notes.
+	Dropped Dropped
 	// TierAsked says that the client named a service tier, and wants to be told which it got.
 	TierAsked bool
 }
@@ -73,7 +75,7 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if !messages.given() {
 		return nil, missing("messages")
 	}
-	if r.Messages, err = readChatMessages(messages); err != nil {
+	if r.Messages, err = readChatMessages(messages, &r.Dropped); err != nil {
 		return nil, err
 	}
 	return r, nil

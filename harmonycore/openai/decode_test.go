@@ -225,7 +225,10 @@ func TestDecodeChatErrors(t *testing.T) {
 		if !strings.HasPrefix(tt.members, `"messages"`) && tt.members != `"x":1` {
 			body += `,"messages":[` + user + `]`
 		}
-		_, err := decodeChat([]byte(body + "}"))
+		r, err := decodeChat([]byte(body + "}"))
+		if err == nil {
+			err = r.Dropped.First
+		}
 		checkError(t, body, err, 400, tt.code, tt.param)
 	}
 }
@@ -344,7 +347,10 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		if !strings.HasPrefix(tt.members, `"input"`) && tt.members != `"x":1` {
 			body += `,"input":"hi"`
 		}
-		_, err := decodeResponses([]byte(body + "}"))
+		r, err := decodeResponses([]byte(body + "}"))
+		if err == nil {
+			err = r.Dropped.First
+		}
 		checkError(t, body, err, 400, tt.code, tt.param)
 	}
 	_, err := decodeResponses([]byte(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))

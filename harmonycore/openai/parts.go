@@ -27,8 +27,9 @@ func (s partSet) String() string {
 	return out
 }
 
-// readParts reads a content: a string, or an array of parts that carry text. The texts lie in the body.
-func (v value) readParts(param string, allowed partSet) ([]string, *Error) {
+// readParts reads a content: a string, or an array of parts that carry text. The texts lie in the body. Parts that d takes
+// out leave a note in their place; nil takes none.
+func (v value) readParts(param string, allowed partSet, d *Dropped) ([]string, *Error) {
 	switch v.kind {
 	case jsontext.String:
 		return []string{jsontext.Borrow(v.raw)}, nil
@@ -38,14 +39,14 @@ func (v value) readParts(param string, allowed partSet) ([]string, *Error) {
 	}
 	var parts []string
 	err := v.elements(param, func(_ int, at string, v value) *Error {
-		part, err := v.readPart(at, allowed)
+		part, err := v.readPart(at, allowed, d)
 		parts = append(parts, part)
 		return err
 	})
 	return parts, err
 }
 
-func (v value) readPart(at string, allowed partSet) (string, *Error) {
+func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error) {
 	var kind, out string
 	var text, refusal value
 	err := v.members(at, func(key []byte, v value) *Error {
@@ -81,9 +82,17 @@ func (v value) readPart(at string, allowed partSet) (string, *Error) {
 		err := from.borrow(join(at, p.field), &out)
 		return out, err
 	}
-	switch kind {
-	case "image_url", "input_audio", "file", "input_image", "input_file":
-		return "", Unsupported(at, "Unsupported content: this model reads text only, not '"+kind+"'. Send parts of these types: "+allowed.String()+".")
+	note := omitted(kind)
+	if note == "" {
+		return "", notOneOf(at, kind, allowed.String())
 	}
-	return "", notOneOf(at, kind, allowed.String())
+	if d == nil || d.First == nil {
+		err := Unsupported(at, "Unsupported content: this model reads text only, not '"+kind+"'. Send parts of these types: "+allowed.String()+".")
+		if d == nil {
+			return "", err
+		}
+		d.First = err
+	}
+	d.Count++
+	return note, nil
 }

@@ -57,7 +57,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 		if sent = i + 1; sent > maxTurns {
 			return tooManyTurns("input")
 		}
-		item, err := readItem(at, v)
+		item, err := readItem(at, v, &r.Dropped)
 		switch item.Kind {
 		case 0:
 		case itemUnknown:
@@ -82,7 +82,7 @@ type itemFields struct {
 }
 
 // readItem reads an item. One of no Kind says nothing to the model.
-func readItem(at string, v value) (InputItem, *Error) {
+func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
 		switch string(key) {
@@ -120,7 +120,7 @@ func readItem(at string, v value) (InputItem, *Error) {
 	}
 	switch f.kind {
 	case "message":
-		return f.readMessage(at)
+		return f.readMessage(at, d)
 	case "reasoning":
 		return f.readReasoning(at)
 	case "function_call":
@@ -130,10 +130,10 @@ func readItem(at string, v value) (InputItem, *Error) {
 		item.Custom = true
 		return item, err
 	case "function_call_output", "custom_tool_call_output":
-		return f.readCallOutput(at)
+		return f.readCallOutput(at, d)
 	case "":
 		if f.role.given() {
-			return f.readMessage(at)
+			return f.readMessage(at, d)
 		}
 		return InputItem{}, missing(join(at, "type"))
 	case "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
@@ -166,7 +166,7 @@ func (f *itemFields) notStored(at string) *Error {
 	return Invalid(at, "Item with id '"+clip(id)+"' not found: nothing is stored here. Send the item itself, as with 'store' set to false.")
 }
 
-func (f *itemFields) readMessage(at string) (item InputItem, err *Error) {
+func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Error) {
 	item.Kind = ItemMessage
 	if !f.role.given() {
 		return item, missing(join(at, "role"))
@@ -190,7 +190,7 @@ func (f *itemFields) readMessage(at string) (item InputItem, err *Error) {
 	if f.content.kind == 0 {
 		return item, missing(join(at, "content"))
 	}
-	item.Content, err = f.content.readParts(join(at, "content"), itemParts)
+	item.Content, err = f.content.readParts(join(at, "content"), itemParts, d)
 	return item, err
 }
 
@@ -203,12 +203,12 @@ func (f *itemFields) readReasoning(at string) (item InputItem, err *Error) {
 		}
 	}
 	if f.content.given() {
-		if item.Content, err = f.content.readParts(join(at, "content"), reasoningParts); err != nil || len(item.Content) > 0 {
+		if item.Content, err = f.content.readParts(join(at, "content"), reasoningParts, nil); err != nil || len(item.Content) > 0 {
 			return item, err
 		}
 	}
 	if f.summary.given() {
-		item.Content, err = f.summary.readParts(join(at, "summary"), summaryParts)
+		item.Content, err = f.summary.readParts(join(at, "summary"), summaryParts, nil)
 	}
 	return item, err
 }
@@ -234,7 +234,7 @@ func (f *itemFields) readCall(at, member string, text value) (InputItem, *Error)
 	return item, err
 }
 
-func (f *itemFields) readCallOutput(at string) (item InputItem, err *Error) {
+func (f *itemFields) readCallOutput(at string, d *Dropped) (item InputItem, err *Error) {
 	item.Kind = ItemCallOutput
 	if err := f.readCallID(at, &item); err != nil {
 		return item, err
@@ -242,7 +242,7 @@ func (f *itemFields) readCallOutput(at string) (item InputItem, err *Error) {
 	if f.output.kind == 0 {
 		return item, missing(join(at, "output"))
 	}
-	item.Content, err = f.output.readParts(join(at, "output"), itemParts)
+	item.Content, err = f.output.readParts(join(at, "output"), itemParts, d)
 	return item, err
 }
 

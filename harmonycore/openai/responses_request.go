@@ -9,6 +9,8 @@ type ResponsesRequest struct {
 	Input        []InputItem
 	// UnknownItems is how many items were passed over, because nobody here knows their kind.
 	UnknownItems int
+	// Dropped are the parts that stand in Input as notes.
+	Dropped Dropped
 	// Tools are the functions offered, those out of namespaces included.
 	Tools []Tool
 	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.

@@ -18,12 +18,16 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Dropped.First != nil && !m.DropUnreadable {
+		return nil, in.Dropped.First
+	}
 	if most := m.Answers.MaxChoices; most > 0 && in.Choices > most {
 		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+strconv.Itoa(in.Choices)+" instead.")
 	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
-		Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
+		DroppedParts: in.Dropped.Count,
+		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs,
 		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {

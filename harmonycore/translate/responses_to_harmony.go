@@ -15,10 +15,13 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Dropped.First != nil && !m.DropUnreadable {
+		return nil, in.Dropped.First
+	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
-		UnknownItems: in.UnknownItems,
-		answers:      m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
+		UnknownItems: in.UnknownItems, DroppedParts: in.Dropped.Count,
+		answers: m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type Model struct {
 	MaxReasoning int
 	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
 	DropCommentary bool
+	// DropUnreadable leaves images, files and sound out of the prompt, with a note in their place, instead of refusing them.
+	DropUnreadable bool
 	// Extras are the names of the servers' own parameters that clients may use.
 	Extras  []string
 	Answers Answers
@@ -88,6 +90,8 @@ type Request struct {
 	Constraint Constraint
 	// UnknownItems is how many items of the input were passed over.
 	UnknownItems int
+	// DroppedParts is how many parts of the messages stand there as notes.
+	DroppedParts int
 	// Choices is how many answers are wanted, one or more.
 	Choices int
 	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.

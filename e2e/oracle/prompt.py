@@ -123,22 +123,24 @@ def developer(instructions, tools, form=""):
 
 
 def shown(tools, choice):
-    """The tools that the model is shown."""
+    """The tools that the model is shown, out of pairs of which the second is one as the client declared it."""
     if choice == "none":
         return []
     if isinstance(choice, dict) and choice["type"] == "allowed_tools":
         allowed = choice.get("allowed_tools", choice)["tools"]
-        names = [a.get(a["type"], a).get("name", a["type"]) for a in allowed]
-        return [t for t in tools if t.name in names]
+        return [(n, t) for n, t in tools if any(kind_and_name(t) == kind_and_name(a) for a in allowed)]
     return tools
+
+
+def kind_and_name(declared):
+    """What identifies a tool among others, and a choice of it."""
+    return declared["type"], declared.get(declared["type"], declared).get("name")
 
 
 def named(choice):
     """The function that a tool choice names."""
     if isinstance(choice, dict) and choice["type"] in ("function", "custom"):
         return choice.get(choice["type"], choice)["name"]
-    if isinstance(choice, dict) and choice["type"] == "local_shell":
-        return "local_shell"
     return None
 
 
@@ -149,10 +151,19 @@ def tool(function):
 
 
 def custom_tool(custom):
-    return ToolDescription.new(custom["name"], custom.get("description") or "", {"type": "string"})
+    about = custom.get("description") or ""
+    form = custom.get("format") or {}
+    if form.get("type") == "grammar":
+        form = form.get("grammar", form)
+        says = {
+            "regex": "The whole input matches this regular expression:",
+            "lark": "The input keeps to this Lark grammar:",
+        }[form["syntax"]]
+        about = "\n\n".join(filter(None, [about, says + "\n" + form["definition"]]))
+    return ToolDescription.new(custom["name"], about, {"type": "string"})
 
 
-def local_shell():
+def local_shell(_):
     """The API's own tool, as a function of what its action has."""
     text = {"type": "string"}
     return ToolDescription.new(
@@ -165,11 +176,7 @@ def local_shell():
                 "command": {"type": "array", "items": text, "description": "The program and its arguments."},
                 "timeout_ms": {"type": "integer", "description": "After how many milliseconds it is given up."},
                 "working_directory": text | {"description": "Where it runs."},
-                "env": {
-                    "type": "object",
-                    "additionalProperties": text,
-                    "description": "Variables of its environment.",
-                },
+                "env": {"type": "object", "additionalProperties": text},
                 "user": text | {"description": "Whom it runs as."},
             },
             "required": ["command"],
@@ -197,8 +204,7 @@ def chat(body):
     instructions = []
     while messages and messages[0]["role"] in ("system", "developer"):
         instructions.append(flat(messages.pop(0)["content"]))
-    tools = [chat_tool(t) for t in body.get("tools") or []]
-    tools = shown(tools, body.get("tool_choice"))
+    tools = [chat_tool(t) for _, t in shown([(None, t) for t in body.get("tools") or []], body.get("tool_choice"))]
     form = response_format(body.get("response_format"))
     out = []
     if instructions or tools or form:
@@ -249,18 +255,38 @@ def packed(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+def declared_tools(tools):
+    """The tools of the Responses API that the model can be shown, each with its namespace; a local shell is one."""
+    out = []
+    for t in tools:
+        if t["type"] == "namespace":
+            out += [(t["name"], inner) for inner in t["tools"]]
+        elif t["type"] in ("function", "custom") or t["type"] == "local_shell" and (None, t) not in out:
+            out.append((None, t))
+    return out
+
+
+def shown_names(offered):
+    """What the model calls a tool: by its name, and where two have the same by NAMESPACE__NAME."""
+    names = [t.get("name", t["type"]) for _, t in offered]
+    known = [(namespace, t.get("name", t["type"])) for namespace, t in offered]
+
+    def name_of(namespace, name):
+        if namespace and (namespace, name) in known and names.count(name) > 1:
+            return namespace + "__" + name
+        return name
+
+    return name_of
+
+
 def responses(body):
+    offered = shown(declared_tools(body.get("tools") or []), body.get("tool_choice"))
+    name_of = shown_names(offered)
     tools = []
-    for t in body.get("tools") or []:
-        if t["type"] == "function":
-            tools.append(tool(t))
-        elif t["type"] == "custom":
-            tools.append(custom_tool(t))
-        elif t["type"] == "local_shell":
-            tools.append(local_shell())
-        elif t["type"] == "namespace":
-            tools += [tool(f) for f in t["tools"] if f["type"] == "function"]
-    tools = shown(tools, body.get("tool_choice"))
+    for namespace, t in offered:
+        made = {"function": tool, "custom": custom_tool, "local_shell": local_shell}[t["type"]](t)
+        made.name = name_of(namespace, made.name)
+        tools.append(made)
     form = response_format((body.get("text") or {}).get("format"))
     items = body["input"]
     if isinstance(items, str):
@@ -280,11 +306,11 @@ def responses(body):
             if text:
                 out.append(assistant("analysis", text))
         elif kind == "function_call":
-            names[item["call_id"]] = item["name"]
-            out.append(call(item["name"], item["arguments"]))
+            names[item["call_id"]] = name = name_of(item.get("namespace"), item["name"])
+            out.append(call(name, item["arguments"]))
         elif kind == "custom_tool_call":
-            names[item["call_id"]] = item["name"]
-            out.append(custom_call(item["name"], item["input"]))
+            names[item["call_id"]] = name = name_of(item.get("namespace"), item["name"])
+            out.append(custom_call(name, item["input"]))
         elif kind in ("function_call_output", "custom_tool_call_output"):
             out.append(result(names[item["call_id"]], flat(item["output"])))
         elif kind in OWN_CALLS:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -28,8 +29,10 @@ type tagFormat struct {
 	Schema   json.RawMessage `json:"json_schema"` // json_schema
 	Elements []*tagFormat    `json:"elements"`    // sequence, or
 	Content  *tagFormat      `json:"content"`     // star, optional
+	Pattern  string          `json:"pattern"`     // regex
 
-	schema *jsonschema.Schema
+	schema  *jsonschema.Schema
+	pattern *regexp.Regexp
 }
 
 // readTag checks and compiles what a request wants of its answer, and refuses what vLLM refuses; nil is nothing.
@@ -100,6 +103,8 @@ func (f *tagFormat) compile() error {
 			return wrong(err.Error())
 		}
 		f.schema = schema
+	case "regex":
+		return f.compileRegex()
 	case "sequence", "or":
 		if len(f.Elements) == 0 {
 			return wrong("no elements")
@@ -121,6 +126,18 @@ func (f *tagFormat) compile() error {
 		return wrong("a format type that is not recognized")
 	}
 	return nil
+}
+
+// compileRegex refuses what xgrammar 0.2.8 was seen to refuse, or to read as something else, and Go's regexp would not.
+func (f *tagFormat) compileRegex() error {
+	unknown := regexp.MustCompile(`\\[^dDwWsSnrtfv[:punct:]]|\(\?[^:]|\[\^?[[\]]`)
+	if bad := unknown.FindString(f.Pattern); bad != "" || f.Pattern == "" {
+		return fmt.Errorf("regex: %q is not supported", bad)
+	}
+	// Its dot is any character, and the pattern has to match the whole text.
+	pattern, err := regexp.Compile("^(?s:" + f.Pattern + ")$")
+	f.pattern = pattern
+	return err
 }
 
 func compileSchema(text json.RawMessage) (*jsonschema.Schema, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,6 +56,8 @@ func (m *tagMatcher) ends(f *tagFormat, from int) []int {
 		return m.anyText(f.Excludes, from)
 	case "json_schema":
 		return m.json(f.schema, from)
+	case "regex":
+		return m.regex(f.pattern, from)
 	case "sequence":
 		places := []int{from}
 		for _, e := range f.Elements {
@@ -108,6 +111,20 @@ func (m *tagMatcher) anyText(excludes []string, from int) []int {
 	var places []int
 	for at := from; at <= stop; at++ {
 		places = append(places, at)
+	}
+	return places
+}
+
+// regex ends wherever the pattern matches all that stands before. What it does not match might go on and match then: Go
+// cannot tell, and only what is ended by a special token is known not to.
+func (m *tagMatcher) regex(pattern *regexp.Regexp, from int) []int {
+	rest := m.text[from:]
+	m.reached = m.reached || !strings.Contains(rest, "<|")
+	var places []int
+	for at := range len(rest) + 1 {
+		if pattern.MatchString(rest[:at]) {
+			places = append(places, from+at)
+		}
 	}
 	return places
 }

@@ -46,6 +46,22 @@ func TestKeepsTo(t *testing.T) {
 	}
 }
 
+func TestKeepsToPattern(t *testing.T) {
+	tag, err := compileTag([]byte(`{"type":"structural_tag","format":{"type":"sequence","elements":[{"type":"const_string","value":"<|message|>"},
+		{"type":"regex","pattern":"^(?:\\d{2}|x[^\\n]*)$"},{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, ok := range map[string]bool{
+		"<|message|>12<|call|>": true, "<|message|>12<|return|>": true, "<|message|>xyz<|call|>": true, "<|message|>1": true,
+		"<|message|>123<|call|>": false, "<|message|>a<|call|>": false, "<|message|>1<|call|>": false, "<|message|>x\n<|call|>": false,
+	} {
+		if err := tag.keepsTo(o200k.Tokenizer(), encode(text)); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // What vLLM refuses, and, beyond that, what xgrammar would pass over without a word.
 func TestTagRefusals(t *testing.T) {
 	_, url := start(t, Options{})
@@ -59,7 +75,7 @@ func TestTagRefusals(t *testing.T) {
 	}
 	for _, format := range []string{
 		``, `null`, `{"type":"nope"}`, `{"type":"const_string"}`, `{"type":"const_string","value":1}`, `{"type":"const_string","value":"x","foo":1}`,
-		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"json_schema","json_schema":1}`, `{"type":"json_schema","json_schema":"{}"}`,
+		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"regex"}`, `{"type":"regex","pattern":"(?P<n>a)"}`, `{"type":"regex","pattern":"\\\\b"}`, `{"type":"regex","pattern":"["}`, `{"type":"json_schema","json_schema":1}`, `{"type":"json_schema","json_schema":"{}"}`,
 		`{"type":"json_schema","json_schema":{"type":"nope"}}`, `{"type":"json_schema","json_schema":{"$ref":"#/x"}}`, `{"type":"sequence","elements":[]}`,
 		`{"type":"or","elements":[null]}`, `{"type":"or"}`, `{"type":"star"}`, `{"type":"optional","content":{"type":"or"}}`, `{"type":"sequence","elements":[{"type":"star"}]}`,
 	} {

@@ -3,10 +3,10 @@ package backend
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
 // Tag writes a structural tag, the language in which xgrammar, and with it vLLM, is told what a model may write: a tree
-// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON) or holds others, from
+// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex) or holds others, from
 // its opening to Close.
 //
-//	format = const_string | any_text | json_schema | sequence format* | or format* | star format | optional format
+//	format = const_string | any_text | json_schema | regex | sequence format* | or format* | star format | optional format
 //
 // NewTag makes one. Formats beside each other are only for those that hold several.
 type Tag struct {
@@ -80,6 +80,13 @@ func (t *Tag) Text(without ...string) {
 		t.dst = jsontext.AppendString(t.dst, text)
 	}
 	t.dst = append(t.dst, "]}"...)
+}
+
+// Regex is a text of which the pattern matches the whole. xgrammar knows no flags, looks around, boundaries and names of
+// groups, and its dot is any character.
+func (t *Tag) Regex(pattern string) {
+	t.begin(`{"type":"regex","pattern":`)
+	t.dst = append(jsontext.AppendString(t.dst, pattern), '}')
 }
 
 // JSON is a value of a schema, which is JSON text.

@@ -83,7 +83,7 @@ func appendAside(t *backend.Tag, channel string) {
 // noArguments is the schema of a function that takes none.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// appendCall is a call with arguments of its schema, or a custom tool's with any text, under each header that gpt-oss
+// appendCall is a call with arguments of its schema, or a custom tool's with any text or one of its pattern, under each header that gpt-oss
 // writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text, writes it behind what the
 // tag says.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
@@ -93,10 +93,14 @@ func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	t.Const(markChannel + "commentary" + recipient)
 	t.Const(recipient + markChannel + "commentary")
 	t.Close()
-	if c.Custom {
+	switch {
+	case c.Pattern != "":
+		t.Const(markMessage)
+		t.Regex(c.Pattern)
+	case c.Custom:
 		t.Const(markMessage)
 		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
-	} else {
+	default:
 		t.Or()
 		t.Const(" " + markConstrain + "json" + markMessage)
 		t.Const(" json" + markMessage)

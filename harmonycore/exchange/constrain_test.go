@@ -58,6 +58,9 @@ func TestStructuralTags(t *testing.T) {
 	f := call("f", `{"type":"object","properties":{"a":{"const":1.50}}}`)
 	g := call("g", noArguments)
 	text := finalHead + anyText + "]}"
+	pattern := `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>commentary to=functions.p"},` +
+		`{"type":"const_string","value":" to=functions.p<|channel|>commentary"}]},{"type":"const_string","value":"<|message|>"},` +
+		`{"type":"regex","pattern":"(?:a)[^\\n]"` + callEnd
 	schema := finalHead + `{"type":"json_schema","json_schema":{"x":"\""}}]}`
 	for _, tt := range []struct {
 		members string
@@ -70,6 +73,7 @@ func TestStructuralTags(t *testing.T) {
 		{`"tools":[` + fTool + `,` + gTool + `],` + aSchema + `,` + required, []string{f, g}},
 		{`"tools":[` + fTool + `],` + aSchema, []string{f, schema}},
 		{`"tools":[` + fStrict + `,` + gTool + `]`, []string{call("f", noArguments), g, text}},
+		{`"tools":[{"type":"custom","custom":{"name":"p","format":{"type":"grammar","grammar":{"syntax":"regex","definition":"(?P<n>a)."}}}}]`, []string{pattern, text}},
 		{aSchema, []string{schema}}, {`"tools":[` + fTool + `],"tool_choice":"none",` + aSchema, []string{schema}},
 		{`"response_format":{"type":"json_object"}`, []string{finalHead + `{"type":"json_schema","json_schema":{"type":"object"}}]}`}},
 	} {

@@ -72,7 +72,7 @@ func (v value) readFunction(at string, tool *Tool) *Error {
 	return name.functionName(join(at, "name"), &tool.Name)
 }
 
-// readCustom takes a tool whose input is any text.
+// readCustom takes a tool whose input is a text.
 func (v value) readCustom(at string, tool *Tool) *Error {
 	if !v.given() {
 		return missing(at)
@@ -93,34 +93,8 @@ func (v value) readCustom(at string, tool *Tool) *Error {
 	if err != nil {
 		return err
 	}
-	if err := format.readInputFormat(join(at, "format")); err != nil {
+	if err := format.readInputFormat(join(at, "format"), true, &tool.Grammar); err != nil {
 		return err
 	}
 	return name.functionName(join(at, "name"), &tool.Name)
-}
-
-// readInputFormat reads what a custom tool takes. A grammar is refused: nothing here holds the model to it.
-func (v value) readInputFormat(at string) *Error {
-	if !v.given() {
-		return nil
-	}
-	kind := ""
-	err := v.members(at, func(key []byte, v value) *Error {
-		if string(key) == "type" {
-			return v.text(join(at, "type"), &kind)
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case kind == "text":
-		return nil
-	case kind == "":
-		return missing(join(at, "type"))
-	case kind == "grammar":
-		return Unsupported(join(at, "type"), "Unsupported value: the input of a custom tool cannot be held to a 'grammar'; use 'text'.")
-	default:
-		return notOneOf(join(at, "type"), kind, "'text' and 'grammar'")
-	}
 }

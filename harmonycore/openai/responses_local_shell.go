@@ -10,7 +10,7 @@ const localShellSchema = `{"type":"object","properties":{` +
 	`"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments."},` +
 	`"timeout_ms":{"type":"integer","description":"After how many milliseconds it is given up."},` +
 	`"working_directory":{"type":"string","description":"Where it runs."},` +
-	`"env":{"type":"object","additionalProperties":{"type":"string"},"description":"Variables of its environment."},` +
+	`"env":{"type":"object","additionalProperties":{"type":"string"}},` +
 	`"user":{"type":"string","description":"Whom it runs as."}},` +
 	`"required":["command"],"additionalProperties":false}`
 

@@ -16,7 +16,7 @@ func decodeShellTools(members string) (*ResponsesRequest, *Error) {
 func TestLocalShellTool(t *testing.T) {
 	const tools = `"tools":[{"type":"local_shell"},{"type":"function","name":"f"},{"type":"local_shell","x":1}]`
 	for choice, shown := range map[string]string{
-		`"auto"`: "local_shell f", `"none"`: "", `{"type":"local_shell"}`: "local_shell f",
+		`"auto"`: "local_shell f", `"none"`: "", `{"type":"function","name":"local_shell"}`: "local_shell f",
 		`{"type":"allowed_tools","mode":"auto","tools":[{"type":"local_shell"}]}`:         "local_shell",
 		`{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`: "f",
 	} {
@@ -27,7 +27,7 @@ func TestLocalShellTool(t *testing.T) {
 		if names(r.Tools) != shown || strings.Count(r.Echo.Tools, typeLocalShell) != 1 {
 			t.Errorf("%s: %q is shown, %s repeated", choice, names(r.Tools), r.Echo.Tools)
 		}
-		if named := choice == `{"type":"local_shell"}`; r.Choice.Required != named || (r.Choice.Name != "") != named {
+		if named := strings.Contains(choice, `"name":"local_shell"`); r.Choice.Required != named || (r.Choice.Name != "") != named {
 			t.Errorf("%s: %+v", choice, r.Choice)
 		}
 	}
@@ -35,14 +35,16 @@ func TestLocalShellTool(t *testing.T) {
 		t.Errorf("it is declared as %+v", r.Tools[0])
 	}
 	for members, param := range map[string]string{
-		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"local_shell"}`:                                                  "tool_choice",
+		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"local_shell"}`:                                "tool_choice",
 		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"local_shell"}]}`: "tool_choice",
 		`"tools":[{"type":"namespace","name":"n","tools":[{"type":"local_shell"}]}]`:                                                     "tools[0].tools[0].type",
 	} {
 		_, err := decodeShellTools(members)
 		checkError(t, members, err, 400, CodeInvalidValue, param)
 	}
-	_, err := decodeWith(`"tool_choice":{"type":"local_shell"},` + twoTools)
+	_, err := decodeShellTools(tools + `,"tool_choice":{"type":"local_shell"}`)
+	checkError(t, "a choice that the API has not", err, 400, CodeUnsupportedParameter, "tool_choice.type")
+	_, err = decodeWith(`"tool_choice":{"type":"local_shell"},` + twoTools)
 	checkError(t, "a local shell in Chat", err, 400, CodeInvalidValue, "tool_choice.type")
 }
 

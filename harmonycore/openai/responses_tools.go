@@ -131,7 +131,7 @@ func (r *ResponsesRequest) readCustom(at, namespace string, f *toolFields) *Erro
 	if err := f.description.text(join(at, "description"), &tool.Description); err != nil {
 		return err
 	}
-	if err := f.format.readInputFormat(join(at, "format")); err != nil {
+	if err := f.format.readInputFormat(join(at, "format"), false, &tool.Grammar); err != nil {
 		return err
 	}
 	r.Tools = append(r.Tools, tool)

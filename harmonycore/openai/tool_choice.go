@@ -55,16 +55,13 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	case kind == typeFunction, kind == typeCustom:
 		c.Required, c.Custom = true, kind == typeCustom
 		return inner.toolRef(at, &c.Name)
-	case kind == typeLocalShell && !nested:
-		c.Required, c.Name = true, typeLocalShell
-		return nil
 	case kind == "allowed_tools":
 		return c.readAllowed(at, inner, nested)
 	case nested:
 		return notOneOf(join(param, "type"), kind, "'function', 'custom', and 'allowed_tools'")
 	default:
 		// Responses has many more, each for a tool that a server would run by itself.
-		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', 'local_shell', and 'allowed_tools'.")
+		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', and 'allowed_tools'.")
 	}
 }
 

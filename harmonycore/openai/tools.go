@@ -29,6 +29,8 @@ type Tool struct {
 	Name        string
 	Description string
 	Custom      bool
+	// Grammar is what a custom tool's input shall look like.
+	Grammar InputGrammar
 	// LocalShell is the Responses API's tool of that name, shown as a function.
 	LocalShell bool
 	// Namespace is the Responses API's group that the function stands in; empty for none.

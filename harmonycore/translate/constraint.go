@@ -28,6 +28,8 @@ type CallConstraint struct {
 	Name string
 	// Custom is a tool that takes plain text, and no Parameters.
 	Custom bool
+	// Pattern is a regular expression that a custom tool's whole input matches; empty is any text.
+	Pattern string
 	// Parameters is the JSON schema of its arguments; nil when it takes none.
 	Parameters *jsontext.Value
 }
@@ -36,7 +38,7 @@ type CallConstraint struct {
 func (c *Constraint) Free() bool { return len(c.Calls) == 0 && c.Schema == "" }
 
 // constraint puts together what the client wants of the answer. A strict function asks for it too, since its arguments
-// shall have its schema, whether it must be called or only may.
+// shall have its schema, whether it must be called or only may; and so does a custom tool with a regular expression.
 func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
@@ -44,7 +46,7 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 	}
 	wanted := c.Forced || c.Schema != ""
 	for i := range declared {
-		wanted = wanted || declared[i].Strict
+		wanted = wanted || declared[i].Strict || inputPattern(&declared[i]) != ""
 	}
 	if !wanted || len(s) != len(declared) {
 		return c
@@ -53,7 +55,7 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
 			continue
 		}
-		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Parameters: declared[i].Parameters})
+		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: inputPattern(&declared[i]), Parameters: declared[i].Parameters})
 		if c.Named {
 			break
 		}

@@ -121,7 +121,7 @@ func (s toolset) namespaces(declared []openai.Tool) []harmony.Namespace {
 			parameters = &plainText
 		}
 		list = append(list, harmony.ToolDescription{
-			Name: s[i].shown, Description: declared[i].Description, Parameters: parameters,
+			Name: s[i].shown, Description: describe(&declared[i]), Parameters: parameters,
 		})
 	}
 	return []harmony.Namespace{{Key: functions, Name: functions, Tools: list}}

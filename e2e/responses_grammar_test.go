@@ -121,6 +121,8 @@ func (r *responsesReader) created(name string, e object) error {
 		return errors.New("a response that has just been created is in progress and has no output")
 	case r.begun["usage"] != nil || r.begun["error"] != nil || r.begun["incomplete_details"] != nil || r.begun["completed_at"] != nil:
 		return errors.New("a response that has just been created has an end")
+	case r.begun["input_messages"] != nil || r.begun["output_messages"] != nil:
+		return errors.New("messages of the model's before the end")
 	}
 	return nil
 }
@@ -268,6 +270,11 @@ func (r *responsesReader) end(status string, e object) error {
 	}[status] {
 		if changed[member] = response[member]; response[member] == nil {
 			return fmt.Errorf("%s without %s", status, member)
+		}
+	}
+	for _, member := range []string{"input_messages", "output_messages"} {
+		if _, ok := r.begun[member]; ok {
+			changed[member] = response[member]
 		}
 	}
 	for i, item := range r.items {

@@ -22,10 +22,13 @@ var extraMembers = map[string]map[string]any{
 	"ChatCompletionResponseMessage":     {"reasoning": textOrNull, "reasoning_content": textOrNull},
 	"ChatCompletionStreamResponseDelta": {"reasoning": textOrNull, "reasoning_content": textOrNull},
 	"CustomToolCall":                    {"status": "string"}, // as every other item has
-	"Response":                          {"presence_penalty": "number", "frequency_penalty": "number", "store": "boolean"},
+	"Response":                          {"presence_penalty": "number", "frequency_penalty": "number", "store": "boolean", "input_messages": arrayOrNull, "output_messages": arrayOrNull},
 }
 
-var textOrNull = []any{"string", "null"}
+var (
+	textOrNull  = []any{"string", "null"}
+	arrayOrNull = []any{"array", "null"} // what include has asked for
+)
 
 // nullMembers are those of a response that the schemas want left out rather than null. OpenAI's own servers write null, and
 // the Open Responses specification wants usage to be there.

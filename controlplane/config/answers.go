@@ -24,6 +24,8 @@ type Answers struct {
 	Events string `yaml:"events"`
 	// RequireFinalChannel makes an answer without a final message or a call a failure.
 	RequireFinalChannel bool `yaml:"require_final_channel"`
+	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.
+	HarmonyMessages bool `yaml:"harmony_messages"`
 }
 
 func (a *Answers) fill(f *filterconfig.Answers) {
@@ -40,7 +42,7 @@ func (a *Answers) fill(f *filterconfig.Answers) {
 	if a.Events != "" {
 		f.Events = a.Events
 	}
-	f.RequireFinalChannel = a.RequireFinalChannel
+	f.RequireFinalChannel, f.HarmonyMessages = a.RequireFinalChannel, a.HarmonyMessages
 }
 
 // check returns the setting that is wrong and why, or nothing.

@@ -37,7 +37,7 @@ models:
     drop_commentary_from_history: true
     unsupported_content: drop
     server_extras: []
-    answers: {reasoning_fields: none, hide_reasoning: true, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true}
+    answers: {reasoning_fields: none, hide_reasoning: true, reasoning_as_summary: true, undeclared_calls: content, max_choices: 4, strict: true, events: channels, require_final_channel: true, harmony_messages: true}
     structured_outputs: none
     system:
       identity: ""
@@ -67,7 +67,7 @@ func TestParseWhole(t *testing.T) {
 			MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 			RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
 			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
-			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true},
+			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
 			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 		}},
 	}

@@ -21,6 +21,8 @@ type Answers struct {
 	Events string
 	// RequireFinalChannel makes an answer without a final message or a call a failure.
 	RequireFinalChannel bool
+	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.
+	HarmonyMessages bool
 }
 
 // The settings of Answers.Events: the API's own chunks, or channel events (docs/channel-events.md).
@@ -56,6 +58,8 @@ func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
 			a.Events = p.oneOf(key, value, EventsChunks, EventsChannels)
 		case "require_final_channel":
 			a.RequireFinalChannel = p.boolean(key, value)
+		case "harmony_messages":
+			a.HarmonyMessages = p.boolean(key, value)
 		default:
 			return false
 		}
@@ -72,5 +76,6 @@ func (a *Answers) appendJSON(dst []byte) []byte {
 	dst = jsontext.AppendInt(dst, int64(a.MaxChoices))
 	dst = appendFlag(dst, `,"strict":`, a.Strict)
 	dst = appendMember(dst, `,"events":`, a.Events)
-	return append(appendFlag(dst, `,"require_final_channel":`, a.RequireFinalChannel), '}')
+	dst = appendFlag(dst, `,"require_final_channel":`, a.RequireFinalChannel)
+	return append(appendFlag(dst, `,"harmony_messages":`, a.HarmonyMessages), '}')
 }

@@ -10,7 +10,8 @@ func TestRoundTrip(t *testing.T) {
 	m.StructuredOutputs = NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
 	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = Efforts{None: "high", Minimal: EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
-	m.Answers = Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true}
+	m.UnsupportedContent = ContentDrop
+	m.Answers = Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true, HarmonyMessages: true}
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
 		Seal: Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
@@ -60,6 +61,7 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a","answers":[]}]}`, "models[0].answers"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"events":"tokens"}}]}`, "models[0].answers.events"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"require_final_channel":1}}]}`, "models[0].answers.require_final_channel"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"harmony_messages":1}}]}`, "models[0].answers.harmony_messages"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"reasoning_fields":"x"}}]}`, "models[0].answers.reasoning_fields"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"undeclared_calls":""}}]}`, "models[0].answers.undeclared_calls"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"max_choices":129}}]}`, "models[0].answers.max_choices"},

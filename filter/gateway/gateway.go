@@ -53,6 +53,7 @@ func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Ga
 					ReasoningAsSummary: m.Answers.ReasoningAsSummary,
 					UndeclaredContent:  m.Answers.UndeclaredCalls == "content",
 					MaxChoices:         m.Answers.MaxChoices,
+					HarmonyMessages:    m.Answers.HarmonyMessages,
 					RequireFinal:       m.Answers.RequireFinalChannel,
 				},
 			},

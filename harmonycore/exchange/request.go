@@ -224,6 +224,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	if channels {
 		scratch.body = r.ByChannels(scratch.body)
 	}
+	scratch.body = r.KeepMessages(scratch.body)
 	// The texts lie in the body, which is not ours any more once this returns.
 	r.Conversation = harmony.Conversation{}
 	e.request, e.answer = r, r.NewAnswer()

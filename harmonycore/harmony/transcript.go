@@ -83,7 +83,14 @@ func (t *Transcript) AppendJSON(dst []byte) []byte {
 	if t.w.over || t.open {
 		return append(dst, "null"...)
 	}
-	dst = append(dst, `{"messages":[`...)
-	dst = append(dst, t.w.dst...)
-	return append(dst, `]}`...)
+	return append(t.AppendMessages(append(dst, `{"messages":`...)), '}')
+}
+
+// AppendMessages appends the messages alone, as an array or null.
+func (t *Transcript) AppendMessages(dst []byte) []byte {
+	if t.w.over || t.open {
+		return append(dst, "null"...)
+	}
+	dst = append(append(dst, '['), t.w.dst...)
+	return append(dst, ']')
 }

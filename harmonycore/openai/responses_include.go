@@ -4,6 +4,12 @@ package openai
 const includable = "'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url', " +
 	"'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content', and 'message.output_text.logprobs'"
 
+// IncludeMessages asks for HarmonyMessages. It is no value of OpenAI's.
+const IncludeMessages = "harmony.messages"
+
+// NotIncludable is the error of a value of include that cannot be had.
+func NotIncludable(at, name string) *Error { return notOneOf(at, name, includable) }
+
 func (r *ResponsesRequest) readInclude(param string, v value) *Error {
 	if !v.given() {
 		return nil
@@ -16,10 +22,12 @@ func (r *ResponsesRequest) readInclude(param string, v value) *Error {
 		switch name {
 		case "reasoning.encrypted_content":
 			r.SealedReasoning = true
+		case IncludeMessages:
+			r.MessagesAt = at
 		case "file_search_call.results", "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
 			"computer_call_output.output.image_url", "code_interpreter_call.outputs", "message.output_text.logprobs":
 		default:
-			return notOneOf(at, name, includable)
+			return NotIncludable(at, name)
 		}
 		return nil
 	})

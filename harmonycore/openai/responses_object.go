@@ -30,6 +30,8 @@ type Response struct {
 	// Usage is nil as long as it is not known.
 	Usage *Usage
 	Echo  ResponsesEcho
+	// Messages are what the model has read and written, nil where nobody asked for them.
+	Messages *HarmonyMessages
 }
 
 // AppendJSON appends the object with every member that the API, its clients or Open Responses ask for, in the order
@@ -83,7 +85,7 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	}
 	dst = appendText(dst, `,"user":`, e.User, "null")
 	dst = appendText(dst, `,"metadata":`, e.Metadata, "{}")
-	return append(dst, '}')
+	return append(r.Messages.append(dst), '}')
 }
 
 // appendError writes the failure under the few codes that a response may have.

@@ -25,6 +25,8 @@ type ResponsesRequest struct {
 	Effort string
 	// SealedReasoning asks for reasoning that the client can send back and not read.
 	SealedReasoning bool
+	// MessagesAt is the place of the wish for HarmonyMessages, empty without it.
+	MessagesAt string
 	// Echo is what the answer repeats of the request.
 	Echo ResponsesEcho
 }

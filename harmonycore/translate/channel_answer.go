@@ -77,7 +77,7 @@ func (a *channelStream) Open(h harmony.Header) {
 
 // asTold is a message's header in the conversation: that of a call and of an answer as they stand in a history, whatever
 // the model has lost of it.
-func (a *channelStream) asTold(h harmony.Header, tool *shownTool) harmony.Header {
+func (t *turn) asTold(h harmony.Header, tool *shownTool) harmony.Header {
 	switch {
 	case tool != nil:
 		h = harmony.Header{
@@ -86,7 +86,7 @@ func (a *channelStream) asTold(h harmony.Header, tool *shownTool) harmony.Header
 		if tool.custom {
 			h.ContentType = ""
 		}
-	case a.lane == finalLane:
+	case t.lane == finalLane:
 		h.Channel = harmony.Final
 	}
 	return h

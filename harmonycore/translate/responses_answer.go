@@ -35,10 +35,12 @@ type responsesAnswer struct {
 	plain                []byte
 	// reasoning is the kind of item that reasoning is told as.
 	reasoning openai.OutputKind
+	// read and written are Harmony's messages, where the client wants them.
+	read, written *harmony.Transcript
 }
 
 func newResponsesAnswer(r *Request) *responsesAnswer {
-	return &responsesAnswer{
+	a := &responsesAnswer{
 		turn:   r.newTurn(),
 		env:    r.env,
 		stream: r.Stream,
@@ -51,6 +53,8 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 			Status: openai.StatusInProgress, Effort: effortName(r.effort), Echo: r.echo,
 		},
 	}
+	a.keepMessages(r)
+	return a
 }
 
 // reasoningKind is what the reasoning is told as. Clients that ask for a summary may show nothing else.
@@ -78,6 +82,9 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	}
 	a.closeItem(openai.StatusCompleted)
 	tool := a.open(h)
+	if a.written != nil {
+		a.written.Open(a.asTold(h, tool))
+	}
 	id := a.env.ID + "_" + strconv.Itoa(a.index)
 	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0]}
 	switch {
@@ -123,6 +130,9 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if len(text) == 0 {
 		return
 	}
+	if a.written != nil {
+		a.written.Content(text, tokens)
+	}
 	if a.item.Kind == a.reasoning && a.sealed || a.late {
 		a.plain = append(a.plain, text...)
 	}
@@ -137,6 +147,9 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 
 func (a *responsesAnswer) Close(end harmony.End) {
 	a.close(end)
+	if a.written != nil {
+		a.written.Close(end)
+	}
 	if end != harmony.Cut {
 		a.closeItem(openai.StatusCompleted)
 	}
@@ -202,6 +215,7 @@ func (a *responsesAnswer) conclude(event, status string) {
 		return
 	}
 	a.response.Status = status
+	a.tellMessages()
 	if a.stream {
 		a.out = a.events.AppendResponse(a.out, event, &a.response)
 	} else {

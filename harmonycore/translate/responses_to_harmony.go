@@ -18,10 +18,14 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	if in.Dropped.First != nil && !m.DropUnreadable {
 		return nil, in.Dropped.First
 	}
+	if in.MessagesAt != "" && !m.Answers.HarmonyMessages {
+		return nil, openai.NotIncludable(in.MessagesAt, openai.IncludeMessages)
+	}
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
 		UnknownItems: in.UnknownItems, DroppedParts: in.Dropped.Count,
 		answers: m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
+		messages: in.MessagesAt != "",
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err

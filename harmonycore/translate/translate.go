@@ -50,6 +50,8 @@ type Answers struct {
 	HideReasoning bool
 	// ReasoningAsSummary tells it as its own summary in Responses answers, where the client asks for one.
 	ReasoningAsSummary bool
+	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.
+	HarmonyMessages bool
 	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
 	MaxChoices int
 	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,
@@ -107,8 +109,9 @@ type Request struct {
 	sealed       bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
-	// transcript is set where the answer is channel events.
+	// transcript is set where the answer is channel events, or a response with the messages of its input.
 	transcript *harmony.Transcript
+	messages   bool
 }
 
 // Effort is the reasoning effort that the model is asked for.

@@ -1,0 +1,14 @@
+package openai
+
+// HarmonyMessages are what the model has read and written, each as JSON text: an array of messages, or null, for which
+// empty stands.
+type HarmonyMessages struct{ Input, Output []byte }
+
+// append adds them to a response, under vLLM's names.
+func (m *HarmonyMessages) append(dst []byte) []byte {
+	if m == nil {
+		return dst
+	}
+	dst = appendText(dst, `,"input_messages":`, string(m.Input), "null")
+	return appendText(dst, `,"output_messages":`, string(m.Output), "null")
+}

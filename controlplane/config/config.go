@@ -27,6 +27,10 @@ type Config struct {
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert"`
 	Seal                Seal    `yaml:"seal"`
+	// ResponsesService takes requests that need a memory, or tools that somebody runs for the client.
+	ResponsesService ResponsesService `yaml:"responses_service"`
+	// HostedTools is "ignore" or "refuse": what becomes of tools that nobody here runs.
+	HostedTools string `yaml:"hosted_tools"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
 	Passthrough string `yaml:"passthrough"`
 	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
@@ -123,6 +127,7 @@ func Default() *Config {
 		PassthroughPaths: DefaultPassthroughPaths(),
 
 		ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
+		HostedTools:         filterconfig.HostedToolsIgnore,
 	}
 }
 
@@ -148,6 +153,7 @@ func (c *Config) Filter() *filterconfig.Config {
 
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
 		Seal:                filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS, TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
+		ResponsesService:    c.ResponsesService.filter(), HostedTools: c.HostedTools,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {
 		f.Seal.LifetimeS = int(d.Seconds())

@@ -21,6 +21,7 @@ passthrough: https://other.example
 passthrough_paths: [/v1/]
 ca_file: /etc/ca.pem
 seal: { lifetime: 1h, tenant_header: X-Tenant }
+hosted_tools: refuse
 envoy:
   path: /usr/bin/envoy
   concurrency: 4
@@ -61,7 +62,7 @@ func TestParseWhole(t *testing.T) {
 	want := filterconfig.Config{
 		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
 		ReasoningRatioAlert: 0.75,
-		Seal:                filterconfig.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"},
+		Seal:                filterconfig.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"}, HostedTools: filterconfig.HostedToolsRefuse,
 		Models: []filterconfig.Model{{
 			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
 			MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
@@ -87,7 +88,7 @@ func TestDefaults(t *testing.T) {
 	want := filterconfig.Config{
 		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
 		MemoryLimit: filterconfig.DefaultMemoryLimit, ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
-		Seal:   filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS},
+		Seal: filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS}, HostedTools: filterconfig.HostedToolsIgnore,
 		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
 	}
 	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
@@ -95,6 +96,23 @@ func TestDefaults(t *testing.T) {
 	}
 	if c.Listen != DefaultListen || c.Admin != DefaultAdmin {
 		t.Errorf("got %+v", c)
+	}
+}
+
+// TestResponsesService: a service that is only named takes everything.
+func TestResponsesService(t *testing.T) {
+	for in, want := range map[string]filterconfig.ResponsesService{
+		"":                      {Pool: "responses-service", Stores: true, HostedTools: true},
+		", stores: false":       {Pool: "responses-service", HostedTools: true},
+		", hosted_tools: false": {Pool: "responses-service", Stores: true},
+	} {
+		c, err := Parse("h.yaml", []byte("responses_service: {url: http://h:1"+in+"}\nmodels:\n- name: m\n  servers: [vllm=http://h:2]\n"))
+		if err != nil || c.Validate() != nil {
+			t.Fatalf("%q: %v, %v", in, err, c.Validate())
+		}
+		if got := c.Filter().ResponsesService; got != want {
+			t.Errorf("%q: got %+v", in, got)
+		}
 	}
 }
 
@@ -170,6 +188,14 @@ func TestRefusals(t *testing.T) {
 		{model("servers: [vllm=http://h:1, vllm=https://i:1]"), "mixes http and https"},
 		{model("servers: [vllm=http://h:1]\npassthrough: http://h:1"), "h.yaml:4: passthrough: http://h:1 is also a server of m"},
 		{model("servers: [vllm=https://h]\npassthrough: http://h:443"), "is also a server of m"},
+		{"hosted_tools: run", `h.yaml:1: hosted_tools: "run" is not known; write ignore or refuse`},
+		{"responses_service: http://h:1", "h.yaml:1: "},
+		{"responses_service: {stores: false}", "h.yaml:1: responses_service: has no url"},
+		{"responses_service: {url: h:1}", "h.yaml:1: responses_service.url: \"h:1\" is not a URL"},
+		{"responses_service: {url: http://h:1, stores: false, hosted_tools: false}", "h.yaml:1: responses_service: takes nothing"},
+		{"responses_service: {url: http://h:1}\nmode: reduced", "h.yaml:1: responses_service: cannot be reached in reduced mode"},
+		{model("servers: [vllm=http://h:1]\nresponses_service: {url: http://h:1}"), "h.yaml:4: responses_service.url: http://h:1 is also a server of m"},
+		{"models: [{name: responses-service}]\nresponses_service: {url: http://h:1}", "h.yaml:1: models[0].name: responses-service is what the responses service is called"},
 		{"passthrough: h:1", "passthrough: \"h:1\" is not a URL"},
 		{"passthrough_paths: [v1]", "passthrough_paths[0]: \"v1\" is not a path"},
 	}

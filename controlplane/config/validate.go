@@ -119,6 +119,9 @@ func (c *Config) check() *Error {
 			return e
 		}
 	}
+	if e := c.checkService(owners); e != nil {
+		return e
+	}
 	return c.checkPassthrough(owners)
 }
 

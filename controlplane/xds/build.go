@@ -22,7 +22,9 @@ const (
 	UnroutedCluster = "harmony-unrouted"
 	// PassthroughCluster is the server for everything that is not ours.
 	PassthroughCluster = "harmony-passthrough"
-	poolPrefix         = "harmony-pool-"
+	// ResponsesCluster is the responses service.
+	ResponsesCluster = "harmony-responses"
+	poolPrefix       = "harmony-pool-"
 )
 
 // The internal headers: what the filter tells the routes. Clients' own are removed before any filter sees them.

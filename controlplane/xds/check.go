@@ -44,7 +44,7 @@ func (r *Resources) Check() error {
 				return fmt.Errorf("xds: route %q leads to cluster %s, which is not there", route.Name, name)
 			}
 			clusters[name] = true
-			if isPool(name) && !guarded(route) {
+			if (isPool(name) || name == ResponsesCluster) && !guarded(route) {
 				return fmt.Errorf("xds: route %q reaches %s without the header %s", route.Name, name, PoolHeader)
 			}
 		}

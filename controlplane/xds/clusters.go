@@ -43,6 +43,9 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	if b.config.Passthrough != "" {
 		clusters = append(clusters, b.cluster(PassthroughCluster, []config.Endpoint{b.endpoint(b.config.Passthrough)}))
 	}
+	if b.config.ResponsesService.URL != "" {
+		clusters = append(clusters, b.cluster(ResponsesCluster, []config.Endpoint{b.endpoint(b.config.ResponsesService.URL)}))
+	}
 	return clusters
 }
 

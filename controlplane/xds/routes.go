@@ -10,6 +10,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 // The paths that the filter translates, and the one that it sends its own requests to.
@@ -20,6 +22,7 @@ const (
 	completionsPath = "/v1/completions"
 	tokenizePath    = "/tokenize"
 	detokenizePath  = "/detokenize"
+	apiPrefix       = "/v1/"
 )
 
 const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + chatPath + ` and POST ` + responsesPath +
@@ -28,7 +31,7 @@ const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The AP
 // routes is the route table. Its order is its meaning:
 //
 // First the pools, by the path that the filter asks for and the internal header that only the filter can set: without
-// the filter they are out of reach.
+// the filter they are out of reach. The responses service is one more, whose requests keep their paths.
 //
 // Then the API's own paths. The filter has a request's route chosen again when it has rewritten it, so a translated
 // request never ends here; one that does was not claimed. The routes forward all the same, because the body limit of
@@ -43,6 +46,13 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, m.Pool())}
 		r := b.forward("pool "+m.Name, match, PoolCluster(m))
 		r.RequestHeadersToRemove = []string{PoolHeader} // the servers need not know
+		routes = append(routes, r)
+	}
+	if b.config.ResponsesService.URL != "" {
+		match := prefix(apiPrefix)
+		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, config.ResponsesPool)}
+		r := b.forward("responses service", match, ResponsesCluster)
+		r.RequestHeadersToRemove = []string{PoolHeader}
 		routes = append(routes, r)
 	}
 	post := headerIs(":method", http.MethodPost)

@@ -114,7 +114,18 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	head := x.RequestHeaders()
+	head := exchange.RequestHead{Hold: true}
+	if r.Body != http.NoBody {
+		head = x.RequestHeaders()
+	}
+	if head.Pool != "" && head.Path == "" {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		n.forward(w, r, x, &exchange.Forward{Pool: head.Pool}, body)
+		return
+	}
 	if !head.Hold && head.Pool == "" && n.setup.Config.Passthrough == "" {
 		// The route of headers that go as they came leads nowhere, whatever the body would have said.
 		n.untouched(w, r, r.Body)
@@ -140,8 +151,10 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if head.Pool != "" {
 			action.Forward.Path, action.Forward.Pool = head.Path, head.Pool
 		}
-		for _, name := range own {
-			r.Header.Del(name)
+		if action.Forward.Path != "" {
+			for _, name := range own {
+				r.Header.Del(name)
+			}
 		}
 		n.forward(w, r, x, action.Forward, body)
 	default:
@@ -195,6 +208,8 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	if f.Readable {
 		server, path = n.setup.Config.Passthrough, r.RequestURI
 		header.Set("accept-encoding", "identity")
+	} else if f.Path == "" {
+		server, path = n.setup.Config.ResponsesService.URL, r.RequestURI
 	}
 	if f.Body != nil {
 		body = f.Body
@@ -202,7 +217,9 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		header.Set("accept-encoding", "identity")
 		header.Set("content-length", strconv.Itoa(len(body)))
 	}
-	header.Set(exchange.PoolHeader, f.Pool)
+	if f.Path != "" {
+		header.Set(exchange.PoolHeader, f.Pool)
+	}
 	// What is still on its way when we are through is given up.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()

@@ -21,8 +21,11 @@ type Config struct {
 	ReasoningRatioAlert float64
 	// Seal says how reasoning is sealed. Its keys are no configuration, which everyone may read who may ask the proxy for
 	// it: see SealKeysVariable.
-	Seal   Seal
-	Models []Model
+	Seal Seal
+	// ResponsesService takes what the filter does not do by itself, and HostedTools is HostedToolsIgnore or HostedToolsRefuse.
+	ResponsesService ResponsesService
+	HostedTools      string
+	Models           []Model
 }
 
 // Model is one Harmony model.

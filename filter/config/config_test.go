@@ -13,7 +13,8 @@ func TestRoundTrip(t *testing.T) {
 	m.UnsupportedContent = ContentDrop
 	m.Answers = Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true, HarmonyMessages: true}
 	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
-		Seal: Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, Models: []Model{m, DefaultModel("b")}}
+		Seal: Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, HostedTools: HostedToolsRefuse,
+		ResponsesService: ResponsesService{Pool: "s", Stores: true}, Models: []Model{m, DefaultModel("b")}}
 	got, err := Parse(want.AppendJSON(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -21,9 +22,17 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v\nwant %+v", got, want)
 	}
-	want.Mode, want.Models = ModeReduced, want.Models[:1]
+	want.Mode, want.Models, want.ResponsesService = ModeReduced, want.Models[:1], ResponsesService{}
 	if got, err := Parse(want.AppendJSON(nil)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+// TestServiceTakesAll: a service that is only named keeps responses and runs tools.
+func TestServiceTakesAll(t *testing.T) {
+	c, err := Parse([]byte(`{"schema":1,"responses_service":{"pool":"p"}}`))
+	if err != nil || c.ResponsesService != (ResponsesService{Pool: "p", Stores: true, HostedTools: true}) {
+		t.Fatalf("got %+v, %v", c, err)
 	}
 }
 
@@ -33,7 +42,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{Schema: 1, Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, ReasoningRatioAlert: DefaultReasoningAlert,
-		Seal: Seal{LifetimeS: DefaultSealLifetimeS}, Models: []Model{DefaultModel("m")}}
+		Seal: Seal{LifetimeS: DefaultSealLifetimeS}, HostedTools: HostedToolsIgnore, Models: []Model{DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}
@@ -47,6 +56,13 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"reasoning_ratio_alert":1.5}`, "reasoning_ratio_alert"}, {`{"schema":1,"reasoning_ratio_alert":"0.5"}`, "reasoning_ratio_alert"},
 		{`{"schema":1,"mode":"half"}`, "mode"}, {`{"schema":1,"mode":"reduced"}`, "models"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"b"}],"mode":"reduced"}`, "models"},
+		{`{"schema":1,"hosted_tools":"run"}`, "hosted_tools"}, {`{"schema":1,"responses_service":"a"}`, "responses_service"},
+		{`{"schema":1,"responses_service":{}}`, "responses_service.pool"}, {`{"schema":1,"responses_service":{"url":"a"}}`, "responses_service.url"},
+		{`{"schema":1,"responses_service":{"pool":"a","stores":1}}`, "responses_service.stores"},
+		{`{"schema":1,"responses_service":{"pool":"a","hosted_tools":"ignore"}}`, "responses_service.hosted_tools"},
+		{`{"schema":1,"responses_service":{"pool":"a","stores":false,"hosted_tools":false}}`, "responses_service"},
+		{`{"schema":1,"responses_service":{"pool":"p"},"models":[{"name":"a","pool":"p"}]}`, "responses_service.pool"},
+		{`{"schema":1,"responses_service":{"pool":"p"},"models":[{"name":"a"}],"mode":"reduced"}`, "responses_service"},
 		{`{"schema":1,"models":[1]}`, "models[0]"}, {`{"schema":1,"models":[{}]}`, "models[0].name"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"a"}]}`, "models[1].name"},
 		{`{"schema":1,"models":[{"name":"a","server":"x"}]}`, "models[0].server"},

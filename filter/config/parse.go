@@ -51,7 +51,7 @@ func (p *parser) fail(path, reason string) {
 func (p *parser) config(v *jsontext.Value) *Config {
 	c := &Config{
 		Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit,
-		ReasoningRatioAlert: DefaultReasoningAlert, Seal: Seal{LifetimeS: DefaultSealLifetimeS},
+		ReasoningRatioAlert: DefaultReasoningAlert, Seal: Seal{LifetimeS: DefaultSealLifetimeS}, HostedTools: HostedToolsIgnore,
 	}
 	p.object("", v, func(name, key string, value *jsontext.Value) bool {
 		switch name {
@@ -71,6 +71,10 @@ func (p *parser) config(v *jsontext.Value) *Config {
 			c.ReasoningRatioAlert = p.fraction(key, value)
 		case "seal":
 			p.seal(key, value, &c.Seal)
+		case "responses_service":
+			p.responsesService(key, value, &c.ResponsesService)
+		case "hosted_tools":
+			c.HostedTools = p.oneOf(key, value, HostedToolsIgnore, HostedToolsRefuse)
 		case "models":
 			c.Models = p.models(value)
 		default:
@@ -84,6 +88,7 @@ func (p *parser) config(v *jsontext.Value) *Config {
 	if c.Mode == ModeReduced && len(c.Models) != 1 {
 		p.fail("models", `must be exactly one where mode is "reduced", and there are `+strconv.Itoa(len(c.Models)))
 	}
+	p.checkService(c)
 	return c
 }
 

@@ -21,6 +21,8 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `,"reasoning_ratio_alert":`...)
 	dst = strconv.AppendFloat(dst, c.ReasoningRatioAlert, 'g', -1, 64)
 	dst = c.Seal.appendJSON(dst)
+	dst = c.ResponsesService.appendJSON(dst)
+	dst = appendMember(dst, `,"hosted_tools":`, c.HostedTools)
 	dst = append(dst, `,"models":[`...)
 	for i := range c.Models {
 		if i > 0 {

@@ -18,9 +18,14 @@ import (
 // keys are those that reasoning is sealed with, and may be nil.
 func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Gateway {
 	o := exchange.Options{
-		Tokenizer:    t,
-		Reduced:      c.Mode == config.ModeReduced,
-		Passthrough:  c.Passthrough,
+		Tokenizer:   t,
+		Reduced:     c.Mode == config.ModeReduced,
+		Passthrough: c.Passthrough,
+		Service: exchange.Service{
+			Pool: c.ResponsesService.Pool, Stores: c.ResponsesService.Stores, HostedTools: c.ResponsesService.HostedTools,
+		},
+		RefuseHostedTools: c.HostedTools == config.HostedToolsRefuse,
+
 		BodyLimit:    c.BodyLimit,
 		StallTimeout: int64(c.StallTimeoutMS),
 

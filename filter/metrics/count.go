@@ -50,6 +50,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 			s.add(&m.requests[i][at], 1, "harmony_requests_total.model.", label(m.name), ".api.", api, ".status.", name)
 		}
 	}
+	s.addIf(r.Routed, &s.routed)
 	if !r.Translated {
 		return
 	}

@@ -79,6 +79,7 @@ func TestCounts(t *testing.T) {
 	s.Count(full("gpt-oss-120b"), 200)
 	s.Count(full("openai/gpt-oss-20b:v1.5"), 502)
 	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b"}, 400)
+	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b", Routed: true}, 200)
 	s.Count(&exchange.Report{API: "completions"}, 418)
 	s.Count(&exchange.Report{API: "chat", Model: "not configured"}, 0)
 	// Nothing came: nothing is recorded that would be a lie.

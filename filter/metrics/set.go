@@ -25,6 +25,7 @@ type Set struct {
 	responseChunks, editsRefused, reducedResets, reducedLateErrors    metric
 	unexpectedOrder, reasoningAlert, fallbacks                        metric
 	noFinal, unfitArguments, unknownItems, halfBuiltIns, droppedParts metric
+	routed                                                            metric
 	recoveries                                                        [len(harmony.Recoveries{})]metric
 	channels                                                          [len(exchange.Report{}.Messages)]metric
 	cuts                                                              [len(cuts)]metric
@@ -54,6 +55,7 @@ func NewSet(h Host) *Set {
 	s.unknownItems = s.define(Counter, "harmony_unknown_items_total")
 	s.halfBuiltIns = s.define(Counter, "harmony_half_builtin_calls_total")
 	s.droppedParts = s.define(Counter, "harmony_dropped_parts_total")
+	s.routed = s.define(Counter, "harmony_routed_requests_total")
 	s.reasoningAlert = s.define(Counter, "reasoning_ratio_alert_total")
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")

@@ -12,12 +12,12 @@ import (
 // describe leaves what an exchange was for the access log, as filter state of the host's: wasm.harmony_NAME. A name
 // without a value is not there.
 func describe(r *exchange.Report) {
-	setState("harmony_api", r.API)
-	if r.Model == "" {
-		setState("harmony_model", metrics.Other)
-		return
+	model := r.Model
+	if model == "" {
+		model = metrics.Other
 	}
-	setState("harmony_model", r.Model)
+	setState("harmony_api", r.API)
+	setState("harmony_model", model)
 	setState("harmony_server", r.Server)
 	if !r.Translated {
 		return

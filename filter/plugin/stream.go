@@ -64,6 +64,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
 		return s.cannotForward()
 	}
+	s.pending = !s.exchange.Alone() // a body that nobody waits for is not held
 	return types.ActionContinue
 }
 
@@ -159,12 +160,15 @@ func (s *stream) forward(f *exchange.Forward) bool {
 	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
 }
 
-// redirect sends the request to the servers of a pool, and says what body of ours they get and give, where they do. It
-// reports whether the host let it.
+// redirect sends the request to the servers of a pool, and says what body of ours they get and give, where they do. Without
+// a path it goes on as it came. It reports whether the host let it.
 func (s *stream) redirect(pool, path string, rewritten bool) bool {
 	edited := s.plugin.edited
-	ok := edited("set "+exchange.PoolHeader, proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, pool)) &&
-		edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
+	ok := edited("set "+exchange.PoolHeader, proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, pool))
+	if path == "" {
+		return ok
+	}
+	ok = ok && edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
 	for _, name := range s.asks {
 		ok = ok && edited("remove "+name, proxywasm.RemoveHttpRequestHeader(name))
 	}

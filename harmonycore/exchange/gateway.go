@@ -52,6 +52,10 @@ type Options struct {
 	Reduced bool
 	// Passthrough says that requests for other models have somewhere to go.
 	Passthrough bool
+	// Service takes what is no single answer of a model's; a gateway that is Reduced has none. RefuseHostedTools is for the
+	// tools that nobody runs, which are passed over without it.
+	Service           Service
+	RefuseHostedTools bool
 	// BodyLimit is the largest request body accepted, in bytes.
 	BodyLimit int
 	// StallTimeout is how long a server may be silent, in milliseconds; 0 is for ever.
@@ -105,6 +109,9 @@ const completionsPath = "/v1/completions"
 func (g *Gateway) Begin(method, path string) *Exchange {
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]
+	}
+	if e := g.beginStored(method, path); e != nil {
+		return e
 	}
 	if method == "GET" {
 		return g.beginModels(path)

@@ -12,6 +12,8 @@ type Report struct {
 	API string
 	// Model is the configured model that was asked for, empty if it is none; Server is the kind of its servers.
 	Model, Server string
+	// Routed says that the request went to the responses service as it came. Server is then "responses_service".
+	Routed bool
 	// Translated says that a request of ours went to a server; what follows has a meaning only then.
 	Translated bool
 	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells; ToolOutputTokens of them
@@ -135,7 +137,7 @@ func (k kind) api() string {
 	switch k {
 	case chat:
 		return "chat"
-	case responses:
+	case responses, stored:
 		return "responses"
 	case inputTokens, tokenizing, detokenizing:
 		return "tokens"

@@ -24,7 +24,8 @@ type Host struct {
 type RequestHead struct {
 	// Hold keeps them until Request has decided. Without it they go on at once, changed as the rest says.
 	Hold bool
-	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers go on as they came.
+	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers go on as they came. With
+	// Pool alone the request goes there as it came.
 	Path, Pool string
 	// Rewritten says that the body will be one of ours, of a length that nobody knows yet.
 	Rewritten bool
@@ -41,7 +42,8 @@ type RequestAction struct {
 
 // Forward is a request rewritten for an inference server.
 type Forward struct {
-	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers have gone on already.
+	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers have gone on already. With
+	// Pool alone the request goes there as it came.
 	Path, Pool string
 	// Body replaces the client's body; nil leaves it as it came.
 	Body []byte
@@ -63,11 +65,15 @@ func replyWith(e *openai.Error) *Reply {
 
 // RequestHeaders says what to do with the headers of a request that has a body, before Request is given the body.
 func (e *Exchange) RequestHeaders() RequestHead {
+	if e.kind == stored && e.gateway.options.Service.Stores {
+		// The path says all, and a body need not be waited for.
+		return RequestHead{Pool: e.toService().Forward.Pool}
+	}
 	if !e.gateway.options.Reduced {
 		return RequestHead{Hold: true}
 	}
 	model := e.gateway.only()
-	if model == nil {
+	if model == nil || e.kind == stored {
 		return RequestHead{}
 	}
 	rewritten := e.kind != rawPrompt
@@ -90,8 +96,11 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return RequestAction{Hold: true}
 	}
 	e.active, e.asked = h.Now, h.Now
-	if e.kind == modelList || e.kind == oneModel {
+	switch e.kind {
+	case modelList, oneModel:
 		return e.models()
+	case stored:
+		return e.stored()
 	}
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
@@ -121,6 +130,9 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.refuse(errModelNotFound(request.Model))
 	}
 	e.asks(model)
+	if action, decided := e.beyond(request); decided {
+		return action
+	}
 	if h.Full {
 		action := e.refuse(errFull())
 		action.Reply.RetryAfter = "1"
@@ -249,7 +261,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 // refuse ends the exchange: what comes back through the response side is our own reply.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.state = alone
-	e.report.Translated = false
+	e.report.Translated, e.report.Routed = false, false
 	return RequestAction{Reply: replyWith(failure)}
 }
 

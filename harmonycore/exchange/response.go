@@ -59,6 +59,8 @@ const (
 	// modelList and oneModel are too, but for a list of other models that another server has.
 	modelList
 	oneModel
+	// stored is about a response or a conversation of earlier.
+	stored
 )
 
 // prompt is the member of a request that its prompt is made of.

@@ -22,6 +22,7 @@ const (
 	CodeUnsupportedParameter     = "unsupported_parameter"
 	CodeModelNotFound            = "model_not_found"
 	CodePreviousResponseNotFound = "previous_response_not_found"
+	CodeResponseNotFound         = "response_not_found"
 	CodeInvalidEncryptedContent  = "invalid_encrypted_content"
 	CodeContextLengthExceeded    = "context_length_exceeded"
 	CodeRequestTooLarge          = "request_too_large"

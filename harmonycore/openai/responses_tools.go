@@ -34,6 +34,15 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 	return f, err
 }
 
+// shownTool reports whether the model is shown tools of a type. All others somebody has to run for the client.
+func shownTool(kind string) bool {
+	switch kind {
+	case typeFunction, typeCustom, typeLocalShell, "namespace":
+		return true
+	}
+	return false
+}
+
 // readTools takes functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs by itself (web_search and its like) are
 // passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
@@ -50,13 +59,7 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		if err != nil {
 			return err
 		}
-		switch f.kind {
-		case typeFunction, typeCustom, "namespace":
-		case typeLocalShell:
-			if !r.readLocalShell() {
-				return nil
-			}
-		default:
+		if !shownTool(f.kind) || f.kind == typeLocalShell && !r.readLocalShell() {
 			return nil
 		}
 		if len(echo) > 1 {

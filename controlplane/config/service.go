@@ -1,0 +1,63 @@
+package config
+
+import (
+	"fmt"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// ResponsesPool is the value of the internal header that leads to the responses service. A model cannot be called so while
+// there is one.
+const ResponsesPool = "responses-service"
+
+// ResponsesService is the server for what the Responses API has beyond one answer of a model: docs/responses-service.md.
+type ResponsesService struct {
+	// URL is where it is. Empty: there is none.
+	URL string `yaml:"url"`
+	// Stores says that it keeps responses and conversations, HostedTools that it runs tools. Absent: it does.
+	Stores      *bool `yaml:"stores"`
+	HostedTools *bool `yaml:"hosted_tools"`
+}
+
+func isOn(setting *bool) bool { return setting == nil || *setting }
+
+func (s *ResponsesService) filter() filterconfig.ResponsesService {
+	if s.URL == "" {
+		return filterconfig.ResponsesService{}
+	}
+	return filterconfig.ResponsesService{Pool: ResponsesPool, Stores: isOn(s.Stores), HostedTools: isOn(s.HostedTools)}
+}
+
+// checkService looks at the service; owners are the models' servers.
+func (c *Config) checkService(owners map[Endpoint]string) *Error {
+	if c.HostedTools != filterconfig.HostedToolsIgnore && c.HostedTools != filterconfig.HostedToolsRefuse {
+		return &Error{Field: "hosted_tools", Reason: fmt.Sprintf("%q is not known; write ignore or refuse", c.HostedTools)}
+	}
+	s := &c.ResponsesService
+	if s.URL == "" {
+		if s.Stores != nil || s.HostedTools != nil {
+			return &Error{Field: "responses_service", Reason: "has no url; write http://host:port, or leave the block out"}
+		}
+		return nil
+	}
+	endpoint, err := ParseURL(s.URL)
+	if err != nil {
+		return &Error{Field: "responses_service.url", Reason: err.Error()}
+	}
+	endpoint.TLS = false
+	if model, ok := owners[endpoint]; ok {
+		return &Error{Field: "responses_service.url", Reason: s.URL + " is also a server of " + model + ": untranslated requests would reach a Harmony model; name the service"}
+	}
+	if !isOn(s.Stores) && !isOn(s.HostedTools) {
+		return &Error{Field: "responses_service", Reason: "takes nothing; leave it out, or write true for stores or hosted_tools"}
+	}
+	if c.Mode == filterconfig.ModeReduced {
+		return &Error{Field: "responses_service", Reason: "cannot be reached in reduced mode, which sends a request on before its body says what it needs; leave it out, or write mode: full"}
+	}
+	for i := range c.Models {
+		if c.Models[i].Pool() == ResponsesPool {
+			return &Error{Field: fmt.Sprintf("models[%d].name", i), Reason: ResponsesPool + " is what the responses service is called; give the model another name"}
+		}
+	}
+	return nil
+}

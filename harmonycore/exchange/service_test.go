@@ -1,0 +1,155 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+)
+
+var wholeService = Service{Pool: "service", Stores: true, HostedTools: true}
+
+// way is where a request goes: to the service, to the model's servers, or back with a code.
+func way(t *testing.T, g *Gateway, path, body string) string {
+	t.Helper()
+	x := g.Begin("POST", path)
+	if x == nil {
+		t.Fatalf("%s is none of ours", path)
+	}
+	if !x.RequestHeaders().Hold {
+		t.Fatal("the headers go on before the body is read")
+	}
+	a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
+	switch {
+	case a.Reply != nil:
+		_, code, _ := strings.Cut(string(a.Reply.Body), `"code":"`)
+		return strings.TrimRight(code, `"}`)
+	case a.Forward != nil && a.Forward.Pool == wholeService.Pool:
+		if r := x.Report(); a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() || !r.Routed || r.API != "responses" || r.Model != "gpt-oss-120b" {
+			t.Errorf("%s: %+v, %+v", body, a.Forward, r)
+		}
+		return "service"
+	case a.Forward != nil:
+		return "model"
+	}
+	return "elsewhere"
+}
+
+func TestBeyondOneAnswer(t *testing.T) {
+	gateway := func(s Service, refuse bool) *Gateway {
+		return testGateway(func(o *Options) { o.Service, o.RefuseHostedTools, o.Passthrough = s, refuse, true })
+	}
+	none, refusing, whole := gateway(Service{}, false), gateway(Service{}, true), gateway(wholeService, true)
+	store, tools := gateway(Service{Pool: "service", Stores: true}, false), gateway(Service{Pool: "service", HostedTools: true}, false)
+	strict := gateway(Service{Pool: "service", Stores: true}, true)
+	for _, tt := range []struct {
+		members                                       string
+		none, refusing, whole, store, tools, strictly string
+	}{
+		{`"store":false`, "model", "model", "model", "model", "model", "model"},
+		{`"store":true`, "model", "model", "service", "service", "model", "service"},
+		{`"stream":true`, "model", "model", "service", "service", "model", "service"},
+		{`"store":false,"tools":[{"type":"web_search"}]`, "model", "unsupported_parameter", "service", "model", "service", "unsupported_parameter"},
+		{`"store":false,"tools":[{"type":"mcp","server_label":"a"}]`, "model", "unsupported_parameter", "service", "model", "service", "unsupported_parameter"},
+		{`"store":false,"tools":[{"type":"function","name":"f"}]`, "model", "model", "model", "model", "model", "model"},
+		{`"store":false,"background":true`, "unsupported_parameter", "unsupported_parameter", "service", "service", "unsupported_parameter", "service"},
+		{`"store":false,"conversation":"c"`, "unsupported_parameter", "unsupported_parameter", "service", "service", "unsupported_parameter", "service"},
+		{`"store":false,"previous_response_id":"r"`, "previous_response_not_found", "previous_response_not_found", "service", "service", "previous_response_not_found", "service"},
+		{`"store":false,"prompt":{"id":"p"}`, "unsupported_parameter", "unsupported_parameter", "unsupported_parameter", "unsupported_parameter", "unsupported_parameter", "unsupported_parameter"},
+		{`"store":0`, "invalid_type", "invalid_type", "invalid_type", "invalid_type", "invalid_type", "invalid_type"},
+	} {
+		body := `{"model":"gpt-oss-120b","input":"Hi",` + tt.members + `}`
+		for _, g := range []struct {
+			name string
+			g    *Gateway
+			want string
+		}{
+			{"none", none, tt.none},
+			{"refusing", refusing, tt.refusing},
+			{"whole", whole, tt.whole},
+			{"store", store, tt.store},
+			{"tools", tools, tt.tools},
+			{"a store that refuses", strict, tt.strictly},
+		} {
+			if got := way(t, g.g, "/v1/responses?x=1", body); got != g.want {
+				t.Errorf("%s: %s: %s, want %s", g.name, tt.members, got, g.want)
+			}
+		}
+		other := strings.Replace(body, "gpt-oss-120b", "other", 1)
+		if got := way(t, whole, "/v1/responses", other); got != "elsewhere" {
+			t.Errorf("another model's %s: %s", tt.members, got)
+		}
+	}
+	if got := way(t, whole, "/v1/responses", `{"model":"gpt-oss-120b","store":false,"input":[{"type":"item_reference","id":"m"}]}`); got != "service" {
+		t.Errorf("a reference: %s", got)
+	}
+	if got := way(t, whole, "/v1/chat/completions", `{"model":"gpt-oss-120b","store":true,"messages":[{"role":"user","content":"Hi"}]}`); got != "model" {
+		t.Errorf("Chat: %s", got)
+	}
+	// What is counted is not kept.
+	for members, want := range map[string]string{`"input":"Hi"`: "", `"previous_response_id":"r"`: "service", `"input":"Hi","tools":[{"type":"mcp"}]`: "service"} {
+		x := whole.Begin("POST", "/v1/responses/input_tokens")
+		a := x.Request([]byte(`{"model":"gpt-oss-120b",`+members+`}`), Host{Now: testNow, ID: testID})
+		if got := a.Forward != nil && a.Forward.Pool == want; got != (want != "") {
+			t.Errorf("counting %s: %+v", members, a)
+		}
+	}
+}
+
+func TestStoredPaths(t *testing.T) {
+	none := testGateway(nil)
+	passing := testGateway(func(o *Options) { o.Passthrough = true })
+	tools := testGateway(func(o *Options) { o.Service = Service{Pool: "service", HostedTools: true} })
+	storing := testGateway(func(o *Options) { o.Service, o.Passthrough = wholeService, true })
+	for _, tt := range []struct {
+		method, path string
+		// id is what the error names where nothing is stored; conversations have none.
+		id string
+	}{
+		{"GET", "/v1/responses/resp_1", "resp_1"},
+		{"GET", "/v1/responses/resp%5f1?stream=true&starting_after=3", "resp_1"},
+		{"DELETE", "/v1/responses/resp_1", "resp_1"},
+		{"POST", "/v1/responses/resp_1/cancel", "resp_1"},
+		{"GET", "/v1/responses/resp_1/input_items?limit=1", "resp_1"},
+		{"POST", "/v1/conversations", ""},
+		{"GET", "/v1/conversations/conv_1", ""},
+		{"DELETE", "/v1/conversations/conv_1/items/msg_1", ""},
+	} {
+		x := storing.Begin(tt.method, tt.path)
+		if x == nil {
+			t.Fatalf("%s %s is not stored", tt.method, tt.path)
+		}
+		if a := x.Request(nil, Host{Now: testNow, ID: testID}); a.Forward == nil || a.Forward.Pool != "service" || a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() {
+			t.Errorf("%s %s: %+v", tt.method, tt.path, a)
+		}
+		x = storing.Begin(tt.method, tt.path)
+		if head := x.RequestHeaders(); head != (RequestHead{Pool: "service"}) || !x.Alone() || !x.Report().Routed {
+			t.Errorf("%s %s with a body: %+v", tt.method, tt.path, head)
+		}
+		if passing.Begin(tt.method, tt.path) != nil {
+			t.Errorf("%s %s is not left to the server for all others", tt.method, tt.path)
+		}
+		for _, g := range []*Gateway{none, tools} {
+			x = g.Begin(tt.method, tt.path)
+			if tt.id == "" {
+				if x != nil {
+					t.Errorf("%s %s: conversations are none of ours", tt.method, tt.path)
+				}
+				continue
+			}
+			if !x.RequestHeaders().Hold {
+				t.Errorf("%s %s: the headers go on", tt.method, tt.path)
+			}
+			a := x.Request(nil, Host{Now: testNow, ID: testID})
+			want := `{"error":{"message":"Response with id '` + tt.id + `' not found.","type":"invalid_request_error","param":null,"code":"response_not_found"}}`
+			if a.Reply == nil || a.Reply.Status != 404 || string(a.Reply.Body) != want || x.Report().Routed {
+				t.Errorf("%s %s: %+v", tt.method, tt.path, a.Reply)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/responses/", "/v1/responses//cancel", "/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/conversationsx", "/v1/responsesx/a"} {
+		for _, method := range []string{"GET", "DELETE", "PUT"} {
+			if storing.Begin(method, path) != nil {
+				t.Errorf("%s %s is none of ours", method, path)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package openai
+
+import "testing"
+
+func TestResponsesNeeds(t *testing.T) {
+	kept := Needs{Store: true}
+	state := Needs{Store: true, State: true}
+	for _, tt := range []struct {
+		members string
+		want    Needs
+	}{
+		{`"input":"Hi"`, kept},
+		{`"store":null`, kept},
+		{`"store":true`, kept},
+		{`"store":false`, Needs{}},
+		{`"store":"no"`, Needs{}}, // which the decoder refuses
+		{`"previous_response_id":"resp_1"`, state},
+		{`"previous_response_id":null,"conversation":null,"background":false,"tools":null,"input":null`, kept},
+		{`"previous_response_id":7,"conversation":7,"background":1,"tools":{},"input":7`, kept},
+		{`"previous\u005fresponse_id":"resp_1","store":false`, Needs{State: true}},
+		{`"previous_response_id":"resp_1","previous_response_id":null`, state},
+		{`"conversation":"conv_1"`, state},
+		{`"conversation":{"id":"conv_1"}`, state},
+		{`"background":true`, state},
+		{`"input":[{"role":"user","content":"item_reference"},7,{"type":["item_reference"]}]`, kept},
+		{`"input":[{"role":"user","content":"Hi"},{"id":"msg_1","type":"item\u005freference"}]`, state},
+		{`"tools":[{"type":"function","name":"web_search"},{"type":"custom"},{"type":"namespace","tools":[]}]`, kept},
+		{`"tools":[{"type":"function"},{"type":"mcp"},{"type":"web_search"}]`, Needs{Store: true, HostedTool: "tools[1].type", HostedKind: "mcp"}},
+		{`"tools":[7,{},{"type":1},{"type":""},{"name":"a","type":"unheard_of"}]`, Needs{Store: true, HostedTool: "tools[4].type", HostedKind: "unheard_of"}},
+	} {
+		b, err := Open([]byte(`{"model":"m",` + tt.members + `}`))
+		if err != nil {
+			t.Fatalf("%s: %v", tt.members, err)
+		}
+		if got, err := b.ResponsesNeeds(); err != nil || got != tt.want {
+			t.Errorf("%s: got %+v, %v", tt.members, got, err)
+		}
+	}
+}
+
+// TestResponsesNeedsLeaveTheBody: whoever gets the body next finds it as it came.
+func TestResponsesNeedsLeaveTheBody(t *testing.T) {
+	const body = `{"model":"m","previous_response_id":"r\u0065sp","input":[{"type":"item\u005freference","id":"\u0061"}],"tools":[{"type":"m\u0063p"}]}`
+	data := []byte(body)
+	b, err := Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if needs, err := b.ResponsesNeeds(); err != nil || !needs.State || needs.HostedKind != "mcp" {
+		t.Fatalf("got %+v, %v", needs, err)
+	}
+	if string(data) != body {
+		t.Errorf("the body is %s", data)
+	}
+}

@@ -53,3 +53,26 @@ func TestResponsesNeedsLeaveTheBody(t *testing.T) {
 		t.Errorf("the body is %s", data)
 	}
 }
+
+// FuzzResponsesNeeds: reading what a request needs changes nothing of it, and what needs a store is never read as a request
+// that needs none.
+func FuzzResponsesNeeds(f *testing.F) {
+	f.Add([]byte(`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"x"}],"previous_response_id":"r","store":false}`))
+	f.Add([]byte(`{"model":"m","input":"x","background":true,"conversation":{"id":"c"},"tools":[{"type":"function","name":"f"},{"type":"mcp","server_label":"\u0061"}]}`))
+	f.Add([]byte(`{"model":"m","input":"x","store":null,"tools":[{"type":"web_search","type":"custom","name":"f"}],"background":false}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b, opened := Open(body)
+		if opened != nil {
+			return
+		}
+		came := string(body)
+		needs, err := b.ResponsesNeeds()
+		checkDecoded(t, body, err == nil, err)
+		if string(body) != came {
+			t.Fatalf("%q has become %q", came, body)
+		}
+		if _, err := DecodeResponsesRequest(b); err == nil && needs.State {
+			t.Fatalf("%q needs no store", came)
+		}
+	})
+}

@@ -154,6 +154,10 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
 	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e
 
+.PHONY: faults
+faults: build tool-envoy tool-python tool-clients ## What failing servers are to clients: write the tables of docs/faults.md
+	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestFault(Table|Clients)$$' ./e2e -update
+
 .PHONY: e2e-oldest
 e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh

@@ -107,15 +107,7 @@ type codexEvent struct {
 // unless the turn ends well, with nothing that Codex warns of.
 func (c *codex) exec(t *testing.T, args ...string) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
-	defer cancel()
-	packages := tool(t, "HARMONY_CLIENTS")
-	cmd := exec.CommandContext(ctx, filepath.Join(packages, "node"), append([]string{
-		filepath.Join(packages, "node_modules/@openai/codex/bin/codex.js"), "exec", "--json", "--skip-git-repo-check",
-		"--dangerously-bypass-approvals-and-sandbox", // a sandbox of Codex's is not to be had in every container
-	}, args...)...)
-	cmd.Dir = c.folder
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CODEX_HOME=" + c.home, "TMPDIR=" + c.temp, "GATEWAY_KEY=none"}
+	cmd := c.command(t, args...)
 	var said, warned bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &warned
 	err := cmd.Run()
@@ -147,6 +139,21 @@ func (c *codex) exec(t *testing.T, args ...string) []string {
 		t.Errorf("the turn is %q, want %q\n%s", types, want, &said)
 	}
 	return shown
+}
+
+// command is codex exec, which the test's end or clientLimit ends.
+func (c *codex) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
+	t.Cleanup(cancel)
+	packages := tool(t, "HARMONY_CLIENTS")
+	cmd := exec.CommandContext(ctx, filepath.Join(packages, "node"), append([]string{
+		filepath.Join(packages, "node_modules/@openai/codex/bin/codex.js"), "exec", "--json", "--skip-git-repo-check",
+		"--dangerously-bypass-approvals-and-sandbox", // a sandbox of Codex's is not to be had in every container
+	}, args...)...)
+	cmd.Dir = c.folder
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CODEX_HOME=" + c.home, "TMPDIR=" + c.temp, "GATEWAY_KEY=none"}
+	return cmd
 }
 
 // work is a day's work: what Codex shows, what the commands have done, what the model reads, and what Codex keeps.

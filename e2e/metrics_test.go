@@ -128,3 +128,28 @@ func TestResponseChunks(t *testing.T) {
 		t.Error("a piece of another answer is counted")
 	}
 }
+
+// counters are all counters of the filter's, on Envoy or without it.
+func counters(t *testing.T, h *hosts.Host) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	if h.Process == nil {
+		for name, value := range h.Server.Proxy().Metrics() {
+			counts[name] = int(value)
+		}
+		return counts
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	stats, err := h.Process.Get(ctx, "/stats?filter=harmony")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(stats)) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "wasmcustom."), ": ")
+		if n, err := strconv.Atoi(value); err == nil {
+			counts[name] = n
+		}
+	}
+	return counts
+}

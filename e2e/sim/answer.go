@@ -146,9 +146,14 @@ func (j *job) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	defer j.leave()
 	var err error
-	if j.c.streams() {
+	switch {
+	case j.fault.Kind == FaultDrop:
+		err = errCut
+	case j.fault.Kind == FaultMute:
+		err = s.waitFor(r.Context(), nil)
+	case j.c.streams():
 		err = j.stream(r.Context(), w)
-	} else {
+	default:
 		err = j.whole(r.Context(), w)
 	}
 	j.end(err)

@@ -14,6 +14,10 @@ const (
 	NoFault FaultKind = "none"
 	// FaultStatus is "status:CODE" or "status:CODE:RETRY_AFTER": an error in vLLM's shape instead of an answer.
 	FaultStatus FaultKind = "status"
+	// FaultDrop is "drop": the connection ends before any header of the answer (HTTP/2: RST_STREAM).
+	FaultDrop FaultKind = "drop"
+	// FaultMute is "mute": no header of the answer is sent, until the client goes away or the server is closed.
+	FaultMute FaultKind = "mute"
 	// FaultErrorEvent is "error-event:N": vLLM's error event, then [DONE].
 	FaultErrorEvent FaultKind = "error-event"
 	// FaultClose is "close:N": the connection ends without the last chunk (HTTP/2: RST_STREAM). What was sent before arrives.
@@ -45,6 +49,8 @@ type Fault struct {
 // FaultHelp lists the faults for a command's help.
 const FaultHelp = `none
 status:CODE[:RETRY_AFTER]  answer CODE with an error in vLLM's shape
+drop                       end the connection before any header
+mute                       send no header
 error-event:N              after N tokens vLLM's error event, then [DONE]
 close:N                    after N tokens end the connection without the last chunk
 reset:N                    after N tokens reset the connection
@@ -62,7 +68,7 @@ func ParseFault(s string) (Fault, error) {
 	switch f.Kind {
 	case "", NoFault:
 		return Fault{}, nil
-	case FaultError200, FaultTrailers:
+	case FaultError200, FaultTrailers, FaultDrop, FaultMute:
 		if len(parts) > 1 {
 			return bad("takes no number")
 		}

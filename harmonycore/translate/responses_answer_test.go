@@ -336,14 +336,12 @@ func TestHalfBuiltInCalls(t *testing.T) {
 		for _, stream := range []string{`"stream":true,`, ""} {
 			a := answerTo(t, ResponsesAPI, stream)
 			out := play(a, answerCase{turn: tt.turn, finish: tt.finish}, never)
-			r := map[string]any{}
-			if stream == "" {
-				r = decode(t, out)
-			} else {
-				r = checkGrammar(t, parseEvents(t, out))
+			final := func() map[string]any { return decode(t, out) }
+			if stream != "" {
+				final = func() map[string]any { return checkGrammar(t, parseEvents(t, out)) }
 			}
 			var items []string
-			for _, v := range r["output"].([]any) {
+			for _, v := range final()["output"].([]any) {
 				item := v.(map[string]any)
 				text := item["content"].([]any)[0].(map[string]any)["text"].(string)
 				items = append(items, item["type"].(string)+" "+item["status"].(string)+" "+text)

@@ -83,9 +83,12 @@ func portable(pattern string) (string, bool) {
 	return string(out), class < 0
 }
 
-// plainEscape says that a backslash before c means the same to everybody.
+// plainEscape says that a backslash before c means the same to everybody, as far as ASCII goes: to some \w is a letter of
+// any script. To some \< begins a word.
 func plainEscape(c byte) bool {
 	switch c {
+	case '<', '>':
+		return false
 	case 'd', 'D', 'w', 'W', 's', 'S', 'n', 'r', 't', 'f', 'v':
 		return true
 	}

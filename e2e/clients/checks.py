@@ -18,6 +18,10 @@ DESCRIPTION = "The current weather of a city"
 # The script hands this over to an agent that it calls, and then rhymes.
 POEM = "Ask the poet for a rhyme."
 RHYME = "An edge is a ledge."
+# The script calls the local shell for this, reads what it has listed, and answers.
+COUNT = "Count the files."
+LISTED = "edge.go\nledge.go\n"
+COUNTED = "There are two."
 # Asked for in JSON, with a city and whole degrees, or by a call of a tool that must be called.
 FORECAST = "How warm is it in Paris?"
 

@@ -51,17 +51,26 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 	if !wanted || len(s) != len(declared) {
 		return c
 	}
+	room := maxPatterns
 	for i := range s {
 		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
 			continue
 		}
-		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: inputPattern(&declared[i]), Parameters: declared[i].Parameters})
+		pattern := inputPattern(&declared[i])
+		if room -= len(pattern); room < 0 {
+			pattern = ""
+		}
+		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: pattern, Parameters: declared[i].Parameters})
 		if c.Named {
 			break
 		}
 	}
 	return c
 }
+
+// maxPatterns is how much the regular expressions of a request may take, in bytes as they are sent, where a dot has five;
+// what is beyond it is only shown.
+const maxPatterns = 256 << 10
 
 // formatText is the section of the developer message that shows the model the form of its answer, as gpt-oss was trained
 // to find it.

@@ -282,6 +282,10 @@ func (r *responsesReader) end(status string, e object) error {
 			return fmt.Errorf("item %d is incomplete, in a response that is not or before another item", i)
 		}
 	}
+	created, _ := r.begun["created_at"].(float64)
+	if completed, ok := response["completed_at"].(float64); ok && completed < created {
+		return errors.New("completed before it was created")
+	}
 	if err := sameBut(response, r.begun, changed); err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{good, `"sequence_number":22,"response":{"id":"resp_<1>"`, `"sequence_number":22,"response":{"id":"resp_<2>"`},
 		{good, `"sequence_number":1,"response":{"id":"resp_<1>"`, `"sequence_number":1,"response":{"id":"resp_<2>"`},
 		{good, `"status":"completed","background"`, `"status":"in_progress","background"`},
+		{good, `"completed_at":0`, `"completed_at":-1`},
 		{good, `"total_tokens":144`, `"total_tokens":143`},
 		{good, `"reasoning_tokens":2`, `"reasoning_tokens":34`},
 		{good, `"response.completed","sequence_number"`, `"response.failed","sequence_number"`},

@@ -90,7 +90,7 @@ type Exchange struct {
 	// toPool says that the request's headers have gone on to the model's servers, headSent that the client has the
 	// response's: both only where the host can hold none.
 	toPool, headSent bool
-	// active is when the server was last heard of, or the request forwarded.
+	// active is when the server was last heard of, or the request forwarded, in milliseconds since 1970.
 	active int64
 
 	server       backend.Dialect

@@ -171,7 +171,7 @@ func (e *Exchange) complete(end bool) ResponseAction {
 	e.answer.Finish(translate.Usage{
 		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
 		CompletionTokens: e.usage.Completion,
-	})
+	}, e.active/1000)
 	e.finished()
 	action := e.deliver()
 	e.state = over

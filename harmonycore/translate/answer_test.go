@@ -83,7 +83,7 @@ func play(a Answer, c answerCase, takes func() bool) string {
 		choice.Close(m.end)
 	}
 	choice.End(c.finish)
-	a.Finish(Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true})
+	a.Finish(Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true}, 1700000009)
 	return string(a.Take(out))
 }
 
@@ -161,7 +161,7 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 			t.Errorf("api %d: %v", api, e)
 		}
 		a.Choices()[0].End(Stop)
-		a.Finish(Usage{})
+		a.Finish(Usage{}, 0)
 		if got := a.Take(nil); len(got) > 0 {
 			t.Errorf("an answer ends once: %s", got)
 		}

@@ -156,7 +156,7 @@ func (a *channelStream) End(f Finish) {
 	a.finish, a.failed = f, a.noFinal(f) && a.requireFinal
 }
 
-func (a *channelStream) Finish(u Usage) {
+func (a *channelStream) Finish(u Usage, _ int64) {
 	if !a.end() {
 		return
 	}

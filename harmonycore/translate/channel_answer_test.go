@@ -102,7 +102,7 @@ func TestChannelStreamFails(t *testing.T) {
 	c.Content([]byte("late"), 1)
 	c.Close(harmony.EndedByEnd)
 	c.End(Stop)
-	a.Finish(Usage{})
+	a.Finish(Usage{}, 0)
 	want := []string{`analysis {"message":0,"text":"Hm"}`, `error {"error":{"message":"m","type":"server_error","param":null,"code":"server_error"},"usage":null}`}
 	if got := eventsOf(string(a.Take(nil))); encode(t, got) != encode(t, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -138,7 +138,7 @@ func TestChatStreamFails(t *testing.T) {
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "server_error", Message: "gone"})
 	choice.Content([]byte("late"), 1)
 	choice.End(Stop)
-	a.Finish(Usage{})
+	a.Finish(Usage{}, 0)
 	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` + "\n\ndata: [DONE]\n\n"
 	if got := string(a.Take(nil)); got != want {
 		t.Errorf("got %s", got)
@@ -152,7 +152,7 @@ func TestUnknownCachedTokensAreNotCalledZero(t *testing.T) {
 	choice.Open(harmony.Header{Channel: harmony.Analysis})
 	choice.Content(nil, 9)
 	choice.End(Stop)
-	a.Finish(Usage{PromptTokens: 1, CompletionTokens: 2})
+	a.Finish(Usage{PromptTokens: 1, CompletionTokens: 2}, 0)
 	got := string(a.Take(nil))
 	if !strings.HasSuffix(got, `"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,"completion_tokens_details":{"reasoning_tokens":2}}}`) {
 		t.Errorf("got %s", got)

@@ -107,7 +107,7 @@ func (c *chatStreamChoice) End(f Finish) {
 	c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
 }
 
-func (a *chatStream) Finish(u Usage) {
+func (a *chatStream) Finish(u Usage, _ int64) {
 	if !a.end() {
 		return
 	}

@@ -93,7 +93,7 @@ func (c *chatWholeChoice) End(f Finish) {
 	c.choice.NoContent = c.noContent(f)
 }
 
-func (a *chatWhole) Finish(u Usage) {
+func (a *chatWhole) Finish(u Usage, _ int64) {
 	if !a.end() {
 		return
 	}

@@ -49,7 +49,7 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 
 		reasoning: r.reasoningKind(),
 		response: openai.Response{
-			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now, CompletedAt: r.env.Now,
+			ID: "resp_" + r.env.ID, Model: r.Model, CreatedAt: r.env.Now,
 			Status: openai.StatusInProgress, Effort: effortName(r.effort), Echo: r.echo,
 		},
 	}
@@ -198,9 +198,9 @@ func (a *responsesAnswer) End(f Finish) {
 	a.closeItem(openai.StatusCompleted)
 }
 
-func (a *responsesAnswer) Finish(u Usage) {
+func (a *responsesAnswer) Finish(u Usage, now int64) {
 	usage := u.visible(a.tally.Reasoning)
-	a.response.Usage = &usage
+	a.response.Usage, a.response.CompletedAt = &usage, now
 	if a.finish == Length {
 		a.response.IncompleteReason = openai.ReasonMaxOutputTokens
 		a.conclude("response.incomplete", openai.StatusIncomplete)

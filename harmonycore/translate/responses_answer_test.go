@@ -282,7 +282,7 @@ func TestResponseObjectGolden(t *testing.T) {
 	}
 	got := play(r.NewAnswer(), answerCases[0], never)
 	const id = "0123456789abcdef01234567"
-	want := `{"id":"resp_` + id + `","object":"response","created_at":1700000000,"status":"completed","background":false,"completed_at":1700000000,"error":null,"frequency_penalty":0,` +
+	want := `{"id":"resp_` + id + `","object":"response","created_at":1700000000,"status":"completed","background":false,"completed_at":1700000009,"error":null,"frequency_penalty":0,` +
 		`"incomplete_details":null,"instructions":"be\nbrief","max_output_tokens":99,"max_tool_calls":3,"model":"m","output":[` +
 		`{"id":"rs_` + id + `_0","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text","text":"let me \"see\"\n"}],"encrypted_content":null},` +
 		`{"id":"msg_` + id + `_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Héllo 😀"}],"phase":"final_answer","role":"assistant"}],` +
@@ -302,7 +302,7 @@ func TestResponsesStreamFails(t *testing.T) {
 	a.Choices()[0].Content([]byte("half"), 1)
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
 	a.Choices()[0].End(Stop)
-	a.Finish(Usage{})
+	a.Finish(Usage{}, 0)
 	r := checkGrammar(t, parseEvents(t, string(a.Take(nil))))
 	if encode(t, r["error"]) != `{"code":"server_error","message":"gone"}` || r["completed_at"] != nil || r["usage"] != nil {
 		t.Errorf("%v", r)

@@ -161,8 +161,8 @@ type Answer interface {
 	Choices() []Choice
 	// Begin is called once, before the first token.
 	Begin()
-	// Finish is the regular end, behind that of every choice.
-	Finish(u Usage)
+	// Finish is the regular end, behind that of every choice, at now in Unix seconds.
+	Finish(u Usage, now int64)
 	// Fail ends an answer that cannot be finished: in a stream as its last event, of a whole answer as the error body
 	// alone.
 	Fail(e *openai.Error)

@@ -86,6 +86,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.add(&s.unknownItems, r.UnknownItems)
 	s.add(&s.halfBuiltIns, r.HalfBuiltIns)
 	s.add(&s.droppedParts, r.DroppedParts)
+	s.add(&s.truncatedTurns, r.TruncatedTurns)
 	s.addIf(r.ReasoningAlert, &s.reasoningAlert)
 	if r.FirstToken >= 0 {
 		s.record(s.firstToken, r.FirstToken)

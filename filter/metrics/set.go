@@ -25,7 +25,7 @@ type Set struct {
 	responseChunks, editsRefused, reducedResets, reducedLateErrors    metric
 	unexpectedOrder, reasoningAlert, fallbacks                        metric
 	noFinal, unfitArguments, unknownItems, halfBuiltIns, droppedParts metric
-	routed                                                            metric
+	routed, truncatedTurns                                            metric
 	recoveries                                                        [len(harmony.Recoveries{})]metric
 	channels                                                          [len(exchange.Report{}.Messages)]metric
 	cuts                                                              [len(cuts)]metric
@@ -56,6 +56,7 @@ func NewSet(h Host) *Set {
 	s.halfBuiltIns = s.define(Counter, "harmony_half_builtin_calls_total")
 	s.droppedParts = s.define(Counter, "harmony_dropped_parts_total")
 	s.routed = s.define(Counter, "harmony_routed_requests_total")
+	s.truncatedTurns = s.define(Counter, "harmony_truncated_turns_total")
 	s.reasoningAlert = s.define(Counter, "reasoning_ratio_alert_total")
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")

@@ -53,7 +53,11 @@ func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch 
 	}
 	r.Constraint = translate.Constraint{}
 	scratch.reserve(size)
-	prompt, err := e.gateway.renderer.AppendCompletion(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal)
+	var starts []int
+	if len(r.Turns) > 1 {
+		starts = make([]int, len(r.Conversation.Messages))
+	}
+	prompt, err := e.gateway.renderer.AppendCompletionAt(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal, starts)
 	if err != nil {
 		return nil, errRender(err.Error())
 	}
@@ -61,6 +65,9 @@ func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch 
 		from := len(prompt)
 		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called.Name, called.Custom)
 		e.prefilled = slices.Clone(prompt[from:])
+	}
+	if starts != nil {
+		prompt, e.report.TruncatedTurns = truncate(prompt, r.Turns, starts, model.ContextLength-max(r.Sampling.MaxTokens, 1))
 	}
 	scratch.prompt = prompt
 	return tag, nil

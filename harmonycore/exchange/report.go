@@ -21,6 +21,8 @@ type Report struct {
 	PromptTokens, CachedTokens, ToolOutputTokens int
 	// UnknownItems of the request were passed over, and DroppedParts of its messages left as notes.
 	UnknownItems, DroppedParts int
+	// TruncatedTurns of the request were left out, oldest first, for the rest to fit.
+	TruncatedTurns int
 	// CompletionTokens is how many the server has generated, control tokens and all.
 	CompletionTokens int
 	// Tally is what the client's answer has counted of them.

@@ -45,10 +45,16 @@ func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
 
 // AppendCompletion appends the conversation and the beginning of a message by next, which the model goes on to write.
 func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p AnalysisPolicy) ([]uint32, error) {
+	return r.AppendCompletionAt(dst, c, next, p, nil)
+}
+
+// AppendCompletionAt is AppendCompletion, and notes in starts where in the result each message begins, as far as there is
+// room for it. One that is left out begins where the next one does.
+func (r *Renderer) AppendCompletionAt(dst []uint32, c *Conversation, next Role, p AnalysisPolicy, starts []int) ([]uint32, error) {
 	if next.String() == "" {
 		return dst, &RenderError{Kind: UnknownRole, Message: "unknown role"}
 	}
-	out, err := r.AppendConversation(dst, c, p)
+	out, err := r.conversation(dst, c, p, starts)
 	if err != nil {
 		return dst, err
 	}
@@ -83,12 +89,19 @@ func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolic
 
 // AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
 func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
+	return r.conversation(dst, c, p, nil)
+}
+
+func (r *Renderer) conversation(dst []uint32, c *Conversation, p AnalysisPolicy, starts []int) ([]uint32, error) {
 	w := messageWriter{r: r, e: r.t.Borrow(), calls: c.hasFunctionTools()}
 	defer r.t.Return(w.e)
 	dropped := c.analysisDroppedBefore(p)
 	out := dst
 	for i := range c.Messages {
 		m := &c.Messages[i]
+		if i < len(starts) {
+			starts[i] = len(out)
+		}
 		if i < dropped && m.onChannel(Analysis) {
 			continue
 		}

@@ -77,7 +77,8 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = appendText(dst, `},"tool_choice":`, e.ToolChoice, `"auto"`)
 	dst = appendText(dst, `,"tools":`, e.Tools, "[]")
 	dst = appendText(dst, `,"top_logprobs":0,"top_p":`, string(e.TopP), "1")
-	dst = append(dst, `,"truncation":"disabled","usage":`...)
+	dst = appendText(dst, `,"truncation":`, e.Truncation, `"disabled"`)
+	dst = append(dst, `,"usage":`...)
 	if r.Usage == nil {
 		dst = append(dst, "null"...)
 	} else {

@@ -23,6 +23,8 @@ type ResponsesRequest struct {
 	OneCall bool
 	// Effort is the client's word, or empty when it names none.
 	Effort string
+	// Truncate lets the oldest turns be left out of a conversation that does not fit.
+	Truncate bool
 	// SealedReasoning asks for reasoning that the client can send back and not read.
 	SealedReasoning bool
 	// MessagesAt is the place of the wish for HarmonyMessages, empty without it.
@@ -35,7 +37,7 @@ type ResponsesRequest struct {
 // given, and are answered by their default.
 type ResponsesEcho struct {
 	Instructions, MaxOutputTokens, MaxToolCalls, Metadata, PromptCacheKey, Summary, SafetyIdentifier,
-	ParallelToolCalls, Tools, ToolChoice, TextFormat, User, Verbosity string
+	ParallelToolCalls, Tools, ToolChoice, TextFormat, Truncation, User, Verbosity string
 	PresencePenalty, FrequencyPenalty, Temperature, TopP Number
 }
 
@@ -167,7 +169,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 	case "user":
 		return r.echoed(name, v, nil, &r.Echo.User)
 	default:
-		return r.Sampling.read(name, v)
+		return r.readRest(name, v)
 	}
 }
 

@@ -14,6 +14,8 @@ type builder struct {
 	// calls are all of the history, of which made have become messages so far.
 	calls pastCalls
 	made  int
+	// turns is where the conversation can be cut, if it may be.
+	turns turns
 	// dropCommentary leaves out what the assistant said on its way to a call.
 	dropCommentary bool
 }
@@ -75,6 +77,7 @@ func (b *builder) user(name string, parts []string) {
 	if name != "" {
 		m.Name = harmony.Some(name)
 	}
+	b.turns = b.turns.asked(len(b.messages))
 	b.messages = append(b.messages, m)
 }
 
@@ -96,6 +99,9 @@ func (b *builder) assistant(channel string, parts []string) {
 // call adds the next of the calls, with the content type "json" as the model's own chat template and vLLM write it:
 // assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool is no JSON.
 func (b *builder) call(shown, arguments string, custom bool) {
+	if b.made < len(b.calls.list) {
+		b.calls.list[b.made].message = len(b.messages)
+	}
 	b.made++
 	m := harmony.Message{
 		Role:      harmony.Assistant,
@@ -112,11 +118,12 @@ func (b *builder) call(shown, arguments string, custom bool) {
 // result adds what a function returned, as one text whatever parts it came in, since a function returns one thing;
 // param names the place of id for a client that answers a call it never had.
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
-	shown, ok := b.calls.find(id, b.made)
-	if !ok {
+	call := b.calls.find(id, b.made)
+	if call == nil {
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
-	b.returned(shown, parts)
+	b.turns = b.turns.returned(call.message)
+	b.returned(call.shown, parts)
 	return nil
 }
 

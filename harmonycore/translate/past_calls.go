@@ -14,25 +14,31 @@ type pastCalls struct {
 	byID []int
 }
 
-// pastCall is a call by its id, under the name that the model sees.
-type pastCall struct{ id, shown string }
+// pastCall is a call by its id, under the name that the model sees, and which message it has become.
+type pastCall struct {
+	id, shown string
+	message   int
+}
 
 // add is for before the first find.
 func (p *pastCalls) add(id, shown string) {
-	p.list = append(p.list, pastCall{id, shown})
+	p.list = append(p.list, pastCall{id: id, shown: shown})
 }
 
-// find returns the name of the last one with this id among the first made calls.
-func (p *pastCalls) find(id string, made int) (shown string, ok bool) {
+// find returns the last one with this id among the first made calls, or nil.
+func (p *pastCalls) find(id string, made int) *pastCall {
 	if len(p.byID) < len(p.list) {
 		p.sort()
 	}
 	behind, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int { return p.compare(i, id, made) })
 	if behind == 0 {
-		return "", false
+		return nil
 	}
 	last := &p.list[p.byID[behind-1]]
-	return last.shown, last.id == id
+	if last.id != id {
+		return nil
+	}
+	return last
 }
 
 func (p *pastCalls) sort() {

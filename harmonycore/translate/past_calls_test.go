@@ -4,11 +4,11 @@ import "testing"
 
 func TestPastCalls(t *testing.T) {
 	var calls pastCalls
-	if shown, ok := calls.find("", 0); ok {
-		t.Errorf("found %q among no calls", shown)
+	if found := calls.find("", 0); found != nil {
+		t.Errorf("found %+v among no calls", found)
 	}
-	for _, c := range []pastCall{{"b", "first"}, {"a", "second"}, {"b", "third"}, {"", "fourth"}, {"b", "fifth"}} {
-		calls.add(c.id, c.shown)
+	for _, c := range [][2]string{{"b", "first"}, {"a", "second"}, {"b", "third"}, {"", "fourth"}, {"b", "fifth"}} {
+		calls.add(c[0], c[1])
 	}
 	for _, tt := range []struct {
 		id   string
@@ -19,8 +19,8 @@ func TestPastCalls(t *testing.T) {
 		{"a", 1, ""}, {"a", 2, "second"}, {"a", 5, "second"},
 		{"", 3, ""}, {"", 4, "fourth"}, {"c", 5, ""}, {"aa", 5, ""}, {"0", 5, ""},
 	} {
-		if shown, ok := calls.find(tt.id, tt.made); ok != (tt.want != "") || ok && shown != tt.want {
-			t.Errorf("%q among %d: got %q, %t, want %q", tt.id, tt.made, shown, ok, tt.want)
+		if found := calls.find(tt.id, tt.made); (found != nil) != (tt.want != "") || found != nil && found.shown != tt.want {
+			t.Errorf("%q among %d: got %+v, want %q", tt.id, tt.made, found, tt.want)
 		}
 	}
 }

@@ -44,6 +44,9 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	b := builder{dropCommentary: m.DropCommentary}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
+	if in.Truncate {
+		b.turns = turns{len(b.messages)}
+	}
 	renamed := r.tools.renamed()
 	for i := range in.Input {
 		if item := &in.Input[i]; item.Kind == openai.ItemCall {
@@ -55,7 +58,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 			return nil, err
 		}
 	}
-	r.Conversation.Messages = b.messages
+	r.Conversation.Messages, r.Turns = b.messages, b.turns
 	return r, nil
 }
 

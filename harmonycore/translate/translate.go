@@ -84,6 +84,9 @@ type Request struct {
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
+	// Turns are the messages of the Conversation with which it can go on behind its head, oldest first, where what stands
+	// between may be left out of a prompt that is too long; otherwise there are none.
+	Turns []int
 	// Stop are the sequences before which the final text ends.
 	Stop []string
 	// MaxReasoning limits the reasoning, in tokens; nil is no limit.

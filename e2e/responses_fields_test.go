@@ -9,7 +9,7 @@ var responsesAPI = &fieldAPI{
 	path: responsesPath, schema: "CreateResponse", table: "../docs/responses-fields.md", turns: "input", surround: surroundResponses,
 	examples: map[string]any{
 		"model": caseModel, "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5, "top_p": 0.5,
-		"reasoning.effort": "low", "include[]": "reasoning.encrypted_content",
+		"reasoning.effort": "low", "include[]": "reasoning.encrypted_content", "context_management[].compact_threshold": 1000,
 	},
 	refusedWords: map[string]bool{"reasoning.effort: none": true},
 	alsoNamed:    map[string]string{"input[](local_shell_call_output).id": "input[2].call_id"}, // which is as good, and first

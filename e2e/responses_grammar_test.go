@@ -44,11 +44,14 @@ type responsesReader struct {
 	begun object
 	items []any
 	ids   map[string]bool
-	// open is the item between added and done, form and part how it is told, and text its text so far.
+	// open is the item between added and done, form and part how it is told, text its text so far, and likely the logprobs
+	// of its tokens.
 	open object
 	form itemForm
 	part object
 	text strings.Builder
+
+	likely []any
 	// textDone and partDone say that the open item's text and part are, and over that the response is.
 	textDone, partDone, over bool
 }
@@ -162,6 +165,7 @@ func (r *responsesReader) added(e object) error {
 	}
 	r.open, r.form, r.part, r.textDone, r.partDone = item, form, nil, false, false
 	r.text.Reset()
+	r.likely = nil
 	return nil
 }
 
@@ -198,17 +202,31 @@ func (r *responsesReader) within(name string, e object) error {
 		if delta == "" || !utf8.ValidString(delta) {
 			return errors.New("a delta without text, or not UTF-8")
 		}
+		likely, _ := e["logprobs"].([]any)
+		r.likely = append(r.likely, likely...)
 		return nil
 	case name == r.form.text+".done" && ready && !r.textDone:
 		r.textDone = true
 		if e[r.form.whole] != r.text.String() || e["name"] != nil && e["name"] != r.open["name"] {
 			return fmt.Errorf("the deltas add up to %q, or the name is another", r.text.String())
 		}
+		if likely, _ := e["logprobs"].([]any); !slices.EqualFunc(likely, r.likely, sameValue) {
+			return errors.New("the logprobs are not those of the deltas")
+		}
 		return nil
 	case name == r.form.around+".done" && r.textDone && r.form.part != "" && !r.partDone:
 		r.partDone = true
 		part, _ := e["part"].(object)
-		return sameBut(part, r.part, object{"text": r.text.String()})
+		changed := object{"text": r.text.String()}
+		if likely, ok := part["logprobs"].([]any); ok {
+			if err := r.spelled(likely); err != nil {
+				return err
+			}
+			changed["logprobs"] = likely
+		}
+		err := sameBut(part, r.part, changed)
+		r.part = part
+		return err
 	}
 	return errors.New("out of order, or not an event of this item")
 }
@@ -220,6 +238,53 @@ func (r *responsesReader) partAdded(e object) error {
 	}
 	return nil
 }
+
+// mostBefore is how much of a message's first token can stand before its text, in bytes: where a model has lost the format, the text
+// begins within a token that is a header's in part.
+const mostBefore = 8
+
+// spelled says that a part's logprobs are those of the deltas, which have no bytes, and that the bytes are the text's.
+func (r *responsesReader) spelled(likely []any) error {
+	var text []byte
+	without := []any{}
+	for _, element := range likely {
+		told, _ := element.(object)
+		spelled, _ := told["bytes"].([]any)
+		for _, b := range spelled {
+			n, _ := b.(float64)
+			text = append(text, byte(n))
+		}
+		without = append(without, withoutBytes(told))
+	}
+	if !slices.EqualFunc(without, r.likely, sameValue) {
+		return errors.New("the part's logprobs are not those of the deltas")
+	}
+	if len(likely) == 0 || !utf8.Valid(text) {
+		return nil // none were asked for, or the text has U+FFFD in it
+	}
+	before := len(text) - r.text.Len()
+	if before < 0 || before > mostBefore || string(text[before:]) != r.text.String() {
+		return fmt.Errorf("the logprobs are those of %q", text)
+	}
+	return nil
+}
+
+// withoutBytes is a logprob as events have it.
+func withoutBytes(told object) object {
+	out := maps.Clone(told)
+	delete(out, "bytes")
+	if others, ok := told["top_logprobs"].([]any); ok {
+		list := []any{}
+		for _, other := range others {
+			o, _ := other.(object)
+			list = append(list, withoutBytes(o))
+		}
+		out["top_logprobs"] = list
+	}
+	return out
+}
+
+func sameValue(a, b any) bool { return reflect.DeepEqual(a, b) }
 
 func (r *responsesReader) done(e object) error {
 	item, _ := e["item"].(object)
@@ -245,9 +310,7 @@ func (r *responsesReader) done(e object) error {
 	case r.form.part == "":
 		changed[r.form.whole] = r.text.String()
 	default:
-		part := maps.Clone(r.part)
-		part["text"] = r.text.String()
-		changed[r.form.list] = []any{part}
+		changed[r.form.list] = []any{r.part}
 	}
 	err := sameBut(item, r.open, changed)
 	r.items, r.open = append(r.items, item), nil

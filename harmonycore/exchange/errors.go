@@ -92,17 +92,25 @@ func errNotUnderstood() *openai.Error {
 	}
 }
 
-func errNoLogprobs() *openai.Error {
+func errNoLogprobs(k kind) *openai.Error {
+	asked := "logprobs"
+	if k == responses {
+		asked = "message.output_text.logprobs"
+	}
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
-		Message: "The inference server does not say how likely its tokens are. Ask without 'logprobs'.",
+		Message: "The inference server does not say how likely its tokens are. Ask without '" + asked + "'.",
 	}
 }
 
-func errAnswerTooLarge() *openai.Error {
+func errAnswerTooLarge(k kind) *openai.Error {
+	instead := "ask for a stream, for fewer choices, or for fewer 'top_logprobs'."
+	if k == responses {
+		instead = "ask for fewer 'top_logprobs', or without 'message.output_text.logprobs'."
+	}
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeAnswerTooLarge,
-		Message: "The answer is larger than the gateway can hold: ask for a stream, for fewer choices, or for fewer 'top_logprobs'.",
+		Message: "The answer is larger than the gateway can hold: " + instead,
 	}
 }
 

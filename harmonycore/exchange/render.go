@@ -67,7 +67,10 @@ func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch 
 		e.prefilled = slices.Clone(prompt[from:])
 	}
 	if starts != nil {
-		prompt, e.report.TruncatedTurns = truncate(prompt, r.Turns, starts, model.ContextLength-max(r.Sampling.MaxTokens, 1))
+		dropped := 0
+		prompt, dropped = truncate(prompt, r.Turns, starts, model.ContextLength-max(r.Sampling.MaxTokens, 1))
+		r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
+		e.report.TruncatedTurns = dropped
 	}
 	scratch.prompt = prompt
 	return tag, nil

@@ -83,7 +83,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		e.begin()
 	}
 	if c.likely != nil && len(event.Likely) != len(event.Tokens) {
-		return errNoLogprobs()
+		return errNoLogprobs(e.kind)
 	}
 	for at, id := range event.Tokens {
 		c.generated++
@@ -104,7 +104,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 	}
 	if e.bounded != nil && e.bounded.Full() {
-		return errAnswerTooLarge()
+		return errAnswerTooLarge(e.kind)
 	}
 	if event.Finish.Regular() {
 		if c.check.Finish(); e.strict && c.check.Err() != nil {

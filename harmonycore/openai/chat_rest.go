@@ -23,22 +23,9 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 		word := ""
 		return v.word(name, &word, "low", "medium", "high")
 	case "prompt_cache_retention":
-		word := ""
-		return v.word(name, &word, "in_memory", "24h")
+		return v.readCacheRetention(name)
 	case "prompt_cache_options":
-		if !v.given() {
-			return nil
-		}
-		return v.members(name, func(key []byte, v value) *Error {
-			word := ""
-			switch at := join(name, string(key)); string(key) {
-			case "mode":
-				return v.word(at, &word, "implicit", "explicit")
-			case "ttl":
-				return v.word(at, &word, "30m")
-			}
-			return nil
-		})
+		return v.readCacheOptions(name)
 	case "prompt_cache_key":
 		return v.label(name, maxLabel)
 	case "safety_identifier":
@@ -53,6 +40,28 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 	default:
 		return r.Sampling.read(name, v)
 	}
+}
+
+// readCacheRetention and readCacheOptions check what clients want of a cache. The servers' caches keep what they like.
+func (v value) readCacheRetention(param string) *Error {
+	word := ""
+	return v.word(param, &word, "in_memory", "24h")
+}
+
+func (v value) readCacheOptions(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		word := ""
+		switch at := join(param, string(key)); string(key) {
+		case "mode":
+			return v.word(at, &word, "implicit", "explicit")
+		case "ttl":
+			return v.word(at, &word, "30m")
+		}
+		return nil
+	})
 }
 
 // readBreakpoint checks where a client would have a cache end. The servers' caches end where they like.

@@ -49,6 +49,23 @@ func AppendLogprob(dst []byte, l *Logprob) []byte {
 	return append(dst, `]}`...)
 }
 
+// bytesMember is how appendMembers writes the name. No token's text looks like it, since the quotes in it are escaped.
+var bytesMember = []byte(`,"bytes":[`)
+
+// appendWithoutBytes appends elements that AppendLogprob has written as the events of Responses have them.
+func appendWithoutBytes(dst, elements []byte) []byte {
+	for {
+		before, rest, found := bytes.Cut(elements, bytesMember)
+		dst = append(dst, before...)
+		if !found {
+			return dst
+		}
+		_, elements, _ = bytes.Cut(rest, closeBracket)
+	}
+}
+
+var closeBracket = []byte{']'}
+
 func (l *Likely) appendMembers(dst []byte) []byte {
 	dst = appendTokenText(append(dst, `"token":"`...), l.Token)
 	dst = append(append(dst, `","logprob":`...), l.Logprob...)

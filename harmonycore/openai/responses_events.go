@@ -47,13 +47,13 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 	return append(dst, eventEnd...)
 }
 
-// AppendDelta appends a piece of an item's text.
-func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text []byte) []byte {
+// AppendDelta appends a piece of an item's text, with the logprobs of its tokens as AppendLogprob writes them.
+func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text, logprobs []byte) []byte {
 	dst = w.openInside(dst, o.shape().text, ".delta", index, o)
 	dst = append(dst, `,"delta":"`...)
 	dst = append(jsontext.AppendEscaped(dst, string(text)), '"')
 	if o.Kind == OutputMessage {
-		dst = append(dst, `,"logprobs":[]`...)
+		dst = append(appendWithoutBytes(append(dst, `,"logprobs":[`...), logprobs), ']')
 	}
 	return append(dst, eventEnd...)
 }
@@ -73,7 +73,7 @@ func (w *ResponsesEvents) appendTextDone(dst []byte, index int, o *OutputItem) [
 	shape := o.shape()
 	dst = w.openInside(dst, shape.text, done, index, o)
 	if o.Kind == OutputMessage {
-		dst = append(dst, `,"logprobs":[]`...)
+		dst = append(appendWithoutBytes(append(dst, `,"logprobs":[`...), o.Logprobs), ']')
 	}
 	dst = appendEscapedString(append(dst, shape.member...), o.Text)
 	if o.Kind == OutputCall {

@@ -1,6 +1,6 @@
 package openai
 
-// includable are the API's values of include. All but one ask for a detail of something that there is none of here.
+// includable are the API's values of include. All but two ask for a detail of something that there is none of here.
 const includable = "'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url', " +
 	"'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content', and 'message.output_text.logprobs'"
 
@@ -24,8 +24,10 @@ func (r *ResponsesRequest) readInclude(param string, v value) *Error {
 			r.SealedReasoning = true
 		case IncludeMessages:
 			r.MessagesAt = at
+		case "message.output_text.logprobs":
+			r.Logprobs = true
 		case "file_search_call.results", "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
-			"computer_call_output.output.image_url", "code_interpreter_call.outputs", "message.output_text.logprobs":
+			"computer_call_output.output.image_url", "code_interpreter_call.outputs":
 		default:
 			return NotIncludable(at, name)
 		}

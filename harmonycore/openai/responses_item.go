@@ -45,6 +45,8 @@ type OutputItem struct {
 	// Text is the message's or the reasoning's text or the call's arguments or input so far, escaped as
 	// jsontext.AppendEscaped writes it. Of an OutputLocalShellCall it is the action, as LocalShellAction writes it.
 	Text []byte
+	// Logprobs are those of an OutputMessage's text so far, as AppendLogprob writes them.
+	Logprobs []byte
 	// Hidden says that reasoning shows no text.
 	Hidden bool
 	// Sealed is the reasoning's encrypted_content as JSON text, or empty where the client has not asked for it.
@@ -118,7 +120,11 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 func (o *OutputItem) appendPart(dst, text []byte) []byte {
 	dst = appendMember(dst, `{"type":`, o.shape().partType)
 	if o.Kind == OutputMessage {
-		dst = append(dst, `,"annotations":[],"logprobs":[]`...)
+		dst = append(dst, `,"annotations":[],"logprobs":[`...)
+		if len(text) > 0 {
+			dst = append(dst, o.Logprobs...)
+		}
+		dst = append(dst, ']')
 	}
 	return append(appendEscapedString(append(dst, `,"text":`...), text), '}')
 }

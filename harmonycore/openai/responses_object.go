@@ -69,6 +69,12 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `,"reasoning":{"effort":`...)
 	dst = appendStringOrNull(dst, r.Effort)
 	dst = appendText(dst, `,"summary":`, e.Summary, "null")
+	if e.ReasoningContext {
+		dst = append(dst, `,"context":"current_turn"`...)
+	}
+	if e.ReasoningMode {
+		dst = append(dst, `,"mode":"standard"`...)
+	}
 	dst = appendText(dst, `},"safety_identifier":`, e.SafetyIdentifier, "null")
 	dst = append(dst, `,"service_tier":"default","store":false`...)
 	dst = appendText(dst, `,"temperature":`, string(e.Temperature), "1")
@@ -76,7 +82,8 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	dst = appendText(dst, `,"verbosity":`, e.Verbosity, `"medium"`)
 	dst = appendText(dst, `},"tool_choice":`, e.ToolChoice, `"auto"`)
 	dst = appendText(dst, `,"tools":`, e.Tools, "[]")
-	dst = appendText(dst, `,"top_logprobs":0,"top_p":`, string(e.TopP), "1")
+	dst = appendText(dst, `,"top_logprobs":`, e.TopLogprobs, "0")
+	dst = appendText(dst, `,"top_p":`, string(e.TopP), "1")
 	dst = appendText(dst, `,"truncation":`, e.Truncation, `"disabled"`)
 	dst = append(dst, `,"usage":`...)
 	if r.Usage == nil {

@@ -23,6 +23,9 @@ type ResponsesRequest struct {
 	OneCall bool
 	// Effort is the client's word, or empty when it names none.
 	Effort string
+	// Logprobs asks how likely the tokens of messages were, and which TopLogprobs others were most likely in their place.
+	Logprobs    bool
+	TopLogprobs int
 	// Truncate lets the oldest turns be left out of a conversation that does not fit.
 	Truncate bool
 	// SealedReasoning asks for reasoning that the client can send back and not read.
@@ -37,8 +40,11 @@ type ResponsesRequest struct {
 // given, and are answered by their default.
 type ResponsesEcho struct {
 	Instructions, MaxOutputTokens, MaxToolCalls, Metadata, PromptCacheKey, Summary, SafetyIdentifier,
-	ParallelToolCalls, Tools, ToolChoice, TextFormat, Truncation, User, Verbosity string
+	ParallelToolCalls, Tools, ToolChoice, TextFormat, TopLogprobs, Truncation, User, Verbosity string
 	PresencePenalty, FrequencyPenalty, Temperature, TopP Number
+	// ReasoningContext and ReasoningMode say that the client has named a context and a mode for the reasoning: it is told
+	// those that are in effect.
+	ReasoningContext, ReasoningMode bool
 }
 
 // DecodeResponsesRequest reads a body, once. The texts of the conversation lie in the body's memory, which is
@@ -51,7 +57,7 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 		case "input":
 			input = v
 			return nil
-		case "background", "conversation", "previous_response_id", "prompt", "top_logprobs":
+		case "background", "conversation", "previous_response_id", "prompt":
 			return v.stateless(name)
 		case "reasoning":
 			return r.readReasoning(name, v)
@@ -80,6 +86,7 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	e := &r.Echo
 	e.Temperature, e.TopP = r.Sampling.Temperature, r.Sampling.TopP
 	e.PresencePenalty, e.FrequencyPenalty = r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty
+	e.TopLogprobs = strconv.Itoa(r.TopLogprobs)
 	if r.Sampling.MaxTokens > 0 {
 		e.MaxOutputTokens = strconv.Itoa(r.Sampling.MaxTokens)
 	}
@@ -110,12 +117,6 @@ func (v value) stateless(name string) *Error {
 			return err
 		}
 		return Unsupported(name, "Unsupported value: 'background' cannot be true.")
-	case "top_logprobs":
-		n := int64(0)
-		if err := v.integer(name, 0, &n); err != nil || n == 0 {
-			return err
-		}
-		return Unsupported(name, "Unsupported parameter: 'top_logprobs' can only be 0.")
 	case "previous_response_id":
 		id := ""
 		if err := v.text(name, &id); err != nil {
@@ -202,6 +203,16 @@ func (r *ResponsesRequest) readReasoning(param string, v value) *Error {
 			return v.effort(at, &r.Effort)
 		case "summary":
 			return v.quotedWord(at, &r.Echo.Summary, "auto", "concise", "detailed")
+		case "generate_summary":
+			word := ""
+			return v.word(at, &word, "auto", "concise", "detailed")
+		case "context":
+			word := ""
+			r.Echo.ReasoningContext = v.given()
+			return v.word(at, &word, "auto", "current_turn", "all_turns")
+		case "mode":
+			r.Echo.ReasoningMode = v.given()
+			return v.label(at, maxLabel)
 		default:
 			return nil
 		}

@@ -1,16 +1,84 @@
 package openai
 
-// readRest reads the members that say how the answer is made, and not what it says.
+// readRest reads the members that say how the answer is made, and not what it says. Some only mean something to OpenAI's own
+// servers: they are checked, so that a mistake does not go unseen.
 func (r *ResponsesRequest) readRest(name string, v value) *Error {
+	word := ""
 	switch name {
 	case "truncation":
-		word := ""
 		if err := v.word(name, &word, "auto", "disabled"); err != nil || word == "" {
 			return err
 		}
 		r.Truncate, r.Echo.Truncation = word == "auto", `"`+word+`"`
 		return nil
+	case "top_logprobs":
+		n := int64(0)
+		if err := v.within(name, 0, MaxTopLogprobs, &n); err != nil {
+			return err
+		}
+		r.TopLogprobs = int(n)
+		return nil
+	case "service_tier":
+		return v.word(name, &word, "auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
+	case "stream_options":
+		return v.readObfuscation(name)
+	case "moderation":
+		return v.refuseGiven(name, "Unsupported parameter: 'moderation' is not supported; leave it out.")
+	case "prompt_cache_retention":
+		return v.readCacheRetention(name)
+	case "prompt_cache_options":
+		return v.readCacheOptions(name)
+	case "context_management":
+		return v.readContextManagement(name)
 	default:
 		return r.Sampling.read(name, v)
 	}
+}
+
+// readObfuscation checks the options of a stream. Events are not padded, whatever is asked: OpenAI's own are by default, and
+// clients that say so say nothing of this gateway.
+func (v value) readObfuscation(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	return v.members(param, func(key []byte, v value) *Error {
+		on := false
+		if string(key) == "include_obfuscation" {
+			return v.boolean(join(param, "include_obfuscation"), &on)
+		}
+		return nil
+	})
+}
+
+// leastCompactThreshold is the API's own limit, in tokens.
+const leastCompactThreshold = 1000
+
+// readContextManagement checks when the client would have its conversation compacted. What does not fit is refused or
+// truncated.
+func (v value) readContextManagement(param string) *Error {
+	if !v.given() {
+		return nil
+	}
+	entries := 0
+	err := v.elements(param, func(_ int, at string, v value) *Error {
+		entries++
+		kind, threshold := "", int64(0)
+		err := v.members(at, func(key []byte, v value) *Error {
+			switch string(key) {
+			case "type":
+				return v.text(join(at, "type"), &kind)
+			case "compact_threshold":
+				return v.integer(join(at, "compact_threshold"), leastCompactThreshold, &threshold)
+			}
+			return nil
+		})
+		if err == nil && kind == "" {
+			err = missing(join(at, "type"))
+		}
+		return err
+	})
+	if err == nil && entries == 0 {
+		err = Invalid(param, "Invalid '"+param+"': empty array. Expected an array with minimum length 1.")
+	}
+	return err
 }

@@ -29,6 +29,9 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
+	// likely are the logprobs of tokens whose text is still to come, likelyShown is how many bytes of those there were.
+	likely      []byte
+	likelyShown int
 	// sealed says that the client wants its reasoning sealed; hidden, that it is not shown. late says that the open item is
 	// told once it is whole. plain is the open item's text where one of the first and the last is so.
 	sealed, hidden, late bool
@@ -86,7 +89,8 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		a.written.Open(a.asTold(h, tool))
 	}
 	id := a.env.ID + "_" + strconv.Itoa(a.index)
-	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0]}
+	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0], Logprobs: a.item.Logprobs[:0]}
+	a.likely = a.likely[:0]
 	switch {
 	case tool != nil:
 		a.item.Kind, a.item.ID = openai.OutputCall, "fc_"+id
@@ -141,9 +145,31 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	}
 	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(text))
 	if a.stream && !a.late {
-		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text)
+		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text, a.likely)
+	}
+	if len(a.likely) > 0 {
+		if len(a.item.Logprobs) > 0 {
+			a.item.Logprobs = append(a.item.Logprobs, ',')
+		}
+		a.item.Logprobs = append(a.item.Logprobs, a.likely...)
+		a.likelyShown += len(a.likely)
+		a.likely = a.likely[:0]
 	}
 }
+
+// Likely keeps a token's logprob until there is text to show it with, as in Chat. Preambles are messages too.
+func (a *responsesAnswer) Likely(l *openai.Logprob) {
+	if a.itemOpen && !a.ended && a.item.Kind == openai.OutputMessage {
+		a.likely = openai.AppendLogprob(a.likely, l)
+	}
+}
+
+// mostLikely is how much a response may hold of logprobs, in bytes: less than a Chat answer, since the last events of a stream
+// have all of it, each.
+const mostLikely = 8 << 20
+
+// Full implements Bounded.
+func (a *responsesAnswer) Full() bool { return a.likelyShown > mostLikely }
 
 func (a *responsesAnswer) Close(end harmony.End) {
 	a.close(end)
@@ -170,7 +196,7 @@ func (a *responsesAnswer) closeItem(status string) {
 	if a.stream && a.late {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
 		if len(a.item.Text) > 0 && a.item.Kind != openai.OutputLocalShellCall {
-			a.out = a.events.AppendDelta(a.out, a.index, &a.item, a.plain)
+			a.out = a.events.AppendDelta(a.out, a.index, &a.item, a.plain, a.item.Logprobs)
 		}
 	}
 	a.item.Status = status

@@ -289,7 +289,7 @@ func TestResponseObjectGolden(t *testing.T) {
 		`"parallel_tool_calls":false,"presence_penalty":0,"previous_response_id":null,"prompt_cache_key":"p","reasoning":{"effort":"low","summary":"auto"},"safety_identifier":"s","service_tier":"default","store":false,` +
 		`"temperature":0.70,"text":{"format":{"type":"text"},"verbosity":"low"},"tool_choice":"none",` +
 		`"tools":[{"type":"function","description":null,"name":"f","parameters":{"type":"object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"}]},{"type":"custom","name":"c","format":{"type":"text"}}],` +
-		`"top_logprobs":0,"top_p":1,"truncation":"disabled","usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":0},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":30},"user":"u","metadata":{"k":"v"}}`
+		`"top_logprobs":0,"top_p":1,"truncation":"auto","usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":0},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":30},"user":"u","metadata":{"k":"v"}}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

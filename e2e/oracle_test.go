@@ -25,6 +25,8 @@ type oracleRequest struct {
 	Effort string          `json:"effort"`
 	// DropCommentary is the setting drop_commentary_from_history.
 	DropCommentary bool `json:"drop_commentary"`
+	// Context is how many tokens the model takes.
+	Context int `json:"context"`
 	// Prefill says that the call of a named function is begun by the prompt.
 	Prefill bool `json:"prefill"`
 }

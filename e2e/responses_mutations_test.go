@@ -36,11 +36,12 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 	good := wantedStream(t, "responses_preamble_stream") // a reasoning, a message and a call
 	failed := wantedStream(t, "fault_error_later_responses_stream")
 	cut := wantedStream(t, "responses_length_stream")
+	likely := wantedStream(t, "responses_logprobs_stream")
 	hidden := regexp.MustCompile(`event: response\.(content_part|reasoning_text)[^\n]*\n[^\n]*"output_index":0,[^\n]*\n\n`).ReplaceAllString(good, "")
 	hidden = stream(strings.SplitAfter(strings.ReplaceAll(hidden, `{"type":"reasoning_text","text":"Look."}`, ""), "\n\n"))
 	summary := wantedStream(t, "responses_summary_stream")
 	custom := strings.NewReplacer("function_call_arguments", "custom_tool_call_input", "function_call", "custom_tool_call", `"arguments"`, `"input"`).Replace(good)
-	for name, s := range map[string]string{"three items": good, "failed": failed, "incomplete": cut, "hidden": hidden, "custom": custom, "summary": summary} {
+	for name, s := range map[string]string{"three items": good, "failed": failed, "incomplete": cut, "likely": likely, "hidden": hidden, "custom": custom, "summary": summary} {
 		if _, err := readResponsesStream(s, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -107,6 +108,11 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{failed, `"error":{"code":"server_error","message":"Internal server error"}`, `"error":null`},
 		{failed, `"usage":null,"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress", `"usage":{},"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress"},
 		{cut, `"incomplete_details":{"reason":"max_output_tokens"}`, `"incomplete_details":null`},
+		{likely, `"delta":"Hi","logprobs":[{"token":"Hi","logprob":-2.375`, `"delta":"Hi","logprobs":[{"token":"Hi","logprob":-2`},
+		{likely, `"logprobs":[{"token":"Hi","logprob":-2.375,"top_logprobs":[{"token":" ahead"`, `"logprobs":[{"token":"Hi","logprob":-2.375,"top_logprobs":[{"token":"ahead"`},
+		{likely, `{"type":"output_text","annotations":[],"logprobs":[{"token":"Hi"`, `{"type":"output_text","annotations":[],"logprobs":[{"token":"Ho"`},
+		{likely, `"bytes":[72,105]`, `"bytes":[72,111]`},
+		{likely, `"bytes":[72,105]`, `"bytes":[72]`},
 		{custom, `"input":"{}","name"`, `"arguments":"{}","name"`},
 		{summary, `"summary_index":0,"part"`, `"summary_index":1,"part"`},
 		{summary, `"summary_index":0,"delta"`, `"content_index":0,"delta"`},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
 // suiteRow is what a case showed on each host, with the stream as it came.
@@ -96,7 +98,7 @@ func (s *suiteTable) askReference(t *testing.T) {
 
 // oracleRequest is the case as the oracle reads it.
 func (c *testCase) oracleRequest(api string) oracleRequest {
-	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Prefill: c.settings["structured_outputs"] == "none"}
+	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Context: filterconfig.DefaultContextLength, Prefill: c.settings["structured_outputs"] == "none"}
 	date := caseDate
 	if set, ok := c.settings["date"]; ok {
 		date = set
@@ -106,6 +108,9 @@ func (c *testCase) oracleRequest(api string) oracleRequest {
 	}
 	if effort, ok := c.settings["effort"]; ok {
 		r.Effort = effort
+	}
+	if n, err := strconv.Atoi(c.settings["context_length"]); err == nil {
+		r.Context = n
 	}
 	r.DropCommentary = c.settings["drop_commentary_from_history"] == "true"
 	return r

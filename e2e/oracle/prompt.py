@@ -1,8 +1,8 @@
 """Renders API requests with the reference implementation, apart from our own code.
 
 JSON lines in: {"api": "chat"|"responses", "body": {...}, "date": "YYYY-MM-DD"|null, "effort": "medium",
-"drop_commentary": false,
-"prefill": bool}, where prefill says that a named function's call is begun by the prompt; or
+"drop_commentary": false, "context": 131072,
+"prefill": bool}, where context is how many tokens the model takes and prefill says that a named function's call is begun by the prompt; or
 {"api": "conversation", "body": {...}} with a conversation in the reference's own JSON.
 JSON lines out: {"ids": [...], "text": "..."}.
 
@@ -364,13 +364,38 @@ def conversation_of(case):
     return Conversation.from_messages(messages)
 
 
+def without_oldest_turn(items):
+    """The items behind the next user's message at which no call waits for its result, or None if there is none."""
+    head = 0
+    while head < len(items) and items[head].get("role") in ("system", "developer"):
+        head += 1
+    for at in range(head + 1, len(items)):
+        called = {i["call_id"] for i in items[head:at] if i.get("type") == "function_call"}
+        waiting = any(i.get("type") == "function_call_output" and i["call_id"] in called for i in items[at:])
+        if items[at].get("role") == "user" and not waiting:
+            return items[:head] + items[at:]
+    return None
+
+
+def prompt_of(case, encoding):
+    """The prompt, of which turn after turn goes if the request says so and it does not fit."""
+    config = RenderConversationConfig(auto_drop_analysis=False)
+    while True:
+        ids = encoding.render_conversation_for_completion(conversation_of(case), Role.ASSISTANT, config)
+        body = case["body"]
+        if body.get("truncation") != "auto" or len(ids) + (body.get("max_output_tokens") or 1) <= case["context"]:
+            return ids
+        rest = without_oldest_turn(body["input"])
+        if rest is None:
+            return ids
+        case = {**case, "body": {**body, "input": rest}}
+
+
 def main():
     encoding = load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)
-    config = RenderConversationConfig(auto_drop_analysis=False)
     for line in sys.stdin:
         case = json.loads(line)
-        conversation = conversation_of(case)
-        ids = encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, config)
+        ids = prompt_of(case, encoding)
         function = named(case["body"].get("tool_choice"))
         if case["prefill"] and function:
             json_type = "" if case["body"]["tool_choice"]["type"] == "custom" else " <|constrain|>json"

@@ -181,6 +181,26 @@ func notRouted(t *testing.T, client *http.Client, base string) {
 	}
 }
 
+// TestRoutingWantsTheFilter: without it nobody reaches the service.
+func TestRoutingWantsTheFilter(t *testing.T) {
+	service := newCapture(t)
+	c := oneModel("http://127.0.0.1:1")
+	c.ResponsesService.URL = "http://" + service.address
+	host := runEnvoy(t, c, withoutFilter)
+	header := http.Header{"X-Harmony-Internal-Pool": {config.ResponsesPool}}
+	for _, r := range beyondOneAnswer() {
+		if len(r.body) > 1<<20 {
+			continue // the answer need not wait for it
+		}
+		if a := do(http1(t), r.method, host.URL+r.target, header, strings.NewReader(r.body)); a.status != 404 && a.status != 503 {
+			t.Errorf("%s %s: %d %s", r.method, r.target, a.status, a.body)
+		}
+	}
+	if seen := service.take(); len(seen) != 0 {
+		t.Errorf("the service got %s", seen[0])
+	}
+}
+
 // TestRoutingParts: a service takes what it is said to take, and the rest is as without one.
 func TestRoutingParts(t *testing.T) {
 	no := false

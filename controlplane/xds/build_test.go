@@ -167,19 +167,13 @@ func TestCheck(t *testing.T) {
 		{"cluster unused", func(r *Resources) { r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "x"}) }, "no route leads to cluster x"},
 		{"invalid cluster", func(r *Resources) { r.Clusters[0].Name = "" }, "Name"},
 		{"no listener filter", func(r *Resources) { r.Listener.FilterChains = nil }, "no connection manager"},
-		{"unguarded pool", func(r *Resources) {
-			m, err := r.ConnectionManager()
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.Headers = nil
-			if err := r.Listener.FilterChains[0].Filters[0].GetTypedConfig().MarshalFrom(m); err != nil {
-				t.Fatal(err)
-			}
-		}, "without the header"},
+		{"unguarded service", func(r *Resources) { unguard(t, r, "responses service") }, "reaches harmony-responses without the header"},
+		{"unguarded pool", func(r *Resources) { unguard(t, r, "pool m") }, "without the header"},
 	}
 	for _, tt := range tests {
-		r, err := Build(example(), testOptions)
+		c := example()
+		c.ResponsesService.URL = "http://127.0.0.1:9000"
+		r, err := Build(c, testOptions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,6 +181,22 @@ func TestCheck(t *testing.T) {
 		if err := r.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		}
+	}
+}
+
+// unguard takes a route's headers away.
+func unguard(t *testing.T, r *Resources, route string) {
+	m, err := r.ConnectionManager()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range m.GetRouteConfig().VirtualHosts[0].Routes {
+		if one.Name == route {
+			one.Match.Headers = nil
+		}
+	}
+	if err := r.Listener.FilterChains[0].Filters[0].GetTypedConfig().MarshalFrom(m); err != nil {
+		t.Fatal(err)
 	}
 }
 

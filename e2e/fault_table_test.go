@@ -29,6 +29,8 @@ var failingItems = []failingItem{
 	{"the answer", "message", "<|channel|>final<|message|>one two three four five six<|return|>"},
 	{"a function's call", "function_call", `<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>{"zone":"Europe/Paris"}<|call|>`},
 	{"a custom tool's call", "custom_tool_call", "<|channel|>commentary to=functions.run_code<|message|>one two three four five six<|call|>"},
+	// Half an action is none, so half of such a call is a function's.
+	{"a call of the local shell", "function_call", `<|channel|>commentary to=functions.local_shell <|constrain|>json<|message|>{"command":["ls","-l"]}<|call|>`},
 	{"a built-in tool's call that nobody offered", "", "<|channel|>analysis to=python code<|message|>one two three four five six<|call|>"},
 }
 
@@ -92,7 +94,7 @@ func (q faultAsk) body(r faultRow) string {
 			`{"type":"custom","custom":{"name":"run_code"}}]}`, caseModel, q.stream, limit, r.item.name)
 	}
 	limit = strings.Replace(limit, "max_completion_tokens", "max_output_tokens", 1)
-	return fmt.Sprintf(`{"model":%q,"stream":%t,%s"input":%q,"tools":[{"type":"function","name":"get_time","parameters":null,"strict":false},{"type":"custom","name":"run_code"}]}`,
+	return fmt.Sprintf(`{"model":%q,"stream":%t,%s"input":%q,"tools":[{"type":"function","name":"get_time","parameters":null,"strict":false},{"type":"custom","name":"run_code"},{"type":"local_shell"}]}`,
 		caseModel, q.stream, limit, r.item.name)
 }
 

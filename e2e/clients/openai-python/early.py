@@ -5,11 +5,9 @@ it finished, the tokens of its usage, and the error that was raised, if one was.
 """
 
 import asyncio
-import json
-import sys
-import threading
 
 import openai
+from tasks import run_all
 
 
 def whole(answer):
@@ -51,7 +49,7 @@ async def later(url, task, seen):
             note(event, seen)
 
 
-def run(url, task, results, i):
+def run(url, task):
     seen = {"row": task["row"], "finish": "", "tokens": 0, "error": ""}
     try:
         if task["client"].endswith("async"):
@@ -60,19 +58,7 @@ def run(url, task, results, i):
             sync(url, task, seen)
     except Exception as error:
         seen["error"] = f"{type(error).__name__}: {error}"
-    results[i] = seen
+    return seen
 
 
-def main():
-    tasks = json.load(sys.stdin)
-    results = [None] * len(tasks)
-    threads = [threading.Thread(target=run, args=(sys.argv[1], task, results, i)) for i, task in enumerate(tasks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for seen in results:
-        print(json.dumps(seen))
-
-
-main()
+run_all(run)

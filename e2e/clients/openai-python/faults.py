@@ -4,11 +4,8 @@ usage: faults.py BASE_URL < JSON, a list of {"row", "client", "api", "fault", "m
 events or chunks came, the type of the last, and the error that was raised, if one was.
 """
 
-import json
-import sys
-import threading
-
 import openai
+from tasks import run_all
 
 
 def chat(client, task, headers):
@@ -27,7 +24,7 @@ def helper(client, task, headers):
         stream.get_final_response()
 
 
-def run(url, task, results, i):
+def run(url, task):
     seen = {"row": task["row"], "pieces": 0, "last": "", "error": ""}
     ask = {"chat": chat, "responses": responses, "responses.stream": helper}[task["api"]]
     try:
@@ -37,19 +34,7 @@ def run(url, task, results, i):
                 seen["last"] = getattr(piece, "type", "")
     except Exception as error:
         seen["error"] = f"{type(error).__module__.split('.')[0]}.{type(error).__name__}"
-    results[i] = seen
+    return seen
 
 
-def main():
-    tasks = json.load(sys.stdin)
-    results = [None] * len(tasks)
-    threads = [threading.Thread(target=run, args=(sys.argv[1], task, results, i)) for i, task in enumerate(tasks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for seen in results:
-        print(json.dumps(seen))
-
-
-main()
+run_all(run)

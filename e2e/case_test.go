@@ -29,7 +29,7 @@ import (
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
-//	          strict, reasoning_fields, reasoning_as_summary, undeclared_calls, max_choices, events, require_final_channel, harmony_messages, drop_commentary_from_history, unsupported_content, server_extras, reasoning_efforts (one word for all four),
+//	          strict, reasoning_fields, reasoning_as_summary, hide_reasoning, undeclared_calls, max_choices, events, require_final_channel, harmony_messages, drop_commentary_from_history, unsupported_content, server_extras, reasoning_efforts (one word for all four),
 //	          hosted_tools, max_reasoning_tokens, thinking_token_budget (yes: the servers hold it),
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update

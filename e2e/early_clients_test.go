@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -51,8 +48,9 @@ func runEarly(t *testing.T, server *sim.Server, programs, url, protocol string, 
 		all.Go(func() { results[i] = r.run(server, client, url, ids[i]) })
 	}
 	for program := range tasks {
+		command := clientCommand(t, programs, program, url)
 		all.Go(func() {
-			for i, result := range runEarlyProgram(t, filepath.Join(programs, program), url, tasks[program]) {
+			for i, result := range runEarlyProgram(t, programs, command, tasks[program]) {
 				results[places[program][i]] = result
 			}
 		})
@@ -182,27 +180,12 @@ func (r earlyRow) task(id string) earlyTask {
 	return task
 }
 
-// runEarlyProgram runs a program that has the tasks on its standard input and prints a line for each.
-func runEarlyProgram(t *testing.T, program, url string, tasks []earlyTask) []earlyResult {
-	input, err := json.Marshal(tasks)
-	if err != nil {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	interpreter := filepath.Join(os.Getenv("HARMONY_CLIENTS"), "node")
-	if filepath.Ext(program) == ".py" {
-		interpreter = tool(t, "HARMONY_OPENAI_PYTHON")
-	}
-	run := exec.CommandContext(ctx, interpreter, program, url+"/v1")
-	run.Stdin = bytes.NewReader(input)
-	var complaints bytes.Buffer
-	run.Stderr = &complaints
-	output, err := run.Output()
-	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+// runEarlyProgram runs a program on tasks and returns what became of each.
+func runEarlyProgram(t *testing.T, programs string, command []string, tasks []earlyTask) []earlyResult {
+	lines := runTasks(t, programs, command, tasks)
 	results := make([]earlyResult, len(tasks))
-	if err != nil || len(lines) != len(tasks) {
-		t.Errorf("%s: %v: %s%s", program, err, output, complaints.String())
+	if len(lines) != len(tasks) {
+		t.Errorf("%d results of %d tasks: %s", len(lines), len(tasks), lines)
 		return results
 	}
 	for i, line := range lines {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 )
@@ -55,8 +53,9 @@ func TestFaultClients(t *testing.T) {
 				tasks = append(tasks, clientTask{c.name + " " + api + " " + fault, c.name, api, fault, caseModel})
 			}
 		}
+		command := clientCommand(t, programs, c.program, gateway)
 		all.Go(func() {
-			for row, cell := range runFaultProgram(t, filepath.Join(programs, c.program), gateway, tasks) {
+			for row, cell := range runFaultProgram(t, programs, command, tasks) {
 				mu.Lock()
 				cells[row] = cell
 				mu.Unlock()
@@ -64,8 +63,9 @@ func TestFaultClients(t *testing.T) {
 		})
 	}
 	for _, fault := range clientFaults {
+		codex := failingCodex(t, gateway, fault)
 		all.Go(func() {
-			cell := codexFault(t, gateway, fault)
+			cell := runFailingCodex(t, codex, fault)
 			mu.Lock()
 			cells["Codex responses "+fault] = cell
 			mu.Unlock()
@@ -97,36 +97,10 @@ func TestFaultClients(t *testing.T) {
 	compareTable(t, "clients", table)
 }
 
-// runFaultProgram runs a program with the tasks on its standard input and makes a cell of each line that it prints.
-func runFaultProgram(t *testing.T, program, url string, tasks []clientTask) map[string]string {
-	input, err := json.Marshal(tasks)
-	if err != nil {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	arguments := []string{filepath.Join(os.Getenv("HARMONY_CLIENTS"), "node"), program}
-	switch filepath.Ext(program) {
-	case ".py":
-		arguments[0] = tool(t, "HARMONY_OPENAI_PYTHON")
-	case "":
-		built := program + ".bin"
-		if out, err := exec.CommandContext(ctx, "go", "build", "-C", program, "-o", built, ".").CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-			return nil
-		}
-		arguments = []string{built}
-	}
-	run := exec.CommandContext(ctx, arguments[0], append(arguments[1:], url+"/v1")...)
-	run.Stdin = bytes.NewReader(input)
-	var complaints bytes.Buffer
-	run.Stderr = &complaints
-	output, err := run.Output()
-	if err != nil {
-		t.Errorf("%s: %v: %s%s", program, err, output, complaints.String())
-	}
+// runFaultProgram runs a program on tasks and makes a cell of each line that it prints.
+func runFaultProgram(t *testing.T, programs string, command []string, tasks []clientTask) map[string]string {
 	cells := map[string]string{}
-	for line := range strings.Lines(string(output)) {
+	for _, line := range runTasks(t, programs, command, tasks) {
 		var seen struct {
 			Row, Last, Error string
 			Pieces           int
@@ -150,33 +124,41 @@ func runFaultProgram(t *testing.T, program, url string, tasks []clientTask) map[
 	return cells
 }
 
-// codexFault has Codex ask, with its own retries, and returns how the turn ends.
-func codexFault(t *testing.T, url, fault string) string {
+// failingCodex is a Codex that asks, with its own retries, a server that fails.
+func failingCodex(t *testing.T, url, fault string) *exec.Cmd {
+	t.Helper()
 	c := newCodex(t, url, caseModel)
 	file := filepath.Join(c.home, "config.toml")
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Error(err)
-		return ""
+		t.Fatal(err)
 	}
 	settings := strings.NewReplacer("request_max_retries = 0\n", "", "stream_max_retries = 0\n",
 		fmt.Sprintf("http_headers = { \"x-row\" = %q, \"x-sim-fault\" = %q }\n", "Codex responses "+fault, fault)).Replace(string(text))
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
+	return c.command(t, "Hi")
+}
+
+// runFailingCodex returns how its turn ends.
+func runFailingCodex(t *testing.T, codex *exec.Cmd, fault string) string {
 	var said bytes.Buffer
-	cmd := c.command(t, "Hi")
-	cmd.Stdout = &said
-	err = cmd.Run()
-	end := ""
+	codex.Stdout = &said
+	err := codex.Run()
+	end, shown := "", 0
 	for line := range strings.Lines(said.String()) {
-		var e struct{ Type string }
+		var e codexEvent
 		if json.Unmarshal([]byte(line), &e) == nil {
 			end = e.Type
+			if e.Item.Type == "agent_message" {
+				shown++
+			}
 		}
 	}
-	if t.Logf("Codex, %s: %v\n%s", fault, err, &said); err == nil || end == "" {
-		t.Errorf("Codex ends well:\n%s", &said)
+	// Half a message that was closed before the error is shown by every attempt, half a message of a reset stream by none.
+	if half := fault == "error-event:5"; err == nil || end == "" || half != (shown > 1) || !half && shown > 0 {
+		t.Errorf("Codex, %s: %v, %d messages are shown:\n%s", fault, err, shown, &said)
 	}
 	return "`" + end + "`"
 }

@@ -135,8 +135,7 @@ func (c *realClient) run(t *testing.T, programs, url string) clientRun {
 		interpreter, arguments = buildClient(t, folder), arguments[1:]
 	}
 	cmd := exec.CommandContext(ctx, interpreter, arguments...)
-	// Nothing of who runs the tests: neither keys, nor a switch that lets a client report elsewhere.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + programs, "PYTHONPATH=" + programs, "PYTHONUTF8=1"}
+	cmd.Env = clientEnvironment(programs)
 	var said, warned bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &warned
 	began := time.Now()

@@ -130,12 +130,12 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.refuse(errModelNotFound(request.Model))
 	}
 	e.asks(model)
-	if action, decided := e.beyond(request); decided {
-		return action
-	}
 	if h.Full {
 		action := e.refuse(errFull())
 		action.Reply.RetryAfter = "1"
+		return action
+	}
+	if action, decided := e.beyond(request); decided {
 		return action
 	}
 	if e.kind.counts() {
@@ -261,7 +261,10 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 // refuse ends the exchange: what comes back through the response side is our own reply.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.state = alone
-	e.report.Translated, e.report.Routed = false, false
+	e.report.Translated = false
+	if e.report.Routed {
+		e.report.Routed, e.report.Server = false, ""
+	}
 	return RequestAction{Reply: replyWith(failure)}
 }
 

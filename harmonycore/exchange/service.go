@@ -27,10 +27,10 @@ const conversationsPath = "/v1/conversations"
 func (g *Gateway) beginStored(method, path string) *Exchange {
 	stores := g.options.Service.Stores
 	id, ok := storedResponse(method, path)
-	if !ok && (!stores || path != conversationsPath && !strings.HasPrefix(path, conversationsPath+"/")) {
+	if !ok && (!stores || !ofConversations(method, path)) {
 		return nil
 	}
-	if !stores && g.options.Passthrough {
+	if !stores && g.options.Passthrough || leadsUp(path) {
 		return nil
 	}
 	return &Exchange{gateway: g, path: unescaped(id), kind: stored, state: reading}
@@ -54,6 +54,23 @@ func storedResponse(method, path string) (id string, ok bool) {
 		ok = below == "input_items" && method == "GET"
 	}
 	return id, ok
+}
+
+// ofConversations reports whether a request is the API's for conversations.
+func ofConversations(method, path string) bool {
+	rest, ok := strings.CutPrefix(path, conversationsPath)
+	return ok && (rest == "" || rest[0] == '/') && (method == "GET" || method == "POST" || method == "DELETE")
+}
+
+// leadsUp reports whether a path, once read with all of its slashes, may stand for another one: whoever has it read so
+// by a service would reach more of it than the API.
+func leadsUp(path string) bool {
+	for segment := range strings.SplitSeq(unescaped(path), "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // stored decides on a request about something stored.

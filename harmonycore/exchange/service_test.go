@@ -145,11 +145,17 @@ func TestStoredPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/v1/responses/", "/v1/responses//cancel", "/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/conversationsx", "/v1/responsesx/a"} {
+	for _, path := range []string{"/v1/responses/", "/v1/responses//cancel", "/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/conversationsx", "/v1/responsesx/a",
+		"/v1/responses/..", "/v1/responses/.", "/v1/responses/..%2f..%2fadmin", "/v1/conversations/../../admin", "/v1/conversations/%2e%2E/x"} {
 		for _, method := range []string{"GET", "DELETE", "PUT"} {
 			if storing.Begin(method, path) != nil {
 				t.Errorf("%s %s is none of ours", method, path)
 			}
+		}
+	}
+	for _, method := range []string{"PUT", "PATCH", "TRACE"} {
+		if storing.Begin(method, "/v1/conversations/conv_1") != nil {
+			t.Errorf("%s of a conversation is none of the API", method)
 		}
 	}
 }

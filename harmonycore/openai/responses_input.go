@@ -132,6 +132,9 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	case "function_call_output", "custom_tool_call_output":
 		return f.readCallOutput(at, d)
 	case "":
+		if f.refers() {
+			return InputItem{}, f.notStored(at)
+		}
 		if f.role.given() {
 			return f.readMessage(at, d)
 		}
@@ -152,6 +155,11 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 		}
 		return InputItem{Kind: itemUnknown}, nil
 	}
+}
+
+// refers reports whether an item is only named.
+func (f *itemFields) refers() bool {
+	return f.kind == "item_reference" || f.kind == "" && f.id.given() && !f.role.given()
 }
 
 // notStored is the error of an item that is only named.

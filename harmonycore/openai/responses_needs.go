@@ -50,10 +50,35 @@ func (n *Needs) readItems(v value) *Error {
 		if n.State {
 			return nil
 		}
-		kind, err := v.typeOf(at)
-		n.State = kind == "item_reference"
+		var err *Error
+		n.State, err = v.refers(at)
 		return err
 	})
+}
+
+// refers reports whether an item stands for a stored one. The type of such an item may be missing: then it has an id, and
+// nothing of a message's.
+func (v value) refers(at string) (bool, *Error) {
+	if v.kind != jsontext.Object {
+		return false, nil
+	}
+	var f itemFields
+	err := v.members(at, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "type":
+			if v.kind == jsontext.String {
+				f.kind = jsontext.Unescape(v.raw)
+			} else if v.given() {
+				f.kind = "no type"
+			}
+		case "id":
+			f.id = v
+		case "role":
+			f.role = v
+		}
+		return nil
+	})
+	return f.refers(), err
 }
 
 func (n *Needs) readTools(v value) *Error {

@@ -139,7 +139,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
-	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+	$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: suite
 suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: dist/suite.tsv

@@ -68,7 +68,7 @@ func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch 
 	}
 	if starts != nil {
 		dropped := 0
-		prompt, dropped = truncate(prompt, r.Turns, starts, model.ContextLength-max(r.Sampling.MaxTokens, 1))
+		prompt, dropped = truncate(prompt, r.Turns, starts, model.ContextLength, r.Sampling.MaxTokens)
 		r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
 		e.report.TruncatedTurns = dropped
 	}

@@ -68,12 +68,19 @@ func TestTruncation(t *testing.T) {
 		shortest, seen := want[len(want)-1], map[int]bool{}
 		for context := len(shortest) - 2; context < len(want[0])+60; context++ {
 			g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
-			for _, answer := range []int{0, 1, 40} {
+			for _, answer := range []int{0, 1, 40, 100_000} {
 				more := ""
 				if answer > 0 {
 					more = fmt.Sprintf(`,"max_output_tokens":%d`, answer)
 				}
-				dropped := slices.IndexFunc(want, func(prompt []uint32) bool { return len(prompt)+max(answer, 1) <= context })
+				reserved := context / 4
+				if answer > 0 && answer < reserved {
+					reserved = answer
+				}
+				dropped := slices.IndexFunc(want, func(prompt []uint32) bool { return len(prompt)+reserved <= context })
+				if len(want[0]) < context {
+					dropped = 0
+				}
 				if dropped < 0 {
 					dropped = len(want) - 1
 				}

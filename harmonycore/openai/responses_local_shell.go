@@ -14,15 +14,15 @@ const localShellSchema = `{"type":"object","properties":{` +
 	`"user":{"type":"string","description":"Whom it runs as."}},` +
 	`"required":["command"],"additionalProperties":false}`
 
-// readLocalShell takes the tool, and reports whether it is the first: more of them are none.
+// readLocalShell takes the tool, and reports whether it is the first: more of them are none. It is strict, since a call that
+// is no action is one that some agents cannot answer.
 func (r *ResponsesRequest) readLocalShell() bool {
-	for i := range r.Tools {
-		if r.Tools[i].LocalShell {
-			return false
-		}
+	if r.localShell {
+		return false
 	}
+	r.localShell = true
 	tool := Tool{
-		Name: typeLocalShell, LocalShell: true, Schema: localShellSchema,
+		Name: typeLocalShell, LocalShell: true, Strict: true, Schema: localShellSchema,
 		Description: `Runs a command on the user's machine and returns its output. For a shell's syntax the command is a shell: ["bash", "-lc", "ls | wc -l"].`,
 	}
 	if parsed, err := jsontext.Parse([]byte(localShellSchema), MaxSchemaDepth); err == nil {
@@ -75,26 +75,50 @@ func LocalShellAction(dst, arguments []byte) (action []byte, ok bool) {
 }
 
 func (f *localShellFields) set(key []byte, v value) *Error {
+	var dst *value
+	var err *Error
 	switch string(key) {
 	case "type":
 		return v.word("type", new(string), "exec")
 	case "command":
-		f.command = v
+		dst = &f.command
 	case "timeout_ms":
-		f.timeout = v
-		return v.integer("timeout_ms", 0, new(int64))
+		dst, err = &f.timeout, v.integer("timeout_ms", 0, new(int64))
 	case "env":
-		f.env = v
+		dst = &f.env
 	case "user":
-		f.user = v
-		return v.text("user", new(string))
+		dst, err = &f.user, v.text("user", new(string))
 	case "working_directory":
-		f.directory = v
-		return v.text("working_directory", new(string))
+		dst, err = &f.directory, v.text("working_directory", new(string))
 	default:
 		return Invalid(string(key), "Unknown member.")
 	}
-	return nil
+	if dst.given() {
+		return Invalid(string(key), "Given twice.")
+	}
+	*dst = v
+	return err
+}
+
+// shellArguments are the arguments that an action was made of: without its type, and without what it only has because an
+// action has every member. So the model finds in its history what it wrote.
+func (v value) shellArguments(at string) (string, *Error) {
+	if v.kind != jsontext.Object {
+		return v.textOrJSON(at)
+	}
+	out := []byte{'{'}
+	err := v.members(at, func(key []byte, v value) *Error {
+		if name := string(key); name == "type" || !v.given() || name == "env" && v.compact() == "{}" {
+			return nil
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(jsontext.AppendString(out, string(key)), ':')
+		out = append(out, v.compact()...)
+		return nil
+	})
+	return jsontext.Keep(append(out, '}')), err
 }
 
 func (v value) mustBeText(param string) *Error {

@@ -63,7 +63,7 @@ func TestLocalShellAction(t *testing.T) {
 		``, `{`, `[]`, `"ls"`, `{}`, `{"command":["ls"]`, `{"command":["ls"]} {}`, `{"command":null}`, `{"command":"ls"}`, `{"command":[]}`,
 		`{"command":["ls",null]}`, `{"command":["ls",1]}`, `{"command":["ls"],"cwd":"/"}`, `{"command":["ls"],"type":"run"}`,
 		`{"command":["ls"],"env":{"A":1}}`, `{"command":["ls"],"env":[]}`, `{"command":["ls"],"timeout_ms":"1"}`, `{"command":["ls"],"timeout_ms":1.5}`,
-		`{"command":["ls"],"timeout_ms":-1}`, `{"command":["ls"],"user":1}`, `{"command":["ls"],"working_directory":[]}`, "{\"command\":[\"\xff\"]}",
+		`{"command":["ls"],"timeout_ms":-1}`, `{"command":["a"],"command":["b"]}`, `{"command":["a"],"user":"b","user":"c"}`, `{"command":["ls"],"user":1}`, `{"command":["ls"],"working_directory":[]}`, "{\"command\":[\"\xff\"]}",
 	} {
 		if got, ok := LocalShellAction([]byte("x"), []byte(arguments)); ok || string(got) != "x" {
 			t.Errorf("%s is an action: %s", arguments, got)

@@ -14,7 +14,7 @@ type ownTool struct {
 func ownTools(kind string) (tool ownTool, ok bool) {
 	switch kind {
 	case "local_shell_call":
-		return ownTool{name: "local_shell", asked: "action"}, true
+		return ownTool{name: typeLocalShell, asked: "action"}, true
 	case "shell_call":
 		return ownTool{name: "shell", asked: "action"}, true
 	case "apply_patch_call":
@@ -68,7 +68,12 @@ func (v value) readOwnCall(at string, tool ownTool) (item InputItem, err *Error)
 	if !f.asked.given() {
 		return item, missing(join(at, tool.asked))
 	}
-	if item.Arguments, err = f.asked.textOrJSON(join(at, tool.asked)); err != nil {
+	if tool.name == typeLocalShell {
+		item.Arguments, err = f.asked.shellArguments(join(at, tool.asked))
+	} else {
+		item.Arguments, err = f.asked.textOrJSON(join(at, tool.asked))
+	}
+	if err != nil {
 		return item, err
 	}
 	if tool.answered {

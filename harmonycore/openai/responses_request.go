@@ -34,6 +34,8 @@ type ResponsesRequest struct {
 	MessagesAt string
 	// Echo is what the answer repeats of the request.
 	Echo ResponsesEcho
+	// localShell says that it is among the Tools.
+	localShell bool
 }
 
 // ResponsesEcho holds the members of a Response object that repeat the request, as JSON text. Empty ones were not

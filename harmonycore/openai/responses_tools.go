@@ -46,7 +46,7 @@ func shownTool(kind string) bool {
 // readTools takes functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs by itself (web_search and its like) are
 // passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
-	r.Tools, r.Echo.Tools = nil, ""
+	r.Tools, r.Echo.Tools, r.localShell = nil, "", false
 	if !v.given() {
 		return nil
 	}

@@ -45,27 +45,39 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
 	}
 	wanted := c.Forced || c.Schema != ""
+	patterns := inputPatterns(declared)
 	for i := range declared {
-		wanted = wanted || declared[i].Strict || inputPattern(&declared[i]) != ""
+		wanted = wanted || declared[i].Strict || patterns[i] != ""
 	}
 	if !wanted || len(s) != len(declared) {
 		return c
 	}
-	room := maxPatterns
 	for i := range s {
 		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
 			continue
 		}
-		pattern := inputPattern(&declared[i])
-		if room -= len(pattern); room < 0 {
-			pattern = ""
-		}
-		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: pattern, Parameters: declared[i].Parameters})
+		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: patterns[i], Parameters: declared[i].Parameters})
 		if c.Named {
 			break
 		}
 	}
 	return c
+}
+
+// inputPatterns are the tools' regular expressions that a server can hold their inputs to, each empty where there is none.
+func inputPatterns(declared []openai.Tool) []string {
+	patterns := make([]string, len(declared))
+	room := maxPatterns
+	for i := range declared {
+		if room <= 0 {
+			break
+		}
+		pattern := inputPattern(&declared[i])
+		if room -= len(pattern); room >= 0 {
+			patterns[i] = pattern
+		}
+	}
+	return patterns
 }
 
 // maxPatterns is how much the regular expressions of a request may take, in bytes as they are sent, where a dot has five;

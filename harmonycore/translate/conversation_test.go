@@ -246,7 +246,7 @@ tool:functions.run to=assistant|commentary: 1
 			{"type":"mcp_call","id":"mcp_3","server_label":"l","name":"f","arguments":"{}","status":"incomplete"},{"type":"unheard_of","role":"user","content":"n"},{"role":"assistant","content":"done"}]`,
 			systemLine + `user: q
 assistant|commentary: wait
-assistant to=functions.local_shell|commentary|json: {"type":"exec","command":["ls","a  b"],"env":{}}
+assistant to=functions.local_shell|commentary|json: {"command":["ls","a  b"]}
 tool:functions.local_shell to=assistant|commentary: {"stdout":"x"}
 assistant to=functions.local_shell|commentary|json: {"command":[]}
 tool:functions.local_shell to=assistant|commentary: 

@@ -166,7 +166,7 @@ func (a *responsesAnswer) Likely(l *openai.Logprob) {
 
 // mostLikely is how much a response may hold of logprobs, in bytes: less than a Chat answer, since the last events of a stream
 // have all of it, each.
-const mostLikely = 8 << 20
+const mostLikely = 4 << 20
 
 // Full implements Bounded.
 func (a *responsesAnswer) Full() bool { return a.likelyShown > mostLikely }

@@ -288,7 +288,8 @@ func (x *exchange) begin(e wasmhost.Event) {
 // write reports whether the client takes what there is for it.
 func (x *exchange) write(p []byte) bool {
 	if idle := x.proxy.options.IdleTimeout; idle > 0 {
-		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(idle))
+		// Over HTTP/2 the deadline ends the stream, even if nothing is left to be written: the idle timer comes first.
+		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(idle + time.Second))
 	}
 	if _, err := x.w.Write(p); err != nil {
 		x.clientGone()

@@ -79,6 +79,10 @@ dist/harmony-filter.wasm: $(WASM_SOURCES) | tool-tinygo
 reproducible: tool-tinygo ## Build the filter from two clones and compare the bytes
 	@tools/reproducible.sh
 
+.PHONY: config-schema
+config-schema: ## Make the JSON Schema of the configuration file out of its types
+	@go run ./tools/configschema
+
 # --- as a library ---
 
 .PHONY: test-go-get

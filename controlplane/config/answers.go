@@ -9,19 +9,19 @@ import (
 // Answers says how the answers of a model are shaped. What is absent has the filter's default.
 type Answers struct {
 	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry reasoning.
-	ReasoningFields string `yaml:"reasoning_fields"`
+	ReasoningFields string `yaml:"reasoning_fields" jsonschema:"enum=both,enum=reasoning,enum=reasoning_content,enum=none"`
 	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
 	HideReasoning bool `yaml:"hide_reasoning"`
 	// ReasoningAsSummary tells Responses clients that ask for a summary of the reasoning all of it as its summary.
 	ReasoningAsSummary bool `yaml:"reasoning_as_summary"`
 	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
-	UndeclaredCalls string `yaml:"undeclared_calls"`
+	UndeclaredCalls string `yaml:"undeclared_calls" jsonschema:"enum=reasoning,enum=content"`
 	// MaxChoices is the largest n of a Chat request; 0 is the default.
-	MaxChoices int `yaml:"max_choices"`
+	MaxChoices int `yaml:"max_choices" jsonschema:"minimum=0,maximum=128"`
 	// Strict ends every answer at the first thing that the reference implementation would refuse.
 	Strict bool `yaml:"strict"`
 	// Events is "chunks" or "channels": the form of Chat's streams where the client names none.
-	Events string `yaml:"events"`
+	Events string `yaml:"events" jsonschema:"enum=chunks,enum=channels"`
 	// RequireFinalChannel makes an answer without a final message or a call a failure.
 	RequireFinalChannel bool `yaml:"require_final_channel"`
 	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.

@@ -14,7 +14,7 @@ type Config struct {
 	// Admin is where Envoy's own admin interface listens. It has no authentication: keep it on loopback.
 	Admin string `yaml:"admin"`
 	// Mode is "full", or "reduced" for an Envoy whose listeners cannot let the filter hold headers.
-	Mode string `yaml:"mode"`
+	Mode string `yaml:"mode" jsonschema:"enum=full,enum=reduced"`
 	// BodyLimit is the largest request body on the translated paths.
 	BodyLimit Size `yaml:"body_limit"`
 	// StallTimeout is how long a server may be silent before its request is given up; 0 waits for ever.
@@ -25,12 +25,12 @@ type Config struct {
 	// AccessLog is the file to which Envoy writes a line for each request. Empty: none.
 	AccessLog string `yaml:"access_log"`
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
-	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert"`
+	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
 	Seal                Seal    `yaml:"seal"`
 	// ResponsesService takes requests that need a memory, or tools that somebody runs for the client.
 	ResponsesService ResponsesService `yaml:"responses_service"`
 	// HostedTools is "ignore" or "refuse": what becomes of tools that nobody here runs.
-	HostedTools string `yaml:"hosted_tools"`
+	HostedTools string `yaml:"hosted_tools" jsonschema:"enum=ignore,enum=refuse"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
 	Passthrough string `yaml:"passthrough"`
 	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
@@ -56,7 +56,7 @@ type Envoy struct {
 	// Path is the program. Empty: it is looked for.
 	Path string `yaml:"path"`
 	// Concurrency is the number of worker threads, each with a VM of its own; 0 leaves it to Envoy (one per CPU).
-	Concurrency int `yaml:"concurrency"`
+	Concurrency int `yaml:"concurrency" jsonschema:"minimum=0,maximum=1024"`
 }
 
 // Model is one Harmony model and the servers that have it loaded.
@@ -79,15 +79,15 @@ type Model struct {
 	DrainTokens *int `yaml:"drain_tokens"`
 	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
 	// structural_tag.
-	StructuredOutputs string `yaml:"structured_outputs"`
+	StructuredOutputs string `yaml:"structured_outputs" jsonschema:"enum=structural_tag,enum=none"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
-	RawPrompts string `yaml:"raw_prompts"`
+	RawPrompts string `yaml:"raw_prompts" jsonschema:"enum=deny,enum=allow"`
 	// ReasoningEfforts says what becomes of the efforts that the API has and gpt-oss has not.
 	ReasoningEfforts Efforts `yaml:"reasoning_efforts"`
 	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
 	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
 	// UnsupportedContent is "refuse" or "drop": what becomes of images, files and sound in a request. Empty: refuse.
-	UnsupportedContent string `yaml:"unsupported_content"`
+	UnsupportedContent string `yaml:"unsupported_content" jsonschema:"enum=refuse,enum=drop"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the default ones; empty: none.
 	ServerExtras []string `yaml:"server_extras"`
 	Answers      Answers  `yaml:"answers"`
@@ -102,7 +102,7 @@ type System struct {
 	// Date is "utc", "omit" or a day as YYYY-MM-DD.
 	Date string `yaml:"date"`
 	// Effort is "low", "medium" or "high".
-	Effort string `yaml:"effort"`
+	Effort string `yaml:"effort" jsonschema:"enum=low,enum=medium,enum=high"`
 }
 
 // The defaults that are not the filter's own.

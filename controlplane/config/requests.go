@@ -4,10 +4,10 @@ import filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 
 // Efforts are each "low", "medium", "high" or "refuse". Empty: the default.
 type Efforts struct {
-	None    string `yaml:"none"`
-	Minimal string `yaml:"minimal"`
-	XHigh   string `yaml:"xhigh"`
-	Max     string `yaml:"max"`
+	None    string `yaml:"none" jsonschema:"enum=low,enum=medium,enum=high,enum=refuse"`
+	Minimal string `yaml:"minimal" jsonschema:"enum=low,enum=medium,enum=high,enum=refuse"`
+	XHigh   string `yaml:"xhigh" jsonschema:"enum=low,enum=medium,enum=high,enum=refuse"`
+	Max     string `yaml:"max" jsonschema:"enum=low,enum=medium,enum=high,enum=refuse"`
 }
 
 // effortWord is a setting of Efforts: its name, what it says, and where the filter has it.

@@ -1,0 +1,83 @@
+// Command configschema writes the JSON Schema of the configuration file, controlplane/config/schema.json, out of the types that
+// the file is read into and their comments. It is run from the root of the module: make config-schema.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+func main() {
+	schema, err := generate(".")
+	if err == nil {
+		err = os.WriteFile("controlplane/config/schema.json", schema, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "configschema:", err)
+		os.Exit(1)
+	}
+}
+
+// generate returns the schema; root is the folder of the module, in which the comments stand.
+func generate(root string) ([]byte, error) {
+	r := &jsonschema.Reflector{
+		Anonymous: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: scalars,
+	}
+	if err := os.Chdir(root); err != nil {
+		return nil, err
+	}
+	if err := r.AddGoComments("github.com/harmonyedge/harmonyedge", "./controlplane/config"); err != nil {
+		return nil, err
+	}
+	inYAML(r.CommentMap, reflect.TypeFor[config.Config]())
+	schema := r.Reflect(&config.Config{})
+	schema.Title = "Harmony Edge"
+	schema.Description = "The configuration of harmony up. Every setting: docs/configuration.md."
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(schema)
+	return out.Bytes(), err
+}
+
+// inYAML has the comments of a type's fields begin with what a field is called in the file.
+func inYAML(comments map[string]string, t reflect.Type) {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for f := range t.Fields() {
+		at := t.PkgPath() + "." + t.Name() + "." + f.Name
+		if rest, ok := strings.CutPrefix(comments[at], f.Name+" "); ok {
+			comments[at] = f.Tag.Get("yaml") + " " + strings.ReplaceAll(rest, "\n", " ")
+		}
+		inYAML(comments, f.Type)
+	}
+}
+
+// scalars are the types that are written otherwise than Go holds them.
+func scalars(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[config.Size]():
+		return &jsonschema.Schema{
+			Description: "Bytes, as 65536, 512KiB or 16MiB.",
+			OneOf:       []*jsonschema.Schema{{Type: "integer", Minimum: "0"}, {Type: "string", Pattern: `^[0-9]+ *(B|KiB|MiB|GiB)?$`}},
+		}
+	case reflect.TypeFor[config.Duration]():
+		return &jsonschema.Schema{
+			Description: "A time, as 300s or 5m.", Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+func TestSchemaIsCurrent(t *testing.T) {
+	t.Chdir("../..")
+	schema, err := generate(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(schema, config.Schema) {
+		t.Error("controlplane/config/schema.json is not what its types say: make config-schema")
+	}
+}
+
+// The schema and the parser agree on what they both look at.
+func TestSchemaAndParserAgree(t *testing.T) {
+	schema := compile(t)
+	example, err := os.ReadFile("../../examples/config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// With what is only proposed in a comment, too.
+	all := strings.NewReplacer("# responses_service:", "responses_service:", "#   url", "  url", "#   stores", "  stores", "#   hosted_tools", "  hosted_tools",
+		"# passthrough", "passthrough", "# ca_file", "ca_file", "# access_log", "access_log", "# tenant_header", "tenant_header", "# path:", "path:").Replace(string(example))
+	if all == string(example) {
+		t.Error("the example proposes nothing in comments")
+	}
+	model := "models: [{name: a, servers: ['vllm=http://h:1'], %}]"
+	for _, tt := range []struct {
+		name, text string
+		right      bool
+	}{
+		{"the example", string(example), true},
+		{"the example with everything", all, true},
+		{"a size in bytes", "body_limit: 65536", true},
+		{"a size", "body_limit: 64 KiB", true},
+		{"a size that is none", "body_limit: much", false},
+		{"a duration", "stall_timeout: 1m30s", true},
+		{"a duration without a unit", "stall_timeout: 5", false},
+		{"an unknown key", "listens: 127.0.0.1:1", false},
+		{"an unknown key within", "seal: {key: x}", false},
+		{"an unknown mode", "mode: half", false},
+		{"text for a list", "models: a", false},
+		{"a ratio", "reasoning_ratio_alert: 2", false},
+		{"threads", "envoy: {concurrency: 1025}", false},
+		{"an unknown key of a model", strings.Replace(model, "%", "pool: x", 1), false},
+		{"raw prompts", strings.Replace(model, "%", "raw_prompts: allow", 1), true},
+		{"raw prompts, wrong", strings.Replace(model, "%", "raw_prompts: maybe", 1), false},
+		{"structured outputs, wrong", strings.Replace(model, "%", "structured_outputs: xml", 1), false},
+		{"unsupported content, wrong", strings.Replace(model, "%", "unsupported_content: eat", 1), false},
+		{"effort", strings.Replace(model, "%", "system: {effort: high}", 1), true},
+		{"effort, wrong", strings.Replace(model, "%", "system: {effort: most}", 1), false},
+		{"efforts", strings.Replace(model, "%", "reasoning_efforts: {none: low, max: refuse}", 1), true},
+		{"efforts, wrong", strings.Replace(model, "%", "reasoning_efforts: {max: most}", 1), false},
+		{"reasoning fields, wrong", strings.Replace(model, "%", "answers: {reasoning_fields: some}", 1), false},
+		{"undeclared calls, wrong", strings.Replace(model, "%", "answers: {undeclared_calls: some}", 1), false},
+		{"events, wrong", strings.Replace(model, "%", "answers: {events: some}", 1), false},
+		{"choices", strings.Replace(model, "%", "answers: {max_choices: 129}", 1), false},
+		{"hosted tools, wrong", "hosted_tools: run", false},
+	} {
+		var value any
+		if err := yaml.Unmarshal([]byte(tt.text), &value); err != nil {
+			t.Fatal(err)
+		}
+		bySchema := schema.Validate(value)
+		if _, byParser := config.Parse(tt.name, []byte(tt.text)); (bySchema == nil) != tt.right || (byParser == nil) != tt.right {
+			t.Errorf("%s: the schema says %v, and the parser %v", tt.name, bySchema, byParser)
+		}
+	}
+}
+
+func compile(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.Schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}

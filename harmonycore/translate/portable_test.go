@@ -11,7 +11,7 @@ func TestPortable(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`a`: `a`, ``: ``, `^\d{4}-\d{2,}$`: `^\d{4}-\d{2,}$`, `a|b+?(?:c{1,2}|)*`: `a|b+?(?:c{1,2}|)*`, `[^a-z\]\-_.{]$`: `[^a-z\]\-_.{]$`, `\.\/\#\"\^\$`: `\.\/\#\"\^\$`,
 		`(?P<year>\d+) (?<m_1>Jan|Feb)`: `(?:\d+) (?:Jan|Feb)`, `.*\..`: `[^\n]*\.[^\n]`, `é[à-ü]`: `é[à-ü]`, `a}]`: `a}]`, `[$^(.]`: `[$^(.]`,
-		`[-a]|[a-]|[\w-]|[a-c-]`: `[-a]|[a-]|[\w-]|[a-c-]`, `(a|b)+?c{0,1000}?`: `(a|b)+?c{0,1000}?`, `[\t-\r\\]`: `[\t-\r\\]`,
+		`[-a]|[a-]|[\w-]|[a-c-]`: `[-a]|[a-]|[\w-]|[a-c-]`, `(a|b)+?c{0,3}?`: `(a|b)+?c{0,3}?`, `[\t-\r\\]`: `[\t-\r\\]`,
 	} {
 		got, ok := portable(pattern)
 		if !ok || got != want {
@@ -23,6 +23,10 @@ func TestPortable(t *testing.T) {
 				t.Errorf("%q and %q do not agree on %q", pattern, got, text)
 			}
 		}
+	}
+	// Go's own engine takes a stack for this that TinyGo's goroutines have not.
+	if got, ok := portable(`a{0,1000}`); !ok || got != `a{0,1000}` {
+		t.Errorf("a count at the limit: %v %q", ok, got)
 	}
 	for _, pattern := range []string{
 		`(?i)a`, `(?=a)`, `(?!a)`, `(?<=a)`, `(?<!a)`, `(?P=n)`, `(?P<n`, `(?<a b>c)`, `(?`, `(?P`, `a\b`, `\Aa`, `\<a`, `a\>`, `\pL`, `\p{L}`, `\x41`, `\u0041`, `(a)\1`, `\`, `[a`, `[`, `[^`, `[]a]`, `[^]a]`,

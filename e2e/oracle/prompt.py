@@ -315,6 +315,10 @@ def responses(body):
             out.append(result(names[item["call_id"]], flat(item["output"])))
         elif kind in OWN_CALLS:
             name, asked = OWN_CALLS[kind]
+            if name == "local_shell" and isinstance(item[asked], dict):
+                # As the model wrote it: an action has every member, and a type.
+                kept = {k: v for k, v in item[asked].items() if k != "type" and v is not None and (k, v) != ("env", {})}
+                item = {**item, asked: kept}
             names[item.get("call_id")] = name
             if asked in item:
                 out.append(call(name, packed(item[asked])))
@@ -380,11 +384,14 @@ def without_oldest_turn(items):
 def prompt_of(case, encoding):
     """The prompt, of which turn after turn goes if the request says so and it does not fit."""
     config = RenderConversationConfig(auto_drop_analysis=False)
+    room = 1
     while True:
         ids = encoding.render_conversation_for_completion(conversation_of(case), Role.ASSISTANT, config)
         body = case["body"]
-        if body.get("truncation") != "auto" or len(ids) + (body.get("max_output_tokens") or 1) <= case["context"]:
+        if body.get("truncation") != "auto" or len(ids) + room <= case["context"]:
             return ids
+        quarter = case["context"] // 4
+        room = max(1, min(body.get("max_output_tokens") or quarter, quarter))
         rest = without_oldest_turn(body["input"])
         if rest is None:
             return ids

@@ -40,13 +40,8 @@ func (c *Config) checkService(owners map[Endpoint]string) *Error {
 		}
 		return nil
 	}
-	endpoint, err := ParseURL(s.URL)
-	if err != nil {
-		return &Error{Field: "responses_service.url", Reason: err.Error()}
-	}
-	endpoint.TLS = false
-	if model, ok := owners[endpoint]; ok {
-		return &Error{Field: "responses_service.url", Reason: s.URL + " is also a server of " + model + ": untranslated requests would reach a Harmony model; name the service"}
+	if e := checkUntranslated("responses_service.url", s.URL, "name the service", owners); e != nil {
+		return e
 	}
 	if !isOn(s.Stores) && !isOn(s.HostedTools) {
 		return &Error{Field: "responses_service", Reason: "takes nothing; leave it out, or write true for stores or hosted_tools"}

@@ -127,19 +127,28 @@ func (c *Config) check() *Error {
 
 func (c *Config) checkPassthrough(owners map[Endpoint]string) *Error {
 	if c.Passthrough != "" {
-		endpoint, err := ParseURL(c.Passthrough)
-		if err != nil {
-			return &Error{Field: "passthrough", Reason: err.Error()}
-		}
-		endpoint.TLS = false
-		if model, ok := owners[endpoint]; ok {
-			return &Error{Field: "passthrough", Reason: c.Passthrough + " is also a server of " + model + ": untranslated requests would reach a Harmony model; use another server, or leave passthrough out"}
+		if e := checkUntranslated("passthrough", c.Passthrough, "use another server, or leave passthrough out", owners); e != nil {
+			return e
 		}
 	}
 	for i, p := range c.PassthroughPaths {
 		if !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "?#* ") {
 			return &Error{Field: fmt.Sprintf("passthrough_paths[%d]", i), Reason: fmt.Sprintf("%q is not a path; write /path for one, or /path/ for everything below it", p)}
 		}
+	}
+	return nil
+}
+
+// checkUntranslated looks at the URL of a server that gets requests as they came, which must be none of the models' servers,
+// whose owners are given; instead is what to do about it.
+func checkUntranslated(field, url, instead string, owners map[Endpoint]string) *Error {
+	endpoint, err := ParseURL(url)
+	if err != nil {
+		return &Error{Field: field, Reason: err.Error()}
+	}
+	endpoint.TLS = false
+	if model, ok := owners[endpoint]; ok {
+		return &Error{Field: field, Reason: url + " is also a server of " + model + ": untranslated requests would reach a Harmony model; " + instead}
 	}
 	return nil
 }

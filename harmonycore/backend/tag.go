@@ -3,8 +3,8 @@ package backend
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
 // Tag writes a structural tag, the language in which xgrammar, and with it vLLM, is told what a model may write: a tree
-// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex) or holds others, from
-// its opening to Close.
+// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex) or holds others,
+// from its opening to Close.
 //
 //	format = const_string | any_text | json_schema | regex | sequence format* | or format* | star format | optional format
 //

@@ -83,8 +83,8 @@ func appendAside(t *backend.Tag, channel string) {
 // noArguments is the schema of a function that takes none.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// appendCall is a call with arguments of its schema, or a custom tool's with any text or one of its pattern, under each header that gpt-oss
-// writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text, writes it behind what the
+// appendCall is a call with arguments of its schema, or a custom tool's with any text or one of its pattern, under each
+// header that gpt-oss writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text, writes it behind what the
 // tag says.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=functions." + c.Name

@@ -3,7 +3,8 @@ package exchange
 import "slices"
 
 // truncate leaves the oldest turns out of a prompt that does not fit the context: as few as leave room for an answer, and if
-// none do, all but the last. answer is how many tokens the client wants at most, 0 if it does not say. starts are where its messages begin, turns the messages with which turns do. It returns how many are left out.
+// none do, all but the last. answer is how many tokens the client wants at most, 0 if it does not say. starts are where its
+// messages begin, turns the messages with which turns do. It returns how many are left out.
 //
 // What is left of the prompt is what a request without these turns would be rendered as: messages are rendered one by one,
 // and which reasoning is dropped is decided by what comes behind it.

@@ -20,8 +20,7 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 		r.TierAsked = tier != ""
 		return err
 	case "verbosity":
-		word := ""
-		return v.word(name, &word, "low", "medium", "high")
+		return v.oneOf(name, "low", "medium", "high")
 	case "prompt_cache_retention":
 		return v.readCacheRetention(name)
 	case "prompt_cache_options":
@@ -44,8 +43,7 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 
 // readCacheRetention and readCacheOptions check what clients want of a cache. The servers' caches keep what they like.
 func (v value) readCacheRetention(param string) *Error {
-	word := ""
-	return v.word(param, &word, "in_memory", "24h")
+	return v.oneOf(param, "in_memory", "24h")
 }
 
 func (v value) readCacheOptions(param string) *Error {
@@ -53,12 +51,11 @@ func (v value) readCacheOptions(param string) *Error {
 		return nil
 	}
 	return v.members(param, func(key []byte, v value) *Error {
-		word := ""
 		switch at := join(param, string(key)); string(key) {
 		case "mode":
-			return v.word(at, &word, "implicit", "explicit")
+			return v.oneOf(at, "implicit", "explicit")
 		case "ttl":
-			return v.word(at, &word, "30m")
+			return v.oneOf(at, "30m")
 		}
 		return nil
 	})

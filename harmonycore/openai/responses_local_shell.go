@@ -79,7 +79,7 @@ func (f *localShellFields) set(key []byte, v value) *Error {
 	var err *Error
 	switch string(key) {
 	case "type":
-		return v.word("type", new(string), "exec")
+		return v.oneOf("type", "exec")
 	case "command":
 		dst = &f.command
 	case "timeout_ms":

@@ -206,12 +206,10 @@ func (r *ResponsesRequest) readReasoning(param string, v value) *Error {
 		case "summary":
 			return v.quotedWord(at, &r.Echo.Summary, "auto", "concise", "detailed")
 		case "generate_summary":
-			word := ""
-			return v.word(at, &word, "auto", "concise", "detailed")
+			return v.oneOf(at, "auto", "concise", "detailed")
 		case "context":
-			word := ""
 			r.Echo.ReasoningContext = v.given()
-			return v.word(at, &word, "auto", "current_turn", "all_turns")
+			return v.oneOf(at, "auto", "current_turn", "all_turns")
 		case "mode":
 			r.Echo.ReasoningMode = v.given()
 			return v.label(at, maxLabel)

@@ -3,9 +3,9 @@ package openai
 // readRest reads the members that say how the answer is made, and not what it says. Some only mean something to OpenAI's own
 // servers: they are checked, so that a mistake does not go unseen.
 func (r *ResponsesRequest) readRest(name string, v value) *Error {
-	word := ""
 	switch name {
 	case "truncation":
+		word := ""
 		if err := v.word(name, &word, "auto", "disabled"); err != nil || word == "" {
 			return err
 		}
@@ -19,7 +19,7 @@ func (r *ResponsesRequest) readRest(name string, v value) *Error {
 		r.TopLogprobs = int(n)
 		return nil
 	case "service_tier":
-		return v.word(name, &word, "auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
+		return v.oneOf(name, "auto", "default", "flex", "scale", "priority", "fast", "ultrafast")
 	case "stream_options":
 		return v.readObfuscation(name)
 	case "moderation":

@@ -95,6 +95,11 @@ func (v value) effort(param string, dst *string) *Error {
 	return v.word(param, dst, "none", "minimal", "low", "medium", "high", "xhigh", "max")
 }
 
+// oneOf checks a string out of a closed set of which nothing is made.
+func (v value) oneOf(param string, words ...string) *Error {
+	return v.word(param, new(string), words...)
+}
+
 // word reads a string out of a closed set.
 func (v value) word(param string, dst *string, words ...string) *Error {
 	got := ""

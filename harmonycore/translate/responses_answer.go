@@ -90,7 +90,7 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	}
 	id := a.env.ID + "_" + strconv.Itoa(a.index)
 	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0], Logprobs: a.item.Logprobs[:0]}
-	a.likely = a.likely[:0]
+	a.likely, a.plain = a.likely[:0], a.plain[:0]
 	switch {
 	case tool != nil:
 		a.item.Kind, a.item.ID = openai.OutputCall, "fc_"+id
@@ -99,7 +99,6 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		}
 		if tool.localShell {
 			a.item.Kind, a.item.ID = openai.OutputLocalShellCall, "lsh_"+id
-			a.plain = a.plain[:0]
 		}
 		a.item.CallID = callID(a.env, a.index)
 		a.item.Name, a.item.Namespace = tool.name, tool.namespace
@@ -107,7 +106,6 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 		a.item.Kind = a.reasoning
 		a.item.ID = "rs_" + id
 		a.item.Hidden = a.hidden
-		a.plain = a.plain[:0]
 		if a.sealed {
 			a.item.Sealed = []byte("null")
 		}
@@ -140,11 +138,11 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if a.item.Kind == a.reasoning && a.sealed || a.late {
 		a.plain = append(a.plain, text...)
 	}
-	if a.item.Hidden {
+	if a.item.Hidden || a.late {
 		return
 	}
 	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(text))
-	if a.stream && !a.late {
+	if a.stream {
 		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text, a.likely)
 	}
 	if len(a.likely) > 0 {
@@ -186,18 +184,8 @@ func (a *responsesAnswer) closeItem(status string) {
 		return
 	}
 	a.itemOpen = false
-	switch {
-	case a.item.Kind == openai.OutputLocalShellCall:
-		a.settle(status)
-	case a.late && status == openai.StatusIncomplete:
-		a.tally.HalfBuiltIns++
+	if a.late && !a.tellLate(status) {
 		return
-	}
-	if a.stream && a.late {
-		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
-		if len(a.item.Text) > 0 && a.item.Kind != openai.OutputLocalShellCall {
-			a.out = a.events.AppendDelta(a.out, a.index, &a.item, a.plain, a.item.Logprobs)
-		}
 	}
 	a.item.Status = status
 	if len(a.item.Sealed) > 0 {

@@ -1,0 +1,227 @@
+package watch
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watched is Files on the paths, closed with the test.
+func watched(t *testing.T, paths ...string) *Files {
+	t.Helper()
+	f := New(nil)
+	t.Cleanup(f.Close)
+	f.Set(paths)
+	return f
+}
+
+// awaitChange fails unless the change is told by an event: long before the files are read again.
+func awaitChange(t *testing.T, f *Files) {
+	t.Helper()
+	start := time.Now()
+	select {
+	case <-f.Changed():
+		t.Logf("told after %v", time.Since(start))
+	case <-time.After(rereadInterval * 6 / 10):
+		t.Fatal("the change is not told")
+	}
+}
+
+// calm takes what is told of a change that came in several steps.
+func calm(t *testing.T, f *Files) {
+	t.Helper()
+	f.look()
+	select {
+	case <-f.Changed():
+	default:
+	}
+	quiet(t, f)
+}
+
+// quiet looks once more, as run would later, and fails if something has changed.
+func quiet(t *testing.T, f *Files) {
+	t.Helper()
+	f.look()
+	select {
+	case <-f.Changed():
+		t.Fatal("a change is told and there is none")
+	default:
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// must is for steps that prepare a test.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChanges: each way in which programs replace a file is told once.
+func TestChanges(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		prepare, alter func(t *testing.T, dir string)
+	}{
+		{"in place", nil, func(t *testing.T, dir string) { write(t, filepath.Join(dir, "f"), "two") }},
+		{"by rename", nil, func(t *testing.T, dir string) {
+			write(t, filepath.Join(dir, ".f.tmp"), "two")
+			must(t, os.Rename(filepath.Join(dir, ".f.tmp"), filepath.Join(dir, "f")))
+		}},
+		{"with a backup first, as vim", nil, func(t *testing.T, dir string) {
+			must(t, os.Rename(filepath.Join(dir, "f"), filepath.Join(dir, "f~")))
+			write(t, filepath.Join(dir, "f"), "two")
+			must(t, os.Remove(filepath.Join(dir, "f~")))
+		}},
+		{"removed", nil, func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "f"))) }},
+		{"made", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "f"))) },
+			func(t *testing.T, dir string) { write(t, filepath.Join(dir, "f"), "one") }},
+		{"its folder replaced", nil, func(t *testing.T, dir string) {
+			must(t, os.Rename(dir, dir+".old"))
+			must(t, os.Mkdir(dir, 0o700))
+			write(t, filepath.Join(dir, "f"), "two")
+		}},
+		{"its folder made", func(t *testing.T, dir string) { must(t, os.RemoveAll(dir)) }, func(t *testing.T, dir string) {
+			must(t, os.Mkdir(dir, 0o700))
+			write(t, filepath.Join(dir, "f"), "one")
+		}},
+		{"behind a symlink", func(t *testing.T, dir string) {
+			other := t.TempDir()
+			write(t, filepath.Join(other, "real"), "one")
+			must(t, os.Remove(filepath.Join(dir, "f")))
+			must(t, os.Symlink(filepath.Join(other, "real"), filepath.Join(dir, "f")))
+		}, func(t *testing.T, dir string) {
+			real, err := filepath.EvalSymlinks(filepath.Join(dir, "f"))
+			must(t, err)
+			write(t, real, "two")
+		}},
+		// A volume of Kubernetes: f -> ..data/f, ..data -> ..1; an update makes ..2 and swaps ..data by a rename.
+		{"a volume of Kubernetes", func(t *testing.T, dir string) {
+			must(t, os.Remove(filepath.Join(dir, "f")))
+			must(t, os.Mkdir(filepath.Join(dir, "..1"), 0o700))
+			write(t, filepath.Join(dir, "..1", "f"), "one")
+			must(t, os.Symlink("..1", filepath.Join(dir, "..data")))
+			must(t, os.Symlink(filepath.Join("..data", "f"), filepath.Join(dir, "f")))
+		}, func(t *testing.T, dir string) {
+			must(t, os.Mkdir(filepath.Join(dir, "..2"), 0o700))
+			write(t, filepath.Join(dir, "..2", "f"), "two")
+			must(t, os.Symlink("..2", filepath.Join(dir, "..data_tmp")))
+			must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+			must(t, os.RemoveAll(filepath.Join(dir, "..1")))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "dir")
+			must(t, os.Mkdir(dir, 0o700))
+			write(t, filepath.Join(dir, "f"), "one")
+			if c.prepare != nil {
+				c.prepare(t, dir)
+			}
+			f := watched(t, filepath.Join(dir, "f"))
+			quiet(t, f)
+			c.alter(t, dir)
+			awaitChange(t, f)
+			calm(t, f)
+		})
+	}
+}
+
+// TestSameContent: a file that is written as it was has not changed, and neither has one when its neighbours do.
+func TestSameContent(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "f"), "one")
+	write(t, filepath.Join(dir, "g"), "one")
+	f := watched(t, filepath.Join(dir, "f"))
+	f.mu.Lock() // nobody looks while the file is half written
+	write(t, filepath.Join(dir, "f"), "one")
+	write(t, filepath.Join(dir, "neighbour"), "two")
+	folder := f.folders[dir]
+	f.mu.Unlock()
+	quiet(t, f)
+	if places := *f.places.Load(); !folder || !places[filepath.Join(dir, "f")] || places[filepath.Join(dir, "neighbour")] {
+		t.Error("the folder is not watched, or its other files are")
+	}
+}
+
+// TestSet: what is in both sets keeps what was known of it, what comes is as it is, what goes is not told of.
+func TestSet(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(one, "f"), "one")
+	write(t, filepath.Join(two, "f"), "one")
+	f := watched(t, filepath.Join(one, "f"))
+	write(t, filepath.Join(one, "f"), "two")
+	write(t, filepath.Join(two, "f"), "two")
+	f.Set([]string{filepath.Join(one, "f"), filepath.Join(two, "f")})
+	awaitChange(t, f) // of one/f
+	calm(t, f)
+	f.Set([]string{filepath.Join(two, "f")})
+	write(t, filepath.Join(one, "f"), "three")
+	quiet(t, f)
+	f.mu.Lock()
+	if f.folders[one] || !f.folders[two] {
+		t.Errorf("watched are %v, want that of the one file alone", f.folders)
+	}
+	f.mu.Unlock()
+	write(t, filepath.Join(two, "f"), "three")
+	awaitChange(t, f)
+}
+
+// TestRead: what is no file is not read, for it might be waited for, and no more is read than wanted.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	quiet(t, watched(t, dir, os.DevNull))
+	file := filepath.Join(dir, "f")
+	write(t, file, "four")
+	if data, err := Read(file, 4); err != nil || string(data) != "four" {
+		t.Errorf("got %q, %v", data, err)
+	}
+	for path, want := range map[string]string{dir: "no regular file", os.DevNull: "no regular file", file: "larger than 3 bytes"} {
+		if _, err := Read(path, 3); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+	}
+}
+
+func TestTrail(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	link := func(target, name string) { must(t, os.Symlink(target, filepath.Join(dir, name))) }
+	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
+	write(t, filepath.Join(dir, "a", "b", "f"), "")
+	link("a", "relative")
+	link(filepath.Join(dir, "a")+"/", "absolute")
+	link("../"+filepath.Base(dir)+"/relative/./b/f", "long")
+	link("circle", "circle")
+	for path, want := range map[string][]string{
+		"a/b/f":        {"a/b/f"},
+		"relative/b/f": {"relative", "a/b/f"},
+		"absolute/b/f": {"absolute", "a/b/f"},
+		"long":         {"long", "relative", "a/b/f"},
+		"a/none/f":     {"a/none"},
+		"none":         {"none"},
+	} {
+		var got []string
+		for _, p := range trail(filepath.Join(dir, path)) {
+			if rel, err := filepath.Rel(dir, p.path()); err == nil && fs.ValidPath(rel) {
+				got = append(got, rel)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if n := len(trail(filepath.Join(dir, "circle"))); n != maxLinks+1 {
+		t.Errorf("a circle has %d places", n)
+	}
+}

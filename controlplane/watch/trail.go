@@ -1,0 +1,63 @@
+package watch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// place is a name in a folder. The folder's own path leads through no symlink.
+type place struct{ folder, name string }
+
+func (p place) path() string { return filepath.Join(p.folder, p.name) }
+
+// maxLinks is how many symlinks are followed; more are a circle.
+const maxLinks = 40
+
+// trail lists the places that decide what lies at path: every symlink on the way, and the file itself. Where the way ends
+// early, that is the last place.
+func trail(path string) []place {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	const separator = string(filepath.Separator)
+	var found []place
+	at, rest := root(path)
+	for links := 0; ; {
+		name, more, _ := strings.Cut(strings.TrimLeft(rest, separator), separator)
+		more = strings.TrimLeft(more, separator)
+		if name == "" {
+			return found
+		}
+		if name == "." || name == ".." {
+			at, rest = filepath.Join(at, name), more
+			continue
+		}
+		p := place{folder: at, name: name}
+		target, err := os.Readlink(p.path())
+		switch {
+		case err == nil:
+			found = append(found, p)
+			if links++; links > maxLinks {
+				return found
+			}
+			if filepath.IsAbs(target) {
+				at, target = root(target)
+			}
+			rest = target + separator + more
+		case more == "" || errors.Is(err, fs.ErrNotExist):
+			return append(found, p)
+		default:
+			at, rest = p.path(), more
+		}
+	}
+}
+
+// root splits an absolute path behind its root.
+func root(path string) (root, rest string) {
+	volume := filepath.VolumeName(path)
+	return volume + string(filepath.Separator), path[len(volume):]
+}

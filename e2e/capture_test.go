@@ -505,7 +505,7 @@ func editManager(t *testing.T, r *xds.Resources, edit func(*hcmv3.HttpConnection
 		t.Fatal(err)
 	}
 	edit(m)
-	r.Listener.FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed(t, m)}
+	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed(t, m)}
 }
 
 func packed(t *testing.T, m proto.Message) *anypb.Any {
@@ -521,7 +521,7 @@ func packed(t *testing.T, m proto.Message) *anypb.Any {
 func withoutFilter(t *testing.T, r *xds.Resources) {
 	editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
 		before := len(m.HttpFilters)
-		m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == "envoy.filters.http.wasm" })
+		m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
 		if len(m.HttpFilters) != before-1 {
 			t.Fatalf("%d filters of %d are left", len(m.HttpFilters), before)
 		}

@@ -56,7 +56,7 @@ func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Listener.FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
+	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
 	data, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)

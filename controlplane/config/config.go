@@ -9,8 +9,10 @@ import (
 
 // Config is everything an operator may say. Its zero value is not usable: start from Default or Parse.
 type Config struct {
-	// Listen is where clients connect, as host:port; port 0 takes a free one.
+	// Listen is where clients connect, as host:port; port 0 takes a free one. It stands for one listener in clear text.
 	Listen string `yaml:"listen"`
+	// Listeners are the addresses where clients connect, in place of Listen.
+	Listeners []Listener `yaml:"listeners"`
 	// Admin is where Envoy's own admin interface listens. It has no authentication: keep it on loopback.
 	Admin string `yaml:"admin"`
 	// Mode is "full", or "reduced" for an Envoy whose listeners cannot let the filter hold headers.
@@ -40,6 +42,10 @@ type Config struct {
 	Envoy  Envoy  `yaml:"envoy"`
 	// Models are the Harmony models. At least one is needed.
 	Models []Model `yaml:"models"`
+	// Pools are the inference servers, for models that name a pool.
+	Pools []Pool `yaml:"pools"`
+	// Secrets say where tokens and certificates are found that pools and listeners name.
+	Secrets []Secret `yaml:"secrets"`
 }
 
 // Seal says how the reasoning is sealed that Responses clients carry from one request to the next. Its keys come from the
@@ -63,7 +69,12 @@ type Envoy struct {
 type Model struct {
 	// Name is what clients ask for.
 	Name string `yaml:"name"`
-	// Servers are the model's inference servers, each as KIND=URL, all of one kind: vllm=http://10.0.0.7:8000.
+	// Pool is the name of the pool of the model's inference servers.
+	Pool string `yaml:"pool"`
+	// Dialect is what the servers speak. Empty: vllm.
+	Dialect string `yaml:"dialect" jsonschema:"enum=vllm"`
+	// Servers are the model's inference servers in place of a pool, each as DIALECT=URL, all of one dialect:
+	// vllm=http://10.0.0.7:8000.
 	Servers []string `yaml:"servers"`
 	// ServerModel is the name that the servers know the model by. Empty: Name.
 	ServerModel string `yaml:"server_model"`
@@ -80,6 +91,8 @@ type Model struct {
 	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs" jsonschema:"enum=structural_tag,enum=none"`
+	// ForwardAuthorization sends clients' authorization header on to the servers, which otherwise do not see it.
+	ForwardAuthorization bool `yaml:"forward_authorization"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
 	RawPrompts string `yaml:"raw_prompts" jsonschema:"enum=deny,enum=allow"`
 	// ReasoningEfforts says what becomes of the efforts that the API has and gpt-oss has not.
@@ -166,8 +179,10 @@ func (c *Config) Filter() *filterconfig.Config {
 
 func (m *Model) filter() filterconfig.Model {
 	f := filterconfig.DefaultModel(m.Name)
-	f.Pool = m.Pool()
-	if len(m.Servers) > 0 {
+	f.Pool = m.Route()
+	if m.Dialect != "" {
+		f.Server = m.Dialect
+	} else if len(m.Servers) > 0 {
 		if s, err := ParseServer(m.Servers[0]); err == nil {
 			f.Server = s.Kind
 		}
@@ -205,5 +220,5 @@ func (m *Model) filter() filterconfig.Model {
 	return f
 }
 
-// Pool is the value of the internal header that leads to the model's servers.
-func (m *Model) Pool() string { return m.Name }
+// Route is the value of the internal header that leads to the model's servers.
+func (m *Model) Route() string { return m.Name }

@@ -22,7 +22,7 @@ type Endpoint struct {
 	Port uint16
 }
 
-// Kinds are the inference servers that the filter speaks to.
+// Kinds are the inference servers that the filter speaks to, each a dialect of its own.
 func Kinds() []string { return []string{"vllm"} }
 
 // ParseServer reads KIND=URL.

@@ -50,7 +50,7 @@ func (c *Config) checkService(owners map[Endpoint]string) *Error {
 		return &Error{Field: "responses_service", Reason: "cannot be reached in reduced mode, which sends a request on before its body says what it needs; leave it out, or write mode: full"}
 	}
 	for i := range c.Models {
-		if c.Models[i].Pool() == ResponsesPool {
+		if c.Models[i].Route() == ResponsesPool {
 			return &Error{Field: fmt.Sprintf("models[%d].name", i), Reason: ResponsesPool + " is what the responses service is called; give the model another name"}
 		}
 	}

@@ -63,8 +63,8 @@ func (c *Config) Validate() error {
 		return &Error{Field: "models", Reason: "no model is configured; name at least one, with its servers"}
 	}
 	for i := range c.Models {
-		if len(c.Models[i].Servers) == 0 {
-			return &Error{Field: fmt.Sprintf("models[%d].servers", i), Reason: "no server is given for " + c.Models[i].Name + "; write for example vllm=http://127.0.0.1:8000"}
+		if m := &c.Models[i]; m.Pool == "" && len(m.Servers) == 0 {
+			return &Error{Field: fmt.Sprintf("models[%d].servers", i), Reason: "no server is given for " + m.Name + "; write for example vllm=http://127.0.0.1:8000, or name a pool"}
 		}
 	}
 	// The reader's own word is the last.
@@ -76,8 +76,11 @@ func (c *Config) Validate() error {
 
 // check looks at what is there and says nothing of what is not: flags may still fill a file's gaps.
 func (c *Config) check() *Error {
-	if _, err := ParseListen(c.Listen); err != nil {
-		return &Error{Field: "listen", Reason: err.Error()}
+	if e := c.checkSecrets(); e != nil {
+		return e
+	}
+	if e := c.checkListeners(); e != nil {
+		return e
 	}
 	if a, err := ParseListen(c.Admin); err != nil {
 		return &Error{Field: "admin", Reason: err.Error()}
@@ -114,6 +117,9 @@ func (c *Config) check() *Error {
 		return &Error{Field: "envoy.concurrency", Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 for one per CPU", c.Envoy.Concurrency, maxConcurrency)}
 	}
 	owners := map[Endpoint]string{}
+	if e := c.checkPools(owners); e != nil {
+		return e
+	}
 	for i := range c.Models {
 		if e := c.checkModel(i, owners); e != nil {
 			return e
@@ -206,6 +212,25 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 			return fail(fmt.Sprintf("server_extras[%d]", j), "%q cannot be let through; it is one of %s", name, strings.Join(filterconfig.KnownExtras(), ", "))
 		}
 	}
+	return c.checkServers(m, fail, owners)
+}
+
+// checkServers looks at where the model's servers are; owners gets those that it names itself.
+func (c *Config) checkServers(m *Model, fail func(field, format string, args ...any) *Error, owners map[Endpoint]string) *Error {
+	if m.Dialect != "" && !slices.Contains(Kinds(), m.Dialect) {
+		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(Kinds(), ", "))
+	}
+	if m.Pool != "" {
+		k := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == m.Pool })
+		switch {
+		case k < 0:
+			return fail("pool", "there is no pool called %s; add it to pools", m.Pool)
+		case len(m.Servers) > 0:
+			return fail("servers", "stand beside a pool, which has servers of its own; leave one of them out")
+		case m.ForwardAuthorization && c.Pools[k].Authorization != "":
+			return fail("forward_authorization", "the servers of %s get an authorization of their own, and there is room for one; leave one of them out", m.Pool)
+		}
+	}
 	var first Server
 	for j, text := range m.Servers {
 		field := fmt.Sprintf("servers[%d]", j)
@@ -215,6 +240,9 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 		}
 		if j == 0 {
 			first = s
+		}
+		if m.Dialect != "" && s.Kind != m.Dialect {
+			return fail(field, "%s is a %s, and the model's dialect is %s", text, s.Kind, m.Dialect)
 		}
 		if s.Kind != first.Kind {
 			return fail(field, "%s is a %s among %s servers; give a model servers of one kind", text, s.Kind, first.Kind)

@@ -8,16 +8,22 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
 // Names that stand in Envoy's statistics and admin interface.
 const (
-	// ListenerName is the listener that clients connect to.
-	ListenerName = "harmony"
+	// ListenerName is the listener that clients connect to, if the configuration gives it no other name.
+	ListenerName = config.DefaultListener
+	// RouteName and FilterName are the route table and the filter's configuration, as they are discovered.
+	RouteName  = "harmony"
+	FilterName = "harmony"
 	// UnroutedCluster has no servers. Requests on the API's paths that no filter has claimed lead here: 503.
 	UnroutedCluster = "harmony-unrouted"
 	// PassthroughCluster is the server for everything that is not ours.
@@ -39,13 +45,33 @@ type Options struct {
 	ModulePath string
 	// CAFile holds the certificates that https servers are checked against; needed when there is one.
 	CAFile string
+	// Servers are those of each pool at this moment, by the pool's name. Nil: those that the configuration writes out, whose
+	// names Envoy then looks up itself; servers files are not read.
+	Servers map[string][]Server
+	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. Nil: Envoy reads
+	// the files and the environment itself.
+	Secrets map[string]SecretValue
 }
 
-// Resources are what one Envoy needs.
+// Server is one address of a pool.
+type Server struct {
+	// Endpoint is the server as it is written, Address where it is.
+	Endpoint config.Endpoint
+	Address  netip.AddrPort
+	// NotReady keeps new requests away.
+	NotReady bool
+}
+
+// Resources are what one Envoy needs, all in one piece: Bootstrap (package envoy) takes them as they are, Discovered
+// parts them into what is discovered over ADS.
 type Resources struct {
-	Listener *listenerv3.Listener
-	Clusters []*clusterv3.Cluster
-	// Replies are the listener's local_reply_config once more, for who cannot evaluate its CEL.
+	Listeners []*listenerv3.Listener
+	Clusters  []*clusterv3.Cluster
+	Secrets   []*tlsv3.Secret
+	// Runtime are the circuit breakers' limits, as runtime keys: they follow the number of servers, and a cluster that
+	// changed with it would begin anew at each.
+	Runtime *structpb.Struct
+	// Replies are the listeners' local_reply_config once more, for who cannot evaluate its CEL.
 	Replies []LocalReply
 }
 
@@ -60,8 +86,8 @@ func Build(c *config.Config, o Options) (*Resources, error) {
 	if c.CAFile != "" {
 		o.CAFile = c.CAFile
 	}
-	b := &builder{config: c, options: o}
-	r := &Resources{Listener: b.listener(), Clusters: b.clusters(), Replies: localReplies(c)}
+	b := &builder{config: c, options: o, pools: c.AllPools()}
+	r := &Resources{Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(), Replies: localReplies(c)}
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -69,12 +95,13 @@ func Build(c *config.Config, o Options) (*Resources, error) {
 }
 
 // PoolCluster is the name of the cluster of a model's servers.
-func PoolCluster(m *config.Model) string { return poolPrefix + m.Pool() }
+func PoolCluster(m *config.Model) string { return poolPrefix + m.PoolName() }
 
 // builder keeps the first error; what is built after it is thrown away.
 type builder struct {
 	config  *config.Config
 	options Options
+	pools   []config.Pool
 	err     error
 }
 
@@ -97,10 +124,14 @@ func (b *builder) endpoint(url string) config.Endpoint {
 	return e
 }
 
-func (b *builder) listen() netip.AddrPort {
-	a, err := config.ParseListen(b.config.Listen)
-	b.fail(err)
-	return a
+// pool finds the pool of a model.
+func (b *builder) pool(m *config.Model) *config.Pool {
+	for i := range b.pools {
+		if b.pools[i].Name == m.PoolName() {
+			return &b.pools[i]
+		}
+	}
+	return &config.Pool{} // Validate has seen to it
 }
 
 // Envoy's own timers stand behind the filter's, which answers with more to say; so they wait a little longer. They are
@@ -125,7 +156,8 @@ func (b *builder) heldLimit() uint32 {
 		bytesPerID = 7 // "200006,"
 		around     = 64 << 10
 	)
-	context := 0
+	// A model may come and go without a change of the listener, whose connections would be closed by it.
+	context := filterconfig.DefaultContextLength
 	for _, m := range b.config.Filter().Models {
 		context = max(context, m.ContextLength)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +24,8 @@ var update = flag.Bool("update", false, "rewrite the golden files and delete tho
 
 var testOptions = Options{ModulePath: "/opt/harmony-filter.wasm", CAFile: "/etc/ssl/certs/ca-certificates.crt"}
 
-// TestGolden holds each testdata/NAME.yaml against NAME.listener.json and NAME.clusters.json.
+// TestGolden holds each testdata/NAME.yaml against NAME.json, what Envoys discover; minimal also against the same in one
+// piece.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(inputs) == 0 {
@@ -36,16 +39,16 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Build(c, testOptions)
+			r, err := Build(c, withDiscovery(c, testOptions))
 			if err != nil {
 				t.Fatal(err)
 			}
-			clusters := make([]proto.Message, len(r.Clusters))
-			for i, cluster := range r.Clusters {
-				clusters[i] = cluster
+			found := map[string][]byte{name: discovered(t, r)}
+			if name == "minimal" {
+				found["minimal.static"] = marshal(t, r.Listeners[0], r.Clusters[0], r.Clusters[1])
 			}
-			for kind, got := range map[string][]byte{"listener": marshal(t, r.Listener), "clusters": marshal(t, clusters...)} {
-				golden := filepath.Join("testdata", name+"."+kind+".json")
+			for name, got := range found {
+				golden := filepath.Join("testdata", name+".json")
 				wanted[golden] = true
 				hold(t, golden, got)
 			}
@@ -65,6 +68,49 @@ func TestGolden(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// withDiscovery adds what is found out while running: addresses of servers, values of secrets. One server of the pool
+// h200 is not ready.
+func withDiscovery(c *config.Config, o Options) Options {
+	o.Servers, o.Secrets = map[string][]Server{}, map[string]SecretValue{}
+	for i, s := range c.Secrets {
+		o.Secrets[s.Name] = SecretValue{Token: fmt.Sprint("token-", i), Certificate: []byte("certificate"), Key: []byte("key")}
+	}
+	for _, p := range c.AllPools() {
+		for i, e := range p.Endpoints() {
+			address := netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)})
+			if a, err := netip.ParseAddr(e.Host); err == nil {
+				address = a
+			}
+			o.Servers[p.Name] = append(o.Servers[p.Name], Server{
+				Endpoint: e, Address: netip.AddrPortFrom(address, e.Port), NotReady: p.Name == "h200" && i == 2,
+			})
+		}
+	}
+	return o
+}
+
+// discovered is every resource, by type.
+func discovered(t *testing.T, r *Resources) []byte {
+	t.Helper()
+	all, err := r.Discovered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byType := map[string][]json.RawMessage{}
+	for url, resources := range all {
+		name := url[strings.LastIndexByte(url, '.')+1:]
+		byType[name] = []json.RawMessage{}
+		for _, m := range resources {
+			byType[name] = append(byType[name], marshal(t, m))
+		}
+	}
+	out, err := json.MarshalIndent(byType, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(out, '\n')
 }
 
 func hold(t *testing.T, golden string, got []byte) {
@@ -113,7 +159,7 @@ func TestSameBytesTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.Listener)
+		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.Listeners[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,9 +192,13 @@ func TestBuildRefuses(t *testing.T) {
 
 func TestHeldLimit(t *testing.T) {
 	c := example()
-	c.BodyLimit, c.Models[0].ContextLength = 1<<20, 1000
-	if got := (&builder{config: c}).heldLimit(); got != 1<<20+7000+64<<10 {
+	c.BodyLimit, c.Models[0].ContextLength = 1<<20, 200_000
+	if got := (&builder{config: c}).heldLimit(); got != 1<<20+1_400_000+64<<10 {
 		t.Errorf("got %d", got)
+	}
+	c.Models[0].ContextLength = 1000
+	if got := (&builder{config: c}).heldLimit(); got != 1<<20+131_072*7+64<<10 {
+		t.Errorf("got %d: a model more changes the listener", got)
 	}
 	c.Models[0].ContextLength = 1 << 30
 	if got := (&builder{config: c}).heldLimit(); got != maxWindow {
@@ -166,7 +216,7 @@ func TestCheck(t *testing.T) {
 		{"cluster twice", func(r *Resources) { r.Clusters = append(r.Clusters, r.Clusters[1]) }, "stands twice"},
 		{"cluster unused", func(r *Resources) { r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "x"}) }, "no route leads to cluster x"},
 		{"invalid cluster", func(r *Resources) { r.Clusters[0].Name = "" }, "Name"},
-		{"no listener filter", func(r *Resources) { r.Listener.FilterChains = nil }, "no connection manager"},
+		{"no listener filter", func(r *Resources) { r.Listeners[0].FilterChains = nil }, "no connection manager"},
 		{"unguarded service", func(r *Resources) { unguard(t, r, "responses service") }, "reaches harmony-responses without the header"},
 		{"unguarded pool", func(r *Resources) { unguard(t, r, "pool m") }, "without the header"},
 	}
@@ -195,7 +245,7 @@ func unguard(t *testing.T, r *Resources, route string) {
 			one.Match.Headers = nil
 		}
 	}
-	if err := r.Listener.FilterChains[0].Filters[0].GetTypedConfig().MarshalFrom(m); err != nil {
+	if err := r.Listeners[0].FilterChains[0].Filters[0].GetTypedConfig().MarshalFrom(m); err != nil {
 		t.Fatal(err)
 	}
 }

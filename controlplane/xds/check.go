@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
@@ -14,8 +15,18 @@ import (
 // Check reports what Envoy would accept and we must not: a route to a cluster that is not there, a cluster that no
 // route reaches, a pool that is reachable without the filter's header, or a message that breaks its own rules.
 func (r *Resources) Check() error {
-	if err := r.Listener.ValidateAll(); err != nil {
-		return fmt.Errorf("xds: listener: %w", err)
+	if len(r.Listeners) == 0 {
+		return errors.New("xds: there is no listener")
+	}
+	for _, l := range r.Listeners {
+		if err := l.ValidateAll(); err != nil {
+			return fmt.Errorf("xds: listener %s: %w", l.Name, err)
+		}
+	}
+	for _, s := range r.Secrets {
+		if err := s.ValidateAll(); err != nil {
+			return fmt.Errorf("xds: secret %s: %w", s.Name, err)
+		}
 	}
 	clusters := map[string]bool{}
 	for _, c := range r.Clusters {
@@ -57,9 +68,16 @@ func (r *Resources) Check() error {
 	return nil
 }
 
-// ConnectionManager unpacks the listener's only network filter.
+// ConnectionManager unpacks the only network filter of the first listener; the others' differ in their names.
 func (r *Resources) ConnectionManager() (*hcmv3.HttpConnectionManager, error) {
-	for _, chain := range r.Listener.GetFilterChains() {
+	if len(r.Listeners) == 0 {
+		return nil, errors.New("xds: there is no listener")
+	}
+	return managerOf(r.Listeners[0])
+}
+
+func managerOf(l *listenerv3.Listener) (*hcmv3.HttpConnectionManager, error) {
+	for _, chain := range l.GetFilterChains() {
 		for _, f := range chain.GetFilters() {
 			m := &hcmv3.HttpConnectionManager{}
 			if f.GetTypedConfig().MessageIs(m) {

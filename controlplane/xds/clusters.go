@@ -9,14 +9,12 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 const (
@@ -24,32 +22,39 @@ const (
 	// The engines' HTTP servers close an idle connection after 5 s (uvicorn's default); a request sent at that very
 	// moment would fail. So ours are closed first.
 	upstreamIdle = 4 * time.Second
-	// Envoy's default of 1,024 requests (and 3 retries) is a hidden limit; queues belong to the engines.
-	breakerLimit = 100_000
+
+	tlsSocket = "envoy.transport_sockets.tls"
 )
 
 func (b *builder) clusters() []*clusterv3.Cluster {
-	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil)}
-	for i := range b.config.Models {
-		m := &b.config.Models[i]
-		var endpoints []config.Endpoint
-		for _, text := range m.Servers {
-			s, err := config.ParseServer(text)
-			b.fail(err)
-			endpoints = append(endpoints, s.Endpoint)
+	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil, nil)}
+	for i := range b.pools {
+		if len(b.config.ModelsOf(b.pools[i].Name)) > 0 { // a pool without models is a spare, or waits for one
+			clusters = append(clusters, b.poolCluster(&b.pools[i]))
 		}
-		clusters = append(clusters, b.cluster(PoolCluster(m), endpoints))
 	}
 	if b.config.Passthrough != "" {
-		clusters = append(clusters, b.cluster(PassthroughCluster, []config.Endpoint{b.endpoint(b.config.Passthrough)}))
+		clusters = append(clusters, b.cluster(PassthroughCluster, b.written(b.config.Passthrough), nil))
 	}
 	if b.config.ResponsesService.URL != "" {
-		clusters = append(clusters, b.cluster(ResponsesCluster, []config.Endpoint{b.endpoint(b.config.ResponsesService.URL)}))
+		clusters = append(clusters, b.cluster(ResponsesCluster, b.written(b.config.ResponsesService.URL), nil))
 	}
 	return clusters
 }
 
-func (b *builder) cluster(name string, endpoints []config.Endpoint) *clusterv3.Cluster {
+// written is a group of one server whose URL is written out.
+func (b *builder) written(url string) []group {
+	return []group{{servers: []Server{{Endpoint: b.endpoint(url)}}}}
+}
+
+// group are servers of one priority: those of a higher one are for when these are not enough.
+type group struct {
+	priority uint32
+	servers  []Server
+}
+
+// cluster is what all clusters have in common.
+func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilter) *clusterv3.Cluster {
 	c := &clusterv3.Cluster{
 		Name:                 name,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
@@ -58,6 +63,8 @@ func (b *builder) cluster(name string, endpoints []config.Endpoint) *clusterv3.C
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
 			// By default Envoy sends to every server, dead ones too, once half of them are dead.
 			HealthyPanicThreshold: &typev3.Percent{Value: 0},
+			// By default a server that has come, or is well again, waits a second for others to be merged with it.
+			UpdateMergeWindow: durationpb.New(0),
 		},
 		CircuitBreakers: breakers(),
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
@@ -70,47 +77,49 @@ func (b *builder) cluster(name string, endpoints []config.Endpoint) *clusterv3.C
 						},
 					},
 				},
+				HttpFilters: filters,
 			}),
 		},
 	}
-	if len(endpoints) == 0 {
-		return c
-	}
-	if len(endpoints) > 1 {
-		c.LbPolicy = clusterv3.Cluster_LEAST_REQUEST
-	}
-	locality := &endpointv3.LocalityLbEndpoints{}
-	for _, e := range endpoints {
-		if !e.IsIP() {
-			c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
-			// localhost is ::1 first, and engines listen on 127.0.0.1.
-			c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
+	for _, g := range groups {
+		locality := &endpointv3.LocalityLbEndpoints{Priority: g.priority}
+		for i := range g.servers {
+			s := &g.servers[i]
+			if !s.Address.IsValid() && !s.Endpoint.IsIP() {
+				c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+				// localhost is ::1 first, and engines listen on 127.0.0.1.
+				c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
+			}
+			if s.Endpoint.TLS && c.TransportSocket == nil {
+				c.TransportSocket = b.tls()
+			}
+			locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(s))
 		}
-		locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(e))
-	}
-	c.LoadAssignment.Endpoints = []*endpointv3.LocalityLbEndpoints{locality}
-	if endpoints[0].TLS {
-		c.TransportSocket = b.tls()
+		if len(locality.LbEndpoints) > 0 {
+			c.LoadAssignment.Endpoints = append(c.LoadAssignment.Endpoints, locality)
+		}
 	}
 	return c
 }
 
-func lbEndpoint(e config.Endpoint) *endpointv3.LbEndpoint {
+func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
+	e := s.Endpoint
 	// The name is what the Host header is rewritten to, and the one that TLS asks for and checks.
 	hostname := e.Host
 	if !e.TLS && e.Port != 80 {
 		hostname = net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 	}
-	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
-		Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Host, uint32(e.Port)), Hostname: hostname},
+	address := socketAddress(e.Host, uint32(e.Port))
+	if s.Address.IsValid() {
+		address = socketAddress(s.Address.Addr().String(), uint32(s.Address.Port()))
+	}
+	out := &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
+		Endpoint: &endpointv3.Endpoint{Address: address, Hostname: hostname},
 	}}
-}
-
-func breakers() *clusterv3.CircuitBreakers {
-	limit := wrapperspb.UInt32(breakerLimit)
-	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
-		MaxConnections: limit, MaxPendingRequests: limit, MaxRequests: limit, MaxRetries: limit,
-	}}}
+	if s.NotReady {
+		out.HealthStatus = corev3.HealthStatus_UNHEALTHY
+	}
+	return out
 }
 
 // tls asks each server for the certificate of its own name and checks it.
@@ -119,7 +128,7 @@ func (b *builder) tls() *corev3.TransportSocket {
 		b.fail(errors.New("an https server is configured and no file of trusted certificates was found; name one as ca_file"))
 	}
 	return &corev3.TransportSocket{
-		Name: "envoy.transport_sockets.tls",
+		Name: tlsSocket,
 		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: b.any(&tlsv3.UpstreamTlsContext{
 			AutoHostSni:          true,
 			AutoSniSanValidation: true,
@@ -127,7 +136,7 @@ func (b *builder) tls() *corev3.TransportSocket {
 				AlpnProtocols: []string{"http/1.1"},
 				TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 				ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
-					TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: b.options.CAFile}},
+					TrustedCa: file(b.options.CAFile),
 				}},
 			},
 		})},

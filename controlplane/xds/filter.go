@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	filterName = "envoy.filters.http.wasm"
 	// pluginName stands in the filter's statistics (wasm.harmony.vm_reload_success) and in Envoy's log.
 	pluginName = "harmony"
 	// Envoy's default of a second means a second of 503 for a worker whose VM has died; with this it is milliseconds.

@@ -7,11 +7,14 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	sessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 const (
@@ -26,26 +29,39 @@ const (
 	connectionManager = "envoy.filters.network.http_connection_manager"
 )
 
-func (b *builder) listener() *listenerv3.Listener {
-	address := b.listen()
+func (b *builder) listeners() []*listenerv3.Listener {
+	var all []*listenerv3.Listener
+	for _, l := range b.config.AllListeners() {
+		all = append(all, b.listener(&l))
+	}
+	return all
+}
+
+func (b *builder) listener(l *config.Listener) *listenerv3.Listener {
+	address, err := config.ParseListen(l.Address)
+	b.fail(err)
+	chain := &listenerv3.FilterChain{
+		Filters: []*listenerv3.Filter{{
+			Name:       connectionManager,
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.any(b.connectionManager(l.Name))},
+		}},
+	}
+	if l.TLS != "" {
+		chain.TransportSocket = b.serverTLS(l.TLS)
+	}
 	return &listenerv3.Listener{
-		Name:                          ListenerName,
+		Name:                          l.Name,
 		Address:                       socketAddress(address.Addr().String(), uint32(address.Port())),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(max(b.heldLimit(), minConnectionBuffer)),
-		FilterChains: []*listenerv3.FilterChain{{
-			Filters: []*listenerv3.Filter{{
-				Name:       connectionManager,
-				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: b.any(b.connectionManager())},
-			}},
-		}},
+		FilterChains:                  []*listenerv3.FilterChain{chain},
 	}
 }
 
-func (b *builder) connectionManager() *hcmv3.HttpConnectionManager {
+func (b *builder) connectionManager(name string) *hcmv3.HttpConnectionManager {
 	// The window is also what Envoy takes for the limit of a held HTTP/2 request whose first route does not forward.
 	window := b.heldLimit()
 	return &hcmv3.HttpConnectionManager{
-		StatPrefix:     ListenerName,
+		StatPrefix:     name,
 		CodecType:      hcmv3.HttpConnectionManager_AUTO,
 		ServerName:     "harmony-edge",
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: b.routes()},
@@ -91,7 +107,9 @@ func (b *builder) stripInternalHeaders() *corev3.TypedExtensionConfig {
 
 func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 	return []*hcmv3.HttpFilter{
-		{Name: filterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
+		{Name: FilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
+		// Off but for the routes that say otherwise: a listener stays as it is when a pool takes up sessions.
+		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},
 		// Without its x-envoy-… headers: servers and clients have no use for them.
 		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
 	}

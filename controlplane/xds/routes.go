@@ -43,9 +43,15 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	for i := range b.config.Models {
 		m := &b.config.Models[i]
 		match := exactPath(completionsPath)
-		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, m.Pool())}
+		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, m.Route())}
 		r := b.forward("pool "+m.Name, match, PoolCluster(m))
 		r.RequestHeadersToRemove = []string{PoolHeader} // the servers need not know
+		if !m.ForwardAuthorization && b.pool(m).Authorization == "" {
+			// A client's key for this gateway is none of the servers' business. Where they get one of their own it
+			// takes the place of the client's.
+			r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
+		}
+		b.keepSession(r, b.pool(m))
 		routes = append(routes, r)
 	}
 	if b.config.ResponsesService.URL != "" {
@@ -80,9 +86,9 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 	routes = append(routes, notFound())
 	return &routev3.RouteConfiguration{
-		Name: ListenerName,
+		Name: RouteName,
 		VirtualHosts: []*routev3.VirtualHost{{
-			Name: ListenerName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.holdLimit(),
+			Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.holdLimit(),
 		}},
 	}
 }
@@ -106,7 +112,7 @@ func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string
 }
 
 // retryPolicy retries what the server has certainly not begun to work on, on another server. Anything more would
-// pay for a prompt twice.
+// pay for a prompt twice; and a prompt that a server dies of would go on to kill the next.
 func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	return &routev3.RetryPolicy{
 		RetryOn:    "connect-failure,refused-stream",

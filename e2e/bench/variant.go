@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -129,15 +130,15 @@ func replaceFilter(r *xds.Resources, c *config.Config, module string) error {
 		if err != nil {
 			return err
 		}
-		r.Listener = replaced.Listener
+		r.Listeners = replaced.Listeners
 		return nil
 	}
-	with.HttpFilters = slices.Delete(with.HttpFilters, 0, len(with.HttpFilters)-1)
+	with.HttpFilters = slices.DeleteFunc(with.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
 	packed, err := anypb.New(with)
 	if err != nil {
 		return err
 	}
-	r.Listener.FilterChains[0].Filters[0].GetTypedConfig().Value = packed.Value
+	r.Listeners[0].FilterChains[0].Filters[0].GetTypedConfig().Value = packed.Value
 	return nil
 }
 

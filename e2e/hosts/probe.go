@@ -64,13 +64,13 @@ func (s ProbeSetup) Resources() (*xds.Resources, error) {
 	}
 	p := &packer{}
 	r := &xds.Resources{
-		Listener: &listenerv3.Listener{
+		Listeners: []*listenerv3.Listener{{
 			Name: xds.ListenerName, Address: loopback(0), PerConnectionBufferLimitBytes: size(s.BufferLimit),
 			FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
 				Name:       "envoy.filters.network.http_connection_manager",
 				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.any(s.connectionManager(p, module))},
 			}}}},
-		},
+		}},
 		Clusters: []*clusterv3.Cluster{
 			s.cluster(p, "server", s.Server), s.cluster(p, "other", s.Other), s.cluster(p, "closed", s.Closed), s.cluster(p, "empty", 0),
 		},

@@ -3,6 +3,7 @@ package inprocess
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -33,6 +34,9 @@ func readClusters(r *xds.Resources) ([]proxy.Cluster, error) {
 func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 	out := proxy.Cluster{Name: c.GetName()}
 	for _, locality := range c.GetLoadAssignment().GetEndpoints() {
+		if locality.GetPriority() > 0 {
+			return out, errors.New("spare servers are Envoy's: leave spares out, or use --host envoy")
+		}
 		for _, e := range locality.GetLbEndpoints() {
 			a := e.GetEndpoint().GetAddress().GetSocketAddress()
 			out.Endpoints = append(out.Endpoints, proxy.Endpoint{
@@ -44,6 +48,9 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		o := &upstreamhttpv3.HttpProtocolOptions{}
 		if err := packed.UnmarshalTo(o); err != nil {
 			return out, err
+		}
+		if len(o.GetHttpFilters()) > 0 {
+			return out, errors.New("the servers' authorization is added by Envoy: leave authorization out, or use --host envoy")
 		}
 		out.HTTP2 = o.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil
 		out.IdleTimeout = o.GetCommonHttpProtocolOptions().GetIdleTimeout().AsDuration()

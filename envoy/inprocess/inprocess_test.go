@@ -123,7 +123,7 @@ func TestUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Listener.FilterChains[0].Filters[0].GetTypedConfig().Value = packed.Value
+		r.Listeners[0].FilterChains[0].Filters[0].GetTypedConfig().Value = packed.Value
 		if _, err := readListener(r); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want %s", err, name)
 		}

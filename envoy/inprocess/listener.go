@@ -41,7 +41,13 @@ const (
 )
 
 func readListener(r *xds.Resources) (*listener, error) {
-	socket := r.Listener.GetAddress().GetSocketAddress()
+	if len(r.Listeners) != 1 {
+		return nil, errors.New("one listener is served here: write one, or use --host envoy")
+	}
+	if r.Listeners[0].GetFilterChains()[0].GetTransportSocket() != nil {
+		return nil, errors.New("TLS for clients is Envoy's: leave tls out, or use --host envoy")
+	}
+	socket := r.Listeners[0].GetAddress().GetSocketAddress()
 	if socket == nil {
 		return nil, errors.New("the listener has no socket address")
 	}
@@ -61,7 +67,7 @@ func readListener(r *xds.Resources) (*listener, error) {
 	l.streamWindow = int(or(h2.GetInitialStreamWindowSize(), defaultWindow))
 	l.connectionWindow = int(or(h2.GetInitialConnectionWindowSize(), defaultWindow))
 	l.options = proxy.Options{
-		BufferLimit:      int(or(r.Listener.GetPerConnectionBufferLimitBytes(), defaultBuffer)),
+		BufferLimit:      int(or(r.Listeners[0].GetPerConnectionBufferLimitBytes(), defaultBuffer)),
 		BufferLimitHTTP2: l.streamWindow,
 		IdleTimeout:      defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
 		NormalizePath: m.GetNormalizePath().GetValue() && m.GetMergeSlashes(), ServerName: m.GetServerName(),
@@ -125,7 +131,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 			if err := l.readPlugin(w.GetConfig()); err != nil {
 				return fmt.Errorf("filter %s: %w", f.GetName(), err)
 			}
-		case f.GetName() == "envoy.filters.http.router":
+		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session":
 		default:
 			return fmt.Errorf("filter %s: only one wasm filter is known here", f.GetName())
 		}

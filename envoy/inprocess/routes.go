@@ -83,6 +83,9 @@ func readRoute(r *routev3.Route) (*route, error) {
 	for _, h := range r.GetResponseHeadersToAdd() {
 		out.to.SetResponseHeaders = append(out.to.SetResponseHeaders, wasmhost.Field{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
 	}
+	if len(r.GetTypedPerFilterConfig()) > 0 || len(r.GetRoute().GetHashPolicy()) > 0 {
+		return nil, fmt.Errorf("sessions are kept by Envoy: write another policy, or use --host envoy")
+	}
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_Route:
 		out.to.Cluster = action.Route.GetCluster()

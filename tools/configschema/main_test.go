@@ -54,7 +54,7 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{"text for a list", "models: a", false},
 		{"a ratio", "reasoning_ratio_alert: 2", false},
 		{"threads", "envoy: {concurrency: 1025}", false},
-		{"an unknown key of a model", strings.Replace(model, "%", "pool: x", 1), false},
+		{"an unknown key of a model", strings.Replace(model, "%", "color: red", 1), false},
 		{"raw prompts", strings.Replace(model, "%", "raw_prompts: allow", 1), true},
 		{"raw prompts, wrong", strings.Replace(model, "%", "raw_prompts: maybe", 1), false},
 		{"structured outputs, wrong", strings.Replace(model, "%", "structured_outputs: xml", 1), false},

@@ -1,0 +1,83 @@
+package config
+
+import "fmt"
+
+// DefaultListener is what the listener is called that Listen stands for.
+const DefaultListener = "harmony"
+
+// Listener is one address where clients connect. All listeners serve the same models.
+type Listener struct {
+	// Name is what Envoy's statistics call it. Empty: harmony, which only one can be.
+	Name string `yaml:"name"`
+	// Address is host:port; port 0 takes a free one.
+	Address string `yaml:"address"`
+	// TLS is the name of the secret that holds the certificate and its key. Empty: clear text.
+	TLS string `yaml:"tls"`
+}
+
+// AllListeners are the listeners: those that are written out, else the one that Listen stands for.
+func (c *Config) AllListeners() []Listener {
+	if len(c.Listeners) == 0 {
+		return []Listener{{Name: DefaultListener, Address: c.Listen}}
+	}
+	all := append([]Listener(nil), c.Listeners...)
+	for i := range all {
+		if all[i].Name == "" {
+			all[i].Name = DefaultListener
+		}
+	}
+	return all
+}
+
+func (c *Config) checkListeners() *Error {
+	if _, err := ParseListen(c.Listen); err != nil {
+		return &Error{Field: "listen", Reason: err.Error()}
+	}
+	if len(c.Listeners) > 0 && c.Listen != DefaultListen {
+		return &Error{Field: "listen", Reason: "stands beside listeners, which say the same at more length; leave one of them out"}
+	}
+	if len(c.Listeners) == 0 {
+		return nil
+	}
+	names, addresses := map[string]bool{}, map[string]bool{}
+	for i, l := range c.AllListeners() {
+		fail := func(field, format string, args ...any) *Error {
+			return &Error{Field: fmt.Sprintf("listeners[%d].%s", i, field), Reason: fmt.Sprintf(format, args...)}
+		}
+		a, err := ParseListen(l.Address)
+		if err != nil {
+			return fail("address", "%v", err)
+		}
+		if addresses[a.String()] && a.Port() != 0 {
+			return fail("address", "%s is there twice", l.Address)
+		}
+		addresses[a.String()] = true
+		if !validName(l.Name) {
+			return fail("name", "%q is no name; use %s", l.Name, nameRule)
+		}
+		if names[l.Name] {
+			return fail("name", "%s is there twice; give each listener a name of its own", l.Name)
+		}
+		names[l.Name] = true
+		if l.TLS != "" {
+			if e := c.checkSecretOf(fmt.Sprintf("listeners[%d].tls", i), l.TLS, true); e != nil {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// nameRule is what a name of our own making may be: it stands in Envoy's statistics, where dots part words.
+const nameRule = "at most 128 letters, digits, - and _"
+
+func validName(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}

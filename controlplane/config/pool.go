@@ -1,0 +1,248 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// The policies by which a pool's server is chosen.
+const (
+	PolicyLeastRequest = "least_request"
+	PolicyRoundRobin   = "round_robin"
+	PolicySession      = "session"
+)
+
+// The defaults of a pool.
+const (
+	DefaultHealthPath     = "/health"
+	DefaultHealthInterval = 5 * time.Second
+)
+
+// Pool is a set of inference servers that are all alike, for one model or several.
+type Pool struct {
+	// Name is what models call it, and its cluster in Envoy.
+	Name string `yaml:"name"`
+	// Servers are URLs, by address or by a name: http://10.0.0.7:8000. A name stands for every address that DNS gives for it.
+	Servers []string `yaml:"servers"`
+	// ServersFile is a file with a list of more servers, which is read again whenever it changes.
+	ServersFile string `yaml:"servers_file"`
+	// Policy is "least_request", "round_robin" or "session". Empty: least_request.
+	Policy  string  `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session"`
+	Session Session `yaml:"session"`
+	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). What is beyond that of all
+	// servers together is answered 503 at once, by each Envoy for itself; 0 leaves queues to the servers.
+	Capacity int `yaml:"capacity" jsonschema:"minimum=0"`
+	// Spares are the names of pools whose servers help out when this pool's are not enough, in their order.
+	Spares []string `yaml:"spares"`
+	Health Health   `yaml:"health"`
+	// SlowStart is the time in which a server that has just come gets its full share; 0 is at once.
+	SlowStart Duration `yaml:"slow_start"`
+	// Authorization is the name of the secret that the servers want as a bearer token. Empty: none.
+	Authorization string `yaml:"authorization"`
+}
+
+// Session says what makes requests a session, which stays with one server: either of them.
+type Session struct {
+	// Cookie is the name of a cookie that the gateway sets.
+	Cookie string `yaml:"cookie"`
+	// Header is the name of a header that clients set, to whatever they call their session.
+	Header string `yaml:"header"`
+}
+
+// Health is how each Envoy asks the servers whether they are well.
+type Health struct {
+	// Path is asked for; a server that answers 200 is well. "none" asks nothing. Empty: /health.
+	Path string `yaml:"path"`
+	// Interval is the time between two questions; 0 is the default.
+	Interval Duration `yaml:"interval"`
+}
+
+// NoHealthChecks is the Path that asks nothing.
+const NoHealthChecks = "none"
+
+// Checked reports whether Envoy asks the servers at all.
+func (h *Health) Checked() bool { return h.Path != NoHealthChecks }
+
+// Endpoints are the servers that are written out. It wants a pool that has been checked.
+func (p *Pool) Endpoints() []Endpoint {
+	var all []Endpoint
+	for _, text := range p.Servers {
+		if e, err := ParseURL(text); err == nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// AllPools are the pools that are written out, and behind them one for each model that names its servers itself. Those
+// have no health checks of their own: a short form must work for any server.
+func (c *Config) AllPools() []Pool {
+	all := make([]Pool, 0, len(c.Pools)+len(c.Models))
+	for _, p := range c.Pools {
+		if p.Policy == "" {
+			p.Policy = PolicyLeastRequest
+		}
+		if p.Health.Path == "" {
+			p.Health.Path = DefaultHealthPath
+		}
+		if p.Health.Interval == 0 {
+			p.Health.Interval = Duration(DefaultHealthInterval)
+		}
+		all = append(all, p)
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		if m.Pool != "" || len(m.Servers) == 0 {
+			continue
+		}
+		p := Pool{Name: m.Name, Policy: PolicyLeastRequest, Health: Health{Path: NoHealthChecks}}
+		for _, text := range m.Servers {
+			if s, err := ParseServer(text); err == nil {
+				p.Servers = append(p.Servers, s.Endpoint.String())
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// PoolName is the pool of the model's servers.
+func (m *Model) PoolName() string {
+	if m.Pool != "" {
+		return m.Pool
+	}
+	return m.Name
+}
+
+// ModelsOf are the models of a pool.
+func (c *Config) ModelsOf(pool string) []*Model {
+	var all []*Model
+	for i := range c.Models {
+		if c.Models[i].PoolName() == pool {
+			all = append(all, &c.Models[i])
+		}
+	}
+	return all
+}
+
+// checkPools looks at the pools; owners gets their servers.
+func (c *Config) checkPools(owners map[Endpoint]string) *Error {
+	for i := range c.Pools {
+		if e := c.checkPool(i, owners); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+const maxCapacity = 1 << 20
+
+func (c *Config) checkPool(i int, owners map[Endpoint]string) *Error {
+	p := &c.Pools[i]
+	at := fmt.Sprintf("pools[%d]", i)
+	fail := func(field, format string, args ...any) *Error {
+		return &Error{Field: at + field, Reason: fmt.Sprintf(format, args...)}
+	}
+	if !validName(p.Name) {
+		return fail(".name", "%q is no name; use %s", p.Name, nameRule)
+	}
+	if slices.ContainsFunc(c.Pools[:i], func(other Pool) bool { return other.Name == p.Name }) {
+		return fail(".name", "%s is there twice; list all its servers in one entry", p.Name)
+	}
+	if j := slices.IndexFunc(c.Models, func(m Model) bool { return m.Pool == "" && m.Name == p.Name && len(m.Servers) > 0 }); j >= 0 {
+		return fail(".name", "%s is also a model with servers of its own; give the pool another name, or move the model's servers into it", p.Name)
+	}
+	if len(p.Servers) == 0 && p.ServersFile == "" {
+		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a servers_file", p.Name)
+	}
+	seen := map[Endpoint]bool{}
+	for j, text := range p.Servers {
+		e, err := ParseURL(text)
+		switch {
+		case err != nil:
+			return fail(fmt.Sprintf(".servers[%d]", j), "%v", err)
+		case seen[e]:
+			return fail(fmt.Sprintf(".servers[%d]", j), "%s is there twice", text)
+		case e.TLS != p.TLS():
+			return fail(fmt.Sprintf(".servers[%d]", j), "%s mixes http and https in one pool; use one of them for all its servers", text)
+		}
+		seen[e] = true
+		e.TLS = false
+		owners[e] = "the pool " + p.Name
+	}
+	switch p.Policy {
+	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession:
+	default:
+		return fail(".policy", "%q is not known; write least_request, round_robin or session", p.Policy)
+	}
+	if field, reason := p.Session.check(p.Policy); reason != "" {
+		return fail(field, "%s", reason)
+	}
+	if p.Capacity < 0 || p.Capacity > maxCapacity {
+		return fail(".capacity", "%d is out of range; write how many requests one server works on at once, or 0 for no limit", p.Capacity)
+	}
+	if h := p.Health; h.Path != "" && h.Path != NoHealthChecks && h.Path[0] != '/' {
+		return fail(".health.path", "%q is not a path; write for example /health, or none", h.Path)
+	}
+	if d := time.Duration(p.Health.Interval); d != 0 && (d < 100*time.Millisecond || d > time.Hour) {
+		return fail(".health.interval", "%s is out of range; write a time from 100ms to 1h", d)
+	}
+	if d := time.Duration(p.SlowStart); d > time.Hour {
+		return fail(".slow_start", "%s is too long; use at most 1h", d)
+	}
+	if p.Authorization != "" {
+		if e := c.checkSecretOf(at+".authorization", p.Authorization, false); e != nil {
+			return e
+		}
+	}
+	return c.checkSpares(at, p)
+}
+
+// TLS reports whether the pool's servers are https, as its first one says. A pool of a file alone is http.
+func (p *Pool) TLS() bool {
+	if len(p.Servers) == 0 {
+		return false
+	}
+	e, err := ParseURL(p.Servers[0])
+	return err == nil && e.TLS
+}
+
+func (c *Config) checkSpares(at string, p *Pool) *Error {
+	for j, name := range p.Spares {
+		fail := func(reason string) *Error {
+			return &Error{Field: fmt.Sprintf("%s.spares[%d]", at, j), Reason: reason}
+		}
+		k := slices.IndexFunc(c.Pools, func(other Pool) bool { return other.Name == name })
+		switch {
+		case k < 0:
+			return fail("there is no pool called " + name + "; add it to pools")
+		case name == p.Name:
+			return fail("a pool is no spare of its own")
+		case slices.Contains(p.Spares[:j], name):
+			return fail(name + " is there twice")
+		case c.Pools[k].TLS() != p.TLS():
+			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
+		case c.Pools[k].Authorization != p.Authorization:
+			return fail(name + " wants another authorization than " + p.Name + "; a spare's servers are asked as the pool's own")
+		}
+	}
+	return nil
+}
+
+func (s *Session) check(policy string) (field, reason string) {
+	switch {
+	case policy != PolicySession && *s != (Session{}):
+		return ".session", "is for the policy session; write policy: session, or leave it out"
+	case policy != PolicySession:
+	case (s.Cookie == "") == (s.Header == ""):
+		return ".session", "write either cookie or header: what tells one session from another"
+	case s.Cookie != "" && !httpguts.ValidHeaderFieldName(s.Cookie):
+		return ".session.cookie", fmt.Sprintf("%q is not the name of a cookie", s.Cookie)
+	case s.Header != "" && !httpguts.ValidHeaderFieldName(s.Header):
+		return ".session.header", fmt.Sprintf("%q is not the name of a header", s.Header)
+	}
+	return "", ""
+}

@@ -1,0 +1,72 @@
+package config
+
+import "fmt"
+
+// Secret says where something secret is found; the configuration itself holds none. It is either a token (File or
+// Env) or a certificate with its key.
+type Secret struct {
+	// Name is what pools and listeners call it.
+	Name string `yaml:"name"`
+	// File holds a token; white space around it is left out.
+	File string `yaml:"file"`
+	// Env is the environment variable that holds a token.
+	Env string `yaml:"env"`
+	// Certificate is a file with a certificate chain in PEM, Key one with its private key.
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+}
+
+// IsCertificate tells a certificate from a token.
+func (s *Secret) IsCertificate() bool { return s.Certificate != "" || s.Key != "" }
+
+// Secret finds a secret by its name; nil if there is none.
+func (c *Config) Secret(name string) *Secret {
+	for i := range c.Secrets {
+		if c.Secrets[i].Name == name {
+			return &c.Secrets[i]
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkSecrets() *Error {
+	for i := range c.Secrets {
+		s := &c.Secrets[i]
+		fail := func(field, format string, args ...any) *Error {
+			return &Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: fmt.Sprintf(format, args...)}
+		}
+		if !validName(s.Name) {
+			return fail(".name", "%q is no name; use %s", s.Name, nameRule)
+		}
+		if c.Secret(s.Name) != s {
+			return fail(".name", "%s is there twice", s.Name)
+		}
+		places := 0
+		for _, said := range []bool{s.File != "", s.Env != "", s.IsCertificate()} {
+			if said {
+				places++
+			}
+		}
+		if places != 1 {
+			return fail("", "%s is to be found in %d places; write one of file, env, or certificate with key", s.Name, places)
+		}
+		if s.IsCertificate() && (s.Certificate == "" || s.Key == "") {
+			return fail("", "%s has half of a certificate; write both certificate and key", s.Name)
+		}
+	}
+	return nil
+}
+
+// checkSecretOf looks at the name of a secret that field refers to.
+func (c *Config) checkSecretOf(field, name string, certificate bool) *Error {
+	s := c.Secret(name)
+	switch {
+	case s == nil:
+		return &Error{Field: field, Reason: fmt.Sprintf("there is no secret called %s; add it to secrets", name)}
+	case certificate && !s.IsCertificate():
+		return &Error{Field: field, Reason: name + " is a token, and a certificate with its key is wanted"}
+	case !certificate && s.IsCertificate():
+		return &Error{Field: field, Reason: name + " is a certificate, and a token is wanted"}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package xds
+
+import (
+	"fmt"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// RuntimeName is the layer of Envoy's runtime that is discovered.
+const RuntimeName = "harmony"
+
+// Discovered parts the resources by their types (type URLs), as an Envoy discovers them over ADS: what may change while
+// streams run is taken out of the listeners, as a listener that changes closes its connections. The resources stay as
+// they are.
+func (r *Resources) Discovered() (map[string][]types.Resource, error) {
+	all := map[string][]types.Resource{
+		resource.RuntimeType: {&runtimev3.Runtime{Name: RuntimeName, Layer: r.Runtime}},
+		// Every type is there, empty or not: what an Envoy is not told of it waits for.
+		resource.EndpointType: nil, resource.SecretType: nil,
+	}
+	for i, l := range r.Listeners {
+		parted, m, filter, err := partListener(l)
+		if err != nil {
+			return nil, fmt.Errorf("xds: listener %s: %w", l.GetName(), err)
+		}
+		all[resource.ListenerType] = append(all[resource.ListenerType], parted)
+		if i == 0 { // they are the same for all
+			all[resource.RouteType] = append(all[resource.RouteType], m.GetRouteConfig())
+			if filter != nil {
+				all[resource.ExtensionConfigType] = append(all[resource.ExtensionConfigType], filter)
+			}
+		}
+	}
+	for _, c := range r.Clusters {
+		if isPool(c.GetName()) && c.GetType() == clusterv3.Cluster_STATIC {
+			all[resource.EndpointType] = append(all[resource.EndpointType], c.GetLoadAssignment())
+			c = proto.CloneOf(c)
+			c.LoadAssignment = nil
+			c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
+			c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()}
+		}
+		all[resource.ClusterType] = append(all[resource.ClusterType], c)
+	}
+	for _, s := range r.Secrets {
+		all[resource.SecretType] = append(all[resource.SecretType], s)
+	}
+	return all, nil
+}
+
+// partListener takes the routes and the filter's configuration out of a listener and leaves their names. The connection
+// manager is the one that came with it.
+func partListener(l *listenerv3.Listener) (*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
+	whole, err := managerOf(l)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m := proto.CloneOf(whole)
+	m.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+		ConfigSource: overADS(), RouteConfigName: whole.GetRouteConfig().GetName(),
+	}}
+	var filter *corev3.TypedExtensionConfig
+	for _, f := range m.HttpFilters {
+		config := f.GetTypedConfig()
+		if !config.MessageIs(&wasmfilterv3.Wasm{}) {
+			continue
+		}
+		filter = &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: config}
+		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+			ConfigSource: overADS(), TypeUrls: []string{config.GetTypeUrl()},
+		}}
+	}
+	packed := &anypb.Any{}
+	if err := anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		return nil, nil, nil, err
+	}
+	parted := proto.CloneOf(l)
+	for _, chain := range parted.GetFilterChains() {
+		for _, f := range chain.GetFilters() {
+			if f.GetTypedConfig().MessageIs(m) {
+				f.ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
+			}
+		}
+	}
+	return parted, whole, filter, nil
+}
+
+// overADS is where discovered resources come from: the one stream of the control plane.
+func overADS() *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+	}
+}

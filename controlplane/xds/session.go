@@ -1,0 +1,44 @@
+package xds
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	sessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
+	cookiev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/stateful_session/cookie/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/type/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+const sessionFilter = "envoy.filters.http.stateful_session"
+
+// keepSession has the requests of a session stay with one server, if the pool's policy says so. A session whose server
+// is gone gets another one: the cookie is set anew, or the hash leads elsewhere.
+func (b *builder) keepSession(r *routev3.Route, p *config.Pool) {
+	if p.Policy != config.PolicySession {
+		return
+	}
+	if p.Session.Header != "" {
+		r.GetRoute().HashPolicy = []*routev3.RouteAction_HashPolicy{{
+			PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{
+				Header: &routev3.RouteAction_HashPolicy_Header{HeaderName: p.Session.Header},
+			},
+		}}
+		return
+	}
+	r.TypedPerFilterConfig = map[string]*anypb.Any{
+		sessionFilter: b.any(&sessionv3.StatefulSessionPerRoute{
+			Override: &sessionv3.StatefulSessionPerRoute_StatefulSession{StatefulSession: &sessionv3.StatefulSession{
+				SessionState: &corev3.TypedExtensionConfig{
+					Name: "envoy.http.stateful_session.cookie",
+					TypedConfig: b.any(&cookiev3.CookieBasedSessionState{
+						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/", Attributes: []*httpv3.CookieAttribute{
+							{Name: "HttpOnly"}, {Name: "SameSite", Value: "Lax"},
+						}},
+					}),
+				},
+			}},
+		}),
+	}
+}

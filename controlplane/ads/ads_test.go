@@ -1,0 +1,543 @@
+package ads
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+func TestEnvoyIsCurrentWhenItHasAcceptedEverything(t *testing.T) {
+	s := New(Options{})
+	address := serve(t, s)
+	c := connect(t, address, "one")
+	c.subscribe(resource.ClusterType) // before there is anything: answered when there is
+	eventually(t, s, "connected", func(all []Envoy) bool { return len(all) == 1 })
+	if e := s.Envoys()[0]; e.Current || e.ID != "one" || e.Cluster != "edge" || e.Version != "1.40.0" || e.Address == "" || e.Connected.IsZero() {
+		t.Errorf("%+v", e)
+	}
+	set(t, s, world(t, 1, "a", "b"))
+	c.accept(resource.ClusterType, "a", "b")
+	c.subscribe(resource.EndpointType, "a", "b")
+	c.accept(resource.EndpointType, "a", "b")
+	eventually(t, s, "current in clusters and endpoints", func(all []Envoy) bool {
+		return all[0].Types["clusters"].Current && all[0].Types["endpoints"].Current
+	})
+	if s.Envoys()[0].Current {
+		t.Error("an Envoy without listeners is current")
+	}
+	c.subscribe(resource.ListenerType)
+	c.accept(resource.ListenerType, "l")
+	c.subscribe(resource.RouteType, "r")
+	answer := c.receive(resource.RouteType)
+	if s.Envoys()[0].Current {
+		t.Error("an Envoy that has not answered is current")
+	}
+	c.ack(answer)
+	eventually(t, s, "current", current(1))
+	for typ, version := range s.Versions() {
+		state := s.Envoys()[0].Types[typ]
+		if state.Version != version || !state.Current || state.Acknowledged.IsZero() || state.Refused != "" {
+			t.Errorf("%s %s: %+v", typ, version, state)
+		}
+	}
+	if got := s.Counts()["routes"]; got != (Count{Sent: 1, Accepted: 1}) {
+		t.Errorf("counts %+v", got)
+	}
+	c.close()
+	eventually(t, s, "gone", func(all []Envoy) bool { return len(all) == 0 })
+}
+
+func TestOnlyWhatHasChangedIsSent(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	eventually(t, s, "current", current(1))
+	if changed, err := s.Set(world(t, 1, "a", "b")); err != nil || changed {
+		t.Errorf("the same content: changed %v, %v", changed, err)
+	}
+	before := s.Versions()
+	r = world(t, 1, "a", "b")
+	r[resource.EndpointType][1] = endpoint("b", 2)
+	set(t, s, r)
+	if after := s.Versions(); after["endpoints"] == before["endpoints"] || after["clusters"] != before["clusters"] {
+		t.Errorf("versions %v, then %v", before, after)
+	}
+	if s.Envoys()[0].Current {
+		t.Error("current before the change is accepted")
+	}
+	c.accept(resource.EndpointType, "b")
+	eventually(t, s, "current", current(1))
+}
+
+func TestARefusedResourceIsLeftAloneUntilItChanges(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	r = world(t, 1, "a", "b")
+	r[resource.EndpointType][0] = endpoint("a", 99999)
+	set(t, s, r)
+	c.nack(c.receive(resource.EndpointType), "no such port"+strings.Repeat("!", 2000))
+	eventually(t, s, "refused", func(all []Envoy) bool { return all[0].Types["endpoints"].Refused != "" })
+	e := s.Envoys()[0]
+	state := e.Types["endpoints"]
+	if e.Current || state.Current || state.Refused != s.Versions()["endpoints"] || state.Version == state.Refused ||
+		!strings.HasPrefix(state.Error, "no such port!") || len(state.Error) != maxWords ||
+		state.Refusals != 1 || !slices.Equal(state.Resources, []string{"a"}) {
+		t.Errorf("%+v", e)
+	}
+	// Another of its type goes through meanwhile.
+	r = world(t, 1, "a", "b")
+	r[resource.EndpointType] = []types.Resource{endpoint("a", 99999), endpoint("b", 3)}
+	set(t, s, r)
+	c.accept(resource.EndpointType, "b")
+	c.nothing()
+	eventually(t, s, "still refused", func(all []Envoy) bool {
+		state := all[0].Types["endpoints"]
+		return !state.Current && state.Refused != "" && slices.Equal(state.Resources, []string{"a"})
+	})
+	set(t, s, world(t, 3, "a", "b"))
+	c.accept(resource.EndpointType, "a")
+	eventually(t, s, "current", current(1))
+	if state := s.Envoys()[0].Types["endpoints"]; state.Refused != "" || state.Error != "" || state.Refusals != 1 {
+		t.Errorf("%+v", state)
+	}
+}
+
+func TestWhatWasRefusedTogetherIsSentOneByOne(t *testing.T) {
+	s, address := served(t, world(t, 1, "a", "bad", "c"))
+	c := connect(t, address, "one")
+	c.subscribe(resource.EndpointType, "a", "bad", "c")
+	c.nack(c.receive(resource.EndpointType), "one of them")
+	c.accept(resource.EndpointType, "a")
+	c.nack(c.receive(resource.EndpointType), "this one")
+	c.accept(resource.EndpointType, "c")
+	c.nothing()
+	eventually(t, s, "refused by itself", func(all []Envoy) bool {
+		state := all[0].Types["endpoints"]
+		return slices.Equal(state.Resources, []string{"bad"}) && state.Error == "this one" && state.Refusals == 2 && !state.Current
+	})
+	if got := s.Counts()["endpoints"]; got != (Count{Sent: 4, Accepted: 2, Refused: 2}) {
+		t.Errorf("counts %+v", got)
+	}
+}
+
+func TestAnEnvoyThatRefusedManyIsNotTakenToHoldTheOldOnes(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	eventually(t, s, "current", current(1))
+	set(t, s, world(t, 2, "a", "b"))
+	refused := c.receive(resource.EndpointType)
+	set(t, s, world(t, 1, "a", "b")) // back, while Envoy may have taken one of two
+	c.nack(refused, "one of them")
+	c.accept(resource.EndpointType, "a")
+	last := c.receive(resource.EndpointType)
+	if s.Envoys()[0].Current {
+		t.Error("current before it has said so")
+	}
+	c.ack(last)
+	eventually(t, s, "current", current(1))
+}
+
+// As issue 12098 of kuma shows of go-control-plane v0.14: one type being refused must not leave another stale.
+func TestAThousandEndpointChangesWhileRoutesAreRefused(t *testing.T) {
+	r := world(t, 1, "a")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	const changes = 1000
+	sets := make(chan error, 1)
+	go func() {
+		for i := range changes {
+			next := world(t, uint32(i+2), "a")
+			next[resource.RouteType] = []types.Resource{route("r", "a", strings.Repeat("x", i))} // each one refused
+			if _, err := s.Set(next); err != nil {
+				sets <- err
+				return
+			}
+		}
+		sets <- nil
+	}()
+	refused, last := 0, endpoint("a", changes+1)
+	for arrived := false; !arrived; {
+		answer, err := c.stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.GetTypeUrl() == resource.RouteType {
+			c.nack(answer, "no")
+			refused++
+			continue
+		}
+		got, err := answer.GetResources()[0].GetResource().UnmarshalNew()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.ack(answer)
+		arrived = proto.Equal(got, last)
+	}
+	if err := <-sets; err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, s, "current in endpoints, refusing routes", func(all []Envoy) bool {
+		return all[0].Types["endpoints"].Current && all[0].Types["routes"].Refusals >= refused && !all[0].Current
+	})
+	if refused == 0 {
+		t.Error("no route was refused meanwhile")
+	}
+}
+
+// Whatever is set, refused, and taken of what is refused, and in whatever order: the end is the last snapshot.
+func TestEverythingArrivesInTheEnd(t *testing.T) {
+	const bad, last = 99999, 4242
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		clusters := func() (some []string) {
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				if random.IntN(4) > 0 {
+					some = append(some, name)
+				}
+			}
+			return some
+		}
+		s, address := served(t, world(t, 1, "a"))
+		c := connect(t, address, "one")
+		c.subscribe(resource.ClusterType)
+		c.subscribe(resource.ListenerType)
+		c.subscribe(resource.RouteType, "r")
+		var worlds []Resources
+		for range 50 {
+			r := world(t, random.Uint32N(1000)+1, clusters()...)
+			for i, e := range r[resource.EndpointType] {
+				if random.IntN(3) == 0 {
+					r[resource.EndpointType][i] = endpoint(e.(*endpointv3.ClusterLoadAssignment).GetClusterName(), bad)
+				}
+			}
+			worlds = append(worlds, r)
+		}
+		want := append(clusters(), "last")
+		worlds = append(worlds, world(t, last, want...))
+
+		go func() {
+			for _, r := range worlds {
+				if _, err := s.Set(r); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		have := map[string]proto.Message{} // by cluster, its endpoints; nil until they have come
+		var routes proto.Message
+		finished := func() bool {
+			for _, name := range want {
+				if !proto.Equal(have[name], endpoint(name, last)) {
+					return false
+				}
+			}
+			return len(have) == len(want) && proto.Equal(routes, route("r", want...))
+		}
+		for !finished() {
+			r, err := c.stream.Recv()
+			if err != nil {
+				t.Fatalf("seed %d: %v; wanted %v, has %v", seed, err, want, have)
+			}
+			switch r.GetTypeUrl() {
+			case resource.RouteType:
+				if routes, err = r.GetResources()[0].GetResource().UnmarshalNew(); err != nil {
+					t.Fatal(err)
+				}
+			case resource.ClusterType:
+				ask := &discovery.DeltaDiscoveryRequest{TypeUrl: resource.EndpointType}
+				for _, cluster := range r.GetResources() {
+					if _, ok := have[cluster.GetName()]; !ok {
+						have[cluster.GetName()] = nil
+						ask.ResourceNamesSubscribe = append(ask.ResourceNamesSubscribe, cluster.GetName())
+					}
+				}
+				for _, name := range r.GetRemovedResources() {
+					delete(have, name)
+					ask.ResourceNamesUnsubscribe = append(ask.ResourceNamesUnsubscribe, name)
+				}
+				if len(ask.GetResourceNamesSubscribe())+len(ask.GetResourceNamesUnsubscribe()) > 0 {
+					c.send(ask)
+				}
+			case resource.EndpointType:
+				refused := false
+				for _, raw := range r.GetResources() {
+					m, err := raw.GetResource().UnmarshalNew()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if refused = proto.Equal(m, endpoint(raw.GetName(), bad)); refused {
+						break // what comes after it is not looked at
+					}
+					if _, ok := have[raw.GetName()]; ok {
+						have[raw.GetName()] = m
+					}
+				}
+				if refused {
+					c.nack(r, "bad")
+					continue
+				}
+			}
+			c.ack(r)
+		}
+		eventually(t, s, "current", current(1))
+		c.close()
+	}
+}
+
+func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	_, address := served(t, r)
+	c := connect(t, address, "one")
+	held := c.start(r)
+	c.close()
+
+	again, address := served(t, world(t, 1, "a", "b")) // the control plane, started anew
+	c = connect(t, address, "one")
+	for _, typ := range order[:5] {
+		request := &discovery.DeltaDiscoveryRequest{TypeUrl: typ, InitialResourceVersions: held[typ]}
+		if wildcard := typ == resource.ClusterType || typ == resource.ListenerType; !wildcard {
+			request.ResourceNamesSubscribe = resourceNames(r[typ])
+		}
+		if typ == resource.SecretType {
+			continue
+		}
+		c.send(request)
+		if len(request.GetResourceNamesSubscribe()) == 0 {
+			c.accept(typ) // empty: a wildcard's first request is always answered
+		}
+	}
+	c.nothing()
+	eventually(t, again, "current", current(1))
+	if e := again.Envoys()[0]; e.Types["endpoints"].Version != again.Versions()["endpoints"] {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestAnEnvoyThatComesBackIsSentWhatHasChanged(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	_, address := served(t, r)
+	c := connect(t, address, "one")
+	held := c.start(r)
+	c.close()
+
+	again, address := served(t, world(t, 2, "b", "c"))
+	c = connect(t, address, "one")
+	c.send(&discovery.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType, InitialResourceVersions: held[resource.ClusterType]})
+	c.accept(resource.ClusterType, "c", "-a")
+	c.send(&discovery.DeltaDiscoveryRequest{
+		TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"b", "c"}, InitialResourceVersions: held[resource.EndpointType],
+	})
+	c.accept(resource.EndpointType, "b", "c")
+	eventually(t, again, "current in both", func(all []Envoy) bool {
+		return all[0].Types["clusters"].Current && all[0].Types["endpoints"].Current
+	})
+}
+
+func TestANameAskedForAgainIsSentAgain(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	_, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	c.subscribe(resource.EndpointType, "a")
+	c.accept(resource.EndpointType, "a")
+	c.send(&discovery.DeltaDiscoveryRequest{TypeUrl: resource.EndpointType, ResourceNamesUnsubscribe: []string{"b"}})
+	c.subscribe(resource.EndpointType, "b")
+	c.accept(resource.EndpointType, "b")
+}
+
+func TestEndpointsFollowAChangedCluster(t *testing.T) {
+	r := world(t, 1, "a", "b")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	r = world(t, 1, "a", "b")
+	r[resource.ClusterType][1] = cluster("b", time.Minute)
+	set(t, s, r)
+	c.accept(resource.ClusterType, "b")
+	c.accept(resource.EndpointType, "b")
+	eventually(t, s, "current", current(1))
+}
+
+func TestClustersComeBeforeRoutesAndGoAfterThem(t *testing.T) {
+	r := world(t, 1, "a")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.start(r)
+	set(t, s, world(t, 1, "b"))
+	clusters := c.receive(resource.ClusterType)
+	if got := names(clusters); !slices.Equal(got, []string{"b"}) {
+		t.Fatalf("clusters %v: a is still in use", got)
+	}
+	c.subscribe(resource.EndpointType, "b")
+	c.accept(resource.EndpointType, "b") // and no route: Envoy has not said that b is warm
+	c.ack(clusters)
+	routes := c.receive(resource.RouteType)
+	if s.Envoys()[0].Types["clusters"].Current {
+		t.Error("an Envoy that still has a removed cluster is current")
+	}
+	c.nack(routes, "not yet") // the old route is in force: a stays
+	c.nothing()
+	r = world(t, 1, "b")
+	r[resource.RouteType] = []types.Resource{route("r", "b", "more")}
+	set(t, s, r)
+	c.accept(resource.RouteType, "r")
+	c.accept(resource.ClusterType, "-a")
+	eventually(t, s, "current", current(1))
+}
+
+func TestTwoEnvoys(t *testing.T) {
+	r := world(t, 1, "a")
+	s, address := served(t, r)
+	one, two := connect(t, address, "one"), connect(t, address, "two")
+	two.start(r)
+	one.start(r)
+	eventually(t, s, "current", current(2))
+	set(t, s, world(t, 2, "a"))
+	one.accept(resource.EndpointType, "a")
+	two.nack(two.receive(resource.EndpointType), "not here")
+	eventually(t, s, "one current, two refusing", func(all []Envoy) bool {
+		return all[0].ID == "one" && all[0].Current && all[1].ID == "two" && all[1].Types["endpoints"].Error == "not here"
+	})
+}
+
+func TestStateOfTheWorldIsRefused(t *testing.T) {
+	_, address := served(t, world(t, 1, "a"))
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	stream, err := discovery.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = stream.Recv()
+	if status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "set api_type: DELTA_GRPC") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestATypeThatIsNotServedDoesNoHarm(t *testing.T) {
+	r := world(t, 1, "a")
+	s, address := served(t, r)
+	c := connect(t, address, "one")
+	c.subscribe(resource.ScopedRouteType)
+	c.start(r)
+	eventually(t, s, "current", current(1))
+}
+
+func TestSecretsAreNotTold(t *testing.T) {
+	var log bytes.Buffer
+	s := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	set(t, s, Resources{resource.SecretType: {secret("key", "sesame")}})
+	c := connect(t, serve(t, s), "one")
+	c.subscribe(resource.SecretType, "key")
+	c.nack(c.receive(resource.SecretType), "bad: sesame")
+	eventually(t, s, "refused", func(all []Envoy) bool { return len(all) == 1 && all[0].Types["secrets"].Refused != "" })
+	if state := s.Envoys()[0].Types["secrets"]; strings.Contains(state.Error, "sesame") || !strings.Contains(state.Error, "withheld") {
+		t.Errorf("%+v", state)
+	}
+	c.close()
+	eventually(t, s, "gone", func(all []Envoy) bool { return len(all) == 0 })
+	if text := log.String(); strings.Contains(text, "sesame") || !strings.Contains(text, "refuses a resource") {
+		t.Errorf("log: %s", text)
+	}
+}
+
+func secret(name, value string) *tlsv3.Secret {
+	return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{
+		Secret: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: value}},
+	}}}
+}
+
+func TestSetRefusesWhatDoesNotFit(t *testing.T) {
+	twice := world(t, 1, "a")
+	twice[resource.ListenerType] = append(twice[resource.ListenerType], listener(t, "l"))
+	lost := world(t, 1, "a")
+	lost[resource.EndpointType] = nil
+	for _, tt := range []struct {
+		name, want string
+		r          Resources
+	}{
+		{"endpoints missing", "do not fit together", lost},
+		{"a name twice", `listeners: two resources have the name "l"`, twice},
+		{"no name", "secrets: a resource has no name", Resources{resource.SecretType: {secret("", "")}}},
+		{"another type", "secrets: a resource is of type", Resources{resource.SecretType: {route("r")}}},
+		{"not served", "are not served", Resources{resource.ScopedRouteType: nil}},
+	} {
+		s := New(Options{})
+		if changed, err := s.Set(tt.r); err == nil || changed || !strings.Contains(err.Error(), tt.want) || len(s.Versions()) > 0 {
+			t.Errorf("%s: %v, %v", tt.name, changed, err)
+		}
+	}
+}
+
+// A version is the same in every process: an Envoy that comes back to another is to be sent nothing.
+func TestVersionsAreStable(t *testing.T) {
+	c := cluster("a", time.Second)
+	c.Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{}}
+	for _, key := range []string{"x", "y", "z", "u", "v"} { // a map has no order of its own
+		c.Metadata.FilterMetadata[key] = &structpb.Struct{}
+	}
+	got, err := newCollection(resource.ClusterType, []types.Resource{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const one, all = "73a2da4bed733d68", "0569fa6c1de97bb9"
+	if got.resources["a"].GetVersion() != one || got.version != all {
+		t.Errorf("versions %s, %s", got.resources["a"].GetVersion(), got.version)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	r := world(t, 1, "a")
+	s := New(Options{})
+	set(t, s, r)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	c := connect(t, l.Addr().String(), "one")
+	c.start(r)
+	cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it does not end while an Envoy is connected")
+	}
+	if len(s.Envoys()) != 0 {
+		t.Errorf("still there: %+v", s.Envoys())
+	}
+}

@@ -1,0 +1,108 @@
+package ads
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// Save writes resources to a file: a JSON array with a DiscoveryResponse for each type. Secrets are left out, they never
+// lie on disk. The file is there as a whole or not at all.
+func Save(file string, r Resources) error {
+	s, err := newSnapshot(r)
+	if err != nil {
+		return err
+	}
+	var responses []json.RawMessage
+	for _, t := range order {
+		c := s[t]
+		if t == resource.SecretType || c.version == "" {
+			continue
+		}
+		d := &discovery.DiscoveryResponse{TypeUrl: t, VersionInfo: c.version}
+		for _, name := range slices.Sorted(maps.Keys(c.resources)) {
+			d.Resources = append(d.Resources, c.resources[name].GetResource())
+		}
+		raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("ads: %s: %w", shortNames[t], err)
+		}
+		responses = append(responses, raw)
+	}
+	// Indented by encoding/json: protojson's own spaces change from build to build.
+	text, err := json.MarshalIndent(responses, "", "  ")
+	if err != nil {
+		return fmt.Errorf("ads: %w", err)
+	}
+	if err := replace(file, append(text, '\n')); err != nil {
+		return fmt.Errorf("ads: the last good snapshot cannot be saved: %w", err)
+	}
+	return nil
+}
+
+// replace puts a file in another's place, so that a crash leaves one of them.
+func replace(file string, text []byte) (err error) {
+	folder, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	temp, err := os.CreateTemp(folder.Name(), filepath.Base(file)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temp.Name())
+		}
+	}()
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(temp.Name(), file); err != nil {
+		return err
+	}
+	return folder.Sync()
+}
+
+// Load reads what Save has written. The error wraps fs.ErrNotExist when there is no such file.
+func Load(file string) (Resources, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("ads: %w", err)
+	}
+	damaged := func(err error) error {
+		return fmt.Errorf("ads: %s is not a snapshot as it was saved (%w): delete it, the next good configuration is saved anew", file, err)
+	}
+	var responses []json.RawMessage
+	if err := json.Unmarshal(text, &responses); err != nil {
+		return nil, damaged(err)
+	}
+	r := Resources{}
+	for _, raw := range responses {
+		d := &discovery.DiscoveryResponse{}
+		if err := protojson.Unmarshal(raw, d); err != nil {
+			return nil, damaged(err)
+		}
+		for _, a := range d.GetResources() {
+			m, err := a.UnmarshalNew()
+			if err != nil {
+				return nil, damaged(err)
+			}
+			r[d.GetTypeUrl()] = append(r[d.GetTypeUrl()], m)
+		}
+	}
+	if _, err := newSnapshot(r); err != nil {
+		return nil, damaged(err)
+	}
+	return r, nil
+}

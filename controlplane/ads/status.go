@@ -1,0 +1,103 @@
+package ads
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+)
+
+// maxWords bounds what is kept of Envoy's words: they quote what it was sent.
+const maxWords = 1 << 10
+
+// Envoy is one that is connected.
+type Envoy struct {
+	ID      string `json:"id"`
+	Cluster string `json:"cluster"`
+	// Version is Envoy's own, such as 1.40.0.
+	Version   string    `json:"version"`
+	Address   string    `json:"address"`
+	Connected time.Time `json:"connected"`
+	// Types are what it has asked for, by the type's short name.
+	Types map[string]TypeState `json:"types"`
+	// Current says that it has accepted everything that every Envoy is to have now.
+	Current bool `json:"current"`
+}
+
+// TypeState is what an Envoy has said to resources of one type.
+type TypeState struct {
+	// Version is the last one of which it held everything; "" for none.
+	Version string `json:"version"`
+	// Current says that it holds everything of the present version.
+	Current bool `json:"current"`
+	// Refused is the version refused last, "" when nothing that was refused is still what it is to have.
+	Refused string `json:"refused,omitempty"`
+	// Resources are those refused, each by itself.
+	Resources []string `json:"resources,omitempty"`
+	// Error is what Envoy said to them.
+	Error string `json:"error,omitempty"`
+	// Refusals is how often it has refused something since it came.
+	Refusals int `json:"refusals"`
+	// Acknowledged is when it has last accepted something; zero when nothing had to be sent.
+	Acknowledged time.Time `json:"acknowledged,omitzero"`
+}
+
+// Envoys are those that are connected, by id and address.
+func (s *Server) Envoys() []Envoy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]Envoy, 0, len(s.streams))
+	for st := range s.streams {
+		if st.node != nil {
+			all = append(all, st.state())
+		}
+	}
+	slices.SortFunc(all, func(a, b Envoy) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Address, b.Address)) })
+	return all
+}
+
+func (st *stream) state() Envoy {
+	e := Envoy{
+		ID: st.node.GetId(), Cluster: st.node.GetCluster(), Version: version(st.node), Address: st.address,
+		Connected: st.connected, Types: make(map[string]TypeState, len(st.types)), Current: st.server.snapshot != nil,
+	}
+	for t, s := range st.types {
+		e.Types[shortNames[t]] = s.state(st.server.snapshot[t])
+	}
+	for t, c := range st.server.snapshot {
+		if s := st.types[t]; s == nil && wanted(t) && c.version != "" || s != nil && !s.holds(c) {
+			e.Current = false
+		}
+	}
+	return e
+}
+
+func (s *subscription) state(c *collection) TypeState {
+	t := TypeState{Version: s.version, Current: c != nil && s.holds(c), Refusals: s.refusals, Acknowledged: s.acknowledged}
+	if t.Current {
+		t.Version = c.version
+	}
+	if s.stands() {
+		t.Refused, t.Error, t.Resources = s.refusal, s.words, slices.Sorted(maps.Keys(s.refused))
+	}
+	return t
+}
+
+func version(n *corev3.Node) string {
+	v := n.GetUserAgentBuildVersion().GetVersion()
+	if v == nil {
+		return n.GetUserAgentVersion()
+	}
+	return fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+}
+
+func shorten(words string) string {
+	if len(words) > maxWords {
+		words = words[:maxWords]
+	}
+	return strings.ToValidUTF8(words, "")
+}

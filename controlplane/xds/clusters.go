@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	connectTimeout = 5 * time.Second
+	// A server whose machine is gone does not even refuse; then another one is tried after this time.
+	connectTimeout = 2 * time.Second
 	// The engines' HTTP servers close an idle connection after 5 s (uvicorn's default); a request sent at that very
 	// moment would fail. So ours are closed first.
 	upstreamIdle = 4 * time.Second

@@ -8,7 +8,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/common/v3"
 	leastv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/least_request/v3"
-	ringv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/ring_hash/v3"
+	maglevv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/maglev/v3"
 	robinv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -24,6 +24,8 @@ const (
 
 	healthTimeout   = 3 * time.Second
 	unhealthyAnswer = 2 // failed checks until a server is out
+
+	unhealthyInterval = time.Second
 
 	// Five failures in a row put a server out, for as long as it takes to see whether it has come back. Answers are few
 	// and long, so rates of success say nothing.
@@ -67,6 +69,8 @@ func (b *builder) checkHealth(c *clusterv3.Cluster, p *config.Pool) {
 		Timeout: durationpb.New(healthTimeout), Interval: interval, IntervalJitterPercent: 10,
 		// Envoy asks a cluster without requests once a minute only; the first request would find dead servers.
 		NoTrafficInterval: interval,
+		// A server that is not well is asked more often. So is one whose first answer came while Envoy was busy starting.
+		UnhealthyInterval: durationpb.New(min(time.Duration(p.Health.Interval), unhealthyInterval)),
 		HealthyThreshold:  wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(unhealthyAnswer),
 		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: p.Health.Path}},
 	}}
@@ -112,7 +116,8 @@ func (b *builder) balance(p *config.Pool) *clusterv3.LoadBalancingPolicy_Policy 
 	name := ""
 	switch {
 	case p.Policy == config.PolicySession && p.Session.Header != "":
-		name, policy = "ring_hash", &ringv3.RingHash{}
+		// At a retry a ring goes on to its next place, which may well be the same server's; Maglev hashes anew.
+		name, policy = "maglev", &maglevv3.Maglev{}
 	case p.Policy == config.PolicySession, p.Policy == config.PolicyRoundRobin:
 		name, policy = "round_robin", &robinv3.RoundRobin{SlowStartConfig: slow}
 	default:

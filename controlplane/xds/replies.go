@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -9,14 +10,14 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 const jsonType = "application/json"
 
-// LocalReply is one kind of answer that Envoy gives by itself: which, and what an OpenAI client is told. The status stays
-// Envoy's.
+// LocalReply is one kind of answer that Envoy gives by itself: which, and what an OpenAI client is told.
 type LocalReply struct {
 	// Details and Prefixes are what Envoy says about the reply (response.code_details), whole or as its beginning. Without
 	// either every reply is meant that Envoy made. The filter's replies come without details, and a route's direct
@@ -27,6 +28,8 @@ type LocalReply struct {
 	Statuses []int
 
 	message, kind, code string
+	// status takes the place of Envoy's, if it is not 0.
+	status int
 }
 
 const resetBefore = "upstream_reset_before_response_started{"
@@ -49,6 +52,12 @@ func localReplies(c *config.Config) []LocalReply {
 			Prefixes: []string{resetBefore + "connection_failure", resetBefore + "remote_connection_failure", resetBefore + "connection_timeout"},
 			message:  "No inference server can be reached at the moment. Try again later.",
 			kind:     "server_error", code: "server_unavailable",
+		},
+		{
+			// Envoy's 401 would tell clients that their own key is wrong.
+			Details: []string{"failed_to_inject_credential"},
+			message: "The gateway has no credentials for the inference servers at the moment. Try again later.",
+			kind:    "server_error", code: "server_unavailable", status: http.StatusServiceUnavailable,
 		},
 		{
 			Details: []string{"wasm_fail_stream"},
@@ -134,7 +143,12 @@ func (r *LocalReply) Body() (body, contentType string) {
 func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 	config := &hcmv3.LocalReplyConfig{}
 	for _, r := range localReplies(b.config) {
+		var status *wrapperspb.UInt32Value
+		if r.status != 0 {
+			status = wrapperspb.UInt32(uint32(r.status))
+		}
 		config.Mappers = append(config.Mappers, &hcmv3.ResponseMapper{
+			StatusCode: status,
 			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
 				ExtensionFilter: &accesslogv3.ExtensionFilter{
 					Name:       "envoy.access_loggers.extension_filters.cel",

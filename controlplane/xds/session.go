@@ -33,9 +33,8 @@ func (b *builder) keepSession(r *routev3.Route, p *config.Pool) {
 				SessionState: &corev3.TypedExtensionConfig{
 					Name: "envoy.http.stateful_session.cookie",
 					TypedConfig: b.any(&cookiev3.CookieBasedSessionState{
-						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/", Attributes: []*httpv3.CookieAttribute{
-							{Name: "HttpOnly"}, {Name: "SameSite", Value: "Lax"},
-						}},
+						// Envoy makes it HttpOnly by itself.
+						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/", Attributes: []*httpv3.CookieAttribute{{Name: "SameSite", Value: "Lax"}}},
 					}),
 				},
 			}},

@@ -1,0 +1,286 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+)
+
+// poolOf is the cases' configuration with its model's servers in a pool.
+func poolOf(p config.Pool, servers ...string) *config.Config {
+	c := oneModel("http://127.0.0.1:1")
+	p.Name, p.Servers = "gpus", servers
+	c.Models[0].Servers, c.Models[0].Pool = nil, p.Name
+	c.Pools = []config.Pool{p}
+	return c
+}
+
+// askFor is a Chat request, with headers.
+func askFor(client *http.Client, url string, headers ...string) answer {
+	header := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i+1 < len(headers); i += 2 {
+		header.Set(headers[i], headers[i+1])
+	}
+	return do(client, http.MethodPost, url+chatPath, header, strings.NewReader(chatBody(caseModel, "Hi")))
+}
+
+// completions are the requests that a server got for the model.
+func completions(s *sim.Server) []sim.Request {
+	return slices.DeleteFunc(slices.Clone(s.Requests()), func(r sim.Request) bool { return r.Method != http.MethodPost })
+}
+
+// TestServersAuthorization: the servers get the gateway's token, or the client's where the model says so, and else none.
+func TestServersAuthorization(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("servers-own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		key     string
+		change  func(*config.Config)
+		arrives string
+	}{
+		"nothing said": {"", func(*config.Config) {}, ""},
+		"forwarded":    {"clients-own", func(c *config.Config) { c.Models[0].ForwardAuthorization = true }, "Bearer clients-own"},
+		"of the pool": {"servers-own", func(c *config.Config) {
+			c.Pools[0].Authorization = "key"
+			c.Secrets = []config.Secret{{Name: "key", File: token}}
+		}, "Bearer servers-own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, url := runSim(t, sim.Options{APIKey: tt.key})
+			c := poolOf(config.Pool{}, url)
+			tt.change(c)
+			host := runEnvoy(t, c)
+			awaitWell(t, host)
+			if a := askFor(http1(t), host.URL, "authorization", "Bearer clients-own"); a.status != 200 {
+				t.Fatalf("got %+v", a)
+			}
+			got := completions(server)
+			if len(got) != 1 || got[0].Header.Get("authorization") != tt.arrives {
+				t.Errorf("the server got %d requests, with %q", len(got), got[0].Header.Get("authorization"))
+			}
+			dump, err := host.Process.Get(t.Context(), "/config_dump")
+			if err != nil || strings.Contains(string(dump), "servers-own") {
+				t.Errorf("the configuration that Envoy shows has the token in it (%v)", err)
+			}
+		})
+	}
+	t.Run("none to be had", func(t *testing.T) {
+		server, url := runSim(t, sim.Options{})
+		c := poolOf(config.Pool{Authorization: "key"}, url)
+		c.Secrets = []config.Secret{{Name: "key", File: token}}
+		if err := os.WriteFile(token, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		host := runEnvoy(t, c)
+		awaitWell(t, host)
+		a := askFor(http1(t), host.URL)
+		if a.status != http.StatusServiceUnavailable || a.shaped() != "server_unavailable" || len(completions(server)) != 0 {
+			t.Errorf("got %+v, and the server %d requests", a, len(completions(server)))
+		}
+	})
+}
+
+// TestSessions: requests of one session stay with a server, those of another begin with the next, and a session whose
+// server is gone has a new one for good.
+func TestSessions(t *testing.T) {
+	for _, by := range []string{"cookie", "header"} {
+		t.Run(by, func(t *testing.T) {
+			var servers []*sim.Server
+			var urls []string
+			for range 3 {
+				s, url := runSim(t, sim.Options{})
+				servers, urls = append(servers, s), append(urls, url)
+			}
+			pool := config.Pool{Policy: config.PolicySession, Session: config.Session{Cookie: "harmony-session"}, Health: config.Health{Path: config.NoHealthChecks}}
+			if by == "header" {
+				pool.Session = config.Session{Header: "x-session-id"}
+				pool.Health = config.Health{Interval: config.Duration(100 * time.Millisecond)}
+			}
+			host := runEnvoy(t, poolOf(pool, urls...))
+			awaitWell(t, host)
+			counts := func() (n [3]int) {
+				for i, s := range servers {
+					n[i] = len(completions(s))
+				}
+				return n
+			}
+			// turn sends a request of a session and says which server got it.
+			turn := func(client *http.Client, name string) int {
+				before := counts()
+				if a := askFor(client, host.URL, "x-session-id", name); a.status != 200 {
+					t.Fatalf("got %+v", a)
+				}
+				for i, n := range counts() {
+					if n > before[i] {
+						return i
+					}
+				}
+				t.Fatal("no server got the request")
+				return -1
+			}
+			clients, homes := map[string]*http.Client{}, map[string]int{}
+			used := map[int]bool{}
+			for _, name := range strings.Fields("a b c d e f g h i j k l") {
+				jar, err := cookiejar.New(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				clients[name] = http1(t)
+				clients[name].Jar = jar
+				homes[name] = turn(clients[name], name)
+				used[homes[name]] = true
+			}
+			if len(used) != 3 {
+				t.Errorf("12 sessions began on %d of 3 servers", len(used))
+			}
+			for name, home := range homes {
+				for range 3 {
+					if got := turn(clients[name], name); got != home {
+						t.Errorf("session %s went from server %d to %d", name, home, got)
+					}
+				}
+			}
+			gone := homes["a"]
+			servers[gone].Close()
+			if by == "header" {
+				// Until Envoy knows that a server is gone, a retry finds another one, and not yet the session's next.
+				if a := askFor(clients["a"], host.URL, "x-session-id", "a"); a.status != 200 {
+					t.Fatalf("got %+v", a)
+				}
+				awaitAdmin(t, host, "/clusters", "failed_active_hc")
+			}
+			for name, home := range homes {
+				again := turn(clients[name], name)
+				if again == gone || home != gone && again != home {
+					t.Errorf("session %s went from server %d to %d, and %d is gone", name, home, again, gone)
+				}
+				for range 3 {
+					if got := turn(clients[name], name); got != again {
+						t.Errorf("session %s, which was taken in by server %d, went on to %d", name, again, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCapacity: what is beyond the servers' capacity is told so at once.
+func TestCapacity(t *testing.T) {
+	script := sim.NewScript(sim.Line{Tokens: spoken(said)})
+	var servers []*sim.Server
+	var urls []string
+	for range 2 {
+		s, url := runSim(t, sim.Options{Script: script, HoldAfter: 2})
+		servers, urls = append(servers, s), append(urls, url)
+	}
+	host := runEnvoy(t, poolOf(config.Pool{Capacity: 2}, urls...))
+	awaitWell(t, host)
+	answers := make(chan answer, 4)
+	for range cap(answers) {
+		go func() { answers <- askFor(http1(t), host.URL) }()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, s := range servers { // which is also least_request: two each
+		if _, err := s.Await(ctx, func(r []sim.Request) bool { return len(completions(s)) == 2 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := askFor(http1(t), host.URL); a.status != http.StatusServiceUnavailable || a.shaped() != "server_overloaded" {
+		t.Errorf("got %+v", a)
+	}
+	for _, s := range servers {
+		s.Release()
+	}
+	for range cap(answers) {
+		if a := <-answers; a.status != 200 {
+			t.Errorf("got %+v", a)
+		}
+	}
+}
+
+// TestHealthAndSpares: a server that is not well gets nothing, spares help out, and both end when it is well again.
+func TestHealthAndSpares(t *testing.T) {
+	first, firstURL := runSim(t, sim.Options{})
+	spare, spareURL := runSim(t, sim.Options{})
+	c := poolOf(config.Pool{Spares: []string{"spares"}, Health: config.Health{Interval: config.Duration(100 * time.Millisecond)}}, firstURL)
+	c.Pools = append(c.Pools, config.Pool{Name: "spares", Servers: []string{spareURL}})
+	host := runEnvoy(t, c)
+	awaitWell(t, host)
+	client := http1(t)
+	reaches := func(s *sim.Server) {
+		t.Helper()
+		for end := time.Now().Add(patience); time.Now().Before(end); {
+			before := len(completions(s))
+			if a := askFor(client, host.URL); a.status != 200 {
+				t.Fatalf("got %+v", a)
+			}
+			if len(completions(s)) > before {
+				return
+			}
+		}
+		t.Fatal("no request has come")
+	}
+	reaches(first)
+	if n := len(completions(spare)); n != 0 {
+		t.Errorf("the spare got %d requests", n)
+	}
+	first.SetHealthy(false)
+	reaches(spare)
+	first.SetHealthy(true)
+	reaches(first)
+	spare.SetHealthy(false)
+	first.SetHealthy(false)
+	for end := time.Now().Add(patience); ; {
+		a := askFor(client, host.URL)
+		if a.status == http.StatusServiceUnavailable && a.shaped() == "server_unavailable" {
+			break
+		}
+		if a.status != 200 || time.Now().After(end) {
+			t.Fatalf("got %+v", a)
+		}
+	}
+}
+
+// awaitWell waits until Envoy has found every server well. On a busy machine its first question may be too long ago when
+// it comes to read the answer.
+func awaitWell(t *testing.T, host *hosts.Host) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		got, err := host.Process.Get(t.Context(), "/clusters")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(got), "/failed_active_hc") {
+			return
+		}
+	}
+	t.Fatal("servers are not well")
+}
+
+// awaitAdmin waits until a page of Envoy's admin interface holds a text.
+func awaitAdmin(t *testing.T, host *hosts.Host, page, text string) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		got, err := host.Process.Get(t.Context(), page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(got), text) {
+			return
+		}
+	}
+	t.Fatalf("%s has no %s", page, text)
+}

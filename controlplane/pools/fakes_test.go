@@ -1,0 +1,246 @@
+package pools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// engine is a server that says at /v1/models what it is told to say.
+type engine struct {
+	*httptest.Server
+	mu       sync.Mutex
+	answer   func(w http.ResponseWriter, r *http.Request)
+	asked    int
+	lastHost string
+	lastAuth string
+}
+
+func newEngine(t *testing.T) *engine {
+	e := &engine{answer: serves("m")}
+	e.Server = httptest.NewServer(e)
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	e.asked++
+	e.lastHost, e.lastAuth = r.Host, r.Header.Get("Authorization")
+	answer := e.answer
+	e.mu.Unlock()
+	if r.URL.Path != "/v1/models" || r.Method != http.MethodGet {
+		http.NotFound(w, r)
+		return
+	}
+	answer(w, r)
+}
+
+func (e *engine) set(answer func(http.ResponseWriter, *http.Request)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.answer = answer
+}
+
+func (e *engine) endpoint(t *testing.T) config.Endpoint { return endpoint(t, e.URL) }
+
+func serves(models ...string) func(http.ResponseWriter, *http.Request) {
+	type model struct {
+		ID     string `json:"id"`
+		Object string `json:"object"`
+	}
+	list := struct {
+		Data []model `json:"data"`
+	}{Data: []model{}}
+	for _, m := range models {
+		list.Data = append(list.Data, model{m, "model"})
+	}
+	text, _ := json.Marshal(list)
+	return says(http.StatusOK, string(text))
+}
+
+func says(status int, body string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// raw writes bytes that need not be HTTP, and closes the connection.
+func raw(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = c.Write([]byte(text))
+		c.Close()
+	}
+}
+
+func endpoint(t *testing.T, url string) config.Endpoint {
+	t.Helper()
+	e, err := config.ParseURL(url)
+	must(t, err)
+	return e
+}
+
+func endpoints(t *testing.T, urls ...string) []config.Endpoint {
+	t.Helper()
+	var all []config.Endpoint
+	for _, u := range urls {
+		all = append(all, endpoint(t, u))
+	}
+	return all
+}
+
+// zone is a name service.
+type zone struct {
+	mu    sync.Mutex
+	names map[string][]string // without a name: no such host
+	err   error               // of every lookup
+	asked int
+}
+
+func (z *zone) lookup(_ context.Context, network, host string) ([]netip.Addr, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.asked++
+	if z.err != nil {
+		return nil, z.err
+	}
+	texts, ok := z.names[host]
+	if !ok || network != "ip" {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	var found []netip.Addr
+	for _, text := range texts {
+		found = append(found, netip.MustParseAddr(text))
+	}
+	return found, nil
+}
+
+// change alters the zone and waits until every name was looked up since.
+func (z *zone) change(t *testing.T, alter func()) {
+	t.Helper()
+	z.mu.Lock()
+	alter()
+	asked := z.asked
+	z.mu.Unlock()
+	eventually(t, "a lookup", func() bool {
+		z.mu.Lock()
+		defer z.mu.Unlock()
+		return z.asked > asked+1
+	})
+}
+
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *lines) count(part string) int { return strings.Count(l.String(), part) }
+
+// watcher is a Watcher in a hurry, with all that it logs.
+func watcher(t *testing.T, z *zone) (*Watcher, *lines) {
+	t.Helper()
+	log := &lines{}
+	o := Options{DNSInterval: 10 * time.Millisecond, ReadyInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	if z != nil {
+		o.Lookup = z.lookup
+	}
+	w := New(o)
+	t.Cleanup(w.Close)
+	return w, log
+}
+
+// addresses are the servers of the pool p, as text.
+func addresses(w *Watcher) string {
+	var all []string
+	for _, s := range w.Servers()["p"].Servers {
+		all = append(all, s.Address.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// awaitAddresses waits for the tokens of Changed alone.
+func awaitAddresses(t *testing.T, w *Watcher, want string) {
+	t.Helper()
+	deadline := time.After(patience)
+	for addresses(w) != want {
+		select {
+		case <-w.Changed():
+		case <-deadline:
+			t.Fatalf("got %s, want %s", addresses(w), want)
+		}
+	}
+}
+
+// server is the only one of the pool p.
+func server(t *testing.T, w *Watcher) Server {
+	t.Helper()
+	all := w.Servers()["p"].Servers
+	if len(all) != 1 {
+		t.Fatalf("there are %d servers", len(all))
+	}
+	return all[0]
+}
+
+// patience is what a machine may need that has much else to do.
+const patience = time.Minute
+
+// eventually is for what no channel tells of.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("there was never: " + what)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace writes a file as careful programs do.
+func replace(t *testing.T, path, text string) {
+	t.Helper()
+	temporary := filepath.Join(filepath.Dir(path), ".new")
+	must(t, os.WriteFile(temporary, []byte(text), 0o600))
+	must(t, os.Rename(temporary, path))
+}

@@ -1,0 +1,88 @@
+package pools
+
+import (
+	"crypto/x509"
+	"maps"
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// sources are the files of the pools. Those that were not known are read; the others are as they were, and followFiles sees
+// to their changes. w.reading is held.
+func (w *Watcher) sources(pools map[string]*pool) (lists map[string]source[[]config.Endpoint], roots map[string]source[*x509.CertPool], err error) {
+	var files, cas []string
+	for _, p := range pools {
+		if p.File != "" {
+			files = append(files, p.File)
+		}
+		if p.CAFile != "" {
+			cas = append(cas, p.CAFile)
+		}
+	}
+	// Watched before they are read, so that no change falls between.
+	watched := slices.Concat(slices.Collect(maps.Keys(w.lists)), slices.Collect(maps.Keys(w.roots)))
+	w.files.Set(slices.Concat(watched, files, cas))
+	defer func() {
+		if err == nil {
+			watched = slices.Concat(files, cas)
+		}
+		w.files.Set(watched)
+	}()
+	if lists, err = pick(w.lists, files, parseServers); err != nil {
+		return nil, nil, err
+	}
+	roots, err = pick(w.roots, cas, parseRoots)
+	return lists, roots, err
+}
+
+func pick[T any](known map[string]source[T], paths []string, parse func(string, []byte) (T, error)) (map[string]source[T], error) {
+	picked := make(map[string]source[T], len(paths))
+	for _, path := range paths {
+		s, ok := known[path]
+		if !ok {
+			if s = (source[T]{path: path, parse: parse}).reread(); s.err != nil {
+				return nil, s.err
+			}
+		}
+		picked[path] = s
+	}
+	return picked, nil
+}
+
+func (w *Watcher) followFiles() {
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-w.files.Changed():
+			w.rereadFiles()
+		}
+	}
+}
+
+func (w *Watcher) rereadFiles() {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	lists, roots := reread(w, w.lists), reread(w, w.roots)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lists, w.roots = lists, roots
+	w.refresh()
+}
+
+// reread looks at the sources again, and says what went wrong, or is right again.
+func reread[T any](w *Watcher, known map[string]source[T]) map[string]source[T] {
+	next := make(map[string]source[T], len(known))
+	for path, old := range known {
+		s := old.reread()
+		switch {
+		case s.err != nil && (old.err == nil || old.err.Error() != s.err.Error()):
+			w.log.Warn("a file is not taken; what it last held that was good goes on", "file", path, "error", s.err)
+		case s.err == nil && s.sum != old.sum:
+			w.log.Info("a file has been read again", "file", path)
+		}
+		next[path] = s
+	}
+	return next
+}

@@ -1,0 +1,124 @@
+package pools
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// herd is many servers on one port, each at an address of its own in 127.0.0.0/8.
+type herd struct {
+	addresses []netip.AddrPort
+	running   atomic.Int64 // questions
+	most      atomic.Int64 // of running
+	bare      atomic.Bool  // they serve nothing
+	mu        sync.Mutex
+	asked     map[string]int // by address
+}
+
+func newHerd(t *testing.T, n int) *herd {
+	t.Helper()
+	h := &herd{asked: map[string]int{}}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	t.Cleanup(func() { server.Close() })
+	port := 0
+	for i := range n {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.1.%d.%d:%d", i/250, i%250+1, port))
+		must(t, err)
+		address := netip.MustParseAddrPort(l.Addr().String())
+		port = int(address.Port())
+		h.addresses = append(h.addresses, address)
+		go func() { _ = server.Serve(l) }()
+	}
+	return h
+}
+
+func (h *herd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := h.running.Add(1)
+	defer h.running.Add(-1)
+	for most := h.most.Load(); now > most && !h.most.CompareAndSwap(most, now); most = h.most.Load() {
+	}
+	h.mu.Lock()
+	h.asked[r.Host]++
+	h.mu.Unlock()
+	if h.bare.Load() {
+		serves()(w, r)
+	} else {
+		serves("m")(w, r)
+	}
+}
+
+// TestManyServers: 2,000 servers are asked one after another by a few, and what all of them say is known within an interval
+// and the time that the questions take.
+func TestManyServers(t *testing.T) {
+	const n = 2000
+	h := newHerd(t, n)
+	var pool Pool
+	pool.Models = []string{"m"}
+	for _, a := range h.addresses {
+		pool.Servers = append(pool.Servers, config.Endpoint{Host: a.Addr().String(), Port: a.Port()})
+	}
+	before := runtime.NumGoroutine()
+	w := New(Options{ReadyInterval: time.Second})
+	defer w.Close()
+	must(t, w.Set([]Pool{pool}))
+	start, most := time.Now(), 0
+	all := func(state State) func() bool {
+		return func() bool {
+			most = max(most, runtime.NumGoroutine()-before)
+			for _, s := range w.Servers()[""].Servers {
+				if s.State != state {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	eventually(t, "2,000 ready servers", all(Ready))
+	t.Logf("all are ready after %v", time.Since(start))
+	h.bare.Store(true)
+	start = time.Now()
+	eventually(t, "2,000 servers that are not ready", all(NotReady))
+	t.Logf("and none %v after they unloaded the model", time.Since(start))
+	if got := h.most.Load(); got > maxQuestions {
+		t.Errorf("%d questions at once, want at most %d", got, maxQuestions)
+	}
+	// A question has a few goroutines here, and one at the server.
+	if most > 8*maxQuestions {
+		t.Errorf("%d goroutines more than before", most)
+	}
+	t.Logf("at most %d questions at once and %d goroutines", h.most.Load(), most)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.asked) != n {
+		t.Errorf("%d servers were asked", len(h.asked))
+	}
+}
+
+// BenchmarkSet is a change of one server of 2,000 in 200 pools.
+func BenchmarkSet(b *testing.B) {
+	var pools []Pool
+	for i := range 200 {
+		p := Pool{Name: fmt.Sprint("p", i)}
+		for k := range 10 {
+			p.Servers = append(p.Servers, config.Endpoint{Host: fmt.Sprintf("10.0.%d.%d", i, k), Port: 8000})
+		}
+		pools = append(pools, p)
+	}
+	w := New(Options{})
+	defer w.Close()
+	for i := 0; b.Loop(); i++ {
+		pools[0].Servers[0].Port = uint16(8000 + i%2)
+		if err := w.Set(pools); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package pools
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// member is a server in a pool. Another question makes another member, with the state of the old one.
+type member struct {
+	question *question
+	gone     bool // it is in no pool any more, and nobody wants to know its state
+	Server
+}
+
+// refresh makes names and members what the pools, the files and the names' addresses say. w.mu is held.
+func (w *Watcher) refresh() {
+	w.refreshNames()
+	var asked []*member
+	for name, p := range w.pools {
+		before := p.members
+		p.members = w.membersOf(p)
+		added, removed := w.compare(before, p.members)
+		if added+removed > 0 {
+			tell(w.changed)
+			w.log.Info("a pool's servers have changed", "pool", name, "servers", len(p.members), "added", added, "removed", removed)
+		}
+		if len(p.Models) > 0 {
+			asked = append(asked, p.members...)
+		}
+	}
+	w.ready.set(asked)
+}
+
+// endpoints are the pool's servers as they are written, those of its file last.
+func (w *Watcher) endpoints(p *pool) []config.Endpoint {
+	return slices.Concat(p.Servers, w.lists[p.File].good)
+}
+
+// membersOf is what the pool's members are now. Of two endpoints with the same address the first counts.
+func (w *Watcher) membersOf(p *pool) []*member {
+	old := make(map[netip.AddrPort]*member, len(p.members))
+	for _, m := range p.members {
+		old[m.Address] = m
+	}
+	members := make([]*member, 0, len(p.members))
+	seen := make(map[netip.AddrPort]bool, len(p.members))
+	for _, e := range w.endpoints(p) {
+		for _, ip := range w.addresses(e.Host) {
+			address := netip.AddrPortFrom(ip, e.Port)
+			if seen[address] {
+				continue
+			}
+			seen[address] = true
+			m := old[address]
+			if m == nil || m.Endpoint != e || m.question != p.question {
+				m = newMember(e, address, p.question, m)
+			}
+			members = append(members, m)
+		}
+	}
+	slices.SortFunc(members, func(a, b *member) int { return a.Address.Compare(b.Address) })
+	return members
+}
+
+// newMember has the state of the one that it replaces, if that is the same server: a change of what is asked alone neither
+// takes a server out nor brings it back.
+func newMember(e config.Endpoint, address netip.AddrPort, q *question, old *member) *member {
+	m := &member{question: q, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now()}}
+	if len(q.models) == 0 {
+		return m
+	}
+	m.Reason = "not asked yet"
+	if old != nil && old.Endpoint == e && len(old.question.models) > 0 {
+		m.Server = old.Server
+	}
+	return m
+}
+
+// compare dismisses the members that are no more, and counts the servers that came and went.
+func (w *Watcher) compare(before, now []*member) (added, removed int) {
+	type identity struct {
+		endpoint config.Endpoint
+		address  netip.AddrPort
+	}
+	states := make(map[identity]State, len(before))
+	for _, m := range before {
+		states[identity{m.Endpoint, m.Address}] = m.State
+	}
+	for _, m := range now {
+		id := identity{m.Endpoint, m.Address}
+		state, ok := states[id]
+		if !ok {
+			added++
+		} else if state != m.State {
+			tell(w.changed)
+		}
+		delete(states, id)
+	}
+	stay := make(map[*member]bool, len(now))
+	for _, m := range now {
+		stay[m] = true
+	}
+	w.dismiss(slices.DeleteFunc(slices.Clone(before), func(m *member) bool { return stay[m] }))
+	return added, len(states)
+}
+
+func (w *Watcher) dismiss(members []*member) {
+	for _, m := range members {
+		m.gone = true
+	}
+}
+
+// hosts are the names in a pool, each once.
+func (w *Watcher) hosts(p *pool) []string {
+	names := map[string]bool{}
+	for _, e := range w.endpoints(p) {
+		if !e.IsIP() {
+			names[e.Host] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(names), cmp.Compare[string])
+}

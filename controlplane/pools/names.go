@@ -1,0 +1,121 @@
+package pools
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// lookupTimeout is how long a name server may take.
+const lookupTimeout = 5 * time.Second
+
+// name is a host that is looked up.
+type name struct {
+	addresses []netip.Addr  // the last that were good
+	problem   string        // what is wrong with the last lookup
+	asked     chan struct{} // closed when the name has been looked up once, or is no longer wanted
+}
+
+func (n *name) done() {
+	select {
+	case <-n.asked:
+	default:
+		close(n.asked)
+	}
+}
+
+// refreshNames has all names of the pools looked up, and no others. w.mu is held.
+func (w *Watcher) refreshNames() {
+	before := w.names
+	w.names = make(map[string]*name, len(before))
+	var hosts []string
+	for _, p := range w.pools {
+		for _, host := range w.hosts(p) {
+			if w.names[host] != nil {
+				continue
+			}
+			n := before[host]
+			if n == nil {
+				n = &name{asked: make(chan struct{})}
+			}
+			w.names[host] = n
+			hosts = append(hosts, host)
+		}
+	}
+	for host, n := range before {
+		if w.names[host] == nil {
+			n.done()
+		}
+	}
+	w.dns.set(hosts)
+}
+
+// addresses are those of a host, which may be one itself. w.mu is held.
+func (w *Watcher) addresses(host string) []netip.Addr {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{ip.Unmap()}
+	}
+	return w.names[host].addresses
+}
+
+// resolve looks a name up, and keeps the addresses that it had if it has none now.
+func (w *Watcher) resolve(ctx context.Context, host string) {
+	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	found, err := w.lookup(lookup, "ip", host)
+	if ctx.Err() != nil {
+		return // the lookup may have ended for that
+	}
+	addresses := preferred(found)
+	problem := ""
+	if err != nil {
+		problem = why(err, "it cannot be looked up")
+	} else if len(addresses) == 0 {
+		problem = "it has no address"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.names[host]
+	if n == nil {
+		return // no longer wanted
+	}
+	defer n.done()
+	before := n.problem
+	n.problem = problem
+	if problem != "" {
+		if kept := len(n.addresses); kept > 0 {
+			n.problem += fmt.Sprintf("; the %d of before are kept", kept)
+		}
+		if before == "" {
+			w.log.Warn("a name cannot be looked up", "name", host, "error", n.problem)
+		}
+		return
+	}
+	if before != "" {
+		w.log.Info("a name can be looked up again", "name", host, "addresses", len(addresses))
+	}
+	if !slices.Equal(addresses, n.addresses) {
+		n.addresses = addresses
+		w.refresh()
+	}
+}
+
+// preferred are the IPv4 addresses, or if there are none the others, sorted: a machine with both kinds is one server, and
+// engines listen on IPv4.
+func preferred(found []netip.Addr) []netip.Addr {
+	var v4, v6 []netip.Addr
+	for _, ip := range found {
+		if ip = ip.Unmap(); ip.Is4() {
+			v4 = append(v4, ip)
+		} else {
+			v6 = append(v6, ip.WithZone(""))
+		}
+	}
+	if len(v4) > 0 {
+		v6 = v4
+	}
+	slices.SortFunc(v6, netip.Addr.Compare)
+	return slices.Compact(v6)
+}

@@ -1,0 +1,102 @@
+package pools
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// parseServers reads a file of servers: a list of URLs in YAML, of which JSON is a part. Errors begin with file:line.
+//
+// A file that is empty, or has only comments, is none: programs that write a file in place empty it first, and a pool must
+// not lose its servers for that. Whoever wants none writes [].
+func parseServers(path string, data []byte) ([]config.Endpoint, error) {
+	fail := func(t *token.Token, reason string) ([]config.Endpoint, error) {
+		if t == nil || t.Position == nil {
+			return nil, fmt.Errorf("%s: %s", path, reason)
+		}
+		return nil, fmt.Errorf("%s:%d: %s", path, t.Position.Line, reason)
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if at := block.FindIndex(data); at != nil {
+		return nil, fmt.Errorf("%s:%d: %s", path, 1+bytes.Count(data[:at[1]], []byte("\n")), noList)
+	}
+	tokens := lexer.Tokenize(string(data))
+	if t := notFlat(tokens); t != nil {
+		return fail(t, noList)
+	}
+	tree, err := parser.Parse(tokens, 0)
+	var y yaml.Error
+	switch {
+	case errors.As(err, &y):
+		return fail(y.GetToken(), y.GetMessage())
+	case err != nil:
+		return fail(nil, err.Error())
+	case len(tree.Docs) == 0 || tree.Docs[0].Body == nil:
+		return fail(nil, "is empty; write [] for no servers")
+	case len(tree.Docs) > 1:
+		return fail(nil, "holds more than one document; remove the --- lines")
+	}
+	list, ok := tree.Docs[0].Body.(*ast.SequenceNode)
+	if !ok {
+		return fail(tree.Docs[0].Body.GetToken(), noList)
+	}
+	servers := make([]config.Endpoint, 0, len(list.Values))
+	lines := make(map[config.Endpoint]int, len(list.Values))
+	for _, node := range list.Values {
+		t := node.GetToken()
+		text, ok := node.(*ast.StringNode)
+		if !ok {
+			return fail(t, "is not a URL; write http://host:port")
+		}
+		e, err := config.ParseURL(text.Value)
+		if err != nil {
+			return fail(t, err.Error())
+		}
+		if line, twice := lines[e]; twice {
+			return fail(t, fmt.Sprintf("%s stands in line %d already", e, line))
+		}
+		lines[e] = t.Position.Line
+		servers = append(servers, e)
+	}
+	return servers, nil
+}
+
+const noList = "is not a list of URLs; write one in each line, such as - http://10.0.0.7:8000"
+
+// block finds what begins a text of several lines, outside a comment. No URL has one of these, and the lexer takes minutes
+// for a few thousand empty lines behind them.
+var block = regexp.MustCompile(`(?:^|[\n\r])[^#\n\r]*[|>]`)
+
+// notFlat finds the first token that no list of scalars has. The parser's time and memory grow with the square of how deep
+// lists lie in each other: 128 KiB of brackets take a machine down.
+func notFlat(tokens token.Tokens) *token.Token {
+	open, column := 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType:
+			if open++; open > 1 || column > 0 {
+				return t
+			}
+		case token.SequenceEntryType:
+			if column == 0 {
+				column = t.Position.Column
+			}
+			if open > 0 || t.Position.Column != column {
+				return t
+			}
+		case token.MappingStartType, token.MappingKeyType, token.MappingValueType, token.MergeKeyType, token.AnchorType, token.AliasType, token.TagType, token.DirectiveType:
+			return t
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package pools
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+)
+
+// why says in a few words what an error of the network means. Its words are always the same for the same cause and hold
+// nothing that a peer sent, as the errors' own texts do. otherwise stands for what is not known here.
+func why(err error, otherwise string) string {
+	var (
+		own    odd
+		dns    *net.DNSError
+		errno  syscall.Errno
+		cert   *tls.CertificateVerificationError
+		alert  tls.AlertError
+		record tls.RecordHeaderError
+		late   net.Error
+	)
+	switch {
+	case errors.As(err, &own):
+		return own.Error()
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "no such host"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
+		return "no answer in time"
+	case errors.As(err, &dns):
+		return "the name server fails"
+	case errors.As(err, &cert):
+		return "its certificate " + whyCertificate(cert)
+	case errors.As(err, &alert):
+		return "it refuses TLS: " + alert.Error()
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return "it does not speak TLS"
+	case errors.As(err, &errno):
+		return errno.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it closes the connection without an answer"
+	}
+	return otherwise
+}
+
+func whyCertificate(err error) string {
+	var (
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return "is signed by nobody whom we know"
+	case errors.As(err, &name):
+		return "is for another name"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "has expired, or is not valid yet"
+	}
+	return "is not accepted"
+}

@@ -45,11 +45,11 @@ func validateCommand() *cobra.Command {
 					wrong = append(wrong, err)
 					continue
 				}
-				servers := 0
-				for i := range c.Models {
-					servers += len(c.Models[i].Servers)
+				pools, servers := c.AllPools(), 0
+				for i := range pools {
+					servers += len(pools[i].Servers)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, servers: %d\n", file, len(c.Models), servers)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models), len(pools), servers)
 			}
 			if wrong != nil {
 				return usageError{errors.Join(wrong...)}

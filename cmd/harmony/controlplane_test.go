@@ -24,7 +24,7 @@ func TestValidate(t *testing.T) {
 		if !strings.Contains(failed.String(), tt.want) || strings.Contains(failed.String(), "right.yaml") {
 			t.Errorf("%s: %s", tt.name, &failed)
 		}
-		if out.String() != right+": right; models: 1, servers: 2\n" {
+		if out.String() != right+": right; models: 1, pools: 1, servers: 2\n" {
 			t.Errorf("%s: %s", tt.name, &out)
 		}
 	}

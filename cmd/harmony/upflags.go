@@ -24,6 +24,7 @@ type upFlags struct {
 	date          string
 	bodyLimit     config.Size
 	stallTimeout  config.Duration
+	forwardAuth   bool
 	passthrough   string
 	envoy         string
 	concurrency   int
@@ -40,6 +41,7 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
 	flags.StringVar(&f.serverModel, "server-model", "", "`NAME` that the servers know the model by (default: the model's own)")
 	flags.IntVar(&f.contextLength, "context-length", filterconfig.DefaultContextLength, "the models' whole context, in `TOKENS`")
+	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "send clients' authorization header on to the servers")
 	flags.StringVar(&f.date, "date", filterconfig.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
 	flags.Var(&f.bodyLimit, "body-limit", "largest request body, such as 512KiB or 16MiB")
 	flags.Var(&f.stallTimeout, "stall-timeout", "give a request up when its server is silent for so long; 0s never")
@@ -64,7 +66,7 @@ func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 		flag string
 		set  func()
 	}{
-		{"listen", func() { c.Listen = f.listen }},
+		{"listen", func() { c.Listen, c.Listeners = f.listen, nil }},
 		{"admin", func() { c.Admin = f.admin }},
 		{"mode", func() { c.Mode = f.mode }},
 		{"body-limit", func() { c.BodyLimit = f.bodyLimit }},
@@ -81,7 +83,7 @@ func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 		return nil, errors.New("no model is given; write --model NAME --backend vllm=http://HOST:PORT, or --config FILE")
 	}
 	for i := range c.Models {
-		if m := &c.Models[i]; len(m.Servers) == 0 {
+		if m := &c.Models[i]; len(m.Servers) == 0 && m.Pool == "" {
 			return nil, fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name, only(len(c.Models) > 1, m.Name+"="))
 		}
 	}
@@ -124,6 +126,9 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 			}
 			m.ContextLength = f.contextLength
 		}
+		if flags.Changed("forward-authorization") {
+			m.ForwardAuthorization = f.forwardAuth
+		}
 		if flags.Changed("date") {
 			m.System.Date = f.date
 		}
@@ -156,7 +161,7 @@ func (f *upFlags) setBackends(c *config.Config) error {
 	}
 	for i := range c.Models {
 		if servers := fresh[c.Models[i].Name]; servers != nil {
-			c.Models[i].Servers = servers
+			c.Models[i].Servers, c.Models[i].Pool = servers, ""
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package config
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +133,9 @@ func TestEmptyFileHasDefaults(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	model := func(rest string) string { return "models:\n- name: m\n  " + rest }
+	pooled := func(rest string) string {
+		return "pools:\n- name: p\n  " + rest + "\nmodels:\n- name: m\n  pool: p\n"
+	}
 	tests := []struct{ in, want string }{
 		{"listen: [", "h.yaml:1: "},
 		{"body_limit: 1MiB\nlisten: here", `h.yaml:2: listen: "here" is not host:port`},
@@ -196,6 +201,42 @@ func TestRefusals(t *testing.T) {
 		{"responses_service: {url: http://h:1}\nmode: reduced", "h.yaml:1: responses_service: cannot be reached in reduced mode"},
 		{model("servers: [vllm=http://h:1]\nresponses_service: {url: http://h:1}"), "h.yaml:4: responses_service.url: http://h:1 is also a server of m"},
 		{"models: [{name: responses-service}]\nresponses_service: {url: http://h:1}", "h.yaml:1: models[0].name: responses-service is what the responses service is called"},
+		{model("servers: [vllm=http://h:1]\n  dialect: tgi"), "h.yaml:4: models[0].dialect: \"tgi\" is not known; write vllm"},
+		{model("pool: p"), "h.yaml:3: models[0].pool: there is no pool called p"},
+		{pooled("servers: [http://h:1]") + "  servers: [vllm=http://h:2]\n", "models[0].servers: stand beside a pool"},
+		{pooled("servers: []"), "pools[0].servers: no server is given for the pool p"},
+		{pooled("servers: [vllm=http://h:1]"), "h.yaml:3: pools[0].servers[0]: \"vllm=http://h:1\" is not a URL"},
+		{pooled("servers: [http://h:1, http://H:1]"), "pools[0].servers[1]: http://H:1 is there twice"},
+		{pooled("servers: [http://h:1, https://i:1]"), "pools[0].servers[1]: https://i:1 mixes http and https"},
+		{pooled("servers: [http://h:1]\n  policy: random"), "h.yaml:4: pools[0].policy: \"random\" is not known"},
+		{pooled("servers: [http://h:1]\n  policy: session"), "pools[0].session: write either cookie or header"},
+		{pooled("servers: [http://h:1]\n  session: {cookie: c}"), "pools[0].session: is for the policy session"},
+		{pooled("servers: [http://h:1]\n  policy: session\n  session: {cookie: a b}"), "pools[0].session.cookie: \"a b\" is not the name of a cookie"},
+		{pooled("servers: [http://h:1]\n  capacity: -1"), "pools[0].capacity: -1 is out of range"},
+		{pooled("servers: [http://h:1]\n  spares: [q]"), "pools[0].spares[0]: there is no pool called q"},
+		{pooled("servers: [http://h:1]\n  spares: [p]"), "pools[0].spares[0]: a pool is no spare of its own"},
+		{pooled("servers: [http://h:1]\n  spares: [q]\n- name: q\n  servers: [https://h]"), "pools[0].spares[0]: q mixes http and https with p"},
+		{pooled("servers: [http://h:1]\n  health: {path: health}"), "pools[0].health.path: \"health\" is not a path"},
+		{pooled("servers: [http://h:1]\n  health: {interval: 1ms}"), "pools[0].health.interval: 1ms is out of range"},
+		{pooled("servers: [http://h:1]\n  slow_start: 2h"), "pools[0].slow_start: 2h0m0s is too long"},
+		{pooled("servers: [http://h:1]\n  authorization: k"), "pools[0].authorization: there is no secret called k"},
+		{pooled("servers: [http://h:1]\n  authorization: k\nsecrets: [{name: k, certificate: c, key: k}]"), "pools[0].authorization: k is a certificate"},
+		{pooled("servers: [http://h:1]\n- name: p\n  servers: [http://h:2]"), "pools[1].name: p is there twice"},
+		{"pools:\n- name: p.q\n  servers: [http://h:1]", "h.yaml:2: pools[0].name: \"p.q\" is no name"},
+		{"pools:\n- name: m\n  servers: [http://h:1]\nmodels: [{name: m, servers: ['vllm=http://h:2']}]", "pools[0].name: m is also a model"},
+		{pooled("servers: [http://h:1]") + "passthrough: http://h:1", "passthrough: http://h:1 is also a server of the pool p"},
+		{"pools:\n- {name: p, servers: ['http://h:1'], authorization: k}\nsecrets: [{name: k, env: K}]\nmodels:\n- {name: m, pool: p, forward_authorization: true}", "h.yaml:5: models[0].forward_authorization: the servers of p get an authorization of their own"},
+		{"secrets: [{name: k}]", "h.yaml:1: secrets[0]: k is to be found in 0 places"},
+		{"secrets: [{name: k, env: K, file: f}]", "secrets[0]: k is to be found in 2 places"},
+		{"secrets: [{name: k, certificate: c}]", "secrets[0]: k has half of a certificate"},
+		{"secrets: [{name: k, env: K}, {name: k, env: L}]", "secrets[1].name: k is there twice"},
+		{"secrets: [{name: a b, env: K}]", "secrets[0].name: \"a b\" is no name"},
+		{"listeners: [{address: here}]", "listeners[0].address: \"here\" is not host:port"},
+		{"listeners: [{address: '127.0.0.1:1'}, {address: '127.0.0.1:2'}]", "listeners[1].name: harmony is there twice"},
+		{"listeners: [{address: '127.0.0.1:1'}, {name: b, address: '127.0.0.1:1'}]", "listeners[1].address: 127.0.0.1:1 is there twice"},
+		{"listeners: [{address: '127.0.0.1:1', tls: c}]", "listeners[0].tls: there is no secret called c"},
+		{"listeners: [{address: '127.0.0.1:1', tls: c}]\nsecrets: [{name: c, env: C}]", "listeners[0].tls: c is a token"},
+		{"listen: 127.0.0.1:3\nlisteners: [{address: '127.0.0.1:1'}]", "listen: stands beside listeners"},
 		{"passthrough: h:1", "passthrough: \"h:1\" is not a URL"},
 		{"passthrough_paths: [v1]", "passthrough_paths[0]: \"v1\" is not a path"},
 	}
@@ -219,6 +260,33 @@ func TestIncomplete(t *testing.T) {
 	var e *Error
 	if err := c.Validate(); !errors.As(err, &e) || e.Field != "models[0].servers" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPools: what a pool says less is filled in, and a model's own servers are a pool too.
+func TestPools(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "h.yaml")
+	text := "pools: [{name: p, servers_file: p.yaml}]\nsecrets: [{name: k, file: keys/k}]\nmodels:\n- {name: m, servers: ['vllm=http://h:1']}\n- {name: n, pool: p}\n- {name: o, pool: p}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(file)
+	if err != nil || c.Validate() != nil {
+		t.Fatal(err, c.Validate())
+	}
+	pools := c.AllPools()
+	if len(pools) != 2 || len(c.ModelsOf("p")) != 2 || len(c.ModelsOf("m")) != 1 {
+		t.Fatalf("got %+v", pools)
+	}
+	folder := filepath.Dir(file)
+	if p := pools[0]; p.Policy != PolicyLeastRequest || p.Health != (Health{DefaultHealthPath, Duration(DefaultHealthInterval)}) || p.ServersFile != filepath.Join(folder, "p.yaml") {
+		t.Errorf("got %+v", p)
+	}
+	if p := pools[1]; p.Name != "m" || p.Health.Checked() || len(p.Endpoints()) != 1 || p.Endpoints()[0].String() != "http://h:1" {
+		t.Errorf("got %+v", p)
+	}
+	if s := c.Secret("k"); s.File != filepath.Join(folder, "keys", "k") {
+		t.Errorf("got %+v", s)
 	}
 }
 

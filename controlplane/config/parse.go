@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -22,7 +23,31 @@ func Load(file string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(file, data)
+	c, err := Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	c.locate(filepath.Dir(file))
+	return c, nil
+}
+
+// locate reads the names of files that are found out again and again, servers and secrets, as seen from the folder of
+// the configuration, wherever the program runs.
+func (c *Config) locate(folder string) {
+	at := func(name *string) {
+		if *name != "" && !filepath.IsAbs(*name) {
+			*name = filepath.Join(folder, *name)
+		}
+	}
+	for i := range c.Pools {
+		at(&c.Pools[i].ServersFile)
+	}
+	for i := range c.Secrets {
+		s := &c.Secrets[i]
+		at(&s.File)
+		at(&s.Certificate)
+		at(&s.Key)
+	}
 }
 
 func readFile(file string) ([]byte, error) {

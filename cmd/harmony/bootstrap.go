@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/envoy"
+)
+
+const (
+	// defaultXDS is where harmony controlplane serves Envoys, defaultStatus where it tells people of itself.
+	defaultXDS    = "127.0.0.1:18000"
+	defaultStatus = "127.0.0.1:18001"
+	// defaultEnvoyAdmin is Envoy's own custom.
+	defaultEnvoyAdmin = "127.0.0.1:9901"
+)
+
+const bootstrapLong = `Prints the configuration with which an Envoy starts that gets the rest of it from a control plane, over delta ADS:
+
+  harmony controlplane bootstrap --control-plane 10.0.0.5:18000 > bootstrap.json
+  envoy -c bootstrap.json
+
+The module of the filter must lie on Envoy's machine where harmony controlplane --wasm says.`
+
+func bootstrapCommand() *cobra.Command {
+	var d envoy.Discovery
+	var admin string
+	c := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Print the configuration with which an Envoy of this control plane starts",
+		Long:  bootstrapLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			address, err := config.ParseListen(admin)
+			if err != nil {
+				return usageError{err}
+			}
+			d.Admin = address
+			bootstrap, err := envoy.DiscoveryBootstrap(d)
+			if err != nil {
+				return usageError{err}
+			}
+			_, err = cmd.OutOrStdout().Write(bootstrap)
+			return err
+		},
+	}
+	name, _ := os.Hostname() // without one the default is empty, and --node is asked for
+	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS, "`ADDRESS` of harmony controlplane, as Envoy reaches it")
+	c.Flags().StringVar(&d.Node, "node", name, "`NAME` of this Envoy, as the control plane's status tells it")
+	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin, "`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
+	return c
+}

@@ -92,6 +92,15 @@ func TestServersAuthorization(t *testing.T) {
 	})
 }
 
+// servedBy are how many completions each server was asked for.
+func servedBy(servers []*sim.Server) []int {
+	n := make([]int, len(servers))
+	for i, s := range servers {
+		n[i] = len(completions(s))
+	}
+	return n
+}
+
 // TestSessions: requests of one session stay with a server, those of another begin with the next, and a session whose
 // server is gone has a new one for good.
 func TestSessions(t *testing.T) {
@@ -110,19 +119,13 @@ func TestSessions(t *testing.T) {
 			}
 			host := runEnvoy(t, poolOf(pool, urls...))
 			awaitWell(t, host)
-			counts := func() (n [3]int) {
-				for i, s := range servers {
-					n[i] = len(completions(s))
-				}
-				return n
-			}
 			// turn sends a request of a session and says which server got it.
 			turn := func(client *http.Client, name string) int {
-				before := counts()
+				before := servedBy(servers)
 				if a := askFor(client, host.URL, "x-session-id", name); a.status != 200 {
 					t.Fatalf("got %+v", a)
 				}
-				for i, n := range counts() {
+				for i, n := range servedBy(servers) {
 					if n > before[i] {
 						return i
 					}
@@ -187,16 +190,20 @@ func TestCapacity(t *testing.T) {
 	}
 	host := runEnvoy(t, poolOf(config.Pool{Capacity: 2}, urls...))
 	awaitWell(t, host)
-	answers := make(chan answer, 4)
-	for range cap(answers) {
-		go func() { answers <- askFor(http1(t), host.URL) }()
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, s := range servers { // which is also least_request: two each
-		if _, err := s.Await(ctx, func(r []sim.Request) bool { return len(completions(s)) == 2 }); err != nil {
-			t.Fatal(err)
+	answers := make(chan answer, 4)
+	for range cap(answers) {
+		before := servedBy(servers)
+		go func() { answers <- askFor(http1(t), host.URL) }()
+		for slices.Equal(servedBy(servers), before) {
+			if ctx.Err() != nil {
+				t.Fatal("a request does not reach a server")
+			}
 		}
+	}
+	if n := servedBy(servers); !slices.Equal(n, []int{2, 2}) {
+		t.Errorf("the server with the fewest requests should get each, and they have got %d", n)
 	}
 	if a := askFor(http1(t), host.URL); a.status != http.StatusServiceUnavailable || a.shaped() != "server_overloaded" {
 		t.Errorf("got %+v", a)

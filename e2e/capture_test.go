@@ -22,8 +22,10 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	upstreamhttpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
@@ -506,6 +508,22 @@ func editManager(t *testing.T, r *xds.Resources, edit func(*hcmv3.HttpConnection
 	}
 	edit(m)
 	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed(t, m)}
+}
+
+// editPlugin changes how the filter is configured.
+func editPlugin(t *testing.T, r *xds.Resources, edit func(*wasmv3.PluginConfig)) {
+	t.Helper()
+	editManager(t, r, func(m *hcmv3.HttpConnectionManager) { editFilter(t, m.HttpFilters[0], edit) })
+}
+
+func editFilter(t *testing.T, f *hcmv3.HttpFilter, edit func(*wasmv3.PluginConfig)) {
+	t.Helper()
+	filter := &wasmfilterv3.Wasm{}
+	if err := f.GetTypedConfig().UnmarshalTo(filter); err != nil {
+		t.Fatal(err)
+	}
+	edit(filter.Config)
+	f.ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, filter)}
 }
 
 func packed(t *testing.T, m proto.Message) *anypb.Any {

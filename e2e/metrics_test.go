@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	wasmfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/wasm/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	wasmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/wasm/v3"
 	"github.com/tetratelabs/wazero"
 
@@ -100,13 +98,8 @@ func withoutCapability(t *testing.T, r *xds.Resources, name string) {
 		t.Fatalf("the filter does not use %s", name)
 	}
 	delete(allowed, name)
-	editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
-		filter := &wasmfilterv3.Wasm{}
-		if err := m.HttpFilters[0].GetTypedConfig().UnmarshalTo(filter); err != nil {
-			t.Fatal(err)
-		}
-		filter.Config.CapabilityRestrictionConfig = &wasmv3.CapabilityRestrictionConfig{AllowedCapabilities: allowed} //nolint:staticcheck // Envoy 1.37 knows the restriction only here
-		m.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, filter)}
+	editPlugin(t, r, func(c *wasmv3.PluginConfig) {
+		c.CapabilityRestrictionConfig = &wasmv3.CapabilityRestrictionConfig{AllowedCapabilities: allowed} //nolint:staticcheck // Envoy 1.37 knows the restriction only here
 	})
 }
 

@@ -31,7 +31,12 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 			Code: &corev3.AsyncDataSource{Specifier: &corev3.AsyncDataSource_Local{Local: &corev3.DataSource{
 				Specifier: &corev3.DataSource_Filename{Filename: b.options.ModulePath},
 			}}},
-			EnvironmentVariables: &wasmv3.EnvironmentVariables{HostEnvKeys: []string{filterconfig.SealKeysVariable}},
+			EnvironmentVariables: &wasmv3.EnvironmentVariables{
+				HostEnvKeys: []string{filterconfig.SealKeysVariable},
+				// A configuration of ours that is wrong for the filter is refused even where Envoy has no other yet: whoever
+				// sent it is to know.
+				KeyValues: map[string]string{filterconfig.ErrorVariable: filterconfig.ErrorRefuse},
+			},
 		}},
 		Configuration: b.any(wrapperspb.String(settings)),
 		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The default is written down differently in

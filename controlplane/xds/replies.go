@@ -140,8 +140,21 @@ func (r *LocalReply) Body() (body, contentType string) {
 	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, r.message, r.kind, r.code), jsonType
 }
 
+// unconfigured is what clients are told where the filter has refused the only configuration that it was given by xDS. By
+// itself Envoy then answers 500, with a flag and nothing else.
+var unconfigured = LocalReply{
+	message: "The gateway is misconfigured. Its operator finds the reason in its log.",
+	kind:    "server_error", code: "gateway_misconfigured",
+}
+
 func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
-	config := &hcmv3.LocalReplyConfig{}
+	config := &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{{
+		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
+			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"NFCF"}},
+		}},
+		StatusCode:         wrapperspb.UInt32(http.StatusServiceUnavailable),
+		BodyFormatOverride: unconfigured.format(),
+	}}}
 	for _, r := range localReplies(b.config) {
 		var status *wrapperspb.UInt32Value
 		if r.status != 0 {

@@ -3,6 +3,7 @@ package filtertest_test
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -165,4 +166,31 @@ func said(t *testing.T, x *filtertest.Exchange) (reasoning, content string) {
 		}
 	}
 	return reasoning, content
+}
+
+// TestHarmonyMisconfigured: a configuration that is wrong from the start is taken, told and counted, and lets no request
+// through. A host whose environment says so does not start with it.
+func TestHarmonyMisconfigured(t *testing.T) {
+	const wrong, place = `{"schema":1,"models":[{"name":"gpt-oss-120b","system":{"colour":"red"}}]}`, "harmony: filter configuration: models[0].system.colour: unknown key"
+	wasm := cmp.Or(os.Getenv("HARMONY_WASM"), "../../dist/harmony-filter.wasm")
+	host := filtertest.New(t, wasm, wrong)
+	for range 2 {
+		x := ask(host)
+		if got := x.Client(); got.Status != 503 || !strings.Contains(got.Body(), `"code":"gateway_misconfigured"`) {
+			t.Errorf("the client has got %s", got)
+		}
+		if got := x.Server(); got.State != filtertest.Nothing {
+			t.Errorf("the server has got %s", got)
+		}
+	}
+	if log := host.Logs(); len(log) != 1 || !strings.Contains(log[0], place) {
+		t.Errorf("the log has %q", log)
+	}
+	if n := host.Metrics()["harmony_config_errors_total"]; n != 1 {
+		t.Errorf("%d are counted", n)
+	}
+	refuse := filtertest.Environment(map[string]string{"HARMONY_CONFIG_ERROR": "refuse"})
+	if _, err := filtertest.Start(t, wasm, wrong, refuse); !errors.Is(err, filtertest.ErrRefused) || !strings.Contains(err.Error(), place) {
+		t.Errorf("it starts: %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
@@ -12,19 +13,36 @@ type Error struct {
 	Reason string
 }
 
-// Error implements error.
+// Error implements error. It is one line, whatever stands in the configuration.
 func (e *Error) Error() string {
-	if e.Path == "" {
-		return "filter configuration: " + e.Reason
+	text := "filter configuration: " + e.Reason
+	if e.Path != "" {
+		text = "filter configuration: " + e.Path + ": " + e.Reason
 	}
-	return "filter configuration: " + e.Path + ": " + e.Reason
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
 }
+
+// ErrorVariable is the environment variable that says, for all configurations of a VM, what becomes of a wrong one where
+// the host has no earlier one that is right: ErrorRefuse refuses it, and anything else has it taken for one that answers
+// every request with an error.
+const (
+	ErrorVariable = "HARMONY_CONFIG_ERROR"
+	ErrorRefuse   = "refuse"
+)
 
 const maxDepth = 8
 
 // Parse reads a configuration and fills the defaults in. An unknown key, a newer schema or a value out of range is
 // an *Error.
 func Parse(data []byte) (*Config, error) {
+	if len(data) == 0 {
+		return nil, &Error{Reason: `there is none; it must be JSON such as {"schema":1,"models":[{"name":"gpt-oss-120b"}]}`}
+	}
 	v, err := jsontext.Parse(data, maxDepth)
 	if err != nil {
 		return nil, &Error{Reason: "not JSON: " + err.Error()}

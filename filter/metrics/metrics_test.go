@@ -86,6 +86,7 @@ func TestCounts(t *testing.T) {
 	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Translated: true, FirstToken: -1}, 503)
 	s.ResponseChunk()
 	s.EditRefused()
+	s.ConfigError()
 	s.ReducedReset()
 	s.ReducedLateError()
 	s.Rendered(123)

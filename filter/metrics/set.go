@@ -23,6 +23,7 @@ type Set struct {
 	other  model
 
 	responseChunks, editsRefused, reducedResets, reducedLateErrors    metric
+	configErrors                                                      metric
 	unexpectedOrder, reasoningAlert, fallbacks                        metric
 	noFinal, unfitArguments, unknownItems, halfBuiltIns, droppedParts metric
 	routed, truncatedTurns                                            metric
@@ -46,6 +47,7 @@ func NewSet(h Host) *Set {
 	s := &Set{host: h, other: model{name: Other}}
 	s.responseChunks = s.define(Counter, "harmony_response_chunks_total")
 	s.editsRefused = s.define(Counter, "harmony_edits_refused_total")
+	s.configErrors = s.define(Counter, "harmony_config_errors_total")
 	s.reducedResets = s.define(Counter, "harmony_reduced_resets_total")
 	s.reducedLateErrors = s.define(Counter, "harmony_reduced_late_errors_total")
 	s.unexpectedOrder = s.define(Counter, "harmony_channel_unexpected_order_total")
@@ -103,6 +105,9 @@ func (s *Set) ResponseChunk() { s.add(&s.responseChunks, 1) }
 
 // EditRefused counts a request that the proxy did not let us rewrite.
 func (s *Set) EditRefused() { s.add(&s.editsRefused, 1) }
+
+// ConfigError counts a configuration that is wrong.
+func (s *Set) ConfigError() { s.add(&s.configErrors, 1) }
 
 // ReducedReset counts an answer that was cut where full mode has a status.
 func (s *Set) ReducedReset() { s.add(&s.reducedResets, 1) }

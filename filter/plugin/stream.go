@@ -55,6 +55,11 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return s.request()
 	}
 	head := s.exchange.RequestHeaders()
+	if head.Reply != nil {
+		s.pending = false
+		s.send(head.Reply)
+		return types.ActionPause
+	}
 	if head.Hold {
 		return types.ActionPause
 	}

@@ -30,6 +30,8 @@ type vm struct {
 	tokenizer *tokenizer.Tokenizer
 	// keys are those that reasoning is sealed with, or nil.
 	keys *seal.Keys
+	// refuses says that no wrong configuration is taken, even for want of a better one.
+	refuses bool
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
 	metrics *metrics.Set
@@ -49,6 +51,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		proxywasm.LogCritical("harmony: " + config.SealKeysVariable + ": " + err.Error())
 		return types.OnVMStartStatusFailed
 	}
+	v.refuses = environment(config.ErrorVariable) == config.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
 	return types.OnVMStartStatusOK
 }
@@ -67,7 +70,7 @@ type plugin struct {
 	memoryLimit uint64
 	// full says that the heap was over the limit when last looked at.
 	full bool
-	// configuration stands for the configuration in metrics.
+	// configuration stands for the configuration in metrics; empty where it is wrong.
 	configuration string
 	// refused says that the log has been told that the host refuses edits.
 	refused bool
@@ -82,14 +85,13 @@ const tickMS = 250
 func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	data, err := proxywasm.GetPluginConfiguration()
 	if err != nil {
-		proxywasm.LogCritical("harmony: no plugin configuration: " + err.Error())
-		return types.OnPluginStartStatusFailed
+		data = nil // the host says of an empty one that there is none
 	}
 	c, err := config.Parse(data)
 	if err != nil {
-		proxywasm.LogCritical("harmony: " + err.Error())
-		return types.OnPluginStartStatusFailed
+		return p.misconfigured(data, err)
 	}
+	share(configuredKey)
 	p.gateway = gateway.New(c, p.vm.tokenizer, p.vm.keys)
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.configuration = fingerprint(data)
@@ -120,7 +122,7 @@ func fingerprint(data []byte) string {
 
 // OnPluginDone implements types.PluginContext: the configuration is not in force any more.
 func (p *plugin) OnPluginDone() bool {
-	if p.gateway != nil {
+	if p.configuration != "" {
 		p.vm.metrics.Dropped(p.vm.version, p.configuration)
 	}
 	return true

@@ -64,6 +64,13 @@ func errRender(reason string) *openai.Error {
 	return openai.Invalid("tools", "Invalid 'tools': a schema cannot be shown to the model: "+reason+".")
 }
 
+func errMisconfigured() *openai.Error {
+	return &openai.Error{
+		Status: 503, Type: openai.ServerErrorType, Code: openai.CodeGatewayMisconfigured,
+		Message: "The gateway is misconfigured. Its operator finds the reason in its log.",
+	}
+}
+
 func errFull() *openai.Error {
 	return &openai.Error{
 		Status: 503, Type: openai.ServerErrorType, Code: openai.CodeGatewayOverloaded,

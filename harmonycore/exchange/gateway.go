@@ -74,6 +74,8 @@ type Options struct {
 type Gateway struct {
 	options  Options
 	renderer *harmony.Renderer
+	// misconfigured says that there are no options to go by.
+	misconfigured bool
 }
 
 // New makes a Gateway.
@@ -110,6 +112,9 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]
 	}
+	if g.misconfigured {
+		return g.beginMisconfigured(path)
+	}
 	if e := g.beginStored(method, path); e != nil {
 		return e
 	}
@@ -119,23 +124,30 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if method != "POST" {
 		return nil
 	}
-	// A host may read what comes later into the memory that the path lies in, as ours does with large ones.
-	e := &Exchange{gateway: g, path: strings.Clone(path), state: reading}
-	switch path {
-	case "/v1/chat/completions":
-		e.kind = chat
-	case "/v1/responses":
-		e.kind = responses
-	case "/v1/responses/input_tokens":
-		e.kind = inputTokens
-	case "/tokenize":
-		e.kind = tokenizing
-	case "/detokenize":
-		e.kind = detokenizing
-	case completionsPath, "/generate", "/completion", "/inference/v1/generate":
-		e.kind = rawPrompt
-	default:
+	k, ok := kindAt(path)
+	if !ok {
 		return nil
 	}
-	return e
+	// A host may read what comes later into the memory that the path lies in, as ours does with large ones.
+	return &Exchange{gateway: g, path: strings.Clone(path), kind: k, state: reading}
+}
+
+// kindAt is what is asked for by POST at a path.
+func kindAt(path string) (k kind, ok bool) {
+	switch path {
+	case "/v1/chat/completions":
+		return chat, true
+	case "/v1/responses":
+		return responses, true
+	case "/v1/responses/input_tokens":
+		return inputTokens, true
+	case "/tokenize":
+		return tokenizing, true
+	case "/detokenize":
+		return detokenizing, true
+	case completionsPath, "/generate", "/completion", "/inference/v1/generate":
+		return rawPrompt, true
+	default:
+		return 0, false
+	}
 }

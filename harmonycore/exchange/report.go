@@ -8,7 +8,7 @@ import (
 
 // Report is what an exchange tells of itself when it is over, for metrics and logs. No text of a message is in it.
 type Report struct {
-	// API is "chat", "responses" or "completions".
+	// API is "chat", "responses" or "completions", or something else for what is counted nowhere.
 	API string
 	// Model is the configured model that was asked for, empty if it is none; Server is the kind of its servers.
 	Model, Server string
@@ -145,6 +145,8 @@ func (k kind) api() string {
 		return "tokens"
 	case modelList, oneModel:
 		return "models"
+	case undecided:
+		return "other"
 	default:
 		return "completions"
 	}

@@ -24,6 +24,8 @@ type Host struct {
 type RequestHead struct {
 	// Hold keeps them until Request has decided. Without it they go on at once, changed as the rest says.
 	Hold bool
+	// Reply answers at once, and the body is not waited for.
+	Reply *Reply
 	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers go on as they came. With
 	// Pool alone the request goes there as it came.
 	Path, Pool string
@@ -65,6 +67,9 @@ func replyWith(e *openai.Error) *Reply {
 
 // RequestHeaders says what to do with the headers of a request that has a body, before Request is given the body.
 func (e *Exchange) RequestHeaders() RequestHead {
+	if e.gateway.misconfigured {
+		return RequestHead{Reply: e.refuse(errMisconfigured()).Reply}
+	}
 	if e.kind == stored && e.gateway.options.Service.Stores {
 		// The path says all, and a body need not be waited for.
 		return RequestHead{Pool: e.toService().Forward.Pool}
@@ -96,6 +101,9 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return RequestAction{Hold: true}
 	}
 	e.active, e.asked = h.Now, h.Now
+	if e.gateway.misconfigured {
+		return e.refuse(errMisconfigured())
+	}
 	switch e.kind {
 	case modelList, oneModel:
 		return e.models()

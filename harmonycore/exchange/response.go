@@ -61,6 +61,8 @@ const (
 	oneModel
 	// stored is about a response or a conversation of earlier.
 	stored
+	// undecided is none of these, and stays here because nobody knows where it may go.
+	undecided
 )
 
 // prompt is the member of a request that its prompt is made of.

@@ -34,16 +34,12 @@ type filterFile struct {
 	process *envoy.Process
 }
 
-// filterFileName is the filter's, in Envoy's statistics of it too.
-const filterFileName = "harmony"
-
 // discovered takes the filter's configuration out of the listener.
 func discovered(t *testing.T, r *xds.Resources) *filterFile {
 	t.Helper()
 	f := &filterFile{t: t, path: filepath.Join(t.TempDir(), "filter.json")}
 	editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
 		f.filter = proto.CloneOf(m.HttpFilters[0])
-		m.HttpFilters[0].Name = filterFileName
 		m.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
 			ConfigSource: &corev3.ConfigSource{
 				ResourceApiVersion:    corev3.ApiVersion_V3,
@@ -63,7 +59,7 @@ func (f *filterFile) write(text string) {
 	response, err := envoy.MarshalJSON(&discoveryv3.DiscoveryResponse{
 		VersionInfo: fmt.Sprint(f.version),
 		Resources: []*anypb.Any{packed(f.t, &corev3.TypedExtensionConfig{
-			Name: filterFileName, TypedConfig: f.filter.GetTypedConfig(),
+			Name: xds.FilterName, TypedConfig: f.filter.GetTypedConfig(),
 		})},
 	})
 	if err == nil {
@@ -82,7 +78,7 @@ func (f *filterFile) await(taken, rejected int) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	const scope = "extension_config_discovery.http_filter." + filterFileName + "."
+	const scope = "extension_config_discovery.http_filter." + xds.FilterName + "."
 	for {
 		page, err := f.process.Get(ctx, "/stats?format=json&filter="+scope+"update_")
 		if err != nil {

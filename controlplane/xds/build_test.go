@@ -252,7 +252,7 @@ func unguard(t *testing.T, r *Resources, route string) {
 
 // TestRepliesAreJSON looks at what clients will get, after Envoy has read %% as %.
 func TestRepliesAreJSON(t *testing.T) {
-	for _, r := range localReplies(example()) {
+	for _, r := range append(localReplies(example()), unconfigured) {
 		text := strings.ReplaceAll(r.format().GetTextFormatSource().GetInlineString(), "%%", "%")
 		var body struct {
 			Error map[string]*string `json:"error"`

@@ -88,7 +88,7 @@ func list(ctx context.Context, m *member, roots *x509.CertPool) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	if e := m.Endpoint; e.TLS && e.Port == 443 || !e.TLS && e.Port == 80 {
+	if m.Endpoint.TLS || m.Endpoint.Port == 80 { // as Envoy asks it
 		request.Host = strings.TrimSuffix(request.URL.Host, ":"+request.URL.Port())
 	}
 	if m.question.authorization != "" {

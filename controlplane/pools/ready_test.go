@@ -164,7 +164,13 @@ func TestQuestion(t *testing.T) {
 
 // TestTLS: the certificate is checked for the endpoint's name, against the pool's authorities, whose file is followed.
 func TestTLS(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(serves("m")))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host != "example.com" { // as Envoy says it: without a port
+			http.NotFound(w, r)
+			return
+		}
+		serves("m")(w, r)
+	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	defer server.Close()

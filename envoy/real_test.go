@@ -5,6 +5,7 @@ package envoy
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"net/http"
@@ -124,6 +125,25 @@ func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
 	if err := os.WriteFile(caFile, certificate, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyFile := filepath.Join(folder, "key.pem")
+	if err := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []Discovery{
+		{ControlPlane: "127.0.0.1:18000", Node: "a"},
+		{ControlPlane: "controlplane.example:18000", Node: "b", CAFile: caFile, CertificateFile: caFile, KeyFile: keyFile},
+	} {
+		d.Admin = netip.MustParseAddrPort("127.0.0.1:0")
+		text, err := DiscoveryBootstrap(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepts(t, path, filepath.Join(folder, d.Node+".json"), text)
+	}
 	inputs, err := filepath.Glob("../controlplane/xds/testdata/*.yaml")
 	if err != nil || len(inputs) == 0 {
 		t.Fatalf("no inputs: %v", err)
@@ -133,13 +153,36 @@ func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(folder, "bootstrap.json")
-		if err := os.WriteFile(file, bootstrap(t, c, caFile), 0o600); err != nil {
-			t.Fatal(err)
+		for i := range c.Secrets {
+			if s := &c.Secrets[i]; s.IsCertificate() {
+				s.Certificate, s.Key = caFile, keyFile
+			}
 		}
-		out, err := exec.Command(path, "--mode", "validate", "--config-path", file, "--log-level", "warning").CombinedOutput()
-		if err != nil || bytes.Contains(out, []byte("Deprecated field")) {
-			t.Errorf("%s: %v\n%s", input, err, out)
+		accepts(t, path, filepath.Join(folder, filepath.Base(input)+".json"), bootstrap(t, c, caFile))
+	}
+}
+
+// accepts has Envoy read a bootstrap, which is written to a file, and find nothing wrong or old in it.
+func accepts(t *testing.T, path, file string, bootstrap []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, bootstrap, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(path, "--mode", "validate", "--config-path", file, "--log-level", "warning").CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("Deprecated field")) {
+		t.Errorf("%s: %v\n%s", file, err, out)
+	}
+}
+
+// TestDiscoveryRefuses: what cannot be a control plane's address, and half of what TLS wants.
+func TestDiscoveryRefuses(t *testing.T) {
+	for _, d := range []Discovery{
+		{ControlPlane: "here"}, {ControlPlane: ":18000"}, {ControlPlane: "h:0"}, {ControlPlane: "h:70000"},
+		{ControlPlane: "h:1", CertificateFile: "c", KeyFile: "k"}, {ControlPlane: "h:1", CAFile: "ca", KeyFile: "k"},
+	} {
+		d.Node, d.Admin = "n", netip.MustParseAddrPort("127.0.0.1:0")
+		if text, err := DiscoveryBootstrap(d); err == nil {
+			t.Errorf("%+v makes %s", d, text)
 		}
 	}
 }

@@ -49,6 +49,9 @@ func bootstrapCommand() *cobra.Command {
 	name, _ := os.Hostname() // without one the default is empty, and --node is asked for
 	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS, "`ADDRESS` of harmony controlplane, as Envoy reaches it")
 	c.Flags().StringVar(&d.Node, "node", name, "`NAME` of this Envoy, as the control plane's status tells it")
+	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, for TLS (default: clear text)")
+	c.Flags().StringVar(&d.CertificateFile, "certificate", "", "`FILE` of the certificate that Envoy shows the control plane")
+	c.Flags().StringVar(&d.KeyFile, "key", "", "`FILE` of its key")
 	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin, "`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
 	return c
 }

@@ -29,6 +29,26 @@ func (c *Config) Secret(name string) *Secret {
 	return nil
 }
 
+// UsedSecrets are those that a listener, or a pool with models, wants: only these need to be found.
+func (c *Config) UsedSecrets() []Secret {
+	wanted := map[string]bool{}
+	for _, l := range c.AllListeners() {
+		wanted[l.TLS] = true
+	}
+	for i := range c.Pools {
+		if p := &c.Pools[i]; len(c.ModelsOf(p.Name)) > 0 {
+			wanted[p.Authorization] = true
+		}
+	}
+	var used []Secret
+	for _, s := range c.Secrets {
+		if wanted[s.Name] {
+			used = append(used, s)
+		}
+	}
+	return used
+}
+
 func (c *Config) checkSecrets() *Error {
 	for i := range c.Secrets {
 		s := &c.Secrets[i]

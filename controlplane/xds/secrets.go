@@ -23,8 +23,9 @@ type SecretValue struct {
 // secrets are Envoy's, by the names of the configuration: their values, or where Envoy finds them.
 func (b *builder) secrets() []*tlsv3.Secret {
 	var all []*tlsv3.Secret
-	for i := range b.config.Secrets {
-		s := &b.config.Secrets[i]
+	used := b.config.UsedSecrets()
+	for i := range used {
+		s := &used[i]
 		one := &tlsv3.Secret{Name: s.Name}
 		value, known := b.options.Secrets[s.Name]
 		switch {

@@ -67,15 +67,14 @@ func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
 	})
 }
 
-func (a *Answers) appendJSON(dst []byte) []byte {
-	dst = appendMember(dst, `,"answers":{"reasoning_fields":`, a.ReasoningFields)
-	dst = appendFlag(dst, `,"hide_reasoning":`, a.HideReasoning)
-	dst = appendFlag(dst, `,"reasoning_as_summary":`, a.ReasoningAsSummary)
-	dst = appendMember(dst, `,"undeclared_calls":`, a.UndeclaredCalls)
-	dst = append(dst, `,"max_choices":`...)
-	dst = jsontext.AppendInt(dst, int64(a.MaxChoices))
-	dst = appendFlag(dst, `,"strict":`, a.Strict)
-	dst = appendMember(dst, `,"events":`, a.Events)
-	dst = appendFlag(dst, `,"require_final_channel":`, a.RequireFinalChannel)
-	return append(appendFlag(dst, `,"harmony_messages":`, a.HarmonyMessages), '}')
+func (a *Answers) write(w *writer, otherwise *Answers) {
+	w.text("reasoning_fields", a.ReasoningFields, otherwise.ReasoningFields)
+	w.flag("hide_reasoning", a.HideReasoning, otherwise.HideReasoning)
+	w.flag("reasoning_as_summary", a.ReasoningAsSummary, otherwise.ReasoningAsSummary)
+	w.text("undeclared_calls", a.UndeclaredCalls, otherwise.UndeclaredCalls)
+	w.integer("max_choices", a.MaxChoices, otherwise.MaxChoices)
+	w.flag("strict", a.Strict, otherwise.Strict)
+	w.text("events", a.Events, otherwise.Events)
+	w.flag("require_final_channel", a.RequireFinalChannel, otherwise.RequireFinalChannel)
+	w.flag("harmony_messages", a.HarmonyMessages, otherwise.HarmonyMessages)
 }

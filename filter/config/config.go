@@ -113,6 +113,14 @@ const (
 	DefaultReasoningAlert  = 0.9
 )
 
+// defaults is a configuration that says nothing.
+func defaults() *Config {
+	return &Config{
+		Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit,
+		ReasoningRatioAlert: DefaultReasoningAlert, Seal: Seal{LifetimeS: DefaultSealLifetimeS}, HostedTools: HostedToolsIgnore,
+	}
+}
+
 // DefaultModel is a model called name with every default in place.
 func DefaultModel(name string) Model {
 	return Model{

@@ -67,10 +67,7 @@ func (p *parser) fail(path, reason string) {
 }
 
 func (p *parser) config(v *jsontext.Value) *Config {
-	c := &Config{
-		Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit,
-		ReasoningRatioAlert: DefaultReasoningAlert, Seal: Seal{LifetimeS: DefaultSealLifetimeS}, HostedTools: HostedToolsIgnore,
-	}
+	c := defaults()
 	p.object("", v, func(name, key string, value *jsontext.Value) bool {
 		switch name {
 		case "schema":

@@ -67,20 +67,9 @@ func (p *parser) extras(path string, v *jsontext.Value) []string {
 	return names
 }
 
-// appendRequests appends what is set about requests.
-func (m *Model) appendRequests(dst []byte) []byte {
-	dst = appendMember(dst, `,"reasoning_efforts":{"none":`, m.ReasoningEfforts.None)
-	dst = appendMember(dst, `,"minimal":`, m.ReasoningEfforts.Minimal)
-	dst = appendMember(dst, `,"xhigh":`, m.ReasoningEfforts.XHigh)
-	dst = appendMember(dst, `,"max":`, m.ReasoningEfforts.Max)
-	dst = appendFlag(append(dst, '}'), `,"drop_commentary_from_history":`, m.DropCommentaryFromHistory)
-	dst = appendMember(dst, `,"unsupported_content":`, m.UnsupportedContent)
-	dst = append(dst, `,"server_extras":[`...)
-	for i, name := range m.ServerExtras {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsontext.AppendString(dst, name)
-	}
-	return append(dst, ']')
+func (e *Efforts) write(w *writer, otherwise *Efforts) {
+	w.text("none", e.None, otherwise.None)
+	w.text("minimal", e.Minimal, otherwise.Minimal)
+	w.text("xhigh", e.XHigh, otherwise.XHigh)
+	w.text("max", e.Max, otherwise.Max)
 }

@@ -40,8 +40,7 @@ func (p *parser) seal(path string, v *jsontext.Value, s *Seal) {
 	})
 }
 
-func (s *Seal) appendJSON(dst []byte) []byte {
-	dst = append(dst, `,"seal":{"lifetime_s":`...)
-	dst = jsontext.AppendInt(dst, int64(s.LifetimeS))
-	return append(appendMember(dst, `,"tenant_header":`, s.TenantHeader), '}')
+func (s *Seal) write(w *writer, otherwise *Seal) {
+	w.integer("lifetime_s", s.LifetimeS, otherwise.LifetimeS)
+	w.text("tenant_header", s.TenantHeader, otherwise.TenantHeader)
 }

@@ -56,11 +56,8 @@ func (p *parser) checkService(c *Config) {
 	}
 }
 
-func (s *ResponsesService) appendJSON(dst []byte) []byte {
-	if s.Pool == "" {
-		return dst
-	}
-	dst = appendMember(dst, `,"responses_service":{"pool":`, s.Pool)
-	dst = appendFlag(dst, `,"stores":`, s.Stores)
-	return append(appendFlag(dst, `,"hosted_tools":`, s.HostedTools), '}')
+func (s *ResponsesService) write(w *writer) {
+	w.text("pool", s.Pool, "")
+	w.flag("stores", s.Stores, true)
+	w.flag("hosted_tools", s.HostedTools, true)
 }

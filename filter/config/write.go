@@ -1,69 +1,130 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
 
-// AppendJSON appends the configuration as Parse reads it, every setting written out.
+// AppendJSON appends the configuration as Parse reads it. What has its default is left out: a filter that is older than a
+// setting refuses the setting's name, and so takes every configuration that does not need it.
 func (c *Config) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"schema":`...)
-	dst = jsontext.AppendInt(dst, int64(c.Schema))
-	dst = appendMember(dst, `,"mode":`, c.Mode)
-	dst = appendFlag(dst, `,"passthrough":`, c.Passthrough)
-	dst = append(dst, `,"body_limit":`...)
-	dst = jsontext.AppendInt(dst, int64(c.BodyLimit))
-	dst = append(dst, `,"stall_timeout_ms":`...)
-	dst = jsontext.AppendInt(dst, int64(c.StallTimeoutMS))
-	dst = append(dst, `,"memory_limit":`...)
-	dst = jsontext.AppendInt(dst, int64(c.MemoryLimit))
-	dst = append(dst, `,"reasoning_ratio_alert":`...)
-	dst = strconv.AppendFloat(dst, c.ReasoningRatioAlert, 'g', -1, 64)
-	dst = c.Seal.appendJSON(dst)
-	dst = c.ResponsesService.appendJSON(dst)
-	dst = appendMember(dst, `,"hosted_tools":`, c.HostedTools)
-	dst = append(dst, `,"models":[`...)
-	for i := range c.Models {
-		if i > 0 {
-			dst = append(dst, ',')
+	otherwise := defaults()
+	w := &writer{dst: append(dst, '{'), first: true}
+	w.key("schema")
+	w.dst = jsontext.AppendInt(w.dst, int64(c.Schema))
+	w.text("mode", c.Mode, otherwise.Mode)
+	w.flag("passthrough", c.Passthrough, otherwise.Passthrough)
+	w.integer("body_limit", c.BodyLimit, otherwise.BodyLimit)
+	w.integer("stall_timeout_ms", c.StallTimeoutMS, otherwise.StallTimeoutMS)
+	w.integer("memory_limit", c.MemoryLimit, otherwise.MemoryLimit)
+	if c.ReasoningRatioAlert != otherwise.ReasoningRatioAlert {
+		w.key("reasoning_ratio_alert")
+		w.dst = strconv.AppendFloat(w.dst, c.ReasoningRatioAlert, 'g', -1, 64)
+	}
+	w.object("seal", func() { c.Seal.write(w, &otherwise.Seal) })
+	if c.ResponsesService.Pool != "" {
+		w.object("responses_service", func() { c.ResponsesService.write(w) })
+	}
+	w.text("hosted_tools", c.HostedTools, otherwise.HostedTools)
+	if len(c.Models) > 0 {
+		w.key("models")
+		w.dst = append(w.dst, '[')
+		for i := range c.Models {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst, w.first = append(w.dst, '{'), true
+			c.Models[i].write(w)
+			w.dst = append(w.dst, '}')
 		}
-		dst = c.Models[i].appendJSON(dst)
+		w.dst = append(w.dst, ']')
 	}
-	return append(dst, "]}"...)
+	return append(w.dst, '}')
 }
 
-func (m *Model) appendJSON(dst []byte) []byte {
-	dst = appendMember(dst, `{"name":`, m.Name)
-	dst = appendMember(dst, `,"pool":`, m.Pool)
-	dst = appendMember(dst, `,"server":`, m.Server)
-	dst = appendMember(dst, `,"server_model":`, m.ServerModel)
-	dst = append(dst, `,"context_length":`...)
-	dst = jsontext.AppendInt(dst, int64(m.ContextLength))
-	dst = append(dst, `,"max_reasoning_tokens":`...)
-	dst = jsontext.AppendInt(dst, int64(m.MaxReasoningTokens))
-	dst = appendFlag(dst, `,"thinking_token_budget":`, m.ThinkingTokenBudget)
-	dst = append(dst, `,"drain_tokens":`...)
-	dst = jsontext.AppendInt(dst, int64(m.DrainTokens))
-	dst = appendMember(dst, `,"structured_outputs":`, m.StructuredOutputs)
-	dst = appendMember(dst, `,"raw_prompts":`, m.RawPrompts)
-	dst = m.appendRequests(dst)
-	dst = m.Answers.appendJSON(dst)
-	dst = appendMember(dst, `,"system":{"identity":`, m.System.Identity)
-	dst = appendMember(dst, `,"knowledge_cutoff":`, m.System.KnowledgeCutoff)
-	dst = appendMember(dst, `,"date":`, m.System.Date)
-	dst = appendMember(dst, `,"effort":`, m.System.Effort)
-	return append(dst, "}}"...)
-}
-
-func appendFlag(dst []byte, key string, on bool) []byte {
-	dst = append(dst, key...)
-	if on {
-		return append(dst, "true"...)
+func (m *Model) write(w *writer) {
+	otherwise := DefaultModel(m.Name)
+	w.key("name")
+	w.dst = jsontext.AppendString(w.dst, m.Name)
+	w.text("pool", m.Pool, otherwise.Pool)
+	w.text("server", m.Server, otherwise.Server)
+	w.text("server_model", m.ServerModel, otherwise.ServerModel)
+	w.integer("context_length", m.ContextLength, otherwise.ContextLength)
+	w.integer("max_reasoning_tokens", m.MaxReasoningTokens, otherwise.MaxReasoningTokens)
+	w.flag("thinking_token_budget", m.ThinkingTokenBudget, otherwise.ThinkingTokenBudget)
+	w.integer("drain_tokens", m.DrainTokens, otherwise.DrainTokens)
+	w.text("structured_outputs", m.StructuredOutputs, otherwise.StructuredOutputs)
+	w.text("raw_prompts", m.RawPrompts, otherwise.RawPrompts)
+	w.object("reasoning_efforts", func() { m.ReasoningEfforts.write(w, &otherwise.ReasoningEfforts) })
+	w.flag("drop_commentary_from_history", m.DropCommentaryFromHistory, otherwise.DropCommentaryFromHistory)
+	w.text("unsupported_content", m.UnsupportedContent, otherwise.UnsupportedContent)
+	if !slices.Equal(m.ServerExtras, otherwise.ServerExtras) {
+		w.key("server_extras")
+		w.dst = append(w.dst, '[')
+		for i, name := range m.ServerExtras {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.dst = jsontext.AppendString(w.dst, name)
+		}
+		w.dst = append(w.dst, ']')
 	}
-	return append(dst, "false"...)
+	w.object("answers", func() { m.Answers.write(w, &otherwise.Answers) })
+	w.object("system", func() { m.System.write(w, &otherwise.System) })
 }
 
-func appendMember(dst []byte, key, value string) []byte {
-	return jsontext.AppendString(append(dst, key...), value)
+func (s *System) write(w *writer, otherwise *System) {
+	w.text("identity", s.Identity, otherwise.Identity)
+	w.text("knowledge_cutoff", s.KnowledgeCutoff, otherwise.KnowledgeCutoff)
+	w.text("date", s.Date, otherwise.Date)
+	w.text("effort", s.Effort, otherwise.Effort)
+}
+
+// writer appends the members of objects, each with the value that a reader has without it.
+type writer struct {
+	dst   []byte
+	first bool
+}
+
+func (w *writer) key(name string) {
+	if !w.first {
+		w.dst = append(w.dst, ',')
+	}
+	w.first = false
+	w.dst = append(jsontext.AppendString(w.dst, name), ':')
+}
+
+func (w *writer) text(name, value, otherwise string) {
+	if value != otherwise {
+		w.key(name)
+		w.dst = jsontext.AppendString(w.dst, value)
+	}
+}
+
+func (w *writer) flag(name string, on, otherwise bool) {
+	if on != otherwise {
+		w.key(name)
+		w.dst = strconv.AppendBool(w.dst, on)
+	}
+}
+
+func (w *writer) integer(name string, value, otherwise int) {
+	if value != otherwise {
+		w.key(name)
+		w.dst = jsontext.AppendInt(w.dst, int64(value))
+	}
+}
+
+// object appends what members writes, or nothing if that is nothing.
+func (w *writer) object(name string, members func()) {
+	before, first := len(w.dst), w.first
+	w.key(name)
+	w.dst, w.first = append(w.dst, '{'), true
+	if members(); w.first {
+		w.dst, w.first = w.dst[:before], first
+		return
+	}
+	w.dst = append(w.dst, '}')
 }

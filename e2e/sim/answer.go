@@ -238,7 +238,12 @@ func (j *job) pace(ctx context.Context, n int) error {
 	if !j.first {
 		d += j.s.opt.TimeToFirstToken
 	}
-	return j.s.wait(ctx, d)
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	return j.s.hold(ctx, timer.C)
 }
 
 func (j *job) details() *usageDetails {

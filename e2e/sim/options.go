@@ -27,7 +27,7 @@ type Options struct {
 
 	// HoldAfter lets streams wait after so many tokens, until Release; 0 does not.
 	HoldAfter int
-	// TokensPerSecond paces the answer; 0 is as fast as possible.
+	// TokensPerSecond paces the answer, until Release; 0 is as fast as possible.
 	TokensPerSecond float64
 	// TimeToFirstToken is waited before the first token. The headers of a stream are sent before it, as vLLM does.
 	TimeToFirstToken time.Duration

@@ -80,10 +80,12 @@ func (o *output) flush(n int) error {
 	return nil
 }
 
-// hold waits for Release.
-func (s *Server) hold(ctx context.Context) error {
+// hold waits for Release, or for c.
+func (s *Server) hold(ctx context.Context, c <-chan time.Time) error {
 	select {
 	case <-s.released:
+		return nil
+	case <-c:
 		return nil
 	case <-ctx.Done():
 		return errGone

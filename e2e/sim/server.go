@@ -73,7 +73,7 @@ func (s *Server) Start(addr string) (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// Release lets every stream go on that waits because of Options.HoldAfter, and those that would.
+// Release ends Options.HoldAfter and the pace of the answers: every stream goes on to its end as fast as it can.
 func (s *Server) Release() { s.letGo() }
 
 // Close ends what runs, without grace, and stops listening.

@@ -264,6 +264,21 @@ func TestTextAndFinish(t *testing.T) {
 	}
 }
 
+// A stream that would take hours, or wait for ever, goes to its end once it is released.
+func TestRelease(t *testing.T) {
+	for name, o := range map[string]Options{"pace": {TokensPerSecond: 0.001}, "hold": {HoldAfter: 1}} {
+		t.Run(name, func(t *testing.T) {
+			o.Script = NewScript(Line{Tokens: encode("one two three<|return|>")})
+			s, url := start(t, o)
+			resp := post(t, url, body(hello, `,"stream":true`)) // its headers are there before the first token
+			s.Release()
+			if got := read(t, resp); got.text != "one two three" {
+				t.Errorf("text %q", got.text)
+			}
+		})
+	}
+}
+
 // Text waits for whole characters, ids do not.
 func TestHoldBack(t *testing.T) {
 	goose := encode("🪿")

@@ -38,7 +38,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 			n = min(n, j.fault.After-pos)
 		}
 		if after := j.s.opt.HoldAfter; after > 0 && pos >= after {
-			if err := j.s.hold(ctx); err != nil {
+			if err := j.s.hold(ctx, nil); err != nil {
 				return err
 			}
 		}

@@ -15,10 +15,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// asked is a pool of one engine that must serve m.
+// asked is a pool of one engine that must serve m, and does not answer yet.
 func asked(t *testing.T) (*Watcher, *engine, *lines) {
 	t.Helper()
 	engine := newEngine(t)
+	engine.set(says(500, ""))
 	w, log := watcher(t, nil)
 	must(t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}, Authorization: "Bearer secret"}}))
 	return w, engine, log

@@ -128,3 +128,9 @@ func (s snapshot) equal(other snapshot) bool {
 	}
 	return true
 }
+
+// Check reports what keeps resources from being given to anybody.
+func (r Resources) Check() error {
+	_, err := newSnapshot(r)
+	return err
+}

@@ -101,3 +101,13 @@ func shorten(words string) string {
 	}
 	return strings.ToValidUTF8(words, "")
 }
+
+// Refuses reports whether it has refused something that it is still to have.
+func (e *Envoy) Refuses() bool {
+	for _, t := range e.Types {
+		if t.Refused != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,204 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+)
+
+// configuration is what the operator wants, with everything that it refers to.
+type configuration struct {
+	config     *config.Config
+	pools      []config.Pool
+	secrets    map[string]xds.SecretValue
+	remembered remembered
+}
+
+// load reads the configuration and puts it in force, as a whole or not at all. What goes wrong is told.
+func (s *Server) load(ctx context.Context) error {
+	next, err := s.read()
+	if err == nil {
+		err = s.adopt(ctx, next)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = config.Locate(err, s.options.ConfigFile)
+	s.metrics.loaded(err)
+	s.mu.Lock()
+	s.failure = err
+	if err == nil {
+		s.loaded = time.Now()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		s.log.Error("the configuration is refused; what is in force stays", "error", err)
+		return err
+	}
+	s.log.Info("the configuration is in force", "models", len(next.config.Models), "pools", len(next.pools), "versions", s.ads.Versions())
+	return nil
+}
+
+// read reads the file and what it refers to. From then on a change of any of them is told.
+func (s *Server) read() (*configuration, error) {
+	c := s.options.Config
+	if file := s.options.ConfigFile; file != "" {
+		s.watchFiles(nil, false)
+		var err error
+		if c, err = config.Load(file); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	next := &configuration{config: c, pools: c.AllPools(), remembered: s.remembered}
+	s.watchFiles(next, false)
+	var err error
+	next.secrets, err = readSecrets(c)
+	return next, err
+}
+
+// referred are the files of the secrets, whose change is a reason to read everything again.
+func (c *configuration) referred() []string {
+	var files []string
+	for _, secret := range c.config.Secrets {
+		files = append(files, secret.File, secret.Certificate, secret.Key)
+	}
+	return files
+}
+
+// watchFiles has changes told of the configuration file and of those that it refers to. A servers file is the pools' own
+// business, unless it is what keeps a configuration from being in force.
+func (s *Server) watchFiles(next *configuration, inForce bool) {
+	if s.options.ConfigFile == "" {
+		return
+	}
+	files := []string{s.options.ConfigFile}
+	if s.current != nil && !inForce {
+		files = append(files, s.current.referred()...)
+	}
+	if next != nil {
+		files = append(files, next.referred()...)
+		for i := range next.pools {
+			if !inForce {
+				files = append(files, next.pools[i].ServersFile, next.config.CAFile)
+			}
+		}
+	}
+	s.files.Set(slices.DeleteFunc(files, func(f string) bool { return f == "" }))
+}
+
+// adopt puts a configuration in force. It is built once before anything is changed, so that a mistake changes nothing.
+func (s *Server) adopt(ctx context.Context, next *configuration) error {
+	r, err := s.build(next)
+	if err != nil {
+		return err
+	}
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if err := s.pools.Set(next.watch()); err != nil {
+		return err
+	}
+	// Else a name that has not been looked up yet would take its servers away for a moment.
+	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	_ = s.pools.Resolved(wait) // those that take longer come when they come
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if r, err = s.build(next); err == nil {
+		_, err = s.push(r, false)
+	}
+	if err != nil {
+		if s.current != nil {
+			err = errors.Join(err, s.pools.Set(s.current.watch()))
+		}
+		return err
+	}
+	s.mu.Lock()
+	s.current = next
+	s.mu.Unlock()
+	s.watchFiles(next, true)
+	return nil
+}
+
+// follow gives Envoys the servers that the pools have now.
+func (s *Server) follow() {
+	if s.current == nil {
+		return
+	}
+	r, err := s.build(s.current)
+	if err == nil {
+		_, err = s.push(r, false)
+	}
+	if err != nil {
+		s.log.Error("a change of the pools' servers is not passed on; Envoys keep those that they have", "error", err)
+	}
+}
+
+// build makes Envoy's resources of a configuration and the servers of this moment.
+func (s *Server) build(c *configuration) (ads.Resources, error) {
+	states := s.pools.Servers()
+	servers := make(map[string][]xds.Server, len(c.pools))
+	for i := range c.pools {
+		p := &c.pools[i]
+		for _, one := range c.remembered.servers(p, states[p.Name]) {
+			servers[p.Name] = append(servers[p.Name], xds.Server{
+				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady,
+			})
+		}
+	}
+	r, err := xds.Build(c.config, xds.Options{
+		ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
+	})
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.Discovered()
+	return all, err
+}
+
+// watch is what is to be known of the pools' servers.
+func (c *configuration) watch() []pools.Pool {
+	all := make([]pools.Pool, 0, len(c.pools))
+	for i := range c.pools {
+		p := &c.pools[i]
+		one := pools.Pool{Name: p.Name, Servers: p.Endpoints(), File: p.ServersFile, Models: c.models(p.Name), CAFile: c.config.CAFile}
+		if p.Authorization != "" {
+			one.Authorization = "Bearer " + c.secrets[p.Authorization].Token
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// models are the names by which a pool's servers must know its models. One that only helps others out must know theirs.
+func (c *configuration) models(pool string) []string {
+	all := c.config.ModelsOf(pool)
+	if len(all) == 0 {
+		for i := range c.pools {
+			if slices.Contains(c.pools[i].Spares, pool) {
+				all = append(all, c.config.ModelsOf(c.pools[i].Name)...)
+			}
+		}
+	}
+	var names []string
+	for _, m := range all {
+		name := m.ServerModel
+		if name == "" {
+			name = m.Name
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

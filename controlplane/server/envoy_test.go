@@ -1,0 +1,158 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+)
+
+// fakeEnvoy is what an Envoy is to the control plane: it asks for everything and accepts what it is not told to refuse.
+type fakeEnvoy struct {
+	mu     sync.Mutex
+	holds  map[resource.Type]map[string]proto.Message
+	refuse resource.Type
+}
+
+// startEnvoy connects one until the test ends.
+func startEnvoy(t *testing.T, address, id string, secrets ...string) *fakeEnvoy {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stream, err := discovery.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &fakeEnvoy{holds: map[resource.Type]map[string]proto.Message{}}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		conn.Close()
+	})
+	ask := func(r *discovery.DeltaDiscoveryRequest) {
+		r.Node = &corev3.Node{Id: id, Cluster: "edge"}
+		_ = stream.Send(r) // the stream may have ended, which Recv tells
+	}
+	for typ, names := range map[resource.Type][]string{
+		resource.ClusterType: nil, resource.ListenerType: nil, resource.RouteType: {xds.RouteName},
+		resource.ExtensionConfigType: {xds.FilterName}, resource.RuntimeType: {xds.RuntimeName}, resource.SecretType: secrets,
+	} {
+		if typ == resource.ClusterType || typ == resource.ListenerType || len(names) > 0 {
+			ask(&discovery.DeltaDiscoveryRequest{TypeUrl: typ, ResourceNamesSubscribe: names})
+		}
+	}
+	go func() {
+		defer close(ended)
+		for {
+			r, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			e.take(r, ask)
+		}
+	}()
+	return e
+}
+
+func (e *fakeEnvoy) take(r *discovery.DeltaDiscoveryResponse, ask func(*discovery.DeltaDiscoveryRequest)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	answer := &discovery.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}
+	if r.GetTypeUrl() == e.refuse {
+		answer.ErrorDetail = &rpcstatus.Status{Message: "not here"}
+		ask(answer)
+		return
+	}
+	if e.holds[r.GetTypeUrl()] == nil {
+		e.holds[r.GetTypeUrl()] = map[string]proto.Message{}
+	}
+	var endpoints []string
+	for _, one := range r.GetResources() {
+		m, err := one.GetResource().UnmarshalNew()
+		if err != nil {
+			panic(err)
+		}
+		if c, ok := m.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS && e.holds[r.GetTypeUrl()][one.GetName()] == nil {
+			endpoints = append(endpoints, one.GetName())
+		}
+		e.holds[r.GetTypeUrl()][one.GetName()] = m
+	}
+	for _, name := range r.GetRemovedResources() {
+		delete(e.holds[r.GetTypeUrl()], name)
+	}
+	if len(endpoints) > 0 {
+		ask(&discovery.DeltaDiscoveryRequest{TypeUrl: resource.EndpointType, ResourceNamesSubscribe: endpoints})
+	}
+	ask(answer)
+}
+
+func (e *fakeEnvoy) refuses(typ resource.Type) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.refuse = typ
+}
+
+// resource is what it holds, nil for nothing.
+func (e *fakeEnvoy) resource(typ resource.Type, name string) types.Resource {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.holds[typ][name]
+}
+
+// text is a resource as it is on the wire, in which what stands in it can be looked for.
+func (e *fakeEnvoy) text(t *testing.T, typ resource.Type, name string) string {
+	t.Helper()
+	raw, err := cache.MarshalResource(e.resource(typ, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// newEngine is a server that serves these models.
+func newEngine(t *testing.T, models string) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"data":[` + models + `]}`))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// eventually looks until it is so.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not %s", what)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+const namespace = "harmony_controlplane"
+
+// metrics are the server's own, in a registry of their own. What can be looked up is, when they are asked for, so that no
+// pool or server that is gone is left behind.
+type metrics struct {
+	server   *Server
+	registry *prometheus.Registry
+
+	loads      *prometheus.CounterVec
+	saves      *prometheus.CounterVec
+	acceptance prometheus.Histogram
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
+}
+
+var (
+	envoysDesc     = desc("envoys", "Envoys that are connected.")
+	currentDesc    = desc("envoys_current", "Envoys that have accepted everything that they are given.")
+	responsesDesc  = desc("responses_total", "Envoys' answers to what they were sent, by the type of resource: accepted or refused.", "type", "result")
+	pushesDesc     = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
+	serversDesc    = desc("servers", "Servers of each pool, by what they say of its models.", "pool", "state")
+	validDesc      = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
+	loadedDesc     = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
+	pushedDesc     = desc("snapshot_pushed_timestamp_seconds", "Since when Envoys are given what they are given.")
+	allDescs       = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, validDesc, loadedDesc, pushedDesc}
+	results        = []string{"accepted", "refused"}
+	outcomes       = []string{"ok", "failed"}
+	states         = []pools.State{pools.Ready, pools.NotReady, pools.Unknown}
+	acceptanceTime = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
+)
+
+func newMetrics(s *Server) *metrics {
+	m := &metrics{
+		server: s, registry: prometheus.NewRegistry(),
+		loads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "config_loads_total", Help: "How often the configuration was read: ok, or failed and not in force.",
+		}, []string{"result"}),
+		saves: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "snapshot_saves_total", Help: "How often the last good snapshot was written to disk.",
+		}, []string{"result"}),
+		acceptance: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "push_to_accept_seconds", Buckets: acceptanceTime,
+			Help: "Time from a push until every connected Envoy has accepted everything. Pushes that one refuses are not in it.",
+		}),
+	}
+	for _, o := range outcomes { // a counter that begins with its first event hides it
+		m.loads.WithLabelValues(o)
+		m.saves.WithLabelValues(o)
+	}
+	m.registry.MustRegister(
+		m, m.loads, m.saves, m.acceptance,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+func (m *metrics) loaded(err error)             { m.loads.WithLabelValues(outcome(err)).Inc() }
+func (m *metrics) saved(err error)              { m.saves.WithLabelValues(outcome(err)).Inc() }
+func (m *metrics) accepted(after time.Duration) { m.acceptance.Observe(after.Seconds()) }
+
+func outcome(err error) string {
+	if err != nil {
+		return outcomes[1]
+	}
+	return outcomes[0]
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(c chan<- *prometheus.Desc) {
+	for _, d := range allDescs {
+		c <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(c chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	counter := func(d *prometheus.Desc, value uint64, labels ...string) {
+		c <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+	}
+	status, counts := m.server.Status(), m.server.ads.Counts()
+	current := 0
+	for i := range status.Envoys {
+		if status.Envoys[i].Current {
+			current++
+		}
+	}
+	gauge(envoysDesc, float64(len(status.Envoys)))
+	gauge(currentDesc, float64(current))
+	for _, t := range ads.Types() {
+		counter(responsesDesc, counts[t].Accepted, t, results[0])
+		counter(responsesDesc, counts[t].Refused, t, results[1])
+		counter(pushesDesc, counts[t].Sent, t)
+	}
+	for _, p := range status.Pools {
+		by := map[pools.State]int{}
+		for _, s := range p.Servers {
+			by[s.State]++
+		}
+		for _, state := range states {
+			gauge(serversDesc, float64(by[state]), p.Name, string(state))
+		}
+	}
+	valid := 0.0
+	if status.Configuration.Error == "" && !status.Configuration.Loaded.IsZero() {
+		valid = 1
+	}
+	gauge(validDesc, valid)
+	gauge(loadedDesc, unix(status.Configuration.Loaded))
+	gauge(pushedDesc, unix(status.Snapshot.Pushed))
+}
+
+// unix is 0 for never.
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixNano()) / float64(time.Second)
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// remembered is what another run knew of servers and this one does not know yet: a restart while the name server is away
+// takes no servers from anybody, and one that was not ready gets no requests before it has been asked.
+type remembered struct {
+	addresses map[string][]netip.AddrPort // by name
+	notReady  map[netip.AddrPort]bool
+}
+
+func remember(r ads.Resources) remembered {
+	m := remembered{addresses: map[string][]netip.AddrPort{}, notReady: map[netip.AddrPort]bool{}}
+	for _, one := range r[resource.EndpointType] {
+		assignment, ok := one.(*endpointv3.ClusterLoadAssignment)
+		if !ok {
+			continue
+		}
+		for _, locality := range assignment.GetEndpoints() {
+			for _, e := range locality.GetLbEndpoints() {
+				m.add(e)
+			}
+		}
+	}
+	return m
+}
+
+func (m remembered) add(e *endpointv3.LbEndpoint) {
+	socket := e.GetEndpoint().GetAddress().GetSocketAddress()
+	ip, err := netip.ParseAddr(socket.GetAddress())
+	if err != nil {
+		return
+	}
+	name := e.GetEndpoint().GetHostname() // with its port, but for the usual one
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	address := netip.AddrPortFrom(ip, uint16(socket.GetPortValue()))
+	if !slices.Contains(m.addresses[name], address) {
+		m.addresses[name] = append(m.addresses[name], address)
+	}
+	if e.GetHealthStatus() == corev3.HealthStatus_UNHEALTHY {
+		m.notReady[address] = true
+	}
+}
+
+// servers are those of a pool, as the watcher knows them and, where it does not know yet, as they were.
+func (m remembered) servers(p *config.Pool, state pools.PoolState) []pools.Server {
+	all := slices.Clone(state.Servers)
+	for i := range all {
+		if s := &all[i]; s.State == pools.Unknown && s.Reason == "" && m.notReady[s.Address] {
+			s.State, s.Reason = pools.NotReady, "as it was before the start; it has not been asked yet"
+		}
+	}
+	return append(all, m.unresolved(p, state)...)
+}
+
+// unresolved are the servers that a pool had for names that have no address yet.
+func (m remembered) unresolved(p *config.Pool, state pools.PoolState) []pools.Server {
+	written := p.Endpoints()
+	var all []pools.Server
+	for _, name := range state.Unresolved {
+		for _, address := range m.addresses[name] {
+			e := config.Endpoint{TLS: p.TLS(), Host: name, Port: address.Port()}
+			// A servers file may name other ports than are written out.
+			known := p.ServersFile != "" || slices.Contains(written, e)
+			there := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
+			if known && !there {
+				all = append(all, pools.Server{
+					Endpoint: e, Address: address, State: pools.Unknown, Reason: "its name has no address yet; this one is from before the start",
+				})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/watch"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+)
+
+// maxSecret is far more than any token or chain of certificates.
+const maxSecret = 1 << 20
+
+// readSecrets finds the values of the configuration's secrets. No error holds one.
+func readSecrets(c *config.Config) (map[string]xds.SecretValue, error) {
+	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil: Envoys get them from here
+	for i := range c.Secrets {
+		value, field, err := readSecret(&c.Secrets[i])
+		if err != nil {
+			return nil, &config.Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: err.Error()}
+		}
+		values[c.Secrets[i].Name] = value
+	}
+	return values, nil
+}
+
+func readSecret(s *config.Secret) (value xds.SecretValue, field string, err error) {
+	if s.IsCertificate() {
+		if value.Certificate, err = watch.Read(s.Certificate, maxSecret); err != nil {
+			return value, ".certificate", err
+		}
+		if value.Key, err = watch.Read(s.Key, maxSecret); err != nil {
+			return value, ".key", err
+		}
+		if _, err := tls.X509KeyPair(value.Certificate, value.Key); err != nil {
+			return value, "", errors.New("the certificate and its key do not do: " + err.Error())
+		}
+		return value, "", nil
+	}
+	field, token := ".env", []byte(os.Getenv(s.Env))
+	if s.File != "" {
+		field = ".file"
+		if token, err = watch.Read(s.File, maxSecret); err != nil {
+			return value, field, err
+		}
+	}
+	value.Token = string(bytes.TrimSpace(token))
+	switch {
+	case value.Token == "" && s.Env != "":
+		return value, field, errors.New("the environment has no " + s.Env + ", or an empty one; set it where the control plane runs")
+	case value.Token == "":
+		return value, field, errors.New(s.File + " holds no token")
+	case !httpguts.ValidHeaderFieldValue(value.Token):
+		return value, field, errors.New("what is there cannot stand in a header, so it is no token")
+	}
+	return value, "", nil
+}

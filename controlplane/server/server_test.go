@@ -1,0 +1,504 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// plane is a control plane that runs.
+type plane struct {
+	*Server
+	t      *testing.T
+	folder string
+	ads    string
+	url    string
+	log    *lockedBuffer
+	stop   func() error
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start runs a control plane on the configuration file in a folder, where its state is too.
+func start(t *testing.T, folder string, change ...func(*Options)) *plane {
+	t.Helper()
+	p := &plane{t: t, folder: folder, log: &lockedBuffer{}}
+	var listeners [2]net.Listener
+	for i := range listeners {
+		var err error
+		if listeners[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.ads, p.url = listeners[0].Addr().String(), "http://"+listeners[1].Addr().String()
+	o := Options{
+		ConfigFile: p.file("config.yaml"), StateDir: p.file("state"), ModulePath: "/filter.wasm", Version: "1.2.3",
+		ADS: listeners[0], HTTP: listeners[1], Log: slog.New(slog.NewTextHandler(p.log, nil)),
+		Pools: pools.Options{ReadyInterval: 20 * time.Millisecond},
+	}
+	for _, change := range change {
+		change(&o)
+	}
+	var err error
+	if p.Server, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	p.stop = sync.OnceValue(func() error {
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(20 * time.Second):
+			return errors.New("it does not end")
+		}
+	})
+	t.Cleanup(func() { _ = p.stop() })
+	return p
+}
+
+func (p *plane) file(name string) string { return filepath.Join(p.folder, name) }
+
+func (p *plane) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(p.file(name), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *plane) ready() {
+	p.t.Helper()
+	select {
+	case <-p.Ready():
+	case <-time.After(10 * time.Second):
+		p.t.Fatalf("not ready:\n%s", p.log)
+	}
+}
+
+func (p *plane) get(path string) (int, string) {
+	p.t.Helper()
+	r, err := http.Get(p.url + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r.StatusCode, string(body)
+}
+
+// metric is a metric's value as it is told, "" when it is not there.
+func (p *plane) metric(name string) string {
+	p.t.Helper()
+	_, text := p.get("/metrics")
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+" "); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (p *plane) current() bool {
+	all := p.Status().Envoys
+	for i := range all {
+		if !all[i].Current {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// folderWith is a folder with a configuration file.
+func folderWith(t *testing.T, text string) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// oneModel is a configuration with one model, on one server.
+func oneModel(server string) string {
+	return fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers: [ %s ]\n", server)
+}
+
+func TestServesAnEnvoyAndTellsOfIt(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p.ready()
+	if code, text := p.get("/ready"); code != http.StatusOK || text != "ready\n" {
+		t.Errorf("%d %s", code, text)
+	}
+	startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	eventually(t, "ready to serve the model", func() bool { return p.Status().Pools[0].Servers[0].State == pools.Ready })
+	_, text := p.get("/status")
+	var got Status
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(engine.URL, "http://")
+	pool := got.Pools[0]
+	if got.Version != "1.2.3" || got.Started.IsZero() || got.Configuration.File != p.file("config.yaml") || got.Configuration.Loaded.IsZero() ||
+		got.Configuration.Error != "" || got.Snapshot.Pushed.IsZero() || got.Snapshot.Saved || got.Snapshot.Versions["endpoints"] == "" ||
+		len(got.Envoys) != 1 || got.Envoys[0].ID != "one" || !got.Envoys[0].Current ||
+		pool.Name != "p" || pool.Policy != config.PolicyLeastRequest || pool.Problem != "" || len(pool.Models) != 1 || pool.Models[0] != "m" ||
+		pool.Servers[0].URL != engine.URL || pool.Servers[0].Address != address || pool.Servers[0].Since.IsZero() {
+		t.Errorf("status:\n%s", text)
+	}
+	for name, want := range map[string]string{
+		"harmony_controlplane_envoys": "1", "harmony_controlplane_envoys_current": "1", "harmony_controlplane_config_valid": "1",
+		`harmony_controlplane_servers{pool="p",state="ready"}`:                   "1",
+		`harmony_controlplane_responses_total{result="refused",type="clusters"}`: "0",
+		`harmony_controlplane_config_loads_total{result="ok"}`:                   "1",
+	} {
+		if got := p.metric(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAChangedFileIsReadAgain(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"},{"id":"another-model"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	e := startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	before := p.metric("harmony_controlplane_push_to_accept_seconds_count")
+	p.write("config.yaml", strings.Replace(oneModel(engine.URL), "models:", "models:\n- name: another-model\n  pool: p", 1))
+	eventually(t, "accepted", func() bool {
+		return p.current() && strings.Contains(e.text(t, resource.ExtensionConfigType, "harmony"), "another-model")
+	})
+	eventually(t, "measured", func() bool { return p.metric("harmony_controlplane_push_to_accept_seconds_count") > before })
+}
+
+func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p.ready()
+	versions := p.Status().Snapshot.Versions
+	for _, tt := range []struct{ name, text, want string }{
+		{"not YAML", "models: [", "config.yaml:1: "},
+		{"a setting", strings.Replace(oneModel(engine.URL), "pool: p", "pool: q", 1), "config.yaml:3: models[0].pool: "},
+		{"something missing", "listen: 127.0.0.1:0\n", "config.yaml: models: no model is configured"},
+		{"what it refers to", oneModel(engine.URL) + "  servers_file: none.txt\n", "none.txt"},
+		{"a secret", oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  env: HARMONY_NOBODY_SETS_THIS\n", "config.yaml:10: secrets[0].env: "},
+	} {
+		p.write("config.yaml", tt.text)
+		eventually(t, tt.name+" told", func() bool { return strings.Contains(p.Status().Configuration.Error, tt.want) })
+		if p.metric("harmony_controlplane_config_valid") != "0" || !strings.Contains(p.log.String(), tt.want) {
+			t.Errorf("%s: valid %s\n%s", tt.name, p.metric("harmony_controlplane_config_valid"), p.log)
+		}
+	}
+	if got := p.Status().Snapshot.Versions; fmt.Sprint(got) != fmt.Sprint(versions) || len(p.Status().Pools[0].Servers) != 1 {
+		t.Errorf("versions %v, then %v", versions, got)
+	}
+	p.write("config.yaml", oneModel(engine.URL))
+	eventually(t, "mended", func() bool {
+		return p.Status().Configuration.Error == "" && p.metric("harmony_controlplane_config_valid") == "1"
+	})
+}
+
+func TestAMissingFileThatComesIsAReasonToReadAgain(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p.ready()
+	p.write("config.yaml", oneModel(engine.URL)+"  servers_file: "+p.file("servers.txt")+"\n")
+	eventually(t, "refused", func() bool { return p.Status().Configuration.Error != "" })
+	p.write("servers.txt", "- http://127.0.0.9:1\n")
+	eventually(t, "in force", func() bool {
+		return p.Status().Configuration.Error == "" && len(p.Status().Pools[0].Servers) == 2
+	})
+}
+
+func TestServersComeAndGoWithoutAReload(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, ""), func(o *Options) {
+		folder := filepath.Dir(o.ConfigFile)
+		text := oneModel(engine.URL) + "  servers_file: " + filepath.Join(folder, "servers.yaml") + "\n"
+		for name, text := range map[string]string{"config.yaml": text, "servers.yaml": "[]\n"} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	e := startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	p.write("servers.yaml", "- http://127.0.0.9:1\n")
+	eventually(t, "there", func() bool {
+		return p.current() && strings.Contains(e.text(t, resource.EndpointType, "harmony-pool-p"), "127.0.0.9")
+	})
+	if got := p.metric(`harmony_controlplane_config_loads_total{result="ok"}`); got != "1" {
+		t.Errorf("%s loads", got)
+	}
+}
+
+func TestNotReadyBeforeThereIsAnythingToServe(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s, err := New(Options{ADS: l, ConfigFile: "config.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"/ready": http.StatusServiceUnavailable, "/status": http.StatusOK, "/metrics": http.StatusOK, "/": http.StatusNotFound} {
+		w := httptest.NewRecorder()
+		s.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != want {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+func TestAFirstStartWithAMistakeFails(t *testing.T) {
+	p := start(t, folderWith(t, "models: ["))
+	eventually(t, "told", func() bool { return strings.Contains(p.log.String(), "the configuration is refused") })
+	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAStartWithAMistakeServesTheLastGood(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	folder := folderWith(t, oneModel(engine.URL))
+	p := start(t, folder)
+	p.ready()
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	versions := p.Status().Snapshot.Versions
+	p.write("config.yaml", "models: [")
+
+	again := start(t, folder)
+	again.ready()
+	startEnvoy(t, again.ads, "one")
+	eventually(t, "current", again.current)
+	eventually(t, "told", func() bool { return again.Status().Configuration.Error != "" })
+	status := again.Status()
+	if !status.Snapshot.Saved || fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) || !status.Configuration.Loaded.IsZero() {
+		t.Errorf("%+v", status)
+	}
+	if again.metric("harmony_controlplane_config_valid") != "0" || !strings.Contains(again.log.String(), "the last good snapshot is served") {
+		t.Errorf("log:\n%s", again.log)
+	}
+	again.write("config.yaml", oneModel(engine.URL))
+	eventually(t, "in force", func() bool { return !again.Status().Snapshot.Saved && again.Status().Configuration.Error == "" })
+}
+
+func TestADamagedSnapshotIsTold(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	folder := folderWith(t, oneModel(engine.URL))
+	if err := os.Mkdir(filepath.Join(folder, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "state", snapshotFile), []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, folder)
+	p.ready()
+	if !strings.Contains(p.log.String(), "delete it") {
+		t.Errorf("log:\n%s", p.log)
+	}
+}
+
+// A control plane that starts while the name server is away leaves Envoys the servers that they have, and one that was
+// not ready gets no requests before it has been asked.
+func TestARestartTakesNoServersAway(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	var silent atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if silent.Load() {
+			<-r.Context().Done()
+		}
+		_, _ = w.Write([]byte(`{"data":[{"id":"something else"}]}`))
+	}))
+	t.Cleanup(other.Close)
+	port := engine.URL[strings.LastIndex(engine.URL, ":"):]
+	folder := folderWith(t, oneModel("http://gpu.example"+port+", "+other.URL))
+	lookup := func(context.Context, string, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	p := start(t, folder, func(o *Options) { o.Pools.Lookup = lookup })
+	eventually(t, "asked", func() bool {
+		s := p.Status()
+		return len(s.Pools) == 1 && len(s.Pools[0].Servers) == 2 && s.Pools[0].Servers[0].State != pools.Unknown && s.Pools[0].Servers[1].State != pools.Unknown
+	})
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	versions := p.Status().Snapshot.Versions
+
+	away := func(context.Context, string, string) ([]netip.Addr, error) {
+		return nil, &net.DNSError{Err: "nobody there", IsTemporary: true}
+	}
+	silent.Store(true) // it is not known to be anything yet
+	again := start(t, folder, func(o *Options) { o.Pools.Lookup = away })
+	eventually(t, "in force", func() bool { return !again.Status().Configuration.Loaded.IsZero() })
+	status := again.Status()
+	if fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) {
+		t.Errorf("versions %v, before %v", status.Snapshot.Versions, versions)
+	}
+	found, kept := false, false
+	for _, s := range status.Pools[0].Servers {
+		kept = kept || s.URL == other.URL && s.State == pools.NotReady && strings.Contains(s.Reason, "not been asked yet")
+		found = found || s.URL == "http://gpu.example"+port && s.Address == "127.0.0.1"+port && strings.Contains(s.Reason, "no address yet")
+	}
+	if !found || !kept || status.Pools[0].Problem == "" {
+		t.Errorf("%+v", status.Pools)
+	}
+}
+
+func TestSecretsReachEnvoysAndNobodyElse(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	folder := t.TempDir()
+	p := start(t, folder, func(o *Options) {
+		for name, text := range map[string]string{
+			"config.yaml": oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  file: " + filepath.Join(folder, "key") + "\n",
+			"key":         " sesame-one\n",
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	e := startEnvoy(t, p.ads, "one", "key")
+	eventually(t, "current", p.current)
+	eventually(t, "there", func() bool { return strings.Contains(e.text(t, resource.SecretType, "key"), "sesame-one") })
+	p.write("key", "sesame-two\n")
+	eventually(t, "rotated", func() bool { return strings.Contains(e.text(t, resource.SecretType, "key"), "sesame-two") })
+	p.write("key", "sesame\x01three")
+	eventually(t, "refused", func() bool { return strings.Contains(p.Status().Configuration.Error, "secrets[0].file: ") })
+	_, status := p.get("/status")
+	_, metrics := p.get("/metrics")
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := os.ReadFile(p.file("state/" + snapshotFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string]string{"status": status, "metrics": metrics, "log": p.log.String(), "saved": string(saved)} {
+		if strings.Contains(text, "sesame") || text == "" {
+			t.Errorf("%s:\n%s", what, text)
+		}
+	}
+}
+
+func TestWhatAnEnvoyRefusesIsTold(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	e := startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	e.refuses(resource.ExtensionConfigType)
+	p.write("config.yaml", strings.Replace(oneModel(engine.URL), "name: m", "name: n", 1))
+	eventually(t, "refused", func() bool {
+		return p.metric(`harmony_controlplane_responses_total{result="refused",type="extensions"}`) == "1"
+	})
+	_, status := p.get("/status")
+	if !strings.Contains(status, `"error": "not here"`) || p.metric("harmony_controlplane_envoys_current") != "0" ||
+		!strings.Contains(p.log.String(), `error="not here"`) {
+		t.Errorf("status:\n%s\nlog:\n%s", status, p.log)
+	}
+}
+
+func TestAConfigurationInHand(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	c, err := config.Parse("flags", []byte(oneModel(engine.URL)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, t.TempDir(), func(o *Options) { o.ConfigFile, o.StateDir, o.Config, o.HTTP = "", "", c, nil })
+	p.ready()
+	startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	if _, err := os.Stat(p.file("state")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("state: %v", err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewWantsOneConfiguration(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, o := range []Options{{}, {ADS: l}, {ADS: l, ConfigFile: "x", Config: config.Default()}} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+func TestMetricsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/control-plane.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p.ready()
+	_, scrape := p.get("/metrics")
+	told := regexp.MustCompile(`# TYPE (harmony_\w+)`).FindAllStringSubmatch(scrape, -1)
+	if len(told) < 10 || !strings.Contains(scrape, "go_goroutines") || !strings.Contains(scrape, "process_") {
+		t.Fatalf("metrics:\n%s", scrape)
+	}
+	for _, name := range told {
+		if !strings.Contains(string(text), "`"+name[1]+"`") {
+			t.Errorf("%s is not in docs/control-plane.md", name[1])
+		}
+	}
+	for _, name := range regexp.MustCompile("`(harmony_controlplane_\\w+)`").FindAllStringSubmatch(string(text), -1) {
+		if !strings.Contains(scrape, "# TYPE "+name[1]+" ") {
+			t.Errorf("docs/control-plane.md tells of %s, which is not there", name[1])
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package server
+
+import (
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// Status is how things stand, as GET /status tells it.
+type Status struct {
+	Version       string        `json:"version"`
+	Started       time.Time     `json:"started"`
+	Configuration Configuration `json:"configuration"`
+	Snapshot      Snapshot      `json:"snapshot"`
+	Envoys        []ads.Envoy   `json:"envoys"`
+	Pools         []Pool        `json:"pools"`
+}
+
+// Configuration is the one in force.
+type Configuration struct {
+	// File is where it stands; empty when it came by flags.
+	File string `json:"file,omitempty"`
+	// Loaded is when the one in force was read; zero when none is.
+	Loaded time.Time `json:"loaded,omitzero"`
+	// Error says why what stands there now is not in force. Empty: it is.
+	Error string `json:"error,omitempty"`
+}
+
+// Snapshot is what Envoys are given.
+type Snapshot struct {
+	// Versions are those of each type of resource, by its short name.
+	Versions map[string]string `json:"versions"`
+	// Pushed is since when; zero when there is nothing yet.
+	Pushed time.Time `json:"pushed,omitzero"`
+	// Saved says that it is the last good one of another run, as no configuration is in force yet.
+	Saved bool `json:"saved,omitempty"`
+}
+
+// Pool is one pool of servers.
+type Pool struct {
+	Name   string   `json:"name"`
+	Models []string `json:"models"`
+	Policy string   `json:"policy"`
+	// Problem is why the servers may not be those that are wanted.
+	Problem string       `json:"problem,omitempty"`
+	Servers []PoolServer `json:"servers"`
+}
+
+// PoolServer is one address of a pool.
+type PoolServer struct {
+	URL     string      `json:"url"`
+	Address string      `json:"address"`
+	State   pools.State `json:"state"`
+	Reason  string      `json:"reason,omitempty"`
+	Since   time.Time   `json:"since,omitzero"`
+}
+
+// Status tells how things stand.
+func (s *Server) Status() Status {
+	s.mu.Lock()
+	c := s.current
+	status := Status{
+		Version: s.options.Version, Started: s.started,
+		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
+		Snapshot:      Snapshot{Pushed: s.pushed, Saved: s.saved},
+	}
+	if s.failure != nil {
+		status.Configuration.Error = s.failure.Error()
+	}
+	s.mu.Unlock()
+	status.Snapshot.Versions = s.ads.Versions()
+	status.Envoys = s.ads.Envoys()
+	status.Pools = s.poolsOf(c)
+	return status
+}
+
+// poolsOf are the pools of a configuration, with their servers of this moment.
+func (s *Server) poolsOf(c *configuration) []Pool {
+	if c == nil {
+		return []Pool{}
+	}
+	states := s.pools.Servers()
+	all := make([]Pool, 0, len(c.pools))
+	for i := range c.pools {
+		p := &c.pools[i]
+		state := states[p.Name]
+		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: state.Problem, Servers: []PoolServer{}}
+		for _, m := range c.config.ModelsOf(p.Name) {
+			one.Models = append(one.Models, m.Name)
+		}
+		for _, server := range c.remembered.servers(p, state) {
+			one.Servers = append(one.Servers, PoolServer{
+				URL: server.Endpoint.String(), Address: server.Address.String(), State: server.State, Reason: server.Reason, Since: server.Since,
+			})
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -74,7 +74,7 @@ func newMember(e config.Endpoint, address netip.AddrPort, q *question, old *memb
 	if len(q.models) == 0 {
 		return m
 	}
-	m.Reason = "not asked yet"
+	m.Reason = NotAsked
 	if old != nil && old.Endpoint == e && len(old.question.models) > 0 {
 		m.Server = old.Server
 	}

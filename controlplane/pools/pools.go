@@ -45,6 +45,9 @@ const (
 	NotReady State = "not_ready"
 )
 
+// NotAsked is the Reason of a server that has not been asked yet and will be. Its first answer is a change.
+const NotAsked = "not asked yet"
+
 // Server is one address of a pool.
 type Server struct {
 	// Endpoint is the server as it was written; its host is the name for TLS and the Host header.

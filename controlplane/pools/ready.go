@@ -66,8 +66,11 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 	} else if missing := without(m.question.models, served); len(missing) > 0 {
 		state, reason = NotReady, "does not serve "+quoted(missing)+"; it serves "+quoted(served)
 	}
-	before := m.State
+	before, first := m.State, m.Reason == NotAsked
 	m.Reason = reason
+	if first {
+		tell(w.changed)
+	}
 	if state == before {
 		return
 	}

@@ -60,11 +60,13 @@ func (m remembered) add(e *endpointv3.LbEndpoint) {
 func (m remembered) servers(p *config.Pool, state pools.PoolState) []pools.Server {
 	all := slices.Clone(state.Servers)
 	for i := range all {
-		if s := &all[i]; s.State == pools.Unknown && s.Reason == "" && m.notReady[s.Address] {
-			s.State, s.Reason = pools.NotReady, "as it was before the start; it has not been asked yet"
+		if s := &all[i]; s.State == pools.Unknown && s.Reason == pools.NotAsked && m.notReady[s.Address] {
+			s.State, s.Reason = pools.NotReady, "as before the start; not asked yet"
 		}
 	}
-	return append(all, m.unresolved(p, state)...)
+	all = append(all, m.unresolved(p, state)...)
+	slices.SortFunc(all, func(a, b pools.Server) int { return a.Address.Compare(b.Address) })
+	return all
 }
 
 // unresolved are the servers that a pool had for names that have no address yet.

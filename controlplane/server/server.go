@@ -126,6 +126,11 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	parts.Wait()
+	select {
+	case <-s.dirty:
+		s.save()
+	default:
+	}
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -212,7 +217,7 @@ func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
 	default:
 		close(s.ready)
 	}
-	if !saved {
+	if !saved && s.options.StateDir != "" {
 		select {
 		case s.dirty <- struct{}{}:
 		default:
@@ -226,12 +231,7 @@ func (s *Server) saveSnapshots(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			select {
-			case <-s.dirty:
-				s.save()
-			default:
-			}
-			return nil
+			return nil // what is left Run saves, when there can be no more
 		case <-s.dirty:
 			s.save()
 			s.pause(ctx, saveInterval)

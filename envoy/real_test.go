@@ -57,7 +57,9 @@ func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
+	for _, l := range r.Listeners {
+		l.FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
+	}
 	data, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +118,7 @@ func TestRealEnvoy(t *testing.T) {
 
 // TestRealEnvoyAcceptsEveryInput has Envoy read what is made of each of the golden tests' inputs.
 func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
+	t.Setenv("VLLM_API_KEY", "key") // Envoy looks for it
 	path := realEnvoy(t)
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()

@@ -1,90 +1,162 @@
 package main
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
+const controlplaneLong = `Programs any number of Envoys over delta ADS: listeners, routes, the filter's configuration, and the servers of each pool. The
+file is read again whenever it changes; a mistake in it is told, and what is in force stays.
+
+  harmony controlplane --config config.yaml
+  harmony controlplane bootstrap > bootstrap.json && envoy -c bootstrap.json
+  harmony status
+
+Secrets of the configuration go to the Envoys, so addresses other than loopback want TLS: --certificate and --key are this
+program's, --client-ca is what Envoys' own certificates are checked against.
+
+Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or the configuration is and there is no
+last good snapshot to serve.`
+
+// controlplaneFlags are those of harmony controlplane.
+type controlplaneFlags struct {
+	file, listen, status, state, wasm, logFormat string
+	tls                                          serverTLS
+}
+
 func controlplaneCommand() *cobra.Command {
+	var f controlplaneFlags
 	c := &cobra.Command{
-		Use:   "controlplane",
-		Short: "Check configurations of models and servers",
+		Use:   "controlplane --config FILE",
+		Short: "Program Envoys: models, pools of servers, health, over xDS",
+		Long:  controlplaneLong,
 		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	c.AddCommand(validateCommand(), schemaCommand())
+	flags := c.Flags()
+	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML)")
+	flags.StringVar(&f.listen, "listen", defaultXDS, "`ADDRESS` for Envoys")
+	flags.StringVar(&f.status, "status", defaultStatus, "`ADDRESS` of /status, /metrics and /ready")
+	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in the user's cache folder; none keeps none)")
+	flags.StringVar(&f.wasm, "wasm", "", "the filter's file as Envoy finds it (default: as harmony up finds it)")
+	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
+	f.tls.add(flags)
+	c.AddCommand(validateCommand(), schemaCommand(), bootstrapCommand())
 	return c
 }
 
-const validateLong = `Checks configuration files as harmony up --config reads them, and as the filter reads what it gets of them. Nothing is started,
-and no server is asked. Each mistake is told by its file, line and setting.
+func (f *controlplaneFlags) run(cmd *cobra.Command) error {
+	if f.file == "" {
+		return usageError{fmt.Errorf("no configuration is given; write --config FILE (see examples/config.yaml), or one of the commands in %s --help", cmd.CommandPath())}
+	}
+	log, err := f.logger(cmd)
+	if err != nil {
+		return usageError{err}
+	}
+	module := f.wasm // on another machine perhaps, so it need not lie here
+	if module == "" {
+		if module, err = findModule(""); err != nil {
+			return usageError{err}
+		}
+	}
+	state, err := f.stateFolder()
+	if err != nil {
+		return usageError{err}
+	}
+	xds, err := listenOn(f.listen, "--listen")
+	if err != nil {
+		return err
+	}
+	if xds, err = f.tls.wrap(xds); err != nil {
+		return usageError{err}
+	}
+	status, err := listenOn(f.status, "--status")
+	if err != nil {
+		return errors.Join(err, xds.Close())
+	}
+	s, err := server.New(server.Options{
+		ConfigFile: f.file, StateDir: state, ModulePath: module, CAFile: systemCAFile(), ADS: xds, HTTP: status, Version: version(), Log: log,
+	})
+	if err != nil {
+		return errors.Join(err, xds.Close(), status.Close())
+	}
+	if a, ok := xds.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() && !f.tls.on() {
+		log.Warn("Envoys are served in clear text, and secrets with it; see --certificate", "listen", xds.Addr().String())
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go announce(ctx, cmd, s, xds, status)
+	err = s.Run(ctx)
+	var wrong *config.Error
+	if errors.As(err, &wrong) {
+		return usageError{err}
+	}
+	return err
+}
 
-Exit status: 0 when all files are right, 2 when one is wrong.`
-
-func validateCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "validate FILE...",
-		Short: "Check configuration files",
-		Long:  validateLong,
-		Args: func(c *cobra.Command, files []string) error {
-			if len(files) == 0 {
-				return usageError{fmt.Errorf("no FILE is given; see %s --help", c.CommandPath())}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, files []string) error {
-			var wrong []error
-			for _, file := range files {
-				c, err := validate(file)
-				if err != nil {
-					wrong = append(wrong, err)
-					continue
-				}
-				pools, servers := c.AllPools(), 0
-				for i := range pools {
-					servers += len(pools[i].Servers)
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models), len(pools), servers)
-			}
-			if wrong != nil {
-				return usageError{errors.Join(wrong...)}
-			}
-			return nil
-		},
+// announce says where it serves once it does, for people and for scripts that wait.
+func announce(ctx context.Context, cmd *cobra.Command, s *server.Server, xds, status net.Listener) {
+	select {
+	case <-ctx.Done():
+	case <-s.Ready():
+		fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nstatus: http://%s/status\n", xds.Addr(), status.Addr())
 	}
 }
 
-// validate reads a file, and makes of it all that Envoy would get.
-func validate(file string) (*config.Config, error) {
-	c, err := config.Load(file)
+func (f *controlplaneFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
+	switch f.logFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)), nil
+	}
+	return nil, fmt.Errorf("--log-format %s is not known; write text or json", f.logFormat)
+}
+
+// noState is the word for keeping nothing.
+const noState = "none"
+
+// stateFolder is where the last good snapshot lies: one for each configuration file.
+func (f *controlplaneFlags) stateFolder() (string, error) {
+	if f.state != "" {
+		if f.state == noState {
+			return "", nil
+		}
+		return f.state, nil
+	}
+	cache, err := os.UserCacheDir()
 	if err != nil {
+		return "", fmt.Errorf("there is no folder for the last good snapshot (%w); name one with --state, or write --state none", err)
+	}
+	file, err := filepath.Abs(f.file)
+	if err != nil {
+		return "", err
+	}
+	name := sha256.Sum256([]byte(file))
+	return filepath.Join(cache, "harmony-edge", "controlplane", hex.EncodeToString(name[:8])), nil
+}
+
+func listenOn(address, flag string) (net.Listener, error) {
+	a, err := config.ParseListen(address)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", flag, err)}
+	}
+	if err := portFree(address, flag); err != nil {
 		return nil, err
 	}
-	// Which module and which certificates there are is the machine's that runs it.
-	if _, err = xds.Build(c, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem"}); err != nil {
-		var wrong *config.Error
-		if errors.As(err, &wrong) {
-			wrong.File = file
-			return nil, wrong
-		}
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return c, nil
-}
-
-func schemaCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "schema",
-		Short: "Print the JSON Schema of the configuration file, for editors",
-		Args:  noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(config.Schema)
-			return err
-		},
-	}
+	return net.Listen("tcp", a.String())
 }

@@ -59,7 +59,7 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 	})
-	root.AddCommand(upCommand(), controlplaneCommand(), simCommand(), inspectCommand())
+	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), simCommand(), inspectCommand())
 	return root
 }
 

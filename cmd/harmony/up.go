@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -61,19 +59,14 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			resources, admin, err := build(c, wasm)
+			module, err := findModule(wasm)
 			if err != nil {
 				return usageError{err}
 			}
-			bootstrap, err := envoy.Bootstrap(resources, admin)
-			if err != nil {
-				return err
-			}
+			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			if printBootstrap {
-				_, err := cmd.OutOrStdout().Write(bootstrap)
-				return err
+				return u.printBootstrap()
 			}
-			u := up{config: c, resources: resources, bootstrap: bootstrap, logLevel: logLevel, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			return host.run(cmd, &u)
 		},
 	}
@@ -94,75 +87,42 @@ func noArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func build(c *config.Config, wasm string) (*xds.Resources, netip.AddrPort, error) {
-	admin, err := config.ParseListen(c.Admin)
-	if err != nil {
-		return nil, admin, err
-	}
-	module, err := findModule(wasm)
-	if err != nil {
-		return nil, admin, err
-	}
-	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: systemCAFile()})
-	return r, admin, err
-}
-
 // up is one run: everything that it starts is gone when run returns.
 type up struct {
-	config         *config.Config
-	resources      *xds.Resources
-	bootstrap      []byte
+	config *config.Config
+	// file is where the configuration stands, if it does, and adjust what the flags make of it.
+	file           string
+	adjust         func(*config.Config) error
+	module         string
 	logLevel       string
 	stdout, stderr io.Writer
 }
 
-// runEnvoy runs it with Envoy.
-func (u *up) runEnvoy(ctx context.Context) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	path, err := envoy.Find(u.config.Envoy.Path)
-	if errors.Is(err, envoy.ErrNone) {
-		return fmt.Errorf("%w; --host wazero needs none", err)
-	}
+// resources are the configuration in one piece, for those who discover nothing.
+func (u *up) resources() (*xds.Resources, error) {
+	r, err := xds.Build(u.config, xds.Options{ModulePath: u.module, CAFile: systemCAFile()})
 	if err != nil {
-		return err
+		return nil, usageError{err}
 	}
-	if err := portFree(u.config.Listen, "--listen"); err != nil {
-		return err
-	}
-	if err := portFree(u.config.Admin, "--admin"); err != nil {
-		return err
-	}
-	p, err := envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: u.bootstrap, Concurrency: u.config.Envoy.Concurrency, LogLevel: u.logLevel})
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // interrupted while it was starting
-		}
-		return err
-	}
-	if err := u.serveEnvoy(ctx, p); err != nil {
-		return errors.Join(err, p.Stop())
-	}
-	stop() // a second interrupt ends this program at once
-	return p.Stop()
+	return r, nil
 }
 
-func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process) error {
-	u.stderr = &lockedWriter{w: u.stderr}
-	p.PassLog(u.stderr)
-	defer p.PassLog(nil)
-	address, err := p.Listener(ctx, xds.ListenerName)
+// printBootstrap prints an Envoy's whole configuration, for one that has no control plane.
+func (u *up) printBootstrap() error {
+	r, err := u.resources()
 	if err != nil {
 		return err
 	}
-	u.greet(address, "Envoy's admin interface: http://"+p.Admin())
-	defer u.tryingServers(ctx)()
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-p.Done():
-		return fmt.Errorf("%w by itself; its last words:\n%s", p.Err(), p.Log(20))
+	admin, err := config.ParseListen(u.config.Admin)
+	if err != nil {
+		return usageError{err}
 	}
+	bootstrap, err := envoy.Bootstrap(r, admin)
+	if err != nil {
+		return err
+	}
+	_, err = u.stdout.Write(bootstrap)
+	return err
 }
 
 // lockedWriter is for what Envoy and we say at the same time.

@@ -59,35 +59,45 @@ func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 			return nil, err
 		}
 	}
-	if err := f.setModels(c, flags); err != nil {
+	if err := f.adjust(flags)(c); err != nil {
 		return nil, err
 	}
-	for _, o := range []struct {
-		flag string
-		set  func()
-	}{
-		{"listen", func() { c.Listen, c.Listeners = f.listen, nil }},
-		{"admin", func() { c.Admin = f.admin }},
-		{"mode", func() { c.Mode = f.mode }},
-		{"body-limit", func() { c.BodyLimit = f.bodyLimit }},
-		{"stall-timeout", func() { c.StallTimeout = f.stallTimeout }},
-		{"passthrough", func() { c.Passthrough = f.passthrough }},
-		{"envoy", func() { c.Envoy.Path = f.envoy }},
-		{"concurrency", func() { c.Envoy.Concurrency = f.concurrency }},
-	} {
-		if flags.Changed(o.flag) {
-			o.set()
-		}
-	}
-	if len(c.Models) == 0 {
-		return nil, errors.New("no model is given; write --model NAME --backend vllm=http://HOST:PORT, or --config FILE")
-	}
-	for i := range c.Models {
-		if m := &c.Models[i]; len(m.Servers) == 0 && m.Pool == "" {
-			return nil, fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name, only(len(c.Models) > 1, m.Name+"="))
-		}
-	}
 	return c, c.Validate()
+}
+
+// adjust is what the flags make of a configuration.
+func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
+	return func(c *config.Config) error {
+		if err := f.setModels(c, flags); err != nil {
+			return err
+		}
+		for _, o := range []struct {
+			flag string
+			set  func()
+		}{
+			{"listen", func() { c.Listen, c.Listeners = f.listen, nil }},
+			{"admin", func() { c.Admin = f.admin }},
+			{"mode", func() { c.Mode = f.mode }},
+			{"body-limit", func() { c.BodyLimit = f.bodyLimit }},
+			{"stall-timeout", func() { c.StallTimeout = f.stallTimeout }},
+			{"passthrough", func() { c.Passthrough = f.passthrough }},
+			{"envoy", func() { c.Envoy.Path = f.envoy }},
+			{"concurrency", func() { c.Envoy.Concurrency = f.concurrency }},
+		} {
+			if flags.Changed(o.flag) {
+				o.set()
+			}
+		}
+		if len(c.Models) == 0 {
+			return errors.New("no model is given; write --model NAME --backend vllm=http://HOST:PORT, or --config FILE")
+		}
+		for i := range c.Models {
+			if m := &c.Models[i]; len(m.Servers) == 0 && m.Pool == "" {
+				return fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name, only(len(c.Models) > 1, m.Name+"="))
+			}
+		}
+		return nil
+	}
 }
 
 func only(yes bool, s string) string {

@@ -83,7 +83,11 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	u.stderr = &lockedWriter{w: u.stderr}
-	s, err := inprocess.Start(u.resources, inprocess.Options{Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
+	r, err := u.resources()
+	if err != nil {
+		return err
+	}
+	s, err := inprocess.Start(r, inprocess.Options{Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
 	if err != nil {
 		return err
 	}

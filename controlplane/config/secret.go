@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Secret says where something secret is found; the configuration itself holds none. It is either a token (File or
 // Env) or a certificate with its key.
@@ -29,24 +32,14 @@ func (c *Config) Secret(name string) *Secret {
 	return nil
 }
 
-// UsedSecrets are those that a listener, or a pool with models, wants: only these need to be found.
-func (c *Config) UsedSecrets() []Secret {
-	wanted := map[string]bool{}
+// Uses reports whether a listener, or a pool with models, wants a secret: only then it needs to be found.
+func (c *Config) Uses(secret string) bool {
 	for _, l := range c.AllListeners() {
-		wanted[l.TLS] = true
-	}
-	for i := range c.Pools {
-		if p := &c.Pools[i]; len(c.ModelsOf(p.Name)) > 0 {
-			wanted[p.Authorization] = true
+		if l.TLS == secret {
+			return true
 		}
 	}
-	var used []Secret
-	for _, s := range c.Secrets {
-		if wanted[s.Name] {
-			used = append(used, s)
-		}
-	}
-	return used
+	return slices.ContainsFunc(c.Pools, func(p Pool) bool { return p.Authorization == secret && len(c.ModelsOf(p.Name)) > 0 })
 }
 
 func (c *Config) checkSecrets() *Error {

@@ -54,6 +54,11 @@ func (s *Server) read() (*configuration, error) {
 		if c, err = config.Load(file); err != nil {
 			return nil, err
 		}
+		if s.options.Adjust != nil {
+			if err = s.options.Adjust(c); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -171,7 +176,10 @@ func (c *configuration) watch() []pools.Pool {
 	all := make([]pools.Pool, 0, len(c.pools))
 	for i := range c.pools {
 		p := &c.pools[i]
-		one := pools.Pool{Name: p.Name, Servers: p.Endpoints(), File: p.ServersFile, Models: c.models(p.Name), CAFile: c.config.CAFile}
+		one := pools.Pool{Name: p.Name, Servers: p.Endpoints(), File: p.ServersFile, CAFile: c.config.CAFile}
+		if p.Health.Checked() { // else nothing is asked of the servers
+			one.Models = c.models(p.Name)
+		}
 		if p.Authorization != "" {
 			one.Authorization = "Bearer " + c.secrets[p.Authorization].Token
 		}

@@ -21,6 +21,9 @@ const maxSecret = 1 << 20
 func readSecrets(c *config.Config) (map[string]xds.SecretValue, error) {
 	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil: Envoys get them from here
 	for i := range c.Secrets {
+		if !c.Uses(c.Secrets[i].Name) {
+			continue
+		}
 		value, field, err := readSecret(&c.Secrets[i])
 		if err != nil {
 			return nil, &config.Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: err.Error()}

@@ -34,6 +34,8 @@ type Options struct {
 	// ConfigFile is read, and read again whenever it changes. Empty: Config is what holds, as it is.
 	ConfigFile string
 	Config     *config.Config
+	// Adjust is what a program's flags make of each configuration that is read. Nil: nothing.
+	Adjust func(*config.Config) error
 	// StateDir is the folder for the last good snapshot. Empty: none is kept.
 	StateDir string
 	// ModulePath is the filter's module, CAFile the file of trusted certificates, both as Envoy finds them.

@@ -46,7 +46,7 @@ type Options struct {
 	// CAFile holds the certificates that https servers are checked against; needed when there is one.
 	CAFile string
 	// Servers are those of each pool at this moment, by the pool's name. Nil: those that the configuration writes out, whose
-	// names Envoy then looks up itself; servers files are not read.
+	// names Envoy then looks up itself. Servers files are an error then.
 	Servers map[string][]Server
 	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. Nil: Envoy reads
 	// the files and the environment itself.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -107,6 +108,9 @@ func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	e := s.Endpoint
 	// The name is what the Host header is rewritten to, and the one that TLS asks for and checks.
 	hostname := e.Host
+	if strings.Contains(hostname, ":") { // IPv6
+		hostname = "[" + hostname + "]"
+	}
 	if !e.TLS && e.Port != 80 {
 		hostname = net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 	}

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"fmt"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -97,7 +98,15 @@ func (b *builder) groups(p *config.Pool) []group {
 
 func (b *builder) serversOf(p *config.Pool) []Server {
 	if b.options.Servers != nil {
+		for _, s := range b.options.Servers[p.Name] {
+			if s.Endpoint.TLS != p.TLS() {
+				b.fail(fmt.Errorf("the pool %s mixes http and https: %s; use one of them for all its servers", p.Name, s.Endpoint))
+			}
+		}
 		return b.options.Servers[p.Name]
+	}
+	if p.ServersFile != "" {
+		b.fail(fmt.Errorf("the pool %s has a servers_file, which only a control plane reads; write its servers out, or run harmony controlplane", p.Name))
 	}
 	var all []Server
 	for _, e := range p.Endpoints() {

@@ -23,9 +23,11 @@ type SecretValue struct {
 // secrets are Envoy's, by the names of the configuration: their values, or where Envoy finds them.
 func (b *builder) secrets() []*tlsv3.Secret {
 	var all []*tlsv3.Secret
-	used := b.config.UsedSecrets()
-	for i := range used {
-		s := &used[i]
+	for i := range b.config.Secrets {
+		s := &b.config.Secrets[i]
+		if !b.config.Uses(s.Name) {
+			continue
+		}
 		one := &tlsv3.Secret{Name: s.Name}
 		value, known := b.options.Secrets[s.Name]
 		switch {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+// serverTLS is how Envoys are spoken to: in clear text, or as these files say.
+type serverTLS struct{ certificate, key, clientCA string }
+
+func (s *serverTLS) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.certificate, "certificate", "", "`FILE` of the certificate that Envoys are shown (default: clear text)")
+	flags.StringVar(&s.key, "key", "", "`FILE` of its key")
+	flags.StringVar(&s.clientCA, "client-ca", "", "`FILE` of the certificates that Envoys' own are checked against (default: Envoys need none)")
+}
+
+func (s *serverTLS) on() bool { return s.certificate != "" }
+
+// wrap puts TLS onto a listener, if there is any. The files are read for each connection, so that they can be renewed.
+func (s *serverTLS) wrap(l net.Listener) (net.Listener, error) {
+	if *s == (serverTLS{}) {
+		return l, nil
+	}
+	if s.certificate == "" || s.key == "" {
+		return nil, errors.Join(errors.New("--certificate and --key belong together, and --client-ca wants both"), l.Close())
+	}
+	if _, err := s.config(nil); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, GetConfigForClient: s.config}), nil
+}
+
+func (s *serverTLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(s.certificate, s.key)
+	if err != nil {
+		return nil, fmt.Errorf("--certificate: %w", err)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{pair}}
+	if s.clientCA == "" {
+		return c, nil
+	}
+	pem, err := os.ReadFile(s.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("--client-ca: %w", err)
+	}
+	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !c.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--client-ca: %s holds no certificates", s.clientCA)
+	}
+	return c, nil
+}

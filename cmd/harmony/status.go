@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+)
+
+const statusLong = `Prints what a control plane knows: its configuration, the Envoys with what they have accepted and refused, and the pools with their
+servers.
+
+Exit status: 0 when every Envoy has accepted everything and the configuration is in force, 1 when not, or when no control plane answers.`
+
+const statusTimeout = 10 * time.Second
+
+func statusCommand() *cobra.Command {
+	var address string
+	var raw bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Print what a control plane knows of its Envoys and servers",
+		Long:  statusLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := fetchStatus(cmd.Context(), address)
+			if err != nil {
+				return err
+			}
+			if raw {
+				_, err := cmd.OutOrStdout().Write(text)
+				return err
+			}
+			var s server.Status
+			if err := json.Unmarshal(text, &s); err != nil {
+				return fmt.Errorf("%s does not answer like a control plane: %w", address, err)
+			}
+			return printStatus(cmd.OutOrStdout(), &s, time.Now())
+		},
+	}
+	c.Flags().StringVar(&address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status")
+	c.Flags().BoolVar(&raw, "json", false, "print it as JSON, as GET /status gives it")
+	return c
+}
+
+func fetchStatus(ctx context.Context, address string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/status", nil)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--address %s is not host:port", address)}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("no control plane answers at %s (%w); name another with --address", address, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s; is it a control plane's --status?", address, response.Status)
+	}
+	return text, nil
+}
+
+// printStatus says it for people. The error says what is not as it should be.
+func printStatus(w io.Writer, s *server.Status, now time.Time) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	ago := func(since time.Time) string {
+		if since.IsZero() {
+			return "-"
+		}
+		return now.Sub(since).Round(time.Second).String()
+	}
+	file := s.Configuration.File
+	if file == "" {
+		file = "from flags"
+	}
+	fmt.Fprintf(t, "control plane\t%s, up %s\n", s.Version, ago(s.Started))
+	fmt.Fprintf(t, "configuration\t%s, in force for %s\n", file, ago(s.Configuration.Loaded))
+	if s.Configuration.Error != "" {
+		fmt.Fprintf(t, "\tREFUSED: %s\n", s.Configuration.Error)
+	}
+	fmt.Fprintf(t, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
+	for _, name := range slices.Sorted(maps.Keys(s.Snapshot.Versions)) {
+		fmt.Fprintf(t, "\t%s\t%s\n", name, s.Snapshot.Versions[name])
+	}
+	fmt.Fprintf(t, "\nENVOY\tVERSION\tADDRESS\tCONNECTED\tSTATE\n")
+	behind := 0
+	for i := range s.Envoys {
+		e := &s.Envoys[i]
+		if !e.Current {
+			behind++
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), envoyState(e))
+	}
+	if len(s.Envoys) == 0 {
+		fmt.Fprintf(t, "none has come yet\n")
+	}
+	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\n")
+	for _, p := range s.Pools {
+		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
+		if models == "" {
+			models = "-"
+		}
+		for _, one := range p.Servers {
+			state := string(one.State)
+			if one.Reason != "" {
+				state += " (" + one.Reason + ")"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, models, policy, one.URL, one.Address, state, ago(one.Since))
+			name, models, policy = "", "", ""
+		}
+		if len(p.Servers) == 0 {
+			fmt.Fprintf(t, "%s\t%s\t%s\tnone\n", name, models, policy)
+		}
+		if p.Problem != "" {
+			fmt.Fprintf(t, "\tPROBLEM: %s\n", p.Problem)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case s.Configuration.Error != "":
+		return fmt.Errorf("the configuration is not in force: %s", s.Configuration.Error)
+	case behind > 0:
+		return fmt.Errorf("%d of %d Envoys have not accepted everything", behind, len(s.Envoys))
+	}
+	return nil
+}
+
+// envoyState is what an Envoy has to say to what it was given.
+func envoyState(e *ads.Envoy) string {
+	if e.Current {
+		return "current"
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(e.Types)) {
+		switch state := e.Types[name]; {
+		case state.Refused != "":
+			words = append(words, "REFUSES "+name+": "+strings.Join(strings.Fields(state.Error), " "))
+		case !state.Current:
+			words = append(words, "takes up "+name)
+		}
+	}
+	if len(words) == 0 {
+		return "begins"
+	}
+	return strings.Join(words, "; ")
+}

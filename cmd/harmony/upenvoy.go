@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/envoy"
+)
+
+// runEnvoy runs it with Envoy, and a control plane for that Envoy alone.
+func (u *up) runEnvoy(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	path, err := envoy.Find(u.config.Envoy.Path)
+	if errors.Is(err, envoy.ErrNone) {
+		return fmt.Errorf("%w; --host wazero needs none", err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, l := range u.config.AllListeners() {
+		if err := portFree(l.Address, "--listen"); err != nil {
+			return err
+		}
+	}
+	if err := portFree(u.config.Admin, "--admin"); err != nil {
+		return err
+	}
+	u.stderr = &lockedWriter{w: u.stderr}
+	controlPlane, address, err := u.startControlPlane(ctx)
+	if err != nil {
+		return err
+	}
+	defer controlPlane.stop()
+	p, err := u.startEnvoy(ctx, path, address)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // interrupted while it was starting
+		}
+		return err
+	}
+	if err := u.serveEnvoy(ctx, p, controlPlane); err != nil {
+		return errors.Join(err, p.Stop())
+	}
+	stop() // a second interrupt ends this program at once
+	return p.Stop()
+}
+
+// ownControlPlane is one in this program.
+type ownControlPlane struct {
+	*server.Server
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func (c *ownControlPlane) stop() {
+	c.cancel()
+	<-c.done
+}
+
+func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	o := server.Options{
+		ConfigFile: u.file, Adjust: u.adjust, ModulePath: u.module, CAFile: systemCAFile(), ADS: l, Version: version(),
+		// What it has to say of its work as such is for who runs many Envoys.
+		Log: slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	if u.file == "" {
+		o.Config = u.config
+	}
+	s, err := server.New(o)
+	if err != nil {
+		return nil, "", errors.Join(err, l.Close())
+	}
+	// Not ended by the interrupt: Envoy is to end first.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c := &ownControlPlane{Server: s, cancel: cancel, done: make(chan error, 1)}
+	go func() { c.done <- s.Run(ctx) }()
+	select {
+	case <-s.Ready():
+		return c, l.Addr().String(), nil
+	case err := <-c.done:
+		cancel()
+		var wrong *config.Error
+		if errors.As(err, &wrong) {
+			err = usageError{err}
+		}
+		return nil, "", err
+	}
+}
+
+func (u *up) startEnvoy(ctx context.Context, path, controlPlane string) (*envoy.Process, error) {
+	admin, err := config.ParseListen(u.config.Admin)
+	if err != nil {
+		return nil, err
+	}
+	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: controlPlane, Node: envoy.NodeCluster, Admin: admin})
+	if err != nil {
+		return nil, err
+	}
+	return envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: bootstrap, Concurrency: u.config.Envoy.Concurrency, LogLevel: u.logLevel})
+}
+
+func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
+	p.PassLog(u.stderr)
+	defer p.PassLog(nil)
+	if err := c.accepted(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	address, err := p.Listener(ctx, u.config.AllListeners()[0].Name)
+	if err != nil {
+		return err
+	}
+	u.greet(address, "Envoy's admin interface: http://"+p.Admin())
+	defer u.tryingServers(ctx)()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.Done():
+		return fmt.Errorf("%w by itself; its last words:\n%s", p.Err(), p.Log(20))
+	case err := <-c.done:
+		c.done <- err
+		return err
+	}
+}
+
+const (
+	acceptTimeout = 30 * time.Second
+	acceptPause   = 10 * time.Millisecond
+)
+
+// accepted waits until Envoy has taken everything. What it does not take is an error, in its own words: it would answer
+// every request with one.
+func (c *ownControlPlane) accepted(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	for {
+		for _, e := range c.Status().Envoys {
+			if e.Current {
+				return nil
+			}
+			if e.Refuses() {
+				return errors.New("Envoy " + envoyState(&e))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return errors.New("Envoy does not take its configuration")
+			}
+			return nil
+		case <-time.After(acceptPause):
+		}
+	}
+}

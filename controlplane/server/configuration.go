@@ -74,6 +74,9 @@ func (s *Server) read() (*configuration, error) {
 func (c *configuration) referred() []string {
 	var files []string
 	for _, secret := range c.config.Secrets {
+		if !c.config.Uses(secret.Name) {
+			continue
+		}
 		files = append(files, secret.File, secret.Certificate, secret.Key)
 	}
 	return files
@@ -180,8 +183,8 @@ func (c *configuration) watch() []pools.Pool {
 		if p.Health.Checked() { // else nothing is asked of the servers
 			one.Models = c.models(p.Name)
 		}
-		if p.Authorization != "" {
-			one.Authorization = "Bearer " + c.secrets[p.Authorization].Token
+		if token := c.secrets[p.Authorization].Token; token != "" {
+			one.Authorization = "Bearer " + token
 		}
 		all = append(all, one)
 	}

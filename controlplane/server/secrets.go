@@ -17,7 +17,7 @@ import (
 // maxSecret is far more than any token or chain of certificates.
 const maxSecret = 1 << 20
 
-// readSecrets finds the values of the configuration's secrets. No error holds one.
+// readSecrets finds the values of the secrets that are used. No error holds one.
 func readSecrets(c *config.Config) (map[string]xds.SecretValue, error) {
 	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil: Envoys get them from here
 	for i := range c.Secrets {

@@ -158,8 +158,8 @@ func (b *builder) heldLimit() uint32 {
 	)
 	// A model may come and go without a change of the listener, whose connections would be closed by it.
 	context := filterconfig.DefaultContextLength
-	for _, m := range b.config.Filter().Models {
-		context = max(context, m.ContextLength)
+	for i := range b.config.Models {
+		context = max(context, b.config.Models[i].ContextLength)
 	}
 	return uint32(min(int64(b.config.BodyLimit)+int64(context)*bytesPerID+around, maxWindow))
 }

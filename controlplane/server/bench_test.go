@@ -1,0 +1,76 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// BenchmarkBuild is what a change of one server costs with 20 models on 200 servers, and with ten times as many:
+//
+//	go test -run '^$' -bench Build -count 10 ./controlplane/server | tee new.txt; benchstat old.txt new.txt
+func BenchmarkBuild(b *testing.B) {
+	for _, models := range []int{20, 200} {
+		b.Run(fmt.Sprint(models), func(b *testing.B) {
+			var text strings.Builder
+			text.WriteString("models:\n")
+			for i := range models {
+				fmt.Fprintf(&text, "- name: m%d\n  pool: p%d\n", i, i)
+			}
+			text.WriteString("pools:\n")
+			for i := range models {
+				fmt.Fprintf(&text, "- name: p%d\n  capacity: 64\n  servers:\n", i)
+				for j := range 10 {
+					fmt.Fprintf(&text, "  - http://10.%d.%d.1:8000\n", i, j)
+				}
+			}
+			c, err := config.Parse("bench", []byte(text.String()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer l.Close()
+			s, err := New(Options{ADS: l, Config: c, ModulePath: "/f.wasm"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.pools = pools.New(pools.Options{ReadyInterval: time.Hour})
+			defer s.pools.Close()
+			one := &configuration{config: c, pools: c.AllPools()}
+			var watched []pools.Pool
+			for _, p := range one.watch() {
+				p.Models = nil
+				watched = append(watched, p)
+			}
+			if err := s.pools.Set(watched); err != nil {
+				b.Fatal(err)
+			}
+			var r ads.Resources
+			b.Run("build", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if r, err = s.build(one); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run("set", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err = s.ads.Set(r); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}

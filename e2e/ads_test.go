@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,37 +47,27 @@ const adsBootstrap = `{
       "explicit_http_config": {"http2_protocol_options": {}}
     }},
     "load_assignment": {"cluster_name": "controlplane", "endpoints": [{"lb_endpoints": [{"endpoint": {"address": {"socket_address":
-      {"address": "127.0.0.1", "port_value": %d}}}}]}]}
+      {"address": "127.0.0.1", "port_value": %s}}}}]}]}
   }]}
 }`
 
 // edge is an Envoy and the server that programs it.
 type edge struct {
 	*testing.T
-	server *ads.Server
-	url    string
+	server  *ads.Server
+	address string
+	stop    func() // the server alone
+	url     string
 }
 
 // startEdge starts an Envoy that gets these resources; they hold a listener by the name of l.
 func startEdge(t *testing.T, r ads.Resources) *edge {
 	t.Helper()
-	e := &edge{T: t, server: ads.New(ads.Options{})}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- e.server.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	e.set(r)
+	e := &edge{T: t, address: "127.0.0.1:0"}
+	e.serve(r)
+	ctx := t.Context()
 	p, err := envoy.Start(ctx, envoy.Options{
-		Path: tool(t, "ENVOY"), Bootstrap: fmt.Appendf(nil, adsBootstrap, l.Addr().(*net.TCPAddr).Port), Concurrency: 1, ReadyTimeout: patience,
+		Path: tool(t, "ENVOY"), Bootstrap: fmt.Appendf(nil, adsBootstrap, e.address[strings.LastIndex(e.address, ":")+1:]), Concurrency: 1, ReadyTimeout: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +80,27 @@ func startEdge(t *testing.T, r ads.Resources) *edge {
 	e.url = "http://" + address
 	e.until("current", func(one ads.Envoy) bool { return one.Current })
 	return e
+}
+
+// serve starts a server with these resources, where the last one was.
+func (e *edge) serve(r ads.Resources) {
+	e.Helper()
+	l, err := net.Listen("tcp", e.address)
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.server, e.address = ads.New(ads.Options{}), l.Addr().String()
+	e.set(r)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- e.server.Serve(ctx, l) }()
+	e.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			e.Error(err)
+		}
+	})
+	e.Cleanup(e.stop)
 }
 
 func (e *edge) set(r ads.Resources) {
@@ -201,6 +213,27 @@ func TestADSShowsWhatAnEnvoyRefuses(t *testing.T) {
 	}
 	e.set(adsWorld(t, "one", map[string]string{"one": b, "two": b, "three": b, "four": b}))
 	e.until("current", func(one ads.Envoy) bool { return one.Current })
+}
+
+// Another server in the place of the one that has gone sends an Envoy nothing that it holds.
+func TestADSSendsNothingAgainAfterARestart(t *testing.T) {
+	a, b := echoing(t, "a"), echoing(t, "b")
+	e := startEdge(t, adsWorld(t, "one", map[string]string{"one": a, "two": a}))
+	e.stop()
+	e.answers("200 a") // without any
+	e.serve(adsWorld(t, "one", map[string]string{"one": a, "two": a}))
+	e.until("current", func(one ads.Envoy) bool { return one.Current })
+	for typ, count := range e.server.Counts() {
+		if want := map[string]uint64{"clusters": 1, "listeners": 1}[typ]; count.Sent != want { // the empty answers to its first requests
+			t.Errorf("%s: %+v", typ, count)
+		}
+	}
+	e.set(adsWorld(t, "one", map[string]string{"one": b, "two": a}))
+	e.until("current", func(one ads.Envoy) bool { return one.Current })
+	e.answers("200 b")
+	if got := e.server.Counts()["endpoints"].Sent; got != 1 {
+		t.Errorf("endpoints were sent %d times", got)
+	}
 }
 
 // A pool takes another's place: the new cluster is there before the route leads to it, the old one until none does.

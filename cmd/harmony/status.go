@@ -152,7 +152,7 @@ func envoyState(e *ads.Envoy) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Types)) {
 		switch state := e.Types[name]; {
 		case state.Refused != "":
-			words = append(words, "REFUSES "+name+": "+strings.Join(strings.Fields(state.Error), " "))
+			words = append(words, "refuses "+name+": "+strings.Join(strings.Fields(state.Error), " "))
 		case !state.Current:
 			words = append(words, "takes up "+name)
 		}

@@ -116,8 +116,11 @@ func (u *up) startEnvoy(ctx context.Context, path, controlPlane string) (*envoy.
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
 	p.PassLog(u.stderr)
 	defer p.PassLog(nil)
-	if err := c.accepted(ctx); err != nil || ctx.Err() != nil {
-		return err
+	if err := c.accepted(ctx); err != nil {
+		return fmt.Errorf("%w; its last words:\n%s", err, p.Log(20))
+	}
+	if ctx.Err() != nil {
+		return nil // interrupted
 	}
 	address, err := p.Listener(ctx, u.config.AllListeners()[0].Name)
 	if err != nil {
@@ -152,7 +155,7 @@ func (c *ownControlPlane) accepted(ctx context.Context) error {
 				return nil
 			}
 			if e.Refuses() {
-				return errors.New("Envoy " + envoyState(&e))
+				return errors.New("Envoy does not take its configuration: it " + envoyState(&e))
 			}
 		}
 		select {

@@ -103,14 +103,14 @@ test: ## Everything that CI checks: lint, unit, as a library, TinyGo, build, end
 	$(call stage,e2e,$(MAKE) e2e)
 
 .PHONY: test-full
-test-full: ## test, and what takes longer, in one table: differential run, the oldest Envoy, soak, reproducible build
+test-full: ## test, and what takes longer, in one table: differential run, the last filter, the oldest Envoy, soak, reproducible build
 	@tools/test-full.sh
 
 .PHONY: lint
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e $(GO_PACKAGES)
+	go vet -tags e2e,skew $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 
@@ -144,6 +144,10 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+
+.PHONY: skew
+skew: tool-tinygo tool-envoy ## The behaviour suite with the last commit's filter (or BASE's), under this checkout's control plane
+	@$(E2E_ENV) tools/skew.sh
 
 .PHONY: suite
 suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: dist/suite.tsv

@@ -432,6 +432,17 @@ type change func(*testing.T, *xds.Resources)
 // filter, and the test has failed.
 func runEnvoy(t *testing.T, c *config.Config, changes ...change) *hosts.Host {
 	t.Helper()
+	return startHealthy(t, hosts.EnvoyWith, c, changes)
+}
+
+// runDiscovering is runEnvoy with an Envoy that gets everything over delta ADS.
+func runDiscovering(t *testing.T, c *config.Config, changes ...change) *hosts.Host {
+	t.Helper()
+	return startHealthy(t, hosts.EnvoyOverADS, c, changes)
+}
+
+func startHealthy(t *testing.T, start func(hosts.Setup, *xds.Resources) (*hosts.Host, error), c *config.Config, changes []change) *hosts.Host {
+	t.Helper()
 	setup := hosts.Setup{Config: c}
 	r, err := hosts.Resources(setup)
 	if err != nil {
@@ -440,7 +451,7 @@ func runEnvoy(t *testing.T, c *config.Config, changes ...change) *hosts.Host {
 	for _, change := range changes {
 		change(t, r)
 	}
-	h, err := hosts.EnvoyWith(setup, r)
+	h, err := start(setup, r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ type testCase struct {
 // loadCases reads every case. Finding none is a failure.
 func loadCases(t *testing.T) []*testCase {
 	t.Helper()
-	paths, err := filepath.Glob("cases/*.txtar")
+	paths, err := filepath.Glob(filepath.Join(cmp.Or(os.Getenv("HARMONY_CASES"), "cases"), "*.txtar"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases found: %v", err)
 	}

@@ -81,12 +81,14 @@ func newStage(t *testing.T, c *testCase, mode string) *stage {
 	for _, cuts := range loadCuts(t) {
 		s.wazero = append(s.wazero, start(fmt.Sprintf("wazero, cut at %v", cuts), hosts.Wazero, hosts.Setup{CutAt: cuts}))
 	}
+	// One Envoy has everything in its bootstrap, the other gets it from a control plane.
+	//
 	// Over HTTP/2 each piece that the server sends is a frame of its own, and a call of the filter's; over HTTP/1.1 Envoy
 	// joins those that come together.
 	whole, one := prepare("envoy")
 	whole.host = runEnvoy(t, one)
 	frames, two := prepare("envoy, one byte at a time")
-	frames.host, frames.pieces, frames.bytewise = runEnvoy(t, two, http2To(xds.PoolCluster(&two.Models[0]))), 1, true
+	frames.host, frames.pieces, frames.bytewise = runDiscovering(t, two, http2To(xds.PoolCluster(&two.Models[0]))), 1, true
 	s.envoy = append(s.envoy, whole, frames)
 	return s
 }

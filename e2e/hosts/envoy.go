@@ -34,15 +34,22 @@ func Resources(s Setup) (*xds.Resources, error) {
 	return xds.Build(s.Config, xds.Options{ModulePath: module})
 }
 
+// anyPort lets the system choose.
+var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
+
 // EnvoyWith runs the real Envoy with these resources.
 func EnvoyWith(s Setup, r *xds.Resources) (*Host, error) {
+	bootstrap, err := envoy.Bootstrap(r, anyPort)
+	if err != nil {
+		return nil, err
+	}
+	return startEnvoy(s, bootstrap)
+}
+
+func startEnvoy(s Setup, bootstrap []byte) (*Host, error) {
 	program := os.Getenv("ENVOY")
 	if program == "" {
 		return nil, errors.New("ENVOY is not set: run the tests by `make e2e`")
-	}
-	bootstrap, err := envoy.Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()

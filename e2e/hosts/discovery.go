@@ -1,0 +1,86 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/envoy"
+)
+
+// EnvoyOverADS runs the real Envoy with these resources as a control plane gives them, over delta ADS. It is there when
+// Envoy has accepted all of them; one that it refuses is an error, with what Envoy says.
+func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
+	discovered, err := r.Discovered()
+	if err != nil {
+		return nil, err
+	}
+	server := ads.New(ads.Options{})
+	if _, err := server.Set(discovered); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", anyPort.String())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(ctx, listener) // an Envoy that does not become current says more
+	}()
+	stop := func() {
+		cancel()
+		<-served
+	}
+	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: listener.Addr().String(), Node: "harmony", Admin: anyPort})
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	h, err := startEnvoy(s, bootstrap)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	stopEnvoy := h.stop
+	h.stop = func() {
+		stopEnvoy()
+		stop()
+	}
+	if err := awaitCurrent(server); err != nil {
+		// Envoy tells the control plane less than its log.
+		err = fmt.Errorf("%w; its last words:\n%s", err, h.Process.Log(lastWords))
+		h.stop()
+		return nil, err
+	}
+	return h, nil
+}
+
+const lastWords = 20 // lines
+
+// awaitCurrent waits until the one Envoy has accepted everything.
+func awaitCurrent(server *ads.Server) error {
+	tooLate := time.After(startLimit)
+	for {
+		all := server.Envoys()
+		if len(all) == 1 && all[0].Current {
+			return nil
+		}
+		for _, e := range all {
+			for name, state := range e.Types {
+				if state.Refused != "" {
+					return fmt.Errorf("Envoy refuses %s %v: %s", name, state.Resources, state.Error)
+				}
+			}
+		}
+		select {
+		case <-server.Changed():
+		case <-tooLate:
+			return fmt.Errorf("after %s Envoy has not accepted its configuration: %+v", startLimit, all)
+		}
+	}
+}

@@ -43,3 +43,42 @@ func TestPrintSchema(t *testing.T) {
 		t.Errorf("status %d, %s%s", code, &failed, &out)
 	}
 }
+
+// TestControlPlaneRefusals: what cannot begin says what to write instead.
+func TestControlPlaneRefusals(t *testing.T) {
+	wrong := writeFile(t, "wrong.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n")
+	module := writeFile(t, "filter.wasm", "")
+	anywhere := []string{"--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--state", "none", "--wasm", module}
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitUsage, "no configuration is given; write --config FILE"},
+		{append([]string{"--config", wrong}, anywhere...), exitUsage, "wrong.yaml:1: mode: "},
+		{append([]string{"--config", "nowhere.yaml"}, anywhere...), exitUsage, "nowhere.yaml: cannot be read"},
+		{append([]string{"--config", wrong, "--log-format", "xml"}, anywhere...), exitUsage, "--log-format xml is not known"},
+		{append([]string{"--config", wrong, "--certificate", module}, anywhere...), exitUsage, "--certificate and --key belong together"},
+		{append([]string{"--config", wrong, "--certificate", module, "--key", module}, anywhere...), exitUsage, "--certificate: "},
+		{[]string{"--config", wrong, "--state", "none", "--wasm", module, "--listen", "here"}, exitUsage, "--listen: \"here\" is not host:port"},
+		{[]string{"bootstrap", "--control-plane", "here"}, exitUsage, "the control plane's address \"here\" is not host:port"},
+		{[]string{"bootstrap", "--key", "k"}, exitUsage, "name the file to check it against too"},
+	} {
+		var out, failed bytes.Buffer
+		if code := run(t.Context(), append([]string{"controlplane"}, tt.args...), &out, &failed); code != tt.code || !strings.Contains(failed.String(), tt.want) {
+			t.Errorf("%q: status %d, %s", tt.args, code, &failed)
+		}
+	}
+}
+
+func TestDiscoveryBootstrap(t *testing.T) {
+	var out, failed bytes.Buffer
+	if code := run(t.Context(), []string{"controlplane", "bootstrap", "--node", "edge-7", "--control-plane", "10.0.0.5:18000"}, &out, &failed); code != 0 {
+		t.Fatalf("status %d, %s", code, &failed)
+	}
+	for _, want := range []string{`"id": "edge-7"`, `"address": "10.0.0.5"`, `"api_type": "DELTA_GRPC"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, &out)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+)
+
+// wellStatus is a control plane with two Envoys that have taken everything.
+func wellStatus() server.Status {
+	now := time.Now()
+	return server.Status{
+		Version: "1", Started: now, Configuration: server.Configuration{File: "/etc/h.yaml", Loaded: now},
+		Snapshot: server.Snapshot{Versions: map[string]string{"clusters": "0123"}, Pushed: now},
+		Envoys: []ads.Envoy{
+			{ID: "edge-1", Version: "1.40.0", Address: "10.0.0.1:5", Connected: now, Current: true},
+			{ID: "edge-2", Version: "1.40.0", Address: "10.0.0.2:5", Connected: now, Current: true, Types: map[string]ads.TypeState{"routes": {Version: "4567", Current: true}}},
+		},
+		Pools: []server.Pool{
+			{Name: "h200", Models: []string{"a", "b"}, Policy: "session", Servers: []server.PoolServer{
+				{URL: "http://gpu:1", Address: "10.0.1.1:1", State: "ready", Since: now}, {URL: "http://gpu:1", Address: "10.0.1.2:1", State: "not_ready", Reason: "it serves others", Since: now},
+			}},
+			{Name: "idle", Policy: "least_request", Problem: "idle.yaml:3: not a URL"},
+		},
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*server.Status)
+		code   int
+		lines  []string
+	}{
+		"well": {func(*server.Status) {}, 0, []string{
+			"edge-1 1.40.0 10.0.0.1:5 0s current", "edge-2 1.40.0 10.0.0.2:5 0s current", "configuration /etc/h.yaml, in force for 0s", "clusters 0123",
+			"h200 a, b session http://gpu:1 10.0.1.1:1 ready 0s", "http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s",
+			"idle - least_request none", "PROBLEM: idle.yaml:3: not a URL",
+		}},
+		"a mistake in the file": {func(s *server.Status) { s.Configuration.Error = "h.yaml:1: mode: wrong" }, exitFailed, []string{"REFUSED: h.yaml:1: mode: wrong"}},
+		"a refusal": {func(s *server.Status) {
+			s.Envoys[1].Current = false
+			s.Envoys[1].Types = map[string]ads.TypeState{"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
+		}, exitFailed, []string{"edge-2 1.40.0 10.0.0.2:5 0s takes up listeners; refuses routes: no such cluster"}},
+		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0, []string{"none has come yet", "configuration from flags, in force for -"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := wellStatus()
+			tt.change(&s)
+			from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) }))
+			defer from.Close()
+			var out, failed bytes.Buffer
+			if code := run(t.Context(), []string{"status", "--address", from.Listener.Addr().String()}, &out, &failed); code != tt.code {
+				t.Errorf("status %d, %s", code, &failed)
+			}
+			var lines []string
+			for line := range strings.Lines(out.String()) {
+				lines = append(lines, strings.Join(strings.Fields(line), " "))
+			}
+			for _, want := range tt.lines {
+				if !strings.Contains("\n"+strings.Join(lines, "\n")+"\n", "\n"+want+"\n") {
+					t.Errorf("no line %q in\n%s", want, &out)
+				}
+			}
+		})
+	}
+}
+
+func TestStatusOfNobody(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	address := gone.Listener.Addr().String()
+	gone.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for a, want := range map[string]string{address: "no control plane answers at", other.Listener.Addr().String(): "404 Not Found; is it a control plane's --status?"} {
+		var out, failed bytes.Buffer
+		if code := run(t.Context(), []string{"status", "--address", a}, &out, &failed); code != exitFailed || !strings.Contains(failed.String(), want) {
+			t.Errorf("status %d, %s", code, &failed)
+		}
+	}
+}

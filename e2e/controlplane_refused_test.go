@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/envoy"
+)
+
+// TestControlPlaneRefused: an Envoy that cannot have the filter says so to the control plane, and to clients, and lets
+// nothing through.
+func TestControlPlaneRefused(t *testing.T) {
+	gpu, url := runSim(t, sim.Options{})
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"config.yaml": fmt.Sprintf("listen: 127.0.0.1:0\nmodels: [{name: %s, pool: gpus}]\npools: [{name: gpus, servers: [\"%s\"]}]\n", caseModel, url),
+		"filter.wasm": "this is no module",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := runHarmony(t, nil, "controlplane", "--config", filepath.Join(folder, "config.yaml"), "--listen", "127.0.0.1:0",
+		"--status", "127.0.0.1:0", "--state", "none", "--wasm", filepath.Join(folder, "filter.wasm"))
+	xds, status := program.announced(t, `serving Envoys on (\S+)\n`), program.announced(t, `status: http://(\S+)/status\n`)
+	boot := runHarmony(t, nil, "controlplane", "bootstrap", "--control-plane", xds, "--node", "edge-1", "--admin", "127.0.0.1:0")
+	if !boot.ended(upReady) || boot.exitCode(t) != 0 {
+		t.Fatalf("%v: %s", boot.err, &boot.stderr)
+	}
+	edge, err := envoy.Start(t.Context(), envoy.Options{Path: tool(t, "ENVOY"), Bootstrap: []byte(boot.stdout.String()), Concurrency: 1, ReadyTimeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = edge.Stop() })
+	address, err := edge.Listener(t.Context(), "harmony")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := askFor(http1(t), "http://"+address); a.status != http.StatusServiceUnavailable || a.shaped() != "gateway_misconfigured" {
+		t.Errorf("got %+v", a)
+	}
+	if n := len(completions(gpu)); n != 0 {
+		t.Errorf("%d requests have reached the server", n)
+	}
+	for end := time.Now().Add(patience); ; {
+		said := runHarmony(t, nil, "status", "--address", status)
+		if !said.ended(patience) {
+			t.Fatal("harmony status does not end")
+		}
+		if said.exitCode(t) == 1 && strings.Contains(said.stdout.String(), "refuses extensions: ") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the refusal is not told:\n%s%s", &said.stdout, &said.stderr)
+		}
+	}
+	response, err := http.Get("http://" + status + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	if err != nil || !strings.Contains(string(metrics), `harmony_controlplane_responses_total{result="refused",type="extensions"} 1`) {
+		t.Errorf("the refusal is not counted (%v):\n%s", err, metrics)
+	}
+}

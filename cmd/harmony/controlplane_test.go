@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,32 @@ func TestPrintSchema(t *testing.T) {
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"controlplane", "schema"}, &out, &failed); code != 0 || !json.Valid(out.Bytes()) {
 		t.Errorf("status %d, %s%s", code, &failed, &out)
+	}
+}
+
+// TestValidateServersFile: a servers file is part of what is checked.
+func TestValidateServersFile(t *testing.T) {
+	servers := writeFile(t, "servers.yaml", "- http://h:1\n- http://h:2\n")
+	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://g:1'], servers_file: "+servers+"}]\n")
+	validate := func() (int, string) {
+		var out, failed bytes.Buffer
+		code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed)
+		return code, out.String() + failed.String()
+	}
+	if code, said := validate(); code != 0 || !strings.HasSuffix(said, "right; models: 1, pools: 1, servers: 3\n") {
+		t.Errorf("status %d, %s", code, said)
+	}
+	for text, want := range map[string]string{
+		"- http://h:1\n- h:2\n":         "servers.yaml:2: \"h:2\" is not a URL",
+		"- https://h\n":                 "the pool p mixes http and https: https://h:443",
+		"- http://h:1\n- http://h:1/\n": "servers.yaml:2: ",
+	} {
+		if err := os.WriteFile(servers, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, said := validate(); code != exitUsage || !strings.Contains(said, want) {
+			t.Errorf("%q: status %d, %s", text, code, said)
+		}
 	}
 }
 

@@ -7,11 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-const validateLong = `Checks configuration files as harmony up --config reads them, and as the filter reads what it gets of them. Nothing is started,
-and no server is asked. Each mistake is told by its file, line and setting.
+const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers files that they name, and as the filter reads what it gets of
+them. Nothing is started, no server is asked, and secrets need not be there. Each mistake is told by its file, line and setting.
 
 Exit status: 0 when all files are right, 2 when one is wrong.`
 
@@ -34,11 +35,11 @@ func validateCommand() *cobra.Command {
 					wrong = append(wrong, err)
 					continue
 				}
-				pools, servers := c.AllPools(), 0
-				for i := range pools {
-					servers += len(pools[i].Servers)
+				total := 0
+				for _, servers := range c.servers {
+					total += len(servers)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models), len(pools), servers)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models), len(c.servers), total)
 			}
 			if wrong != nil {
 				return usageError{errors.Join(wrong...)}
@@ -48,14 +49,35 @@ func validateCommand() *cobra.Command {
 	}
 }
 
-// validate reads a file, and makes of it all that Envoy would get.
-func validate(file string) (*config.Config, error) {
+// validated is a configuration, with the servers of each pool as they are written there and in servers files.
+type validated struct {
+	*config.Config
+	servers map[string][]xds.Server
+}
+
+// validate reads a file and the servers files that it names, and makes of them all that Envoy would get.
+func validate(file string) (*validated, error) {
 	c, err := config.Load(file)
 	if err != nil {
 		return nil, err
 	}
+	all := map[string][]xds.Server{}
+	for _, p := range c.AllPools() {
+		endpoints := p.Endpoints()
+		if p.ServersFile != "" {
+			more, err := pools.ReadFile(p.ServersFile)
+			if err != nil {
+				return nil, err
+			}
+			endpoints = append(endpoints, more...)
+		}
+		all[p.Name] = nil
+		for _, e := range endpoints {
+			all[p.Name] = append(all[p.Name], xds.Server{Endpoint: e})
+		}
+	}
 	// Which module and which certificates there are is the machine's that runs it.
-	if _, err = xds.Build(c, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: map[string][]xds.Server{}}); err != nil {
+	if _, err = xds.Build(c, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
 		var wrong *config.Error
 		if errors.As(err, &wrong) {
 			wrong.File = file
@@ -63,7 +85,7 @@ func validate(file string) (*config.Config, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return c, nil
+	return &validated{c, all}, nil
 }
 
 func schemaCommand() *cobra.Command {

@@ -15,6 +15,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
+// ReadFile reads a file of servers as a Watcher does.
+func ReadFile(path string) ([]config.Endpoint, error) {
+	s := (source[[]config.Endpoint]{path: path, parse: parseServers}).reread()
+	return s.good, s.err
+}
+
 // parseServers reads a file of servers: a list of URLs in YAML, of which JSON is a part. Errors begin with file:line.
 //
 // A file that is empty, or has only comments, is none: programs that write a file in place empty it first, and a pool must

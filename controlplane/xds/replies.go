@@ -24,8 +24,6 @@ type LocalReply struct {
 	// response is in shape already; Envoy's flags would not tell them apart, as they stay when the filter answers in place
 	// of Envoy.
 	Details, Prefixes []string
-	// Flag is Envoy's word for a reply that has no details.
-	Flag string
 	// Statuses narrow that down; a status that ends in 00 stands for the hundred. Empty is all.
 	Statuses []int
 
@@ -62,13 +60,6 @@ func localReplies(c *config.Config) []LocalReply {
 			kind:    "server_error", code: "server_unavailable", status: http.StatusServiceUnavailable,
 		},
 		{
-			// The filter's configuration has not come, or was refused, as where its module is not on Envoy's machine. Envoy's 500
-			// has an empty body.
-			Flag:    "NFCF",
-			message: "The gateway is misconfigured.",
-			kind:    "server_error", code: "gateway_misconfigured", status: http.StatusServiceUnavailable,
-		},
-		{
 			Details: []string{"wasm_fail_stream"},
 			message: "The gateway is restarting a worker. Try again.",
 			kind:    "server_error", code: "server_error",
@@ -98,7 +89,7 @@ func localReplies(c *config.Config) []LocalReply {
 // Matches reports whether a reply of this status and with these details is meant.
 func (r *LocalReply) Matches(status int, details string) bool {
 	switch {
-	case r.Flag != "" || details == "" || details == "direct_response": // who reads this has no flags
+	case details == "" || details == "direct_response":
 		return false
 	case len(r.Details)+len(r.Prefixes) > 0 && !slices.Contains(r.Details, details) &&
 		!slices.ContainsFunc(r.Prefixes, func(p string) bool { return strings.HasPrefix(details, p) }):
@@ -169,23 +160,18 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 		if r.status != 0 {
 			status = wrapperspb.UInt32(uint32(r.status))
 		}
-		config.Mappers = append(config.Mappers, &hcmv3.ResponseMapper{StatusCode: status, Filter: b.filterOf(&r), BodyFormatOverride: r.format()})
+		config.Mappers = append(config.Mappers, &hcmv3.ResponseMapper{
+			StatusCode: status,
+			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
+				ExtensionFilter: &accesslogv3.ExtensionFilter{
+					Name:       "envoy.access_loggers.extension_filters.cel",
+					ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.expression()})},
+				},
+			}},
+			BodyFormatOverride: r.format(),
+		})
 	}
 	return config
-}
-
-func (b *builder) filterOf(r *LocalReply) *accesslogv3.AccessLogFilter {
-	if r.Flag != "" {
-		return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
-			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{r.Flag}},
-		}}
-	}
-	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
-		ExtensionFilter: &accesslogv3.ExtensionFilter{
-			Name:       "envoy.access_loggers.extension_filters.cel",
-			ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.expression()})},
-		},
-	}}
 }
 
 func (r *LocalReply) format() *corev3.SubstitutionFormatString {

@@ -129,3 +129,34 @@ func TestUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestEnvoysOwn: what only Envoy does is refused, with what to do instead.
+func TestEnvoysOwn(t *testing.T) {
+	for want, change := range map[string]func(*config.Config){
+		"one listener is served here": func(c *config.Config) {
+			c.Listeners = []config.Listener{{Name: "a", Address: "127.0.0.1:0"}, {Name: "b", Address: "127.0.0.1:0"}}
+		},
+		"TLS for clients is Envoy's": func(c *config.Config) {
+			c.Listeners = []config.Listener{{Name: "a", Address: "127.0.0.1:0", TLS: "edge"}}
+		},
+		"sessions are kept by Envoy": func(c *config.Config) {
+			c.Pools[0].Policy, c.Pools[0].Session = config.PolicySession, config.Session{Header: "x-session-id"}
+		},
+		"the servers' authorization is added by Envoy": func(c *config.Config) { c.Pools[0].Authorization = "token" },
+		"limits of what servers can take are Envoy's":  func(c *config.Config) { c.Pools[0].Capacity = 8 },
+		"spare servers are Envoy's":                    func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },
+	} {
+		c := config.Default()
+		c.Models = []config.Model{{Name: "m", Pool: "p"}}
+		c.Pools = []config.Pool{{Name: "p", Servers: []string{"http://h:1"}}, {Name: "q", Servers: []string{"http://i:1"}}}
+		c.Secrets = []config.Secret{{Name: "token", File: "t"}, {Name: "edge", Certificate: "c", Key: "k"}}
+		change(c)
+		r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+		if err != nil {
+			t.Fatalf("%s: %v", want, err)
+		}
+		if _, err = Start(r, Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--host envoy") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

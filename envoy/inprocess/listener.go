@@ -47,6 +47,9 @@ func readListener(r *xds.Resources) (*listener, error) {
 	if r.Listeners[0].GetFilterChains()[0].GetTransportSocket() != nil {
 		return nil, errors.New("TLS for clients is Envoy's: leave tls out, or use --host envoy")
 	}
+	if len(r.Runtime.GetFields()) > 0 {
+		return nil, errors.New("limits of what servers can take are Envoy's: leave capacity out, or use --host envoy")
+	}
 	socket := r.Listeners[0].GetAddress().GetSocketAddress()
 	if socket == nil {
 		return nil, errors.New("the listener has no socket address")

@@ -44,25 +44,31 @@ func startPlane(t *testing.T, s planeSettings) *plane {
 	p.setReasoning(0)
 	p.start()
 	for i := range s.envoys {
-		boot := runHarmony(t, nil, "controlplane", "bootstrap", "--control-plane", p.xds, "--node", fmt.Sprintf("edge-%d", i+1), "--admin", "127.0.0.1:0")
-		if !boot.ended(upReady) || boot.exitCode(t) != 0 {
-			t.Fatalf("harmony controlplane bootstrap: %v\n%s", boot.err, &boot.stderr)
-		}
-		one, err := envoy.Start(t.Context(), envoy.Options{
-			Path: tool(t, "ENVOY"), Bootstrap: []byte(boot.stdout.String()), Concurrency: 1, ReadyTimeout: patience,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = one.Stop() })
-		address, err := one.Listener(t.Context(), "harmony")
-		if err != nil {
-			t.Fatal(err)
-		}
+		one, address := startPlaneEnvoy(t, p.xds, fmt.Sprintf("edge-%d", i+1))
 		p.envoys, p.urls = append(p.envoys, one), append(p.urls, "http://"+address)
 	}
 	p.await("all Envoys are current", func(server.Status) bool { return true })
 	return p
+}
+
+// startPlaneEnvoy starts an Envoy of a control plane, with more options for its bootstrap, and returns where its clients connect.
+func startPlaneEnvoy(t *testing.T, xds, node string, options ...string) (edge *envoy.Process, address string) {
+	t.Helper()
+	boot := runHarmony(t, nil, append([]string{"controlplane", "bootstrap", "--control-plane", xds, "--node", node, "--admin", "127.0.0.1:0"}, options...)...)
+	if !boot.ended(upReady) || boot.exitCode(t) != 0 {
+		t.Fatalf("harmony controlplane bootstrap: %v\n%s", boot.err, &boot.stderr)
+	}
+	edge, err := envoy.Start(t.Context(), envoy.Options{
+		Path: tool(t, "ENVOY"), Bootstrap: []byte(boot.stdout.String()), Concurrency: 1, ReadyTimeout: patience,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = edge.Stop() })
+	if address, err = edge.Listener(t.Context(), "harmony"); err != nil {
+		t.Fatal(err)
+	}
+	return edge, address
 }
 
 // start starts the control plane, the first one or another.

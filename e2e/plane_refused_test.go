@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
 // TestControlPlaneRefused: an Envoy that cannot have the filter says so to the control plane, and to clients, and lets
@@ -30,19 +29,7 @@ func TestControlPlaneRefused(t *testing.T) {
 	program := runHarmony(t, nil, "controlplane", "--config", filepath.Join(folder, "config.yaml"), "--listen", "127.0.0.1:0",
 		"--status", "127.0.0.1:0", "--state", "none", "--wasm", filepath.Join(folder, "filter.wasm"))
 	xds, status := program.announced(t, `serving Envoys on (\S+)\n`), program.announced(t, `status: http://(\S+)/status\n`)
-	boot := runHarmony(t, nil, "controlplane", "bootstrap", "--control-plane", xds, "--node", "edge-1", "--admin", "127.0.0.1:0")
-	if !boot.ended(upReady) || boot.exitCode(t) != 0 {
-		t.Fatalf("%v: %s", boot.err, &boot.stderr)
-	}
-	edge, err := envoy.Start(t.Context(), envoy.Options{Path: tool(t, "ENVOY"), Bootstrap: []byte(boot.stdout.String()), Concurrency: 1, ReadyTimeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = edge.Stop() })
-	address, err := edge.Listener(t.Context(), "harmony")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, address := startPlaneEnvoy(t, xds, "edge-1")
 	if a := askFor(http1(t), "http://"+address); a.status != http.StatusServiceUnavailable || a.shaped() != "gateway_misconfigured" {
 		t.Errorf("got %+v", a)
 	}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
 // authority signs certificates for 127.0.0.1, and writes them into a folder.
@@ -108,20 +107,7 @@ secrets: [{name: token, file: token}, {name: edge, certificate: edge.pem, key: e
 		"--certificate", ca.path("controlplane.pem"), "--key", ca.path("controlplane.key"), "--client-ca", ca.path("ca.pem"))
 	xds, status := program.announced(t, `serving Envoys on (\S+)\n`), program.announced(t, `status: (\S+)\n`)
 
-	boot := runHarmony(t, nil, "controlplane", "bootstrap", "--control-plane", xds, "--node", "edge-1", "--admin", "127.0.0.1:0",
-		"--ca", ca.path("ca.pem"), "--certificate", ca.path("envoy.pem"), "--key", ca.path("envoy.key"))
-	if !boot.ended(upReady) || boot.exitCode(t) != 0 {
-		t.Fatalf("%v: %s", boot.err, &boot.stderr)
-	}
-	edge, err := envoy.Start(t.Context(), envoy.Options{Path: tool(t, "ENVOY"), Bootstrap: []byte(boot.stdout.String()), Concurrency: 1, ReadyTimeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = edge.Stop() })
-	address, err := edge.Listener(t.Context(), "harmony")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, address := startPlaneEnvoy(t, xds, "edge-1", "--ca", ca.path("ca.pem"), "--certificate", ca.path("envoy.pem"), "--key", ca.path("envoy.key"))
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.certificate)
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}

@@ -226,8 +226,14 @@ differential: tool-python ## Random streams and conversations, ours against open
 
 # --- the core beside its peers ---
 
-COREBENCH := build/corebench
+# Flags of the benchmarks' programs.
 BENCH_FLAGS ?=
+
+.PHONY: bench-controlplane
+bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, and ten times as many: time, memory, until Envoys have it
+	@$(E2E_ENV) go run ./e2e/bench/controlplane $(BENCH_FLAGS)
+
+COREBENCH := build/corebench
 
 $(COREBENCH)/corebench.wasm: $(WASM_SOURCES) $(wildcard tools/corebench/wasm/*.go tools/corebench/ours/*.go) | tool-tinygo
 	@FILTER_PACKAGE=./tools/corebench/wasm FILTER_OUT=$@ tools/build-filter.sh

@@ -1,0 +1,118 @@
+// Command controlplane measures what a configuration costs the control plane, and how soon two real Envoys have it: for so
+// many models and servers, and for ten times as many.
+//
+// It knows how to start a control plane and read its metrics, not how it works.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.IntVar(&o.models, "models", 20, "models, each with a pool of its own, in the smaller configuration")
+	flag.IntVar(&o.servers, "servers", 10, "servers of each pool")
+	flag.IntVar(&o.factor, "factor", 10, "how many times as many the larger configuration has")
+	flag.IntVar(&o.rounds, "rounds", 15, "changes of each kind")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-controlplane:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct{ models, servers, factor, rounds int }
+
+// row is one thing that is measured, for both sizes.
+type row struct {
+	what, unit string
+	values     [2]float64
+}
+
+func run(o options) error {
+	var rows []row
+	for i, models := range []int{o.models, o.models * o.factor} {
+		world := &world{models: models, servers: o.servers}
+		fmt.Fprintf(os.Stderr, "%d models, %d servers\n", models, models*o.servers)
+		measured, err := measure(world, o.rounds)
+		if err != nil {
+			return fmt.Errorf("%d models: %w", models, err)
+		}
+		if rows == nil {
+			rows = measured
+		}
+		for j := range measured {
+			rows[j].values[i] = measured[j].values[0]
+		}
+	}
+	fmt.Printf("Two Envoys with one worker each; no servers behind the addresses, and no health checks. Medians of %d changes of each kind.\n\n", o.rounds)
+	small, large := o.models, o.models*o.factor
+	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d models", small), fmt.Sprintf("%d models", large), "")
+	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d servers", small*o.servers), fmt.Sprintf("%d servers", large*o.servers), "growth")
+	for _, r := range rows {
+		fmt.Printf("%-64s %18.2f %-3s %18.2f %-3s %8.1f\n", r.what, r.values[0], r.unit, r.values[1], r.unit, r.values[1]/r.values[0])
+	}
+	return nil
+}
+
+// measure takes the measures of one size; each is values[0] of its row.
+func measure(w *world, rounds int) ([]row, error) {
+	build, set, err := w.inProcess()
+	if err != nil {
+		return nil, err
+	}
+	p, err := startPlane(w)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	joined, err := p.startEnvoys()
+	if err != nil {
+		return nil, err
+	}
+	rows := []row{
+		milliseconds("snapshot: all resources built", build),
+		milliseconds("snapshot: checked, compared and set", set),
+		milliseconds("process started until it serves Envoys", p.started),
+		milliseconds("two Envoys started until both have all of it", joined),
+	}
+	for _, change := range []struct {
+		what string
+		make func(round int)
+	}{
+		{"one server takes another's place", func(round int) { w.moved = round }},
+		{"a setting of the filter", func(round int) { w.identity = round }},
+		{"a model and its pool come, or go", func(round int) { w.more = round % 2 }},
+	} {
+		var pushes, all []time.Duration
+		for round := 1; round <= rounds; round++ {
+			change.make(round)
+			push, whole, err := p.change()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", change.what, err)
+			}
+			pushes, all = append(pushes, push), append(all, whole)
+		}
+		rows = append(rows, milliseconds(change.what+": pushed until both have it", median(pushes)),
+			milliseconds("    file written until both have it", median(all)))
+	}
+	heap, resident, err := p.memory()
+	if err != nil {
+		return nil, err
+	}
+	return append(rows, row{what: "memory: heap in use, after all that", unit: "MiB", values: [2]float64{heap}},
+		row{what: "memory: resident", unit: "MiB", values: [2]float64{resident}}), nil
+}
+
+func milliseconds(what string, d time.Duration) row {
+	return row{what: what, unit: "ms", values: [2]float64{float64(d.Microseconds()) / 1000}}
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}

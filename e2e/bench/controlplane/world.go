@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+)
+
+// world is a configuration of a size. No servers stand behind its addresses, and none is asked how it is.
+type world struct {
+	models, servers int
+	// moved, identity and more are what changes: the address of one server, a setting of one model, models and pools.
+	moved, identity, more int
+}
+
+// yaml is the operator's file.
+func (w *world) yaml() string {
+	var text strings.Builder
+	text.WriteString("listen: 127.0.0.1:0\nmodels:\n")
+	for i := range w.models + w.more {
+		fmt.Fprintf(&text, "- name: model-%d\n  pool: pool-%d\n", i, i)
+		if i == 0 {
+			fmt.Fprintf(&text, "  system: {identity: \"You are number %d.\"}\n", w.identity)
+		}
+	}
+	text.WriteString("pools:\n")
+	for i := range w.models + w.more {
+		fmt.Fprintf(&text, "- name: pool-%d\n  capacity: 64\n  health: {path: none}\n  servers:\n", i)
+		for j := range w.servers {
+			port := 8000
+			if i == 0 && j == 0 {
+				port += w.moved
+			}
+			fmt.Fprintf(&text, "  - http://10.%d.%d.%d:%d\n", i/200, i%200, j+1, port)
+		}
+	}
+	return text.String()
+}
+
+// enough is for how long the same thing is done over and over in this process.
+const enough = 2 * time.Second
+
+// inProcess measures what a control plane does at each change of a server: all resources are made, and set.
+func (w *world) inProcess() (build, set time.Duration, err error) {
+	var builds, sets []time.Duration
+	server := ads.New(ads.Options{})
+	changing := *w
+	for begin := time.Now(); time.Since(begin) < enough; {
+		changing.moved++
+		c, err := config.Parse("bench", []byte(changing.yaml()))
+		if err != nil {
+			return 0, 0, err
+		}
+		began := time.Now()
+		r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+		if err != nil {
+			return 0, 0, err
+		}
+		all, err := r.Discovered()
+		if err != nil {
+			return 0, 0, err
+		}
+		builds = append(builds, time.Since(began))
+		began = time.Now()
+		if changed, err := server.Set(all); err != nil || !changed {
+			return 0, 0, fmt.Errorf("set: changed %t: %w", changed, err)
+		}
+		sets = append(sets, time.Since(began))
+	}
+	return median(builds), median(sets), nil
+}

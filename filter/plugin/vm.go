@@ -39,8 +39,12 @@ type vm struct {
 	quietUntil int64
 }
 
-// OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM.
+// OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM: Envoy calls this again for
+// each of them, and would be left with a vocabulary of each.
 func (v *vm) OnVMStart(int) types.OnVMStartStatus {
+	if v.tokenizer != nil {
+		return types.OnVMStartStatusOK
+	}
 	vocabulary, err := bpe.Open(v.table())
 	if err != nil {
 		proxywasm.LogCritical("harmony: vocabulary: " + err.Error())

@@ -15,9 +15,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 )
 
-// memoryOf gives the filter's VMs a limit that no operator could set.
+// spokenLimit is written into the filter's configuration, which the default is not.
+const spokenLimit = 200 << 20
+
+// memoryOf gives the filter's VMs a limit that no operator could set, in place of spokenLimit.
 func memoryOf(limit string) change {
-	const setting = `"memory_limit":268435456`
+	setting := fmt.Sprintf(`"memory_limit":%d`, spokenLimit)
 	return func(t *testing.T, r *xds.Resources) {
 		editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
 			packed := m.HttpFilters[0].GetTypedConfig()
@@ -34,7 +37,9 @@ func memoryOf(limit string) change {
 // TestMemoryLimit: a VM over its limit refuses new requests, and lets those that run go on.
 func TestMemoryLimit(t *testing.T) {
 	gpu, url := runSim(t, sim.Options{TokensPerSecond: 50})
-	h := runEnvoy(t, oneModel(url), memoryOf("1"))
+	c := oneModel(url)
+	c.MemoryLimit = spokenLimit
+	h := runEnvoy(t, c, memoryOf("1"))
 	client := http1(t)
 	running := make(chan answer, 1)
 	go func() {

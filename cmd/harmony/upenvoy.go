@@ -59,7 +59,8 @@ func (u *up) runEnvoy(ctx context.Context) error {
 type ownControlPlane struct {
 	*server.Server
 	cancel context.CancelFunc
-	done   chan error
+	done   chan struct{} // closed when it has ended
+	err    error         // how; written before done is closed
 }
 
 func (c *ownControlPlane) stop() {
@@ -86,18 +87,21 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, string, e
 	}
 	// Not ended by the interrupt: Envoy is to end first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &ownControlPlane{Server: s, cancel: cancel, done: make(chan error, 1)}
-	go func() { c.done <- s.Run(ctx) }()
+	c := &ownControlPlane{Server: s, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.err = s.Run(ctx)
+	}()
 	select {
 	case <-s.Ready():
 		return c, l.Addr().String(), nil
-	case err := <-c.done:
+	case <-c.done:
 		cancel()
 		var wrong *config.Error
-		if errors.As(err, &wrong) {
-			err = usageError{err}
+		if errors.As(c.err, &wrong) {
+			return nil, "", usageError{c.err}
 		}
-		return nil, "", err
+		return nil, "", c.err
 	}
 }
 
@@ -133,9 +137,8 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		return nil
 	case <-p.Done():
 		return fmt.Errorf("%w by itself; its last words:\n%s", p.Err(), p.Log(20))
-	case err := <-c.done:
-		c.done <- err
-		return err
+	case <-c.done:
+		return c.err
 	}
 }
 

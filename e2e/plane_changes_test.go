@@ -28,7 +28,7 @@ const (
 	planeBlock = 20
 )
 
-// planeRun is how much happens while the streams run: `make control-plane` does it all, `make test` a part.
+// planeRun is how much happens while the streams run: `make controlplane` does it all, `make test` a part.
 type planeRun struct{ endpoints, filters, words int }
 
 // TestControlPlaneChanges: servers come and go, the filter's configuration changes and the control plane is ended and killed

@@ -53,6 +53,9 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.Node == "" {
+		return nil, errors.New("the Envoy has no name; give it one with --node")
+	}
 	b := base(d.Node, d.Admin)
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{cluster}}
 	ads := &corev3.ConfigSource{

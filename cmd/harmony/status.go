@@ -95,6 +95,9 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(t, "\tREFUSED: %s\n", s.Configuration.Error)
 	}
 	fmt.Fprintf(t, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
+	if s.Snapshot.Saved {
+		fmt.Fprintf(t, "\tTHE LAST GOOD ONE of an earlier run; there is no configuration in force\n")
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Snapshot.Versions)) {
 		fmt.Fprintf(t, "\t%s\t%s\n", name, s.Snapshot.Versions[name])
 	}

@@ -188,6 +188,16 @@ func (u *up) tryServers(ctx context.Context) {
 	}
 }
 
+// portsFree asks for every listener's.
+func (u *up) portsFree() error {
+	for _, l := range u.config.AllListeners() {
+		if err := portFree(l.Address, "--listen"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // portFree asks before Envoy does: two Envoys would share a port and its clients without a word (SO_REUSEPORT).
 func portFree(address, flag string) error {
 	a, err := config.ParseListen(address)

@@ -27,17 +27,15 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, l := range u.config.AllListeners() {
-		if err := portFree(l.Address, "--listen"); err != nil {
-			return err
-		}
+	if err := u.portsFree(); err != nil {
+		return err
 	}
 	if err := portFree(u.config.Admin, "--admin"); err != nil {
 		return err
 	}
 	u.stderr = &lockedWriter{w: u.stderr}
 	controlPlane, address, err := u.startControlPlane(ctx)
-	if err != nil {
+	if err != nil || controlPlane == nil {
 		return err
 	}
 	defer controlPlane.stop()
@@ -78,13 +76,14 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, string, e
 		// What it has to say of its work as such is for who runs many Envoys.
 		Log: slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	if u.file == "" {
-		o.Config = u.config
+	if !isFile(u.file) { // flags alone, or a pipe, which can be read but once
+		o.ConfigFile, o.Config = "", u.config
 	}
 	s, err := server.New(o)
 	if err != nil {
 		return nil, "", errors.Join(err, l.Close())
 	}
+	interrupted := ctx.Done()
 	// Not ended by the interrupt: Envoy is to end first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &ownControlPlane{Server: s, cancel: cancel, done: make(chan struct{})}
@@ -95,6 +94,9 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, string, e
 	select {
 	case <-s.Ready():
 		return c, l.Addr().String(), nil
+	case <-interrupted:
+		c.stop()
+		return nil, "", nil
 	case <-c.done:
 		cancel()
 		var wrong *config.Error
@@ -120,7 +122,7 @@ func (u *up) startEnvoy(ctx context.Context, path, controlPlane string) (*envoy.
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
 	p.PassLog(u.stderr)
 	defer p.PassLog(nil)
-	if err := c.accepted(ctx); err != nil {
+	if err := c.accepted(ctx, p); err != nil {
 		return fmt.Errorf("%w; its last words:\n%s", err, p.Log(20))
 	}
 	if ctx.Err() != nil {
@@ -149,7 +151,7 @@ const (
 
 // accepted waits until Envoy has taken everything. What it does not take is an error, in its own words: it would answer
 // every request with one.
-func (c *ownControlPlane) accepted(ctx context.Context) error {
+func (c *ownControlPlane) accepted(ctx context.Context, p *envoy.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
 	for {
@@ -167,6 +169,10 @@ func (c *ownControlPlane) accepted(ctx context.Context) error {
 				return errors.New("Envoy does not take its configuration")
 			}
 			return nil
+		case <-p.Done():
+			return p.Err()
+		case <-c.done:
+			return c.err
 		case <-time.After(acceptPause):
 		}
 	}

@@ -79,7 +79,7 @@ func (h *upHost) cache(u *up) string {
 func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := portFree(u.config.Listen, "--listen"); err != nil {
+	if err := u.portsFree(); err != nil {
 		return err
 	}
 	u.stderr = &lockedWriter{w: u.stderr}

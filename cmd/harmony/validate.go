@@ -80,8 +80,7 @@ func validate(file string) (*validated, error) {
 	if _, err = xds.Build(c, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
 		var wrong *config.Error
 		if errors.As(err, &wrong) {
-			wrong.File = file
-			return nil, wrong
+			return nil, config.Locate(err, file)
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

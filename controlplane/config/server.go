@@ -45,7 +45,7 @@ func ParseServer(text string) (Server, error) {
 // ParseURL reads the address of a server: http or https, a host and perhaps a port, nothing else.
 func ParseURL(text string) (Endpoint, error) {
 	fail := func(why string) (Endpoint, error) {
-		return Endpoint{}, errors.New(strconv.Quote(text) + " " + why)
+		return Endpoint{}, errors.New(strconv.Quote(withoutUser(text)) + " " + why)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
@@ -81,6 +81,19 @@ func ParseURL(text string) (Endpoint, error) {
 		return fail("is https with an IP address; write the name that stands in the server's certificate")
 	}
 	return e, nil
+}
+
+// withoutUser leaves out what may be a password: errors are shown to many.
+func withoutUser(url string) string {
+	at := strings.LastIndexByte(url, '@')
+	if at < 0 {
+		return url
+	}
+	scheme, _, ok := strings.Cut(url[:at], "://")
+	if !ok {
+		return "…" + url[at:]
+	}
+	return scheme + "://…" + url[at:]
 }
 
 // IsIP reports whether the host needs no name service.

@@ -145,6 +145,21 @@ func (c *Config) checkPassthrough(owners map[Endpoint]string) *Error {
 	return nil
 }
 
+// Untranslated reports whether a server gets requests as they come, as passthrough or as the responses service. It must be
+// none of the models' servers.
+func (c *Config) Untranslated(server Endpoint) bool {
+	server.TLS = false
+	for _, url := range []string{c.Passthrough, c.ResponsesService.URL} {
+		if e, err := ParseURL(url); err == nil {
+			e.TLS = false
+			if e == server {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // checkUntranslated looks at the URL of a server that gets requests as they came, which must be none of the models' servers,
 // whose owners are given; instead is what to do about it.
 func checkUntranslated(field, url, instead string, owners map[Endpoint]string) *Error {

@@ -107,13 +107,13 @@ func (s *Server) watchFiles(next *configuration, inForce bool) {
 func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	r, err := s.build(next)
 	if err != nil {
-		return err
+		return wrong(err)
 	}
 	if err := r.Check(); err != nil {
 		return err
 	}
 	if err := s.pools.Set(next.watch()); err != nil {
-		return err
+		return wrong(err)
 	}
 	// Else a name that has not been looked up yet would take its servers away for a moment.
 	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
@@ -138,6 +138,15 @@ func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	return nil
 }
 
+// wrong makes an error of what a configuration says one of the configuration, if it is none yet.
+func wrong(err error) error {
+	var own *config.Error
+	if errors.As(err, &own) {
+		return err
+	}
+	return &config.Error{Reason: err.Error()}
+}
+
 // follow gives Envoys the servers that the pools have now.
 func (s *Server) follow() {
 	if s.current == nil {
@@ -147,6 +156,9 @@ func (s *Server) follow() {
 	if err == nil {
 		_, err = s.push(r, false)
 	}
+	s.mu.Lock()
+	s.stuck = err
+	s.mu.Unlock()
 	if err != nil {
 		s.log.Error("a change of the pools' servers is not passed on; Envoys keep those that they have", "error", err)
 	}
@@ -158,7 +170,12 @@ func (s *Server) build(c *configuration) (ads.Resources, error) {
 	servers := make(map[string][]xds.Server, len(c.pools))
 	for i := range c.pools {
 		p := &c.pools[i]
-		for _, one := range c.remembered.servers(p, states[p.Name]) {
+		fit, problem := c.serversOf(p, states[p.Name])
+		if problem != "" && problem != s.told[p.Name] && problem != states[p.Name].Problem { // which the pools have told
+			s.log.Warn("a pool has not all of its servers", "pool", p.Name, "problem", problem)
+		}
+		s.told[p.Name] = problem
+		for _, one := range fit {
 			servers[p.Name] = append(servers[p.Name], xds.Server{
 				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady,
 			})

@@ -66,10 +66,12 @@ type Server struct {
 	// What only Run's own goroutine uses.
 	remembered remembered
 	pushedLast time.Time
+	told       map[string]string // by pool, what was last said to be wrong with its servers
 
 	mu      sync.Mutex
 	current *configuration // that in force, nil before the first
 	failure error          // why the last one read is not in force
+	stuck   error          // why the pools' servers of this moment are not passed on
 	loaded  time.Time      // when current was read
 	latest  ads.Resources  // what Envoys are given
 	pushed  time.Time      // since when
@@ -90,6 +92,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(), ads: ads.New(ads.Options{Log: o.Log}),
+		told:  map[string]string{},
 		ready: make(chan struct{}), dirty: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s)

@@ -150,11 +150,16 @@ func (p *plane) current() bool {
 }
 
 // folderWith is a folder with a configuration file.
-func folderWith(t *testing.T, text string) string {
+func folderWith(t *testing.T, text string, more ...string) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	for ; len(more) > 0; more = more[2:] {
+		if err := os.WriteFile(filepath.Join(folder, more[0]), []byte(more[1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return folder
 }

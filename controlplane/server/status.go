@@ -68,6 +68,9 @@ func (s *Server) Status() Status {
 	if s.failure != nil {
 		status.Configuration.Error = s.failure.Error()
 	}
+	if s.failure == nil && s.stuck != nil {
+		status.Configuration.Error = "a change of the pools' servers is not passed on: " + s.stuck.Error()
+	}
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
@@ -84,12 +87,12 @@ func (s *Server) poolsOf(c *configuration) []Pool {
 	all := make([]Pool, 0, len(c.pools))
 	for i := range c.pools {
 		p := &c.pools[i]
-		state := states[p.Name]
-		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: state.Problem, Servers: []PoolServer{}}
+		fit, problem := c.serversOf(p, states[p.Name])
+		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}}
 		for _, m := range c.config.ModelsOf(p.Name) {
 			one.Models = append(one.Models, m.Name)
 		}
-		for _, server := range c.remembered.servers(p, state) {
+		for _, server := range fit {
 			one.Servers = append(one.Servers, PoolServer{
 				URL: server.Endpoint.String(), Address: server.Address.String(), State: server.State, Reason: server.Reason, Since: server.Since,
 			})

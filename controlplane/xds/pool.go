@@ -99,8 +99,11 @@ func (b *builder) groups(p *config.Pool) []group {
 func (b *builder) serversOf(p *config.Pool) []Server {
 	if b.options.Servers != nil {
 		for _, s := range b.options.Servers[p.Name] {
-			if s.Endpoint.TLS != p.TLS() {
+			switch {
+			case s.Endpoint.TLS != p.TLS():
 				b.fail(fmt.Errorf("the pool %s mixes http and https: %s; use one of them for all its servers", p.Name, s.Endpoint))
+			case b.config.Untranslated(s.Endpoint):
+				b.fail(fmt.Errorf("%s is in the pool %s, and gets requests as they come, as passthrough or responses_service: untranslated requests would reach a Harmony model", s.Endpoint, p.Name))
 			}
 		}
 		return b.options.Servers[p.Name]

@@ -46,9 +46,8 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, m.Route())}
 		r := b.forward("pool "+m.Name, match, PoolCluster(m))
 		r.RequestHeadersToRemove = []string{PoolHeader} // the servers need not know
-		if !m.ForwardAuthorization && b.pool(m).Authorization == "" {
-			// A client's key for this gateway is none of the servers' business. Where they get one of their own it
-			// takes the place of the client's.
+		if !m.ForwardAuthorization {
+			// A client's key for this gateway is none of the servers' business. Their own is added behind this.
 			r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
 		}
 		b.keepSession(r, b.pool(m))
@@ -61,6 +60,11 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		r.RequestHeadersToRemove = []string{PoolHeader}
 		routes = append(routes, r)
 	}
+	// What the filter has claimed goes to a pool or nowhere: while an Envoy takes up that a model is gone, its filter may
+	// know it still.
+	claimed := prefix(apiPrefix)
+	claimed.Headers = []*routev3.HeaderMatcher{{Name: PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
+	routes = append(routes, b.forward("claimed", claimed, UnroutedCluster))
 	post := headerIs(":method", http.MethodPost)
 	api := []string{chatPath, responsesPath, inputTokensPath, tokenizePath, detokenizePath}
 	if b.config.Passthrough == "" {

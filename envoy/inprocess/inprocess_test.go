@@ -57,9 +57,9 @@ func TestRoutes(t *testing.T) {
 	}{
 		{"POST", "/v1/completions", "one", "harmony-pool-one", 0},
 		{"POST", "/v1/completions", "two", "harmony-pool-two", 0},
-		{"POST", "/v1/completions", "three", xds.PassthroughCluster, 0},
+		{"POST", "/v1/completions", "three", xds.UnroutedCluster, 0},
 		{"POST", "/v1/completions?x=1", "one", "harmony-pool-one", 0},
-		{"POST", "/v1/chat/completions", "one", xds.PassthroughCluster, 0},
+		{"POST", "/v1/chat/completions", "one", xds.UnroutedCluster, 0},
 		{"GET", "/v1/models", "", xds.PassthroughCluster, 0},
 		{"GET", "/metrics", "one", "", 404},
 	} {

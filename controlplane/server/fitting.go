@@ -1,0 +1,35 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// serversOf are the servers of a pool that may be in it, and why others may not: servers files are read apart from the
+// configuration, and one line in one of them must not hold up all pools, nor let untranslated requests reach a model.
+func (c *configuration) serversOf(p *config.Pool, state pools.PoolState) (fit []pools.Server, problem string) {
+	var problems []string
+	if state.Problem != "" {
+		problems = append(problems, state.Problem)
+	}
+	for _, s := range c.remembered.servers(p, state) {
+		switch {
+		case s.Endpoint.TLS != p.TLS():
+			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(p.TLS()))
+		case c.config.Untranslated(s.Endpoint):
+			problems = append(problems, s.Endpoint.String()+" is left out: it gets requests as they come, as passthrough or responses_service")
+		default:
+			fit = append(fit, s)
+		}
+	}
+	return fit, strings.Join(problems, "; ")
+}
+
+func scheme(tls bool) string {
+	if tls {
+		return "https"
+	}
+	return "http"
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// twoPools are each of a file of its own.
+const twoPools = `passthrough: http://127.0.0.1:9
+models: [{name: m, pool: a}, {name: n, pool: b}]
+pools:
+- {name: a, servers_file: a.yaml, health: {path: none}}
+- {name: b, servers_file: b.yaml, health: {path: none}}
+`
+
+// urls are a pool's servers as the status tells them.
+func (p *plane) urls(pool int) string {
+	var all []string
+	for _, s := range p.Status().Pools[pool].Servers {
+		all = append(all, s.URL)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestServersThatDoNotFit: one of another scheme, or one that gets requests untranslated, is left out and told, and holds up
+// nothing else.
+func TestServersThatDoNotFit(t *testing.T) {
+	p := start(t, folderWith(t, twoPools, "a.yaml", "- http://127.0.0.1:1\n", "b.yaml", "- http://127.0.0.1:2\n"))
+	p.ready()
+	e := startEnvoy(t, p.ads, "one")
+	eventually(t, "current", p.current)
+	p.write("a.yaml", "- http://127.0.0.1:1\n- https://localhost:3\n- http://127.0.0.1:9\n")
+	eventually(t, "told", func() bool {
+		problem := p.Status().Pools[0].Problem
+		return strings.Contains(problem, "https://localhost:3 is left out: the pool's servers are http") &&
+			strings.Contains(problem, "http://127.0.0.1:9 is left out: it gets requests as they come")
+	})
+	if got := p.urls(0); got != "http://127.0.0.1:1" {
+		t.Errorf("the pool has %s", got)
+	}
+	p.write("b.yaml", "- http://127.0.0.1:4\n")
+	eventually(t, "the other pool goes on", func() bool {
+		return p.current() && strings.Contains(e.text(t, resource.EndpointType, "harmony-pool-b"), "127.0.0.1:4")
+	})
+	if text := e.text(t, resource.EndpointType, "harmony-pool-a"); strings.Contains(text, "127.0.0.1:9") || strings.Contains(text, "localhost") {
+		t.Errorf("Envoy has %s", text)
+	}
+}
+
+// TestFromHTTPToHTTPS: a pool may change its scheme while it is in force.
+func TestFromHTTPToHTTPS(t *testing.T) {
+	const text = "models: [{name: m, servers: ['vllm=http://localhost:1']}]\n"
+	p := start(t, folderWith(t, text), func(o *Options) { o.CAFile = "/etc/ssl/certs/ca-certificates.crt" })
+	p.ready()
+	p.write("config.yaml", strings.ReplaceAll(text, "http:", "https:"))
+	eventually(t, "https", func() bool { return p.Status().Configuration.Error == "" && p.urls(0) == "https://localhost:1" })
+}
+
+// TestABadServersFileAtTheStart is the configuration's mistake, as any other.
+func TestABadServersFileAtTheStart(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := folderWith(t, twoPools, "a.yaml", "- nonsense\n", "b.yaml", "[]\n")
+	s, err := New(Options{ConfigFile: filepath.Join(folder, "config.yaml"), ModulePath: "/filter.wasm", ADS: l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong *config.Error
+	if err := s.Run(t.Context()); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "a.yaml:1: ") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
@@ -15,27 +13,7 @@ import (
 // what has become right since. tools/skew.sh builds the one and finds the other.
 func TestSkew(t *testing.T) {
 	tool(t, "HARMONY_CASES")
-	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
-		t.Run(mode, func(t *testing.T) {
-			cases := map[string][]*testCase{}
-			for _, c := range loadCases(t) {
-				cases[c.gatewaySettings()] = append(cases[c.gatewaySettings()], c)
-			}
-			for _, settings := range slices.Sorted(maps.Keys(cases)) {
-				t.Run(settings, func(group *testing.T) {
-					var p *place
-					for _, c := range cases[settings] {
-						group.Run(c.name, func(t *testing.T) {
-							if p == nil {
-								p = skewPlace(group, c, mode)
-							}
-							runSkewed(t, p, c, mode)
-						})
-					}
-				})
-			}
-		})
-	}
+	eachCase(t, skewPlace, runSkewed)
 }
 
 func skewPlace(t *testing.T, c *testCase, mode string) *place {

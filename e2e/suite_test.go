@@ -168,6 +168,14 @@ func runAll(t *testing.T, c *testCase, places []*place, tokens int) map[*place]s
 // server gets must be the same everywhere, and what the case says.
 func TestSuite(t *testing.T) {
 	table := &suiteTable{schemas: loadSchemas(t)}
+	eachCase(t, newStage, func(t *testing.T, s *stage, c *testCase, mode string) { runCase(t, s, c, mode, table) })
+	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)
+	table.write(t)
+	t.Run("prompts equal the reference's", table.askReference)
+}
+
+// eachCase runs every case in both modes, in subtests MODE/SETTINGS/CASE, on what start makes for its settings.
+func eachCase[S any](t *testing.T, start func(*testing.T, *testCase, string) *S, run func(*testing.T, *S, *testCase, string)) {
 	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {
 			cases := map[string][]*testCase{}
@@ -177,22 +185,19 @@ func TestSuite(t *testing.T) {
 			for _, settings := range slices.Sorted(maps.Keys(cases)) {
 				// The hosts end with their settings: those of all settings at once would take a machine's memory.
 				t.Run(settings, func(group *testing.T) {
-					var s *stage
+					var s *S
 					for _, c := range cases[settings] {
 						group.Run(c.name, func(t *testing.T) {
 							if s == nil { // none is started for cases that -run leaves out
-								s = newStage(group, c, mode)
+								s = start(group, c, mode)
 							}
-							runCase(t, s, c, mode, table)
+							run(t, s, c, mode)
 						})
 					}
 				})
 			}
 		})
 	}
-	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)
-	table.write(t)
-	t.Run("prompts equal the reference's", table.askReference)
 }
 
 // runCase holds every place of a stage against what the case says.

@@ -109,6 +109,14 @@ func (c *Config) AllPools() []Pool {
 	return all
 }
 
+// FindPool finds a pool by its name; nil if it is not there.
+func FindPool(pools []Pool, name string) *Pool {
+	if i := slices.IndexFunc(pools, func(p Pool) bool { return p.Name == name }); i >= 0 {
+		return &pools[i]
+	}
+	return nil
+}
+
 // PoolName is the pool of the model's servers.
 func (m *Model) PoolName() string {
 	if m.Pool != "" {
@@ -149,7 +157,7 @@ func (c *Config) checkPool(i int, owners map[Endpoint]string) *Error {
 	if !validName(p.Name) {
 		return fail(".name", "%q is no name; use %s", p.Name, nameRule)
 	}
-	if slices.ContainsFunc(c.Pools[:i], func(other Pool) bool { return other.Name == p.Name }) {
+	if FindPool(c.Pools[:i], p.Name) != nil {
 		return fail(".name", "%s is there twice; list all its servers in one entry", p.Name)
 	}
 	if j := slices.IndexFunc(c.Models, func(m Model) bool { return m.Pool == "" && m.Name == p.Name && len(m.Servers) > 0 }); j >= 0 {
@@ -215,17 +223,17 @@ func (c *Config) checkSpares(at string, p *Pool) *Error {
 		fail := func(reason string) *Error {
 			return &Error{Field: fmt.Sprintf("%s.spares[%d]", at, j), Reason: reason}
 		}
-		k := slices.IndexFunc(c.Pools, func(other Pool) bool { return other.Name == name })
+		spare := FindPool(c.Pools, name)
 		switch {
-		case k < 0:
+		case spare == nil:
 			return fail("there is no pool called " + name + "; add it to pools")
 		case name == p.Name:
 			return fail("a pool is no spare of its own")
 		case slices.Contains(p.Spares[:j], name):
 			return fail(name + " is there twice")
-		case c.Pools[k].TLS() != p.TLS():
+		case spare.TLS() != p.TLS():
 			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
-		case c.Pools[k].Authorization != p.Authorization:
+		case spare.Authorization != p.Authorization:
 			return fail(name + " wants another authorization than " + p.Name + "; a spare's servers are asked as the pool's own")
 		}
 	}

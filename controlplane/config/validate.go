@@ -150,6 +150,9 @@ func (c *Config) checkPassthrough(owners map[Endpoint]string) *Error {
 func (c *Config) Untranslated(server Endpoint) bool {
 	server.TLS = false
 	for _, url := range []string{c.Passthrough, c.ResponsesService.URL} {
+		if url == "" {
+			continue // the usual case, and asked for every server at every change of one
+		}
 		if e, err := ParseURL(url); err == nil {
 			e.TLS = false
 			if e == server {
@@ -236,13 +239,13 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(Kinds(), ", "))
 	}
 	if m.Pool != "" {
-		k := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == m.Pool })
+		pool := FindPool(c.Pools, m.Pool)
 		switch {
-		case k < 0:
+		case pool == nil:
 			return fail("pool", "there is no pool called %s; add it to pools", m.Pool)
 		case len(m.Servers) > 0:
 			return fail("servers", "stand beside a pool, which has servers of its own; leave one of them out")
-		case m.ForwardAuthorization && c.Pools[k].Authorization != "":
+		case m.ForwardAuthorization && pool.Authorization != "":
 			return fail("forward_authorization", "the servers of %s get an authorization of their own, and there is room for one; leave one of them out", m.Pool)
 		}
 	}

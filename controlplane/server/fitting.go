@@ -14,10 +14,11 @@ func (c *configuration) serversOf(p *config.Pool, state pools.PoolState) (fit []
 	if state.Problem != "" {
 		problems = append(problems, state.Problem)
 	}
+	tls := p.TLS() // reads a URL, and there may be many servers
 	for _, s := range c.remembered.servers(p, state) {
 		switch {
-		case s.Endpoint.TLS != p.TLS():
-			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(p.TLS()))
+		case s.Endpoint.TLS != tls:
+			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(tls))
 		case c.config.Untranslated(s.Endpoint):
 			problems = append(problems, s.Endpoint.String()+" is left out: it gets requests as they come, as passthrough or responses_service")
 		default:

@@ -65,10 +65,10 @@ func (s *Server) Status() Status {
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
 		Snapshot:      Snapshot{Pushed: s.pushed, Saved: s.saved},
 	}
-	if s.failure != nil {
+	switch {
+	case s.failure != nil:
 		status.Configuration.Error = s.failure.Error()
-	}
-	if s.failure == nil && s.stuck != nil {
+	case s.stuck != nil:
 		status.Configuration.Error = "a change of the pools' servers is not passed on: " + s.stuck.Error()
 	}
 	s.mu.Unlock()

@@ -126,10 +126,8 @@ func (b *builder) endpoint(url string) config.Endpoint {
 
 // pool finds the pool of a model.
 func (b *builder) pool(m *config.Model) *config.Pool {
-	for i := range b.pools {
-		if b.pools[i].Name == m.PoolName() {
-			return &b.pools[i]
-		}
+	if p := config.FindPool(b.pools, m.PoolName()); p != nil {
+		return p
 	}
 	return &config.Pool{} // Validate has seen to it
 }

@@ -87,10 +87,8 @@ func (b *builder) checkHealth(c *clusterv3.Cluster, p *config.Pool) {
 func (b *builder) groups(p *config.Pool) []group {
 	groups := []group{{servers: b.serversOf(p)}}
 	for i, name := range p.Spares {
-		for j := range b.pools {
-			if b.pools[j].Name == name {
-				groups = append(groups, group{priority: uint32(i + 1), servers: b.serversOf(&b.pools[j])})
-			}
+		if spare := config.FindPool(b.pools, name); spare != nil {
+			groups = append(groups, group{priority: uint32(i + 1), servers: b.serversOf(spare)})
 		}
 	}
 	return groups
@@ -98,9 +96,10 @@ func (b *builder) groups(p *config.Pool) []group {
 
 func (b *builder) serversOf(p *config.Pool) []Server {
 	if b.options.Servers != nil {
+		tls := p.TLS() // reads a URL, and there may be many servers
 		for _, s := range b.options.Servers[p.Name] {
 			switch {
-			case s.Endpoint.TLS != p.TLS():
+			case s.Endpoint.TLS != tls:
 				b.fail(fmt.Errorf("the pool %s mixes http and https: %s; use one of them for all its servers", p.Name, s.Endpoint))
 			case b.config.Untranslated(s.Endpoint):
 				b.fail(fmt.Errorf("%s is in the pool %s, and gets requests as they come, as passthrough or responses_service: untranslated requests would reach a Harmony model", s.Endpoint, p.Name))

@@ -18,6 +18,7 @@ export HARMONY_PANIC_WASM := $(CURDIR)/dist/panic-filter.wasm
 export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
+export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
@@ -38,7 +39,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-lint
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-lint
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -54,6 +55,9 @@ tool-python:
 tool-clients:
 	@tools/install-python.sh clients
 	@tools/install-clients.sh
+
+tool-vllm:
+	@tools/install-vllm.sh
 
 tool-lint:
 	@tools/install-lint.sh
@@ -91,6 +95,11 @@ test-go-get: ## The last commit as a module: go get from a file proxy, in an emp
 
 # --- test ---
 
+.PHONY: check
+check: ## The loop one works in: format, lint, unit tests of what has changed; 3 minutes at most
+	$(call stage,lint,$(MAKE) lint)
+	$(call stage,unit tests,go test $(UNIT_PACKAGES))
+
 .PHONY: test
 test: ## Everything that CI checks: lint, unit, as a library, TinyGo, build, end to end
 	$(call stage,lint,$(MAKE) lint)
@@ -110,7 +119,7 @@ test-full: ## test, and what takes longer, in one table: differential run, the l
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew $(GO_PACKAGES)
+	go vet -tags e2e,skew,rustfrontend $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 
@@ -158,6 +167,10 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|Codex)$$' ./e2e
 	@cat dist/clients.txt
 
+.PHONY: rust-frontend
+rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
+	@$(E2E_ENV) go test -count=1 -timeout 20m -tags rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e
+
 .PHONY: early-end
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
 	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e
@@ -169,6 +182,10 @@ faults: build tool-envoy tool-python tool-clients ## What failing servers are to
 .PHONY: controlplane
 controlplane: build tool-envoy ## 1,000 changes of servers and a server's death under running streams: how soon Envoys follow
 	@$(E2E_ENV) HARMONY_CONTROL_PLANE=1 go test -count=1 -timeout 20m -tags e2e -run '^TestControlPlane(Changes|ServerDies)$$' -v ./e2e
+
+.PHONY: operator-day
+operator-day: build tool-envoy ## What an operator sees: a model's name that is wrong, a pool that dies, its spare, and all of them back
+	@$(E2E_ENV) examples/operator-day.sh
 
 .PHONY: e2e-oldest
 e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients ## End to end, on the oldest Envoy that is supported
@@ -194,8 +211,8 @@ ready: build tool-envoy ## How soon harmony up --host wazero serves: its first s
 	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestWazeroStart$$' -v ./e2e | grep 'first start'
 
 .PHONY: soak
-soak: build tool-envoy tool-python ## Many requests, and memory that must not grow
-	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -timeout 60m -v -run Soak ./e2e/soak
+soak: build tool-envoy tool-python ## Many requests, hostile ones too: memory does not grow, no VM or stream is lost, no worker held
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -p 1 -timeout 120m -v ./e2e/hostile ./e2e/soak
 
 # The host of the demonstration: envoy, or wazero, which needs no Envoy.
 HOST ?= envoy

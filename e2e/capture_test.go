@@ -373,6 +373,10 @@ func do(client *http.Client, method, url string, header http.Header, body io.Rea
 	if err != nil {
 		return answer{err: err}
 	}
+	return readAnswer(response)
+}
+
+func readAnswer(response *http.Response) answer {
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	return answer{response.StatusCode, response.Header, string(data), response.Trailer, err}
@@ -521,10 +525,15 @@ func editManager(t *testing.T, r *xds.Resources, edit func(*hcmv3.HttpConnection
 	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed(t, m)}
 }
 
+// ownFilter is the shipped filter among a listener's.
+func ownFilter(m *hcmv3.HttpConnectionManager) *hcmv3.HttpFilter {
+	return m.HttpFilters[slices.IndexFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })]
+}
+
 // editPlugin changes how the filter is configured.
 func editPlugin(t *testing.T, r *xds.Resources, edit func(*wasmv3.PluginConfig)) {
 	t.Helper()
-	editManager(t, r, func(m *hcmv3.HttpConnectionManager) { editFilter(t, m.HttpFilters[0], edit) })
+	editManager(t, r, func(m *hcmv3.HttpConnectionManager) { editFilter(t, ownFilter(m), edit) })
 }
 
 func editFilter(t *testing.T, f *hcmv3.HttpFilter, edit func(*wasmv3.PluginConfig)) {

@@ -32,6 +32,7 @@ import (
 //	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
 //	          strict, reasoning_fields, reasoning_as_summary, hide_reasoning, undeclared_calls, max_choices, events, require_final_channel, harmony_messages, drop_commentary_from_history, unsupported_content, server_extras, reasoning_efforts (one word for all four),
 //	          hosted_tools, max_reasoning_tokens, thinking_token_budget (yes: the servers hold it),
+//	          front_end (which of vLLM's the server is: python, rust), server_context (its context, in tokens),
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
@@ -200,7 +201,7 @@ func (c *testCase) config(server string) (*config.Config, error) {
 			m.Answers.UndeclaredCalls, err = value, nil
 		case "max_choices":
 			m.Answers.MaxChoices = number
-		case "server_fault", "tokens_per_chunk":
+		case "server_fault", "tokens_per_chunk", "front_end", "server_context":
 			err = nil
 		default:
 			err = fmt.Errorf("unknown setting")
@@ -253,6 +254,13 @@ func (c *testCase) server(pieces, tokens int) (*sim.Server, error) {
 		}
 		o.Fault = f
 	}
+	if n := c.settings["server_context"]; n != "" {
+		var err error
+		if o.MaxModelLen, err = strconv.Atoi(n); err != nil {
+			return nil, err
+		}
+	}
+	o.FrontEnd = c.settings["front_end"]
 	o.ReasoningConfig = c.settings["thinking_token_budget"] == "yes"
 	if n := c.settings["tokens_per_chunk"]; n != "" {
 		size, err := strconv.Atoi(n)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 )
@@ -82,13 +83,14 @@ func surroundChat(body map[string]any) map[string]any {
 		body["messages"] = append(before, list...)
 	}
 	function := map[string]any{"type": "function", "function": map[string]any{"name": "x"}}
+	kind := chosenKind(body["tool_choice"])
 	for _, needs := range []struct {
 		field, other string
 		value        any
 	}{
 		{"stream_options", "stream", true},
 		{"top_logprobs", "logprobs", true},
-		{"tool_choice", "tools", []any{function, map[string]any{"type": "custom", "custom": map[string]any{"name": "x"}}}},
+		{"tool_choice", "tools", []any{map[string]any{"type": kind, kind: map[string]any{"name": "x"}}}},
 		{"parallel_tool_calls", "tools", []any{function}},
 	} {
 		if _, ok := body[needs.field]; ok && body[needs.field] != absent {
@@ -97,4 +99,12 @@ func surroundChat(body map[string]any) map[string]any {
 	}
 	maps.DeleteFunc(body, func(_ string, v any) bool { return v == absent })
 	return body
+}
+
+// chosenKind is the kind of tool that a tool_choice speaks of.
+func chosenKind(choice any) string {
+	if text, err := json.Marshal(choice); err == nil && strings.Contains(string(text), `"type":"custom"`) {
+		return "custom"
+	}
+	return "function"
 }

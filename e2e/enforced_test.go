@@ -87,9 +87,9 @@ func enforced(t *testing.T, run runProxy) {
 		{"flush_cache", "/flush_cache", `{}`, 404, "unknown_url"},
 		{"tokenize for another model", "/tokenize", `{"model":"other","prompt":"x"}`, 404, "model_not_found"},
 		{"tokenize for none", "/tokenize", `{"prompt":"x"}`, 400, "missing_required_parameter"},
-		{"path with a slash", chatPath + "/", chatBody(caseModel, "Hi"), 404, "unknown_url"},
-		{"path in upper case", "/V1/completions", `{"model":"gpt-oss-120b","prompt":"x"}`, 404, "unknown_url"},
-		{"escaped slash", "/v1%2Fcompletions", `{"model":"gpt-oss-120b","prompt":"x"}`, 404, "unknown_url"},
+		{"path with a slash", chatPath + "/", chatBody(caseModel, "Hi"), 403, "raw_prompt_not_allowed"},
+		{"path in upper case", "/V1/completions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
+		{"escaped slash", "/v1%2Fcompletions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
 	}
 	for _, tt := range rejected {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func enforced(t *testing.T, run runProxy) {
 			}
 		})
 	}
-	for _, path := range []string{"/metrics", "/v1/modelsx", "/health", "/", rawPath, chatPath, "/version", "/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
+	for _, path := range []string{"/metrics", "/v1/modelsx", "/healthz", "/", rawPath, chatPath, "/version", "/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
 		t.Run("GET "+path, func(t *testing.T) {
 			header := http.Header{"x-harmony-internal-pool": {"gpt-oss-120b"}}
 			refused(t, do(one, http.MethodGet, h.URL+path, header, nil), 404, "unknown_url")
@@ -241,7 +241,7 @@ func passthroughAndRawPrompts(t *testing.T, run runProxy) {
 	if n := len(through.take()); n != len(config.DefaultPassthroughPaths()) {
 		t.Errorf("%d requests passed through", n)
 	}
-	for _, path := range []string{"/metrics", "/abort_requests", "/flush_cache", "/health", "/v1/../metrics"} {
+	for _, path := range []string{"/metrics", "/abort_requests", "/flush_cache", "/healthz", "/v1/../metrics"} {
 		refused(t, ask(client, h.URL+path, `{}`), 404, "unknown_url")
 	}
 	if n := len(gpu.Requests()) + len(through.take()); n != 0 {

@@ -25,14 +25,14 @@ import (
 type failingItem struct{ name, kind, answer string }
 
 var failingItems = []failingItem{
-	{"reasoning", "reasoning", "<|channel|>analysis<|message|>one two three four five six<|end|>"},
-	{"a preamble", "message", "<|channel|>commentary<|message|>one two three four five six<|end|>"},
-	{"the answer", "message", "<|channel|>final<|message|>one two three four five six<|return|>"},
-	{"a function's call", "function_call", `<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>{"zone":"Europe/Paris"}<|call|>`},
-	{"a custom tool's call", "custom_tool_call", "<|channel|>commentary to=functions.run_code<|message|>one two three four five six<|call|>"},
+	{"reasoning", "reasoning", "<|channel|>analysis<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|end|>"},
+	{"a preamble", "message", "<|channel|>commentary<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|end|>"},
+	{"the answer", "message", "<|channel|>final<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|return|>"},
+	{"a function's call", "function_call", `<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>{"zone":"Europe/Paris","format":"%Y-%m-%d %H:%M:%S","with":["weekday","week","offset"]}<|call|>`},
+	{"a custom tool's call", "custom_tool_call", "<|channel|>commentary to=functions.run_code<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|call|>"},
 	// Half an action is none, so half of such a call is a function's.
-	{"a call of the local shell", "function_call", `<|channel|>commentary to=functions.local_shell <|constrain|>json<|message|>{"command":["ls","-l"]}<|call|>`},
-	{"a built-in tool's call that nobody offered", "", "<|channel|>analysis to=python code<|message|>one two three four five six<|call|>"},
+	{"a call of the local shell", "function_call", `<|channel|>commentary to=functions.local_shell <|constrain|>json<|message|>{"command":["ls","-l","--all","--human-readable","--sort=size","/usr/local/share"]}<|call|>`},
+	{"a built-in tool's call that nobody offered", "", "<|channel|>analysis to=python code<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|call|>"},
 }
 
 // faultRow is a fault of a server at a place.
@@ -67,7 +67,7 @@ func faultRows() []faultRow {
 			header, _, _ := strings.Cut(item.answer, "<|message|>")
 			row := faultRow{server: f.server, where: "in " + item.name, item: item}
 			if n := len(spoken(header+"<|message|>")) + 2; f.fault == "" {
-				row.limit = n
+				row.limit = max(n, 16) // the least that Responses takes
 			} else {
 				row.fault = fmt.Sprintf("%s:%d", f.fault, n)
 			}

@@ -42,12 +42,25 @@ func (r fieldRow) isWhole() bool {
 
 func (api *fieldAPI) readTable(t *testing.T) map[string]fieldRow {
 	t.Helper()
+	schema, _ := api.readTables(t)
+	return schema
+}
+
+// readTables are the rows of the fields of OpenAI's schema, and those of the parameters that only servers have.
+func (api *fieldAPI) readTables(t *testing.T) (schema, servers map[string]fieldRow) {
+	t.Helper()
 	text, err := os.ReadFile(api.table)
 	if err != nil {
 		t.Fatal(err)
 	}
+	first, second, _ := strings.Cut(string(text), "## Parameters of the servers' own")
+	return api.readRows(t, first), api.readRows(t, second)
+}
+
+func (api *fieldAPI) readRows(t *testing.T, text string) map[string]fieldRow {
+	t.Helper()
 	rows := map[string]fieldRow{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
 		name, ok := strings.CutPrefix(strings.TrimSpace(cells[0]), "`")
 		if !ok || len(cells) != 4 {

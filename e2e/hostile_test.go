@@ -163,9 +163,12 @@ func hostileRequests() []hostileRequest {
 		{"10 MiB of emoji", chatPath, user(`"` + mib("🏳️‍🌈", 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB of Thai", chatPath, user(`"` + mib("กี่", 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB key", chatPath, with(`"` + mib("k", 10) + `":1`), 200, ""},
-		{"100,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` + strings.Repeat(`{"role":"user","content":""},`, 99_999) + `{"role":"user","content":""}]}`, 400, "context_length_exceeded"},
-		{"100,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 99_999) + `{"type":"input_text","text":"x"}]}]}`, 200, ""},
-		{"10,000 tools", chatPath, with(`"tools":[` + strings.TrimSuffix(strings.Repeat(`{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}},`, 10_000), ",") + `]`), 400, "context_length_exceeded"},
+		{"100,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` + strings.Repeat(`{"role":"user","content":""},`, 99_999) + `{"role":"user","content":""}]}`, 400, "max_values_exceeded"},
+		{"17,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` + strings.Repeat(`{"role":"user","content":""},`, 16_999) + `{"role":"user","content":""}]}`, 400, "context_length_exceeded"},
+		{"100,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 99_999) + `{"type":"input_text","text":"x"}]}]}`, 400, "max_values_exceeded"},
+		{"16,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 15_999) + `{"type":"input_text","text":"x"}]}]}`, 200, ""},
+		{"17,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 16_999) + `{"type":"input_text","text":"x"}]}]}`, 400, "context_length_exceeded"},
+		{"10,000 tools", chatPath, with(`"tools":[` + manyTools(10_000) + `]`), 400, "context_length_exceeded"},
 		{"100,000 properties", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{"type":"string"},`, 100_000), ",") + `}}}}]`), 0, ""},
 		{"50,000 enum values", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 50_000), ",") + `]}}}}}]`), 0, ""},
 		{"5,000 calls", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` + manyCalls(5000, "c") + `]}` + manyResults(5000) + `]}`, 0, ""},
@@ -224,6 +227,14 @@ func manyCalls(n int, id string) string {
 	var out strings.Builder
 	for i := range n {
 		fmt.Fprintf(&out, `,{"id":"%s%d","type":"function","function":{"name":"f","arguments":"{}"}}`, id, i)
+	}
+	return out.String()[1:]
+}
+
+func manyTools(n int) string {
+	var out strings.Builder
+	for i := range n {
+		fmt.Fprintf(&out, `,{"type":"function","function":{"name":"f%d","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`, i)
 	}
 	return out.String()[1:]
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func memoryOf(limit string) change {
 	setting := fmt.Sprintf(`"memory_limit":%d`, spokenLimit)
 	return func(t *testing.T, r *xds.Resources) {
 		editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
-			packed := m.HttpFilters[0].GetTypedConfig()
+			packed := ownFilter(m).GetTypedConfig()
 			// The same length, or the bytes around it would have to change too.
 			small := `"memory_limit":` + limit + strings.Repeat(" ", len(setting)-len(`"memory_limit":`)-len(limit))
 			if !bytes.Contains(packed.Value, []byte(setting)) {
@@ -34,12 +35,14 @@ func memoryOf(limit string) change {
 	}
 }
 
-// TestMemoryLimit: a VM over its limit refuses new requests, and lets those that run go on.
+// TestMemoryLimit: a request that may need more than its VM has to spare is refused, before it is read. Smaller ones and
+// streams that run go on.
 func TestMemoryLimit(t *testing.T) {
 	gpu, url := runSim(t, sim.Options{TokensPerSecond: 50})
 	c := oneModel(url)
-	c.MemoryLimit = spokenLimit
-	h := runEnvoy(t, c, memoryOf("1"))
+	c.MemoryLimit, c.BodyLimit = spokenLimit, 8<<20
+	// The vocabulary and the memory for bodies take 14 MiB of it.
+	h := runEnvoy(t, c, memoryOf(strconv.Itoa(20<<20)))
 	client := http1(t)
 	running := make(chan answer, 1)
 	go func() {
@@ -48,23 +51,54 @@ func TestMemoryLimit(t *testing.T) {
 	if _, err := gpu.Await(t.Context(), func(r []sim.Request) bool { return len(r) > 0 }); err != nil {
 		t.Fatal(err)
 	}
-	// The heap is looked at by a timer: requests are let through until it has run.
-	deadline := time.Now().Add(patience)
-	for {
-		a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(`{"max_tokens":1,`+chatBody(caseModel, "Hi")[1:]))
-		if a.status == http.StatusServiceUnavailable {
-			refused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
-			if a.header.Get("retry-after") != "1" {
-				t.Errorf("retry-after %q", a.header.Get("retry-after"))
-			}
-			break
+	large := chatBody(caseModel, strings.Repeat("word ", 800_000))
+	for range 3 {
+		a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(large))
+		refused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+		if a.header.Get("retry-after") != "1" {
+			t.Errorf("retry-after %q", a.header.Get("retry-after"))
 		}
-		if a.err != nil || a.status != http.StatusOK || time.Now().After(deadline) {
-			t.Fatalf("got %d %s %v", a.status, a.body, a.err)
+		small := `{"max_tokens":1,` + chatBody(caseModel, "Hi")[1:]
+		if a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(small)); a.err != nil || a.status != http.StatusOK {
+			t.Fatalf("a small request: %d %s %v", a.status, a.body, a.err)
 		}
 	}
 	if a := <-running; a.err != nil || a.status != http.StatusOK {
 		t.Errorf("the stream that ran: %d %s %v", a.status, a.body, a.err)
+	}
+}
+
+// TestManyParts: bodies of many small values, one after the other, cut no stream of their worker. Each ended a fresh VM once.
+func TestManyParts(t *testing.T) { onProxies(t, manyParts) }
+
+func manyParts(t *testing.T, run runProxy) {
+	const streams = 20
+	gpu, url := runSim(t, sim.Options{TokensPerSecond: 8})
+	c := oneModel(url)
+	c.BodyLimit = 16 << 20
+	h := run(t, c)
+	client := http1(t)
+	running := make(chan answer, streams)
+	for range streams {
+		go func() {
+			running <- do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
+		}()
+	}
+	if _, err := gpu.Await(t.Context(), func(r []sim.Request) bool { return len(r) == streams }); err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range []int{150_000, 400_000, 600_000} {
+		content := "[" + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"a"},`, parts), ",") + "]"
+		for path, member := range map[string]string{chatPath: "messages", responsesPath: "input"} {
+			body := `{"model":"` + caseModel + `","` + member + `":[{"role":"user","content":` + content + `}]}`
+			a := do(client, http.MethodPost, h.URL+path, nil, strings.NewReader(body))
+			refused(t, a, http.StatusBadRequest, "max_values_exceeded")
+		}
+	}
+	for range streams {
+		if a := <-running; a.err != nil || a.status != http.StatusOK || !strings.HasSuffix(strings.TrimSpace(a.body), "[DONE]") {
+			t.Errorf("a stream beside them: %d %v, and it ends %q", a.status, a.err, a.body[max(0, len(a.body)-100):])
+		}
 	}
 }
 

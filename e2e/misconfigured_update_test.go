@@ -39,8 +39,8 @@ func discovered(t *testing.T, r *xds.Resources) *filterFile {
 	t.Helper()
 	f := &filterFile{t: t, path: filepath.Join(t.TempDir(), "filter.json")}
 	editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
-		f.filter = proto.CloneOf(m.HttpFilters[0])
-		m.HttpFilters[0].ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+		f.filter = proto.CloneOf(ownFilter(m))
+		ownFilter(m).ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
 			ConfigSource: &corev3.ConfigSource{
 				ResourceApiVersion:    corev3.ApiVersion_V3,
 				ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: f.path}},

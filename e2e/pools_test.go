@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -258,6 +259,88 @@ func TestHealthAndSpares(t *testing.T) {
 		if a.status != 200 || time.Now().After(end) {
 			t.Fatalf("got %+v", a)
 		}
+	}
+}
+
+// TestSparesAtOnce: servers are killed, and no Envoy has noticed yet. Requests whose connections are refused go to the pool's
+// other server, and when none is left to the spares, in their order: none is answered 503.
+func TestSparesAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		servers, killed int
+		spares          []bool // of each spare's only server, whether it is killed too
+		served          string // by whom
+	}{
+		"the only server":                {1, 1, []bool{false}, "spare 0"},
+		"all of four":                    {4, 4, []bool{false}, "spare 0"},
+		"all, and the first spare's too": {2, 2, []bool{true, false}, "spare 1"},
+		"one of four, with a spare":      {4, 1, []bool{false}, "server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dying := map[string]*sim.Server{} // by URL
+			var own []*sim.Server
+			var urls []string
+			for i := range tt.servers {
+				s, url := runSim(t, sim.Options{})
+				own, urls = append(own, s), append(urls, url)
+				if i < tt.killed {
+					dying[url] = s
+				}
+			}
+			unchecked := config.Health{Path: config.NoHealthChecks} // so that nothing but requests finds the servers dead
+			c := poolOf(config.Pool{Health: unchecked}, urls...)
+			spares := make([]*sim.Server, len(tt.spares))
+			for i, killed := range tt.spares {
+				s, url := runSim(t, sim.Options{})
+				spares[i] = s
+				if killed {
+					dying[url] = s
+				}
+				name := fmt.Sprintf("spare-%d", i)
+				c.Pools[0].Spares = append(c.Pools[0].Spares, name)
+				c.Pools = append(c.Pools, config.Pool{Name: name, Servers: []string{url}, Health: unchecked})
+			}
+			host := runEnvoy(t, c)
+			for range tt.servers { // connections that will be found dead
+				if a := askFor(http1(t), host.URL); a.status != http.StatusOK {
+					t.Fatalf("got %+v", a)
+				}
+			}
+			for url, s := range dying {
+				s.Close()
+				awaitAdmin(t, host, "/clusters", strings.TrimPrefix(url, "http://")+"::cx_active::0\n")
+			}
+			ours := func() (n int) {
+				for _, s := range own {
+					n += len(completions(s))
+				}
+				return n
+			}
+			before := ours()
+			const requests = 30
+			answers := make(chan answer, requests)
+			for range requests {
+				go func() { answers <- askFor(http1(t), host.URL) }()
+			}
+			for range requests {
+				if a := <-answers; a.status != http.StatusOK {
+					t.Errorf("got %d %s %v", a.status, a.body, a.err)
+				}
+			}
+			got := map[string]int{"server": ours() - before}
+			for i, s := range spares {
+				got[fmt.Sprintf("spare %d", i)] = len(completions(s))
+			}
+			for who, n := range got {
+				// A dead server is never busy, so Envoy may choose it twice for a request, which then goes on to a spare.
+				least := requests
+				if tt.killed < tt.servers {
+					least = requests / 2
+				}
+				if served := who == tt.served; served && n < least || !served && n > requests-least {
+					t.Errorf("%s has answered %d of %d requests, want %d and more from %s", who, n, requests, least, tt.served)
+				}
+			}
+		})
 	}
 }
 

@@ -9,7 +9,7 @@ var responsesAPI = &fieldAPI{
 	path: responsesPath, schema: "CreateResponse", table: "../docs/responses-fields.md", turns: "input", surround: surroundResponses,
 	examples: map[string]any{
 		"model": caseModel, "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5, "top_p": 0.5,
-		"reasoning.effort": "low", "include[]": "reasoning.encrypted_content", "context_management[].compact_threshold": 1000,
+		"reasoning.effort": "low", "include[]": "reasoning.encrypted_content", "context_management[].compact_threshold": 1000, "max_output_tokens": 16,
 	},
 	refusedWords: map[string]bool{"reasoning.effort: none": true},
 	alsoNamed:    map[string]string{"input[](local_shell_call_output).id": "input[2].call_id"}, // which is as good, and first
@@ -26,11 +26,11 @@ var responsesAPI = &fieldAPI{
 		"input[](reasoning).content: a string":               "a text is as good as a part with it",
 		"input[](reasoning).summary: a string":               "a text is as good as a part with it",
 		"input[](reasoning).summary: missing":                leftOut,
-		"max_output_tokens: too small":                       "the model can be brief",
 		"safety_identifier: too long":                        "it is repeated, up to a limit of its own",
 		"tools[](*): another form":                           notKnown,
 		"input[](*): another form":                           notKnown,
 		"tools[](function).parameters: missing":              leftOut,
+		"tools[](namespace).description: missing":            leftOut,
 		"tools[](function).strict: missing":                  leftOut,
 		"tools[](function).parameters.*: beyond all numbers": "it goes where it came from, in the answer's echo",
 		"tools[](namespace).tools: empty":                    "it offers nothing",
@@ -55,10 +55,12 @@ var responsesAPI = &fieldAPI{
 		{"a deep form of the answer", "text.format.schema", withMember(`"text":{"format":{"type":"json_schema","name":"s","schema":` + nest(33) + `}}`)},
 		{"a choice that is no tool", "tool_choice", withMember(`"tool_choice":{"type":"function","name":"g"},"tools":[{"type":"function","name":"f"}]`)},
 		{"a choice without tools", "tool_choice", withMember(`"tool_choice":"required"`)},
-		{"a choice of Chat", "tool_choice", withMember(`"tool_choice":{"type":"function","function":{"name":"f"}},"tools":[{"type":"function","name":"f"}]`)},
+		{"a choice of Chat without a name", "tool_choice", withMember(`"tool_choice":{"type":"function","function":{}},"tools":[{"type":"function","name":"f"}]`)},
 		{"seventeen pairs", "metadata", withMember(`"metadata":{` + manyMembers(17) + `}`)},
 		{"a user of five thousand letters", "user", withMember(`"user":"` + strings.Repeat("x", 5000) + `"`)},
 		{"no tokens at all", "max_output_tokens", withMember(`"max_output_tokens":0`)},
+		{"fifteen tokens", "max_output_tokens", withMember(`"max_output_tokens":15`)},
+		{"a response and a conversation", "conversation", withMember(`"conversation":"conv_1","previous_response_id":"resp_1"`)},
 		{"something that is not includable", "include[0]", withMember(`"include":["everything"]`)},
 		{"sealed by nobody", "input[1].encrypted_content", withItem(`{"type":"reasoning","summary":[],"encrypted_content":7}`)},
 	},
@@ -101,7 +103,7 @@ func surroundResponses(body map[string]any) map[string]any {
 		value        any
 	}{
 		{"stream_options", "stream", true},
-		{"tool_choice", "tools", []any{map[string]any{"type": "function", "name": "x"}, map[string]any{"type": "custom", "name": "x"}}},
+		{"tool_choice", "tools", []any{map[string]any{"type": chosenKind(body["tool_choice"]), "name": "x"}}},
 		{"parallel_tool_calls", "tools", []any{map[string]any{"type": "function", "name": "x"}}},
 	} {
 		if _, ok := body[needs.field]; ok && body[needs.field] != absent {

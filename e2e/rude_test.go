@@ -162,12 +162,12 @@ func rudeAnswers() []rudeAnswer {
 		{name: "compressed without asking", serve: plain(200, "text/event-stream", "\x1f\x8b\x08\x00\x00", "Content-Encoding: gzip"), status: 502, code: "server_error"},
 	}
 	codes := map[int]string{
-		301: "server_error", 400: "invalid_request", 401: "server_refused_credentials", 404: "invalid_request", 429: "rate_limit_exceeded",
+		301: "server_error", 400: "invalid_request", 401: "server_refused_credentials", 404: "server_error", 429: "rate_limit_exceeded",
 		500: "server_error", 503: "server_overloaded", 599: "server_error",
 	}
 	for status, code := range codes {
 		want := status
-		if status == 301 {
+		if status == 301 || status == 404 { // which are about the gateway's own request
 			want = 502
 		}
 		list = append(list,

@@ -178,6 +178,8 @@ func (r *rule) set(key, value string) error {
 		r.setup.IdleTimeout = millis
 	case "route_timeout_ms":
 		r.setup.RouteTimeout = millis
+	case "request_timeout_ms":
+		r.setup.RequestTimeout = millis
 	case "max_stream_duration_ms":
 		r.setup.MaxDuration = millis
 	case "per_try_idle_timeout_ms":
@@ -196,6 +198,7 @@ func (r *rule) set(key, value string) error {
 	default:
 		choices := map[string]func(){
 			"knob on": func() {}, "knob off": func() { r.setup.NoKnob = true },
+			"edge on":   func() { r.setup.Edge = true },
 			"client h1": func() {}, "client h2": func() { r.client = "h2" },
 			"server h1": func() {}, "server h2": func() { r.setup.ServerHTTP2 = true },
 			"failure_policy reload": func() {},

@@ -15,7 +15,7 @@ import (
 )
 
 // wazeroLacks are what Envoy has and the wazero host lacks, by the names that rules give in their setting wazero. The list
-// is closed: a rule that differs for another reason has found a mistake. The first five are net/http's, which stands in
+// is closed: a rule that differs for another reason has found a mistake. The first five and empty-bodies are net/http's, which stands in
 // front of and behind the host in this process; what drives wasmhost by itself has them.
 var wazeroLacks = map[string]string{
 	"request-trailers":  "net/http hides the trailers of an HTTP/2 request that did not announce them, and sends none on",
@@ -25,7 +25,8 @@ var wazeroLacks = map[string]string{
 	"undeclared-ends":   "net/http tells the end of a body after its last piece, and a client's leaving before it",
 	"spare-vms":         "Envoy starts the plugin twice more than it has workers: to try it, and to copy it",
 	"foreign-functions": "only clear_route_cache is built in, and what whoever runs the host adds",
-	"time-limits":       "of the time limits there are a stream's idle timeout and a route's timeout",
+	"time-limits":       "of the time limits there are a stream's idle timeout, a request's and a route's",
+	"empty-bodies":      "net/http sends no content-length of a request without a body but for POST, PUT and PATCH",
 	"act-after-reply":   "a resume behind a reply does nothing; Envoy sends the held request to the server for nothing",
 }
 

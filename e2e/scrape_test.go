@@ -172,7 +172,11 @@ func TestScrape(t *testing.T) {
 		}
 		defer h.Stop()
 		n := runScript(t, h.URL)
-		got := strings.Join(tidy(awaitScrape(t, h.Process, n)), "\n") + "\n"
+		scrape := awaitScrape(t, h.Process, n)
+		if strings.Contains(scrape, `version="unknown"`) {
+			t.Error("the filter does not tell which commit it was built from")
+		}
+		got := strings.Join(tidy(scrape), "\n") + "\n"
 		if *update {
 			if err := os.WriteFile(scrapeFile, []byte(got), 0o644); err != nil {
 				t.Fatal(err)

@@ -302,11 +302,14 @@ func (c *testCase) wantReduced(t *testing.T, native seen) string {
 	return want
 }
 
+// serverSettings are about the simulated server, and change nothing of the gateway.
+var serverSettings = []string{"server_fault", "tokens_per_chunk", "front_end", "server_context"}
+
 // gatewaySettings are the settings that make a host of its own necessary, in words.
 func (c *testCase) gatewaySettings() string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(c.settings)) {
-		if key != "server_fault" && key != "tokens_per_chunk" {
+		if !slices.Contains(serverSettings, key) {
 			fmt.Fprintf(&b, ", %s %s", key, c.settings[key])
 		}
 	}

@@ -139,7 +139,9 @@ func startUp(t *testing.T, args ...string) (*command, string) {
 // startUpWith is startUp with more in the environment.
 func startUpWith(t *testing.T, extra []string, args ...string) (*command, string) {
 	t.Helper()
-	c := runHarmony(t, extra, append([]string{"up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--concurrency", "1"}, args...)...)
+	c := runHarmony(t, extra, append([]string{"up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--concurrency", "1",
+		// Tests that end while an answer is under way do not wait for it.
+		"--drain-time", "100ms"}, args...)...)
 	deadline := time.Now().Add(upReady)
 	for time.Now().Before(deadline) {
 		for line := range strings.Lines(c.stdout.String()) {
@@ -289,8 +291,8 @@ func TestUpFailures(t *testing.T) {
 		{"passthrough to a Harmony server", with("--passthrough", "http://127.0.0.1:9"), nil, usage, []string{"passthrough", "use another server"}},
 		{"missing wasm", with("--wasm", filepath.Join(folder, "none.wasm")), nil, usage, []string{"--wasm", "none.wasm", "make wasm"}},
 		{"wasm that is none", with("--wasm", file("text.wasm", "not a module")), nil, failed, []string{"Envoy", "wasm"}},
-		{"missing envoy", with("--envoy", filepath.Join(folder, "none")), nil, failed, []string{"--envoy names", "install Envoy 1.37 or newer"}},
-		{"missing envoy in the environment", good, []string{"ENVOY=" + filepath.Join(folder, "none")}, failed, []string{"ENVOY names", "install Envoy 1.37 or newer"}},
+		{"missing envoy", with("--envoy", filepath.Join(folder, "none")), nil, usage, []string{"--envoy names", "install Envoy 1.37 or newer"}},
+		{"missing envoy in the environment", good, []string{"ENVOY=" + filepath.Join(folder, "none")}, usage, []string{"ENVOY names", "install Envoy 1.37 or newer"}},
 		{"no envoy anywhere", with("--host", "envoy"), []string{"ENVOY=", "PATH=" + t.TempDir()}, failed, []string{"no Envoy found", "install Envoy 1.37 or newer", "--envoy", "--host wazero needs none"}},
 		{"unknown host", with("--host", "nginx"), nil, usage, []string{"--host nginx is not known", "envoy, wazero or auto"}},
 		{"admin without envoy", with("--host", "wazero", "--admin", "127.0.0.1:0"), nil, usage, []string{"--admin is for Envoy", "leave it out"}},
@@ -299,7 +301,7 @@ func TestUpFailures(t *testing.T) {
 		{"not an envoy", with("--envoy", stranger), nil, failed, []string{"grep (GNU grep) 3.8", "install Envoy 1.37 or newer"}},
 		{"an envoy that gives up", with("--envoy", broken), nil, failed, []string{"ended before it served", "it broke: no such thing"}},
 		{"missing config", []string{"--config", filepath.Join(folder, "none.yaml")}, nil, usage, []string{"none.yaml: cannot be read: no such file"}},
-		{"misspelt setting", []string{"--config", file("misspelt.yaml", "models:\n  - nam: m\n")}, nil, usage, []string{"misspelt.yaml:2:", "nam is not a setting", "check its spelling"}},
+		{"misspelt setting", []string{"--config", file("misspelt.yaml", "models:\n  - nam: m\n")}, nil, usage, []string{"misspelt.yaml:2:", "models[0].nam", "nam is not a setting", "did you mean name?"}},
 		{"wrong value", []string{"--config", file("wrong.yaml", "body_limit: 1TB\n")}, nil, usage, []string{"wrong.yaml:1: body_limit", "16MiB"}},
 		{"unknown flag", with("--modell", "m"), nil, usage, []string{"--modell", "see harmony up --help"}},
 		{"unknown log level", with("--log-level", "loud"), nil, usage, []string{"loud", "write one of"}},
@@ -329,7 +331,8 @@ func TestUpFailures(t *testing.T) {
 	}
 }
 
-// TestUpStops interrupts harmony up while an answer is on its way: nothing may be left of it.
+// TestUpStops interrupts harmony up while an answer is on its way that does not end within the drain time: nothing may be
+// left of it.
 func TestUpStops(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -351,6 +354,9 @@ func TestUpStops(t *testing.T) {
 			if _, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "http://"), time.Second); err == nil {
 				t.Error("somebody still listens")
 			}
+			if said := up.stderr.String(); !strings.Contains(said, "warning: cut after 100ms: 1 stream; --drain-time gives them longer\n") {
+				t.Errorf("it does not say what it has cut: %s", said)
+			}
 		})
 	}
 }
@@ -370,14 +376,14 @@ func TestUpModels(t *testing.T) {
 	response, body = post(t, url+"/v1/completions", `{"model":"`+caseModel+`","prompt":"<|start|>"}`)
 	wantError(t, response, body, 403, "raw_prompt_not_allowed")
 	// What is no path of the API is answered by the gateway, never by the server.
-	for _, path := range []string{"/metrics", "/v1/modelsx", "/health", "/"} {
+	for _, path := range []string{"/metrics", "/v1/modelsx", "/healthz", "/"} {
 		response, err := http.Get(url + path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantError(t, response, readAll(t, response), 404, "unknown_url")
 	}
-	if n := len(server.Requests()); n != 1 {
+	if n := len(completions(server)); n != 1 {
 		t.Errorf("%d requests have reached the server, want 1", n)
 	}
 	up.stop(t, syscall.SIGTERM)
@@ -453,7 +459,7 @@ func TestUpPassthrough(t *testing.T) {
 	if len(got) != before {
 		t.Error("/metrics has reached the other server")
 	}
-	if n := len(server.Requests()); n != 1 {
+	if n := len(completions(server)); n != 1 {
 		t.Errorf("%d requests have reached the Harmony server, want 1", n)
 	}
 	up.stop(t, syscall.SIGTERM)

@@ -24,7 +24,12 @@ func (p *Process) Admin() string { return p.admin }
 
 // Get reads a page of the admin interface, such as /stats?format=json.
 func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.admin+path, nil)
+	return p.ask(ctx, http.MethodGet, path)
+}
+
+// ask asks for a page of the admin interface. Those that change something want POST.
+func (p *Process) ask(ctx context.Context, method, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.admin+path, nil)
 	if err != nil {
 		return nil, err
 	}

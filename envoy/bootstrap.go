@@ -20,6 +20,7 @@ const NodeCluster = "harmony"
 // Bootstrap is a complete configuration of one Envoy with nothing behind it: indented JSON, equal for equal resources.
 func Bootstrap(r *xds.Resources, admin netip.AddrPort) ([]byte, error) {
 	b := base("harmony", admin)
+	b.OverloadManager = r.Overload
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Listeners: r.Listeners, Clusters: r.Clusters, Secrets: r.Secrets}
 	if len(r.Runtime.GetFields()) > 0 {
 		b.LayeredRuntime = runtimeOf(&bootstrapv3.RuntimeLayer{
@@ -32,8 +33,9 @@ func Bootstrap(r *xds.Resources, admin netip.AddrPort) ([]byte, error) {
 // base is what every Envoy has.
 func base(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
-		Node:        &corev3.Node{Id: node, Cluster: NodeCluster},
-		Admin:       &bootstrapv3.Admin{Address: address(admin.Addr().String(), uint32(admin.Port()))},
+		Node: &corev3.Node{Id: node, Cluster: NodeCluster},
+		// Whoever looks after an Envoy must get in when clients have taken all connections.
+		Admin:       &bootstrapv3.Admin{Address: address(admin.Addr().String(), uint32(admin.Port())), IgnoreGlobalConnLimit: true},
 		StatsConfig: xds.Stats(),
 	}
 }

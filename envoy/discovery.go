@@ -1,11 +1,13 @@
 package envoy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
@@ -18,22 +20,28 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
 // Discovery is where an Envoy that knows nothing else gets its configuration.
 type Discovery struct {
-	// ControlPlane is the control plane's address for Envoys, as host:port.
+	// ControlPlane is the control plane's address for Envoys, as host:port, or as unix:PATH where it is a socket of this
+	// machine.
 	ControlPlane string
 	// Node is the Envoy's own name, which the control plane's status tells.
 	Node string
 	// Admin is where its admin interface listens.
 	Admin netip.AddrPort
+	// Stats is where it serves its statistics to Prometheus, and nothing else. Invalid: nowhere.
+	Stats netip.AddrPort
 	// CAFile holds the certificates that the control plane is checked against, by the host of its address. Empty: it is
 	// spoken to in clear text.
 	CAFile string
 	// CertificateFile and KeyFile are what this Envoy shows the control plane. Empty: nothing.
 	CertificateFile, KeyFile string
+	// Limits are those of the Envoy as a whole, which it cannot be told later: MaxHeap and MaxConnections. 0 is the default.
+	Limits config.Envoy
 }
 
 const (
@@ -56,8 +64,24 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	if d.Node == "" {
 		return nil, errors.New("the Envoy has no name; give it one with --node")
 	}
+	limits := d.Limits
+	limits.MaxHeap = cmp.Or(limits.MaxHeap, config.DefaultMaxHeap)
+	limits.MaxConnections = cmp.Or(limits.MaxConnections, config.DefaultMaxConnections)
+	if err := limits.CheckLimits(); err != nil {
+		return nil, err
+	}
 	b := base(d.Node, d.Admin)
+	if b.OverloadManager, err = xds.Overload(&limits); err != nil {
+		return nil, err
+	}
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{cluster}}
+	if d.Stats.IsValid() {
+		if d.Admin.Port() == 0 {
+			return nil, errors.New("the statistics are read from the admin interface: give --admin a port of its own, not 0")
+		}
+		b.StaticResources.Listeners = append(b.StaticResources.Listeners, statsListener(d.Stats))
+		b.StaticResources.Clusters = append(b.StaticResources.Clusters, adminEndpoint(d.Admin))
+	}
 	ads := &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,
 	}
@@ -73,6 +97,11 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 			}}}},
 		},
 	}
+	// Whom this Envoy reaches the control plane learns from it alone (HDS).
+	b.HdsConfig = &corev3.ApiConfigSource{
+		ApiType: corev3.ApiConfigSource_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
+		GrpcServices: b.GetDynamicResources().GetAdsConfig().GetGrpcServices(),
+	}
 	b.LayeredRuntime = runtimeOf(&bootstrapv3.RuntimeLayer{
 		Name: xds.RuntimeName,
 		LayerSpecifier: &bootstrapv3.RuntimeLayer_RtdsLayer_{RtdsLayer: &bootstrapv3.RuntimeLayer_RtdsLayer{
@@ -82,14 +111,36 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	return finish(b)
 }
 
-func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
+// UnixPrefix begins an address that is the path of a Unix socket.
+const UnixPrefix = "unix:"
+
+// endpoint is the control plane's address and what kind of cluster reaches it; host is what its certificate must say.
+func (d *Discovery) endpoint() (at *corev3.Address, kind clusterv3.Cluster_DiscoveryType, host string, err error) {
+	if path, ok := strings.CutPrefix(d.ControlPlane, UnixPrefix); ok {
+		if path == "" || d.CAFile != "" {
+			return nil, 0, "", fmt.Errorf("the control plane's address %q is a Unix socket: write its path behind unix:, and no certificates", d.ControlPlane)
+		}
+		return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}, clusterv3.Cluster_STATIC, "", nil
+	}
 	host, port, err := net.SplitHostPort(d.ControlPlane)
 	if err != nil {
-		return nil, fmt.Errorf("the control plane's address %q is not host:port", d.ControlPlane)
+		return nil, 0, "", fmt.Errorf("the control plane's address %q is not host:port", d.ControlPlane)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || number == 0 || host == "" {
-		return nil, fmt.Errorf("the control plane's address %q is not host:port", d.ControlPlane)
+		return nil, 0, "", fmt.Errorf("the control plane's address %q is not host:port", d.ControlPlane)
+	}
+	kind = clusterv3.Cluster_STRICT_DNS
+	if _, err := netip.ParseAddr(host); err == nil {
+		kind = clusterv3.Cluster_STATIC
+	}
+	return address(host, uint32(number)), kind, host, nil
+}
+
+func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
+	at, kind, host, err := d.endpoint()
+	if err != nil {
+		return nil, err
 	}
 	options, err := anypb.New(&upstreamhttpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
@@ -105,21 +156,19 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := clusterv3.Cluster_STRICT_DNS
-	if _, err := netip.ParseAddr(host); err == nil {
-		kind = clusterv3.Cluster_STATIC
-	}
 	socket, err := d.tls(host)
 	if err != nil {
 		return nil, err
 	}
 	return &clusterv3.Cluster{
+		// A name may have an IPv6 address first, and a control plane listens where it was told: the same rule as for pools.
+		DnsLookupFamily: clusterv3.Cluster_V4_PREFERRED,
 		TransportSocket: socket,
 		Name:            controlPlaneCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}, ConnectTimeout: durationpb.New(connectTimeout),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
 			ClusterName: controlPlaneCluster,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address(host, uint32(number))}},
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
 			}}}},
 		},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options},

@@ -32,7 +32,7 @@ var ErrNone = errors.New("no Envoy found")
 // Find finds the program: explicit if it is not empty, else $ENVOY, else envoy on PATH, else .tools/bin/envoy below
 // the working folder.
 func Find(explicit string) (string, error) {
-	for _, c := range []struct{ path, from string }{{explicit, "--envoy"}, {os.Getenv("ENVOY"), "ENVOY"}} {
+	for _, c := range []struct{ path, from string }{{explicit, "envoy.path or --envoy"}, {os.Getenv("ENVOY"), "ENVOY"}} {
 		if c.path == "" {
 			continue
 		}

@@ -14,11 +14,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -52,7 +54,7 @@ func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.HttpFilters = m.HttpFilters[1:]
+	m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
 	packed, err := anypb.New(m)
 	if err != nil {
 		t.Fatal(err)

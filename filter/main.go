@@ -8,9 +8,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
 )
 
-// version is set when the module is built (tools/build-filter.sh).
-var version = "unknown"
+// version is set when the module is built (tools/build-filter.sh). It has no value here because TinyGo's linker flag does not
+// set a variable that has one.
+var version string
 
 func main() {}
 
-func init() { plugin.Start(vocabulary.Table, version) }
+func init() {
+	if version == "" {
+		version = "unknown"
+	}
+	plugin.Start(vocabulary.Table, version)
+}

@@ -15,6 +15,12 @@ features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-
 # What harmony_build_info tells. A folder that is no clone has none.
 version="$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
 
+# The linker refuses to set what a program does not have, and of those built here only the filter tells its version.
+tell=()
+if [[ "$package" == ./filter ]]; then
+  tell=(-ldflags "-X main.version=$version")
+fi
+
 # A folder of its own: two builds at once must not take each other's parts.
 mkdir -p build "$(dirname "$out")"
 work="$(mktemp -d build/filter.XXXXXX)"
@@ -23,7 +29,7 @@ trap 'rm -rf "$work"' EXIT
 # Binaryen of the pinned version also for TinyGo's own run of wasm-opt: the bytes must not depend on what is on PATH.
 compile() {
   WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug -panic=print \
-    -ldflags "-X main.version=$version" -o "$work/filter.wasm" "$package"
+    ${tell[@]+"${tell[@]}"} -o "$work/filter.wasm" "$package"
 }
 
 merge() {

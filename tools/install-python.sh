@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# install-python.sh NAME: a virtual environment at .tools/venv/NAME with what tools/python/NAME.txt pins.
+# install-python.sh NAME: a virtual environment at .tools/venv/NAME with what tools/python/NAME.txt pins, by version and by hash:
+# what PyPI or a mirror serves in a file's place is not installed. tools/pin-python.sh writes the hashes.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -20,5 +21,6 @@ fi
 venv="$TOOLS/venv/$client"
 rm -rf "$venv"
 step "Python environment \"$client\"" "$python" -m venv "$venv"
-step "  its packages (PyPI)" "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --require-virtualenv -r "$requirements"
+step "  its packages (PyPI)" "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --require-virtualenv \
+  --require-hashes -r "$requirements"
 stamp "python-$client" "$name"

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,18 +28,32 @@ The module of the filter must lie on Envoy's machine where harmony controlplane 
 
 func bootstrapCommand() *cobra.Command {
 	var d envoy.Discovery
-	var admin string
+	var admin, stats string
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Print the configuration with which an Envoy of this control plane starts",
 		Long:  bootstrapLong,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			address, err := config.ParseListen(admin)
+			address, err := config.ParseAdmin(admin)
 			if err != nil {
-				return usageError{err}
+				return usageError{fmt.Errorf("--admin: %w", err)}
 			}
 			d.Admin = address
+			if stats != "" {
+				if d.Stats, err = config.ParseListen(stats); err != nil {
+					return usageError{fmt.Errorf("--stats: %w", err)}
+				}
+			}
+			for _, file := range []*string{&d.CAFile, &d.CertificateFile, &d.KeyFile} {
+				if *file == "" {
+					continue
+				}
+				// Envoy starts in a folder of its own.
+				if *file, err = filepath.Abs(*file); err != nil {
+					return err
+				}
+			}
 			bootstrap, err := envoy.DiscoveryBootstrap(d)
 			if err != nil {
 				return usageError{err}
@@ -53,5 +69,9 @@ func bootstrapCommand() *cobra.Command {
 	c.Flags().StringVar(&d.CertificateFile, "certificate", "", "`FILE` of the certificate that Envoy shows the control plane")
 	c.Flags().StringVar(&d.KeyFile, "key", "", "`FILE` of its key")
 	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin, "`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
+	c.Flags().StringVar(&stats, "stats", "", "`ADDRESS` for Prometheus: GET /stats/prometheus and nothing else (default: only at --admin)")
+	d.Limits = config.Default().Envoy
+	c.Flags().Var(&d.Limits.MaxHeap, "max-heap", "memory that Envoy may have in use itself, the filter's VMs aside: `SIZE` such as 2GiB")
+	c.Flags().IntVar(&d.Limits.MaxConnections, "max-connections", d.Limits.MaxConnections, "clients' connections that there may be at once: `NUMBER`")
 	return c
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
@@ -26,8 +27,8 @@ file is read again whenever it changes; a mistake in it is told, and what is in 
   harmony controlplane bootstrap > bootstrap.json && envoy -c bootstrap.json
   harmony status
 
-Secrets of the configuration go to the Envoys, so addresses other than loopback want TLS: --certificate and --key are this
-program's, --client-ca is what Envoys' own certificates are checked against.
+Secrets of the configuration go to the Envoys. Beyond loopback a configuration with secrets is refused unless Envoys show
+certificates: --certificate and --key are this program's, --client-ca is what Envoys' own are checked against.
 
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or the configuration is and there is no
 last good snapshot to serve.`
@@ -35,6 +36,8 @@ last good snapshot to serve.`
 // controlplaneFlags are those of harmony controlplane.
 type controlplaneFlags struct {
 	file, listen, status, state, wasm, logFormat string
+	openSecrets                                  bool
+	maxEnvoys                                    int
 	tls                                          serverTLS
 }
 
@@ -55,6 +58,9 @@ func controlplaneCommand() *cobra.Command {
 	flags.StringVar(&f.wasm, "wasm", "", "the filter's file as Envoy finds it (default: as harmony up finds it)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.tls.add(flags)
+	flags.IntVar(&f.maxEnvoys, "max-envoys", ads.DefaultMaxEnvoys, "Envoys that may be connected at once")
+	flags.BoolVar(&f.openSecrets, "secrets-without-client-certificates", false,
+		"give secrets to whoever connects, also beyond loopback: for networks that admit Envoys only, such as a mesh with TLS of its own")
 	c.AddCommand(validateCommand(), schemaCommand(), bootstrapCommand())
 	return c
 }
@@ -62,6 +68,9 @@ func controlplaneCommand() *cobra.Command {
 func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if f.file == "" {
 		return usageError{fmt.Errorf("no configuration is given; write --config FILE (see examples/config.yaml), or one of the commands in %s --help", cmd.CommandPath())}
+	}
+	if f.maxEnvoys < 1 {
+		return usageError{fmt.Errorf("--max-envoys %d is out of range; write at least 1", f.maxEnvoys)}
 	}
 	log, err := f.logger(cmd)
 	if err != nil {
@@ -90,12 +99,13 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	}
 	s, err := server.New(server.Options{
 		ConfigFile: f.file, StateDir: state, ModulePath: module, CAFile: systemCAFile(), ADS: xds, HTTP: status, Version: version(), Log: log,
+		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
 	})
 	if err != nil {
 		return errors.Join(err, xds.Close(), status.Close())
 	}
-	if a, ok := xds.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() && !f.tls.on() {
-		log.Warn("Envoys are served in clear text, and secrets with it; see --certificate", "listen", xds.Addr().String())
+	if reachable(xds.Addr()) && !f.tls.on() {
+		log.Warn("Envoys are served in clear text; see --certificate", "listen", xds.Addr().String())
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -106,6 +116,21 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return usageError{err}
 	}
 	return err
+}
+
+// refuseSecrets is why a configuration with secrets cannot be served at an address; empty where it can.
+func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
+	if !reachable(at) || f.tls.clientCA != "" || f.openSecrets {
+		return ""
+	}
+	return fmt.Sprintf("whoever connects to %s would be given it, since Envoys need no certificate there: name --client-ca, with --certificate and "+
+		"--key, or listen on loopback; --secrets-without-client-certificates serves it all the same", at)
+}
+
+// reachable reports whether other machines may reach an address.
+func reachable(at net.Addr) bool {
+	a, ok := at.(*net.TCPAddr)
+	return ok && !a.IP.IsLoopback()
 }
 
 // announce says where it serves once it does, for people and for scripts that wait.

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -11,7 +13,7 @@ import (
 func TestValidate(t *testing.T) {
 	right := writeFile(t, "right.yaml", "models:\n  - name: a\n    servers: [vllm=http://h:1, vllm=http://h:2]\n")
 	for _, tt := range []struct{ name, text, want string }{
-		{"unknown.yaml", "models:\n  - name: a\n    server: [vllm=http://h:1]\n", "unknown.yaml:3: server is not a setting"},
+		{"unknown.yaml", "models:\n  - name: a\n    server: [vllm=http://h:1]\n", "unknown.yaml:3: models[0].server: server is not a setting; did you mean servers?"},
 		{"word.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n", "word.yaml:1: mode: "},
 		{"none.yaml", "mode: full\n", "none.yaml: models: no model"},
 		{"size.yaml", "body_limit: 3 cats\n", "size.yaml:1: body_limit: "},
@@ -85,6 +87,7 @@ func TestControlPlaneRefusals(t *testing.T) {
 		{append([]string{"--config", wrong}, anywhere...), exitUsage, "wrong.yaml:1: mode: "},
 		{append([]string{"--config", "nowhere.yaml"}, anywhere...), exitUsage, "nowhere.yaml: cannot be read"},
 		{append([]string{"--config", wrong, "--log-format", "xml"}, anywhere...), exitUsage, "--log-format xml is not known"},
+		{append([]string{"--config", wrong, "--max-envoys", "0"}, anywhere...), exitUsage, "--max-envoys 0 is out of range"},
 		{append([]string{"--config", wrong, "--certificate", module}, anywhere...), exitUsage, "--certificate and --key belong together"},
 		{append([]string{"--config", wrong, "--certificate", module, "--key", module}, anywhere...), exitUsage, "--certificate: "},
 		{[]string{"--config", wrong, "--state", "none", "--wasm", module, "--listen", "here"}, exitUsage, "--listen: \"here\" is not host:port"},
@@ -98,12 +101,39 @@ func TestControlPlaneRefusals(t *testing.T) {
 	}
 }
 
+// TestSecretsBeyondLoopback: secrets are for Envoys that show who they are, where others could connect.
+func TestSecretsBeyondLoopback(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		address string
+		flags   controlplaneFlags
+		refused bool
+	}{
+		{"loopback", "127.0.0.1:18000", controlplaneFlags{}, false},
+		{"loopback, IPv6", "[::1]:18000", controlplaneFlags{}, false},
+		{"every address", "0.0.0.0:18000", controlplaneFlags{}, true},
+		{"every address, IPv6", "[::]:18000", controlplaneFlags{}, true},
+		{"one address", "10.0.0.5:18000", controlplaneFlags{}, true},
+		{"with a certificate of ours alone", "10.0.0.5:18000", controlplaneFlags{tls: serverTLS{certificate: "c", key: "k"}}, true},
+		{"with certificates on both sides", "10.0.0.5:18000", controlplaneFlags{tls: serverTLS{certificate: "c", key: "k", clientCA: "ca"}}, false},
+		{"accepted", "10.0.0.5:18000", controlplaneFlags{openSecrets: true}, false},
+	} {
+		address := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(tt.address))
+		if why := tt.flags.refuseSecrets(address); (why != "") != tt.refused || tt.refused && !strings.Contains(why, tt.address) {
+			t.Errorf("%s: %q", tt.name, why)
+		}
+	}
+	if why := (&controlplaneFlags{}).refuseSecrets(&net.UnixAddr{Name: "/run/xds.sock", Net: "unix"}); why != "" {
+		t.Errorf("a Unix socket: %q", why)
+	}
+}
+
 func TestDiscoveryBootstrap(t *testing.T) {
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"controlplane", "bootstrap", "--node", "edge-7", "--control-plane", "10.0.0.5:18000"}, &out, &failed); code != 0 {
 		t.Fatalf("status %d, %s", code, &failed)
 	}
-	for _, want := range []string{`"id": "edge-7"`, `"address": "10.0.0.5"`, `"api_type": "DELTA_GRPC"`} {
+	for _, want := range []string{`"id": "edge-7"`, `"address": "10.0.0.5"`, `"api_type": "DELTA_GRPC"`, `"dns_lookup_family": "V4_PREFERRED"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}

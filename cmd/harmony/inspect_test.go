@@ -45,7 +45,7 @@ func TestInspectExitCodes(t *testing.T) {
 		stdout, stderr string
 	}{
 		{"", 0, "harmony inspect [command]", ""},
-		{"nonsense", exitUsage, "", `"nonsense" is not expected here; see harmony inspect --help`},
+		{"nonsense", exitUsage, "", `harmony inspect has no command "nonsense"; see harmony inspect --help`},
 		{"tokenize " + bad, exitFailed, `{"ids":[64]}`, "1 of 2 lines were no valid input; their answers say why"},
 		{"tokenize nowhere", exitUsage, "", "name a file with JSON lines"},
 		{"parse a b", exitUsage, "", `"b" is one file too many`},

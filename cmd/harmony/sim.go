@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
@@ -35,23 +36,29 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
   harmony sim --listen 127.0.0.1:8001 --model gpt-oss-20b --tokens-per-second 80 --ttft 300ms
   harmony sim --fault close:5
   harmony sim --script answers.jsonl --tokens-per-chunk all --cut-bytes 1`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if o.Fault, err = sim.ParseFault(fault); err != nil {
-				return err
+				return usageError{fmt.Errorf("--fault: %w", err)}
 			}
 			if o.TokensPerChunk, err = parsePerChunk(perChunk); err != nil {
-				return err
+				return usageError{err}
+			}
+			if _, err := config.ParseListen(listen); err != nil {
+				return usageError{fmt.Errorf("--listen: %w", err)}
+			}
+			if o.FrontEnd != sim.PythonFrontEnd && o.FrontEnd != sim.RustFrontEnd {
+				return usageError{fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd, sim.RustFrontEnd)}
 			}
 			if script != "" {
 				f, err := os.Open(script)
 				if err != nil {
-					return err
+					return usageError{fmt.Errorf("--script: %w", err)}
 				}
 				defer f.Close()
 				if o.Script, err = sim.ReadScript(f, o200k.Tokenizer()); err != nil {
-					return fmt.Errorf("%s: %w", script, err)
+					return usageError{fmt.Errorf("--script: %s: %w", script, err)}
 				}
 			}
 			o.Keep = -1
@@ -67,6 +74,7 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on; port 0 takes a free one")
 	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel}, "served model `name`; repeatable, answers carry the first")
 	f.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
+	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd, "`which` of vLLM's front ends to be, python or rust")
 	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
 	f.Float64Var(&o.TokensPerSecond, "tokens-per-second", 0, "pace of the answer; 0 is as fast as possible")
 	f.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")
@@ -106,7 +114,7 @@ func parsePerChunk(s string) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("tokens per chunk: %q is neither a number from 1 nor all", s)
+		return 0, fmt.Errorf("--tokens-per-chunk: %q is neither a number from 1 nor all", s)
 	}
 	return n, nil
 }

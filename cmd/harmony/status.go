@@ -21,7 +21,8 @@ import (
 const statusLong = `Prints what a control plane knows: its configuration, the Envoys with what they have accepted and refused, and the pools with their
 servers.
 
-Exit status: 0 when every Envoy has accepted everything and the configuration is in force, 1 when not, or when no control plane answers.`
+Exit status: 0 when the configuration is in force, every Envoy has accepted everything and every pool that models need has a server
+that is reachable and ready; 1 when not, or when no control plane answers.`
 
 const statusTimeout = 10 * time.Second
 
@@ -114,6 +115,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(t, "none has come yet\n")
 	}
 	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\n")
+	var down []string
 	for _, p := range s.Pools {
 		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
 		if models == "" {
@@ -130,6 +132,10 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		if len(p.Servers) == 0 {
 			fmt.Fprintf(t, "%s\t%s\t%s\tnone\n", name, models, policy)
 		}
+		if !p.Down.IsZero() {
+			fmt.Fprintf(t, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), helped(&p))
+			down = append(down, p.Name)
+		}
 		if p.Problem != "" {
 			fmt.Fprintf(t, "\tPROBLEM: %s\n", p.Problem)
 		}
@@ -142,8 +148,18 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("the configuration is not in force: %s", s.Configuration.Error)
 	case behind > 0:
 		return fmt.Errorf("%d of %d Envoys have not accepted everything", behind, len(s.Envoys))
+	case len(down) > 0:
+		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
 	}
 	return nil
+}
+
+// helped names the pools that get the requests of one that is down.
+func helped(p *server.Pool) string {
+	if len(p.Spares) == 0 {
+		return ""
+	}
+	return "; requests go to " + strings.Join(p.Spares, ", ")
 }
 
 // envoyState is what an Envoy has to say to what it was given.

@@ -48,6 +48,13 @@ func TestStatus(t *testing.T) {
 			s.Envoys[1].Current = false
 			s.Envoys[1].Types = map[string]ads.TypeState{"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
 		}, exitFailed, []string{"edge-2 1.40.0 10.0.0.2:5 0s takes up listeners; refuses routes: no such cluster"}},
+		"a pool that is down": {func(s *server.Status) {
+			s.Pools[0].Down, s.Pools[0].Spares = time.Now(), []string{"idle"}
+			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable, "no Envoy reaches it; connection refused"
+		}, exitFailed, []string{
+			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s",
+			"DOWN for 0s: no server is reachable and ready; requests go to idle",
+		}},
 		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0, []string{"none has come yet", "configuration from flags, in force for -"}},
 	} {
 		t.Run(name, func(t *testing.T) {

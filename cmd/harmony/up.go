@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +36,9 @@ Everything else about a model (its system message, raw prompts) is written in a 
 --model takes the place of all its models, --backend of a model's servers, and --context-length and --date hold for
 every model.
 
+The first interrupt (Ctrl-C, SIGTERM) ends it kindly: new clients are refused, and streams that run have --drain-time to go
+to their ends. A second one ends it at once. What sends the signal must leave it as long: see docs/envoy.md.
+
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line or the configuration is wrong.`
 
 func upCommand() *cobra.Command {
@@ -45,6 +47,7 @@ func upCommand() *cobra.Command {
 		host           upHost
 		wasm, logLevel string
 		printBootstrap bool
+		drainTime      = config.Duration(defaultDrainTime)
 	)
 	c := &cobra.Command{
 		Use:   "up",
@@ -55,6 +58,9 @@ func upCommand() *cobra.Command {
 			if !slices.Contains(logLevels, logLevel) {
 				return usageError{fmt.Errorf("--log-level %s is not known; write one of %s", logLevel, strings.Join(logLevels, ", "))}
 			}
+			if err := host.check(); err != nil {
+				return err
+			}
 			c, err := flags.config(cmd.Flags())
 			if err != nil {
 				return usageError{err}
@@ -63,7 +69,8 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel,
+				drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			if printBootstrap {
 				return u.printBootstrap()
 			}
@@ -74,18 +81,12 @@ func upCommand() *cobra.Command {
 	host.add(c.Flags())
 	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or dist/harmony-filter.wasm)")
 	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
+	c.Flags().Var(&drainTime, "drain-time", "let running streams go to their ends for so long after an interrupt; 0s cuts them at once")
 	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
 	return c
 }
 
 var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical", "off"}
-
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%q is not expected here; see %s --help", args[0], c.CommandPath())}
-	}
-	return nil
-}
 
 // up is one run: everything that it starts is gone when run returns.
 type up struct {
@@ -95,6 +96,7 @@ type up struct {
 	adjust         func(*config.Config) error
 	module         string
 	logLevel       string
+	drainTime      time.Duration
 	stdout, stderr io.Writer
 }
 
@@ -149,43 +151,6 @@ try:
   curl -N http://%s/v1/chat/completions -H 'content-type: application/json' \
     -d '{"model":"%s","stream":true,"messages":[{"role":"user","content":"Say hello."}]}'
 `, address, about, near, u.config.Models[0].Name)
-}
-
-// tryingServers begins to try the servers, and returns what ends that.
-func (u *up) tryingServers(ctx context.Context) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	tried := make(chan struct{})
-	go func() {
-		defer close(tried)
-		u.tryServers(ctx)
-	}()
-	return func() {
-		cancel()
-		<-tried
-	}
-}
-
-// tryServers says which servers do not answer. They may come later, so it is no error.
-func (u *up) tryServers(ctx context.Context) {
-	dialer := net.Dialer{Timeout: 3 * time.Second}
-	for i := range u.config.Models {
-		for _, text := range u.config.Models[i].Servers {
-			s, err := config.ParseServer(text)
-			if err != nil {
-				continue // Validate has seen it
-			}
-			address := net.JoinHostPort(s.Endpoint.Host, fmt.Sprint(s.Endpoint.Port))
-			conn, err := dialer.DialContext(ctx, "tcp", address)
-			if err == nil {
-				_ = conn.Close()
-				continue
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			fmt.Fprintf(u.stderr, "warning: no connection to %s of %s (%v); requests get 503 until there is one\n", s.Endpoint, u.config.Models[i].Name, err)
-		}
-	}
 }
 
 // portsFree asks for every listener's.

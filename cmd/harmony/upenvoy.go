@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -18,14 +14,14 @@ import (
 
 // runEnvoy runs it with Envoy, and a control plane for that Envoy alone.
 func (u *up) runEnvoy(ctx context.Context) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, again, stop := interrupts(ctx)
 	defer stop()
 	path, err := envoy.Find(u.config.Envoy.Path)
 	if errors.Is(err, envoy.ErrNone) {
 		return fmt.Errorf("%w; --host wazero needs none", err)
 	}
 	if err != nil {
-		return err
+		return usageError{err} // somebody has named another program
 	}
 	if err := u.portsFree(); err != nil {
 		return err
@@ -34,12 +30,12 @@ func (u *up) runEnvoy(ctx context.Context) error {
 		return err
 	}
 	u.stderr = &lockedWriter{w: u.stderr}
-	controlPlane, address, err := u.startControlPlane(ctx)
+	controlPlane, err := u.startControlPlane(ctx)
 	if err != nil || controlPlane == nil {
 		return err
 	}
 	defer controlPlane.stop()
-	p, err := u.startEnvoy(ctx, path, address)
+	p, err := u.startEnvoy(ctx, path, controlPlane.socket)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // interrupted while it was starting
@@ -49,13 +45,16 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	if err := u.serveEnvoy(ctx, p, controlPlane); err != nil {
 		return errors.Join(err, p.Stop())
 	}
-	stop() // a second interrupt ends this program at once
+	// The control plane goes on until Envoy has ended: streams follow the servers to their last token.
+	u.drain(again, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
+	p.PassLog(nil)
 	return p.Stop()
 }
 
-// ownControlPlane is one in this program.
+// ownControlPlane is one in this program, for one Envoy.
 type ownControlPlane struct {
 	*server.Server
+	socket *privateSocket
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it has ended
 	err    error         // how; written before done is closed
@@ -64,12 +63,13 @@ type ownControlPlane struct {
 func (c *ownControlPlane) stop() {
 	c.cancel()
 	<-c.done
+	c.socket.remove()
 }
 
-func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
+	l, err := listenPrivately()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	o := server.Options{
 		ConfigFile: u.file, Adjust: u.adjust, ModulePath: u.module, CAFile: systemCAFile(), ADS: l, Version: version(),
@@ -81,38 +81,40 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, string, e
 	}
 	s, err := server.New(o)
 	if err != nil {
-		return nil, "", errors.Join(err, l.Close())
+		err = errors.Join(err, l.Close())
+		l.remove()
+		return nil, err
 	}
 	interrupted := ctx.Done()
 	// Not ended by the interrupt: Envoy is to end first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c := &ownControlPlane{Server: s, cancel: cancel, done: make(chan struct{})}
+	c := &ownControlPlane{Server: s, socket: l, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		c.err = s.Run(ctx)
 	}()
 	select {
 	case <-s.Ready():
-		return c, l.Addr().String(), nil
+		return c, nil
 	case <-interrupted:
 		c.stop()
-		return nil, "", nil
+		return nil, nil
 	case <-c.done:
-		cancel()
+		c.stop()
 		var wrong *config.Error
 		if errors.As(c.err, &wrong) {
-			return nil, "", usageError{c.err}
+			return nil, usageError{c.err}
 		}
-		return nil, "", c.err
+		return nil, c.err
 	}
 }
 
-func (u *up) startEnvoy(ctx context.Context, path, controlPlane string) (*envoy.Process, error) {
+func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateSocket) (*envoy.Process, error) {
 	admin, err := config.ParseListen(u.config.Admin)
 	if err != nil {
 		return nil, err
 	}
-	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: controlPlane, Node: envoy.NodeCluster, Admin: admin})
+	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster, Admin: admin, Limits: u.config.Envoy})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,6 @@ func (u *up) startEnvoy(ctx context.Context, path, controlPlane string) (*envoy.
 
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
 	p.PassLog(u.stderr)
-	defer p.PassLog(nil)
 	if err := c.accepted(ctx, p); err != nil {
 		return fmt.Errorf("%w; its last words:\n%s", err, p.Log(20))
 	}

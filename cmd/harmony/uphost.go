@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,19 +34,24 @@ func (h *upHost) add(flags *pflag.FlagSet) {
 	flags.StringVar(&h.cacheDir, "wazero-cache", "", "`FOLDER` of compiled filters for the host wazero (default: harmony-edge in the user's cache folder)")
 }
 
+// check reports whether there is such a host.
+func (h *upHost) check() error {
+	switch h.name {
+	case hostEnvoy, hostWazero, hostAuto:
+		return nil
+	}
+	return usageError{fmt.Errorf("--host %s is not known; write envoy, wazero or auto", h.name)}
+}
+
 // run runs u on the host.
 func (h *upHost) run(cmd *cobra.Command, u *up) error {
 	name := h.name
-	switch name {
-	case hostEnvoy, hostWazero:
-	case hostAuto:
+	if name == hostAuto {
 		name = hostEnvoy
 		if _, err := envoy.Find(u.config.Envoy.Path); errors.Is(err, envoy.ErrNone) {
 			name = hostWazero
 			fmt.Fprintln(u.stderr, "note: no Envoy found, so the filter runs in this program (--host wazero); --host envoy says how to get one")
 		}
-	default:
-		return usageError{fmt.Errorf("--host %s is not known; write envoy, wazero or auto", name)}
 	}
 	if name == hostEnvoy {
 		return u.runEnvoy(cmd.Context())
@@ -77,7 +79,7 @@ func (h *upHost) cache(u *up) string {
 
 // runWazero runs it in this program.
 func (u *up) runWazero(ctx context.Context, cacheDir string) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, again, stop := interrupts(ctx)
 	defer stop()
 	if err := u.portsFree(); err != nil {
 		return err
@@ -96,7 +98,13 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	defer u.tryingServers(ctx)()
 	select {
 	case <-ctx.Done():
-		stop() // a second interrupt ends this program at once
+		clean := u.drain(again, proxyHost{
+			drain:   func(context.Context) error { s.Drain(); return nil },
+			streams: func(context.Context) (int, error) { return s.Proxy().Streams(), nil },
+		})
+		if !clean {
+			s.Cut()
+		}
 		return nil
 	case <-s.Done():
 		return s.Err()

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +68,8 @@ func validate(file string) (*validated, error) {
 		if p.ServersFile != "" {
 			more, err := pools.ReadFile(p.ServersFile)
 			if err != nil {
-				return nil, err
+				at := slices.IndexFunc(c.Pools, func(one config.Pool) bool { return one.Name == p.Name })
+				return nil, config.Locate(&config.Error{Field: fmt.Sprintf("pools[%d].servers_file", at), Reason: err.Error()}, file)
 			}
 			endpoints = append(endpoints, more...)
 		}

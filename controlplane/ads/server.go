@@ -1,6 +1,7 @@
 package ads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"maps"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -24,7 +27,9 @@ const (
 	pingTimeout = 10 * time.Second
 	minPing     = 5 * time.Second // Envoys that ping more often are let go
 	stopTimeout = 5 * time.Second
-	maxRequest  = 16 << 20 // an Envoy that comes back names all that it holds
+	// idleConnection is how long a connection may be there without a stream, shakeHands how long its beginning may take.
+	idleConnection = time.Minute
+	shakeHands     = 10 * time.Second
 )
 
 const useDelta = "state-of-the-world ADS is not served here: set api_type: DELTA_GRPC in the bootstrap's ads_config"
@@ -33,17 +38,28 @@ const useDelta = "state-of-the-world ADS is not served here: set api_type: DELTA
 type Options struct {
 	// Log is told of Envoys coming and going and of what they refuse. Nil: nobody is.
 	Log *slog.Logger
+	// Services adds more services to the gRPC server that Envoys connect to. Their streams must end with ctx. Nil: none.
+	Services func(ctx context.Context, g grpc.ServiceRegistrar)
+	// MaxEnvoys is how many Envoys may be connected at once; 0 is DefaultMaxEnvoys.
+	MaxEnvoys int
 }
 
 // Server serves delta ADS.
 type Server struct {
-	log     *slog.Logger
-	changed chan struct{}
+	log      *slog.Logger
+	services func(ctx context.Context, g grpc.ServiceRegistrar)
+	changed  chan struct{}
+	most     int           // Envoys at once
+	silence  time.Duration // firstRequest, but in tests
+	open     atomic.Int64  // streams of all services
 
 	mu       sync.Mutex
 	snapshot snapshot // nil until the first Set: Envoys wait
 	streams  map[*stream]struct{}
 	counts   map[string]Count
+	// toldRefused is when a refusal was last told of, untold how many there have been since.
+	toldRefused time.Time
+	untold      int
 }
 
 // Count is how often something has happened to responses of one type, for all Envoys since the start.
@@ -55,7 +71,8 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		log: o.Log, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{}, counts: map[string]Count{},
+		log: o.Log, services: o.Services, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{}, counts: map[string]Count{},
+		most: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), silence: firstRequest,
 	}
 }
 
@@ -113,12 +130,18 @@ func (s *Server) tell() {
 // Serve serves until ctx ends, and closes the listener.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	g := grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxRequest),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(shakeHands),
+		grpc.StreamInterceptor(s.admit),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: idleConnection}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 	)
 	discovery.RegisterAggregatedDiscoveryServiceServer(g, &service{server: s, ctx: ctx})
+	if s.services != nil {
+		s.services(ctx, g)
+	}
 	failed := make(chan error, 1)
+	// Twice as many connections as Envoys: one that comes back may do so before its old connection is known to be dead.
+	l = netutil.LimitListener(l, 2*s.most)
 	go func() { failed <- g.Serve(l) }()
 	select {
 	case err := <-failed:
@@ -135,6 +158,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
+// admit refuses a stream of any service when there are as many as all Envoys together may have.
+func (s *Server) admit(service any, g grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	defer s.open.Add(-1)
+	if s.open.Add(1) > int64(2*s.most) {
+		return status.Error(codes.ResourceExhausted, "ads: too many streams are open: see --max-envoys")
+	}
+	return handle(service, g)
+}
+
 // service is what gRPC calls.
 type service struct {
 	discovery.UnimplementedAggregatedDiscoveryServiceServer
@@ -149,5 +181,22 @@ func (s *service) StreamAggregatedResources(discovery.AggregatedDiscoveryService
 func (s *service) DeltaAggregatedResources(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	st := s.server.connect(g.Context())
 	defer s.server.disconnect(st)
-	return delta.NewServer(s.ctx, st, nil).DeltaStreamHandler(g, resource.AnyType)
+	err := s.serve(st, g)
+	if refused := status.Code(err); refused != codes.OK && refused != codes.Canceled {
+		s.server.tellRefused(st.address, err)
+	}
+	return err
+}
+
+func (s *service) serve(st *stream, g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	if st.beyond {
+		return status.Errorf(codes.ResourceExhausted, "ads: %d Envoys are connected, which is the most that this control plane serves: see --max-envoys", s.server.most)
+	}
+	ctx, end := context.WithCancel(s.ctx)
+	defer end()
+	peer := newGuard(g, s.server.silence, end)
+	defer peer.silence.Stop()
+	err := delta.NewServer(ctx, st, nil).DeltaStreamHandler(peer, resource.AnyType)
+	// The library takes a request that was refused for the end of the stream.
+	return cmp.Or(peer.refused(), err)
 }

@@ -5,14 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
-
-// maxWords bounds what is kept of Envoy's words: they quote what it was sent.
-const maxWords = 1 << 10
 
 // Envoy is one that is connected.
 type Envoy struct {
@@ -93,13 +89,6 @@ func version(n *corev3.Node) string {
 		return n.GetUserAgentVersion()
 	}
 	return fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
-}
-
-func shorten(words string) string {
-	if len(words) > maxWords {
-		words = words[:maxWords]
-	}
-	return strings.ToValidUTF8(words, "")
 }
 
 // Refuses reports whether it has refused something that it is still to have.

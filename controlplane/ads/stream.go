@@ -22,6 +22,7 @@ type stream struct {
 	node      *corev3.Node // nil until the first request
 	types     map[resource.Type]*subscription
 	strange   map[resource.Type]bool // types asked for that are not served
+	beyond    bool                   // there are as many others as there may be
 }
 
 func (s *Server) connect(ctx context.Context) *stream {
@@ -30,10 +31,15 @@ func (s *Server) connect(ctx context.Context) *stream {
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		st.address = p.Addr.String()
+		if p.Addr.Network() == "unix" {
+			st.address = "unix" // clients of Unix sockets have no names
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.streams[st] = struct{}{}
+	if st.beyond = len(s.streams) >= s.most; !st.beyond {
+		s.streams[st] = struct{}{}
+	}
 	return st
 }
 
@@ -67,9 +73,15 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	}
 	t := r.GetTypeUrl()
 	if shortNames[t] == "" {
-		if len(st.strange) < maxStrange && !st.strange[t] {
+		if !st.strange[t] {
+			if len(st.strange) == maxStrange {
+				return nil, tooMuch("this stream asks for more than %d types that are not served here", maxStrange)
+			}
 			st.strange[t] = true
-			st.log().Warn("an Envoy asks for what is not served here", "type", t)
+			st.log().Warn("an Envoy asks for what is not served here", "type", printable(t, maxName))
+		}
+		if len(sub.SubscribedResources()) > maxNames {
+			return nil, tooMuch("this stream names more than %d resources of a type that is not served here", maxNames)
 		}
 		return nil, nil
 	}
@@ -85,6 +97,9 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	if f := s.answered(r.GetResponseNonce()); f != nil {
 		st.hear(s, f, r)
 	}
+	if err := st.within(s); err != nil {
+		return nil, err
+	}
 	if c := st.server.snapshot[t]; c != nil {
 		s.reach(c)
 	}
@@ -97,9 +112,6 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	}
 	return func() { st.close(s, w) }, nil
 }
-
-// maxStrange bounds how many types that are not served are remembered so as to be told of once.
-const maxStrange = 32
 
 // close ends a watch: after it nothing is sent to its channel, which the library closes.
 func (st *stream) close(s *subscription, w *watch) {
@@ -119,7 +131,7 @@ func (st *stream) hear(s *subscription, f *flight, r *cache.DeltaRequest) {
 		s.accept(f, time.Now())
 	} else {
 		count.Refused++
-		words := shorten(r.GetErrorDetail().GetMessage())
+		words := printable(r.GetErrorDetail().GetMessage(), maxWords)
 		if s.typ == resource.SecretType {
 			words = "(withheld: it may quote the secret)"
 		}

@@ -21,11 +21,15 @@ type Config struct {
 	BodyLimit Size `yaml:"body_limit"`
 	// StallTimeout is how long a server may be silent before its request is given up; 0 waits for ever.
 	StallTimeout Duration `yaml:"stall_timeout"`
+	// RequestTimeout is how long a client may take to send a request. How long its answer takes is another matter.
+	RequestTimeout Duration `yaml:"request_timeout"`
 	// MemoryLimit is how much memory each of Envoy's workers may have in use in the filter before it answers new
 	// requests 503.
 	MemoryLimit Size `yaml:"memory_limit"`
 	// AccessLog is the file to which Envoy writes a line for each request. Empty: none.
 	AccessLog string `yaml:"access_log"`
+	// CORSOrigins are the origins, such as https://chat.example.com, whose pages browsers let call the API; "*" is any.
+	CORSOrigins []string `yaml:"cors_origins"`
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
 	Seal                Seal    `yaml:"seal"`
@@ -63,6 +67,11 @@ type Envoy struct {
 	Path string `yaml:"path"`
 	// Concurrency is the number of worker threads, each with a VM of its own; 0 leaves it to Envoy (one per CPU).
 	Concurrency int `yaml:"concurrency" jsonschema:"minimum=0,maximum=1024"`
+	// MaxHeap is how much memory Envoy may have in use itself, the filter's VMs aside. As it fills, new requests are refused,
+	// and then the largest streams of HTTP/2 are cut.
+	MaxHeap Size `yaml:"max_heap"`
+	// MaxConnections is how many connections of clients there may be at once; those beyond it are closed.
+	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=1,maximum=1000000"`
 }
 
 // Model is one Harmony model and the servers that have it loaded.
@@ -122,6 +131,14 @@ type System struct {
 const (
 	DefaultListen = "127.0.0.1:8080"
 	DefaultAdmin  = "127.0.0.1:0"
+	// DefaultBodyLimit is in bytes. 131,072 tokens of text are 0.5 to 1.5 MB of JSON; the rest is room for what the model is
+	// not shown, such as past reasoning and images. No body of this size holds a worker for longer than 100 ms (make soak). The
+	// filter's own default is larger, because filters that are older than this one have it.
+	DefaultBodyLimit = 4 << 20
+	// DefaultRequestTimeout lets the largest body of the default size come at a megabit a second.
+	DefaultRequestTimeout = 2 * time.Minute
+	DefaultMaxHeap        = 2 << 30
+	DefaultMaxConnections = 10_000
 )
 
 // DefaultPassthroughPaths are the paths that reach the passthrough server when nothing else is said: the API. A
@@ -134,10 +151,12 @@ func DefaultPassthroughPaths() []string {
 func Default() *Config {
 	return &Config{
 		Listen: DefaultListen, Admin: DefaultAdmin, Mode: filterconfig.ModeFull,
-		BodyLimit:        filterconfig.DefaultBodyLimit,
+		BodyLimit:        DefaultBodyLimit,
 		MemoryLimit:      filterconfig.DefaultMemoryLimit,
 		StallTimeout:     Duration(filterconfig.DefaultStallTimeoutMS * time.Millisecond),
 		PassthroughPaths: DefaultPassthroughPaths(),
+		RequestTimeout:   Duration(DefaultRequestTimeout),
+		Envoy:            Envoy{MaxHeap: DefaultMaxHeap, MaxConnections: DefaultMaxConnections},
 
 		ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
 		HostedTools:         filterconfig.HostedToolsIgnore,

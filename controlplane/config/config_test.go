@@ -27,6 +27,10 @@ hosted_tools: refuse
 envoy:
   path: /usr/bin/envoy
   concurrency: 4
+  max_heap: 1GiB
+  max_connections: 500
+request_timeout: 30s
+cors_origins: [ "https://chat.example.com" ]
 models:
   - name: gpt-oss-120b
     servers: [ "vllm=http://10.0.0.7:8000", "vllm=http://10.0.0.8:8000" ]
@@ -58,7 +62,8 @@ func TestParseWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Listen != "0.0.0.0:80" || c.Admin != "127.0.0.1:9901" || c.BodyLimit != 4<<20 || time.Duration(c.StallTimeout) != 90*time.Second ||
-		c.Envoy != (Envoy{Path: "/usr/bin/envoy", Concurrency: 4}) || c.CAFile != "/etc/ca.pem" || c.AccessLog != "/var/log/h.json" || len(c.PassthroughPaths) != 1 {
+		c.Envoy != (Envoy{Path: "/usr/bin/envoy", Concurrency: 4, MaxHeap: 1 << 30, MaxConnections: 500}) ||
+		time.Duration(c.RequestTimeout) != 30*time.Second || len(c.CORSOrigins) != 1 || c.CAFile != "/etc/ca.pem" || c.AccessLog != "/var/log/h.json" || len(c.PassthroughPaths) != 1 {
 		t.Errorf("got %+v", c)
 	}
 	want := filterconfig.Config{
@@ -88,7 +93,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := filterconfig.Config{
-		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: filterconfig.DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
+		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
 		MemoryLimit: filterconfig.DefaultMemoryLimit, ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
 		Seal: filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS}, HostedTools: filterconfig.HostedToolsIgnore,
 		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
@@ -144,17 +149,27 @@ func TestRefusals(t *testing.T) {
 		{"mode: half", `h.yaml:1: mode: "half" is not known; write full or reduced`},
 		{"models: [{name: a}, {name: b}]\nmode: reduced", "h.yaml:2: mode: reduced serves one model, and 2 are configured"},
 		{"admin: 0.0.0.0:9901", "h.yaml:1: admin: 0.0.0.0:9901 is open to others"},
-		{"body_limit: 16MB", "h.yaml:1: body_limit: \"16MB\" is not a size"},
+		{"body_limit: 16Mb", "h.yaml:1: body_limit: \"16Mb\" is not a size"},
 		{"body_limit: 12", "body_limit: 12 is out of range"},
 		{"reasoning_ratio_alert: 90", "h.yaml:1: reasoning_ratio_alert: 90 is out of range"},
 		{"reasoning_ratio_alert: .nan", "reasoning_ratio_alert: NaN is out of range"},
 		{"body_limit: 1GiB", "body_limit: 1GiB is out of range"},
+		{"memory_limit: 449MiB", "h.yaml:1: memory_limit: 449MiB is out of range; use at most 448MiB"},
+		{"memory_limit: 123MiB", "h.yaml:1: memory_limit: 123MiB is too little for a request of 4MiB, which body_limit allows; use at least 124MiB, or a smaller body_limit"},
+		{"body_limit: 64MiB", "memory_limit: 256MiB is too little for a request of 64MiB"},
 		{"stall_timeout: 5", "h.yaml:1: stall_timeout: \"5\" is not a duration"},
 		{model("reasoning_efforts: {max: utmost}"), `h.yaml:3: models[0].reasoning_efforts.max: "utmost" is not known; write low, medium, high or refuse`},
 		{model("server_extras: [top_k, ignore_eos]"), `h.yaml:3: models[0].server_extras[1]: "ignore_eos" cannot be let through; it is one of top_k, `},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would give every request up"},
 		{"stall_timeout: 48h", "is too long"},
-		{"listen: 127.0.0.1:1\ncolour: red", `h.yaml:2: colour is not a setting`},
+		{"request_timeout: 0s", "h.yaml:1: request_timeout: 0s is out of range"},
+		{"request_timeout: 2h", "request_timeout: 2h0m0s is out of range"},
+		{"cors_origins: [https://a.example, a.example]", "h.yaml:1: cors_origins[1]: \"a.example\" is not an origin"},
+		{"cors_origins: [https://a.example/]", "is not an origin"},
+		{"envoy:\n  max_heap: 1MiB", "h.yaml:2: envoy.max_heap: 1MiB is out of range"},
+		{"envoy:\n  max_connections: 0", "h.yaml:2: envoy.max_connections: 0 is out of range"},
+		{"seal: {tenant_header: x_tenant}", "h.yaml:1: seal.tenant_header: \"x_tenant\" has an underscore"},
+		{"listen: 127.0.0.1:1\ncolour: red", `h.yaml:2: colour: colour is not a setting; check its spelling`},
 		{"listen: 127.0.0.1:1\nlisten: 127.0.0.1:2", "h.yaml:2: "},
 		{"body_limit: [1]", "h.yaml:1: body_limit: a single value is wanted"},
 		{"listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2", "more than one document"},
@@ -162,13 +177,13 @@ func TestRefusals(t *testing.T) {
 		{"a", "h.yaml:1: "},
 		{"models: {a: b}", "h.yaml:1: "},
 		{"models: [a]", "h.yaml:1: "},
-		{"models: [{name: m, servers: [vllm=http://h:1]}]", "h.yaml:1: found a block of settings where text is wanted; put quotation marks"},
+		{"models: [{name: m, servers: [vllm=http://h:1]}]", "h.yaml:1: models[0].servers[0]: found a block of settings where text is wanted; put quotation marks"},
 		{"envoy:\n  concurrency: -1", "h.yaml:2: envoy.concurrency: -1 is out of range"},
 		{"envoy:\n  concurrency: many", "h.yaml:2: "},
 		{"models:\n- servers: []", "models[0].name: the model has no name"},
 		{"models:\n- name: a b", "models[0].name: \"a b\" cannot travel in a header"},
 		{"models:\n- name: m\n- name: m", "h.yaml:3: models[1].name: m is there twice"},
-		{model("color: red"), "h.yaml:3: color is not a setting"},
+		{model("color: red"), "h.yaml:3: models[0].color: color is not a setting"},
 		{model("answers: {reasoning_fields: x}"), "h.yaml:3: models[0].answers.reasoning_fields: \"x\" is not known"},
 		{model("answers: {undeclared_calls: x}"), "h.yaml:3: models[0].answers.undeclared_calls: \"x\" is not known"},
 		{model("answers: {max_choices: 129}"), "h.yaml:3: models[0].answers.max_choices: 129 is out of range"},
@@ -299,7 +314,7 @@ func TestLoadMissing(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	for in, want := range map[string]Size{"0": 0, "1": 1, "65536": 65536, "7B": 7, "2KiB": 2048, "16MiB": 16 << 20, "1 GiB": 1 << 30} {
+	for in, want := range map[string]Size{"0": 0, "1": 1, "65536": 65536, "7B": 7, "2KiB": 2048, "16MiB": 16 << 20, "1 GiB": 1 << 30, "16MB": 16e6, "2GB": 2e9, "3KB": 3000, "4 kB": 4000} {
 		var s Size
 		if err := s.Set(in); err != nil || s != want {
 			t.Errorf("%q: %d, %v", in, s, err)
@@ -309,11 +324,106 @@ func TestSize(t *testing.T) {
 			t.Errorf("%q: %s reads back as %d, %v", in, &s, again, err)
 		}
 	}
-	for _, in := range []string{"", "-1", "1.5MiB", "16MB", "16mib", "9999999999GiB", "MiB"} {
+	for _, in := range []string{"", "-1", "1.5MiB", "16M", "16Mb", "16mib", "9999999999GiB", "MiB"} {
 		var s Size
 		if err := s.Set(in); err == nil {
 			t.Errorf("%q is accepted as %d", in, s)
 		}
+	}
+}
+
+// TestSizeIsToldAsItWasWritten: an error repeats a size in words that its author knows.
+func TestSizeIsToldAsItWasWritten(t *testing.T) {
+	for _, text := range []string{"0", "7", "2KiB", "16MiB", "16MB", "2GB"} {
+		var s Size
+		if err := s.Set(text); err != nil || s.String() != text {
+			t.Errorf("%s is told as %s, %v", text, &s, err)
+		}
+	}
+}
+
+func TestMisspeltSettings(t *testing.T) {
+	for in, want := range map[string]string{
+		"lisen: 127.0.0.1:1":                                        "h.yaml:1: lisen: lisen is not a setting; did you mean listen?",
+		"models:\n- name: m\n  contextlength: 5":                    "h.yaml:3: models[0].contextlength: contextlength is not a setting; did you mean context_length?",
+		"models:\n- name: m\n  answers: { reasoning_field: none }":  "h.yaml:3: models[0].answers.reasoning_field: reasoning_field is not a setting; did you mean reasoning_fields?",
+		"context_length: 5":                                         "h.yaml:1: context_length: context_length is not a setting here; it stands in each of models: check its indentation",
+		"models:\n- name: m\n  body_limit: 1MiB":                    "h.yaml:3: models[0].body_limit: body_limit is not a setting here; it stands at the top of the file: check its indentation",
+		"api_version: 1":                                            "h.yaml:1: api_version: api_version is not a setting; check its spelling and its indentation",
+		"pools:\n- name: p\n  health: { intervall: 5s }":            "h.yaml:3: pools[0].health.intervall: intervall is not a setting; did you mean interval?",
+		"envoy: { concurrency: many }":                              "h.yaml:1: envoy.concurrency: found text where a number is wanted",
+		"models:\n- name: m\n  drop_commentary_from_history: often": "h.yaml:3: models[0].drop_commentary_from_history: found text where true or false is wanted",
+		"models: hello":                                             "h.yaml:1: models: found text where a list is wanted",
+		"models: { name: m }":                                       "h.yaml:1: models: found a block of settings where a list is wanted",
+		"models:\n- name: m\n  servers: []\n  name: n":              "h.yaml:4: name is there twice, first on line 2",
+		"stall_timeout: soon":                                       `h.yaml:1: stall_timeout: "soon" is not a duration; write a number and a unit, such as 300s or 5m`,
+	} {
+		if _, err := Parse("h.yaml", []byte(in)); err == nil || err.Error() != want {
+			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	const before = `body_limit: 1MiB
+models:
+- { name: a, servers: ["vllm=http://h:1"], answers: { strict: true } }
+- { name: b, servers: ["vllm=http://h:2"] }
+`
+	read := func(text string) *Config {
+		c, err := Parse("h.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for _, tt := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{"body_limit: 1MiB", "body_limit: 2MiB\nstall_timeout: 9s", "body_limit stall_timeout"},
+		{"body_limit: 1MiB", "envoy: { concurrency: 2 }\nseal: { lifetime: 1h }", "body_limit seal.lifetime envoy.concurrency"},
+		{"strict: true", "strict: false", "models[a].answers.strict"},
+		{"- { name: a,", "- { name: c, servers: [\"vllm=http://h:3\"] }\n- { name: a,", "models[c] is new"},
+		{"name: b", "name: c", "models[c] is new, models[b] is gone"},
+		{`h:2"]`, `h:4"]`, "models[b].servers"},
+		{"models:", "pools: [{ name: p, servers: [\"http://h:9\"] }]\nmodels:", "pools[p] is new"},
+	} {
+		got := strings.Join(Changes(read(before), read(strings.Replace(before, tt.old, tt.new, 1))), ", ")
+		if got != tt.want && got != strings.ReplaceAll(tt.want, " ", ", ") {
+			t.Errorf("%s in place of %s: got %q, want %q", tt.new, tt.old, got, tt.want)
+		}
+	}
+	if got := Changes(read("models: [{ name: a }, { name: b }]"), read("models: [{ name: b }, { name: a }]")); len(got) != 1 || got[0] != "models is in another order" {
+		t.Error(got)
+	}
+}
+
+func TestOnlyUp(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "admin: 127.0.0.1:9901": "admin", "envoy: { path: /e }": "envoy", "admin: 127.0.0.1:1\nenvoy: { concurrency: 1 }": "admin envoy",
+	} {
+		c, err := Parse("h.yaml", []byte(in))
+		if err != nil || strings.Join(c.OnlyUp(), " ") != want {
+			t.Errorf("%q: %v, %v", in, c.OnlyUp(), err)
+		}
+	}
+}
+
+// TestFilesAreFoundFromTheConfiguration: wherever the program runs, and Envoy, which has a folder of its own.
+func TestFilesAreFoundFromTheConfiguration(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	if err := os.WriteFile("h.yaml", []byte("ca_file: ca.pem\nsecrets: [{ name: s, certificate: tls/c.pem, key: /k.pem }]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load("h.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folder, err = os.Getwd(); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Secrets[0]; c.CAFile != filepath.Join(folder, "ca.pem") || s.Certificate != filepath.Join(folder, "tls/c.pem") || s.Key != "/k.pem" {
+		t.Errorf("got %s and %+v", c.CAFile, s)
 	}
 }
 

@@ -31,14 +31,18 @@ func Load(file string) (*Config, error) {
 	return c, nil
 }
 
-// locate reads the names of files that are found out again and again, servers and secrets, as seen from the folder of
-// the configuration, wherever the program runs.
+// locate reads the names of files that are found out again and again, or by Envoy, as seen from the folder of the
+// configuration, wherever the programs run.
 func (c *Config) locate(folder string) {
+	if whole, err := filepath.Abs(folder); err == nil {
+		folder = whole
+	}
 	at := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(folder, *name)
 		}
 	}
+	at(&c.CAFile)
 	for i := range c.Pools {
 		at(&c.Pools[i].ServersFile)
 	}
@@ -78,7 +82,7 @@ func reason(err error) string {
 func Parse(name string, data []byte) (*Config, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, located(name, err)
+		return nil, located(name, nil, err)
 	}
 	c := Default()
 	if len(tree.Docs) > 1 {
@@ -88,7 +92,7 @@ func Parse(name string, data []byte) (*Config, error) {
 		return c, nil // the decoder would empty c
 	}
 	if err := yaml.UnmarshalWithOptions(data, c, yaml.Strict()); err != nil {
-		return nil, located(name, err)
+		return nil, located(name, tree, err)
 	}
 	if len(c.PassthroughPaths) == 0 {
 		c.PassthroughPaths = DefaultPassthroughPaths()
@@ -100,8 +104,9 @@ func Parse(name string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-// located turns an error of the YAML library, which draws the place as a picture, into one line.
-func located(name string, err error) *Error {
+// located turns an error of the YAML library, which draws the place as a picture, into one line that names the setting. tree is
+// nil for a text that is no YAML.
+func located(name string, tree *ast.File, err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {
 		own.File = name
@@ -112,7 +117,10 @@ func located(name string, err error) *Error {
 	if errors.As(err, &y) {
 		e.Reason = y.GetMessage()
 		if t := y.GetToken(); t != nil && t.Position != nil {
-			e.Line = t.Position.Line
+			e.Line, e.Reason = t.Position.Line, inOurWords(e.Reason)
+			if tree != nil {
+				e.Field = fieldAt(tree, t)
+			}
 		}
 	}
 	var mismatch *yaml.TypeError
@@ -123,10 +131,33 @@ func located(name string, err error) *Error {
 		}
 	}
 	if unknown := unknownField.FindStringSubmatch(e.Reason); unknown != nil {
-		e.Reason = unknown[1] + " is not a setting; check its spelling and its indentation"
+		if e.Field == "" {
+			e.Field = unknown[1]
+		}
+		e.Reason = meant(e.Field)
 	}
 	return e
 }
+
+// inOurWords says what the YAML library says of a text's structure as the rest of the errors do.
+func inOurWords(reason string) string {
+	if found := otherKind.FindStringSubmatch(reason); found != nil && yamlKinds[found[1]] != "" && yamlKinds[found[2]] != "" {
+		return "found " + yamlKinds[found[1]] + " where " + yamlKinds[found[2]] + " is wanted"
+	}
+	if twice := saidTwice.FindStringSubmatch(reason); twice != nil {
+		return twice[1] + " is there twice, first on line " + twice[2]
+	}
+	return reason
+}
+
+var (
+	otherKind = regexp.MustCompile(`^(\w+) was used where (\w+) is expected$`)
+	saidTwice = regexp.MustCompile(`^mapping key "(.*)" already defined at \[(\d+):\d+\]$`)
+	yamlKinds = map[string]string{
+		"mapping": "a block of settings", "value": "a block of settings", "sequence": "a list", "string": "text", "int": "a number", "float": "a number",
+		"boolean": "true or false", "null": "nothing",
+	}
+)
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 

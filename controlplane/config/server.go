@@ -25,6 +25,17 @@ type Endpoint struct {
 // Kinds are the inference servers that the filter speaks to, each a dialect of its own.
 func Kinds() []string { return []string{"vllm"} }
 
+// Authority is how Envoy calls the server: the name that the Host header has, and that TLS asks for and checks.
+func (e Endpoint) Authority() string {
+	if !e.TLS && e.Port != 80 {
+		return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+	}
+	if strings.Contains(e.Host, ":") { // IPv6
+		return "[" + e.Host + "]"
+	}
+	return e.Host
+}
+
 // ParseServer reads KIND=URL.
 func ParseServer(text string) (Server, error) {
 	kind, address, ok := strings.Cut(text, "=")
@@ -132,4 +143,14 @@ func ParseListen(text string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, errors.New(strconv.Quote(port) + " is not a port; it is a number from 0 (any free one) to 65535")
 	}
 	return netip.AddrPortFrom(ip, uint16(n)), nil
+}
+
+// ParseAdmin reads where Envoy's admin interface listens, by [ParseListen]. Whoever reaches it can end the Envoy, so it must be
+// on loopback.
+func ParseAdmin(text string) (netip.AddrPort, error) {
+	a, err := ParseListen(text)
+	if err == nil && !a.Addr().IsLoopback() {
+		err = errors.New(text + " is open to others, and Envoy's admin interface has no password; use 127.0.0.1")
+	}
+	return a, err
 }

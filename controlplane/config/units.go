@@ -10,13 +10,13 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Size is a number of bytes, written as 65536, 512KiB or 16MiB. It is a flag value too.
+// Size is a number of bytes, written as 65536, 512KiB or 16MB. It is a flag value too.
 type Size int64
 
 var sizeUnits = []struct {
 	suffix string
 	factor int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}, {"", 1}}
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"kB", 1e3}, {"B", 1}, {"", 1}}
 
 // Set implements pflag.Value.
 func (s *Size) Set(text string) error {
@@ -32,17 +32,18 @@ func (s *Size) Set(text string) error {
 		*s = Size(n * u.factor)
 		return nil
 	}
-	return errors.New(strconv.Quote(text) + " is not a size; write bytes or a unit, such as 65536, 512KiB or 16MiB")
+	return errors.New(strconv.Quote(text) + " is not a size; write bytes or a unit, such as 65536, 512KiB, 16MiB or 16MB")
 }
 
 // String implements pflag.Value.
 func (s *Size) String() string {
+	n, suffix := int64(*s), ""
 	for _, u := range sizeUnits {
-		if n := int64(*s); n != 0 && n%u.factor == 0 && u.factor > 1 {
-			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		if u.factor > 1 && int64(*s)%u.factor == 0 && int64(*s)/u.factor < n {
+			n, suffix = int64(*s)/u.factor, u.suffix
 		}
 	}
-	return strconv.FormatInt(int64(*s), 10)
+	return strconv.FormatInt(n, 10) + suffix
 }
 
 // Type implements pflag.Value.

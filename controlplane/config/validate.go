@@ -44,9 +44,6 @@ const (
 	maxBodyLimit = filterconfig.MaxBodyLimit
 )
 
-// minMemoryLimit is what the vocabulary and a few streams take.
-const minMemoryLimit = 16 << 20
-
 const (
 	maxStallTimeout  = 24 * time.Hour
 	maxConcurrency   = 1024
@@ -82,10 +79,8 @@ func (c *Config) check() *Error {
 	if e := c.checkListeners(); e != nil {
 		return e
 	}
-	if a, err := ParseListen(c.Admin); err != nil {
+	if _, err := ParseAdmin(c.Admin); err != nil {
 		return &Error{Field: "admin", Reason: err.Error()}
-	} else if !a.Addr().IsLoopback() {
-		return &Error{Field: "admin", Reason: c.Admin + " is open to others, and Envoy's admin interface has no password; use 127.0.0.1"}
 	}
 	if c.Mode != filterconfig.ModeFull && c.Mode != filterconfig.ModeReduced {
 		return &Error{Field: "mode", Reason: fmt.Sprintf("%q is not known; write full or reduced", c.Mode)}
@@ -96,14 +91,21 @@ func (c *Config) check() *Error {
 	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
 		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 64MiB", &c.BodyLimit)}
 	}
-	if c.MemoryLimit < minMemoryLimit || c.MemoryLimit > filterconfig.MaxMemoryLimit {
-		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is out of range; use 16MiB to 768MiB", &c.MemoryLimit)}
+	if c.MemoryLimit > filterconfig.MaxMemoryLimit {
+		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
+	}
+	if least := filterconfig.LeastMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
+		// Rounded up, for people to write.
+		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which body_limit allows; use at least %dMiB, or a smaller body_limit",
+			&c.MemoryLimit, &c.BodyLimit, (least+1<<20-1)>>20)}
 	}
 	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > filterconfig.MaxSealLifetimeS*time.Second {
 		return &Error{Field: "seal.lifetime", Reason: d.String() + " is out of range; write for how long sealed reasoning opens, such as 720h"}
 	}
 	if h := c.Seal.TenantHeader; h != "" && !httpguts.ValidHeaderFieldName(h) {
 		return &Error{Field: "seal.tenant_header", Reason: fmt.Sprintf("%q is not the name of a header", h)}
+	} else if strings.Contains(h, "_") {
+		return &Error{Field: "seal.tenant_header", Reason: fmt.Sprintf("%q has an underscore, and requests with such headers are refused; use dashes", h)}
 	}
 	if d := time.Duration(c.StallTimeout); d > maxStallTimeout {
 		return &Error{Field: "stall_timeout", Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}
@@ -112,6 +114,9 @@ func (c *Config) check() *Error {
 	}
 	if r := c.ReasoningRatioAlert; !(r >= 0 && r <= 1) {
 		return &Error{Field: "reasoning_ratio_alert", Reason: fmt.Sprintf("%g is out of range; use 0 to 1, of which 1 never counts", r)}
+	}
+	if e := c.checkEdge(); e != nil {
+		return e
 	}
 	if c.Envoy.Concurrency < 0 || c.Envoy.Concurrency > maxConcurrency {
 		return &Error{Field: "envoy.concurrency", Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 for one per CPU", c.Envoy.Concurrency, maxConcurrency)}

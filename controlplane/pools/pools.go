@@ -30,6 +30,8 @@ type Pool struct {
 	Models []string
 	// Authorization is the header of that name with which the servers are asked. It is told to nobody else.
 	Authorization string
+	// AuthorizationName is what the operator calls it. A server that refuses it is told of by this name.
+	AuthorizationName string
 	// CAFile holds the certificates that https servers are checked against when they are asked, and is read again when it
 	// changes. Empty: the system's.
 	CAFile string
@@ -58,6 +60,11 @@ type Server struct {
 	Reason string
 	// Since is when State came to be.
 	Since time.Time
+	// Silent is since when questions have brought no answer at all, for which Reason says why. Zero: the last one brought
+	// one, or none has been asked.
+	Silent time.Time
+	// Refuses reports whether the server's last answer was that it does not accept the pool's authorization.
+	Refuses bool
 }
 
 // PoolState is a pool at one moment.

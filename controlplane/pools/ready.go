@@ -5,14 +5,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 const (
@@ -25,15 +29,16 @@ type question struct {
 	pool          string
 	models        []string
 	authorization string
+	name          string // of the authorization
 	caFile        string
 }
 
 func questionOf(p Pool) *question {
-	return &question{pool: p.Name, models: p.Models, authorization: p.Authorization, caFile: p.CAFile}
+	return &question{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName, caFile: p.CAFile}
 }
 
 func (q *question) equal(other *question) bool {
-	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.caFile == other.caFile
+	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name && q.caFile == other.caFile
 }
 
 // ask asks a server which models it serves.
@@ -43,7 +48,7 @@ func (w *Watcher) ask(ctx context.Context, m *member) {
 	w.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	served, err := list(limited, m, roots)
+	served, err := list(limited, m.Endpoint, m.Address, m.question.authorization, roots)
 	if ctx.Err() != nil {
 		return // the question may have ended for that
 	}
@@ -57,18 +62,27 @@ func (w *Watcher) ask(ctx context.Context, m *member) {
 // judge changes a server's state only on evidence. A server that says what it serves is Ready or NotReady for that, until it
 // says otherwise. One that says nothing may be reached by others and stays Ready; but its being NotReady is no longer known.
 func (w *Watcher) judge(m *member, served []string, err error) {
+	refuses := w.judgeAuthorization(m, err)
 	state, reason := Ready, ""
 	if err != nil {
 		reason = why(err, "it answers, but not in HTTP")
+		if refuses {
+			reason += ": it refuses the authorization " + strconv.Quote(m.question.name)
+		}
 		if m.State != Ready {
 			state = Unknown
 		}
 	} else if missing := without(m.question.models, served); len(missing) > 0 {
-		state, reason = NotReady, "does not serve "+quoted(missing)+"; it serves "+quoted(served)
+		state, reason = NotReady, "does not serve "+Quoted(missing)+"; it serves "+Quoted(served)
 	}
-	before, first := m.State, m.Reason == NotAsked
+	before, first, silent := m.State, m.Reason == NotAsked, m.Silent
 	m.Reason = reason
-	if first {
+	if answered := err == nil || Answered(err); answered {
+		m.Silent = time.Time{}
+	} else if silent.IsZero() {
+		m.Silent = time.Now()
+	}
+	if first || silent != m.Silent {
 		tell(w.changed)
 	}
 	if state == before {
@@ -85,23 +99,67 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 	log("a server's readiness has changed", "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "state", state, "reason", reason)
 }
 
-// list is the names that a server knows, by GET /v1/models.
-func list(ctx context.Context, m *member, roots *x509.CertPool) ([]string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.Endpoint.String()+"/v1/models", nil)
+// judgeAuthorization tells of a server that does not accept the pool's authorization, and of its accepting it again: a token
+// that was rotated here and not there fails every request, while the server stays ready. It reports whether this answer refuses it.
+func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
+	var status answered
+	refuses = m.question.authorization != "" && errors.As(err, &status) && (status == http.StatusUnauthorized || status == http.StatusForbidden)
+	if m.Refuses == refuses || !refuses && err != nil {
+		return refuses // an error of another kind says nothing of it
+	}
+	m.Refuses = refuses
+	tell(w.changed)
+	log, message := w.log.Info, "a server accepts its pool's authorization again"
+	if refuses {
+		log, message = w.log.Warn, "a server refuses its pool's authorization"
+	}
+	log(message, "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "authorization", m.question.name)
+	return refuses
+}
+
+// Ask asks a server which models it serves, as a [Watcher] asks it, with no authorization. caFile is that of a [Pool].
+func Ask(ctx context.Context, e config.Endpoint, caFile string) (served []string, err error) {
+	var roots *x509.CertPool
+	if caFile != "" && e.TLS {
+		s := (source[*x509.CertPool]{path: caFile, parse: parseRoots}).reread()
+		if s.err != nil {
+			return nil, s.err
+		}
+		roots = s.good
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", e.Host)
 	if err != nil {
 		return nil, err
 	}
-	if m.Endpoint.TLS || m.Endpoint.Port == 80 { // as Envoy asks it
+	addresses := preferred(found)
+	if len(addresses) == 0 {
+		return nil, odd("its name has no address")
+	}
+	return list(ctx, e, netip.AddrPortFrom(addresses[0], e.Port), "", roots)
+}
+
+// Answered reports whether an error of [Ask] is a server's answer that says nothing of models.
+func Answered(err error) bool { return errors.As(err, new(odd)) }
+
+// list is the names that a server knows, by GET /v1/models.
+func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string, roots *x509.CertPool) ([]string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+"/v1/models", nil)
+	if err != nil {
+		return nil, err
+	}
+	if e.TLS || e.Port == 80 { // as Envoy asks it
 		request.Host = strings.TrimSuffix(request.URL.Host, ":"+request.URL.Port())
 	}
-	if m.question.authorization != "" {
-		request.Header.Set("Authorization", m.question.authorization)
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
 	}
 	// A transport for each question, since the address is no part of what a transport tells connections apart by. It keeps
 	// none, follows no redirect and knows no proxy.
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", m.Address.String())
+			return new(net.Dialer).DialContext(ctx, "tcp", address.String())
 		},
 		TLSClientConfig:        &tls.Config{RootCAs: roots},
 		DisableKeepAlives:      true,
@@ -114,7 +172,7 @@ func list(ctx context.Context, m *member, roots *x509.CertPool) ([]string, error
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, odd(fmt.Sprintf("answers %d to GET /v1/models", response.StatusCode))
+		return nil, answered(response.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
@@ -143,6 +201,19 @@ type odd string
 
 func (o odd) Error() string { return string(o) }
 
+// answered is a status other than 200, which is odd too.
+type answered int
+
+func (a answered) Error() string { return fmt.Sprintf("answers %d to GET /v1/models", int(a)) }
+
+func (a answered) As(target any) bool {
+	o, ok := target.(*odd)
+	if ok {
+		*o = odd(a.Error())
+	}
+	return ok
+}
+
 // without are the models that are not served.
 func without(models, served []string) []string {
 	var missing []string
@@ -159,8 +230,8 @@ const (
 	maxQuotedName = 96 // bytes
 )
 
-// quoted shows some names of a list that may be long and may hold anything.
-func quoted(names []string) string {
+// Quoted shows some names of a list that may be long and may hold anything.
+func Quoted(names []string) string {
 	if len(names) == 0 {
 		return "nothing"
 	}

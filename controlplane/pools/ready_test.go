@@ -116,6 +116,46 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
+// TestRefusedAuthorization: a token that is rotated here and not at the server takes nothing out, and is told of once.
+func TestRefusedAuthorization(t *testing.T) {
+	engine := newEngine(t)
+	wants := func(token string) {
+		engine.set(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer "+token {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			serves("m")(w, r)
+		})
+	}
+	w, log := watcher(t, nil)
+	rotate := func(token string) {
+		must(t, w.Set([]Pool{{
+			Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}, Authorization: "Bearer " + token, AuthorizationName: "engine-key",
+		}}))
+	}
+	const refuses, reason = "a server refuses its pool's authorization", `answers 401 to GET /v1/models: it refuses the authorization "engine-key"`
+	wants("old")
+	rotate("old")
+	await(t, w, Ready, "")
+	rotate("new")
+	await(t, w, Ready, reason)
+	engine.set(says(500, "")) // nothing is said of the token
+	await(t, w, Ready, `answers 500 to GET /v1/models`)
+	wants("new")
+	await(t, w, Ready, "")
+	if n := log.count(refuses); n != 1 || log.count("accepts its pool's authorization again") != 1 {
+		t.Errorf("%d warnings, want one:\n%s", n, log)
+	}
+	if strings.Contains(log.String(), "Bearer") {
+		t.Errorf("the log has the token:\n%s", log)
+	}
+	// A server without the pool's token is a server that answers 401, and nothing of ours is refused.
+	wants("other")
+	must(t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}}}))
+	await(t, w, Ready, "answers 401 to GET /v1/models")
+}
+
 // TestChangedTellsStates: a token is there after every change of a state, and none when nothing changes.
 func TestChangedTellsStates(t *testing.T) {
 	w, engine, _ := asked(t)

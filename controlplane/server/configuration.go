@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -22,6 +25,7 @@ type configuration struct {
 
 // load reads the configuration and puts it in force, as a whole or not at all. What goes wrong is told.
 func (s *Server) load(ctx context.Context) error {
+	before := s.current
 	next, err := s.read()
 	if err == nil {
 		err = s.adopt(ctx, next)
@@ -41,8 +45,45 @@ func (s *Server) load(ctx context.Context) error {
 		s.log.Error("the configuration is refused; what is in force stays", "error", err)
 		return err
 	}
-	s.log.Info("the configuration is in force", "models", len(next.config.Models), "pools", len(next.pools), "versions", s.ads.Versions())
+	attributes := []any{"models", len(next.config.Models), "pools", len(next.pools), "versions", s.ads.Versions()}
+	if before != nil {
+		attributes = append(attributes, "changed", changed(before, next))
+	}
+	s.log.Info("the configuration is in force", attributes...)
+	s.tellOnlyUp(next)
 	return nil
+}
+
+// mostTold is how many changes a line of the log tells.
+const mostTold = 20
+
+// changed says what differs between two configurations, without the values.
+func changed(before, after *configuration) []string {
+	all := config.Changes(before.config, after.config)
+	for _, name := range slices.Sorted(maps.Keys(after.secrets)) {
+		if was, ok := before.secrets[name]; ok && !reflect.DeepEqual(was, after.secrets[name]) {
+			all = append(all, "the value of secrets["+name+"]")
+		}
+	}
+	if len(all) == 0 {
+		return []string{"nothing"}
+	}
+	if more := len(all) - mostTold; more > 0 {
+		all = append(all[:mostTold:mostTold], fmt.Sprintf("and %d more", more))
+	}
+	return all
+}
+
+// tellOnlyUp says, once, of settings that they mean nothing here.
+func (s *Server) tellOnlyUp(c *configuration) {
+	if s.options.Adjust != nil {
+		return // harmony up heeds them
+	}
+	said := c.config.OnlyUp()
+	if len(said) > 0 && !slices.Equal(said, s.onlyUp) {
+		s.log.Warn("settings are for harmony up only, and mean nothing here: these Envoys are started with a bootstrap of their own", "settings", said)
+	}
+	s.onlyUp = said
 }
 
 // read reads the file and what it refers to. From then on a change of any of them is told.
@@ -66,7 +107,7 @@ func (s *Server) read() (*configuration, error) {
 	next := &configuration{config: c, pools: c.AllPools(), remembered: s.remembered}
 	s.watchFiles(next, false)
 	var err error
-	next.secrets, err = readSecrets(c)
+	next.secrets, err = readSecrets(c, s.options.RefuseSecrets)
 	return next, err
 }
 
@@ -135,6 +176,7 @@ func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	s.current = next
 	s.mu.Unlock()
 	s.watchFiles(next, true)
+	s.appraise()
 	return nil
 }
 
@@ -156,6 +198,7 @@ func (s *Server) follow() {
 	if err == nil {
 		_, err = s.push(r, false)
 	}
+	s.appraise()
 	s.mu.Lock()
 	s.stuck = err
 	s.mu.Unlock()
@@ -177,7 +220,7 @@ func (s *Server) build(c *configuration) (ads.Resources, error) {
 		s.told[p.Name] = problem
 		for _, one := range fit {
 			servers[p.Name] = append(servers[p.Name], xds.Server{
-				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady,
+				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady && p.Health.Checked(),
 			})
 		}
 	}
@@ -197,16 +240,20 @@ func (c *configuration) watch() []pools.Pool {
 	for i := range c.pools {
 		p := &c.pools[i]
 		one := pools.Pool{Name: p.Name, Servers: p.Endpoints(), File: p.ServersFile, CAFile: c.config.CAFile}
-		if p.Health.Checked() { // else nothing is asked of the servers
+		// Servers of a short form are asked too, but nothing is taken from them for their answers.
+		if p.Health.Checked() || c.isShort(i) {
 			one.Models = c.models(p.Name)
 		}
 		if token := c.secrets[p.Authorization].Token; token != "" {
-			one.Authorization = "Bearer " + token
+			one.Authorization, one.AuthorizationName = "Bearer "+token, p.Authorization
 		}
 		all = append(all, one)
 	}
 	return all
 }
+
+// isShort reports whether a model names the servers of the pool itself. Such pools stand behind those that are written out.
+func (c *configuration) isShort(pool int) bool { return pool >= len(c.config.Pools) }
 
 // models are the names by which a pool's servers must know its models. One that only helps others out must know theirs.
 func (c *configuration) models(pool string) []string {

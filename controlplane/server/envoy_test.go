@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -131,13 +132,25 @@ func (e *fakeEnvoy) text(t *testing.T, typ resource.Type, name string) string {
 // newEngine is a server that serves these models.
 func newEngine(t *testing.T, models string) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return newEngineAt(t, "127.0.0.1:0", models)
+}
+
+func newEngineAt(t *testing.T, address, models string) *httptest.Server {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/models" {
 			http.NotFound(w, r)
 			return
 		}
 		_, _ = w.Write([]byte(`{"data":[` + models + `]}`))
 	}))
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }

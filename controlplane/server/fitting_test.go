@@ -22,8 +22,12 @@ pools:
 
 // urls are a pool's servers as the status tells them.
 func (p *plane) urls(pool int) string {
+	pools := p.Status().Pools
+	if pool >= len(pools) {
+		return "" // Envoys are served a moment before the status says so
+	}
 	var all []string
-	for _, s := range p.Status().Pools[pool].Servers {
+	for _, s := range pools[pool].Servers {
 		all = append(all, s.URL)
 	}
 	return strings.Join(all, " ")

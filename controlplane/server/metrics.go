@@ -32,14 +32,15 @@ var (
 	currentDesc    = desc("envoys_current", "Envoys that have accepted everything that they are given.")
 	responsesDesc  = desc("responses_total", "Envoys' answers to what they were sent, by the type of resource: accepted or refused.", "type", "result")
 	pushesDesc     = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
-	serversDesc    = desc("servers", "Servers of each pool, by what they say of its models.", "pool", "state")
+	serversDesc    = desc("servers", "Servers of each pool, by whether they serve its models and can be reached.", "pool", "state")
+	poolUpDesc     = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
 	validDesc      = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
 	loadedDesc     = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
 	pushedDesc     = desc("snapshot_pushed_timestamp_seconds", "Since when Envoys are given what they are given.")
-	allDescs       = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, validDesc, loadedDesc, pushedDesc}
+	allDescs       = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, poolUpDesc, validDesc, loadedDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
-	states         = []pools.State{pools.Ready, pools.NotReady, pools.Unknown}
+	states         = []pools.State{pools.Ready, pools.NotReady, Unreachable, pools.Unknown}
 	acceptanceTime = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 )
 
@@ -116,6 +117,11 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		for _, state := range states {
 			gauge(serversDesc, float64(by[state]), p.Name, string(state))
 		}
+		up := 1.0
+		if !p.Down.IsZero() {
+			up = 0
+		}
+		gauge(poolUpDesc, up, p.Name)
 	}
 	valid := 0.0
 	if status.Configuration.Error == "" && !status.Configuration.Loaded.IsZero() {

@@ -17,12 +17,15 @@ import (
 // maxSecret is far more than any token or chain of certificates.
 const maxSecret = 1 << 20
 
-// readSecrets finds the values of the secrets that are used. No error holds one.
-func readSecrets(c *config.Config) (map[string]xds.SecretValue, error) {
+// readSecrets finds the values of the secrets that are used. No error holds one. refuse is Options.RefuseSecrets.
+func readSecrets(c *config.Config, refuse string) (map[string]xds.SecretValue, error) {
 	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil: Envoys get them from here
 	for i := range c.Secrets {
 		if !c.Uses(c.Secrets[i].Name) {
 			continue
+		}
+		if refuse != "" {
+			return nil, &config.Error{Field: fmt.Sprintf("secrets[%d]", i), Reason: refuse}
 		}
 		value, field, err := readSecret(&c.Secrets[i])
 		if err != nil {

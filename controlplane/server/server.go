@@ -14,6 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/watch"
 )
 
@@ -42,12 +43,19 @@ type Options struct {
 	ModulePath, CAFile string
 	// ADS is where Envoys connect. HTTP is where status, metrics and readiness are asked for; nil: nowhere.
 	ADS, HTTP net.Listener
+	// RefuseSecrets is why a configuration that uses secrets is refused: who may connect to ADS is not to have them. Empty:
+	// none is.
+	RefuseSecrets string
+	// MaxEnvoys is how many Envoys may be connected at once; 0 is ads.DefaultMaxEnvoys.
+	MaxEnvoys int
 	// Version is this program's own.
 	Version string
 	// Log is told what happens. Nil: nobody is.
 	Log *slog.Logger
 	// Pools are the settings of the pools' watcher; its Log is the one above.
 	Pools pools.Options
+	// Reach are the settings of what hears from Envoys which servers they reach.
+	Reach reach.Options
 }
 
 // Server is a control plane.
@@ -57,6 +65,7 @@ type Server struct {
 	started time.Time
 	ads     *ads.Server
 	pools   *pools.Watcher
+	reach   *reach.Tracker
 	files   *watch.Files
 	metrics *metrics
 
@@ -67,6 +76,7 @@ type Server struct {
 	remembered remembered
 	pushedLast time.Time
 	told       map[string]string // by pool, what was last said to be wrong with its servers
+	onlyUp     []string          // the settings that were last said to mean nothing here
 
 	mu      sync.Mutex
 	current *configuration // that in force, nil before the first
@@ -75,6 +85,7 @@ type Server struct {
 	loaded  time.Time      // when current was read
 	latest  ads.Resources  // what Envoys are given
 	pushed  time.Time      // since when
+	seen    conditions     // of the servers and pools
 	saved   bool           // it is the last good snapshot of another run
 	waiting time.Time      // when the first push was made that not all Envoys have accepted; zero: all have
 }
@@ -90,8 +101,9 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	tracker := reach.New(o.Reach)
 	s := &Server{
-		options: o, log: o.Log, started: time.Now(), ads: ads.New(ads.Options{Log: o.Log}),
+		options: o, log: o.Log, started: time.Now(), ads: ads.New(ads.Options{Log: o.Log, Services: tracker.Register, MaxEnvoys: o.MaxEnvoys}), reach: tracker,
 		told:  map[string]string{},
 		ready: make(chan struct{}), dirty: make(chan struct{}, 1),
 	}
@@ -163,6 +175,8 @@ func (s *Server) program(ctx context.Context) error {
 				return nil
 			}
 			s.follow()
+		case <-s.reach.Changed():
+			s.appraise()
 		}
 	}
 }

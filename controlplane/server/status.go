@@ -5,6 +5,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
 // Status is how things stand, as GET /status tells it.
@@ -45,6 +46,10 @@ type Pool struct {
 	// Problem is why the servers may not be those that are wanted.
 	Problem string       `json:"problem,omitempty"`
 	Servers []PoolServer `json:"servers"`
+	// Down is since when no server has been reachable and ready; zero when one is, or when no model needs the pool.
+	Down time.Time `json:"down,omitzero"`
+	// Spares are the pools whose servers help out.
+	Spares []string `json:"spares,omitempty"`
 }
 
 // PoolServer is one address of a pool.
@@ -54,12 +59,20 @@ type PoolServer struct {
 	State   pools.State `json:"state"`
 	Reason  string      `json:"reason,omitempty"`
 	Since   time.Time   `json:"since,omitzero"`
+	// Envoys are those that have said whether they reach the server.
+	Envoys Reached `json:"envoys"`
+}
+
+// Reached counts the Envoys that reach a server, or find it well where the pool has a health check, and those that do not.
+type Reached struct {
+	Reach int `json:"reach"`
+	Fail  int `json:"fail"`
 }
 
 // Status tells how things stand.
 func (s *Server) Status() Status {
 	s.mu.Lock()
-	c := s.current
+	c, seen := s.current, s.seen
 	status := Status{
 		Version: s.options.Version, Started: s.started,
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
@@ -74,27 +87,32 @@ func (s *Server) Status() Status {
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
-	status.Pools = s.poolsOf(c)
+	status.Pools = s.poolsOf(c, seen)
 	return status
 }
 
 // poolsOf are the pools of a configuration, with their servers of this moment.
-func (s *Server) poolsOf(c *configuration) []Pool {
+func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 	if c == nil {
 		return []Pool{}
 	}
-	states := s.pools.Servers()
+	states, reports := s.pools.Servers(), s.reach.Reports()
 	all := make([]Pool, 0, len(c.pools))
 	for i := range c.pools {
 		p := &c.pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
-		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}}
+		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}, Down: seen.down[p.Name], Spares: p.Spares}
 		for _, m := range c.config.ModelsOf(p.Name) {
 			one.Models = append(one.Models, m.Name)
 		}
-		for _, server := range fit {
+		for j := range fit {
+			server := &fit[j]
+			// Concluded anew, since a reason may change without a change of state.
+			found := conclude(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
+			found.since = since(&found, seen.servers[serverKey{p.Name, server.Address}], server)
 			one.Servers = append(one.Servers, PoolServer{
-				URL: server.Endpoint.String(), Address: server.Address.String(), State: server.State, Reason: server.Reason, Since: server.Since,
+				URL: server.Endpoint.String(), Address: server.Address.String(), State: found.state, Reason: found.reason, Since: found.since,
+				Envoys: Reached(found.envoys),
 			})
 		}
 		all = append(all, one)

@@ -44,7 +44,8 @@ func (b *builder) accessLog() []*accesslogv3.AccessLog {
 		format.Fields[f.name] = structpb.NewStringValue(f.format)
 	}
 	return []*accesslogv3.AccessLog{{
-		Name: "envoy.access_loggers.file",
+		Name:   "envoy.access_loggers.file",
+		Filter: b.loggedRequests(),
 		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: b.any(&filelogv3.FileAccessLog{
 			Path: b.config.AccessLog,
 			AccessLogFormat: &filelogv3.FileAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
@@ -52,4 +53,14 @@ func (b *builder) accessLog() []*accesslogv3.AccessLog {
 			}},
 		})},
 	}}
+}
+
+// loggedRequests leaves out what load balancers ask every second; nil is all requests.
+func (b *builder) loggedRequests() *accesslogv3.AccessLogFilter {
+	if !b.answersHealth() {
+		return nil
+	}
+	health := headerIs(":path", healthPath)
+	health.InvertMatch = true
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{HeaderFilter: &accesslogv3.HeaderFilter{Header: health}}}
 }

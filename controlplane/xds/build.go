@@ -8,6 +8,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	overloadv3 "github.com/envoyproxy/go-control-plane/envoy/config/overload/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -71,6 +72,8 @@ type Resources struct {
 	// Runtime are the circuit breakers' limits, as runtime keys: they follow the number of servers, and a cluster that
 	// changed with it would begin anew at each.
 	Runtime *structpb.Struct
+	// Overload is for the bootstrap: it cannot be discovered.
+	Overload *overloadv3.OverloadManager
 	// Replies are the listeners' local_reply_config once more, for who cannot evaluate its CEL.
 	Replies []LocalReply
 }
@@ -88,9 +91,12 @@ func Build(c *config.Config, o Options) (*Resources, error) {
 	}
 	b := &builder{config: c, options: o, pools: c.AllPools()}
 	r := &Resources{Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(), Replies: localReplies(c)}
+	overload, err := Overload(&c.Envoy)
+	b.fail(err)
 	if b.err != nil {
 		return nil, b.err
 	}
+	r.Overload = overload
 	return r, r.Check()
 }
 

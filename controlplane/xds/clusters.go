@@ -2,9 +2,6 @@ package xds
 
 import (
 	"errors"
-	"net"
-	"strconv"
-	"strings"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -107,13 +104,7 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	e := s.Endpoint
 	// The name is what the Host header is rewritten to, and the one that TLS asks for and checks.
-	hostname := e.Host
-	if strings.Contains(hostname, ":") { // IPv6
-		hostname = "[" + hostname + "]"
-	}
-	if !e.TLS && e.Port != 80 {
-		hostname = net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
-	}
+	hostname := e.Authority()
 	address := socketAddress(e.Host, uint32(e.Port))
 	if s.Address.IsValid() {
 		address = socketAddress(s.Address.Addr().String(), uint32(s.Address.Port()))

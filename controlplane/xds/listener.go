@@ -6,6 +6,7 @@ import (
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	sessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -22,7 +23,9 @@ const (
 	minConnectionBuffer = 4 << 20
 	maxWindow           = 1<<31 - 1 // HTTP/2's largest
 	// Each stream may hold a body, so one connection must not bring any number of them.
-	maxConcurrentStreams = 1000
+	maxConcurrentStreams = 100
+	// A connection without a request is one fewer for others.
+	connectionIdle = 5 * time.Minute
 	// A cut answer reaches an HTTP/1.1 client only after this; it is also the time for a client to read a last error.
 	delayedClose      = 100 * time.Millisecond
 	headersTimeout    = time.Minute
@@ -71,15 +74,23 @@ func (b *builder) connectionManager(name string) *hcmv3.HttpConnectionManager {
 			InitialStreamWindowSize:     wrapperspb.UInt32(window),
 			InitialConnectionWindowSize: wrapperspb.UInt32(uint32(min(2*int64(window), maxWindow))),
 		},
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
+			IdleTimeout: durationpb.New(connectionIdle),
+			// What stands behind a gateway may read a_b as a-b, which another part of it has looked at.
+			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST,
+		},
 		StreamIdleTimeout:     durationpb.New(b.idleTimeout()),
-		RequestHeadersTimeout: durationpb.New(headersTimeout),
-		DelayedCloseTimeout:   durationpb.New(delayedClose),
+		RequestHeadersTimeout: durationpb.New(min(headersTimeout, time.Duration(b.config.RequestTimeout))),
+		// Until the whole request is there: a client that sends a byte a second keeps what has come held.
+		RequestTimeout:      durationpb.New(time.Duration(b.config.RequestTimeout)),
+		DelayedCloseTimeout: durationpb.New(delayedClose),
 		// With it a client is a stranger, and Envoy takes no orders from its x-envoy-… headers (retries, timeouts).
 		UseRemoteAddress: wrapperspb.Bool(true),
 		NormalizePath:    wrapperspb.Bool(true),
 		MergeSlashes:     true,
-		// Names of models contain slashes (/v1/models/openai%2Fgpt-oss-120b), so they must stay as they are.
-		PathWithEscapedSlashesAction:  hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
+		// Routes must be chosen by the path that a server reads: of /v1/..%2fmetrics it reads /metrics. They are not refused,
+		// since names of models have slashes that clients escape (/v1/models/openai%2Fgpt-oss-120b).
+		PathWithEscapedSlashesAction:  hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD,
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{b.stripInternalHeaders()},
 		LocalReplyConfig:              b.localReplies(),
 		AccessLog:                     b.accessLog(),
@@ -107,6 +118,8 @@ func (b *builder) stripInternalHeaders() *corev3.TypedExtensionConfig {
 
 func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 	return []*hcmv3.HttpFilter{
+		// First, or browsers would not be let read the errors of the filters behind it. Without a policy it does nothing.
+		{Name: corsFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&corsv3.Cors{})}},
 		{Name: FilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
 		// Off but for the routes that say otherwise: a listener stays as it is when a pool takes up sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},

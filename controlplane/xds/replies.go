@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,6 +31,8 @@ type LocalReply struct {
 	message, kind, code string
 	// status takes the place of Envoy's, if it is not 0.
 	status int
+	// Headers are added to the reply.
+	Headers [][2]string
 }
 
 const resetBefore = "upstream_reset_before_response_started{"
@@ -54,6 +57,14 @@ func localReplies(c *config.Config) []LocalReply {
 			kind:     "server_error", code: "server_unavailable",
 		},
 		{
+			// Agents try WebSocket first, and 426 alone makes them go on over HTTP; Envoy's is 403. RFC 9110 wants the protocol
+			// to use named in such an answer.
+			Details: []string{"upgrade_failed"},
+			message: "WebSocket is not served here. Send POST " + responsesPath + " over HTTP.",
+			kind:    "invalid_request_error", code: "websocket_not_supported", status: http.StatusUpgradeRequired,
+			Headers: [][2]string{{"upgrade", "HTTP/1.1"}, {"connection", "upgrade, close"}},
+		},
+		{
 			// Envoy's 401 would tell clients that their own key is wrong.
 			Details: []string{"failed_to_inject_credential"},
 			message: "The gateway has no credentials for the inference servers at the moment. Try again later.",
@@ -68,6 +79,16 @@ func localReplies(c *config.Config) []LocalReply {
 			Prefixes: []string{"upstream_reset_"},
 			message:  "The inference server closed the connection before its answer was finished.",
 			kind:     "server_error", code: "server_error",
+		},
+		{
+			Details: []string{"request_overall_timeout"},
+			message: fmt.Sprintf("The request was not all there after %s.", &c.RequestTimeout),
+			kind:    "invalid_request_error", code: "invalid_request",
+		},
+		{
+			Details: []string{"overload"},
+			message: "The gateway has no memory to spare for another request. Try again.",
+			kind:    "server_error", code: "gateway_overloaded", Headers: [][2]string{{"retry-after", "1"}},
 		},
 		{
 			Statuses: []int{408, 504},
@@ -140,6 +161,9 @@ func (r *LocalReply) Body() (body, contentType string) {
 	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, r.message, r.kind, r.code), jsonType
 }
 
+// Status is the client's in place of Envoy's.
+func (r *LocalReply) Status(envoys int) int { return cmp.Or(r.status, envoys) }
+
 // unconfigured is what clients are told where the filter has refused the only configuration that it was given by xDS. By
 // itself Envoy then answers 500, with a flag and nothing else.
 var unconfigured = LocalReply{
@@ -160,8 +184,15 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 		if r.status != 0 {
 			status = wrapperspb.UInt32(uint32(r.status))
 		}
+		var headers []*corev3.HeaderValueOption
+		for _, h := range r.Headers {
+			headers = append(headers, &corev3.HeaderValueOption{
+				Header:       &corev3.HeaderValue{Key: h[0], Value: h[1]},
+				AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+			})
+		}
 		config.Mappers = append(config.Mappers, &hcmv3.ResponseMapper{
-			StatusCode: status,
+			StatusCode: status, HeadersToAdd: headers,
 			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
 				ExtensionFilter: &accesslogv3.ExtensionFilter{
 					Name:       "envoy.access_loggers.extension_filters.cel",

@@ -7,6 +7,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previousv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	prioritiesv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/priority/previous_priorities/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -37,9 +38,15 @@ const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The AP
 // request never ends here; one that does was not claimed. The routes forward all the same, because the body limit of
 // a route counts for a held request only if the first match is a forwarding one.
 //
-// Then what passes through, and last 404.
+// Then what passes through, the gateway's own health, and last 404.
 func (b *builder) routes() *routev3.RouteConfiguration {
 	var routes []*routev3.Route
+	if len(b.config.CORSOrigins) > 0 {
+		// The filter for it answers on routes alone that forward, and asks for a method of its own.
+		preflight := prefix("/")
+		preflight.Headers = []*routev3.HeaderMatcher{headerIs(":method", http.MethodOptions)}
+		routes = append(routes, b.forward("preflight", preflight, UnroutedCluster))
+	}
 	for i := range b.config.Models {
 		m := &b.config.Models[i]
 		match := exactPath(completionsPath)
@@ -50,6 +57,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 			// A client's key for this gateway is none of the servers' business. Their own is added behind this.
 			r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
 		}
+		r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
 		b.keepSession(r, b.pool(m))
 		routes = append(routes, r)
 	}
@@ -88,11 +96,15 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 			routes = append(routes, b.forward("passthrough "+path, match, PassthroughCluster))
 		}
 	}
-	routes = append(routes, notFound())
+	if b.answersHealth() {
+		routes = append(routes, direct("health", exactPath(healthPath), http.StatusOK, healthBody))
+	}
+	routes = append(routes, direct("not found", prefix("/"), http.StatusNotFound, notFoundBody))
 	return &routev3.RouteConfiguration{
 		Name: RouteName,
 		VirtualHosts: []*routev3.VirtualHost{{
 			Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.holdLimit(),
+			TypedPerFilterConfig: b.cors(),
 		}},
 	}
 }
@@ -129,12 +141,33 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-func notFound() *routev3.Route {
+// sameGroup is how many attempts are made at servers of one priority before those of the next are tried: the second one
+// finds another server of a pool that has lost one.
+const sameGroup = 2
+
+// poolRetryPolicy goes on to the spares, in their order, while no Envoy has noticed yet that the pool's servers are gone.
+func (b *builder) poolRetryPolicy(p *config.Pool) *routev3.RetryPolicy {
+	policy := b.retryPolicy()
+	if len(p.Spares) == 0 {
+		return policy
+	}
+	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
+	policy.RetryPriority = &routev3.RetryPolicy_RetryPriority{
+		Name: "envoy.retry_priorities.previous_priorities",
+		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{
+			TypedConfig: b.any(&prioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: sameGroup}),
+		},
+	}
+	return policy
+}
+
+// direct answers by itself, in JSON.
+func direct(name string, match *routev3.RouteMatch, status uint32, body string) *routev3.Route {
 	return &routev3.Route{
-		Name: "not found", Match: prefix("/"),
+		Name: name, Match: match,
 		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
-			Status: http.StatusNotFound,
-			Body:   &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: notFoundBody}},
+			Status: status,
+			Body:   &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: body}},
 		}},
 		ResponseHeadersToAdd: []*corev3.HeaderValueOption{{
 			Header:       &corev3.HeaderValue{Key: "content-type", Value: jsonType},
@@ -142,6 +175,15 @@ func notFound() *routev3.Route {
 		}},
 	}
 }
+
+// healthPath is where load balancers ask the gateway itself whether it serves. Its servers are another matter.
+const (
+	healthPath = "/health"
+	healthBody = `{"status":"ok"}`
+)
+
+// answersHealth reports whether the gateway answers there: an operator may have given the path to another server.
+func (b *builder) answersHealth() bool { return !b.config.PassesThrough(healthPath) }
 
 func exactPath(path string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: path}}

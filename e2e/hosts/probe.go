@@ -49,6 +49,10 @@ type ProbeSetup struct {
 	IdleTimeout, RouteTimeout time.Duration
 	// MaxDuration is how long a stream may last, TryIdleTimeout how long a server may say nothing.
 	MaxDuration, TryIdleTimeout time.Duration
+	// Edge makes the listener one that faces the world: paths are resolved, headers with underscores refused.
+	Edge bool
+	// RequestTimeout is how long a client may take to send a request.
+	RequestTimeout time.Duration
 }
 
 // probeName is the probe's in the configuration and in Envoy's statistics.
@@ -102,6 +106,14 @@ func (s ProbeSetup) connectionManager(p *packer, module string) *hcmv3.HttpConne
 	}
 	if s.MaxDuration != 0 {
 		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{MaxStreamDuration: interval(s.MaxDuration)}
+	}
+	if s.RequestTimeout != 0 {
+		m.RequestTimeout = interval(s.RequestTimeout)
+	}
+	if s.Edge {
+		m.NormalizePath, m.MergeSlashes = wrapperspb.Bool(true), true
+		m.PathWithEscapedSlashesAction = hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD
+		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST}
 	}
 	if s.Window != 0 {
 		m.Http2ProtocolOptions = &corev3.Http2ProtocolOptions{InitialStreamWindowSize: size(s.Window)}

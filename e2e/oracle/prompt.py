@@ -26,6 +26,7 @@ from openai_harmony import (
     SystemContent,
     TextContent,
     ToolDescription,
+    ToolNamespaceConfig,
     load_harmony_encoding,
 )
 
@@ -108,14 +109,23 @@ def response_format(form):
     return "# Response Formats\n\n## " + name + "\n\n" + about + text
 
 
-def developer(instructions, tools, form=""):
+def guided(body):
+    """The form of the answer by the parameters that servers have for it; what is no JSON is not shown."""
+    asked = body.get("structured_outputs") or {}
+    schema = asked.get("json") or body.get("guided_json")
+    if schema:
+        return {"type": "json", "schema": json.loads(schema) if isinstance(schema, str) else schema}
+    return {"type": "json_object"} if asked.get("json_object") else None
+
+
+def developer(instructions, tools, form="", about=None):
     contents = []
     if instructions or tools:
         content = DeveloperContent.new()
         if instructions:
             content = content.with_instructions(instructions)
         if tools:
-            content = content.with_function_tools(tools)
+            content = content.with_tools(ToolNamespaceConfig(name="functions", description=about, tools=tools))
         contents.append(content)
     if form:
         contents.append(TextContent(text="\n\n" + form if contents else form))
@@ -205,7 +215,7 @@ def chat(body):
     while messages and messages[0]["role"] in ("system", "developer"):
         instructions.append(flat(messages.pop(0)["content"]))
     tools = [chat_tool(t) for _, t in shown([(None, t) for t in body.get("tools") or []], body.get("tool_choice"))]
-    form = response_format(body.get("response_format"))
+    form = response_format(body.get("response_format") or guided(body))
     out = []
     if instructions or tools or form:
         out.append(developer("\n\n".join(instructions), tools, form))
@@ -267,16 +277,27 @@ def declared_tools(tools):
 
 
 def shown_names(offered):
-    """What the model calls a tool: by its name, and where two have the same by NAMESPACE__NAME."""
+    """What the model calls a tool: by its name, and where two have the same by NAMESPACE__NAME, numbered where that is another's."""
     names = [t.get("name", t["type"]) for _, t in offered]
-    known = [(namespace, t.get("name", t["type"])) for namespace, t in offered]
+    used, shown = set(names), {}
+    for (namespace, _), name in zip(offered, names):
+        shown[namespace, name] = name
+        if namespace and names.count(name) > 1:
+            tried = [f"{namespace}__{name}"] + [f"{namespace}__{name}_{n}" for n in range(2, len(names) + 2)]
+            shown[namespace, name] = next(t for t in tried if t not in used)
+            used.add(shown[namespace, name])
+    return lambda namespace, name: shown.get((namespace, name), name)
 
-    def name_of(namespace, name):
-        if namespace and (namespace, name) in known and names.count(name) > 1:
-            return namespace + "__" + name
-        return name
 
-    return name_of
+def namespaces_say(body, offered, name_of):
+    """What the namespaces say of themselves, each with the tools of it that are shown."""
+    lines = []
+    for t in body.get("tools") or []:
+        if t["type"] == "namespace" and t.get("description"):
+            inside = [name_of(namespace, inner["name"]) for namespace, inner in offered if namespace == t["name"]]
+            if inside:
+                lines.append(f"{t['name']} ({', '.join(inside)}): {t['description']}")
+    return "\n".join(lines) or None
 
 
 def responses(body):
@@ -287,7 +308,7 @@ def responses(body):
         made = {"function": tool, "custom": custom_tool, "local_shell": local_shell}[t["type"]](t)
         made.name = name_of(namespace, made.name)
         tools.append(made)
-    form = response_format((body.get("text") or {}).get("format"))
+    form = response_format((body.get("text") or {}).get("format") or guided(body))
     items = body["input"]
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
@@ -297,7 +318,7 @@ def responses(body):
         instructions.append(flat(items.pop(0)["content"]))
     out = []
     if instructions or tools or form:
-        out.append(developer("\n\n".join(instructions), tools, form))
+        out.append(developer("\n\n".join(instructions), tools, form, namespaces_say(body, offered, name_of)))
     names = {}
     for position, item in enumerate(items):
         kind = item.get("type", "message")

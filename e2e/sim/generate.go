@@ -72,16 +72,19 @@ func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string
 }
 
 // stopBuffer looks for stop strings in the text and holds back what could be the beginning of one that is not to be
-// shown.
+// shown. It keeps no more of the text than that: an answer may be long.
 type stopBuffer struct {
 	stops   []string
 	include bool
-	text    string
-	sent    int
+	text    string // the end of the text so far
+	sent    int    // bytes of it that are out
 	hit     string
 }
 
 func (b *stopBuffer) add(s string) string {
+	if len(b.stops) == 0 {
+		return s
+	}
 	from := len(b.text)
 	b.text += s
 	for _, stop := range b.stops {
@@ -110,16 +113,29 @@ func (b *stopBuffer) add(s string) string {
 			end--
 		}
 	}
-	return b.cut(end)
+	out := b.cut(end)
+	b.forget()
+	return out
 }
 
 func (b *stopBuffer) flush() string { return b.cut(len(b.text)) }
 
+// cut is what is not out of the text before end. It is a copy: a part would keep the whole text in memory.
 func (b *stopBuffer) cut(end int) string {
 	if end <= b.sent {
 		return ""
 	}
-	s := b.text[b.sent:end]
+	s := strings.Clone(b.text[b.sent:end])
 	b.sent = end
 	return s
+}
+
+// forget lets go of what is out and too far back for a stop string to begin in it.
+func (b *stopBuffer) forget() {
+	longest := 0
+	for _, stop := range b.stops {
+		longest = max(longest, len(stop))
+	}
+	start := min(b.sent, max(0, len(b.text)-longest))
+	b.text, b.sent = strings.Clone(b.text[start:]), b.sent-start
 }

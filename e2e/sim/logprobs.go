@@ -43,7 +43,7 @@ func (j *job) logprobs(from, to int) any {
 	if j.c.Logprobs == nil {
 		return nil
 	}
-	l := logprobs{TextOffset: []int{}, TokenLogprobs: []float64{}, Tokens: []string{}, TopLogprobs: []json.RawMessage{}}
+	l := &logprobs{TextOffset: []int{}, TokenLogprobs: []float64{}, Tokens: []string{}, TopLogprobs: []json.RawMessage{}}
 	offset := 0
 	for _, text := range j.gen.texts[:from] {
 		offset += utf8.RuneCountInString(text)
@@ -70,38 +70,21 @@ func (j *job) tokenName(id uint32) string {
 	return lossy(b)
 }
 
-// distribution is how likely the token at a place was, and what else could have come: always the same. The token itself
-// stands first, and then the likeliest, of which it is the first, second, third or fourth by turns; one of the others is a
-// control token.
+// distribution is how likely the token at a place was, and what else could have come. The token itself stands first.
 func (j *job) distribution(at int) (sampled float64, top json.RawMessage) {
-	id := j.gen.ids[at]
-	value := func(rank int) float64 { return -0.125 - 0.75*float64(rank) }
-	rank := at % 4
-	sampled = value(rank)
+	_, sampled, all := likely(j.gen.ids[at], at, *j.c.Logprobs)
 	var b bytes.Buffer
 	seen := map[string]bool{}
-	add := func(id uint32, value float64) {
-		name := j.tokenName(id)
+	for _, a := range append([]Alternative{{j.gen.ids[at], sampled}}, all...) {
+		name := j.tokenName(a.Token)
 		if seen[name] {
-			return // a dict has every key once
+			continue // a dict has every key once
 		}
 		seen[name] = true
-		if b.Len() > 1 {
+		if b.Len() > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "%s:%g", mustJSON(name), value)
+		fmt.Fprintf(&b, "%s:%g", mustJSON(name), a.Logprob)
 	}
-	b.WriteByte('{')
-	add(id, sampled)
-	for r := range *j.c.Logprobs {
-		switch r {
-		case rank: // the token itself
-		case 5:
-			add(tokenizer.Return, value(r))
-		default:
-			add((id+uint32(r)*7919+13)%tokenizer.StartOfText, value(r))
-		}
-	}
-	b.WriteByte('}')
-	return sampled, b.Bytes()
+	return sampled, []byte("{" + b.String() + "}")
 }

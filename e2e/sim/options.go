@@ -16,6 +16,12 @@ const (
 	Version            = "0.33.0" // the vLLM whose contract is honoured
 )
 
+// The front ends of vLLM. They differ in what they refuse, and in the shape of their streams.
+const (
+	PythonFrontEnd = "python"
+	RustFrontEnd   = "rust"
+)
+
 // Options says what kind of server to be. The zero Options is a fast server of DefaultModel.
 type Options struct {
 	// Models are the served names. As with vLLM all of them are one model, and answers carry the first.
@@ -24,6 +30,9 @@ type Options struct {
 	MaxModelLen int
 	// APIKey, when set, is required as a bearer token on the paths under /v1.
 	APIKey string
+
+	// FrontEnd is PythonFrontEnd or RustFrontEnd; empty is Python's.
+	FrontEnd string
 
 	// HoldAfter lets streams wait after so many tokens, until Release; 0 does not.
 	HoldAfter int

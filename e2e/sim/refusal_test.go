@@ -48,6 +48,7 @@ func TestRefusals(t *testing.T) {
 		{"stream options", small + `,"stream_options":{"include_usage":true}}`, 400, "Bad Request", "stream_options", "Stream options can only be defined when `stream=True`."},
 		{"top_p", small + `,"top_p":0}`, 400, "BadRequestError", "top_p", "top_p must be in (0, 1], got 0."},
 		{"temperature", small + `,"temperature":-1}`, 400, "BadRequestError", "temperature", "temperature must be non-negative, got -1."},
+		{"high temperature", small + `,"temperature":2.5}`, 400, "BadRequestError", "temperature", "temperature must be in [0, 2], got 2.5."},
 		{"top_k", small + `,"top_k":-2}`, 400, "BadRequestError", "top_k", "top_k must be 0 (disable), or at least 1, got -2."},
 		{"min_p", small + `,"min_p":1.5}`, 400, "BadRequestError", "min_p", "min_p must be in [0, 1], got 1.5."},
 		{"repetition_penalty", small + `,"repetition_penalty":0}`, 400, "BadRequestError", "repetition_penalty", "greater than zero"},

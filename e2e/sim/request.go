@@ -240,6 +240,8 @@ func checkSampling(c *completion) *refusal {
 		return value("n", c.choices(), "at least 1")
 	case c.Temperature != nil && *c.Temperature < 0:
 		return value("temperature", *c.Temperature, "non-negative")
+	case c.Temperature != nil && *c.Temperature > 2:
+		return value("temperature", *c.Temperature, "in [0, 2]")
 	case c.TopP != nil && (*c.TopP <= 0 || *c.TopP > 1):
 		return value("top_p", *c.TopP, "in (0, 1]")
 	case out(c.PresencePenalty, -2, 2):

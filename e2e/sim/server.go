@@ -158,7 +158,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
 }
 
 func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Request) {
-	c, refused := s.decode(r.Header, rec.Body)
+	c, refused := s.decodeFor(r.Header, rec.Body)
 	if refused != nil {
 		s.refuse(w, rec, refused)
 		return
@@ -172,6 +172,14 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Reques
 		return
 	}
 	j.serve(w, r)
+}
+
+// decodeFor decodes as the front end does that is played.
+func (s *Server) decodeFor(h http.Header, body []byte) (*completion, *refusal) {
+	if s.opt.FrontEnd == RustFrontEnd {
+		return s.decodeRust(body)
+	}
+	return s.decode(h, body)
 }
 
 func (s *Server) serves(model string) bool { return slices.Contains(s.opt.Models, model) }

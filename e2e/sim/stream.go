@@ -15,7 +15,11 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	if j.fault.Kind == FaultNoFinish {
 		w.Header().Set("Transfer-Encoding", "identity") // the close delimits the body
 	}
-	j.s.head(w, j.rec, http.StatusOK, "text/event-stream; charset=utf-8")
+	contentType := "text/event-stream; charset=utf-8"
+	if j.s.opt.FrontEnd == RustFrontEnd {
+		contentType = "text/event-stream"
+	}
+	j.s.head(w, j.rec, http.StatusOK, contentType)
 	if http.NewResponseController(w).Flush() != nil {
 		return errGone
 	}
@@ -24,6 +28,9 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	out := j.s.output(ctx, w)
 	defer func() { j.s.rec.update(func() { j.rec.Pieces = out.pieces }) }()
+	if err := out.write(j.before()); err != nil {
+		return err
+	}
 	struck := !j.fault.strikesMidStream()
 	total := len(j.gen.ids)
 	for pos, event := 0, 0; pos < total || event == 0; event++ {
@@ -46,7 +53,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 			return err
 		}
 		for i := range j.c.choices() {
-			if err := out.write(frame(j.event(i, pos, pos+n))); err != nil {
+			if err := out.write(j.eventOf(i, pos, pos+n)); err != nil {
 				return err
 			}
 			j.sent(n)
@@ -58,13 +65,8 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 			return err
 		}
 	}
-	if o := j.c.StreamOptions; o != nil && on(o.IncludeUsage) {
-		u := j.usage(j.c.choices() * total)
-		u.Details = j.details()
-		last := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []chunkChoice{}, Usage: u}
-		if err := out.write(frame(last)); err != nil {
-			return err
-		}
+	if err := out.write(j.after()); err != nil {
+		return err
 	}
 	if err := out.write(done); err != nil {
 		return err
@@ -74,6 +76,40 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	j.trailers(w)
 	return nil
+}
+
+// before is what comes before the first token.
+func (j *job) before() []byte {
+	if j.s.opt.FrontEnd == RustFrontEnd {
+		return j.rustFirst()
+	}
+	return nil
+}
+
+// eventOf is the event with the tokens from..to of a choice.
+func (j *job) eventOf(index, from, to int) []byte {
+	if j.s.opt.FrontEnd == RustFrontEnd {
+		return j.rustEvent(from, to)
+	}
+	return framed(j.event(index, from, to))
+}
+
+// after is what comes behind the last token, but for the last word.
+func (j *job) after() []byte {
+	var out []byte
+	rust := j.s.opt.FrontEnd == RustFrontEnd
+	if rust {
+		out = j.rustFinish()
+	}
+	switch o := j.c.StreamOptions; {
+	case o == nil || !on(o.IncludeUsage):
+		return out
+	case rust:
+		return append(out, j.rustUsageEvent()...)
+	}
+	u := j.usage(j.c.choices() * len(j.gen.ids))
+	u.Details = j.details()
+	return framed(chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []chunkChoice{}, Usage: u})
 }
 
 // size is how many tokens an event holds.
@@ -145,10 +181,4 @@ func (j *job) trailers(w http.ResponseWriter) {
 	if j.fault.Kind == FaultTrailers {
 		w.Header().Set(http.TrailerPrefix+"x-sim-trailer", "1")
 	}
-}
-
-// frame frames a chunk as a server-sent event.
-func frame(c chunk) []byte {
-	b := append([]byte("data: "), mustJSON(c)...)
-	return append(b, "\n\n"...)
 }

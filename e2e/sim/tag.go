@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -30,6 +32,7 @@ type tagFormat struct {
 	Elements []*tagFormat    `json:"elements"`    // sequence, or
 	Content  *tagFormat      `json:"content"`     // star, optional
 	Pattern  string          `json:"pattern"`     // regex
+	Grammar  string          `json:"grammar"`     // grammar
 
 	schema  *jsonschema.Schema
 	pattern *regexp.Regexp
@@ -105,6 +108,8 @@ func (f *tagFormat) compile() error {
 		f.schema = schema
 	case "regex":
 		return f.compileRegex()
+	case "grammar":
+		return f.compileGrammar()
 	case "sequence", "or":
 		if len(f.Elements) == 0 {
 			return wrong("no elements")
@@ -138,6 +143,22 @@ func (f *tagFormat) compileRegex() error {
 	pattern, err := regexp.Compile("^(?s:" + f.Pattern + ")$")
 	f.pattern = pattern
 	return err
+}
+
+// compileGrammar reads a grammar of one rule, whose alternatives are texts: root ::= "a" | "b".
+func (f *tagFormat) compileGrammar() error {
+	rule, ok := strings.CutPrefix(strings.TrimSpace(f.Grammar), "root ::= ")
+	if !ok {
+		return errors.New("grammar: only one rule, root, is known here")
+	}
+	for text := range strings.SplitSeq(rule, " | ") {
+		value, err := strconv.Unquote(text)
+		if err != nil {
+			return fmt.Errorf("grammar: %s: %w", text, err)
+		}
+		f.Elements = append(f.Elements, &tagFormat{Type: "const_string", Value: &value})
+	}
+	return nil
 }
 
 func compileSchema(text json.RawMessage) (*jsonschema.Schema, error) {

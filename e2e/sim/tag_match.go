@@ -64,7 +64,7 @@ func (m *tagMatcher) ends(f *tagFormat, from int) []int {
 			places = m.each(e, places)
 		}
 		return places
-	case "or":
+	case "or", "grammar":
 		var places []int
 		for _, e := range f.Elements {
 			places = append(places, m.ends(e, from)...)

@@ -75,7 +75,7 @@ func TestTagRefusals(t *testing.T) {
 	}
 	for _, format := range []string{
 		``, `null`, `{"type":"nope"}`, `{"type":"const_string"}`, `{"type":"const_string","value":1}`, `{"type":"const_string","value":"x","foo":1}`,
-		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"regex"}`, `{"type":"regex","pattern":"(?P<n>a)"}`, `{"type":"regex","pattern":"\\\\b"}`, `{"type":"regex","pattern":"["}`, `{"type":"json_schema","json_schema":1}`, `{"type":"json_schema","json_schema":"{}"}`,
+		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"regex"}`, `{"type":"grammar"}`, `{"type":"grammar","grammar":"root ::= x"}`, `{"type":"regex","pattern":"(?P<n>a)"}`, `{"type":"regex","pattern":"\\\\b"}`, `{"type":"regex","pattern":"["}`, `{"type":"json_schema","json_schema":1}`, `{"type":"json_schema","json_schema":"{}"}`,
 		`{"type":"json_schema","json_schema":{"type":"nope"}}`, `{"type":"json_schema","json_schema":{"$ref":"#/x"}}`, `{"type":"sequence","elements":[]}`,
 		`{"type":"or","elements":[null]}`, `{"type":"or"}`, `{"type":"star"}`, `{"type":"optional","content":{"type":"or"}}`, `{"type":"sequence","elements":[{"type":"star"}]}`,
 	} {

@@ -83,8 +83,8 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	protocols.SetUnencryptedHTTP2(true)
 	s.http = &http.Server{
 		Handler: s.proxy, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, ReadHeaderTimeout: l.headersTimeout,
-		IdleTimeout: clientIdle,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow, MaxReceiveBufferPerConnection: l.connectionWindow},
+		IdleTimeout: l.clientIdle, DisableGeneralOptionsHandler: true,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow, MaxReceiveBufferPerConnection: l.connectionWindow},
 		// What net/http logs concerns single connections, such as those that speak no HTTP.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
@@ -99,9 +99,6 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 
 // maxHeaderBytes is Envoy's max_request_headers_kb.
 const maxHeaderBytes = 60 << 10
-
-// clientIdle is Envoy's idle_timeout of a connection without requests.
-const clientIdle = time.Hour
 
 // Address is where clients connect, as host:port.
 func (s *Server) Address() string { return s.listener.Addr().String() }
@@ -121,6 +118,17 @@ func (s *Server) Err() error {
 
 // Proxy is the proxy behind the listener, for its counts.
 func (s *Server) Proxy() *proxy.Proxy { return s.proxy }
+
+// Drain takes no new clients from now on, and returns at once. Requests that run go on; connections are closed behind
+// their response. Stop has to follow.
+func (s *Server) Drain() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.http.Shutdown(ctx) // that it does not wait is what it would complain of
+}
+
+// Cut ends the connections of all requests that run. Stop has to follow.
+func (s *Server) Cut() { _ = s.http.Close() } // they end one way or the other
 
 // drainLimit is how long requests may take to end when the server is stopped.
 const drainLimit = time.Second

@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,7 +100,9 @@ func TestUnknown(t *testing.T) {
 		"only one wasm filter is known here": func(m *hcmv3.HttpConnectionManager) {
 			m.HttpFilters = append(m.HttpFilters, &hcmv3.HttpFilter{Name: "envoy.filters.http.lua"})
 		},
-		"there is no wasm filter": func(m *hcmv3.HttpConnectionManager) { m.HttpFilters = m.HttpFilters[1:] },
+		"there is no wasm filter": func(m *hcmv3.HttpConnectionManager) {
+			m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
+		},
 		"one virtual host for every domain is wanted": func(m *hcmv3.HttpConnectionManager) {
 			m.GetRouteConfig().VirtualHosts[0].Domains = []string{"example.com"}
 		},

@@ -26,6 +26,7 @@ type listener struct {
 	address          string
 	module           string
 	headersTimeout   time.Duration
+	clientIdle       time.Duration
 	maxStreams       int
 	streamWindow     int
 	connectionWindow int
@@ -36,6 +37,7 @@ type listener struct {
 const (
 	defaultBuffer     = 1 << 20
 	defaultStreamIdle = 5 * time.Minute
+	defaultClientIdle = time.Hour
 	defaultWindow     = 16 << 20
 	connectTimeout    = 5 * time.Second
 )
@@ -64,6 +66,10 @@ func readListener(r *xds.Resources) (*listener, error) {
 	l := &listener{
 		address:        net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue()))),
 		headersTimeout: m.GetRequestHeadersTimeout().AsDuration(),
+		clientIdle:     defaultClientIdle,
+	}
+	if idle := m.GetCommonHttpProtocolOptions().GetIdleTimeout(); idle != nil {
+		l.clientIdle = idle.AsDuration()
 	}
 	h2 := m.GetHttp2ProtocolOptions()
 	l.maxStreams = int(or(h2.GetMaxConcurrentStreams(), 1000))
@@ -74,8 +80,11 @@ func readListener(r *xds.Resources) (*listener, error) {
 		BufferLimitHTTP2: l.streamWindow,
 		IdleTimeout:      defaultStreamIdle, ConnectTimeout: connectTimeout, Retries: 3,
 		NormalizePath: m.GetNormalizePath().GetValue() && m.GetMergeSlashes(), ServerName: m.GetServerName(),
-		ForwardedFor:  m.GetUseRemoteAddress().GetValue(),
-		KeepRequestID: m.GetPreserveExternalRequestId(), TellRequestID: m.GetAlwaysSetRequestIdInResponse(),
+		UnescapeSlashes: m.GetPathWithEscapedSlashesAction() == hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD,
+		NoUnderscores:   m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_REJECT_REQUEST,
+		RequestTimeout:  m.GetRequestTimeout().AsDuration(),
+		ForwardedFor:    m.GetUseRemoteAddress().GetValue(),
+		KeepRequestID:   m.GetPreserveExternalRequestId(), TellRequestID: m.GetAlwaysSetRequestIdInResponse(),
 	}
 	if idle := m.GetStreamIdleTimeout(); idle != nil {
 		l.options.IdleTimeout = idle.AsDuration()
@@ -134,7 +143,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 			if err := l.readPlugin(w.GetConfig()); err != nil {
 				return fmt.Errorf("filter %s: %w", f.GetName(), err)
 			}
-		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session":
+		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session", f.GetName() == "envoy.filters.http.cors":
 		default:
 			return fmt.Errorf("filter %s: only one wasm filter is known here", f.GetName())
 		}
@@ -207,7 +216,7 @@ func shape(replies []xds.LocalReply) func(*wasmhost.LocalReply) {
 		for i := range replies {
 			if r := &replies[i]; r.Matches(l.Status, l.Details) {
 				body, contentType := r.Body()
-				l.Body, l.ContentType = []byte(body), contentType
+				l.Status, l.Body, l.ContentType, l.Headers = r.Status(l.Status), []byte(body), contentType, r.Headers
 				return
 			}
 		}

@@ -44,6 +44,9 @@ func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhos
 		return nil, fmt.Errorf("routes: one virtual host for every domain is wanted")
 	}
 	host := hosts[0]
+	if len(host.GetTypedPerFilterConfig()) > 0 {
+		return nil, fmt.Errorf("browsers' requests from other sites are answered by Envoy only: leave cors_origins out, or use --host envoy")
+	}
 	var table []*route
 	for _, r := range host.GetRoutes() {
 		entry, err := readRoute(r)

@@ -93,12 +93,21 @@ const (
 	DateOmit = "omit"
 )
 
-// The largest settings: what a request may take of a VM's memory, of which Envoy gives it 1 GiB, in bytes and in tokens.
+// The largest settings, in bytes and in tokens: what a request may take of a VM's memory. Envoy gives a VM 1 GiB; TinyGo
+// doubles its heap or fails, so a heap ends between a half and the whole of that, and garbage needs room in it too.
 const (
 	MaxBodyLimit     = 64 << 20
 	MaxContextLength = 4 << 20
-	MaxMemoryLimit   = 768 << 20
+	MaxMemoryLimit   = 448 << 20
 )
+
+// LeastMemoryLimit is the least memory limit with which a VM can take every request of at most bodyLimit bytes, both in bytes:
+// the vocabulary and some streams, the body where it lies, and what reading it may take. A test in filter/gateway holds it
+// against the core.
+func LeastMemoryLimit(bodyLimit int) int {
+	const vocabularyAndStreams, perByte, perToolByte, tools, perValue, values = 24 << 20, 4, 10, 2 << 20, 512, 1 << 17
+	return vocabularyAndStreams + perByte*bodyLimit + perToolByte*min(bodyLimit, tools) + perValue*min(bodyLimit, values)
+}
 
 // The defaults of gpt-oss and of this project.
 const (

@@ -31,7 +31,7 @@ type Set struct {
 	channels                                                          [len(exchange.Report{}.Messages)]metric
 	cuts                                                              [len(cuts)]metric
 	parseErrors                                                       [harmony.ParseErrorKinds]metric
-	firstToken, render, heap                                          metric
+	firstToken, render, heap, endedFull                               metric
 	builds                                                            []build
 }
 
@@ -63,6 +63,7 @@ func NewSet(h Host) *Set {
 	s.firstToken = s.define(Histogram, "harmony_time_to_first_token_milliseconds")
 	s.render = s.define(Histogram, "harmony_render_microseconds")
 	s.heap = s.define(Gauge, "harmony_vm_heap_bytes")
+	s.endedFull = s.define(Counter, "harmony_vm_ended_full_total")
 	return s
 }
 
@@ -118,5 +119,8 @@ func (s *Set) ReducedLateError() { s.add(&s.reducedLateErrors, 1) }
 // Rendered records how long a request took to become a server's, in microseconds.
 func (s *Set) Rendered(micros int64) { s.record(s.render, micros) }
 
-// Heap records how much of the VM's heap is in use, in bytes.
+// EndedFull counts a VM that ends itself because its heap is full though no stream is there.
+func (s *Set) EndedFull() { s.add(&s.endedFull, 1) }
+
+// Heap records how much of the fullest VM's heap is in use, in bytes.
 func (s *Set) Heap(bytes uint64) { s.record(s.heap, int64(min(bytes, 1<<62))) }

@@ -1,26 +1,35 @@
 package plugin
 
 import (
-	"crypto/rand"
+	"encoding/binary"
 	"time"
 )
 
 // now is the host's clock, in milliseconds since 1970.
 func now() int64 { return time.Now().UnixMilli() }
 
+// randomNumber is one from the host, or for want of it the time.
+func randomNumber() uint64 {
+	var drawn [8]byte
+	if err := random(drawn[:]); err != nil {
+		return uint64(time.Now().UnixNano())
+	}
+	return binary.LittleEndian.Uint64(drawn[:])
+}
+
 // newID is 32 random hexadecimal digits from the host.
 func newID() string {
 	const digits = "0123456789abcdef"
-	var random [16]byte
-	if _, err := rand.Read(random[:]); err != nil {
+	var drawn [16]byte
+	if err := random(drawn[:]); err != nil {
 		// A host without randomness still has a clock that moves on.
 		t := uint64(time.Now().UnixNano())
-		for i := range random[:8] {
-			random[i] = byte(t >> (8 * i))
+		for i := range drawn[:8] {
+			drawn[i] = byte(t >> (8 * i))
 		}
 	}
 	var id [32]byte
-	for i, b := range random {
+	for i, b := range drawn {
 		id[2*i], id[2*i+1] = digits[b>>4], digits[b&15]
 	}
 	return string(id[:])

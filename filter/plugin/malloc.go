@@ -1,30 +1,58 @@
 package plugin
 
-// scratchFrom is the size of a read, in bytes, from which the one scratch buffer serves it.
-const scratchFrom = 32 << 10
+import "github.com/harmonyedge/harmonyedge/filter/config"
 
-var (
-	scratch []byte
-	empty   [1]byte
+// What the host gives us to read lies in memory of two kinds. A small read has a block of its own. Large ones share
+// one arena, which stays for the life of the VM: its content is valid until the next large read.
+const (
+	// arenaFrom is the size of a read, in bytes, from which the arena serves it.
+	arenaFrom = 32 << 10
+	// arenaSmall is the arena's size until something larger comes, in bytes.
+	arenaSmall = 1 << 20
+	// arenaSlack is how much larger a read may be than the largest body: answers are read too, and come in large pieces
+	// where a client reads slowly.
+	arenaSlack = 1 << 20
 )
 
-// malloc is where the host puts what we read from it. Large reads share one buffer that is valid until the next
-// large read: a fresh block for each would leave the collector with a heap of a hundred times the largest body
-// (DESIGN.md decision 8). TinyGo's own malloc, which is never freed by the host, is left out by the build tag
-// custommalloc.
+// arena is where large reads go. There is one, because the host calls malloc without saying for which context.
+var (
+	arena []byte
+	// arenaLimit is the largest read that is needed, in bytes.
+	arenaLimit = arenaSmall
+	// arenaHeap is the account of the VM whose arena it is, nil until it has started.
+	arenaHeap *heap
+	empty     [1]byte
+)
+
+// malloc is where the host puts what we read from it, and nil where there is no room: the host then fails the read.
+// TinyGo's own malloc is left out by the build tag custommalloc. It keeps every block until the host frees it, which the host
+// never does.
 //
 //export malloc
 func malloc(size uintptr) *byte {
-	if size == 0 {
+	switch {
+	case size == 0:
 		return &empty[0]
-	}
-	if size < scratchFrom {
+	case size < arenaFrom:
 		block := make([]byte, size)
 		return &block[0]
+	case uintptr(cap(arena)) < size && !growArena(int(size)):
+		return nil
 	}
-	if uintptr(cap(scratch)) < size {
-		scratch = nil
-		scratch = make([]byte, size+size/4)
+	return &arena[:size][0]
+}
+
+// growArena makes room for a read of size bytes. It makes the arena as large as it will ever be at the second time, so
+// that a VM has two of them in its life and no more.
+func growArena(size int) bool {
+	want := arenaSmall
+	if size > want {
+		want = max(arenaLimit, size)
 	}
-	return &scratch[:size][0]
+	if arenaHeap != nil && !arenaHeap.admit(uint64(want), config.MaxMemoryLimit, now()) {
+		return false
+	}
+	arena = nil
+	arena = make([]byte, want)
+	return true
 }

@@ -35,7 +35,12 @@ var (
 
 // OnHttpRequestHeaders implements types.HttpContext.
 func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
-	headers := removeInternalHeaders()
+	headers, ok := removeInternalHeaders()
+	if !ok {
+		// Headers that cannot be read may be anything: an internal one among them would choose the route.
+		s.send(exchange.Overloaded())
+		return types.ActionPause
+	}
 	method, err := proxywasm.GetHttpRequestHeader(":method")
 	if err != nil {
 		return types.ActionContinue
@@ -74,18 +79,21 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 }
 
 // removeInternalHeaders drops what only we may set. The listener has done so already where it is configured by us;
-// an edit makes the host choose the route again, so nothing is touched in the ordinary case. It returns all headers.
-func removeInternalHeaders() [][2]string {
+// an edit makes the host choose the route again, so nothing is touched in the ordinary case. It returns all headers, and
+// reports whether they could be read and the internal ones are gone.
+func removeInternalHeaders() (headers [][2]string, ok bool) {
 	headers, err := proxywasm.GetHttpRequestHeaders()
-	if err != nil {
-		return nil
+	if !check("read request headers", err) {
+		return nil, false
 	}
 	for _, h := range headers {
 		if strings.HasPrefix(h[0], exchange.InternalPrefix) {
-			check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0]))
+			if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {
+				return nil, false
+			}
 		}
 	}
-	return headers
+	return headers, true
 }
 
 // readClientHeaders gives the exchange the request's headers. Those that are for the gateway stay until the request is on
@@ -103,11 +111,15 @@ func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	if s.exchange == nil || !s.pending {
 		return types.ActionContinue
 	}
-	s.body = size
-	if !end {
-		return types.ActionPause
+	s.plugin.vm.held.grow(s, size)
+	if end {
+		return s.request()
 	}
-	return s.request()
+	if !s.plugin.vm.held.admits(s, s.plugin.heldLimit) {
+		s.plugin.vm.held.release(s)
+		s.overloaded()
+	}
+	return types.ActionPause
 }
 
 // OnHttpRequestTrailers implements types.HttpContext: a request with trailers ends here.
@@ -121,14 +133,20 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 // request decides on a request that is all there.
 func (s *stream) request() types.Action {
 	s.pending = false
-	host := exchange.Host{Now: now(), ID: newID(), Full: s.plugin.full, Scratch: &s.plugin.vm.scratch}
+	s.plugin.vm.held.release(s)
 	var body []byte
 	if s.body > 0 {
 		var err error
 		if body, err = proxywasm.GetHttpRequestBody(0, s.body); err != nil {
 			check("read request body", err)
+			s.send(s.exchange.Overloaded())
+			return types.ActionPause
 		}
 	}
+	at := now()
+	host := exchange.Host{Now: at, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
+		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit, at)
+	}}
 	started := time.Now()
 	action := s.exchange.Request(body, host)
 	if s.exchange.Report().Translated {
@@ -198,7 +216,7 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 	if s.exchange == nil || s.exchange.Alone() {
 		return types.ActionContinue
 	}
-	head := exchange.ResponseHead{End: end, Local: isLocalReply()}
+	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
 	if status, err := proxywasm.GetHttpResponseHeader(":status"); err == nil {
 		head.Status, _ = strconv.Atoi(status)
 	}
@@ -277,9 +295,11 @@ func (s *stream) send(r *exchange.Reply) {
 
 // OnHttpStreamDone implements types.HttpContext.
 func (s *stream) OnHttpStreamDone() {
+	s.plugin.vm.heap.end()
 	if s.exchange == nil {
 		return
 	}
+	s.plugin.vm.held.release(s)
 	report := s.exchange.Report()
 	s.exchange = nil
 	if report.Cut == exchange.CutOther {

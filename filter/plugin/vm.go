@@ -1,13 +1,12 @@
 package plugin
 
 import (
-	"runtime"
-
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/filter/gcroots"
 	"github.com/harmonyedge/harmonyedge/filter/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
@@ -34,9 +33,10 @@ type vm struct {
 	refuses bool
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
+	// held is what the host holds for us of requests that are still being received.
+	held    held
 	metrics *metrics.Set
-	// quietUntil is when the heap may be collected for its size again, in milliseconds since 1970.
-	quietUntil int64
+	heap    heap
 }
 
 // OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM: Envoy calls this again for
@@ -45,6 +45,8 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	if v.tokenizer != nil {
 		return types.OnVMStartStatusOK
 	}
+	gcroots.SkipConstants()
+	arenaHeap = &v.heap
 	vocabulary, err := bpe.Open(v.table())
 	if err != nil {
 		proxywasm.LogCritical("harmony: vocabulary: " + err.Error())
@@ -57,6 +59,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	}
 	v.refuses = environment(config.ErrorVariable) == config.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
+	v.heap.id = randomNumber()
 	return types.OnVMStartStatusOK
 }
 
@@ -72,8 +75,8 @@ type plugin struct {
 	gateway *exchange.Gateway
 	// memoryLimit is how much of the heap may be in use, in bytes.
 	memoryLimit uint64
-	// full says that the heap was over the limit when last looked at.
-	full bool
+	// heldLimit is how much the host may hold of requests that are still being received, in bytes.
+	heldLimit int
 	// configuration stands for the configuration in metrics; empty where it is wrong.
 	configuration string
 	// refused says that the log has been told that the host refuses edits.
@@ -98,6 +101,8 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	share(configuredKey)
 	p.gateway = gateway.New(c, p.vm.tokenizer, p.vm.keys)
 	p.memoryLimit = uint64(c.MemoryLimit)
+	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
+	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)
 	p.configuration = fingerprint(data)
 	models := make([]string, 0, len(c.Models))
 	for i := range c.Models {
@@ -134,13 +139,19 @@ func (p *plugin) OnPluginDone() bool {
 
 // NewHttpContext implements types.PluginContext.
 func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
+	p.vm.heap.begin()
 	return &stream{plugin: p, id: id}
 }
 
 // OnTick implements types.PluginContext.
 func (p *plugin) OnTick() {
 	at := now()
-	p.weigh(at)
+	stuck := p.vm.heap.weigh(p.memoryLimit, at)
+	p.vm.metrics.Heap(fullest(p.vm.heap.id, p.vm.heap.inUse, at))
+	if stuck {
+		p.vm.endFull(p.memoryLimit)
+	}
+	p.vm.held.makeRoom(p.heldLimit)
 	for id, s := range p.streams {
 		// Once asked, an exchange has given up: whoever asks must be able to act.
 		if !check("choose stream", proxywasm.SetEffectiveContext(id)) {
@@ -161,34 +172,4 @@ func (p *plugin) edited(what string, err error) bool {
 			"; requests are answered 500, because the proxy lets none be rewritten: see docs/modes.md")
 	}
 	return err == nil
-}
-
-// weigh looks whether there is room for new requests.
-func (p *plugin) weigh(at int64) {
-	if at < p.vm.quietUntil {
-		return
-	}
-	inUse := heapInUse()
-	p.vm.metrics.Heap(inUse)
-	p.full = inUse > p.memoryLimit
-	if !p.full {
-		return
-	}
-	p.vm.shrink()
-	p.full = heapInUse() > p.memoryLimit
-	// A heap that stays full must not be collected all the time.
-	p.vm.quietUntil = at + 10*(now()-at)
-}
-
-// shrink frees what can be freed. The buffers of large requests are the first to go.
-func (v *vm) shrink() {
-	v.scratch = exchange.Scratch{}
-	scratch = nil
-	runtime.GC()
-}
-
-func heapInUse() uint64 {
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapInuse
 }

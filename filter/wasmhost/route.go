@@ -45,4 +45,6 @@ type LocalReply struct {
 	Body    []byte
 	// ContentType is the body's.
 	ContentType string
+	// Headers are further headers of it.
+	Headers [][2]string
 }

@@ -146,6 +146,16 @@ func (s *Stream) Timeout() {
 	s.localReply(LocalReply{Status: status, Details: "stream_idle_timeout", Body: []byte("stream timeout")}, nil)
 }
 
+// RequestTimeout answers a stream whose client has taken too long to send its request.
+func (s *Stream) RequestTimeout() {
+	s.worker.enter()
+	defer s.worker.leave()
+	if s.request.complete || s.done {
+		return
+	}
+	s.localReply(LocalReply{Status: http.StatusRequestTimeout, Details: "request_overall_timeout", Body: []byte("request timeout")}, nil)
+}
+
 // ServerTimeout answers a stream whose server has taken longer than its route allows.
 func (s *Stream) ServerTimeout() {
 	s.worker.enter()
@@ -154,13 +164,26 @@ func (s *Stream) ServerTimeout() {
 	s.localReply(LocalReply{Status: http.StatusGatewayTimeout, Details: "response_timeout", Body: []byte("upstream request timeout")}, nil)
 }
 
-// Refuse answers the request past the filter, as a codec does that finds it malformed.
-func (s *Stream) Refuse(r LocalReply) {
+// Refuse answers the request past the filter, as a codec does that finds it malformed. The filter's log callback sees h,
+// which is nil for a request whose headers could not be read.
+func (s *Stream) Refuse(h *Headers, r LocalReply) {
 	s.worker.enter()
 	defer s.worker.leave()
+	if h != nil {
+		s.head = h.Get(":method") == http.MethodHead
+		s.request.headers = h.Clone()
+	}
 	s.explain(r.Details)
-	h, body := s.compose(r, nil)
-	s.sendToClient(h, body)
+	reply, body := s.compose(r, nil)
+	s.sendToClient(reply, body)
+}
+
+// RefuseWhole is Refuse for a request without a body, after which the connection can be used again.
+func (s *Stream) RefuseWhole(h *Headers, r LocalReply) {
+	s.worker.enter()
+	s.request.complete = true
+	s.worker.leave()
+	s.Refuse(h, r)
 }
 
 // ClientFailed says that what the client sends is not HTTP.

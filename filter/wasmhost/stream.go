@@ -243,6 +243,9 @@ func (s *Stream) compose(r LocalReply, edit func(*Headers)) (*Headers, []byte) {
 	if edit != nil {
 		edit(h)
 	}
+	for _, header := range r.Headers {
+		h.Set(header[0], header[1])
+	}
 	if len(r.Body) == 0 {
 		h.Remove("content-length")
 		h.Remove("content-type")

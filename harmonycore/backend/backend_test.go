@@ -27,8 +27,7 @@ func TestVLLMRequest(t *testing.T) {
 		"model": `open"ai/x`, "prompt": []any{200006.0, 17360.0, 200008.0}, "max_tokens": 4096.0,
 		"stop_token_ids": []any{200002.0, 200012.0}, "temperature": 0.7, "seed": 7.0,
 		"stream": true, "stream_options": map[string]any{"include_usage": true}, "return_token_ids": true,
-		"skip_special_tokens": false, "spaces_between_special_tokens": false, "include_stop_str_in_output": true,
-		"add_special_tokens": false, "structured_outputs": map[string]any{"structural_tag": `{"a":"\"é"}`},
+		"structured_outputs": map[string]any{"structural_tag": `{"a":"\"é"}`},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %v\nwant %v", got, want)
@@ -157,6 +156,23 @@ func TestTrimmer(t *testing.T) {
 			if got != tt.want {
 				t.Fatalf("%s in pieces of %d: got %s", tt.in, size, got)
 			}
+		}
+	}
+}
+
+func TestVLLMCause(t *testing.T) {
+	for _, tt := range []struct {
+		e    Error
+		want Cause
+	}{
+		{Error{Status: 400, Param: "input_tokens"}, ContextExceeded},
+		{Error{Status: 400, Param: "n"}, ChoicesRefused},
+		{Error{Status: 400, Param: "max_tokens"}, OtherCause},
+		{Error{Status: 500, Param: "input_tokens"}, OtherCause},
+		{Error{Param: "n"}, OtherCause},
+	} {
+		if got := dialect(t).Cause(&tt.e); got != tt.want {
+			t.Errorf("%+v: %d, want %d", tt.e, got, tt.want)
 		}
 	}
 }

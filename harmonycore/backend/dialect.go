@@ -108,6 +108,18 @@ type Error struct {
 	Param   string
 }
 
+// Cause is what a server's error is about, of what the gateway has words of its own for.
+type Cause uint8
+
+// The causes. The zero Cause is any other.
+const (
+	OtherCause Cause = iota
+	// ContextExceeded is a prompt that does not fit into the model's context, alone or with the answer.
+	ContextExceeded
+	// ChoicesRefused is a number of choices that the server does not generate in one request.
+	ChoicesRefused
+)
+
 // Dialect is one kind of inference server.
 type Dialect interface {
 	// Kind is the dialect's name in configurations, errors and logs.
@@ -118,6 +130,8 @@ type Dialect interface {
 	AppendRequest(dst []byte, r *Request) []byte
 	// ReadEvent reads the data of one server-sent event into e. False means that it could not be understood.
 	ReadEvent(data []byte, e *Event) bool
+	// Cause tells what an error of the server's is about.
+	Cause(e *Error) Cause
 }
 
 // Named returns the dialect of a kind of server, as configurations name it.

@@ -3,10 +3,10 @@ package backend
 import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 
 // Tag writes a structural tag, the language in which xgrammar, and with it vLLM, is told what a model may write: a tree
-// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex) or holds others,
+// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex, Grammar) or holds others,
 // from its opening to Close.
 //
-//	format = const_string | any_text | json_schema | regex | sequence format* | or format* | star format | optional format
+//	format = const_string | any_text | json_schema | regex | grammar | sequence format* | or format* | star format | optional format
 //
 // NewTag makes one. Formats beside each other are only for those that hold several.
 type Tag struct {
@@ -87,6 +87,12 @@ func (t *Tag) Text(without ...string) {
 func (t *Tag) Regex(pattern string) {
 	t.begin(`{"type":"regex","pattern":`)
 	t.dst = append(jsontext.AppendString(t.dst, pattern), '}')
+}
+
+// Grammar is a text of a grammar in xgrammar's EBNF, which begins with the rule root.
+func (t *Tag) Grammar(ebnf string) {
+	t.begin(`{"type":"grammar","grammar":`)
+	t.dst = append(jsontext.AppendString(t.dst, ebnf), '}')
 }
 
 // JSON is a value of a schema, which is JSON text.

@@ -50,10 +50,8 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 		dst = jsontext.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), jsontext.View(r.StructuralTag))
 		dst = append(dst, '}')
 	}
-	// Text is not read, but a server that cannot return ids must at least print what it means.
-	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true,`+
-		`"skip_special_tokens":false,"spaces_between_special_tokens":false,"include_stop_str_in_output":true,`+
-		`"add_special_tokens":false}`...)
+	// Nothing is said of the text, which is not read: vLLM's Rust front end refuses some of it.
+	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true}`...)
 }
 
 func appendIDs(dst []byte, ids []uint32) []byte {
@@ -95,6 +93,21 @@ func appendBiases(dst []byte, biases []Bias) []byte {
 		dst = append(append(dst, `":`...), b.By...)
 	}
 	return append(dst, '}')
+}
+
+// Cause knows the parameters that vLLM's refusals name: its Python front end names input_tokens too where the prompt and
+// max_tokens do not fit together, its Rust front end refuses every n but 1.
+func (vllm) Cause(e *Error) Cause {
+	switch {
+	case e.Status != 400:
+		return OtherCause
+	case e.Param == "input_tokens":
+		return ContextExceeded
+	case e.Param == "n":
+		return ChoicesRefused
+	default:
+		return OtherCause
+	}
 }
 
 func (vllm) ReadEvent(data []byte, e *Event) bool {

@@ -1,5 +1,7 @@
 package bpe
 
+import "math"
+
 // Encoder holds the scratch of merging and a memory of pieces, to be used
 // again. The zero value is ready. Not for concurrent use. It does not grow with
 // the length of a piece: 530 KB at most, nearly all of it the memory, which a
@@ -55,10 +57,20 @@ func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return dst
 }
 
+// MergeWithin is Merge for a piece of which at most so many ids are wanted. Where there are certainly more, it stops
+// soon after that many and returns false; what it has appended then is no use. Otherwise it has appended all.
+func (e *Encoder) MergeWithin(dst []uint32, v *Vocabulary, piece string, most int) ([]uint32, bool) {
+	if len(piece) <= windowSize {
+		return e.Merge(dst, v, piece), true
+	}
+	return e.mergeWindows(dst, v, piece, most)
+}
+
 // merge is Merge without the memory.
 func (e *Encoder) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	if len(piece) > windowSize {
-		return e.mergeWindows(dst, v, piece)
+		dst, _ = e.mergeWindows(dst, v, piece, math.MaxInt)
+		return dst
 	}
 	return e.mergeStretch(dst, v, piece)
 }

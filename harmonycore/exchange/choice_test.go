@@ -67,13 +67,13 @@ func TestChoicesInterleave(t *testing.T) {
 	var order []string
 	for event := range strings.SplitSeq(strings.TrimSpace(streamed), "\n\n") {
 		_, delta, _ := strings.Cut(event, `"choices":[`)
-		order = append(order, strings.NewReplacer(`,"logprobs":null`, "", `,"finish_reason":null`, "", `"reasoning_content":"think"`, "").Replace(strings.TrimSuffix(delta, "]}")))
+		order = append(order, strings.NewReplacer(`,"logprobs":null`, "", `,"finish_reason":null`, "", `"reasoning_content":"think"`, "", `"reasoning":null,"reasoning_content":null`, "").Replace(strings.TrimSuffix(delta, "]}")))
 	}
 	want := []string{
-		`{"index":0,"delta":{"role":"assistant","content":null}}`, `{"index":1,"delta":{"role":"assistant","content":null}}`,
-		`{"index":1,"delta":{"content":"B"}}`, `{"index":0,"delta":{"reasoning":"think",}}`,
-		`{"index":1,"delta":{"content":"2"}}`, `{"index":1,"delta":{},"finish_reason":"length"}`,
-		`{"index":0,"delta":{"content":"A"}}`, `{"index":0,"delta":{},"finish_reason":"stop"}`, ``,
+		`{"index":0,"delta":{"role":"assistant","content":"",}}`, `{"index":1,"delta":{"role":"assistant","content":"",}}`,
+		`{"index":1,"delta":{"content":"B",}}`, `{"index":0,"delta":{"reasoning":"think",}}`,
+		`{"index":1,"delta":{"content":"2",}}`, `{"index":1,"delta":{"content":"",},"finish_reason":"length"}`,
+		`{"index":0,"delta":{"content":"A",}}`, `{"index":0,"delta":{"content":"",},"finish_reason":"stop"}`, ``,
 	}
 	if strings.Join(order, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s", strings.Join(order, "\n"))

@@ -58,16 +58,32 @@ func appendTag(dst []byte, c *translate.Constraint) []byte {
 	if !c.Forced {
 		t.Sequence()
 		t.Const(markChannel + "final" + markMessage)
-		if c.Schema == "" {
-			t.Text(markEnd, markStart, markChannel, markMessage, markCall)
-		} else {
-			t.JSON(c.Schema)
-		}
+		appendForm(&t, c)
 		t.Close()
 	}
 	t.Close()
 	t.Close()
 	return t.Bytes()
+}
+
+// appendForm is the text of the answer.
+func appendForm(t *backend.Tag, c *translate.Constraint) {
+	switch {
+	case c.Schema != "":
+		t.JSON(c.Schema)
+	case c.Pattern != "":
+		t.Regex(c.Pattern)
+	case c.Grammar != "":
+		t.Grammar(c.Grammar)
+	case len(c.Choices) > 0:
+		t.Or()
+		for _, text := range c.Choices {
+			t.Const(text)
+		}
+		t.Close()
+	default:
+		t.Text(markEnd, markStart, markChannel, markMessage, markCall)
+	}
 }
 
 // appendAside is a message that is not the answer, and the start of the next one. Its text has none of the tokens by

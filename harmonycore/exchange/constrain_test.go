@@ -3,6 +3,7 @@ package exchange
 import (
 	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,6 +76,13 @@ func TestStructuralTags(t *testing.T) {
 		{`"tools":[` + fStrict + `,` + gTool + `]`, []string{call("f", noArguments), g, text}},
 		{`"tools":[{"type":"custom","custom":{"name":"p","format":{"type":"grammar","grammar":{"syntax":"regex","definition":"(?P<n>a)."}}}}]`, []string{pattern, text}},
 		{aSchema, []string{schema}}, {`"tools":[` + fTool + `],"tool_choice":"none",` + aSchema, []string{schema}},
+		{`"guided_json":"{ \"x\":\"\\\"\" }"`, []string{schema}},
+		{`"tools":[` + fTool + `],"structured_outputs":{"json":{"x":"\""}}`, []string{f, schema}},
+		{`"structured_outputs":{"regex":"(?P<n>a)."}`, []string{finalHead + `{"type":"regex","pattern":"(?:a)[^\\n]"}]}`}},
+		{`"structured_outputs":{"choice":["a","\"b\""]}`, []string{finalHead + `{"type":"or","elements":[{"type":"const_string","value":"a"},{"type":"const_string","value":"\"b\""}]}]}`}},
+		{`"tools":[` + gTool + `],"structured_outputs":{"choice":["a"]}`, []string{g, finalHead + `{"type":"or","elements":[{"type":"const_string","value":"a"}]}]}`}},
+		{`"ebnf":"root ::= \"a\""`, []string{finalHead + `{"type":"grammar","grammar":"root ::= \"a\""}]}`}},
+		{`"tools":[` + fTool + `,` + gTool + `],"regex":"a",` + named, []string{g}},
 		{`"response_format":{"type":"json_object"}`, []string{finalHead + `{"type":"json_schema","json_schema":{"type":"object"}}]}`}},
 	} {
 		prompt, tag := sentFor(t, true, tt.members)
@@ -108,6 +116,8 @@ func TestWithoutStructuralTags(t *testing.T) {
 	for members, want := range map[string][2]string{
 		`"tools":[` + fTool + `],` + required: {"tool_choice_not_supported", "tool_choice"},
 		`"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{}}}`: {"unsupported_parameter", "response_format.json_schema.strict"},
+		`"guided_json":{}`: {"unsupported_parameter", "guided_json"}, `"guided_choice":["a"]`: {"unsupported_parameter", "guided_choice"},
+		`"structured_outputs":{"regex":"a"}`: {"unsupported_parameter", "structured_outputs.regex"}, `"ebnf":"root ::= x"`: {"unsupported_parameter", "ebnf"},
 	} {
 		x := testGateway(nil).Begin("POST", "/v1/chat/completions")
 		a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`), Host{Now: testNow, ID: testID})
@@ -126,7 +136,11 @@ func TestWithoutStructuralTags(t *testing.T) {
 func TestTooManyToolsForATag(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Models[0].StructuralTags = true; o.Models[0].ContextLength = 1 << 20 })
 	for n, want := range map[int]bool{maxCallable: true, maxCallable + 1: false} {
-		body := `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}],` + required + `,"tools":[` + strings.Repeat(gTool+",", n-1) + gTool + `]}`
+		tools := gTool
+		for i := 1; i < n; i++ {
+			tools += "," + strings.Replace(gTool, `"g"`, `"g`+strconv.Itoa(i)+`"`, 1)
+		}
+		body := `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}],` + required + `,"tools":[` + tools + `]}`
 		a := g.Begin("POST", "/v1/chat/completions").Request([]byte(body), Host{Now: testNow, ID: testID})
 		if (a.Forward != nil) != want || !want && !strings.Contains(string(a.Reply.Body), `"param":"tools","code":"invalid_value"`) {
 			t.Errorf("%d tools: %+v", n, a)

@@ -1,8 +1,8 @@
 package exchange
 
 import (
-	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -17,7 +17,11 @@ func (e *Exchange) count(model *Model, request *openai.Body, size int, h Host) R
 	case detokenizing:
 		failure = e.detokenize(model, request, scratch)
 	default:
-		if _, failure = e.prompt(model, translate.Responses, request, size, scratch, h); failure == nil {
+		failure = e.prompt(model, translate.Responses, request, size, scratch, h)
+		if failure == nil && len(scratch.prompt) > model.ContextLength {
+			failure = errContextLength(e.kind.prompt(), model.ContextLength)
+		}
+		if failure == nil {
 			scratch.body = openai.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
 		}
 	}
@@ -28,12 +32,34 @@ func (e *Exchange) count(model *Model, request *openai.Body, size int, h Host) R
 }
 
 // prompt leaves in scratch the prompt that a request would be sent as.
-func (e *Exchange) prompt(model *Model, read reader, request *openai.Body, size int, scratch *Scratch, h Host) (*translate.Request, *openai.Error) {
+func (e *Exchange) prompt(model *Model, read reader, request *openai.Body, size int, scratch *Scratch, h Host) *openai.Error {
 	r, failure := e.read(model, read, request, h)
 	if failure == nil {
 		_, failure = e.render(model, r, size, scratch)
 	}
-	return r, failure
+	return failure
+}
+
+// withoutLastHeader leaves out the header at which the model goes on: it begins with the last <|start|>.
+func withoutLastHeader(prompt []uint32) []uint32 {
+	for i := len(prompt) - 1; i >= 0; i-- {
+		if prompt[i] == tokenizer.Start {
+			return prompt[:i]
+		}
+	}
+	return prompt
+}
+
+// encode leaves in scratch the tokens of a text in which control tokens may be spelled, and reports whether it has no more
+// than most.
+func (e *Exchange) encode(text string, size, most int, scratch *Scratch) bool {
+	scratch.reserve(size, most)
+	t := e.gateway.options.Tokenizer
+	encoder := t.Borrow()
+	defer t.Return(encoder)
+	ids, ok := encoder.AppendSpecialWithin(scratch.prompt[:0], t, text, most)
+	scratch.prompt = ids
+	return ok
 }
 
 func (e *Exchange) tokenize(model *Model, request *openai.Body, size int, scratch *Scratch, h Host) *openai.Error {
@@ -44,19 +70,17 @@ func (e *Exchange) tokenize(model *Model, request *openai.Body, size int, scratc
 	param := "prompt"
 	if asked.Chat {
 		param = "messages"
-		r, failure := e.prompt(model, translate.Chat, request, size, scratch, h)
-		if failure != nil {
+		if failure := e.prompt(model, translate.Chat, request, size, scratch, h); failure != nil {
 			return failure
 		}
 		if !asked.Generation {
-			scratch.prompt, _ = e.gateway.renderer.AppendConversation(scratch.prompt[:0], &r.Conversation, harmony.DropBeforeLastFinal)
+			scratch.prompt = withoutLastHeader(scratch.prompt)
 		}
-	} else {
-		scratch.reserve(size)
-		scratch.prompt = e.gateway.options.Tokenizer.AppendEncodeSpecial(scratch.prompt[:0], asked.Prompt)
+	} else if !e.encode(asked.Prompt, size, model.ContextLength, scratch) {
+		return errContextLength(param, model.ContextLength)
 	}
-	if n := len(scratch.prompt); n > model.ContextLength {
-		return errContextLength(param, n, model.ContextLength)
+	if len(scratch.prompt) > model.ContextLength {
+		return errContextLength(param, model.ContextLength)
 	}
 	text := e.tokenText
 	if !asked.Strings {

@@ -78,11 +78,80 @@ func TestCountRefused(t *testing.T) {
 	}
 }
 
-// TestInputTokens: a prompt that is longer than the context is counted all the same.
+// TestInputTokens: a prompt is counted exactly up to the whole context, of which a request would have to leave a token for
+// the answer; a longer one is not counted at all.
 func TestInputTokens(t *testing.T) {
-	g := testGateway(nil)
-	body := `{"model":"gpt-oss-120b","input":"` + strings.Repeat("a ", 5000) + `"}`
-	if status, said := counted(t, g, "/v1/responses/input_tokens", body); status != 200 || said["object"] != "response.input_tokens" || said["input_tokens"].(float64) < 5000 {
-		t.Errorf("%d %v", status, said)
+	asked := func(context, words int) (int, map[string]any) {
+		g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
+		return counted(t, g, "/v1/responses/input_tokens", `{"model":"gpt-oss-120b","input":"`+strings.Repeat("a ", words)+`"}`)
+	}
+	status, said := asked(1<<20, 5000)
+	n, _ := said["input_tokens"].(float64)
+	if status != 200 || said["object"] != "response.input_tokens" || n < 5000 {
+		t.Fatalf("%d %v", status, said)
+	}
+	if status, said := asked(int(n), 5000); status != 200 || said["input_tokens"] != n {
+		t.Errorf("of a context as long as the prompt: %d %v", status, said)
+	}
+	for _, words := range []int{5000, 50_000} {
+		status, said := asked(int(n)-1, words)
+		e, _ := said["error"].(map[string]any)
+		if status != 400 || e["code"] != "context_length_exceeded" || e["param"] != "input" {
+			t.Errorf("beyond the context: %d %v", status, said)
+		}
+	}
+}
+
+// TestTokenizeWithoutGeneration: without the header at which the model goes on, a conversation may fill the whole context.
+func TestTokenizeWithoutGeneration(t *testing.T) {
+	messages := `"messages":[{"role":"user","content":"` + strings.Repeat("a ", 500) + `"}]`
+	asked := func(context int, more string) (int, map[string]any) {
+		g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
+		return counted(t, g, "/tokenize", `{"model":"gpt-oss-120b",`+messages+more+`}`)
+	}
+	_, with := asked(4096, "")
+	_, without := asked(4096, `,"add_generation_prompt":false`)
+	all, fewer := tokensOf(with), tokensOf(without)
+	if len(all) != len(fewer)+2 || !slices.Equal(all[:len(fewer)], fewer) {
+		t.Fatalf("%d tokens with the header, %d without", len(all), len(fewer))
+	}
+	for _, tt := range []struct {
+		context int
+		more    string
+		want    int
+	}{
+		{len(all), "", 200}, {len(all) - 1, "", 400},
+		{len(fewer), `,"add_generation_prompt":false`, 200}, {len(fewer) - 1, `,"add_generation_prompt":false`, 400},
+	} {
+		if status, said := asked(tt.context, tt.more); status != tt.want {
+			t.Errorf("a context of %d%s: %d %v", tt.context, tt.more, status, said)
+		}
+	}
+}
+
+// TestCountingStops: of a prompt that does not fit, no more is made than fits, whatever asks for it.
+func TestCountingStops(t *testing.T) {
+	const context = 1000
+	g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
+	word, model := strings.Repeat("zqjxkvbp", 120_000), `{"model":"`+testModel+`",`
+	turn := `{"role":"user","content":"` + word[:5000] + `"}`
+	for _, tt := range []struct{ path, body, code string }{
+		{"/v1/chat/completions", `"messages":[{"role":"user","content":"` + word + `"}]}`, "context_length_exceeded"},
+		{"/v1/chat/completions", `"messages":[` + strings.Repeat(turn+",", 200) + turn + `]}`, "context_length_exceeded"},
+		{"/v1/responses", `"instructions":"` + word + `","input":"Hi"}`, "context_length_exceeded"},
+		{"/v1/responses", `"truncation":"auto","input":[` + turn + `,{"role":"user","content":"` + word + `"}]}`, "context_length_exceeded"},
+		{"/v1/responses", `"truncation":"auto","input":[{"role":"user","content":"` + word + `"},{"role":"user","content":"Hi"}]}`, ""},
+		{"/v1/responses/input_tokens", `"input":"` + word + `"}`, "context_length_exceeded"},
+		{"/tokenize", `"prompt":"` + word + `"}`, "context_length_exceeded"},
+		{"/tokenize", `"prompt":"` + strings.Repeat("<|end|>", 100_000) + `"}`, "context_length_exceeded"},
+	} {
+		var s Scratch
+		a := g.Begin("POST", tt.path).Request([]byte(model+tt.body), Host{Now: testNow, ID: testID, Scratch: &s})
+		if (a.Reply == nil) != (tt.code == "") || a.Reply != nil && !strings.Contains(string(a.Reply.Body), `"code":"`+tt.code+`"`) {
+			t.Errorf("%s %.60s: %+v", tt.path, tt.body, a.Reply)
+		}
+		if n := cap(s.prompt); n > 5*context {
+			t.Errorf("%s %.60s: room for %d tokens, of which %d fit", tt.path, tt.body, n, context)
+		}
 	}
 }

@@ -240,3 +240,24 @@ func TestLogprobsBeforeAStop(t *testing.T) {
 		}
 	}
 }
+
+// A server that goes on generating after its error is cut off at its next token, and one that only ends is not.
+func TestServerGoesOnAfterItsError(t *testing.T) {
+	const token, failure = "data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n"
+	head := "data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
+	for path, body := range map[string]string{
+		"/v1/chat/completions": chatBody(true), "/v1/responses": `{"model":"` + testModel + `","stream":true,"input":"x"}`,
+	} {
+		for rest, cut := range map[string]bool{token: true, "data: [DONE]\n\n": false, ": ping\n\n": false} {
+			x := forwarded(t, testGateway(nil), path, body)
+			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseBody([]byte(head), false, testNow)
+			if a := x.ResponseBody([]byte(failure), false, testNow); a.Reset || len(a.Body) == 0 {
+				t.Errorf("%s: at the error %+v", path, a)
+			}
+			if a := x.ResponseBody([]byte(rest), false, testNow); a.Reset != cut {
+				t.Errorf("%s: %q after the error: cut %v, want %v", path, rest, a.Reset, cut)
+			}
+		}
+	}
+}

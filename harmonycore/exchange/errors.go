@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -12,6 +13,22 @@ func errBodyTooLarge(limit int) *openai.Error {
 	return &openai.Error{
 		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
 		Message: "The request body is larger than the limit of " + strconv.Itoa(limit) + " bytes.",
+	}
+}
+
+// errProxyLimit is for a body that a proxy refuses to hold which is not configured by us, or it would hold more.
+func errProxyLimit(bodyLimit int) *openai.Error {
+	return &openai.Error{
+		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
+		Message: "The request body is larger than the proxy holds: its own limit is per_connection_buffer_limit_bytes of the listener or request_body_buffer_limit of the route. " +
+			"The gateway's limit is " + strconv.Itoa(bodyLimit) + " bytes.",
+	}
+}
+
+func errBadPath() *openai.Error {
+	return &openai.Error{
+		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidRequest,
+		Message: "The method or the path can be read in more than one way. Write the method in capitals, and the path without escaped slashes, dots or control characters, without backslashes, and without empty, '.' or '..' segments.",
 	}
 }
 
@@ -29,13 +46,13 @@ func errRawPrompt(model string) *openai.Error {
 	}
 }
 
-// errContextLength is about a prompt made of param.
-func errContextLength(param string, prompt, context int) *openai.Error {
+// errContextLength is about a prompt made of param. How long the prompt is nobody knows: counting ends where it is too long.
+func errContextLength(param string, context int) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
 		// Clients look for the first words, which are OpenAI's own.
-		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. The prompt is " + strconv.Itoa(prompt) +
-			" tokens long, and at least one must be left for the answer. Shorten the " + param + ".",
+		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. The prompt has more, or leaves none for the answer. " +
+			"Shorten the " + param + ".",
 	}
 }
 
@@ -54,7 +71,7 @@ func errTooManyTools(n int) *openai.Error {
 func errStrict(param, kind string) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeUnsupportedParameter, Param: param,
-		Message: "The model's servers (" + kind + ") cannot be held to a schema: without '" + param + "' the model is only asked to keep to it.",
+		Message: "The model's servers (" + kind + ") cannot be held to a form of the answer. Leave '" + param + "' out, and ask the model for it.",
 	}
 }
 
@@ -110,10 +127,20 @@ func errNoLogprobs(k kind) *openai.Error {
 	}
 }
 
-func errAnswerTooLarge(k kind) *openai.Error {
+func errTooManyMessages() *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeAnswerTooLarge,
+		Message: "The model wrote more than " + strconv.Itoa(maxMessages) + " messages in one answer.",
+	}
+}
+
+func errAnswerTooLarge(k kind, stream bool) *openai.Error {
 	instead := "ask for a stream, for fewer choices, or for fewer 'top_logprobs'."
-	if k == responses {
-		instead = "ask for fewer 'top_logprobs', or without 'message.output_text.logprobs'."
+	switch {
+	case k == chat && stream: // channel events
+		instead = "ask for a shorter one."
+	case k == responses:
+		instead = "ask for fewer 'top_logprobs', or without 'message.output_text.logprobs', or for a shorter one."
 	}
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeAnswerTooLarge,
@@ -128,10 +155,45 @@ func errHarmony(e *harmony.ParseError) *openai.Error {
 	}
 }
 
+// errServerModel is for a server that does not have the model by the name that it was asked by.
+func errServerModel(serverModel string) *openai.Error {
+	return &openai.Error{
+		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerModelNotFound,
+		Message: "The inference server does not know the model by the name '" + clip(serverModel) + "'. This gateway's operator sets the name that " +
+			"GET /v1/models of the server lists: --server-model of harmony up, or server_model in the configuration.",
+	}
+}
+
+// failure puts a server's error into OpenAI's shape. What is wrong with the request by what the server knows, and the
+// gateway did not, is the error that the gateway would have made of it.
+func (e *Exchange) failure(failed *backend.Error) *openai.Error {
+	out := serverError(failed, e.serverModel)
+	if e.server == nil || e.request == nil {
+		return out
+	}
+	switch e.server.Cause(failed) {
+	case backend.ContextExceeded:
+		// Its message begins with OpenAI's words too.
+		out.Code, out.Param = openai.CodeContextLengthExceeded, e.kind.prompt()
+	case backend.ChoicesRefused:
+		out.Code, out.Param = openai.CodeChoicesNotSupported, "n"
+		out.Message = "The model's inference server (" + e.server.Kind() + ") does not generate " + strconv.Itoa(e.request.Choices) +
+			" choices in one request: it says \"" + clip(failed.Message) + "\" Send one request for each choice."
+	}
+	return out
+}
+
 // serverError puts a server's error into OpenAI's shape. Its status stays what it was, so that clients back off and
-// retry as they would at the server itself.
-func serverError(e *backend.Error) *openai.Error {
+// retry as they would at the server itself. A server's 404 is about the gateway's own request, of which the client knows
+// neither the path nor the model's name, so it becomes 502.
+func serverError(e *backend.Error, serverModel string) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
+	if e.Status == 404 {
+		if e.Param == "model" || e.Code == openai.CodeModelNotFound || serverModel != "" && strings.Contains(e.Message, serverModel) {
+			return errServerModel(serverModel)
+		}
+		out.Status, out.Param = 502, ""
+	}
 	if out.Status < 400 || out.Status > 599 {
 		out.Status = 502
 	}
@@ -142,10 +204,13 @@ func serverError(e *backend.Error) *openai.Error {
 	return out
 }
 
-// localError puts the proxy's own reply into OpenAI's shape.
-func localError(status int, text string, bodyLimit int) *openai.Error {
-	if status == 413 {
+// localError puts the proxy's own reply into OpenAI's shape. received is how much of the request's body had come.
+func localError(status int, text string, received, bodyLimit int) *openai.Error {
+	if status == 413 && received > bodyLimit {
 		return errBodyTooLarge(bodyLimit)
+	}
+	if status == 413 {
+		return errProxyLimit(bodyLimit)
 	}
 	if text == "" {
 		text = "The gateway answered with status " + strconv.Itoa(status) + "."

@@ -19,7 +19,7 @@ const (
 func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Error) {
 	switch e.form {
 	case "":
-		return m.ChannelEvents && e.kind == chat && r.Stream && r.Choices <= 1 && !r.Logprobs, nil
+		return m.ChannelEvents && e.kind == chat && r.Stream && r.Choices <= 1 && !r.Logprobs && !r.HideReasoning, nil
 	case eventsChunks:
 		return false, nil
 	case eventsChannels:
@@ -36,6 +36,9 @@ func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Err
 		}
 		if r.Logprobs {
 			return false, openai.Unsupported("logprobs", "Unsupported value: with '"+EventsHeader+": "+eventsChannels+"' 'logprobs' cannot be true.")
+		}
+		if r.HideReasoning {
+			return false, openai.Unsupported("include_reasoning", "Unsupported value: with '"+EventsHeader+": "+eventsChannels+"' 'include_reasoning' cannot be false.")
 		}
 		return true, nil
 	default:

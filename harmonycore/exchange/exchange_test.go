@@ -63,7 +63,7 @@ func TestBegin(t *testing.T) {
 		{"POST", "/v1/chat/completions", true}, {"POST", "/v1/responses?x=1", true}, {"POST", "/v1/completions", true},
 		{"POST", "/generate", true}, {"POST", "/completion", true}, {"POST", "/inference/v1/generate", true},
 		{"GET", "/v1/responses", false}, {"HEAD", "/v1/chat/completions", false}, {"POST", "/v1/embeddings", false},
-		{"POST", "/v1/chat/completions/", false}, {"POST", "", false},
+		{"POST", "/v1/chat/completions/", true}, {"POST", "/v1/chat/completionsx", false}, {"POST", "", false},
 	} {
 		if ours := g.Begin(tt.method, tt.path) != nil; ours != tt.ours {
 			t.Errorf("%s %s: ours = %v", tt.method, tt.path, ours)
@@ -157,12 +157,12 @@ func TestRefusals(t *testing.T) {
 
 func TestFull(t *testing.T) {
 	x := testGateway(nil).Begin("POST", "/v1/chat/completions")
-	a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID, Full: true})
+	a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID, Admit: func(int) bool { return false }})
 	if a.Reply == nil || a.Reply.Status != 503 || a.Reply.RetryAfter != "1" || !strings.Contains(string(a.Reply.Body), `"code":"gateway_overloaded"`) {
 		t.Errorf("got %+v", a.Reply)
 	}
 	x = testGateway(func(o *Options) { o.Passthrough = true }).Begin("POST", "/v1/chat/completions")
-	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID, Full: true}); a.Reply != nil {
+	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID, Admit: func(int) bool { return false }}); a.Reply != nil {
 		t.Errorf("a request that is none of ours: %+v", a.Reply)
 	}
 }
@@ -195,7 +195,11 @@ func outcome(t testing.TB, x *Exchange, pieces []string) string {
 		t.Fatalf("headers are not held: %+v", a)
 	}
 	for i, p := range pieces {
-		a := x.ResponseBody([]byte(p), i == len(pieces)-1, testNow)
+		chunk := []byte(p)
+		a := x.ResponseBody(chunk, i == len(pieces)-1, testNow)
+		for at := range chunk {
+			chunk[at] = '\n' // the host's memory is used again
+		}
 		if a.Reply != nil {
 			return strconv.Itoa(a.Reply.Status) + " " + string(a.Reply.Body)
 		}
@@ -421,6 +425,16 @@ func TestEndlessServer(t *testing.T) {
 	events := strings.Repeat("data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", 100)
 	if a := x.ResponseBody([]byte(events), false, testNow); a.Reply == nil || a.Reply.Status != 502 {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// The limit on an event's size is not one on what the network delivers at once.
+func TestLargeChunk(t *testing.T) {
+	good := answerOf("<|channel|>final<|message|>Hi<|return|>")
+	events := strings.Repeat("data: {\"choices\":[]}\n\n", 5<<20/22) + good
+	want := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)), []string{good, ""})
+	if got := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)), []string{events, ""}); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -115,6 +115,9 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if g.misconfigured {
 		return g.beginMisconfigured(path)
 	}
+	if ambiguous(path) || oddMethod(method) && below(resolved(path), apiRoots[:]) {
+		return &Exchange{gateway: g, kind: badPath, state: reading}
+	}
 	if e := g.beginStored(method, path); e != nil {
 		return e
 	}
@@ -126,7 +129,10 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	}
 	k, ok := kindAt(path)
 	if !ok {
-		return nil
+		if _, about := storedResponse(method, path); about || !mayPrompt(path) {
+			return nil
+		}
+		k = rawPrompt
 	}
 	// A host may read what comes later into the memory that the path lies in, as ours does with large ones.
 	return &Exchange{gateway: g, path: strings.Clone(path), kind: k, state: reading}

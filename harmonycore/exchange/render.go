@@ -24,10 +24,10 @@ func (h *Host) scratch() *Scratch {
 	return &Scratch{}
 }
 
-// reserve makes room for the tokens of a body of so many bytes. Text has about four bytes to a token: mostly there is
-// nothing left to grow.
-func (s *Scratch) reserve(size int) {
-	if need := size/4 + 1024; cap(s.prompt) < need {
+// reserve makes room for the tokens of a body of so many bytes, where a context has so many. Text has about four bytes to
+// a token: mostly there is nothing left to grow.
+func (s *Scratch) reserve(size, context int) {
+	if need := min(size/4, context) + 1024; cap(s.prompt) < need {
 		s.prompt = make([]uint32, 0, need+need/4)
 	}
 }
@@ -45,33 +45,41 @@ func (e *Exchange) read(model *Model, read reader, request *openai.Body, h Host)
 }
 
 // render leaves the prompt of a request in scratch, up to where the model goes on, and returns the structural tag that the
-// answer is held to, if it is to one. size is that of the request's body, in bytes.
+// answer is held to, if it is to one. size is that of the request's body, in bytes. A prompt that does not fit the model's
+// context is given up as soon as that is certain.
 func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch *Scratch) ([]byte, *openai.Error) {
 	tag, called, failure := constrain(model, &r.Constraint, scratch)
 	if failure != nil {
 		return nil, failure
 	}
 	r.Constraint = translate.Constraint{}
-	scratch.reserve(size)
-	var starts []int
-	if len(r.Turns) > 1 {
-		starts = make([]int, len(r.Conversation.Messages))
-	}
-	prompt, err := e.gateway.renderer.AppendCompletionAt(scratch.prompt[:0], &r.Conversation, harmony.Assistant, harmony.DropBeforeLastFinal, starts)
-	if err != nil {
-		return nil, errRender(err.Error())
-	}
+	scratch.reserve(size, model.ContextLength)
+	goesOn := e.gateway.renderer.AppendHeader(nil, harmony.Assistant)
 	if called != nil {
-		from := len(prompt)
-		prompt = e.gateway.renderer.AppendCallHeader(prompt, "functions."+called.Name, called.Custom)
-		e.prefilled = slices.Clone(prompt[from:])
+		from := len(goesOn)
+		goesOn = e.gateway.renderer.AppendCallHeader(goesOn, "functions."+called.Name, called.Custom)
+		e.prefilled = goesOn[from:]
 	}
-	if starts != nil {
+	g := e.gateway.renderer.Begin(&r.Conversation, harmony.DropBeforeLastFinal)
+	defer g.End()
+	var fit bool
+	var err error
+	if len(r.Turns) > 1 {
 		dropped := 0
-		prompt, dropped = truncate(prompt, r.Turns, starts, model.ContextLength, r.Sampling.MaxTokens)
-		r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
-		e.report.TruncatedTurns = dropped
+		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, model.ContextLength, len(goesOn))
+		if err == nil && fit {
+			r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
+			e.report.TruncatedTurns = dropped
+		}
+	} else {
+		scratch.prompt, fit, err = g.Append(scratch.prompt[:0], 0, len(r.Conversation.Messages), model.ContextLength)
 	}
-	scratch.prompt = prompt
+	switch {
+	case err != nil:
+		return nil, errRender(err.Error())
+	case !fit:
+		return nil, errContextLength(e.kind.prompt(), model.ContextLength)
+	}
+	scratch.prompt = append(scratch.prompt, goesOn...)
 	return tag, nil
 }

@@ -145,7 +145,7 @@ func (k kind) api() string {
 		return "tokens"
 	case modelList, oneModel:
 		return "models"
-	case undecided:
+	case undecided, badPath:
 		return "other"
 	default:
 		return "completions"

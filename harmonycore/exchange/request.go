@@ -13,8 +13,9 @@ type Host struct {
 	Now int64
 	// ID is unique to the request, at least 24 letters and digits; the answer's ids are made of it.
 	ID string
-	// Full says that the host has no memory to spare: requests that would be translated are refused for now.
-	Full bool
+	// Admit takes room for so many bytes of memory, and reports whether the host has them to spare. A request that it does
+	// not admit is refused for now, before it is read. It is asked once for each request that is read; nil admits all.
+	Admit func(bytes int) bool
 	// Scratch is reused from request to request by a host that handles one at a time; nil is fresh memory. What
 	// Request returns then lies in it.
 	Scratch *Scratch
@@ -70,6 +71,9 @@ func (e *Exchange) RequestHeaders() RequestHead {
 	if e.gateway.misconfigured {
 		return RequestHead{Reply: e.refuse(errMisconfigured()).Reply}
 	}
+	if e.kind == badPath {
+		return RequestHead{Reply: e.refuse(errBadPath()).Reply}
+	}
 	if e.kind == stored && e.gateway.options.Service.Stores {
 		// The path says all, and a body need not be waited for.
 		return RequestHead{Pool: e.toService().Forward.Pool}
@@ -109,11 +113,13 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.models()
 	case stored:
 		return e.stored()
+	case badPath:
+		return e.refuse(errBadPath())
 	}
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
-	request, failure := openai.Open(body)
+	request, failure := openai.OpenWithin(body, e.mostValues(body))
 	if e.kind == rawPrompt {
 		name := ""
 		if failure == nil {
@@ -138,10 +144,11 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.refuse(errModelNotFound(request.Model))
 	}
 	e.asks(model)
-	if h.Full {
-		action := e.refuse(errFull())
-		action.Reply.RetryAfter = "1"
-		return action
+	if failure := request.Bounded(e.freeValues(model)); failure != nil {
+		return e.refuse(failure)
+	}
+	if h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values)) {
+		return RequestAction{Reply: e.Overloaded()}
 	}
 	if action, decided := e.beyond(request); decided {
 		return action
@@ -155,6 +162,10 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 // raw guards the paths on which a client could hand a server a prompt of its own making. What cannot be read cannot
 // be let through: a server may read it more kindly than we do.
 func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestAction {
+	if _, listed := kindAt(e.path); !listed && len(body) == 0 {
+		e.state = alone // a response is cancelled so
+		return RequestAction{}
+	}
 	if failure != nil && !failure.NoModel() {
 		return e.refuse(failure)
 	}
@@ -223,7 +234,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	prompt := scratch.prompt
 	room := model.ContextLength - len(prompt)
 	if room < 1 {
-		return e.refuse(errContextLength(e.kind.prompt(), len(prompt), model.ContextLength))
+		return e.refuse(errContextLength(e.kind.prompt(), model.ContextLength))
 	}
 	maxTokens := r.Sampling.MaxTokens
 	if maxTokens == 0 || maxTokens > room {
@@ -248,7 +259,7 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	// The texts lie in the body, which is not ours any more once this returns.
 	r.Conversation = harmony.Conversation{}
 	e.request, e.answer = r, r.NewAnswer()
-	e.server = model.Server
+	e.server, e.serverModel = model.Server, model.ServerModel
 	e.strict = e.strict || model.Strict
 	e.withheld = e.strict
 	e.bounded, _ = e.answer.(translate.Bounded)
@@ -274,6 +285,19 @@ func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 		e.report.Routed, e.report.Server = false, ""
 	}
 	return RequestAction{Reply: replyWith(failure)}
+}
+
+// Overloaded is the reply for a host that has no memory to spare for the request.
+func (e *Exchange) Overloaded() *Reply {
+	e.refuse(errFull())
+	return Overloaded()
+}
+
+// Overloaded is the reply for a host that has no memory to spare to begin an exchange.
+func Overloaded() *Reply {
+	reply := replyWith(errFull())
+	reply.RetryAfter = "1"
+	return reply
 }
 
 // CannotForward is the reply for a host that refuses the rewriting of a held request: better an error than raw JSON

@@ -61,13 +61,15 @@ const (
 	oneModel
 	// stored is about a response or a conversation of earlier.
 	stored
+	// badPath is refused for its path, whatever the body.
+	badPath
 	// undecided is none of these, and stays here because nobody knows where it may go.
 	undecided
 )
 
 // prompt is the member of a request that its prompt is made of.
 func (k kind) prompt() string {
-	if k == responses {
+	if k == responses || k == inputTokens {
 		return "input"
 	}
 	return "messages"
@@ -95,7 +97,9 @@ type Exchange struct {
 	// active is when the server was last heard of, or the request forwarded, in milliseconds since 1970.
 	active int64
 
-	server       backend.Dialect
+	server backend.Dialect
+	// serverModel is the name by which the server was asked for the model.
+	serverModel  string
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, in each choice.
 	maxTokens int
@@ -133,6 +137,8 @@ type Exchange struct {
 	status  int
 	local   bool
 	retry   string
+	// received is how much of the request's body had come when the proxy answered by itself.
+	received int
 	// scratch is what the last action's Body lies in.
 	scratch []byte
 }
@@ -144,6 +150,8 @@ type ResponseHead struct {
 	RetryAfter  string
 	// Local says that the proxy itself made the response: no server has sent it.
 	Local bool
+	// Received is how much of the request's body had come by then, in bytes.
+	Received int
 	// End says that the response has no body.
 	End bool
 }
@@ -193,7 +201,7 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 		return ResponseAction{Pass: true}
 	case e.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
 		e.state = collecting
-		e.status, e.local, e.retry = h.Status, h.Local, strings.Clone(h.RetryAfter)
+		e.status, e.local, e.received, e.retry = h.Status, h.Local, h.Received, strings.Clone(h.RetryAfter)
 		if h.End {
 			return e.reply(e.collectedReply())
 		}
@@ -221,6 +229,8 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 	switch e.state {
 	case alone:
 		return ResponseAction{Pass: true}
+	case reading, awaiting:
+		return e.headless()
 	case over:
 		return ResponseAction{}
 	case failed, ended:
@@ -251,6 +261,8 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 // headers can still be answered in place of.
 func (e *Exchange) ResponseTrailers() ResponseAction {
 	switch e.state {
+	case reading, awaiting:
+		return e.headless()
 	case merging:
 		return e.replyModels()
 	case collecting, listening:
@@ -269,10 +281,19 @@ func (e *Exchange) ResponseTrailers() ResponseAction {
 	}
 }
 
+// headless answers what comes of a response whose headers have not come. No server sends that, and no host hands it over;
+// whoever does it all the same gets an error rather than a crash of the VM.
+func (e *Exchange) headless() ResponseAction {
+	if e.kind == modelList {
+		return e.replyModels()
+	}
+	return e.reply(replyWith(errNotUnderstood()))
+}
+
 // Stalled reports what to do about a server that has been silent for too long at now; the zero action is nothing.
 func (e *Exchange) Stalled(now int64) ResponseAction {
 	limit := e.gateway.options.StallTimeout
-	if limit <= 0 || now-e.active < limit {
+	if limit <= 0 || e.state == reading || now-e.active < limit {
 		return ResponseAction{}
 	}
 	if e.kind == modelList && e.state != alone && e.state != over {

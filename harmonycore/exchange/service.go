@@ -30,7 +30,7 @@ func (g *Gateway) beginStored(method, path string) *Exchange {
 	if !ok && (!stores || !ofConversations(method, path)) {
 		return nil
 	}
-	if !stores && g.options.Passthrough || leadsUp(path) {
+	if !stores && g.options.Passthrough {
 		return nil
 	}
 	return &Exchange{gateway: g, path: unescaped(id), kind: stored, state: reading}
@@ -60,17 +60,6 @@ func storedResponse(method, path string) (id string, ok bool) {
 func ofConversations(method, path string) bool {
 	rest, ok := strings.CutPrefix(path, conversationsPath)
 	return ok && (rest == "" || rest[0] == '/') && (method == "GET" || method == "POST" || method == "DELETE")
-}
-
-// leadsUp reports whether a path, once read with all of its slashes, may stand for another one: whoever has it read so
-// by a service would reach more of it than the API.
-func leadsUp(path string) bool {
-	for segment := range strings.SplitSeq(unescaped(path), "/") {
-		if segment == "." || segment == ".." {
-			return true
-		}
-	}
-	return false
 }
 
 // stored decides on a request about something stored.

@@ -145,11 +145,18 @@ func TestStoredPaths(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/v1/responses/", "/v1/responses//cancel", "/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/conversationsx", "/v1/responsesx/a",
-		"/v1/responses/..", "/v1/responses/.", "/v1/responses/..%2f..%2fadmin", "/v1/conversations/../../admin", "/v1/conversations/%2e%2E/x"} {
+	for _, path := range []string{"/v1/responses/", "/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/conversationsx", "/v1/responsesx/a"} {
 		for _, method := range []string{"GET", "DELETE", "PUT"} {
 			if storing.Begin(method, path) != nil {
 				t.Errorf("%s %s is none of ours", method, path)
+			}
+		}
+	}
+	// The service gets no path that it may read as another.
+	for _, path := range []string{"/v1/responses//cancel", "/v1/responses/..", "/v1/responses/.", "/v1/responses/..%2f..%2fadmin", "/v1/conversations/../../admin", "/v1/conversations/%2e%2E/x"} {
+		for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
+			if x := storing.Begin(method, path); x == nil || x.RequestHeaders().Reply == nil {
+				t.Errorf("%s %s is not refused", method, path)
 			}
 		}
 	}

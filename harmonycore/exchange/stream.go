@@ -41,6 +41,11 @@ func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
 // overshoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
 const overshoot = 64
 
+// maxMessages is how many messages the model may write in one choice of an answer. A model that keeps to its format writes a
+// handful; one that has lost it can write tens of thousands within its limit on tokens, and in a Responses stream each is an
+// item with five events, which are all repeated at the end.
+const maxMessages = 1024
+
 // take reads one event and reports whether the answer ends with it.
 func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 	event := &e.event
@@ -48,7 +53,7 @@ func (e *Exchange) take(data []byte) (bool, *openai.Error) {
 		return false, errNotUnderstood()
 	}
 	if event.Error != nil {
-		return false, serverError(event.Error)
+		return false, e.failure(event.Error)
 	}
 	if event.HasUsage {
 		e.usage = event.Usage
@@ -94,7 +99,9 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		if c.check.Process(id); e.strict && c.check.Err() != nil {
 			return errHarmony(c.check.Err())
 		}
-		c.process(event, at)
+		if c.process(event, at); c.parser.Opened() > maxMessages {
+			return errTooManyMessages()
+		}
 		e.withheld = e.withheld && id != tokenizer.Message
 		// What is withheld is no answer yet that could end.
 		if !e.withheld && c.shut() {
@@ -104,7 +111,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 	}
 	if e.bounded != nil && e.bounded.Full() {
-		return errAnswerTooLarge(e.kind)
+		return errAnswerTooLarge(e.kind, e.request.Stream)
 	}
 	if event.Finish.Regular() {
 		if c.check.Finish(); e.strict && c.check.Err() != nil {
@@ -185,6 +192,7 @@ func (e *Exchange) complete(end bool) ResponseAction {
 // something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend
 // on where the network cut the bytes.
 func (e *Exchange) fail(failure *openai.Error) ResponseAction {
+	e.passOver() // the events behind the error lie in the chunk, which is the host's
 	action := e.deliver()
 	if action.Hold {
 		// A reply takes the response's place at once, and the server is let go.
@@ -237,7 +245,7 @@ func (e *Exchange) collectLate(skipped int, end bool) ResponseAction {
 // headStatus is the status of a failed response as far as its headers tell: that of collectedReply, but for servers
 // that say in the body alone which one they mean.
 func (e *Exchange) headStatus() int {
-	if e.local || e.status >= 400 && e.status <= 599 {
+	if e.local || e.status >= 400 && e.status <= 599 && e.status != 404 {
 		return e.status
 	}
 	return errNotUnderstood().Status
@@ -246,7 +254,7 @@ func (e *Exchange) headStatus() int {
 // collectedReply puts a failed response, of which all is there now, into our shape.
 func (e *Exchange) collectedReply() *Reply {
 	if e.local {
-		return replyWith(localError(e.status, string(e.collected), e.gateway.options.BodyLimit))
+		return replyWith(localError(e.status, string(e.collected), e.received, e.gateway.options.BodyLimit))
 	}
 	failure := backend.ReadError(e.status, e.collected)
 	if e.status >= 200 && e.status <= 299 {
@@ -255,7 +263,7 @@ func (e *Exchange) collectedReply() *Reply {
 			return replyWith(errNotUnderstood())
 		}
 	}
-	r := replyWith(serverError(failure))
+	r := replyWith(e.failure(failure))
 	r.RetryAfter = e.retry
 	return r
 }

@@ -52,7 +52,7 @@ func askedFor(t *testing.T, g *Gateway, body string) (prompt []uint32, room int,
 // the prompt and the answer to fit; without truncation, and where the last turn does not fit, it is refused. What is
 // counted beforehand is what is sent.
 func TestTruncation(t *testing.T) {
-	for _, leading := range []string{"", `{"role":"assistant","content":"Where was I?"}`} {
+	for _, leading := range []string{"", `{"role":"assistant","content":"Where was I? I had begun to tell of rain in the north, and of fog along the coast."}`} {
 		turns := slices.Clone(longTurns)
 		if leading != "" {
 			turns = slices.Insert(turns, 0, leading)
@@ -68,7 +68,7 @@ func TestTruncation(t *testing.T) {
 		shortest, seen := want[len(want)-1], map[int]bool{}
 		for context := len(shortest) - 2; context < len(want[0])+60; context++ {
 			g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
-			for _, answer := range []int{0, 1, 40, 100_000} {
+			for _, answer := range []int{0, 16, 40, 100_000} {
 				more := ""
 				if answer > 0 {
 					more = fmt.Sprintf(`,"max_output_tokens":%d`, answer)

@@ -2,7 +2,6 @@ package harmony
 
 import (
 	"strings"
-	"unicode"
 )
 
 // strictHeader is a header as the reference reads it. unassigned holds what its non-strict mode makes of the parts that
@@ -20,8 +19,8 @@ func readHeader(text string, pending Role, salvage bool) (strictHeader, ParseErr
 	if h.channel.Set && h.channel.Value == "" {
 		return h, EmptyChannelName, "channel marker present but no channel value found in header"
 	}
-	text = strings.TrimFunc(text, unicode.IsSpace)
-	text = strings.TrimFunc(strings.ReplaceAll(text, constrainSpelling, " "+constrainSpelling), unicode.IsSpace)
+	text = strings.TrimFunc(text, isSpace)
+	text = strings.TrimFunc(strings.ReplaceAll(text, constrainSpelling, " "+constrainSpelling), isSpace)
 	parts := appendWords(nil, text)
 	if pending == 0 {
 		if len(parts) == 0 {
@@ -79,7 +78,7 @@ func cutChannel(text string) (string, Optional) {
 
 // cutChannelName cuts a channel's name off what stands behind its marker.
 func cutChannelName(s string) (name, rest string) {
-	at := strings.IndexFunc(s, func(r rune) bool { return r == '<' || unicode.IsSpace(r) })
+	at := strings.IndexFunc(s, func(r rune) bool { return r == '<' || isSpace(r) })
 	if at < 0 {
 		return s, ""
 	}

@@ -41,6 +41,8 @@ type machine struct {
 	seen Recoveries
 	// spare are the bytes of content that do not make a token yet, where tokens are estimated.
 	spare int
+	// opened is how many messages the sink was given.
+	opened int
 }
 
 // finish ends the stream: what is held back is delivered, and an open message closes with Cut.
@@ -222,6 +224,9 @@ func (m *machine) limitHeader() {
 		return
 	}
 	m.seen[LongHeader]++
+	if m.endAnswers(); !m.head.full() {
+		return
+	}
 	header, from := m.head.read(true, EndedByEnd, &m.seen)
 	m.open(finalUnlessNamed(header))
 	m.deliverHeld(from)
@@ -229,6 +234,23 @@ func (m *machine) limitHeader() {
 
 // endHeader ends a header that no message token has ended: the words that are fields stay so, the rest is content.
 func (m *machine) endHeader(end End) {
+	m.endAnswers()
+	m.endLastHeader(end)
+}
+
+// endAnswers ends the headers before the last one: a channel token after words of an answer begins another header.
+func (m *machine) endAnswers() {
+	for i := m.head.answerEnd(); i >= 0; i = m.head.answerEnd() {
+		whole := m.head
+		m.head = whole.before(i)
+		m.endLastHeader(Cut)
+		m.head = whole
+		m.head.drop(i)
+		m.state = inHeader
+	}
+}
+
+func (m *machine) endLastHeader(end End) {
 	if m.head.headless() && !m.head.hasRecipient() {
 		if m.head.onlyRoles() {
 			m.state = between

@@ -11,6 +11,7 @@ func (m *machine) open(h Header) {
 		m.stopped = false
 	}
 	m.state = inContent
+	m.opened++
 	m.sink.Open(h)
 }
 

@@ -1,8 +1,10 @@
 package harmony
 
 import (
+	"math"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
@@ -45,20 +47,19 @@ func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
 
 // AppendCompletion appends the conversation and the beginning of a message by next, which the model goes on to write.
 func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p AnalysisPolicy) ([]uint32, error) {
-	return r.AppendCompletionAt(dst, c, next, p, nil)
-}
-
-// AppendCompletionAt is AppendCompletion, and notes in starts where in the result each message begins, as far as there is
-// room for it. One that is left out begins where the next one does.
-func (r *Renderer) AppendCompletionAt(dst []uint32, c *Conversation, next Role, p AnalysisPolicy, starts []int) ([]uint32, error) {
 	if next.String() == "" {
 		return dst, &RenderError{Kind: UnknownRole, Message: "unknown role"}
 	}
-	out, err := r.conversation(dst, c, p, starts)
+	out, err := r.AppendConversation(dst, c, p)
 	if err != nil {
 		return dst, err
 	}
-	return r.t.AppendEncode(append(out, tokenizer.Start), next.String()), nil
+	return r.AppendHeader(out, next), nil
+}
+
+// AppendHeader appends the beginning of a message by next, as AppendCompletion does.
+func (r *Renderer) AppendHeader(dst []uint32, next Role) []uint32 {
+	return r.t.AppendEncode(append(dst, tokenizer.Start), next.String())
 }
 
 // AppendCallHeader appends the header of a call of recipient as the model itself writes it behind <|start|>assistant, so
@@ -89,33 +90,18 @@ func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolic
 
 // AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
 func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
-	return r.conversation(dst, c, p, nil)
-}
-
-func (r *Renderer) conversation(dst []uint32, c *Conversation, p AnalysisPolicy, starts []int) ([]uint32, error) {
-	w := messageWriter{r: r, e: r.t.Borrow(), calls: c.hasFunctionTools()}
-	defer r.t.Return(w.e)
-	dropped := c.analysisDroppedBefore(p)
-	out := dst
-	for i := range c.Messages {
-		m := &c.Messages[i]
-		if i < len(starts) {
-			starts[i] = len(out)
-		}
-		if i < dropped && m.onChannel(Analysis) {
-			continue
-		}
-		var err error
-		if out, err = w.message(out, m); err != nil {
-			return dst, err
-		}
+	g := r.Begin(c, p)
+	defer g.End()
+	out, _, err := g.Append(dst, 0, len(c.Messages), math.MaxInt)
+	if err != nil {
+		return dst, err
 	}
 	return out, nil
 }
 
 // AppendMessage appends one message by itself, as in a conversation without function tools.
 func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
-	w := messageWriter{r: r, e: r.t.Borrow()}
+	w := messageWriter{r: r, e: r.t.Borrow(), limit: math.MaxInt}
 	defer r.t.Return(w.e)
 	out, err := w.message(dst, m)
 	if err != nil {
@@ -203,11 +189,21 @@ type messageWriter struct {
 	// calls says that the conversation has function tools.
 	calls bool
 	text  []byte
+	// limit is how long what is appended to may become, full reports that it would become longer. What is appended then
+	// is no use.
+	limit int
+	full  bool
 }
 
 // encode encodes one fragment by itself: byte pairs never merge over a fragment's border (§2).
 func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
-	return w.e.Append(dst, w.r.t, fragment)
+	if w.full || len(dst) > w.limit {
+		w.full = true
+		return dst
+	}
+	dst, ok := w.e.AppendWithin(dst, w.r.t, fragment, w.limit-len(dst))
+	w.full = !ok
+	return dst
 }
 
 // word is encode for what stands in a header.
@@ -255,7 +251,9 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 		if err != nil {
 			return nil, err
 		}
-		dst = w.encode(dst, text)
+		if dst = w.encode(dst, text); w.full {
+			break
+		}
 	}
 	if m.Role == Assistant && m.Recipient.Set {
 		return append(dst, tokenizer.Call), nil
@@ -263,6 +261,7 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 	return append(dst, tokenizer.End), nil
 }
 
+// content is the text of a content, valid until the next call.
 func (w *messageWriter) content(role Role, c *Content) (string, error) {
 	switch {
 	case c.System != nil && role != System:
@@ -272,11 +271,11 @@ func (w *messageWriter) content(role Role, c *Content) (string, error) {
 	case c.System != nil:
 		text, err := appendSystem(w.text[:0], c.System, w.calls)
 		w.text = text
-		return string(text), err
+		return jsontext.View(text), err
 	case c.Developer != nil:
 		text, err := appendDeveloper(w.text[:0], c.Developer)
 		w.text = text
-		return string(text), err
+		return jsontext.View(text), err
 	}
 	return c.Text, nil
 }

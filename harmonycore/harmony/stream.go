@@ -45,6 +45,9 @@ func (p *StreamParser) Process(id uint32) {
 // Taken is how many tokens were processed.
 func (p *StreamParser) Taken() int { return p.head.taken }
 
+// Opened is how many messages the Sink was given so far, the open one included.
+func (p *StreamParser) Opened() int { return p.opened }
+
 // Delivering is the number, counted from 0, of the token that the Sink's Content is about while it has a token: mostly the
 // newest, but text that turns out to be no header is delivered late.
 func (p *StreamParser) Delivering() int { return p.delivering }

@@ -14,8 +14,9 @@ type headerReader struct {
 	loose    []string
 	unknown  string
 	salvage  bool
-	cut      bool
 	explicit bool
+	// cut and called say how a header that is salvaged ended: with the stream's words cut off, or with a call.
+	cut, called bool
 	// named says that a channel token stands somewhere in the header.
 	named bool
 	// channels counts the channel sections read.
@@ -57,9 +58,13 @@ func (r *headerReader) role(s string, at int) {
 	case !r.explicit:
 	case word == "", strings.HasPrefix(word, recipientMark), channel && glued == "" && !r.salvage:
 		r.seen[RepairedRole]++
-	case r.salvage && !strings.Contains(word, ".") && !startsRecipient(rest):
-		r.content(at+len(full)-len(rest)-len(word), word)
-		return
+	case r.salvage:
+		size := r.toolSize(word, rest)
+		if size == 0 {
+			r.content(at+len(full)-len(rest)-len(word), word)
+			return
+		}
+		r.unknown, s = word[:size], word[size:]+rest
 	default:
 		r.unknown, s = word, rest
 	}
@@ -73,13 +78,33 @@ func (r *headerReader) role(s string, at int) {
 		s = tail + rest
 	}
 	if word, rest := cutWord(s); !r.named && word != "" {
-		if name, tail, ok := cutKnownChannel(word); ok && (r.salvage || tail == "") {
+		if name, tail, ok := cutKnownChannel(word); ok && (tail == "" || r.salvage && !isLower(tail[0])) {
 			r.seen[RepairedChannel]++
 			r.h.Channel = name
 			s = tail + rest
 		}
 	}
 	r.words(s, at+len(full)-len(s))
+}
+
+// toolSize is the size of the tool's name that a header without a message token begins with in the role's place, or 0.
+// There a name looks like the first word of an answer: what follows it, or that the model has called, tells them apart.
+func (r *headerReader) toolSize(word, rest string) int {
+	size := len(word)
+	if i := strings.IndexAny(word, "{["); i >= 0 {
+		size = i
+	}
+	follows := strings.TrimLeft(word[size:]+rest, " ")
+	switch {
+	case startsRecipient(follows) && isName(word[:size]) && word[size-1] != '.':
+		return size
+	case !isToolName(word[:size]):
+		return 0
+	case r.called, r.named && follows == "", follows != "" && (follows[0] == '{' || follows[0] == '['):
+		return size
+	default:
+		return 0
+	}
 }
 
 func startsRecipient(s string) bool {
@@ -188,22 +213,20 @@ func (r *headerReader) restart() {
 }
 
 func (r *headerReader) contentType(s string, at int) {
-	full := s
-	word, rest := cutWord(s)
 	if r.salvage {
-		n := 0
-		for n < len(word) && isLetter(word[n]) {
-			n++
-		}
-		word, rest = word[:n], word[n:]+rest
+		r.words(s, at) // a word that is no known type is as likely the answer's first
+		return
 	}
+	word, rest := cutWord(s)
 	if word != "" {
 		r.h.ContentType = word
 	}
-	r.words(rest, at+len(full)-len(rest))
+	r.words(rest, at+len(s)-len(rest))
 }
 
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isLetter(c byte) bool { return isLower(c | 0x20) }
+
+func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
 // words takes recipients and keeps the rest of a section for finish; when salvaging, the first other word is content.
 func (r *headerReader) words(s string, at int) {
@@ -222,7 +245,9 @@ func (r *headerReader) words(s string, at int) {
 		case marked:
 			if recipient == "" {
 				r.seen[RepairedRecipient]++
-				recipient, s = cutWord(s)
+				if next, after := cutWord(s); !r.salvage || isToolName(next) {
+					recipient, s = next, after
+				}
 			}
 			if i := strings.IndexAny(recipient, "{["); r.salvage && i >= 0 {
 				s = recipient[i:] + s
@@ -245,10 +270,10 @@ func (r *headerReader) words(s string, at int) {
 	}
 }
 
-// cutType is the content type that word is, or that stands glued to the content behind it.
+// cutType is the known content type that word is, or that stands glued to the content behind it.
 func cutType(word string) string {
 	for _, typ := range typeWords {
-		if rest, ok := strings.CutPrefix(word, typ); ok && (rest == "" || rest[0] == '{' || rest[0] == '[') {
+		if rest, ok := strings.CutPrefix(word, typ); ok && (rest == "" || rest[0] == '{' || rest[0] == '[' || rest[0] == '"') {
 			return typ
 		}
 	}
@@ -318,8 +343,11 @@ func (r *headerReader) author() {
 	}
 }
 
-// isToolName is a name with its namespace; a bare word might as well be a content type.
-func isToolName(s string) bool { return strings.Contains(s, ".") && isName(s) }
+// isToolName is a name with its namespace; a bare word might as well be a content type, or end a sentence.
+func isToolName(s string) bool {
+	dot := strings.IndexByte(s, '.')
+	return dot > 0 && s[len(s)-1] != '.' && isLetter(s[0]) && isName(s)
+}
 
 func isName(s string) bool {
 	for i := range len(s) {

@@ -2,7 +2,7 @@ package harmony
 
 import (
 	"bytes"
-	"unicode"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -42,13 +42,19 @@ func (b *headerBuffer) reset(explicit bool) {
 
 func (b *headerBuffer) add(text []byte) {
 	b.text = append(b.text, text...)
-	if b.bytewise {
-		b.tokens = len(b.marks) + (len(b.text)+bytesPerToken-1)/bytesPerToken
-		return
+	if !b.bytewise {
+		b.ends = append(b.ends, len(b.text))
+		b.numbers = append(b.numbers, b.taken-1)
 	}
-	b.ends = append(b.ends, len(b.text))
-	b.numbers = append(b.numbers, b.taken-1)
-	b.tokens++
+	b.tokens = b.tokensOf(b.text, len(b.ends), len(b.marks))
+}
+
+// tokensOf counts the tokens of a header of so much text, ordinary tokens and control tokens.
+func (b *headerBuffer) tokensOf(text []byte, ordinary, control int) int {
+	if b.bytewise {
+		ordinary = (len(text) + bytesPerToken - 1) / bytesPerToken
+	}
+	return ordinary + control
 }
 
 func (b *headerBuffer) mark(id uint32) {
@@ -71,7 +77,7 @@ func (b *headerBuffer) onlyRoles() bool { return len(cutRoles(b.text)) == 0 }
 func trimSpace(b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
-		if !unicode.IsSpace(r) {
+		if !isSpace(r) {
 			break
 		}
 		b = b[n:]
@@ -164,7 +170,8 @@ func channelBegins(text []byte) channelGuess {
 // read reads the header. With salvage set no message token ended it but end did, and from is where its fields stop
 // and content begins.
 func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, from int) {
-	r := headerReader{seen: seen, salvage: salvage, cut: end == Cut, explicit: b.explicit, rest: -1, size: len(b.text)}
+	r := headerReader{seen: seen, salvage: salvage, explicit: b.explicit, rest: -1, size: len(b.text)}
+	r.cut, r.called = end == Cut, end == EndedByCall
 	for _, m := range b.marks {
 		r.named = r.named || m.id == tokenizer.Channel
 	}
@@ -193,6 +200,57 @@ func (b *headerBuffer) isProse() bool {
 	var unseen Recoveries
 	_, from := b.read(true, EndedByEnd, &unseen)
 	return hasWords(b.text[min(from, len(b.text)):], proseWords)
+}
+
+// answerEnd is the index of the first channel token that stands after words of an answer, or -1. What comes before the
+// channel in a header to a tool is no answer.
+func (b *headerBuffer) answerEnd() int {
+	for i, m := range b.marks {
+		if m.id != tokenizer.Channel {
+			continue
+		}
+		front := b.before(i)
+		var unseen Recoveries
+		if h, from := front.read(true, EndedByEnd, &unseen); from < m.at && h.Recipient == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// before is the header up to its control token i. It lies in b's memory.
+func (b *headerBuffer) before(i int) headerBuffer {
+	front := *b
+	at := b.marks[i].at
+	front.text, front.marks = b.text[:at], b.marks[:i]
+	n := 0
+	for n < len(b.ends) && b.ends[n] <= at {
+		n++
+	}
+	front.ends, front.numbers = b.ends[:n], b.numbers[:n]
+	front.tokens = b.tokensOf(front.text, n, i)
+	return front
+}
+
+// drop removes what stands before the control token i.
+func (b *headerBuffer) drop(i int) {
+	at := b.marks[i].at
+	n := 0
+	for n < len(b.ends) && b.ends[n] <= at {
+		n++
+	}
+	b.text = slices.Delete(b.text, 0, at)
+	b.ends = slices.Delete(b.ends, 0, n)
+	b.numbers = slices.Delete(b.numbers, 0, n)
+	b.marks = slices.Delete(b.marks, 0, i)
+	for j := range b.ends {
+		b.ends[j] -= at
+	}
+	for j := range b.marks {
+		b.marks[j].at -= at
+	}
+	b.explicit = false
+	b.tokens = b.tokensOf(b.text, len(b.ends), len(b.marks))
 }
 
 // hasWords says whether b has n words or more.
@@ -227,7 +285,7 @@ func makePlain(b []byte) {
 		switch {
 		case r == utf8.RuneError && n <= 1:
 			b[at] = '?'
-		case unicode.IsSpace(r):
+		case isSpace(r):
 			for i := range b[at : at+n] {
 				b[at+i] = ' '
 			}

@@ -3,6 +3,7 @@ package jsontext
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -142,6 +143,47 @@ func TestBorrow(t *testing.T) {
 			}
 			if borrowed := unsafe.StringData(got) == &raw[0]; borrowed != (len(raw) >= borrowFrom) {
 				t.Errorf("%d bytes of %q: borrowed = %v", len(raw), piece, borrowed)
+			}
+		}
+	}
+}
+
+// TestLargeValuesAreSized: there is room for the values of a large array or object, and for few more.
+func TestLargeValuesAreSized(t *testing.T) {
+	var list, object strings.Builder
+	for i := range 1000 {
+		if i > 0 {
+			list.WriteString(" , ")
+			object.WriteString(",\n")
+		}
+		list.WriteString(`{"a":[1,"],"]}`)
+		object.WriteString(string(AppendString(nil, "k"+strconv.Itoa(i))) + ` : [{"a":"}"}]`)
+	}
+	l, err := Parse([]byte("["+list.String()+" ]"), MaxDepth)
+	if err != nil || len(l.Elements) != 1000 || cap(l.Elements) > 1200 {
+		t.Errorf("%v: %d elements, room for %d", err, len(l.Elements), cap(l.Elements))
+	}
+	o, err := Parse([]byte("{"+object.String()+" }"), MaxDepth)
+	if err != nil || len(o.Members) != 1000 || cap(o.Members) > 1200 {
+		t.Errorf("%v: %d members, room for %d", err, len(o.Members), cap(o.Members))
+	}
+}
+
+// TestValidateUTF8: strings are accepted where their bytes are UTF-8, whatever stands around.
+func TestValidateUTF8(t *testing.T) {
+	firsts := []byte{0x20, 0x7F, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF}
+	nexts := []byte{0x20, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xE1, 0xFF}
+	for _, a := range firsts {
+		for _, b := range nexts {
+			for _, c := range nexts {
+				for _, d := range nexts {
+					text := string([]byte{a, b, c, d})
+					for _, s := range []string{text, text[:3], text[:2], text[:1], "é世" + text + "🙂"} {
+						if err := Validate([]byte(`"`+s+`"`), MaxDepth); (err == nil) != utf8.ValidString(s) {
+							t.Fatalf("%q: %v", s, err)
+						}
+					}
+				}
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package jsontext
 
-import "unicode/utf8"
+import (
+	"math"
+	"unicode/utf8"
+)
 
 // MaxDepth is the deepest nesting of arrays and objects accepted anywhere. It bounds the recursion of every reader
 // that comes after the check (DESIGN.md decision 7b).
@@ -16,6 +19,8 @@ const (
 	BadUTF8
 	// TooDeep is nesting beyond the limit.
 	TooDeep
+	// TooMany is more values than are wanted.
+	TooMany
 )
 
 // SyntaxError says where and why a text is not acceptable JSON.
@@ -40,15 +45,22 @@ func (e *SyntaxError) Error() string {
 // Validate reports whether data is exactly one JSON value: RFC 8259 grammar, UTF-8 strings without lone surrogate
 // escapes, and at most maxDepth arrays and objects inside each other. Its time is linear and its stack constant.
 func Validate(data []byte, maxDepth int) error {
-	s := scanner{data: data}
+	_, err := Count(data, maxDepth, math.MaxInt)
+	return err
+}
+
+// Count is [Validate] and returns how many JSON values data holds, the outermost one and those in arrays and objects
+// included. What a reader takes of the memory grows with it. It stops at the first value that is more than most.
+func Count(data []byte, maxDepth, most int) (values int, err error) {
+	s := scanner{data: data, most: most}
 	if err := s.value(maxDepth); err != nil {
-		return err
+		return s.values, err
 	}
 	s.space()
 	if s.pos < len(s.data) {
-		return s.fail(Malformed, "unexpected text after the value")
+		return s.values, s.fail(Malformed, "unexpected text after the value")
 	}
-	return nil
+	return s.values, nil
 }
 
 // scanner walks one text. Nesting is kept as a bit per level (set: object), so no input can exhaust the stack.
@@ -57,6 +69,8 @@ type scanner struct {
 	pos    int
 	levels [MaxDepth/64 + 1]uint64
 	depth  int
+	// values is how many have begun, most how many may.
+	values, most int
 	// top is what stands between the quotes of the last key of the outermost object.
 	top []byte
 }
@@ -111,6 +125,9 @@ func (s *scanner) inObject() bool {
 func (s *scanner) value(maxDepth int) error {
 	for {
 		s.space()
+		if s.values++; s.values > s.most {
+			return s.fail(TooMany, "more than "+string(AppendInt(nil, int64(s.most)))+" values")
+		}
 		opened := false
 		switch c := s.peek(); {
 		case c == '{' || c == '[':
@@ -254,28 +271,55 @@ func (s *scanner) number() error {
 
 func (s *scanner) str() error {
 	s.pos++
-	for s.pos < len(s.data) {
+	for {
+		if s.pos = plain(s.data, s.pos); s.pos >= len(s.data) {
+			break
+		}
 		switch c := s.data[s.pos]; {
 		case c == '"':
 			s.pos++
 			return nil
 		case c == '\\':
-			if err := s.escape(); err != nil {
-				return err
+			for s.peek() == '\\' {
+				if err := s.escape(); err != nil {
+					return err
+				}
 			}
 		case c < 0x20:
 			return s.fail(Malformed, "unescaped control character in a string")
-		case c < utf8.RuneSelf:
-			s.pos++
 		default:
-			r, n := utf8.DecodeRune(s.data[s.pos:])
-			if r == utf8.RuneError && n <= 1 {
-				return s.fail(BadUTF8, "invalid UTF-8 in a string")
+			if err := s.wide(); err != nil {
+				return err
 			}
-			s.pos += n
 		}
 	}
 	return s.fail(Malformed, "the text ends inside a string")
+}
+
+// wide reads the characters beyond ASCII that follow each other.
+func (s *scanner) wide() error {
+	for s.pos < len(s.data) && s.data[s.pos] >= utf8.RuneSelf {
+		// Nearly all have two or three bytes, of which the second may be any that continues.
+		if c := s.data[s.pos]; c >= 0xC2 && c <= 0xDF && s.continues(1) {
+			s.pos += 2
+			continue
+		} else if c >= 0xE1 && c <= 0xEF && c != 0xED && s.continues(1) && s.continues(2) {
+			s.pos += 3
+			continue
+		}
+		r, n := utf8.DecodeRune(s.data[s.pos:])
+		if r == utf8.RuneError && n <= 1 {
+			return s.fail(BadUTF8, "invalid UTF-8 in a string")
+		}
+		s.pos += n
+	}
+	return nil
+}
+
+// continues reports whether the byte so far ahead continues a character.
+func (s *scanner) continues(ahead int) bool {
+	at := s.pos + ahead
+	return at < len(s.data) && s.data[at]&0xC0 == 0x80
 }
 
 func (s *scanner) escape() error {

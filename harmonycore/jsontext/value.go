@@ -1,7 +1,7 @@
 package jsontext
 
 import (
-	"bytes"
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -153,8 +153,10 @@ func (r *reader) object() Value {
 			v.Members = append(v.Members, Member{Key: key, Value: member})
 			if index != nil {
 				index[key] = len(v.Members) - 1
-			} else if len(v.Members) == 16 {
-				index = make(map[string]int, 64)
+			} else if len(v.Members) == fewValues {
+				more := r.left(2)
+				v.Members = slices.Grow(v.Members, more)
+				index = make(map[string]int, fewValues+more)
 				for i := range v.Members {
 					index[v.Members[i].Key] = i
 				}
@@ -168,12 +170,36 @@ func (r *reader) object() Value {
 	return v
 }
 
+// fewValues is how many values of an array or an object are read before the others are counted, so that there is room for
+// all of them at once: to grow by doubling takes three times the memory.
+const fewValues = 16
+
+// left is how many members follow in the object, or elements in the array, that the reader is in; a member is two values.
+func (r *reader) left(each int) int {
+	values := 0
+	for i := r.pos; i < len(r.data); {
+		switch r.data[i] {
+		case '}', ']':
+			return values / each
+		case ',', ':', ' ', '\t', '\n', '\r':
+			i++
+		default:
+			i = max(Skip(r.data, i), i+1)
+			values++
+		}
+	}
+	return values / each
+}
+
 func (r *reader) array() Value {
 	v := Value{Kind: Array}
 	r.pos++
 	for {
 		if c := r.peek(); c == ']' || c == 0 {
 			break
+		}
+		if len(v.Elements) == fewValues {
+			v.Elements = slices.Grow(v.Elements, 1+r.left(1))
 		}
 		v.Elements = append(v.Elements, r.value())
 		if r.peek() == ',' {
@@ -200,7 +226,7 @@ func (r *reader) str() string {
 
 // Unescape turns the text between the quotes of a validated JSON string into the string that it spells.
 func Unescape(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
+	if escape(raw, 0) == len(raw) {
 		return string(raw)
 	}
 	return View(appendUnescaped(make([]byte, 0, len(raw)), raw))
@@ -219,7 +245,7 @@ func Borrow(raw []byte) string {
 	if len(raw) < borrowFrom {
 		return Unescape(raw)
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
+	if escape(raw, 0) == len(raw) {
 		return View(raw)
 	}
 	// No escape is shorter than what it spells, so writing never overtakes reading.
@@ -237,42 +263,40 @@ func Keep(b []byte) string {
 // View is the text of b without a copy, valid as long as b is left alone.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+// shortEscapes are what the escapes of one letter spell; 0 for u.
+var shortEscapes = func() (table [256]byte) {
+	for i := range table {
+		table[i] = byte(i)
+	}
+	table['b'], table['f'], table['n'], table['r'], table['t'], table['u'] = '\b', '\f', '\n', '\r', '\t', 0
+	return table
+}()
+
 func appendUnescaped(out, raw []byte) []byte {
 	for i := 0; i < len(raw); {
-		c := raw[i]
-		if c != '\\' || i+1 >= len(raw) {
-			out = append(out, c)
-			i++
+		if raw[i] != '\\' || i+1 >= len(raw) {
+			end := escape(raw, i+1)
+			out = append(out, raw[i:end]...)
+			i = end
 			continue
 		}
 		i += 2
-		switch e := raw[i-1]; e {
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		case 'u':
-			unit, ok := hex4(raw, i)
-			if !ok {
-				continue
-			}
-			i += 4
-			if unit >= 0xD800 && unit <= 0xDBFF {
-				if low, ok := hex4(raw, i+2); ok {
-					unit = 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00)
-					i += 6
-				}
-			}
-			out = utf8.AppendRune(out, unit)
-		default:
-			out = append(out, e)
+		if c := shortEscapes[raw[i-1]]; c != 0 {
+			out = append(out, c)
+			continue
 		}
+		unit, ok := hex4(raw, i)
+		if !ok {
+			continue
+		}
+		i += 4
+		if unit >= 0xD800 && unit <= 0xDBFF {
+			if low, ok := hex4(raw, i+2); ok {
+				unit = 0x10000 + (unit-0xD800)<<10 + (low - 0xDC00)
+				i += 6
+			}
+		}
+		out = utf8.AppendRune(out, unit)
 	}
 	return out
 }

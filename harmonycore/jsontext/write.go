@@ -1,5 +1,7 @@
 package jsontext
 
+import "unsafe"
+
 // AppendInt appends v in decimal.
 func AppendInt(dst []byte, v int64) []byte {
 	var buf [20]byte
@@ -36,11 +38,10 @@ const hexDigits = "0123456789abcdef"
 func AppendEscaped(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < 0x80 {
-			i++
-			continue
+		if i = plain(unsafe.Slice(unsafe.StringData(s), len(s)), i); i >= len(s) {
+			break
 		}
+		c := s[i]
 		if c >= 0x80 {
 			if n := runeLen(s[i:]); n > 0 {
 				i += n

@@ -82,7 +82,7 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
 }
 
-// appendJSON appends a choice. There is no field for reasoning when there is none of it.
+// appendJSON appends a choice. The fields for reasoning are null when there is none of it.
 func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) []byte {
 	dst = appendCount(dst, `{"index":`, index)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
@@ -92,8 +92,12 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 		dst = appendEscapedString(dst, c.Content)
 	}
 	dst = append(dst, `,"refusal":null`...)
-	if len(c.Reasoning) > 0 && fields != NoReasoning {
+	switch {
+	case fields == NoReasoning:
+	case len(c.Reasoning) > 0:
 		dst = fields.append(append(dst, ','), c.Reasoning)
+	default:
+		dst = append(append(dst, ','), fields.none()...)
 	}
 	if len(c.ToolCalls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
@@ -129,6 +133,20 @@ func (f ReasoningFields) append(dst, escaped []byte) []byte {
 		dst = appendEscapedString(append(dst, `"reasoning_content":`...), escaped)
 	}
 	return dst
+}
+
+// none are the fields of a message or delta without reasoning.
+func (f ReasoningFields) none() string {
+	switch f {
+	case OnlyReasoning:
+		return `"reasoning":null`
+	case OnlyReasoningContent:
+		return `"reasoning_content":null`
+	case NoReasoning:
+		return ""
+	default:
+		return `"reasoning":null,"reasoning_content":null`
+	}
 }
 
 func appendEscapedString(dst, escaped []byte) []byte {

@@ -8,30 +8,29 @@ type ChatChunks struct {
 	head         ChatHead
 	includeUsage bool
 	reasoning    ReasoningFields
+	// textOnly reports that the choice can have no calls.
+	textOnly bool
 	// opening is a chunk up to the inside of its delta.
 	opening []byte
 	scratch []byte
 }
 
 // NewChatChunks makes the writer of the choice with this index. includeUsage is the client's
-// stream_options.include_usage, reasoning the fields for that.
-func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning ReasoningFields) ChatChunks {
+// stream_options.include_usage, reasoning the fields for that. textOnly says that the choice can have no calls: then
+// every delta without reasoning has a text for its content, if only an empty one.
+func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning ReasoningFields, textOnly bool) ChatChunks {
 	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
 	opening = appendCount(opening, `{"index":`, index)
 	return ChatChunks{
 		head:         head,
 		includeUsage: includeUsage,
 		reasoning:    reasoning,
+		textOnly:     textOnly,
 		opening:      append(opening, `,"delta":{`...),
 	}
 }
 
-// close ends a chunk from the inside of its delta on.
-func (c *ChatChunks) close(dst []byte, reason string) []byte {
-	return c.closeLikely(dst, nil, reason)
-}
-
-// closeLikely is close with what AppendLogprob has written.
+// closeLikely ends a chunk from the inside of its delta on. logprobs is what AppendLogprob has written, or nothing.
 func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
 	dst = appendLogprobs(append(dst, `},"logprobs":`...), logprobs)
 	dst = append(dst, `,"finish_reason":`...)
@@ -43,11 +42,24 @@ func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// AppendRole appends the first chunk of every choice. Whether there will be content nobody knows yet: what clients add up
-// begins with none, and is still none where calls are all that there is.
+// AppendRole appends the first chunk of every choice. Where calls may come, nobody knows yet whether there will be content:
+// what clients add up begins with none, and is still none where calls are all that there is.
 func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	dst = append(dst, c.opening...)
-	return c.close(append(dst, `"role":"assistant","content":null`...), "")
+	content := `"role":"assistant","content":null,`
+	if c.textOnly {
+		content = `"role":"assistant","content":"",`
+	}
+	return c.closeSilent(append(dst, content...), nil, "")
+}
+
+// closeSilent closes a delta without reasoning. Its fields are there all the same, as null: clients in Python read them as
+// attributes, which would be missing otherwise. dst ends with a comma, or with the delta's opening.
+func (c *ChatChunks) closeSilent(dst, logprobs []byte, reason string) []byte {
+	if c.reasoning == NoReasoning && dst[len(dst)-1] == ',' {
+		dst = dst[:len(dst)-1]
+	}
+	return c.closeLikely(append(dst, c.reasoning.none()...), logprobs, reason)
 }
 
 // AppendContent appends a piece of the answer. logprobs is what AppendLogprob has written of its tokens, or nothing.
@@ -55,7 +67,7 @@ func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = append(dst, `"content":"`...)
 	dst = jsontext.AppendEscaped(dst, string(text))
-	return c.closeLikely(append(dst, '"'), logprobs, "")
+	return c.closeSilent(append(dst, `",`...), logprobs, "")
 }
 
 // AppendReasoning appends a piece of the reasoning, unless no field is for that.
@@ -65,7 +77,7 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	}
 	c.scratch = jsontext.AppendEscaped(c.scratch[:0], string(text))
 	dst = append(dst, c.opening...)
-	return c.close(c.reasoning.append(dst, c.scratch), "")
+	return c.closeLikely(c.reasoning.append(dst, c.scratch), nil, "")
 }
 
 // AppendCall appends the beginning of the call with this index, which alone has its id and name.
@@ -77,7 +89,7 @@ func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name s
 	dst = append(dst, kind.open()...)
 	dst = jsontext.AppendString(dst, name)
 	dst = append(append(dst, ','), kind.text()...)
-	return c.close(append(dst, `"}}]`...), "")
+	return c.closeSilent(append(dst, `"}}],`...), nil, "")
 }
 
 // AppendArguments appends a piece of a call's arguments.
@@ -86,12 +98,16 @@ func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text 
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, kind.piece()...)
 	dst = jsontext.AppendEscaped(dst, string(text))
-	return c.close(append(dst, `"}}]`...), "")
+	return c.closeSilent(append(dst, `"}}],`...), nil, "")
 }
 
 // AppendFinish appends the last chunk of the choice.
 func (c *ChatChunks) AppendFinish(dst []byte, reason string) []byte {
-	return c.close(append(dst, c.opening...), reason)
+	dst = append(dst, c.opening...)
+	if c.textOnly {
+		dst = append(dst, `"content":"",`...)
+	}
+	return c.closeSilent(dst, nil, reason)
 }
 
 // AppendDone appends the end of a stream, behind the last chunks of all choices: the usage when it was asked for, [DONE].

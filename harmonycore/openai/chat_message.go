@@ -34,13 +34,13 @@ type ToolCall struct {
 	Arguments string
 }
 
-// maxTurns is the most messages and calls of a request: eight tokens each fill a context of 131,072. A new VM took 16 s
-// to read 24,000 calls with ids of their own (1.7 MB), and half a second for 13,000.
+// maxTurns is the most messages, calls and content parts of a request: eight tokens each fill a context of 131,072. Each
+// takes memory and time beyond those of its text, and none of either may be taken without a bound.
 const maxTurns = 1 << 14
 
 func tooManyTurns(param string) *Error {
 	return badRequest(CodeContextLengthExceeded, param, "Invalid '"+param+"': more than "+strconv.Itoa(maxTurns)+
-		" messages and calls, which no context has room for.")
+		" messages, calls and content parts, which no context has room for.")
 }
 
 func readChatMessages(v value, d *Dropped) ([]ChatMessage, *Error) {
@@ -52,7 +52,7 @@ func readChatMessages(v value, d *Dropped) ([]ChatMessage, *Error) {
 			return err
 		}
 		messages = append(messages, m)
-		if turns += 1 + len(m.ToolCalls); turns > maxTurns {
+		if turns += max(1, len(m.Content)) + len(m.ToolCalls); turns > maxTurns {
 			return tooManyTurns("messages")
 		}
 		return nil

@@ -25,8 +25,14 @@ type ChatRequest struct {
 	Effort string
 	// Dropped are the parts that stand in Messages as notes.
 	Dropped Dropped
+	// HideReasoning is include_reasoning false: the answer is told without the reasoning.
+	HideReasoning bool
 	// TierAsked says that the client named a service tier, and wants to be told which it got.
 	TierAsked bool
+
+	guided guided
+	// tokenized says that the prompt is all that is wanted, of which DecodeTokenizeRequest has read how it ends.
+	tokenized bool
 }
 
 // The most answers that a request may ask for, and the most alternatives for each of their tokens.
@@ -38,7 +44,7 @@ const (
 // DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
 // and are valid as long as it is left alone; everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
-	r := &ChatRequest{Model: b.Model, Choices: 1}
+	r := &ChatRequest{Model: b.Model, Choices: 1, tokenized: b.tokenized}
 	var messages, streamOptions value
 	limit := 0
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -50,9 +56,9 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 			streamOptions = v
 			return v.readStreamOptions(name, &r.IncludeUsage)
 		case "max_tokens":
-			return v.maxTokens(name, &limit)
+			return v.maxTokens(name, 1, &limit)
 		case "max_completion_tokens":
-			return v.maxTokens(name, &r.Sampling.MaxTokens)
+			return v.maxTokens(name, 1, &r.Sampling.MaxTokens)
 		default:
 			return r.readOption(name, v)
 		}
@@ -67,6 +73,9 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 		return nil, Invalid("stream_options", "Invalid 'stream_options': only allowed when 'stream' is true.")
 	}
 	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
+		return nil, err
+	}
+	if err = r.Format.hold(&r.guided, "response_format"); err != nil {
 		return nil, err
 	}
 	if r.TopLogprobs > 0 && !r.Logprobs {
@@ -95,8 +104,9 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		if err := v.toolsFit(name); err != nil {
 			return err
 		}
+		var names toolNames
 		return v.elements(name, func(_ int, at string, v value) *Error {
-			return r.readTool(at, v)
+			return r.readTool(at, v, &names)
 		})
 	case "tool_choice":
 		return r.Choice.read(name, v, true)
@@ -121,8 +131,6 @@ func (r *ChatRequest) readOption(name string, v value) *Error {
 		}
 		r.TopLogprobs = int(n)
 		return nil
-	case "logit_bias":
-		return r.Sampling.readLogitBias(name, v)
 	case "stop":
 		return v.readStop(name, &r.Stop)
 	case "response_format":

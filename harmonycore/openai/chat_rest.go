@@ -36,7 +36,20 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 		return v.checkMetadata(name)
 	case "prediction":
 		return v.readPrediction(name)
+	case "include_reasoning":
+		told := true
+		err := v.boolean(name, &told)
+		r.HideReasoning = !told
+		return err
+	case "add_generation_prompt":
+		if r.tokenized {
+			return nil
+		}
+		return v.refuseServers(name)
 	default:
+		if known, err := r.guided.read(name, v); known {
+			return err
+		}
 		return r.Sampling.read(name, v)
 	}
 }

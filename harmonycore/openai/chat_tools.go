@@ -25,8 +25,8 @@ func (v value) chatToolFields(at, kind string) (f chatToolFields, err *Error) {
 	return f, err
 }
 
-// readTool takes a function or a custom tool.
-func (r *ChatRequest) readTool(at string, v value) *Error {
+// readTool takes a function or a custom tool; names are those of the tools before it.
+func (r *ChatRequest) readTool(at string, v value, names *toolNames) *Error {
 	f, err := v.chatToolFields(at, "")
 	if err != nil {
 		return err
@@ -41,6 +41,9 @@ func (r *ChatRequest) readTool(at string, v value) *Error {
 		err = f.custom.readCustom(join(at, f.kind), &tool)
 	default:
 		return notOneOf(join(at, "type"), f.kind, "'function' and 'custom'")
+	}
+	if err == nil {
+		err = names.add(join(join(at, f.kind), "name"), &tool)
 	}
 	r.Tools = append(r.Tools, tool)
 	return err

@@ -14,6 +14,7 @@ const (
 	CodeInvalidJSON              = "invalid_json"
 	CodeInvalidUTF8              = "invalid_utf8"
 	CodeMaxDepthExceeded         = "max_depth_exceeded"
+	CodeMaxValuesExceeded        = "max_values_exceeded"
 	CodeDuplicateKey             = "duplicate_key"
 	CodeMissingParameter         = "missing_required_parameter"
 	CodeInvalidType              = "invalid_type"
@@ -28,6 +29,8 @@ const (
 	CodeRequestTooLarge          = "request_too_large"
 	CodeRawPromptNotAllowed      = "raw_prompt_not_allowed"
 	CodeToolChoiceNotSupported   = "tool_choice_not_supported"
+	CodeMutuallyExclusive        = "mutually_exclusive_parameters"
+	CodeChoicesNotSupported      = "choices_not_supported"
 )
 
 // The codes of what went wrong behind the request: the servers' own stand beside them, when a server names one.
@@ -35,6 +38,7 @@ const (
 	CodeInvalidRequest           = "invalid_request"
 	CodeServerRefusedCredentials = "server_refused_credentials"
 	CodeRateLimitExceeded        = "rate_limit_exceeded"
+	CodeServerModelNotFound      = "server_model_not_found"
 	CodeServerOverloaded         = "server_overloaded"
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"

@@ -360,7 +360,12 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"reasoning":{"summary":"loud"}`, CodeInvalidValue, "reasoning.summary"},
 		{`"text":{"verbosity":"none"}`, CodeInvalidValue, "text.verbosity"},
 		{`"metadata":{"a":1}`, CodeInvalidType, "metadata.a"},
-		{`"max_output_tokens":0`, CodeInvalidValue, "max_output_tokens"},
+		{`"max_output_tokens":15`, CodeInvalidValue, "max_output_tokens"},
+		{`"previous_response_id":"r","conversation":"c"`, CodeMutuallyExclusive, "conversation"},
+		{`"conversation":{"id":"c"},"previous_response_id":"r"`, CodeMutuallyExclusive, "conversation"},
+		{`"stop":"a"`, CodeUnsupportedParameter, "stop"},
+		{`"include_reasoning":false`, CodeUnsupportedParameter, "include_reasoning"},
+		{`"regex":"a","text":{"format":{"type":"json_object"}}`, CodeMutuallyExclusive, "regex"},
 		{`"store":1`, CodeInvalidType, "store"},
 		{`"parallel_tool_calls":1`, CodeInvalidType, "parallel_tool_calls"},
 	}
@@ -376,7 +381,7 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		checkError(t, body, err, 400, tt.code, tt.param)
 	}
 	_, err := decodeResponses([]byte(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))
-	checkError(t, "previous", err, 404, CodePreviousResponseNotFound, "previous_response_id")
+	checkError(t, "previous", err, 400, CodePreviousResponseNotFound, "previous_response_id")
 }
 
 func TestErrorJSON(t *testing.T) {
@@ -423,7 +428,7 @@ func TestOnlyTextsAreBorrowed(t *testing.T) {
 
 // Schemas cost many times their size, so the tools of a request are bounded by themselves.
 func TestToolsAreBounded(t *testing.T) {
-	schema := `{"enum":[` + strings.TrimSuffix(strings.Repeat("0,", maxTools/2), ",") + `]}`
+	schema := `{"enum":[` + strings.TrimSuffix(strings.Repeat("0,", MaxTools/2), ",") + `]}`
 	_, err := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}}]}`))
 	if err == nil || err.Param != "tools" {
 		t.Errorf("Chat: %v", err)
@@ -455,9 +460,33 @@ func TestTurnsAreBounded(t *testing.T) {
 	_, call := decodeChat([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
 		repeat(`{"id":"a","function":{"name":"f","arguments":""}}`) + `]}]}`))
 	_, item := decodeResponses([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
-	for name, err := range map[string]*Error{"message": message, "call": call, "item": item} {
+	_, part := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":[` + repeat(`{"type":"text","text":"a"}`) + `]}]}`))
+	half := `[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, maxTurns/2), ",") + `]`
+	_, parts := decodeResponses([]byte(`{"model":"m","input":[{"role":"user","content":` + half + `},{"role":"user","content":` + half + `},{"role":"user","content":"a"}]}`))
+	for name, err := range map[string]*Error{"message": message, "call": call, "item": item, "part": part, "parts of two messages": parts} {
 		if err == nil || err.Code != CodeContextLengthExceeded {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestValuesAreBounded(t *testing.T) {
+	body, err := Open([]byte(`{"model":"m","input":"x","metadata":{"a":[` + strings.Repeat("0,", MaxValues-6) + `0]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The body, its three members, the array and its elements.
+	if want := MaxValues; body.Values != want {
+		t.Errorf("counted %d values, want %d", body.Values, want)
+	}
+	if err := body.Bounded(0); err != nil {
+		t.Errorf("as many values as may be: %v", err)
+	}
+	body.Values++
+	if err := body.Bounded(0); err == nil || err.Code != CodeMaxValuesExceeded {
+		t.Errorf("one value too many: %v", err)
+	}
+	if err := body.Bounded(1); err != nil {
+		t.Errorf("one of which does not count: %v", err)
 	}
 }

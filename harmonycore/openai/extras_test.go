@@ -16,8 +16,8 @@ func TestAllow(t *testing.T) {
 	}{
 		{`"top_k":40,"min_p":0.10,"repetition_penalty":1.1`, "", "", all, Sampling{Extras: []Extra{{"top_k", "40"}, {"min_p", "0.10"}, {"repetition_penalty", "1.1"}}}},
 		{`"top_k":40,"min_p":0.1`, "", "", []string{"min_p"}, Sampling{Extras: []Extra{{"min_p", "0.1"}}}},
-		{`"top_k":"x","ignore_eos":true,"unknown":1`, "", "", nil, Sampling{}},
-		{`"ignore_eos":true`, "", "", []string{"ignore_eos"}, Sampling{}},
+		{`"top_k":"x","ignore_eos":false,"unknown":1`, "", "", nil, Sampling{}},
+		{`"ignore_eos":false`, "", "", []string{"ignore_eos"}, Sampling{}},
 		{`"top_k":1,"top_k":null,"top_k":2`, "", "", all, Sampling{Extras: []Extra{{"top_k", "2"}}}},
 		{`"top_k":0`, "", "", all, Sampling{Extras: []Extra{{"top_k", "-1"}}}},
 		{`"top_k":99999999999`, "", "", all, Sampling{Extras: []Extra{{"top_k", "2147483647"}}}},

@@ -38,7 +38,10 @@ func (v value) readParts(param string, allowed partSet, d *Dropped) ([]string, *
 		return nil, wrongType(param, "one of a string or an array of objects", v)
 	}
 	var parts []string
-	err := v.elements(param, func(_ int, at string, v value) *Error {
+	err := v.elements(param, func(i int, at string, v value) *Error {
+		if i >= maxTurns {
+			return tooManyTurns(param)
+		}
 		part, err := v.readPart(at, allowed, d)
 		parts = append(parts, part)
 		return err

@@ -1,19 +1,31 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import (
+	"math"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
 
 // Body is a request's body that has passed the checks which come before its API is known. Only Open makes one, so
 // whatever reads a Body reads JSON that our own scanner has accepted.
 type Body struct {
 	// Model is the model that the request is for.
 	Model string
-	root  value
+	// Values is how many JSON values the body holds, itself included.
+	Values int
+	root   value
+	// tokenized says that it is a TokenizeRequest, and how its prompt ends has been read.
+	tokenized bool
 }
 
 // Open checks that body is JSON and an object, that no second model, messages, input or stream hides behind the
 // first, and which model it names. The Body lies in the same memory.
-func Open(body []byte) (*Body, *Error) {
-	root, err := object(body)
+func Open(body []byte) (*Body, *Error) { return OpenWithin(body, math.MaxInt) }
+
+// OpenWithin is Open for a body of which no more than most values would be read: it stops at the first that is more.
+func OpenWithin(body []byte, most int) (*Body, *Error) {
+	root, values, err := object(body, most)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +33,7 @@ func Open(body []byte) (*Body, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Body{Model: model, root: root}, nil
+	return &Body{Model: model, Values: values, root: root}, nil
 }
 
 // NoModel reports that Open could read a body, in which no model is named: model is not there, or no name.
@@ -33,19 +45,57 @@ func (e *Error) NoModel() bool {
 	return false
 }
 
-// object makes the whole of a body readable.
-func object(body []byte) (value, *Error) {
-	if err := jsontext.Validate(body, jsontext.MaxDepth); err != nil {
-		return value{}, syntaxError("", "We could not parse the JSON body of your request: ", err)
+// object makes the whole of a body readable, and counts its values.
+func object(body []byte, most int) (root value, values int, failure *Error) {
+	values, err := jsontext.Count(body, jsontext.MaxDepth, most)
+	if values > most {
+		return value{}, 0, tooManyValues()
+	}
+	if err != nil {
+		return value{}, 0, syntaxError("", "We could not parse the JSON body of your request: ", err)
 	}
 	at := 0
 	for at < len(body) && (body[at] == ' ' || body[at] == '\t' || body[at] == '\n' || body[at] == '\r') {
 		at++
 	}
 	if at == len(body) || body[at] != '{' {
-		return value{}, badRequest(CodeInvalidType, "", "Invalid body: expected a JSON object.")
+		return value{}, 0, badRequest(CodeInvalidType, "", "Invalid body: expected a JSON object.")
 	}
-	return value{jsontext.Object, body[at:]}, nil
+	return value{jsontext.Object, body[at:]}, values, nil
+}
+
+// MaxValues is the most JSON values of a request, itself included. What reads a request takes memory for each of them, and
+// time. 500 tools of 100 values each and 10,000 messages stay below it.
+const MaxValues = 1 << 17
+
+// Bounded returns an error when the body holds more than [MaxValues] values, of which free do not count.
+func (b *Body) Bounded(free int) *Error {
+	if b.Values-free <= MaxValues {
+		return nil
+	}
+	return tooManyValues()
+}
+
+func tooManyValues() *Error {
+	return badRequest(CodeMaxValuesExceeded, "", "The request holds more than "+strconv.Itoa(MaxValues)+
+		" JSON values, which is the limit. Send fewer messages, content parts, tools or other values.")
+}
+
+// Named is the model that a body seems to name, which may be no JSON at all: what it says counts only when Open agrees.
+func Named(body []byte) string {
+	at := jsontext.Space(body, 0)
+	if at == len(body) || body[at] != '{' {
+		return ""
+	}
+	name := ""
+	root := value{jsontext.Object, body[at:]}
+	_ = root.members("", func(key []byte, v value) *Error {
+		if string(key) == "model" && v.kind == jsontext.String {
+			name = jsontext.Unescape(v.raw)
+		}
+		return nil
+	})
+	return name
 }
 
 func syntaxError(param, prefix string, err error) *Error {

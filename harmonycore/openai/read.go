@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
 
@@ -17,20 +15,29 @@ type value struct {
 	raw []byte
 }
 
-func newValue(raw []byte, t jsonparser.ValueType) value {
-	switch t {
-	case jsonparser.String:
-		return value{jsontext.String, raw}
-	case jsonparser.Number:
-		return value{jsontext.Number, raw}
-	case jsonparser.Object:
-		return value{jsontext.Object, raw}
-	case jsonparser.Array:
-		return value{jsontext.Array, raw}
-	case jsonparser.Boolean:
-		return value{jsontext.Bool, raw}
+// valueAt is the value at i in JSON text that our scanner has accepted, and where it ends.
+func valueAt(data []byte, i int) (v value, end int) {
+	end = jsontext.Skip(data, i)
+	if i >= end {
+		return value{}, end
+	}
+	raw := data[i:end]
+	switch raw[0] {
+	case '"':
+		if len(raw) < 2 {
+			return value{}, end
+		}
+		return value{jsontext.String, raw[1 : len(raw)-1]}, end
+	case '{':
+		return value{jsontext.Object, raw}, end
+	case '[':
+		return value{jsontext.Array, raw}, end
+	case 't', 'f':
+		return value{jsontext.Bool, raw}, end
+	case 'n':
+		return value{jsontext.Null, raw}, end
 	default:
-		return value{jsontext.Null, raw}
+		return value{jsontext.Number, raw}, end
 	}
 }
 
@@ -59,19 +66,43 @@ func (v value) describe() string {
 	}
 }
 
-// members calls f for each member in order, doubled keys included. Keys are unescaped and only valid during the call.
+// mostKey is the longest key that is unescaped, in bytes: no member that is read has a longer one.
+const mostKey = 128
+
+// members calls f for each member in order, doubled keys included. Keys are unescaped, but for very long ones, and only
+// valid during the call.
 func (v value) members(param string, f func(key []byte, v value) *Error) *Error {
 	if v.kind != jsontext.Object {
 		return wrongType(param, "an object", v)
 	}
-	var failed *Error
-	err := jsonparser.ObjectEach(v.raw, func(key, raw []byte, t jsonparser.ValueType, _ int) error {
-		if failed = f(key, newValue(raw, t)); failed != nil {
-			return failed
+	for i := next(v.raw, 1); i < len(v.raw) && v.raw[i] == '"'; {
+		end := jsontext.Skip(v.raw, i)
+		if end < i+2 {
+			break
 		}
-		return nil
-	})
-	return firstOf(failed, err, param)
+		key := v.raw[i+1 : end-1]
+		if len(key) <= mostKey*longestEscape && bytes.IndexByte(key, '\\') >= 0 {
+			key = []byte(jsontext.Unescape(key))
+		}
+		member, end := valueAt(v.raw, next(v.raw, end))
+		if member.kind == 0 {
+			break
+		}
+		if err := f(key, member); err != nil {
+			return err
+		}
+		i = next(v.raw, end)
+	}
+	return nil
+}
+
+// next is where what follows begins, behind a comma or a colon and white space.
+func next(data []byte, i int) int {
+	i = jsontext.Space(data, i)
+	if i < len(data) && (data[i] == ',' || data[i] == ':') {
+		i = jsontext.Space(data, i+1)
+	}
+	return i
 }
 
 // elements calls f for each element of an array.
@@ -79,28 +110,18 @@ func (v value) elements(param string, f func(i int, at string, v value) *Error) 
 	if v.kind != jsontext.Array {
 		return wrongType(param, "an array", v)
 	}
-	var failed *Error
-	i := 0
-	_, err := jsonparser.ArrayEachErr(v.raw, func(raw []byte, t jsonparser.ValueType, _ int, parseErr error) error {
-		if parseErr != nil {
-			return parseErr
+	n := 0
+	for i := next(v.raw, 1); i < len(v.raw) && v.raw[i] != ']'; n++ {
+		element, end := valueAt(v.raw, i)
+		if element.kind == 0 {
+			break
 		}
-		if failed = f(i, index(param, i), newValue(raw, t)); failed != nil {
-			return failed
+		if err := f(n, index(param, n), element); err != nil {
+			return err
 		}
-		i++
-		return nil
-	})
-	return firstOf(failed, err, param)
-}
-
-// firstOf prefers the decoder's own finding. err alone means that the two readers disagree about a text that our
-// scanner accepted: refused, since only one of them can be right.
-func firstOf(failed *Error, err error, param string) *Error {
-	if failed != nil || err == nil {
-		return failed
+		i = next(v.raw, end)
 	}
-	return badRequest(CodeInvalidJSON, param, "The JSON text here cannot be read.")
+	return nil
 }
 
 func index(param string, i int) string {

@@ -52,12 +52,12 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 	default:
 		return wrongType("input", "one of a string or an array of items", v)
 	}
-	sent := 0
+	turns := 0
 	err := v.elements("input", func(i int, at string, v value) *Error {
-		if sent = i + 1; sent > maxTurns {
+		item, err := readItem(at, v, &r.Dropped)
+		if turns += max(1, len(item.Content)); turns > maxTurns {
 			return tooManyTurns("input")
 		}
-		item, err := readItem(at, v, &r.Dropped)
 		switch item.Kind {
 		case 0:
 		case itemUnknown:
@@ -68,7 +68,7 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 		}
 		return err
 	})
-	if err == nil && sent == 0 {
+	if err == nil && turns == 0 {
 		err = Invalid("input", "Invalid 'input': empty array. Expected an array with minimum length 1.")
 	}
 	return err
@@ -171,7 +171,8 @@ func (f *itemFields) notStored(at string) *Error {
 	if err := f.id.text(join(at, "id"), &id); err != nil {
 		return err
 	}
-	return Invalid(at, "Item with id '"+clip(id)+"' not found: nothing is stored here. Send the item itself, as with 'store' set to false.")
+	return Invalid(at, "Item with id '"+clip(id)+"' not found: nothing is stored here. Set 'store' to false and 'include' to ['reasoning.encrypted_content'], "+
+		"and send the items themselves. Vercel's AI SDK does so with providerOptions: { openai: { store: false } }.")
 }
 
 func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Error) {

@@ -14,12 +14,8 @@ const localShellSchema = `{"type":"object","properties":{` +
 	`"user":{"type":"string","description":"Whom it runs as."}},` +
 	`"required":["command"],"additionalProperties":false}`
 
-// readLocalShell takes the tool, and reports whether it is the first: more of them are none. It is strict, since a call that
-// is no action is one that some agents cannot answer.
-func (r *ResponsesRequest) readLocalShell() bool {
-	if r.localShell {
-		return false
-	}
+// readLocalShell takes the tool. It is strict, since a call that is no action is one that some agents cannot answer.
+func (r *ResponsesRequest) readLocalShell(at string) *Error {
 	r.localShell = true
 	tool := Tool{
 		Name: typeLocalShell, LocalShell: true, Strict: true, Schema: localShellSchema,
@@ -29,7 +25,7 @@ func (r *ResponsesRequest) readLocalShell() bool {
 		tool.Parameters = parsed
 	}
 	r.Tools = append(r.Tools, tool)
-	return true
+	return r.names.add(join(at, "type"), &tool)
 }
 
 // localShellFields are the members of an action.
@@ -42,7 +38,7 @@ const noAction = `{"type":"exec","command":[],"env":{},"timeout_ms":null,"user":
 // something would be lost that way, because they are no JSON, cut off, or of other members or types, are no action.
 func LocalShellAction(dst, arguments []byte) (action []byte, ok bool) {
 	var f localShellFields
-	root, err := object(arguments)
+	root, _, err := object(arguments, MaxValues)
 	if err == nil {
 		err = root.members("", f.set)
 	}

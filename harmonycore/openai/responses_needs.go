@@ -34,6 +34,9 @@ func (b *Body) ResponsesNeeds() (Needs, *Error) {
 		}
 		return nil
 	})
+	if err == nil && n.State {
+		err = b.statesOnce()
+	}
 	return n, err
 }
 

@@ -36,6 +36,9 @@ type ResponsesRequest struct {
 	Echo ResponsesEcho
 	// localShell says that it is among the Tools.
 	localShell bool
+	guided     guided
+	// names are those of the Tools, while they are read.
+	names toolNames
 }
 
 // ResponsesEcho holds the members of a Response object that repeat the request, as JSON text. Empty ones were not
@@ -54,6 +57,9 @@ type ResponsesEcho struct {
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	r := &ResponsesRequest{Model: b.Model}
 	var input value
+	if err := b.statesOnce(); err != nil {
+		return nil, err
+	}
 	err := b.root.members("", func(key []byte, v value) *Error {
 		switch name := string(key); name {
 		case "input":
@@ -79,6 +85,9 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
 		return nil, err
 	}
+	if err = r.Format.hold(&r.guided, "text.format"); err != nil {
+		return nil, err
+	}
 	if !input.given() {
 		return nil, missing("input")
 	}
@@ -95,6 +104,9 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	return r, nil
 }
 
+// leastOutputTokens is the API's own limit.
+const leastOutputTokens = 16
+
 // What is echoed is held as long as the answer lasts, and stands in three of its events. These are the most that it may
 // take, in bytes of JSON: six streams with 15 MB of metadata each would end the VM (DESIGN.md decision 7).
 const (
@@ -105,6 +117,24 @@ const (
 
 func tooLong(param string, limit int) *Error {
 	return Invalid(param, "Invalid '"+param+"': longer than the limit of "+strconv.Itoa(limit)+" bytes.")
+}
+
+// statesOnce refuses a request that goes on from a response and from a conversation, which may differ.
+func (b *Body) statesOnce() *Error {
+	previous, conversation := false, false
+	err := b.root.members("", func(key []byte, v value) *Error {
+		switch string(key) {
+		case "previous_response_id":
+			previous = v.given()
+		case "conversation":
+			conversation = v.given()
+		}
+		return nil
+	})
+	if err == nil && previous && conversation {
+		err = exclusive("conversation", "previous_response_id", "conversation")
+	}
+	return err
 }
 
 // stateless refuses what needs a memory or a second call, unless it is switched off.
@@ -124,9 +154,9 @@ func (v value) stateless(name string) *Error {
 		if err := v.text(name, &id); err != nil {
 			return err
 		}
-		e := badRequest(CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+"' not found.")
-		e.Status = 404
-		return e
+		// 400 and these words are OpenAI's own: clients take a 404 of this path for a model that is not there.
+		return badRequest(CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+
+			"' not found. Nothing is stored here: send the whole conversation in 'input'.")
 	default:
 		return Unsupported(name, "Unsupported parameter: '"+name+"' is not supported.")
 	}
@@ -145,9 +175,12 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 			return err
 		}
 		r.Echo.ToolChoice = v.compact()
+		if r.Choice.Name != "" {
+			r.Echo.ToolChoice = r.Choice.responsesJSON()
+		}
 		return nil
 	case "max_output_tokens":
-		return v.maxTokens(name, &r.Sampling.MaxTokens)
+		return v.maxTokens(name, leastOutputTokens, &r.Sampling.MaxTokens)
 	case "max_tool_calls":
 		n := int64(0)
 		if err := v.integer(name, 0, &n); err != nil || !v.given() {

@@ -31,6 +31,9 @@ func (r *ResponsesRequest) readRest(name string, v value) *Error {
 	case "context_management":
 		return v.readContextManagement(name)
 	default:
+		if known, err := r.guided.read(name, v); known {
+			return err
+		}
 		return r.Sampling.read(name, v)
 	}
 }

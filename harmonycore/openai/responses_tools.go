@@ -46,7 +46,7 @@ func shownTool(kind string) bool {
 // readTools takes functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs by itself (web_search and its like) are
 // passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
-	r.Tools, r.Echo.Tools, r.localShell = nil, "", false
+	r.Tools, r.Echo.Tools, r.localShell, r.names = nil, "", false, nil
 	if !v.given() {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		if err != nil {
 			return err
 		}
-		if !shownTool(f.kind) || f.kind == typeLocalShell && !r.readLocalShell() {
+		if !shownTool(f.kind) || f.kind == typeLocalShell && r.localShell { // a second local shell is none
 			return nil
 		}
 		if len(echo) > 1 {
@@ -68,25 +68,29 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		switch f.kind {
 		case typeFunction:
 			echo = appendFunctionEcho(echo, &f)
-			return r.readFunction(at, "", &f)
+			return r.readFunction(at, Tool{}, &f)
 		case typeCustom:
 			echo = append(echo, v.compact()...)
-			return r.readCustom(at, "", &f)
+			return r.readCustom(at, Tool{}, &f)
 		case typeLocalShell:
 			echo = append(echo, `{"type":"local_shell"}`...)
-			return nil
+			return r.readLocalShell(at)
 		default:
 			echo = append(echo, v.compact()...)
 			return r.readNamespace(at, &f)
 		}
 	})
 	r.Echo.Tools = string(append(echo, ']'))
+	r.names = nil
 	return err
 }
 
 func (r *ResponsesRequest) readNamespace(at string, f *toolFields) *Error {
-	namespace := ""
-	if err := f.name.functionName(join(at, "name"), &namespace); err != nil {
+	var tool Tool // what all of them have
+	if err := f.name.functionName(join(at, "name"), &tool.Namespace); err != nil {
+		return err
+	}
+	if err := f.description.text(join(at, "description"), &tool.NamespaceDescription); err != nil {
 		return err
 	}
 	if !f.tools.given() {
@@ -99,17 +103,17 @@ func (r *ResponsesRequest) readNamespace(at string, f *toolFields) *Error {
 		}
 		switch f.kind {
 		case typeFunction:
-			return r.readFunction(at, namespace, &f)
+			return r.readFunction(at, tool, &f)
 		case typeCustom:
-			return r.readCustom(at, namespace, &f)
+			return r.readCustom(at, tool, &f)
 		default:
 			return notOneOf(join(at, "type"), f.kind, "'function' and 'custom'")
 		}
 	})
 }
 
-func (r *ResponsesRequest) readFunction(at, namespace string, f *toolFields) *Error {
-	tool := Tool{Namespace: namespace}
+// readFunction takes a function; tool is what it has of its namespace.
+func (r *ResponsesRequest) readFunction(at string, tool Tool, f *toolFields) *Error {
 	if err := f.name.functionName(join(at, "name"), &tool.Name); err != nil {
 		return err
 	}
@@ -123,11 +127,11 @@ func (r *ResponsesRequest) readFunction(at, namespace string, f *toolFields) *Er
 		return err
 	}
 	r.Tools = append(r.Tools, tool)
-	return nil
+	return r.names.add(join(at, "name"), &tool)
 }
 
-func (r *ResponsesRequest) readCustom(at, namespace string, f *toolFields) *Error {
-	tool := Tool{Namespace: namespace, Custom: true}
+func (r *ResponsesRequest) readCustom(at string, tool Tool, f *toolFields) *Error {
+	tool.Custom = true
 	if err := f.name.functionName(join(at, "name"), &tool.Name); err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func (r *ResponsesRequest) readCustom(at, namespace string, f *toolFields) *Erro
 		return err
 	}
 	r.Tools = append(r.Tools, tool)
-	return nil
+	return r.names.add(join(at, "name"), &tool)
 }
 
 // appendFunctionEcho writes every member, since some clients want them all.

@@ -62,16 +62,18 @@ func (s *Sampling) read(key string, v value) *Error {
 		return v.thinkingBudget(key, &s.ThinkingBudget)
 	case "user":
 		return v.label(key, maxLabel)
+	case "logit_bias":
+		return s.readLogitBias(key, v)
 	default:
 		s.ask(key, v)
-		return nil
+		return v.refuseServers(key)
 	}
 }
 
-// maxTokens reads a limit of tokens, held to what 32 bits can count.
-func (v value) maxTokens(param string, dst *int) *Error {
+// maxTokens reads a limit of tokens, not below least and held to what 32 bits can count.
+func (v value) maxTokens(param string, least int64, dst *int) *Error {
 	n := int64(*dst)
-	if err := v.integer(param, 1, &n); err != nil {
+	if err := v.integer(param, least, &n); err != nil {
 		return err
 	}
 	*dst = int(min(n, math.MaxInt32))

@@ -11,6 +11,10 @@ type TextFormat struct {
 	Schema string
 	// StrictAt is the place of "strict": true: the client wants no answer rather than one of another form. Else empty.
 	StrictAt string
+	// Pattern, Grammar and Choices are forms of another kind, of which there is one at most, and then no Schema: a regular
+	// expression that the whole answer matches, a grammar in EBNF, and the texts of which the answer is one.
+	Pattern, Grammar string
+	Choices          []string
 }
 
 // maxFormat is the largest form of an answer, in bytes of JSON: it stands in the prompt, in the server's request and, in

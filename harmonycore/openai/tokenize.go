@@ -2,7 +2,6 @@ package openai
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
@@ -42,6 +41,7 @@ func DecodeTokenizeRequest(b *Body) (*TokenizeRequest, *Error) {
 	case r.Chat && prompt.given():
 		return nil, Invalid("prompt", "Invalid 'prompt': there are 'messages' too. Send one of them.")
 	case r.Chat:
+		b.tokenized = true
 		return r, nil
 	case !prompt.given():
 		return nil, missing("prompt")
@@ -69,23 +69,10 @@ func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint
 			dst = append(dst, ',')
 		}
 		dst = append(dst, '"')
-		dst = append(appendValid(dst, text(id)), '"')
+		// A token may have a part of a character only, which is no UTF-8 and becomes U+FFFD.
+		dst = append(jsontext.AppendEscaped(dst, jsontext.View(text(id))), '"')
 	}
 	return append(dst, "]}"...)
-}
-
-// appendValid escapes text of which a token may have a part of a character only: what is no UTF-8 is U+FFFD.
-func appendValid(dst, text []byte) []byte {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if r == utf8.RuneError && size == 1 {
-			dst = append(dst, "\uFFFD"...)
-		} else {
-			dst = jsontext.AppendEscaped(dst, string(text[:size]))
-		}
-		text = text[size:]
-	}
-	return dst
 }
 
 // DecodeDetokenizeRequest reads a body of POST /detokenize: its tokens, appended to dst, of which there may be so many.
@@ -123,7 +110,7 @@ func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error)
 // AppendPrompt appends the answer to a DetokenizeRequest.
 func AppendPrompt(dst, text []byte) []byte {
 	dst = append(dst, `{"prompt":"`...)
-	return append(appendValid(dst, text), `"}`...)
+	return append(jsontext.AppendEscaped(dst, jsontext.View(text)), `"}`...)
 }
 
 // AppendInputTokens appends the answer of POST /v1/responses/input_tokens.

@@ -54,6 +54,11 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	switch {
 	case kind == typeFunction, kind == typeCustom:
 		c.Required, c.Custom = true, kind == typeCustom
+		if !nested {
+			if at, inner, err = inner.chatShaped(param, kind); err != nil {
+				return err
+			}
+		}
 		return inner.toolRef(at, &c.Name)
 	case kind == "allowed_tools":
 		return c.readAllowed(at, inner, nested)
@@ -63,6 +68,15 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 		// Responses has many more, each for a tool that a server would run by itself.
 		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', and 'allowed_tools'.")
 	}
+}
+
+// responsesJSON is the choice of a named tool as Responses tell it back.
+func (c *ToolChoice) responsesJSON() string {
+	kind := typeFunction
+	if c.Custom {
+		kind = typeCustom
+	}
+	return `{"type":"` + kind + `","name":` + string(jsontext.AppendString(nil, c.Name)) + `}`
 }
 
 // typed reads an object's type, and returns what says the rest: the object itself, or its member of the type's name.
@@ -88,6 +102,25 @@ func (v value) typed(param string, nested bool) (kind string, inner value, err *
 		return nil
 	})
 	return kind, inner, err
+}
+
+// chatShaped is where the name of a Responses tool choice stands: beside its type, or in an object of the type's name, as
+// Chat has it and many clients send it here.
+func (v value) chatShaped(param, kind string) (at string, inner value, err *Error) {
+	var name, object value
+	err = v.members(param, func(key []byte, v value) *Error {
+		switch string(key) {
+		case "name":
+			name = v
+		case kind:
+			object = v
+		}
+		return nil
+	})
+	if name.given() || object.kind != jsontext.Object {
+		return param, v, err
+	}
+	return join(param, kind), object, err
 }
 
 // toolRef reads the name of a declared tool out of an object.

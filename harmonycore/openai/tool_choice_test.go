@@ -83,10 +83,11 @@ func TestToolChoice(t *testing.T) {
 	}
 }
 
-// A function and a custom tool of one name are two tools.
+// A name is a function's or a custom tool's, and chooses no tool of the other kind.
 func TestToolChoiceKinds(t *testing.T) {
 	const function = `{"type":"function","function":{"name":"f"}}`
 	const custom = `{"type":"custom","custom":{"name":"f"}}`
+	const other = `{"type":"custom","custom":{"name":"g"}}`
 	allow := func(tools string) string {
 		return `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + tools + `]}}`
 	}
@@ -95,12 +96,12 @@ func TestToolChoiceKinds(t *testing.T) {
 		code          string
 		shown         int
 	}{
-		{function, function, "", 1}, {custom, custom, "", 1}, {function + "," + custom, custom, "", 2},
+		{function, function, "", 1}, {custom, custom, "", 1}, {function + "," + other, other, "", 2},
 		{function, custom, CodeInvalidValue, 0}, {custom, function, CodeInvalidValue, 0},
-		{function, allow(function), "", 1}, {function + "," + custom, allow(custom), "", 1},
-		{custom + "," + function, allow(custom + "," + function), "", 2},
+		{function, allow(function), "", 1}, {function + "," + other, allow(other), "", 1},
+		{other + "," + function, allow(other + "," + function), "", 2},
 		{function, allow(custom), CodeInvalidValue, 0}, {custom, allow(function), CodeInvalidValue, 0},
-		{function + "," + function, allow(function + "," + custom), CodeInvalidValue, 0},
+		{function + "," + other, allow(function + "," + custom), CodeInvalidValue, 0},
 	} {
 		members := `"tools":[` + tt.tools + `],"tool_choice":` + tt.choice
 		r, err := decodeWith(members)
@@ -109,7 +110,7 @@ func TestToolChoiceKinds(t *testing.T) {
 			t.Errorf("%s: shown %+v", members, r.Tools)
 		}
 	}
-	r, err := decodeWith(`"tools":[` + function + "," + custom + `],"tool_choice":` + allow(custom))
+	r, err := decodeWith(`"tools":[` + function + "," + other + `],"tool_choice":` + allow(other))
 	if err != nil || !r.Tools[0].Custom {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -169,7 +170,7 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 		t.Errorf("choice %+v, tools %+v, echo %s", r.Choice, r.Tools, r.Echo.ToolChoice)
 	}
 	want := TextFormat{Name: "n", Schema: `{"a":1}`, StrictAt: "text.format.strict"}
-	if r.Format != want || r.Echo.TextFormat != `{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}` {
+	if !reflect.DeepEqual(r.Format, want) || r.Echo.TextFormat != `{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}` {
 		t.Errorf("format %+v, echo %s", r.Format, r.Echo.TextFormat)
 	}
 	r, err = decode(`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}`)
@@ -184,12 +185,25 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 	if err != nil || names(r.Tools) != "f c" || r.Choice.Required {
 		t.Errorf("%+v, %v", r, err)
 	}
+	// Chat's shape is read too, and told back as the API has it.
+	for members, echo := range map[string]string{
+		`"tool_choice":{"type":"function","function":{"name":"f"}}`:           `{"type":"function","name":"f"}`,
+		`"tool_choice":{"type":"function","function":{},"name":"f"}`:          `{"type":"function","name":"f"}`,
+		`"tool_choice":{"custom":{"name":"c"},"type":"custom"}`:               `{"type":"custom","name":"c"}`,
+		`"tool_choice":{ "name": "f", "type": "function" , "function": null}`: `{"type":"function","name":"f"}`,
+	} {
+		r, err = decode(members)
+		if err != nil || !r.Choice.Required || r.Choice.Name == "" || r.Echo.ToolChoice != echo {
+			t.Errorf("%s: %+v, %v", members, r, err)
+		}
+	}
 	if r, err = decode(`"tool_choice":"none"`); err != nil || r.Tools != nil || r.Echo.ToolChoice != `"none"` {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, tt := range []struct{ members, code, param string }{
 		{`"tool_choice":{"type":"function"}`, CodeMissingParameter, "tool_choice.name"},
-		{`"tool_choice":{"type":"function","function":{"name":"f"}}`, CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"function","function":{}}`, CodeMissingParameter, "tool_choice.function.name"},
+		{`"tool_choice":{"type":"function","function":{"name":"h"}}`, CodeInvalidValue, "tool_choice"},
 		{`"tool_choice":{"type":"custom"}`, CodeMissingParameter, "tool_choice.name"},
 		{`"tool_choice":{"type":"custom","name":"f"}`, CodeInvalidValue, "tool_choice"},
 		{`"tool_choice":{"type":"function","name":"c"}`, CodeInvalidValue, "tool_choice"},
@@ -200,5 +214,34 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 	} {
 		_, err := decode(tt.members)
 		checkError(t, tt.members, err, 400, tt.code, tt.param)
+	}
+}
+
+// Two tools of one name are refused, of whatever kind they are: the model could call only one of them.
+func TestToolsOfOneName(t *testing.T) {
+	const function, custom = `{"type":"function","function":{"name":"f"}}`, `{"type":"custom","custom":{"name":"f"}}`
+	for tools, param := range map[string]string{
+		function + "," + function: "tools[1].function.name", function + "," + custom: "tools[1].custom.name",
+		custom + "," + function: "tools[1].function.name",
+	} {
+		_, err := decodeWith(`"tools":[` + tools + `]`)
+		checkError(t, tools, err, 400, CodeInvalidValue, param)
+	}
+	const flat, text, shell = `{"type":"function","name":"f"}`, `{"type":"custom","name":"f"}`, `{"type":"local_shell"}`
+	group := func(name, tools string) string {
+		return `{"type":"namespace","name":"` + name + `","tools":[` + tools + `]}`
+	}
+	for tools, param := range map[string]string{
+		flat + "," + flat: "tools[1].name", flat + "," + text: "tools[1].name", text + "," + flat: "tools[1].name",
+		group("n", flat+","+text):                           "tools[0].tools[1].name",
+		group("n", flat) + "," + group("n", flat):           "tools[1].tools[0].name",
+		shell + `,{"type":"function","name":"local_shell"}`: "tools[1].name",
+		`{"type":"custom","name":"local_shell"},` + shell:   "tools[1].type",
+	} {
+		_, err := decodeShellTools(`"tools":[` + tools + `]`)
+		checkError(t, tools, err, 400, CodeInvalidValue, param)
+	}
+	if r, err := decodeShellTools(`"tools":[` + flat + "," + group("n", flat) + "," + group("m", text) + "," + shell + "," + shell + `]`); err != nil || len(r.Tools) != 4 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

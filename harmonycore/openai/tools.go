@@ -9,14 +9,14 @@ import (
 // MaxSchemaDepth is the deepest nesting of arrays and objects in a tool's parameters.
 const MaxSchemaDepth = 32
 
-// maxTools is the most that a request's tools may take, in bytes of JSON. A schema costs twenty times its size as values
+// MaxTools is the most that a request's tools may take, in bytes of JSON. A schema costs twenty times its size as values
 // and up to ninety times as printed text, so that one of 15 MB would end the VM (DESIGN.md decision 7).
-const maxTools = 2 << 20
+const MaxTools = 2 << 20
 
-// toolsFit refuses tools beyond maxTools.
+// toolsFit refuses tools beyond MaxTools.
 func (v value) toolsFit(param string) *Error {
-	if len(v.raw) > maxTools {
-		return Invalid(param, "Invalid '"+param+"': larger than the limit of "+strconv.Itoa(maxTools)+" bytes.")
+	if len(v.raw) > MaxTools {
+		return Invalid(param, "Invalid '"+param+"': larger than the limit of "+strconv.Itoa(MaxTools)+" bytes.")
 	}
 	return nil
 }
@@ -33,14 +33,35 @@ type Tool struct {
 	Grammar InputGrammar
 	// LocalShell is the Responses API's tool of that name, shown as a function.
 	LocalShell bool
-	// Namespace is the Responses API's group that the function stands in; empty for none.
-	Namespace string
+	// Namespace is the Responses API's group that the function stands in; empty for none. NamespaceDescription is what
+	// that group says of itself.
+	Namespace, NamespaceDescription string
 	// Parameters is its JSON schema, in the client's order; nil when there is none.
 	Parameters *jsontext.Value
 	// Schema is the same as text, which takes a twentieth of the memory; empty for one larger than maxSchemaText.
 	Schema string
 	// Strict asks that the arguments of every call have the schema.
 	Strict bool
+}
+
+// toolNames are the names of a request's tools, each with its namespace: no dot is in either of them.
+type toolNames map[string]bool
+
+// add takes a tool's name, and refuses one that another tool of the same namespace has: a call of it would mean either.
+func (n *toolNames) add(param string, t *Tool) *Error {
+	if *n == nil {
+		*n = toolNames{}
+	}
+	name := t.Namespace + "." + t.Name
+	if (*n)[name] {
+		where := ""
+		if t.Namespace != "" {
+			where = " of the namespace '" + clip(t.Namespace) + "'"
+		}
+		return Invalid(param, "Invalid '"+param+"': another tool"+where+" is called '"+clip(t.Name)+"' too. Give each tool a name of its own.")
+	}
+	(*n)[name] = true
+	return nil
 }
 
 // functionName reads a tool's name where one is declared, which becomes a word of a header.

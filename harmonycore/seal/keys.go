@@ -2,7 +2,6 @@ package seal
 
 import (
 	"crypto/cipher"
-	"encoding/base64"
 	"errors"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ const (
 // secret; a key has 32 bytes. No keys are an empty text, and then the result is nil. Errors tell a key's place and id, never
 // a part of the key.
 func ParseKeys(text string) (*Keys, error) {
-	text = strings.TrimSpace(text)
+	text = strings.Trim(text, spaces)
 	if text == "" {
 		return nil, nil
 	}
@@ -39,7 +38,7 @@ func ParseKeys(text string) (*Keys, error) {
 		if len(k.keys) == maxKeys {
 			return nil, errors.New("more than " + strconv.Itoa(maxKeys) + " keys")
 		}
-		id, secret, ok := strings.Cut(strings.TrimSpace(part), ":")
+		id, secret, ok := strings.Cut(strings.Trim(part, spaces), ":")
 		if !ok || !validID(id) {
 			return nil, errors.New(at + ": write ID:KEY, the id of up to 32 letters, digits, - and _")
 		}
@@ -49,7 +48,7 @@ func ParseKeys(text string) (*Keys, error) {
 				return nil, errors.New(at + ": a second key of this id")
 			}
 		}
-		raw, err := base64.StdEncoding.DecodeString(secret)
+		raw, err := standardBase64().DecodeString(secret)
 		if err != nil || len(raw) != chacha20poly1305.KeySize {
 			return nil, errors.New(at + ": not 32 bytes in base64; make one with: openssl rand -base64 32")
 		}
@@ -61,6 +60,10 @@ func ParseKeys(text string) (*Keys, error) {
 	}
 	return k, nil
 }
+
+// spaces may stand around keys. strings.TrimSpace would bring in Unicode's, in a table of which the collector takes numbers
+// for pointers.
+const spaces = " \t\r\n"
 
 func validID(id string) bool {
 	if id == "" || len(id) > maxID {

@@ -1,9 +1,8 @@
 package seal
 
 import (
-	"crypto/rand"
+	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -43,11 +42,11 @@ func (k *Keys) Seal(dst, text []byte, b Bound, expires int64) ([]byte, error) {
 	from := len(sealed)
 	sealed = sealed[:from+chacha20poly1305.NonceSizeX]
 	nonce := sealed[from:]
-	if _, err := rand.Read(nonce); err != nil {
+	if err := random(nonce); err != nil {
 		return dst, err
 	}
 	sealed = first.aead.Seal(sealed, nonce, text, covered)
-	return base64.RawURLEncoding.AppendEncode(dst, sealed), nil
+	return urlBase64().AppendEncode(dst, sealed), nil
 }
 
 // Why a text does not open.
@@ -64,7 +63,10 @@ var (
 // Open returns the text that was sealed, which then lies in the memory of the sealed one and has overwritten it: a filter's
 // requests are large, and large copies are what a wasm VM's collector is worst at. now is in Unix seconds.
 func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
-	n, err := base64.RawURLEncoding.Decode(sealed, sealed)
+	if bytes.IndexByte(sealed, '\n') >= 0 || bytes.IndexByte(sealed, '\r') >= 0 {
+		return nil, ErrForeign // the decoder passes over them, also a strict one
+	}
+	n, err := urlBase64().Decode(sealed, sealed)
 	if err != nil || n < leastLength || sealed[0] != version {
 		return nil, ErrForeign
 	}

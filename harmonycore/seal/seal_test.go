@@ -128,6 +128,30 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
+// TestOneSpelling: a sealed text opens as it was given, and in no other spelling of the same bytes. What stands for one
+// thing in many ways gets past those who compare or count it.
+func TestOneSpelling(t *testing.T) {
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=\r\n \x00"
+	b := Bound{Model: "m", Tenant: "t"}
+	k := keys(t, keyA)
+	for _, text := range []string{"thought", "thoughts", "thoughts!"} { // one for each number of bits left over
+		good := sealed(t, k, text, b)
+		for i := range len(good) + 1 {
+			for _, c := range []byte(alphabet) {
+				spellings := []string{good[:i] + string(c) + good[i:]}
+				if i < len(good) && good[i] != c {
+					spellings = append(spellings, good[:i]+string(c)+good[i+1:])
+				}
+				for _, s := range spellings {
+					if _, err := k.Open([]byte(s), b, now); err == nil {
+						t.Errorf("%q: opens with %q at %d of %d", text, c, i, len(good))
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestParseKeys(t *testing.T) {
 	if k, err := ParseKeys(" "); k != nil || err != nil {
 		t.Errorf("no keys: %v, %v", k, err)

@@ -1,101 +1,120 @@
 package sse
 
-import "bytes"
-
-// MaxEvent is the largest event accepted, in bytes of its lines. Servers' events are a few hundred bytes long; the
-// limit only keeps a broken one from filling the memory.
+// MaxEvent is the largest event accepted, in bytes: its data so far and the line that is being read. Servers' events
+// are a few hundred bytes long; the limit only keeps a broken server from filling the memory. It bounds an event, not a
+// write: how many events come at once does not matter.
 const MaxEvent = 4 << 20
 
-// Decoder is an automaton over bytes. Write takes what came, Next hands out what is whole; any split of the same
-// bytes gives the same events. The zero Decoder is ready. Line ends are LF, CR LF or CR, as the standard has them.
+// keptBuffer is the largest buffer kept from one event to the next, in bytes.
+const keptBuffer = 64 << 10
+
+// Decoder is an automaton over bytes. [Decoder.Write] takes bytes from the network, [Decoder.Next] returns the events
+// that are whole. Any split of the same bytes gives the same events. The zero Decoder is ready. Line ends are LF, CR LF
+// or CR, as the standard has them.
 type Decoder struct {
-	// buf holds the bytes that no event has taken yet; line is where the line now read begins, seen how far it was
-	// searched for its end.
-	buf        []byte
-	line, seen int
+	// rest is the part of the last write that is not read yet. It is the caller's memory.
+	rest []byte
+	// line is the beginning of a line whose end has not been written yet.
+	line []byte
 	// data is the event's data lines so far, joined by LF.
 	data    []byte
 	hasData bool
-	// afterCR remembers that the last line ended with CR, so that an LF right behind it is no line of its own.
+	// afterCR reports whether the last line ended with CR, so that an LF right after it is no line of its own.
 	afterCR bool
 	broken  bool
 }
 
-// Write adds bytes as they came from the network. They are copied.
+// Write adds bytes from the network. The decoder reads p itself until Next reports false; only an unfinished event is
+// copied. So p must stay unchanged until then.
 func (d *Decoder) Write(p []byte) {
-	if d.line > 0 {
-		n := copy(d.buf, d.buf[d.line:])
-		d.buf = d.buf[:n]
-		d.seen -= d.line
-		d.line = 0
+	switch {
+	case d.broken:
+	case len(d.rest) == 0:
+		d.rest = p
+	default:
+		joined := make([]byte, 0, len(d.rest)+len(p))
+		d.rest = append(append(joined, d.rest...), p...)
 	}
-	if len(d.buf)+len(d.data)+len(p) > MaxEvent {
-		d.broken = true
-		return
-	}
-	d.buf = append(d.buf, p...)
 }
 
-// Broken reports that an event was larger than MaxEvent; nothing more will come out.
+// Broken reports whether Next has met an event larger than [MaxEvent]. No events follow it.
 func (d *Decoder) Broken() bool { return d.broken }
 
-// Next returns the data of the next whole event; events without data are skipped, as are comments and other fields.
-// The bytes are valid until the next call of Next or Write.
+// Next returns the data of the next whole event. Events without data are skipped, as are comments and other fields.
+// The data is valid until the next call of Next or Write.
 func (d *Decoder) Next() ([]byte, bool) {
-	if d.broken {
-		return nil, false
-	}
 	for {
 		line, ok := d.nextLine()
 		if !ok {
 			return nil, false
 		}
-		if len(line) == 0 {
-			if d.hasData {
-				d.hasData = false
-				data := d.data
-				d.data = d.data[:0]
-				return data, true
-			}
+		if len(line) > 0 {
+			d.field(line)
 			continue
 		}
-		d.field(line)
+		if d.hasData {
+			d.hasData = false
+			return d.data, true
+		}
 	}
 }
 
+// nextLine returns the next whole line without its end. The line is valid until the next call.
 func (d *Decoder) nextLine() ([]byte, bool) {
-	if d.afterCR && d.line < len(d.buf) {
-		if d.buf[d.line] == '\n' {
-			d.line++
+	if !d.hasData {
+		d.data = emptied(d.data) // Next has handed out what it held
+	}
+	if d.afterCR && len(d.rest) > 0 {
+		if d.rest[0] == '\n' {
+			d.rest = d.rest[1:]
 		}
 		d.afterCR = false
 	}
-	d.seen = max(d.seen, d.line)
-	at := bytes.IndexByte(d.buf[d.seen:], '\n')
-	end := len(d.buf)
-	if at >= 0 {
-		end = d.seen + at
-	}
-	// A CR ends a line by itself; servers hardly ever send one, so it is looked for only before the LF.
-	if cr := bytes.IndexByte(d.buf[d.seen:end], '\r'); cr >= 0 {
-		end = d.seen + cr
-		d.afterCR = true
-	} else if at < 0 {
-		d.seen = len(d.buf)
+	size := lineSize(d.rest)
+	if len(d.data)+len(d.line)+size > MaxEvent {
+		*d = Decoder{broken: true}
 		return nil, false
 	}
-	line := d.buf[d.line:end]
-	d.line = end + 1
-	d.seen = d.line
+	line := d.rest[:size]
+	if size == len(d.rest) {
+		d.line = append(d.line, line...)
+		d.rest = nil
+		return nil, false
+	}
+	d.afterCR = d.rest[size] == '\r'
+	d.rest = d.rest[size+1:]
+	if len(d.line) > 0 {
+		line = append(d.line, line...)
+		d.line = emptied(line)
+	}
 	return line, true
 }
 
+// lineSize is where b's first line ends, or the length of b. One loop looks for both line ends: two searches would go
+// through all of a large write for each of its lines.
+func lineSize(b []byte) int {
+	for i, c := range b {
+		if c == '\n' || c == '\r' {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// emptied returns b's memory for reuse, or none where it is too large to keep.
+func emptied(b []byte) []byte {
+	if cap(b) > keptBuffer {
+		return nil
+	}
+	return b[:0]
+}
+
 func (d *Decoder) field(line []byte) {
-	const name = "data"
-	if len(line) < len(name) || string(line[:len(name)]) != name {
+	// Byte by byte: TinyGo makes a string of its own for a comparison with one, which would be garbage for each event.
+	if len(line) < 4 || line[0] != 'd' || line[1] != 'a' || line[2] != 't' || line[3] != 'a' {
 		return
 	}
-	value := line[len(name):]
+	value := line[4:]
 	if len(value) > 0 {
 		if value[0] != ':' {
 			return

@@ -1,21 +1,33 @@
 package sse
 
 import (
+	"bytes"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func decode(pieces ...string) []string {
 	var d Decoder
+	return drain(&d, pieces...)
+}
+
+// drain writes the pieces as a network would, each in memory that is overwritten afterwards.
+func drain(d *Decoder, pieces ...string) []string {
 	var events []string
 	for _, p := range pieces {
-		d.Write([]byte(p))
+		chunk := []byte(p)
+		d.Write(chunk)
 		for {
 			data, ok := d.Next()
 			if !ok {
 				break
 			}
 			events = append(events, string(data))
+		}
+		for i := range chunk {
+			chunk[i] = '\n'
 		}
 	}
 	return events
@@ -36,37 +48,147 @@ func TestDecoder(t *testing.T) {
 		{"\n\n\ndata: [DONE]\n\n", []string{"[DONE]"}},
 	}
 	for _, tt := range tests {
-		if got := decode(tt.in); strings.Join(got, "|") != strings.Join(tt.want, "|") || len(got) != len(tt.want) {
+		if got := decode(tt.in); !slices.Equal(got, tt.want) {
 			t.Errorf("%q: got %q, want %q", tt.in, got, tt.want)
 		}
 	}
 }
 
-func TestTooLarge(t *testing.T) {
-	var d Decoder
-	for range MaxEvent/(1<<20) + 1 {
-		d.Write([]byte(strings.Repeat("x", 1<<20)))
+// Every way to cut a stream into up to four pieces, and into single bytes, gives the events of the uncut stream.
+func TestAllSplits(t *testing.T) {
+	const in = ": c\r\n\r\ndata: a\r\n\r\ndata: b\n\rdata\ndata: c\r\rid: 1\ndata:\xf0\x9f\x98\x80\n\n\ndata: [DONE]\n\ndata: cut"
+	want := []string{"a", "b", "\nc", "\xf0\x9f\x98\x80", "[DONE]"}
+	check := func(pieces ...string) {
+		if got := decode(pieces...); !slices.Equal(got, want) {
+			t.Fatalf("%q: got %q, want %q", pieces, got, want)
+		}
 	}
-	if _, ok := d.Next(); ok || !d.Broken() {
-		t.Fatal("an endless line must break the decoder")
+	for a := range len(in) {
+		for b := a; b < len(in); b++ {
+			for c := b; c < len(in); c++ {
+				check(in[:a], in[a:b], in[b:c], in[c:])
+			}
+		}
+	}
+	check(strings.Split(in, "")...)
+}
+
+// The limit is an event's, not a write's: many small events may come at once, and cost no memory of their own.
+func TestLargeWrite(t *testing.T) {
+	const event = "data: {\"choices\":[{\"index\":0,\"token_ids\":[200005]}]}\n\n"
+	in := bytes.Repeat([]byte(event), 16*MaxEvent/len(event))
+	var d Decoder
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d.Write(in)
+	events := 0
+	for _, ok := d.Next(); ok; _, ok = d.Next() {
+		events++
+	}
+	runtime.ReadMemStats(&after)
+	if want := len(in) / len(event); events != want || d.Broken() {
+		t.Errorf("%d events of %d, broken: %v", events, want, d.Broken())
+	}
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 64<<10 {
+		t.Errorf("a write of %d bytes took %d bytes of memory", len(in), taken)
 	}
 }
 
-// FuzzAnySplit: whole and in pieces give the same events.
-func FuzzAnySplit(f *testing.F) {
-	f.Add("data: a\r\n\r\n: c\ndata: b\n\rdata: c\n\n", uint8(3))
-	f.Add("event: x\ndata: {\"a\":1}\n\ndata: [DONE]\n\n", uint8(1))
-	f.Fuzz(func(t *testing.T, in string, size uint8) {
-		n := int(size)%7 + 1
-		var pieces []string
-		for rest := in; rest != ""; {
-			k := min(n, len(rest))
-			pieces = append(pieces, rest[:k])
-			rest = rest[k:]
+// A write that Next has not read to its end is not lost.
+func TestWriteUnread(t *testing.T) {
+	var d Decoder
+	d.Write([]byte("data: a\n\ndata: b\n"))
+	if data, ok := d.Next(); !ok || string(data) != "a" {
+		t.Fatalf("got %q, %v", data, ok)
+	}
+	d.Write([]byte("\ndata: c\n\n"))
+	if got := drain(&d, ""); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// An event that is too large breaks the decoder, however it is cut, and after the events that came before it.
+func TestTooLarge(t *testing.T) {
+	long := strings.Repeat("x", MaxEvent)
+	tests := []struct {
+		name, in string
+		broken   bool
+	}{
+		{"a line", "data: a\n\n" + long + "x\n\ndata: b\n\n", true},
+		{"the largest line", "data: a\n\n" + long + "\n\n", false},
+		{"an endless line", "data: a\n\n" + long + long, true},
+		{"data of many lines", "data: a\n\n" + strings.Repeat("data: "+long[:1<<20]+"\n", 5), true},
+		{"data of empty lines", "data: a\n\n" + strings.Repeat("data\n", MaxEvent+2), true},
+		{"comments", "data: a\n\n" + strings.Repeat(": "+long[:1<<20]+"\n", 5), false},
+	}
+	for _, tt := range tests {
+		for _, size := range []int{len(tt.in), 1 << 20, 65_537} {
+			var pieces []string
+			for piece := range slices.Chunk([]byte(tt.in), size) {
+				pieces = append(pieces, string(piece))
+			}
+			var d Decoder
+			if got := drain(&d, pieces...); !slices.Equal(got, []string{"a"}) || d.Broken() != tt.broken {
+				t.Errorf("%s in pieces of %d: %d events, broken: %v", tt.name, size, len(got), d.Broken())
+			}
 		}
-		whole, cut := decode(in), decode(pieces...)
-		if strings.Join(whole, "\x00") != strings.Join(cut, "\x00") || len(whole) != len(cut) {
-			t.Fatalf("%q: whole %q, in pieces of %d %q", in, whole, n, cut)
+	}
+}
+
+// Large buffers are not kept for the small events that follow.
+func TestLargeEvent(t *testing.T) {
+	var d Decoder
+	large := "data: " + strings.Repeat("x", MaxEvent/2)
+	got := drain(&d, large[:1000], large[1000:], "\n", "\ndata: a", "\n\n")
+	if len(got) != 2 || got[0] != large[len("data: "):] || got[1] != "a" {
+		t.Errorf("got %d events", len(got))
+	}
+	if cap(d.data) > keptBuffer || cap(d.line) > keptBuffer {
+		t.Errorf("buffers of %d and %d bytes are kept", cap(d.data), cap(d.line))
+	}
+}
+
+// byTheStandard reads events line by line as the standard describes it, of a stream that is all there.
+func byTheStandard(in string) []string {
+	in = strings.ReplaceAll(strings.ReplaceAll(in, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(in, "\n")
+	var events, data []string
+	for _, line := range lines[:len(lines)-1] {
+		name, value, _ := strings.Cut(line, ":")
+		switch {
+		case line == "" && data != nil:
+			events = append(events, strings.Join(data, "\n"))
+			data = nil
+		case name == "data":
+			data = append(data, strings.TrimPrefix(value, " "))
+		}
+	}
+	return events
+}
+
+// FuzzAnySplit: cut anywhere, a stream gives the events that the standard finds in it. Each byte of sizes is the size of
+// a piece, in turn.
+func FuzzAnySplit(f *testing.F) {
+	f.Add("data: a\r\n\r\n: c\ndata: b\n\rdata: c\n\n", []byte{3})
+	f.Add("event: x\ndata: {\"a\":1}\n\ndata: [DONE]\n\n", []byte{1})
+	f.Add("data: a\r\n\r\ndata\r\rdata:b\n\n\r\n:\n", []byte{8, 1, 0, 2})
+	f.Fuzz(func(t *testing.T, in string, sizes []byte) {
+		var pieces []string
+		for rest, i := in, 0; rest != ""; i++ {
+			n := len(rest)
+			if len(sizes) > 0 {
+				n = min(n, int(sizes[i%len(sizes)]))
+			}
+			if n == 0 && i < 1000 {
+				pieces = append(pieces, "")
+				continue
+			}
+			n = max(n, 1)
+			pieces = append(pieces, rest[:n])
+			rest = rest[n:]
+		}
+		if got, want := decode(pieces...), byTheStandard(in); !slices.Equal(got, want) {
+			t.Fatalf("%q in pieces %q: got %q, want %q", in, pieces, got, want)
 		}
 	})
 }

@@ -109,7 +109,10 @@ func lineEnds(s string, i int) int {
 func nextSpace(s string, i int) int {
 	end, last, lines := i, i, 0
 	for end < len(s) {
-		c, size := classAt(s, end)
+		c, size := asciiClass[s[end]], 1 // classAt, but for a call in ASCII
+		if c == wide {
+			c, size = wideAt(s, end)
+		}
 		if c&space == 0 {
 			break
 		}

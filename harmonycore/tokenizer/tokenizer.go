@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"math"
 	"sync"
 	"unsafe"
 
@@ -10,11 +11,23 @@ import (
 // Tokenizer encodes and decodes with one vocabulary. Safe for concurrent use.
 type Tokenizer struct {
 	vocabulary *bpe.Vocabulary
-	encoders   sync.Pool // of *Encoder
+	// fewest is for text without control tokens, fewestSpecial for text that may spell them.
+	fewest, fewestSpecial *bpe.Fewest
+	encoders              sync.Pool // of *Encoder
 }
 
 // New returns a tokenizer for v, whose ids must be those of o200k.
-func New(v *bpe.Vocabulary) *Tokenizer { return &Tokenizer{vocabulary: v} }
+func New(v *bpe.Vocabulary) *Tokenizer {
+	t := &Tokenizer{vocabulary: v, fewest: bpe.NewFewest(v)}
+	special := *t.fewest
+	for id := uint32(specialBase); id <= LastSpecial; id++ {
+		if name, ok := specialBytes(id); ok {
+			special.Add(name)
+		}
+	}
+	t.fewestSpecial = &special
+	return t
+}
 
 // AppendEncode appends the ids of text to dst. Text is only text: whatever
 // spells a control token gives ordinary ids. Bytes that are not UTF-8 are
@@ -78,15 +91,56 @@ func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 	return dst
 }
 
+// AppendWithin is Append for a text of which at most so many ids are wanted. It
+// reports whether the text has no more. If it has, AppendWithin stops soon
+// after that many, or before it has begun, and what it has appended is no use.
+func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
+	if t.fewest.Exceeds(text, most) {
+		return dst, false
+	}
+	if len(text) <= most {
+		return e.Append(dst, t, text), true
+	}
+	limit := len(dst) + most
+	for i := 0; i < len(text); {
+		end := next(text, i)
+		if id, ok := t.vocabulary.Lookup(text[i:end]); ok {
+			dst = append(dst, id)
+		} else if dst, ok = e.merger.MergeWithin(dst, t.vocabulary, text[i:end], limit-len(dst)); !ok {
+			return dst, false
+		}
+		if len(dst) > limit {
+			return dst, false
+		}
+		i = end
+	}
+	return dst, true
+}
+
 // AppendSpecial is Tokenizer.AppendEncodeSpecial with this scratch.
 func (e *Encoder) AppendSpecial(dst []uint32, t *Tokenizer, text string) []uint32 {
+	dst, _ = e.AppendSpecialWithin(dst, t, text, math.MaxInt)
+	return dst
+}
+
+// AppendSpecialWithin is to AppendSpecial what AppendWithin is to Append.
+func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
+	if t.fewestSpecial.Exceeds(text, most) {
+		return dst, false
+	}
+	from := len(dst)
 	for {
 		at, size, id := findSpecial(text)
-		dst = e.Append(dst, t, text[:at])
-		if size == 0 {
-			return dst
+		ok := false
+		if dst, ok = e.AppendWithin(dst, t, text[:at], most-(len(dst)-from)); !ok {
+			return dst, false
 		}
-		dst = append(dst, id)
+		if size == 0 {
+			return dst, true
+		}
+		if dst = append(dst, id); len(dst)-from > most {
+			return dst, false
+		}
 		text = text[at+size:]
 	}
 }

@@ -168,6 +168,12 @@ func (a *channelStream) Finish(u Usage, _ int64) {
 	a.out = openai.AppendEventDone(a.out, &a.head, a.finishReason(a.finish), usage)
 }
 
+// mostArguments is how long the arguments of one call may be, in bytes of JSON: they are told in one piece.
+const mostArguments = 8 << 20
+
+// Full implements Bounded.
+func (a *channelStream) Full() bool { return len(a.call.Arguments) > mostArguments }
+
 func (a *channelStream) Tally() Tally { return a.tally }
 
 func (a *channelStream) Fail(e *openai.Error) {

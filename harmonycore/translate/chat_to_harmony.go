@@ -27,8 +27,11 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
 		DroppedParts: in.Dropped.Count,
-		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs,
+		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
 		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
+	}
+	if in.HideReasoning {
+		r.answers.Reasoning = openai.NoReasoning
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err
@@ -39,6 +42,9 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	r.Stop, r.MaxReasoning = in.Stop, m.reasoningLimit(in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
+	if err := r.Constraint.enforceable(); err != nil {
+		return nil, err
+	}
 	var instructions []string
 	first := 0
 	for first < len(in.Messages) && instructs(in.Messages[first].Role) {

@@ -16,8 +16,10 @@ type Constraint struct {
 	Forced bool
 	// Named says that Calls is the one tool that the client has named.
 	Named bool
-	// Schema is the JSON schema of an answer that is no call; empty is any text.
-	Schema string
+	// Schema is the JSON schema of an answer that is no call; empty is any text, unless there is one of these: a regular
+	// expression that the whole of it matches, a grammar in EBNF, or the texts of which it is one.
+	Schema, Pattern, Grammar string
+	Choices                  []string
 	// StrictAt is the place in the request of a promise that only a server can keep: that the answer has the Schema. Empty
 	// is none.
 	StrictAt string
@@ -35,7 +37,12 @@ type CallConstraint struct {
 }
 
 // Free reports that the model may write what it likes.
-func (c *Constraint) Free() bool { return len(c.Calls) == 0 && c.Schema == "" }
+func (c *Constraint) Free() bool { return len(c.Calls) == 0 && !c.formed() }
+
+// formed reports whether an answer that is no call has a form.
+func (c *Constraint) formed() bool {
+	return c.Schema != "" || c.Pattern != "" || c.Grammar != "" || len(c.Choices) > 0
+}
 
 // constraint puts together what the client wants of the answer. A strict function asks for it too, since its arguments
 // shall have its schema, whether it must be called or only may; and so does a custom tool with a regular expression.
@@ -43,8 +50,9 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
+		c.Pattern, c.Grammar, c.Choices = format.Pattern, format.Grammar, format.Choices
 	}
-	wanted := c.Forced || c.Schema != ""
+	wanted := c.Forced || c.formed()
 	patterns := inputPatterns(declared)
 	for i := range declared {
 		wanted = wanted || declared[i].Strict || patterns[i] != ""
@@ -62,6 +70,20 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 		}
 	}
 	return c
+}
+
+// enforceable makes the answer's regular expression, if it has one, such as servers read it.
+func (c *Constraint) enforceable() *openai.Error {
+	if c.Pattern == "" {
+		return nil
+	}
+	pattern, ok := portable(c.Pattern)
+	if !ok {
+		return openai.Unsupported(c.StrictAt, "Unsupported regular expression: servers cannot be held to flags, lookaround, word boundaries, classes of Unicode or within classes, "+
+			"anchors elsewhere than at the ends, or more than 1,000 repetitions.")
+	}
+	c.Pattern = pattern
+	return nil
 }
 
 // inputPatterns are the tools' regular expressions that a server can hold their inputs to, each empty where there is none.

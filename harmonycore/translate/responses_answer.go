@@ -166,8 +166,14 @@ func (a *responsesAnswer) Likely(l *openai.Logprob) {
 // have all of it, each.
 const mostLikely = 4 << 20
 
+// mostTold is how much a response may hold of all else, in bytes of JSON: the last events of a stream have most of it, each.
+// A whole context of 131,072 tokens is a tenth of it, unless it is one long run of spaces.
+const mostTold = 8 << 20
+
 // Full implements Bounded.
-func (a *responsesAnswer) Full() bool { return a.likelyShown > mostLikely }
+func (a *responsesAnswer) Full() bool {
+	return a.likelyShown > mostLikely || len(a.response.Output)+len(a.item.Text)+len(a.plain) > mostTold+a.likelyShown
+}
 
 func (a *responsesAnswer) Close(end harmony.End) {
 	a.close(end)

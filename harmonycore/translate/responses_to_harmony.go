@@ -36,6 +36,9 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	r.MaxReasoning = m.reasoningLimit(in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
+	if err := r.Constraint.enforceable(); err != nil {
+		return nil, err
+	}
 	instructions := []string{in.Instructions}
 	first := 0
 	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && instructs(in.Input[first].Role) {

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -25,8 +26,9 @@ type shownTool struct {
 // maxSchemas is how much schema text is kept while an answer lasts, in bytes; what is beyond it is not checked.
 const maxSchemas = 256 << 10
 
-// toolset are the functions that the model is shown. The Responses API's namespaces are flattened, since the model
-// knows only one: a function keeps its bare name unless another has it too, and then stands as NAMESPACE__NAME.
+// toolset are the functions that the model is shown, each under a name of its own. The Responses API's namespaces are
+// flattened, since the model knows only one: a function keeps its bare name unless another has it too, and then stands as
+// NAMESPACE__NAME, with a number behind it where that is taken. What stands in no namespace always keeps its name.
 type toolset []shownTool
 
 func newToolset(declared []openai.Tool) toolset {
@@ -40,7 +42,7 @@ func newToolset(declared []openai.Tool) toolset {
 		t := &declared[i]
 		shown := t.Name
 		if t.Namespace != "" && times[t.Name] > 1 {
-			shown = t.Namespace + "__" + t.Name
+			shown = unusedName(t.Namespace+"__"+t.Name, times)
 		}
 		tool := shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell}
 		if room -= len(t.Schema); room >= 0 {
@@ -49,6 +51,16 @@ func newToolset(declared []openai.Tool) toolset {
 		set = append(set, tool)
 	}
 	return set
+}
+
+// unusedName returns name, with a number behind it if used has it already, and adds it there.
+func unusedName(name string, used map[string]int) string {
+	unused := name
+	for n := 2; used[unused] > 0; n++ {
+		unused = name + "_" + strconv.Itoa(n)
+	}
+	used[unused]++
+	return unused
 }
 
 // renamedTools are the functions that the model sees under another name than their own, by NAMESPACE.NAME: no dot is in
@@ -124,5 +136,35 @@ func (s toolset) namespaces(declared []openai.Tool) []harmony.Namespace {
 			Name: s[i].shown, Description: describe(&declared[i]), Parameters: parameters,
 		})
 	}
-	return []harmony.Namespace{{Key: functions, Name: functions, Tools: list}}
+	return []harmony.Namespace{{Key: functions, Name: functions, Description: s.about(declared), Tools: list}}
+}
+
+// about is the description of all functions: what each of the client's namespaces says of itself, and which functions are
+// in it, since the model sees them all in one.
+func (s toolset) about(declared []openai.Tool) harmony.Optional {
+	var text []byte
+	for i := 0; i < len(s); {
+		first, from := &declared[i], i
+		for i < len(s) && declared[i].Namespace == first.Namespace && declared[i].NamespaceDescription == first.NamespaceDescription {
+			i++
+		}
+		if first.NamespaceDescription == "" {
+			continue
+		}
+		if len(text) > 0 {
+			text = append(text, '\n')
+		}
+		text = append(append(text, first.Namespace...), " ("...)
+		for j := from; j < i; j++ {
+			if j > from {
+				text = append(text, ", "...)
+			}
+			text = append(text, s[j].shown...)
+		}
+		text = append(append(text, "): "...), first.NamespaceDescription...)
+	}
+	if len(text) == 0 {
+		return harmony.Optional{}
+	}
+	return harmony.Some(string(text))
 }

@@ -102,6 +102,8 @@ type Request struct {
 	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
 	Logprobs    bool
 	TopLogprobs int
+	// HideReasoning says that the client wants the answer without the reasoning.
+	HideReasoning bool
 
 	answers      Answers
 	tools        toolset

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -76,23 +75,16 @@ func ReadSSE(r io.Reader) ([]uint32, error) {
 	var e backend.Event
 	var d sse.Decoder
 	events := 0
-	// The decoder bounds what one event may hold, not what is written to it at once.
-	for piece := range slices.Chunk(append(data, "\n\n"...), 64<<10) {
-		d.Write(piece)
-		for {
-			text, ok := d.Next()
-			if !ok {
-				break
-			}
-			events++
-			switch {
-			case !dialect.ReadEvent(text, &e):
-				return ids, fmt.Errorf("event %d, %.60q, is none of a completion's stream; save the stream with curl -N", events, text)
-			case e.Error != nil:
-				return ids, eventError(events, e.Error)
-			}
-			ids = append(ids, e.Tokens...)
+	d.Write(append(data, "\n\n"...))
+	for text, ok := d.Next(); ok; text, ok = d.Next() {
+		events++
+		switch {
+		case !dialect.ReadEvent(text, &e):
+			return ids, fmt.Errorf("event %d, %.60q, is none of a completion's stream; save the stream with curl -N", events, text)
+		case e.Error != nil:
+			return ids, eventError(events, e.Error)
 		}
+		ids = append(ids, e.Tokens...)
 	}
 	switch {
 	case d.Broken():

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ func keptCustom(name string) bool { return name == "name" }
 func finish(module []byte) ([]byte, error) {
 	sections, err := split(module)
 	if err != nil {
+		return nil, err
+	}
+	if err := markConstants(sections); err != nil {
 		return nil, err
 	}
 	out := slices.Clone(module[:8])
@@ -68,7 +72,7 @@ func check(module []byte) error {
 		return err
 	}
 	var exports []export
-	var problems []error
+	problems := []error{checkPointers(sections)}
 	for _, s := range sections {
 		switch s.id {
 		case sectionCustom:
@@ -91,6 +95,10 @@ func check(module []byte) error {
 		case sectionExport:
 			if exports, err = readExports(s.content); err != nil {
 				return err
+			}
+		case sectionData:
+			if bytes.Contains(s.content, mark) {
+				problems = append(problems, errors.New("does not know where its constants end, see filter/gcroots"))
 			}
 		}
 	}

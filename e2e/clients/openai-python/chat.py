@@ -91,6 +91,34 @@ def chat_stream(client, model):
     check_chat_usage(usage)
 
 
+def chat_reasoning_loop(client, model):
+    """the loop of DeepSeek's docs: delta.reasoning_content, else delta.content"""
+    reasoning, content, text = "", "", ""
+    for chunk in client.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": QUESTION}], stream=True
+    ):
+        delta = chunk.choices[0].delta
+        if delta.reasoning_content:
+            reasoning += delta.reasoning_content
+        else:
+            content += delta.content
+    need(reasoning, "no reasoning")
+    need(QUESTION in content, f"the answer {content!r} does not repeat the question")
+    for chunk in client.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": FORECAST}], tools=CHAT_TOOLS, stream=True
+    ):
+        delta = chunk.choices[0].delta
+        if delta.reasoning:
+            text += delta.reasoning
+        elif delta.content or delta.tool_calls:
+            same(delta.reasoning_content, None, "reasoning_content beside an answer")
+    need(text, "no reasoning before a call")
+    answer = client.chat.completions.create(
+        model=model, messages=[{"role": "user", "content": COMPARE}, {"role": "user", "content": FOLLOW_UP}]
+    )
+    same(answer.choices[0].message.reasoning_content, None, "reasoning_content of an answer without reasoning")
+
+
 def chat_helper(client, model):
     """chat.completions.stream"""
     pieces = []

@@ -41,6 +41,22 @@ def unknown_role(client, model):
     refused(lambda: create(model=model, input=wrong), openai.BadRequestError, 400, "unknown_role", "input[1].role")
 
 
+def unknown_previous(client, model):
+    """an unknown previous_response_id is BadRequestError previous_response_not_found"""
+    create = client.responses.create
+    for stream in (False, True):
+        refused(
+            lambda: create(model=model, input="Hello", previous_response_id="resp_none", stream=stream),
+            openai.BadRequestError,
+            400,
+            "previous_response_not_found",
+            "previous_response_id",
+        )
+    refused(
+        lambda: client.responses.retrieve("resp_none"), openai.NotFoundError, 404, "response_not_found", None
+    )
+
+
 def fault(name):
     return {"x-sim-fault": name}
 

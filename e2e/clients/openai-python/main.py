@@ -15,6 +15,7 @@ from openai import OpenAI
 CHECKS = [
     chat.chat_whole,
     chat.chat_stream,
+    chat.chat_reasoning_loop,
     chat.chat_helper,
     chat.chat_tools,
     chat.chat_tools_stream,
@@ -31,6 +32,7 @@ CHECKS = [
     structured.chat_json_object,
     failures.unknown_model,
     failures.unknown_role,
+    failures.unknown_previous,
     failures.server_refuses,
     failures.error_within_stream,
     failures.cut_stream,

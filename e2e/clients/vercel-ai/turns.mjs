@@ -130,8 +130,31 @@ async function cancelled(url, model) {
   assert(controller.signal.aborted && aborted, "no abort part");
 }
 
-/** Runs the checks. connection makes what calls have of the provider's: (url, model, headers) => ({model, …}); shows says that it shows reasoning. */
-export async function main(connection, shows) {
+/**
+ * Checks what a loop over tools comes to where the provider sends ids in place of items: the second step is refused by an error that
+ * says what to set. unset makes what calls have of the provider's, as connection does.
+ */
+export const itemReferences = (unset) => async (url, model) => {
+  const options = () => ({ ...compare(url, model, weatherTool().tools), ...unset(url, model) });
+  const whole = await generateText(options()).then(() => assert.fail("no error"), (e) => e);
+  let streamed;
+  for await (const part of streamText({ ...options(), onError() {} }).fullStream) {
+    if (part.type === "error") streamed = part.error;
+  }
+  for (const error of [whole, streamed]) {
+    assert(APICallError.isInstance(error), `${error}`);
+    assert.equal(error.statusCode, 400);
+    assert.equal(error.isRetryable, false);
+    assert.match(error.data.error.param, /^input\[[0-9]+\]$/);
+    assert.match(error.message, /^Item with id '\w+' not found: .* providerOptions: \{ openai: \{ store: false \} \}\.$/);
+  }
+};
+
+/**
+ * Runs the checks, and more of them. connection makes what calls have of the provider's: (url, model, headers) => ({model, …}); shows
+ * says that it shows reasoning.
+ */
+export async function main(connection, shows, more = []) {
   connect = connection;
   showsReasoning = shows;
   await run("ai", [
@@ -143,5 +166,6 @@ export async function main(connection, shows) {
     ["toolChoice required and named", toolChoice],
     ["a refused request is APICallError with the error's code", wrongRequest],
     ["abortSignal", cancelled],
+    ...more,
   ]);
 }

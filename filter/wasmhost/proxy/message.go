@@ -129,7 +129,7 @@ func withoutAgent(h http.Header) {
 }
 
 // normalizePath does what Envoy's normalize_path and merge_slashes do: backslashes become slashes, letters and digits that
-// are escaped without need are not any more, dot segments are resolved, and then doubled slashes become one. Other escapes
+// are escaped without need are not any more, dot segments are resolved, with parameters behind them or without, and then doubled slashes become one. Other escapes
 // stay, and so does the query.
 func normalizePath(target string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
@@ -147,7 +147,8 @@ func normalizePath(target string) string {
 	var out []string
 	segments := strings.Split(path[1:], "/")
 	for i, s := range segments {
-		switch s {
+		name, _, _ := strings.Cut(s, ";")
+		switch name {
 		case "..":
 			out = out[:max(len(out)-1, 0)]
 		case ".":

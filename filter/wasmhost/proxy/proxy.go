@@ -42,6 +42,12 @@ type Options struct {
 	RemoveRequestPrefix string
 	// NormalizePath takes dot segments and doubled slashes out of paths before anything looks at them.
 	NormalizePath bool
+	// UnescapeSlashes makes escaped slashes and backslashes of paths plain ones before: UNESCAPE_AND_FORWARD.
+	UnescapeSlashes bool
+	// NoUnderscores refuses requests with an underscore in the name of a header: REJECT_REQUEST.
+	NoUnderscores bool
+	// RequestTimeout is how long a client may take to send a request; 0 is as long as it likes.
+	RequestTimeout time.Duration
 	// ServerName is the response header server; empty leaves the servers' own.
 	ServerName string
 	// EndWait is how long a piece of an HTTP/2 body waits whether the body ends with it, which Envoy tells at once; 0 tells
@@ -145,6 +151,15 @@ func (p *Proxy) Stats() []wasmhost.Stats {
 		out[i] = w.Stats()
 	}
 	return out
+}
+
+// Streams is how many requests run.
+func (p *Proxy) Streams() int {
+	n := 0
+	for _, w := range p.workers {
+		n += int(w.streams.Load())
+	}
+	return n
 }
 
 // HasCluster implements wasmhost.Router.

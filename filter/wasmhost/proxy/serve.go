@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,15 +80,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers a request that the filter does not get to see.
-func (x *exchange) refuse(status int, why string) {
-	codec := "http1."
-	if x.r.ProtoMajor >= 2 {
-		codec = "http2."
-	}
-	x.stream.Refuse(wasmhost.LocalReply{Status: status, Details: codec + why, Body: []byte(http.StatusText(status))})
-}
-
 // clientGone tells the stream that the client has left. Over HTTP/2 it takes its stream back and keeps the connection.
 func (x *exchange) clientGone() { x.stream.ClientGone(x.r.ProtoMajor >= 2) }
 
@@ -129,15 +119,20 @@ func (x *exchange) run() {
 	if o.RemoveRequestPrefix != "" {
 		h.RemovePrefix(o.RemoveRequestPrefix)
 	}
+	if o.UnescapeSlashes {
+		h.Set(":path", unescapeSlashes(h.Get(":path")))
+	}
 	if o.NormalizePath {
 		h.Set(":path", normalizePath(h.Get(":path")))
 	}
-	if fieldCount(x.r.Header) > o.MaxHeaders {
-		x.refuse(http.StatusRequestHeaderFieldsTooLarge, "too_many_headers")
-	} else if strings.Contains(h.Get(":path"), "#") {
-		x.refuse(http.StatusBadRequest, "path_normalization_failed")
-	} else {
-		bodyless := x.r.Body == http.NoBody || x.r.ContentLength == 0
+	bodyless := x.r.Body == http.NoBody || x.r.ContentLength == 0
+	switch {
+	case x.refused(h, bodyless):
+	case x.r.Method == http.MethodConnect:
+		// A tunnel has a host and no path. There is no route for one.
+		h.Remove(":path")
+		x.stream.RequestHeaders(h, false)
+	default:
 		x.stream.RequestHeaders(h, bodyless)
 		if !bodyless {
 			x.reading.Store(true)
@@ -151,11 +146,18 @@ func (x *exchange) run() {
 	} else {
 		idle.Reset(o.IdleTimeout)
 	}
+	late := x.requestTimer()
+	defer late.Stop()
 	for {
 		if x.act() {
 			return
 		}
 		select {
+		case <-late.C:
+			if x.reading.Load() {
+				x.stream.RequestTimeout()
+			}
+			continue
 		case <-x.changed:
 		case <-x.active:
 		case <-idle.C:
@@ -169,6 +171,17 @@ func (x *exchange) run() {
 			idle.Reset(o.IdleTimeout)
 		}
 	}
+}
+
+// requestTimer runs out when the request should be all there. Without a limit it never does.
+func (x *exchange) requestTimer() *time.Timer {
+	t := time.NewTimer(max(x.proxy.options.RequestTimeout, time.Hour))
+	if limit := x.proxy.options.RequestTimeout; limit > 0 && x.reading.Load() {
+		t.Reset(limit)
+	} else {
+		t.Stop()
+	}
+	return t
 }
 
 // readRequest pushes the client's body into the stream.
@@ -277,6 +290,10 @@ func (x *exchange) begin(e wasmhost.Event) {
 	status, err := strconv.Atoi(e.Headers.Get(":status"))
 	if err != nil || status < 200 || status > 999 {
 		status = http.StatusOK // as Envoy's codec does when a filter has taken the status away
+	}
+	if e.Local && status == http.StatusUpgradeRequired {
+		// What it says of the connection is the proxy's own word.
+		header["Upgrade"], header["Connection"] = []string{e.Headers.Get("upgrade")}, []string{e.Headers.Get("connection")}
 	}
 	x.w.WriteHeader(status)
 	// Without a flush net/http would say over HTTP/2 that the body has no bytes, which nobody has said.

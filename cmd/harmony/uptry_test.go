@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+)
+
+// said waits for what is written to a locked writer.
+type said struct {
+	lockedWriter
+	text strings.Builder
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// TestUpAsksItsServers: which models they serve, and what to add if the names differ.
+func TestUpAsksItsServers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer string
+		change func(*up)
+		want   string // "": nothing is said
+	}{
+		"the same name":     {`{"data":[{"id":"gpt-oss-120b"}]}`, func(*up) {}, ""},
+		"another name":      {`{"data":[{"id":"openai/gpt-oss-120b"}]}`, func(*up) {}, `does not serve "gpt-oss-120b"; it serves "openai/gpt-oss-120b". Requests get 502 server_model_not_found: add --server-model openai/gpt-oss-120b` + "\n"},
+		"the name is set":   {`{"data":[{"id":"openai/gpt-oss-120b"}]}`, func(u *up) { u.config.Models[0].ServerModel = "openai/gpt-oss-120b" }, ""},
+		"a name set wrong":  {`{"data":[{"id":"gpt-oss-120b"}]}`, func(u *up) { u.config.Models[0].ServerModel = "openai/gpt-oss-120b" }, `does not serve "openai/gpt-oss-120b"`},
+		"two names":         {`{"data":[{"id":"a"},{"id":"b"}]}`, func(*up) {}, `it serves "a", "b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
+		"no model":          {`{"data":[]}`, func(*up) {}, "it serves nothing. Requests get 502 server_model_not_found: start the server with the model\n"},
+		"with a file":       {`{"data":[{"id":"b"}]}`, func(u *up) { u.file = "h.yaml" }, "set server_model: b of the model gpt-oss-120b in h.yaml\n"},
+		"several models":    {`{"data":[{"id":"b"}]}`, func(u *up) { u.config.Models = append(u.config.Models, config.Model{Name: "m"}) }, "write server_model: b of the model gpt-oss-120b in a --config file\n"},
+		"a name with words": {`{"data":[{"id":"a; rm b"}]}`, func(*up) {}, `it serves "a; rm b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
+		"no list of models": {`nothing`, func(*up) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(tt.answer)) }))
+			defer server.Close()
+			got := tryOnce(t, server.URL, tt.change)
+			if tt.want == "" && got != "" || !strings.HasSuffix(got, tt.want) && !strings.Contains(got, tt.want) {
+				t.Errorf("it says %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// tryOnce tries a server that answers, and returns what is said.
+func tryOnce(t *testing.T, url string, change func(*up)) string {
+	t.Helper()
+	var out strings.Builder
+	u := &up{config: &config.Config{Models: []config.Model{{Name: "gpt-oss-120b", Servers: []string{"vllm=" + url}}}}, stderr: &out}
+	change(u)
+	e, err := config.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.tryServer(t.Context(), &u.config.Models[0], e)
+	return out.String()
+}
+
+// TestUpWarnsOfAServerThatIsNotThere, once, and goes on trying until it is told to end.
+func TestUpWarnsOfAServerThatIsNotThere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	out := &said{}
+	out.w = &out.text
+	u := &up{config: &config.Config{Models: []config.Model{{Name: "m", Servers: []string{"vllm=http://" + address}}}}, stderr: out}
+	end := u.tryingServers(context.Background())
+	for limit := time.Now().Add(20 * time.Second); out.String() == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("nothing is said")
+		}
+	}
+	end()
+	if want := "warning: no connection to http://" + address + " of m ("; !strings.HasPrefix(out.String(), want) || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("it says %q", out)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/harmonyedge/harmonyedge/internal/nearest"
+)
+
+// noArgs allows no argument. Behind a command that has others below it, an argument is a misspelt one of these.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var below []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			below = append(below, sub.Name())
+		}
+	}
+	if len(below) == 0 {
+		return usageError{fmt.Errorf("%q is not expected here; see %s --help", args[0], c.CommandPath())}
+	}
+	return usageError{fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0], didYouMean(nearest.Word(args[0], below)), c.CommandPath())}
+}
+
+// checkCommand refuses a misspelt command before its flags are read, which another one would not know.
+func checkCommand(root *cobra.Command, args []string) error {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	c, rest, _ := root.Find(args)
+	if c == nil || !c.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "__") {
+		return nil // what begins with two underscores is a shell's, which asks for completions
+	}
+	return noArgs(c, rest[:1])
+}
+
+// flagError is what pflag says of a command line, with the flag that may have been meant.
+func flagError(c *cobra.Command, err error) error {
+	hint := ""
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+		if name := nearest.Word(unknown.GetSpecifiedName(), known); name != "" {
+			hint = didYouMean("--" + name)
+		}
+	}
+	return usageError{fmt.Errorf("%w; %ssee %s --help", err, hint, c.CommandPath())}
+}
+
+func didYouMean(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "did you mean " + strings.TrimSpace(word) + "? Or "
+}

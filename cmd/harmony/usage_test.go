@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUsageErrors: what is wrong with a command line ends every command with 2, before anything is started, and says what may
+// have been meant.
+func TestUsageErrors(t *testing.T) {
+	misspelt := writeFile(t, "misspelt.yaml", "models:\n- name: m\n  server: [\"vllm=http://127.0.0.1:1\"]\n")
+	for line, want := range map[string]string{
+		"upp --model m":               `harmony has no command "upp"; did you mean up?`,
+		"controlplan":                 `did you mean controlplane?`,
+		"serve":                       `harmony has no command "serve"; see harmony --help`,
+		"controlplane validte x.yaml": `harmony controlplane has no command "validte"; did you mean validate?`,
+		"inspect tokenise --x":        `did you mean tokenize?`,
+		"up --modle m":                "unknown flag: --modle; did you mean --model?",
+		"up --body_limit 1MB":         "did you mean --body-limit?",
+		"up -x":                       "unknown shorthand flag",
+		"up --colour red":             "unknown flag: --colour; see harmony up --help",
+		"up m":                        `"m" is not expected here`,
+		"up":                          "no model is given",
+		"up --model m":                "no server is given",
+		"up --model m --backend http://127.0.0.1:1":                       "--backend",
+		"up --model m --backend vllm=http://127.0.0.1:1 --host x":         "--host x is not known",
+		"up --config " + misspelt:                                         "did you mean servers?",
+		"up --config /no/such.yaml":                                       "cannot be read",
+		"up --drain-time soon":                                            "is not a duration",
+		"controlplane":                                                    "no configuration is given",
+		"controlplane --config x --log-format xml":                        "--log-format xml is not known",
+		"controlplane bootstrap --admin 0.0.0.0:9901":                     "--admin: 0.0.0.0:9901 is open to others",
+		"controlplane bootstrap --stats nowhere":                          "--stats: ",
+		"controlplane bootstrap --stats 0.0.0.0:9902 --admin 127.0.0.1:0": "give --admin a port of its own",
+		"sim --front-end go":                                              "--front-end: ",
+		"controlplane bootstrap --admin nowhere":                          "--admin: ",
+		"controlplane validate":                                           "no FILE is given",
+		"controlplane validate " + misspelt:                               "models[0].server: server is not a setting; did you mean servers?",
+		"status now":                                                      `"now" is not expected here`,
+		"status --adress x":                                               "did you mean --address?",
+		"sim now":                                                         `"now" is not expected here`,
+		"sim --fault often":                                               "--fault: ",
+		"sim --tokens-per-chunk few":                                      "--tokens-per-chunk: ",
+		"sim --script /no/such.jsonl":                                     "--script: ",
+		"sim --listen nowhere":                                            "--listen: ",
+		"inspect parse a b":                                               "one file too many",
+		"inspect parse /no/such":                                          "name a file with",
+		"inspect explain --role nobody":                                   "role",
+	} {
+		var out, said bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), &out, &said); code != exitUsage || !strings.Contains(said.String(), want) || out.Len() > 0 {
+			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, exitUsage, &out, &said, want)
+		}
+	}
+	for _, line := range []string{"", "help", "help up", "up --help", "--version", "inspect", "completion bash", "__complete u"} {
+		var out, said bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), &out, &said); code != 0 || out.Len() == 0 {
+			t.Errorf("harmony %s: exit status %d\n%s", line, code, &said)
+		}
+	}
+}
+
+// TestBootstrapFilesAreWhole: Envoy starts in a folder of its own.
+func TestBootstrapFilesAreWhole(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, said bytes.Buffer
+	line := "controlplane bootstrap --node n --control-plane h:1 --ca ca.pem --certificate tls/c.pem --key /k.pem"
+	if code := run(t.Context(), strings.Fields(line), &out, &said); code != 0 || !json.Valid(out.Bytes()) {
+		t.Fatalf("exit status %d: %s%s", code, &said, &out)
+	}
+	for _, want := range []string{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "tls/c.pem"), "/k.pem"} {
+		if !strings.Contains(out.String(), `"`+want+`"`) {
+			t.Errorf("%s is not there:\n%s", want, &out)
+		}
+	}
+}

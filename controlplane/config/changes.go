@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Changes are the settings in which two configurations differ, by their paths. Entries of lists are called by their
+// names: models[gpt-oss-120b].context_length. The values are not told, since some are nobody else's business.
+func Changes(before, after *Config) []string {
+	return changes("", reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
+}
+
+func changes(path string, before, after reflect.Value) []string {
+	if reflect.DeepEqual(before.Interface(), after.Interface()) {
+		return nil
+	}
+	t := before.Type()
+	switch {
+	case t.Kind() == reflect.Struct && len(settings(t)) > 0:
+		var all []string
+		for i := range t.NumField() {
+			name := t.Field(i).Tag.Get("yaml")
+			if name == "" || name == "-" {
+				continue
+			}
+			if path != "" {
+				name = path + "." + name
+			}
+			all = append(all, changes(name, before.Field(i), after.Field(i))...)
+		}
+		return all
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && nameOf(reflect.Zero(t.Elem())) != nil:
+		return listChanges(path, before, after)
+	}
+	return []string{path}
+}
+
+// nameOf is the name of a list's entry, nil for what has none.
+func nameOf(entry reflect.Value) *string {
+	if f := entry.FieldByName("Name"); f.IsValid() && f.Kind() == reflect.String {
+		name := f.String()
+		return &name
+	}
+	return nil
+}
+
+// listChanges tells entries apart by their names, so that one more at the beginning is not a change of all others.
+func listChanges(path string, before, after reflect.Value) []string {
+	old := map[string]reflect.Value{}
+	for i := range before.Len() {
+		old[*nameOf(before.Index(i))] = before.Index(i)
+	}
+	var all []string
+	seen := map[string]bool{}
+	for i := range after.Len() {
+		name := *nameOf(after.Index(i))
+		seen[name] = true
+		entry := fmt.Sprintf("%s[%s]", path, name)
+		if was, ok := old[name]; ok {
+			all = append(all, changes(entry, was, after.Index(i))...)
+		} else {
+			all = append(all, entry+" is new")
+		}
+	}
+	for i := range before.Len() {
+		if name := *nameOf(before.Index(i)); !seen[name] {
+			all = append(all, fmt.Sprintf("%s[%s] is gone", path, name))
+		}
+	}
+	if len(all) == 0 {
+		return []string{path + " is in another order"}
+	}
+	return all
+}
+
+// OnlyUp are the settings of c that only harmony up heeds: they are about the Envoy that it runs.
+func (c *Config) OnlyUp() []string {
+	var said []string
+	if c.Admin != DefaultAdmin {
+		said = append(said, "admin")
+	}
+	if c.Envoy != Default().Envoy {
+		said = append(said, "envoy")
+	}
+	return said
+}

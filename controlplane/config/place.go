@@ -1,0 +1,132 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/harmonyedge/harmonyedge/internal/nearest"
+)
+
+// fieldAt is the path of the setting at a place in a file, such as models[0].name; empty if none is there. A setting that
+// nobody knows has one too.
+func fieldAt(tree *ast.File, at *token.Token) string {
+	if at == nil || at.Position == nil {
+		return ""
+	}
+	f := placeFinder{at: *at.Position}
+	for _, d := range tree.Docs {
+		if d.Body != nil {
+			ast.Walk(&f, d.Body)
+		}
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(f.path, "$"), ".")
+}
+
+// placeFinder visits nodes until one stands at the place.
+type placeFinder struct {
+	at   token.Position
+	path string
+}
+
+// Visit implements ast.Visitor.
+func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
+	if t := node.GetToken(); f.path == "" && t != nil && t.Position != nil && t.Position.Line == f.at.Line && t.Position.Column == f.at.Column {
+		if path := node.GetPath(); path != "$" {
+			f.path = path
+		}
+	}
+	return f
+}
+
+// meant says what a person may have meant by a setting that is none: one with a name like it in the same block, or the block
+// that has one of this name.
+func meant(field string) string {
+	block, name := "", field
+	if cut := strings.LastIndexByte(field, '.'); cut >= 0 {
+		block, name = field[:cut], field[cut+1:]
+	}
+	here := settings(typeOf(block))
+	if known := nearest.Word(name, here); known != "" {
+		return name + " is not a setting; did you mean " + known + "?"
+	}
+	if others := blocksWith(name); len(others) > 0 {
+		return name + " is not a setting here; it stands " + strings.Join(others, " or ") + ": check its indentation"
+	}
+	return name + " is not a setting; check its spelling and its indentation"
+}
+
+// typeOf is the type of the block at a path, such as models[0].answers; nil if there is none.
+func typeOf(path string) reflect.Type {
+	t := reflect.TypeFor[Config]()
+	for path != "" {
+		var name string
+		name, path, _ = strings.Cut(path, ".")
+		name, _, list := strings.Cut(name, "[")
+		t = member(t, name)
+		if list && t != nil && t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+	}
+	return t
+}
+
+func member(t reflect.Type, name string) reflect.Type {
+	t = block(t)
+	if t == nil {
+		return nil
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Tag.Get("yaml") == name {
+			return f.Type
+		}
+	}
+	return nil
+}
+
+// block is the struct that t is or points to, else nil.
+func block(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	return t
+}
+
+// settings are the names of a block's settings.
+func settings(t reflect.Type) []string {
+	t = block(t)
+	if t == nil {
+		return nil
+	}
+	var names []string
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// blocksWith says where a setting of this name belongs: at the top of the file, or in a block of it.
+func blocksWith(name string) []string {
+	top := reflect.TypeFor[Config]()
+	var found []string
+	if member(top, name) != nil {
+		found = append(found, "at the top of the file")
+	}
+	for _, outer := range settings(top) {
+		t, where := member(top, outer), outer
+		if t.Kind() == reflect.Slice {
+			t, where = t.Elem(), "each of "+outer
+		}
+		if member(t, name) != nil {
+			found = append(found, "in "+where)
+		}
+	}
+	return found
+}

@@ -1,0 +1,139 @@
+package reach
+
+import (
+	"context"
+	"math"
+	"net/netip"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const (
+	// clusterPrefix keeps Envoy's statistics of these checks apart from those of the cluster that has the servers.
+	clusterPrefix = "harmony-reach-"
+
+	reportInterval   = time.Second
+	checkTimeout     = 3 * time.Second
+	defaultInterval  = 5 * time.Second
+	unreachableAgain = time.Second // how often a server that is not reached is tried again
+)
+
+// specifier is what Envoys are told to check.
+func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
+	order := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval)}
+	for _, g := range groups {
+		if len(g.Servers) == 0 {
+			continue
+		}
+		locality := &healthv3.LocalityEndpoints{}
+		for _, s := range g.Servers {
+			locality.Endpoints = append(locality.Endpoints, &endpointv3.Endpoint{
+				Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+					Address: s.Address.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(s.Address.Port())},
+				}}},
+				Hostname:          s.Host,
+				HealthCheckConfig: &endpointv3.Endpoint_HealthCheckConfig{Hostname: s.Host},
+			})
+		}
+		order.ClusterHealthChecks = append(order.ClusterHealthChecks, &healthv3.ClusterHealthCheck{
+			ClusterName: clusterPrefix + g.Name, HealthChecks: []*corev3.HealthCheck{check(g)}, LocalityEndpoints: []*healthv3.LocalityEndpoints{locality},
+		})
+	}
+	return order
+}
+
+func check(g Group) *corev3.HealthCheck {
+	if g.Interval <= 0 {
+		g.Interval = defaultInterval
+	}
+	interval := durationpb.New(g.Interval)
+	c := &corev3.HealthCheck{
+		Timeout: durationpb.New(checkTimeout), Interval: interval, NoTrafficInterval: interval, IntervalJitterPercent: 10,
+		UnhealthyInterval: durationpb.New(min(g.Interval, unreachableAgain)),
+		// Nobody acts on it, so one failure is worth telling.
+		HealthyThreshold: wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(1),
+		HealthChecker: &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}},
+	}
+	if g.Path != "" {
+		c.HealthChecker = &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: g.Path}}
+	}
+	return c
+}
+
+func keyOf(cluster string, e *healthv3.EndpointHealth) (Key, bool) {
+	group, ok := strings.CutPrefix(cluster, clusterPrefix)
+	socket := e.GetEndpoint().GetAddress().GetSocketAddress()
+	ip, err := netip.ParseAddr(socket.GetAddress())
+	port := socket.GetPortValue()
+	return Key{group, netip.AddrPortFrom(ip, uint16(port))}, ok && err == nil && port <= math.MaxUint16
+}
+
+// stream is one Envoy's connection. reports is guarded by the tracker's mutex.
+type stream struct {
+	orders  chan *healthv3.HealthCheckSpecifier // the newest, if it has not been sent
+	reports map[Key]*report
+}
+
+// give leaves an order in the place of one that has not been sent. The tracker's mutex is held.
+func (s *stream) give(order *healthv3.HealthCheckSpecifier) {
+	select {
+	case <-s.orders:
+	default:
+	}
+	s.orders <- order
+}
+
+// service is what gRPC calls.
+type service struct {
+	healthv3.UnimplementedHealthDiscoveryServiceServer
+	tracker *Tracker
+	ctx     context.Context
+}
+
+// StreamHealthCheck tells an Envoy what to check, and hears what comes of it.
+func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHealthCheckServer) error {
+	t := s.tracker
+	st := &stream{orders: make(chan *healthv3.HealthCheckSpecifier, 1), reports: map[Key]*report{}}
+	t.mu.Lock()
+	t.streams[st] = struct{}{}
+	st.give(t.order)
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		delete(t.streams, st)
+		t.mu.Unlock()
+		t.tell()
+	}()
+	failed := make(chan error, 1)
+	go func() { failed <- t.listen(g, st) }()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return nil // which ends listen too
+		case err := <-failed:
+			return err
+		case order := <-st.orders:
+			if err := g.Send(order); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (t *Tracker) listen(g healthv3.HealthDiscoveryService_StreamHealthCheckServer, st *stream) error {
+	for {
+		m, err := g.Recv()
+		if err != nil {
+			return err
+		}
+		if r := m.GetEndpointHealthResponse(); r != nil {
+			t.hear(st, r)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTellsWhatHasChanged: a line of the log says which settings differ, and which mean nothing to a control plane.
+func TestTellsWhatHasChanged(t *testing.T) {
+	first := oneModel(newEngine(t, `{"id":"m"}`).URL)
+	p := start(t, folderWith(t, "admin: 127.0.0.1:9901\n"+first))
+	p.ready()
+	for _, tt := range []struct{ file, want string }{
+		{"admin: 127.0.0.1:9901\nbody_limit: 1MB\n" + first, "changed=[body_limit]"},
+		{"admin: 127.0.0.1:9901\nbody_limit: 1MB\n# a comment\n" + first, "changed=[nothing]"},
+		{"admin: 127.0.0.1:9901\n" + first + "- name: q\n  servers: [ http://127.0.0.1:9 ]\n", `changed="[body_limit pools[q] is new]"`},
+	} {
+		p.write("config.yaml", tt.file)
+		eventually(t, tt.want, func() bool { return strings.Contains(p.log.String(), tt.want) })
+	}
+	const only = "settings are for harmony up only"
+	if log := p.log.String(); strings.Count(log, only) != 1 || !strings.Contains(log, "settings=[admin]") {
+		t.Errorf("%q is not told once:\n%s", only, log)
+	}
+}

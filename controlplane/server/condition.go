@@ -1,0 +1,175 @@
+package server
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/reach"
+)
+
+// Unreachable is the state of a server that cannot be reached, as far as anybody knows. The pools' watcher does not have it: it
+// is concluded here, of what the watcher and the Envoys say, and shown. Only Envoys keep requests away from such a server.
+const Unreachable pools.State = "unreachable"
+
+// condition is how a server is, all told.
+type condition struct {
+	state  pools.State
+	reason string
+	since  time.Time
+	envoys reach.Count
+}
+
+// conclude is the condition of a server that the control plane knows as s, and that the Envoys know as r. Who sends requests
+// knows best: while one Envoy reaches the server it is not unreachable, whatever the control plane has seen; and if Envoys
+// have tried and none reaches it, it is, even if it answers the control plane.
+func conclude(s *pools.Server, r reach.Count) condition {
+	c := condition{state: s.State, reason: s.Reason, since: s.Since, envoys: r}
+	silent := !s.Silent.IsZero()
+	switch {
+	case s.State == pools.NotReady:
+	case r.Reach > 0:
+		var notes []string
+		if r.Fail > 0 {
+			notes = append(notes, fmt.Sprintf("%d of %d Envoys do not reach it", r.Fail, r.Reach+r.Fail))
+		}
+		if silent {
+			notes = append(notes, "reached by Envoys, but not by the control plane: "+s.Reason)
+		} else if s.Reason != "" {
+			notes = append(notes, s.Reason)
+		}
+		c.reason = strings.Join(notes, "; ")
+	case r.Fail > 0:
+		c.state = Unreachable
+		c.reason = "no Envoy reaches it"
+		if silent {
+			c.reason += "; " + s.Reason
+		} else if s.Reason == "" {
+			c.reason += "; the control plane does"
+		}
+	case silent:
+		c.state = Unreachable
+	}
+	return c
+}
+
+// well reports whether the server may answer requests. One of which nothing is known may.
+func (c *condition) well() bool { return c.state == pools.Ready || c.state == pools.Unknown }
+
+// conditions are those of all servers and pools, as they were looked at last.
+type conditions struct {
+	servers map[serverKey]condition
+	down    map[string]time.Time // pools without a well server, since when
+}
+
+type serverKey struct {
+	pool    string
+	address netip.AddrPort
+}
+
+// appraise looks how the servers are, tells Envoys which to check, and logs what has changed.
+func (s *Server) appraise() {
+	c := s.current
+	if c == nil {
+		return
+	}
+	states, reports := s.pools.Servers(), s.reach.Reports()
+	before := s.seen
+	now := conditions{servers: map[serverKey]condition{}, down: map[string]time.Time{}}
+	groups := make([]reach.Group, 0, len(c.pools))
+	for i := range c.pools {
+		p := &c.pools[i]
+		fit, _ := c.serversOf(p, states[p.Name])
+		groups = append(groups, groupOf(p, fit))
+		well := 0
+		var ill []string
+		for j := range fit {
+			one := &fit[j]
+			found := conclude(one, reports[reach.Key{Group: p.Name, Address: one.Address}])
+			key := serverKey{p.Name, one.Address}
+			found.since = since(&found, before.servers[key], one)
+			now.servers[key] = found
+			if found.well() {
+				well++
+			} else {
+				ill = append(ill, one.Endpoint.String()+": "+string(found.state)+", "+found.reason)
+			}
+		}
+		if well == 0 && c.needed(p) {
+			now.down[p.Name] = time.Now()
+			if first, ok := before.down[p.Name]; ok {
+				now.down[p.Name] = first
+			} else {
+				s.log.Warn("a pool is down: no server is reachable and ready", "pool", p.Name, "servers", len(fit), "spares", p.Spares, "because", someOf(ill))
+			}
+		} else if first, ok := before.down[p.Name]; ok {
+			s.log.Warn("a pool is up again", "pool", p.Name, "well", well, "servers", len(fit), "after", time.Since(first).Round(time.Millisecond))
+		}
+	}
+	s.logServers(before, now)
+	s.mu.Lock()
+	s.seen = now
+	s.mu.Unlock()
+	s.reach.Set(groups)
+}
+
+// since is when a condition's state came to be.
+func since(found *condition, before condition, s *pools.Server) time.Time {
+	switch {
+	case before.state == found.state:
+		return before.since
+	case found.state == s.State && before.state == "":
+		return s.Since
+	case found.state == Unreachable && before.state == "" && !s.Silent.IsZero():
+		return s.Silent
+	}
+	return time.Now()
+}
+
+// logServers tells of servers that have become unreachable, or are reached again. What they say of their models is told by
+// the pools.
+func (s *Server) logServers(before, now conditions) {
+	for key, c := range now.servers {
+		was := before.servers[key].state
+		log := s.log.With("pool", key.pool, "address", key.address)
+		switch {
+		case c.state == Unreachable && was != Unreachable:
+			log.Info("a server cannot be reached", "reason", c.reason)
+		case c.state != Unreachable && was == Unreachable:
+			log.Info("a server is reached again", "state", c.state)
+		}
+	}
+}
+
+// groupOf is what Envoys are to check of a pool: what its health check asks for, or else a connection. So it is with https,
+// since these checks speak no TLS.
+func groupOf(p *config.Pool, servers []pools.Server) reach.Group {
+	g := reach.Group{Name: p.Name, Interval: time.Duration(p.Health.Interval)}
+	if p.Health.Checked() && !p.TLS() {
+		g.Path = p.Health.Path
+	}
+	for i := range servers {
+		g.Servers = append(g.Servers, reach.Server{Address: servers[i].Address, Host: servers[i].Endpoint.Authority()})
+	}
+	return g
+}
+
+// needed reports whether requests may want the pool's servers: it has models, or is the spare of a pool that has.
+func (c *configuration) needed(p *config.Pool) bool { return len(c.models(p.Name)) > 0 }
+
+const maxIll = 4
+
+// someOf are a few of many reasons.
+func someOf(all []string) string {
+	if len(all) == 0 {
+		return "it has no servers"
+	}
+	text := strings.Join(all[:min(len(all), maxIll)], "; ")
+	if more := len(all) - maxIll; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/reach"
+)
+
+// TestConclude: what is told of a server, by who reaches it.
+func TestConclude(t *testing.T) {
+	silent := pools.Server{State: pools.Ready, Reason: "connection refused", Silent: time.Now()}
+	ready := pools.Server{State: pools.Ready}
+	for name, tt := range map[string]struct {
+		server pools.Server
+		envoys reach.Count
+		state  pools.State
+		reason string
+	}{
+		"everybody":                       {ready, reach.Count{Reach: 2}, pools.Ready, ""},
+		"the control plane, no Envoy yet": {ready, reach.Count{}, pools.Ready, ""},
+		"nobody":                          {silent, reach.Count{Fail: 2}, Unreachable, "no Envoy reaches it; connection refused"},
+		"nobody, no Envoy yet":            {silent, reach.Count{}, Unreachable, "connection refused"},
+		"Envoys alone":                    {silent, reach.Count{Reach: 2}, pools.Ready, "reached by Envoys, but not by the control plane: connection refused"},
+		"the control plane alone":         {ready, reach.Count{Fail: 2}, Unreachable, "no Envoy reaches it; the control plane does"},
+		"one of three Envoys":             {ready, reach.Count{Reach: 1, Fail: 2}, pools.Ready, "2 of 3 Envoys do not reach it"},
+		"one of two Envoys alone":         {silent, reach.Count{Reach: 1, Fail: 1}, pools.Ready, "1 of 2 Envoys do not reach it; reached by Envoys, but not by the control plane: connection refused"},
+		"a password is wanted":            {pools.Server{State: pools.Unknown, Reason: "answers 401 to GET /v1/models"}, reach.Count{Reach: 1}, pools.Unknown, "answers 401 to GET /v1/models"},
+		"another model":                   {pools.Server{State: pools.NotReady, Reason: "does not serve"}, reach.Count{Reach: 1}, pools.NotReady, "does not serve"},
+	} {
+		if got := conclude(&tt.server, tt.envoys); got.state != tt.state || got.reason != tt.reason {
+			t.Errorf("%s: %s (%s), want %s (%s)", name, got.state, got.reason, tt.state, tt.reason)
+		}
+	}
+}
+
+// TestAPoolThatIsDown: its server is killed, and that is in the status, the metrics and the log until it is back.
+func TestAPoolThatIsDown(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)))
+	server := func() PoolServer { return p.Status().Pools[0].Servers[0] }
+	up := func() string { return p.metric(`harmony_controlplane_pool_up{pool="p"}`) }
+	p.ready()
+	eventually(t, "ready", func() bool { return server().State == pools.Ready })
+	if up() != "1" || !p.Status().Pools[0].Down.IsZero() || strings.Contains(p.log.String(), "is down") {
+		t.Errorf("up %s, %+v\n%s", up(), p.Status().Pools, p.log)
+	}
+	endpoints := p.Status().Snapshot.Versions["endpoints"]
+	engine.Close()
+	eventually(t, "unreachable", func() bool { s := server(); return s.State == Unreachable && s.Reason == "connection refused" })
+	if s := server(); time.Since(s.Since) > 10*time.Second {
+		t.Errorf("%+v", s)
+	}
+	eventually(t, "down", func() bool { return !p.Status().Pools[0].Down.IsZero() })
+	if up() != "0" || p.metric(`harmony_controlplane_servers{pool="p",state="unreachable"}`) != "1" || p.metric(`harmony_controlplane_servers{pool="p",state="ready"}`) != "0" {
+		t.Errorf("up %s", up())
+	}
+	if want := `msg="a pool is down: no server is reachable and ready" pool=p servers=1`; !strings.Contains(p.log.String(), want) {
+		t.Errorf("no %s in\n%s", want, p.log)
+	}
+	if now := p.Status().Snapshot.Versions["endpoints"]; now != endpoints {
+		t.Errorf("what Envoys have of servers was changed for it: %s, then %s", endpoints, now)
+	}
+	newEngineAt(t, engine.Listener.Addr().String(), `{"id":"m"}`)
+	eventually(t, "up again", func() bool { return up() == "1" && server().State == pools.Ready && p.Status().Pools[0].Down.IsZero() })
+	if !strings.Contains(p.log.String(), `msg="a pool is up again" pool=p`) {
+		t.Errorf("log:\n%s", p.log)
+	}
+}
+
+// TestAPoolWithoutServersIsDown: if a model needs it, and only then.
+func TestAPoolWithoutServersIsDown(t *testing.T) {
+	folder := folderWith(t, "", "empty.yaml", "[]\n")
+	file := filepath.Join(folder, "empty.yaml")
+	text := fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers_file: %s\n- name: unused\n  servers_file: %s\n", file, file)
+	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, folder)
+	p.ready()
+	eventually(t, "down", func() bool { return p.metric(`harmony_controlplane_pool_up{pool="p"}`) == "0" })
+	if got := p.metric(`harmony_controlplane_pool_up{pool="unused"}`); got != "1" {
+		t.Errorf("a pool that no model needs: %s", got)
+	}
+}
+
+// TestShortFormsAreAskedToo: a server that a model names itself is told not to serve it, and goes on getting requests.
+func TestShortFormsAreAskedToo(t *testing.T) {
+	engine := newEngine(t, `{"id":"openai/m"}`)
+	p := start(t, folderWith(t, "models:\n- name: m\n  servers: [ vllm="+engine.URL+" ]\n"))
+	e := startEnvoy(t, p.ads, "one")
+	eventually(t, "asked", func() bool {
+		pools := p.Status().Pools
+		return len(pools) == 1 && pools[0].Servers[0].Reason == `does not serve "m"; it serves "openai/m"` && p.metric(`harmony_controlplane_pool_up{pool="m"}`) == "0"
+	})
+	eventually(t, "current", p.current)
+	if text := e.text(t, resource.EndpointType, "harmony-pool-m"); strings.Contains(text, "UNHEALTHY") {
+		t.Errorf("it is taken out: %s", text)
+	}
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+)
+
+// TestSecretsAreRefused: where strangers may connect, a configuration with secrets does not come into force, neither at the
+// start nor later. What needs none is served.
+func TestSecretsAreRefused(t *testing.T) {
+	const why = "strangers would be given it"
+	engine := newEngine(t, `{"id":"m"}`)
+	folder := t.TempDir()
+	without := oneModel(engine.URL)
+	secret := "secrets:\n- name: key\n  file: " + filepath.Join(folder, "key") + "\n"
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("key", "sesame")
+	write("config.yaml", without+secret) // which nobody uses
+	p := start(t, folder, func(o *Options) { o.RefuseSecrets = why })
+	e := startEnvoy(t, p.ads, "one", "key")
+	eventually(t, "current", p.current)
+	p.write("config.yaml", without+"  authorization: key\n"+secret)
+	eventually(t, "refused", func() bool { return strings.Contains(p.Status().Configuration.Error, "secrets[0]: "+why) })
+	if got := e.resource(resource.SecretType, "key"); got != nil || p.Status().Configuration.Loaded.IsZero() {
+		t.Errorf("the Envoy has %v, or the configuration of before is not in force any more: %+v", got, p.Status().Configuration)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, folder, func(o *Options) { o.RefuseSecrets, o.StateDir = why, "" })
+	eventually(t, "refused at the start", func() bool { return strings.Contains(again.log.String(), "secrets[0]: "+why) })
+	if err := again.stop(); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("it ended with %v", err)
+	}
+}

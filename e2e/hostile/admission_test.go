@@ -1,0 +1,68 @@
+package hostile
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// TestAdmission: no request takes more memory than it has asked for, garbage included, in a heap like the filter's: there
+// each object has a head of 16 bytes and is rounded up to as many.
+func TestAdmission(t *testing.T) {
+	const perObject = 16 + 15
+	c := config.Default()
+	c.Passthrough = "http://127.0.0.1:1" // a URL; no request leaves this process
+	c.Models = []config.Model{{Name: Model, Servers: []string{"vllm=http://127.0.0.1:1"}}}
+	keys, err := seal.ParseKeys(SealKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Go drops what the core keeps for the next request when it collects, and keeps one for each processor. TinyGo does neither.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	g := gateway.New(c.Filter(), o200k.Tokenizer(), keys)
+	scratch := &exchange.Scratch{}
+	ask := func(f *Family, body []byte) (took, asked uint64) {
+		x := g.Begin("POST", f.Path)
+		if x == nil {
+			return 0, 0
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		x.Request(body, exchange.Host{Now: 1, ID: "0123456789abcdef0123456789abcdef", Scratch: scratch, Admit: func(bytes int) bool {
+			asked = uint64(bytes)
+			return true
+		}})
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc + perObject*(after.Mallocs-before.Mallocs), asked
+	}
+	all := All()
+	worst, worstName := 0.0, ""
+	for i := range all {
+		f := &all[i]
+		for _, size := range []int{4 << 10, 1 << 20} {
+			runtime.GC()
+			ask(f, f.Body(size, 1)) // what is made once, and then kept, is made now
+			took, asked := ask(f, f.Body(size, 2))
+			if asked == 0 {
+				continue // refused before, or not the gateway's
+			}
+			if took > asked {
+				t.Errorf("%s, %d bytes: it has taken %d, and asked for %d", f.Name, size, took, asked)
+			}
+			if part := float64(took) / float64(asked); part > worst {
+				worst, worstName = part, f.Name
+			}
+		}
+	}
+	if worst == 0 {
+		t.Error("nothing has been admitted")
+	}
+	t.Logf("the most that was taken of what was asked for is %.2f: %s", worst, worstName)
+}

@@ -1,0 +1,243 @@
+package rustfrontend
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// Options says what to run.
+type Options struct {
+	// Path is the program, vllm/vllm-rs of the wheel.
+	Path string
+	// Models are the names that are served.
+	Models []string
+	// ContextLength is the engine's, in tokens; 0 is sim's default.
+	ContextLength int
+	// Model answers; it is asked anew for each request, so that a test can change it.
+	Model func() *sim.Server
+	// ReadyTimeout is how long it may take to serve.
+	ReadyTimeout time.Duration
+}
+
+// FrontEnd is a running front end with its engine.
+type FrontEnd struct {
+	// URL is where it serves HTTP, without a trailing slash.
+	URL    string
+	engine *engine
+	folder string
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	log    lockedBuffer
+}
+
+// lockedBuffer holds what a process says.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Start runs the front end on a free port of 127.0.0.1, gives it an engine, and returns when it is healthy.
+func Start(ctx context.Context, o Options) (*FrontEnd, error) {
+	if o.ContextLength == 0 {
+		o.ContextLength = sim.DefaultMaxModelLen
+	}
+	folder, err := os.MkdirTemp("", "vllm-rs-")
+	if err != nil {
+		return nil, err
+	}
+	f := &FrontEnd{folder: folder, ended: make(chan struct{})}
+	if err := f.start(ctx, o); err != nil {
+		f.Stop()
+		return nil, fmt.Errorf("%w; vllm-rs says:\n%s", err, &f.log)
+	}
+	return f, nil
+}
+
+func (f *FrontEnd) start(ctx context.Context, o Options) error {
+	if err := writeModel(f.folder, o200k.Tokenizer(), o.ContextLength); err != nil {
+		return err
+	}
+	// The process that starts the front end listens for it, and passes on what it listens with.
+	web, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer web.Close()
+	f.URL = "http://" + web.Addr().String()
+	input, output := filepath.Join(f.folder, "input"), filepath.Join(f.folder, "output")
+	files, err := inherited(web, input, output)
+	defer func() {
+		for _, file := range files {
+			_ = file.Close() // the child has its own
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	args, err := json.Marshal(map[string]any{
+		"model_tag": f.folder, "served_model_name": o.Models, "enable_prompt_tokens_details": true,
+		"tool_call_parser": "auto", "reasoning_parser": "auto",
+		"engine_ready_timeout_secs": int(o.ReadyTimeout.Seconds()), "http_timeout_keep_alive": 60,
+	})
+	if err != nil {
+		return err
+	}
+	// The first of the files is number 3.
+	cmd := exec.Command(o.Path, "frontend", "--listen-fd", "3", "--input-listener-fd", "4", "--output-listener-fd", "5", "--args-json", string(args))
+	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, &f.log, &f.log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	f.cmd = cmd
+	go func() {
+		_ = cmd.Wait() // its log says why
+		close(f.ended)
+	}()
+	if f.engine, err = connect("unix", input, output, o.ContextLength, o.Model); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
+	defer cancel()
+	return f.awaitHealth(ctx)
+}
+
+// inherited are the listeners as files for a child; those of the engine are Unix sockets.
+func inherited(web net.Listener, paths ...string) ([]*os.File, error) {
+	var files []*os.File
+	file, err := web.(*net.TCPListener).File()
+	if err != nil {
+		return files, err
+	}
+	files = append(files, file)
+	for _, path := range paths {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err != nil {
+			return files, err
+		}
+		l.SetUnlinkOnClose(false)
+		file, err := l.File()
+		_ = l.Close() // the file stays open
+		if err != nil {
+			return files, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// awaitHealth asks until the front end is healthy. Its socket listens from the start, so the first request waits there by
+// itself until the front end takes it.
+func (f *FrontEnd) awaitHealth(ctx context.Context) error {
+	answered := make(chan error, 1)
+	go func() {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL+"/health", nil)
+		if err != nil {
+			answered <- err
+			return
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				err = fmt.Errorf("/health is %d", response.StatusCode)
+			}
+		}
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		return err
+	case <-f.ended:
+		return fmt.Errorf("the front end has ended")
+	}
+}
+
+// stopLimit is how long the front end may take to stop by itself.
+const stopLimit = 5 * time.Second
+
+// Stop ends the front end.
+func (f *FrontEnd) Stop() {
+	if f.cmd != nil {
+		_ = f.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-f.ended:
+		case <-time.After(stopLimit):
+			_ = f.cmd.Process.Kill()
+			<-f.ended
+		}
+	}
+	if f.engine != nil {
+		f.engine.close()
+	}
+	_ = os.RemoveAll(f.folder)
+}
+
+// Failed is the engine's first mistake since it was asked last: a message that it does not understand, or an answer that it
+// cannot give.
+func (f *FrontEnd) Failed() error {
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	failed := f.engine.failed
+	f.engine.failed = nil
+	return failed
+}
+
+// Params are the sampling parameters of the last request, as the engine got them.
+func (f *FrontEnd) Params() map[string]any {
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	return f.engine.params
+}
+
+// Aborts is how many requests the front end has told the engine to give up.
+func (f *FrontEnd) Aborts() int {
+	f.engine.mu.Lock()
+	defer f.engine.mu.Unlock()
+	return len(f.engine.aborted)
+}
+
+// AwaitAborts waits until there have been so many aborts.
+func (f *FrontEnd) AwaitAborts(ctx context.Context, n int) error {
+	for {
+		f.engine.mu.Lock()
+		enough := len(f.engine.aborted) >= n
+		if f.engine.changed == nil {
+			f.engine.changed = make(chan struct{})
+		}
+		changed := f.engine.changed
+		f.engine.mu.Unlock()
+		if enough {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d aborts, want %d", ctx.Err(), f.Aborts(), n)
+		}
+	}
+}

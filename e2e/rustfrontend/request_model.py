@@ -1,0 +1,111 @@
+"""Reads requests by the request model of vLLM's Python front end: CompletionRequest, out of the wheel that the Rust one is of.
+
+    request_model.py FOLDER < requests, one JSON object a line
+
+prints for each the members that vLLM does not know, as a JSON list, or {"error": ...} where vLLM would refuse it. The request
+model needs pydantic alone, but its modules import torch and much else for other things. Those imports get placeholders.
+"""
+
+import importlib.abc
+import importlib.machinery
+import json
+import logging
+import sys
+import types
+
+# What is imported from the wheel as it is. Every other module of vLLM's is a placeholder.
+PACKAGES = ["vllm", "vllm.entrypoints", "vllm.entrypoints.openai", "vllm.entrypoints.openai.completion", "vllm.entrypoints.generate",
+            "vllm.entrypoints.generate.base", "vllm.entrypoints.serve", "vllm.entrypoints.serve.engine"]
+MODULES = {"vllm.envs", "vllm.exceptions", "vllm.sampling_params", "vllm.entrypoints.openai.completion.protocol",
+           "vllm.entrypoints.generate.base.protocol", "vllm.entrypoints.serve.engine.protocol"}
+# What else they import that need not be installed.
+OTHERS = {"torch", "numpy", "transformers", "msgspec", "regex", "cachetools", "zmq", "openai", "fastapi", "starlette"}
+
+
+class Placeholder(type):
+    """A class whose attributes are such classes, which can stand in an annotation, be a base and be a decorator."""
+
+    def __new__(mcs, name, bases, members, **_):
+        return super().__new__(mcs, name, bases, members)
+
+    def __init__(cls, name, bases, members, **_):
+        super().__init__(name, bases, members)
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return placeholder(name)
+
+    def __or__(cls, other):
+        return cls
+
+    def __ror__(cls, other):
+        return cls
+
+    def __getitem__(cls, item):
+        return cls
+
+    def __call__(cls, *args, **kwargs):
+        if args and callable(args[0]) and not kwargs:
+            return args[0]
+        return lambda decorated=None, *_, **__: decorated
+
+
+def placeholder(name):
+    from pydantic_core import core_schema
+
+    return Placeholder(name, (), {
+        "__init_subclass__": classmethod(lambda cls, **_: None),
+        "__get_pydantic_core_schema__": classmethod(lambda cls, source, handler: core_schema.any_schema()),
+    })
+
+
+class Module(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return placeholder(name)
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, wanted):
+        self.wanted = wanted
+
+    def find_spec(self, name, path, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if self.wanted(name) else None
+
+    def create_module(self, spec):
+        module = Module(spec.name)
+        module.__path__ = []
+        if spec.name == "vllm.logger":
+            module.init_logger = logging.getLogger
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+def request_model(folder):
+    for name in PACKAGES:
+        package = types.ModuleType(name)
+        package.__path__ = [folder + "/" + name.replace(".", "/")]
+        sys.modules[name] = package
+    sys.meta_path.insert(0, Finder(lambda name: name.startswith("vllm.") and name not in MODULES))
+    sys.meta_path.append(Finder(lambda name: name.split(".")[0] in OTHERS))
+    from vllm.entrypoints.openai.completion.protocol import CompletionRequest
+
+    return CompletionRequest
+
+
+def main():
+    model = request_model(sys.argv[1])
+    for line in sys.stdin:
+        try:
+            request = model.model_validate(json.loads(line))
+            said = sorted(request.model_extra or {})
+        except ValueError as refused:  # pydantic's errors are
+            said = {"error": str(refused)}
+        print(json.dumps(said))
+
+
+main()

@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"context"
+	"errors"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// EngineRequest is what an engine is asked for, by a front end that is not this package's.
+type EngineRequest struct {
+	Prompt []uint32
+	// MaxTokens and MinTokens bound the answer; StopTokens are all ids that end it.
+	MaxTokens, MinTokens int
+	StopTokens           []uint32
+	// StructuralTag is what the answer is held to; empty holds it to nothing.
+	StructuralTag string
+	// ThinkingBudget is how many tokens of reasoning may come; nil is any number.
+	ThinkingBudget *int
+}
+
+// EngineAnswer is what the model says, and in which pieces.
+type EngineAnswer struct {
+	Tokens []uint32
+	// Finish is "stop", "length" or, by a script, "abort".
+	Finish string
+	// Stop is the token that ended the answer, if one did.
+	Stop uint32
+	// Cached is how many tokens of the prompt were known already.
+	Cached int
+	job    *job
+}
+
+// Engine answers as the model behind this server would, without its HTTP: the same script, and the same built-in model. It
+// records the request as the server records its own. An error is the engine's refusal.
+func (s *Server) Engine(r EngineRequest) (EngineAnswer, error) {
+	rec := &Request{Path: "engine", Model: s.opt.Models[0], Stream: true}
+	s.rec.add(rec)
+	c := &completion{MaxTokens: &r.MaxTokens, MinTokens: r.MinTokens, StopTokenIDs: r.StopTokens, IgnoreEOS: true, ThinkingBudget: r.ThinkingBudget, ids: r.Prompt}
+	if r.StructuralTag != "" {
+		var refused *refusal
+		c.Structured = &structuredOutputs{Tag: &r.StructuralTag}
+		if c.tag, refused = c.Structured.readTag(); refused != nil {
+			return EngineAnswer{}, errors.New(refused.Message)
+		}
+	}
+	j, refused := s.accept(nil, c, rec)
+	if refused != nil {
+		return EngineAnswer{}, errors.New(refused.Message)
+	}
+	a := EngineAnswer{Tokens: j.gen.ids, Finish: j.gen.finish, Cached: j.cached, job: j}
+	a.Stop, _ = j.gen.stop.(uint32)
+	return a, nil
+}
+
+// Size is how many tokens the piece of a number holds; there may be fewer left.
+func (a *EngineAnswer) Size(piece int) int { return a.job.size(piece, len(a.Tokens)) }
+
+// Wait waits as long as the server's options say, before n tokens that stand behind pos others.
+func (a *EngineAnswer) Wait(ctx context.Context, pos, n int) error {
+	if after := a.job.s.opt.HoldAfter; after > 0 && pos >= after {
+		if err := a.job.s.hold(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return a.job.pace(ctx, n)
+}
+
+// Sent records that n more tokens are out.
+func (a *EngineAnswer) Sent(n int) { a.job.sent(n) }
+
+// Done records how the request ended.
+func (a *EngineAnswer) Done(aborted bool) {
+	a.job.s.rec.update(func() {
+		a.job.rec.Aborted, a.job.rec.Finish, a.job.rec.Done = aborted, a.Finish, true
+	})
+}
+
+// Alternative is a token that could have come at a place, and how likely it was.
+type Alternative struct {
+	Token   uint32
+	Logprob float64
+}
+
+// Alternatives are the token at a place of the answer, which stands first, and the n likeliest; rank is the token's own, from 1.
+func (a *EngineAnswer) Alternatives(at, n int) (all []Alternative, rank int) {
+	own, sampled, others := likely(a.Tokens[at], at, n)
+	return append([]Alternative{{a.Tokens[at], sampled}}, others...), own + 1
+}
+
+// likely is how likely the token at a place was, which rank from 0 that is, and the n likeliest in their order, the token
+// itself among them where its rank is: always the same. One of the others is a control token.
+func likely(id uint32, at, n int) (rank int, sampled float64, all []Alternative) {
+	value := func(rank int) float64 { return -0.125 - 0.75*float64(rank) }
+	rank = at % 4
+	for r := range n {
+		switch r {
+		case rank:
+			all = append(all, Alternative{id, value(r)})
+		case 5:
+			all = append(all, Alternative{tokenizer.Return, value(r)})
+		default:
+			all = append(all, Alternative{(id + uint32(r)*7919 + 13) % tokenizer.StartOfText, value(r)})
+		}
+	}
+	return rank, value(rank), all
+}

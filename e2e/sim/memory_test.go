@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// TestLongAnswerIsKeptOnce holds a long answer: each token's text must not keep all of the text before it.
+func TestLongAnswerIsKeptOnce(t *testing.T) {
+	vocabulary := o200k.Tokenizer()
+	says := slices.Repeat(vocabulary.AppendEncode(nil, " word"), 24_000)
+	says = append(says, tokenizer.Return)
+	for _, stops := range [][]string{nil, {"never said"}} {
+		most := len(says)
+		before := heap()
+		g := generate(vocabulary, &completion{MaxTokens: &most, Stop: stops}, says, "")
+		grown := heap() - before
+		if len(g.ids) != len(says) || len(strings.Join(g.texts, "")) != 24_000*len(" word") {
+			t.Fatalf("%d tokens, and a text of %d bytes", len(g.ids), len(strings.Join(g.texts, "")))
+		}
+		const limit = 8 << 20
+		if grown > limit {
+			t.Errorf("with the stops %q an answer of %d tokens takes %d bytes, want at most %d", stops, len(says), grown, limit)
+		}
+		runtime.KeepAlive(g)
+	}
+}
+
+// heap is what is in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

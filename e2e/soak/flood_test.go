@@ -1,0 +1,285 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/e2e/hostile"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+)
+
+// TestFlood sends mixed requests to one worker: ordinary ones, hostile ones as large as a body may be, some whose clients leave
+// in the middle, some whose servers fail. Meanwhile other clients read long streams of the same worker. No VM may be lost, no
+// other stream cut and no ordinary request lost; memory is flat after the first quarter, and at the end the worker answers
+// within a second. `make soak` sends 20,000 requests to each host, `make e2e` 400.
+func TestFlood(t *testing.T) {
+	requests := 400
+	if os.Getenv("HARMONY_SOAK") != "" {
+		requests = 20_000
+	}
+	t.Run("envoy", func(t *testing.T) { runFlood(t, hosts.Envoy, requests) })
+	t.Run("wazero", func(t *testing.T) { runFlood(t, hosts.Wazero, requests) })
+}
+
+const (
+	floodClients = 6
+	longStreams  = 20
+	// floodPatience is what a step may take on a busy machine.
+	floodPatience = time.Minute
+	// slackMiB is what Envoy's allocator and the collector's heap hold at one time more than at another.
+	slackMiB = 96
+)
+
+type flood struct {
+	*testing.T
+	host     *hosts.Host
+	limit    int
+	families []hostile.Family
+	ended    chan struct{}
+
+	mu     sync.Mutex
+	counts map[string]int
+	// gap is the longest time in which a long stream got nothing.
+	gap time.Duration
+}
+
+func runFlood(t *testing.T, start func(hosts.Setup) (*hosts.Host, error), requests int) {
+	server, others := newFloodServer(t), newFloodServer(t)
+	c := config.Default()
+	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
+	c.Passthrough = others.URL
+	c.Models = []config.Model{{Name: model, Servers: []string{"vllm=" + server.URL}}}
+	host, err := start(hosts.Setup{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Stop()
+	f := &flood{T: t, host: host, limit: int(c.BodyLimit), families: hostile.All(), ended: server.ended, counts: map[string]int{}}
+
+	var streams, clients sync.WaitGroup
+	running := make(chan struct{}, longStreams)
+	for i := range longStreams {
+		streams.Go(func() { f.longStream(i, running) })
+	}
+	for range longStreams {
+		select {
+		case <-running:
+		case <-time.After(floodPatience):
+			t.Fatal("the long streams do not begin")
+		}
+	}
+	began := time.Now()
+	var next atomic.Int64
+	quarter, most := 0, 0
+	for range floodClients {
+		clients.Go(func() {
+			for {
+				i := int(next.Add(1))
+				if i > requests || t.Failed() {
+					return
+				}
+				f.request(i)
+				if i%max(requests/20, 1) != 0 {
+					continue
+				}
+				used := f.memoryMiB()
+				f.mu.Lock()
+				if i <= requests/4 {
+					quarter = max(quarter, used)
+				}
+				most = max(most, used)
+				f.mu.Unlock()
+				t.Logf("%5d requests: %d MiB", i, used)
+			}
+		})
+	}
+	clients.Wait()
+	close(server.ended)
+	streams.Wait()
+	t.Logf("%d requests in %s: %v; memory %d MiB at most in the first quarter, %d MiB over all; a long stream got nothing for %s at most",
+		requests, time.Since(began).Round(time.Second), f.counts, quarter, most, f.gap.Round(time.Millisecond))
+	if most > quarter+slackMiB {
+		t.Errorf("memory has grown from %d to %d MiB", quarter, most)
+	}
+	if n := f.lostVMs(); n != 0 {
+		t.Errorf("%d VMs were lost", n)
+	}
+	at := time.Now()
+	if a := f.ask(context.Background(), "/v1/chat/completions", strings.NewReader(ordinary(0, ""))); a.status != http.StatusOK {
+		t.Errorf("a worker without streams says %s", a)
+	}
+	if took := time.Since(at); took > time.Second {
+		t.Errorf("a worker without streams answers after %s", took)
+	}
+}
+
+// request sends the request number i of a flood.
+func (f *flood) request(i int) {
+	rng := rand.New(rand.NewPCG(uint64(i), 9))
+	switch kind := rng.IntN(100); {
+	case kind < 12:
+		family := &f.families[rng.IntN(len(f.families))]
+		size := f.limit >> rng.IntN(8)
+		body := family.Body(size-rng.IntN(2), uint64(i))
+		f.count("hostile", f.ask(f.Context(), family.Path, bytes.NewReader(body)))
+	case kind < 18: // a client that leaves while its request is on its way
+		ctx, cancel := context.WithCancel(f.Context())
+		body := f.families[rng.IntN(len(f.families))].Body(f.limit>>rng.IntN(6), uint64(i))
+		reader := io.MultiReader(bytes.NewReader(body[:rng.IntN(len(body))]), cancelling{cancel})
+		f.count("left early", f.ask(ctx, "/v1/responses", reader))
+		cancel()
+	case kind < 24: // one that leaves while the answer comes
+		ctx, cancel := context.WithTimeout(f.Context(), time.Duration(1+rng.IntN(30))*time.Millisecond)
+		f.count("left late", f.ask(ctx, "/v1/chat/completions", strings.NewReader(ordinary(i, `"seed":11,`))))
+		cancel()
+	case kind < 34: // one whose server fails
+		f.count("server fails", f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, fmt.Sprintf(`"seed":%d,`, 12+rng.IntN(3))))))
+	default:
+		a := f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, "")))
+		f.count("ordinary", a)
+		if a.status != http.StatusServiceUnavailable && !a.whole() {
+			f.Errorf("request %d: %s", i, a)
+		}
+	}
+}
+
+// ordinary is a chat of a few words, streamed every other time.
+func ordinary(i int, more string) string {
+	return fmt.Sprintf(`{"model":"%s",%s"stream":%t,"messages":[{"role":"user","content":"What is the capital of France? %s"}]}`,
+		model, more, i%2 == 0, strings.Repeat("Think. ", i%50))
+}
+
+type floodAnswer struct {
+	status int
+	said   string
+	err    error
+}
+
+func (a floodAnswer) String() string { return fmt.Sprintf("%d %v %.200s", a.status, a.err, a.said) }
+
+// whole reports whether a is the whole of an ordinary answer.
+func (a floodAnswer) whole() bool {
+	return a.err == nil && a.status == http.StatusOK &&
+		(strings.HasSuffix(a.said, "data: [DONE]\n\n") || strings.Contains(a.said, `"finish_reason":"stop"`)) && !strings.Contains(a.said, `"error":`)
+}
+
+func (f *flood) ask(ctx context.Context, path string, body io.Reader) floodAnswer {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.host.URL+path, body)
+	if err != nil {
+		return floodAnswer{err: err}
+	}
+	request.Header.Set("content-type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return floodAnswer{err: err}
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	return floodAnswer{response.StatusCode, string(said), err}
+}
+
+func (f *flood) count(kind string, a floodAnswer) {
+	outcome := strconv.Itoa(a.status)
+	switch {
+	case errors.Is(a.err, context.Canceled), errors.Is(a.err, context.DeadlineExceeded):
+		outcome = "left"
+	case a.err != nil:
+		outcome = "cut"
+	}
+	f.mu.Lock()
+	f.counts[kind+" "+outcome]++
+	f.mu.Unlock()
+}
+
+// longStream reads a stream that lasts as long as the flood, and notes how long it got nothing.
+func (f *flood) longStream(i int, running chan<- struct{}) {
+	body := ordinary(2*i, `"seed":10,`)
+	response, err := http.Post(f.host.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		f.Errorf("long stream %d: %v", i, err)
+		return
+	}
+	defer response.Body.Close()
+	running <- struct{}{}
+	buffer, last, said := make([]byte, 64<<10), time.Now(), ""
+	for {
+		n, err := response.Body.Read(buffer)
+		said = tail(said + string(buffer[:n]))
+		now := time.Now()
+		f.mu.Lock()
+		f.gap = max(f.gap, now.Sub(last))
+		f.mu.Unlock()
+		last = now
+		if err != nil {
+			if !errors.Is(err, io.EOF) || !strings.HasSuffix(said, "data: [DONE]\n\n") {
+				f.Errorf("long stream %d was cut: %v %s", i, err, said)
+			}
+			return
+		}
+	}
+}
+
+func tail(s string) string { return s[max(0, len(s)-200):] }
+
+// memoryMiB is what Envoy has in use, or the VM of the host in this process.
+func (f *flood) memoryMiB() int {
+	if f.host.Server != nil {
+		used := 0
+		for _, s := range f.host.Server.Proxy().Stats() {
+			used += s.MemoryBytes
+		}
+		return used >> 20
+	}
+	kib, err := hosts.ResidentKiB(f.host.Process.PID())
+	if err != nil {
+		f.Error(err)
+	}
+	return kib >> 10
+}
+
+var vmFailures = regexp.MustCompile(`(?m)^wasm\.\S*(?:reload|fail)\S*: (\d+)`)
+
+// lostVMs is how many VMs have failed, or were loaded again.
+func (f *flood) lostVMs() int {
+	n := 0
+	if f.host.Server != nil {
+		for _, s := range f.host.Server.Proxy().Stats() {
+			n += s.Reloads + s.Backoffs
+			if s.Failed {
+				n++
+			}
+		}
+		return n
+	}
+	stats, err := f.host.Process.Get(f.Context(), "/stats?filter=^wasm")
+	if err != nil {
+		f.Error(err)
+	}
+	for _, m := range vmFailures.FindAllStringSubmatch(string(stats), -1) {
+		failed, _ := strconv.Atoi(m[1]) // the expression has digits only
+		n += failed
+	}
+	return n
+}
+
+// cancelling cancels a context when it is read.
+type cancelling struct{ cancel func() }
+
+func (c cancelling) Read([]byte) (int, error) {
+	c.cancel()
+	return 0, io.ErrUnexpectedEOF
+}

@@ -1,0 +1,171 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+)
+
+// patience is what a step may take on a busy machine.
+const patience = time.Minute
+
+// TestSoakMessages asks models that have lost their format: most write 13,000 messages in an answer. The heap must be at the end
+// as it was at the start, no VM may be lost, and a worker that has nothing to do must answer at once. `make soak` sends 1,000
+// requests to each host, `make test` a tenth.
+func TestSoakMessages(t *testing.T) {
+	requests := 100
+	if os.Getenv("HARMONY_SOAK") != "" {
+		requests = 1_000
+	}
+	t.Run("envoy", func(t *testing.T) { messages(t, hosts.Envoy, requests) })
+	t.Run("wazero", func(t *testing.T) { messages(t, hosts.Wazero, requests) })
+}
+
+const (
+	inAnswer = 13_000
+	// fewMessages are what a model may write: every fourth answer is one that the filter does not end.
+	fewMessages = 1_000
+)
+
+// longAnswer is what a server streams for so many messages, 100 in an event.
+func longAnswer(messages int) string {
+	const event = `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,"text":"","token_ids":[%s],"finish_reason":%s}]}` + "\n\n"
+	hundred := strings.TrimSuffix(strings.Repeat("200006,173781,200005,35644,200008,12194,200007,", 100), ",") // <|start|>assistant<|channel|>analysis<|message|>…<|end|>
+	var b strings.Builder
+	for i := 0; i < messages; i += 100 {
+		fmt.Fprintf(&b, event, hundred, "null")
+	}
+	fmt.Fprintf(&b, event, "200006,173781,200005,17196,200008,12194,200002", `"stop"`)
+	return b.String() + "data: [DONE]\n\n"
+}
+
+// forms are the forms of an answer, by the request that asks for it.
+var forms = []struct{ path, body string }{
+	{"/v1/responses", `{"model":"` + model + `","stream":true,"input":"Hi"}`},
+	{"/v1/responses", `{"model":"` + model + `","input":"Hi"}`},
+	{"/v1/chat/completions", `{"model":"` + model + `","stream":true,"messages":[{"role":"user","content":"Hi"}]}`},
+	{"/v1/chat/completions", `{"model":"` + model + `","messages":[{"role":"user","content":"Hi"}]}`},
+}
+
+func messages(t *testing.T, start func(hosts.Setup) (*hosts.Host, error), requests int) {
+	many, few := longAnswer(inAnswer), longAnswer(fewMessages)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("content-type", "text/event-stream; charset=utf-8")
+		said := many
+		if asked.Add(1)%4 == 0 {
+			said = few
+		}
+		_, _ = io.WriteString(w, said) // the gateway leaves early
+	}))
+	defer server.Close()
+	c := config.Default()
+	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
+	c.Models = []config.Model{{Name: model, Servers: []string{"vllm=" + server.URL}}}
+	host, err := start(hosts.Setup{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Stop()
+
+	began := time.Now()
+	atStart, ended := uint64(0), map[string]int{}
+	for i := range requests {
+		form := forms[i%len(forms)]
+		if i/len(forms)%2 == 1 { // so that each form has answers of both kinds
+			form = forms[(i+1)%len(forms)]
+		}
+		said, status, err := ask(host.URL+form.path, form.body)
+		switch {
+		case err == nil && strings.Contains(said, "messages in one answer"):
+			ended["with the error"]++
+		case err == nil && status == http.StatusOK:
+			ended["whole"]++
+		default:
+			t.Fatalf("request %d: %d %v %.300s", i, status, err, said)
+		}
+		if i == len(forms) {
+			atStart = settled(t, host)
+		}
+	}
+	atEnd := settled(t, host)
+	t.Logf("%d requests with %d messages in answers, %s: %v; the heap had %d KiB in use, and has %d", requests,
+		requests*3/4*inAnswer+requests/4*fewMessages, time.Since(began).Round(time.Second), ended, atStart>>10, atEnd>>10)
+	if ended["with the error"] == 0 || ended["whole"] == 0 {
+		t.Errorf("answers ended %v", ended)
+	}
+	// What a heap holds between two collections depends on how large it has grown once, and answers of this size make it some
+	// tens of megabytes.
+	const slack = 32 << 20
+	if atEnd > atStart+slack {
+		t.Errorf("the heap has grown from %d to %d KiB", atStart>>10, atEnd>>10)
+	}
+	if n := metric(t, host, "harmony_vm_ended_full_total"); n != 0 {
+		t.Errorf("%d VMs were full and have ended themselves", n)
+	}
+	at := time.Now()
+	if said, status, err := ask(host.URL+forms[3].path, forms[3].body); status == http.StatusServiceUnavailable || err != nil {
+		t.Errorf("a worker that has nothing to do says %d %v %.300s", status, err, said)
+	}
+	if took := time.Since(at); took > time.Second {
+		t.Errorf("a worker that has nothing to do answered after %s", took)
+	}
+}
+
+func ask(url, body string) (string, int, error) {
+	response, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		return "", 0, err
+	}
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body)
+	if errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(said), "messages in one answer") {
+		err = nil // behind its error a stream is cut from a server that goes on
+	}
+	return string(said), response.StatusCode, err
+}
+
+// settled is how much of the heap is in use, in bytes, once the filter has looked at it again.
+func settled(t *testing.T, host *hosts.Host) uint64 {
+	t.Helper()
+	before := metric(t, host, "harmony_vm_heap_bytes")
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if now := metric(t, host, "harmony_vm_heap_bytes"); now != before {
+			return now
+		}
+	}
+	return before // it has been looked at, and is the same
+}
+
+// metric reads a counter or a gauge of the filter's.
+func metric(t *testing.T, host *hosts.Host, name string) uint64 {
+	t.Helper()
+	if host.Server != nil {
+		return host.Server.Proxy().Metrics()[name]
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	stats, err := host.Process.Get(ctx, "/stats?filter="+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, value, _ := strings.Cut(strings.TrimSpace(string(stats)), ": ")
+	n, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %q", name, stats)
+	}
+	return n
+}

@@ -1,0 +1,176 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/harmonyedge/harmonyedge/e2e/sim"
+)
+
+// TestWebSocket dials each host as agents do that try WebSocket first. They go on over HTTP after 426, and after nothing
+// else. A request that only mentions an upgrade is an ordinary one.
+func TestWebSocket(t *testing.T) {
+	const dial = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+	for _, host := range clientHosts {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			_, server := runSim(t, sim.Options{})
+			up, url := startUpWith(t, nil, "--host", host, "--model", caseModel, "--backend", "vllm="+server)
+			address := strings.TrimPrefix(url, "http://")
+			for request, status := range map[string]int{
+				"GET " + responsesPath + " HTTP/1.1\r\nHost: x\r\n" + dial + "\r\n":                                 426,
+				"GET " + responsesPath + "?model=x HTTP/1.1\r\nHost: x\r\n" + dial + "\r\n":                         426,
+				"POST " + responsesPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n" + dial + "\r\n{}":         426,
+				"GET " + responsesPath + " HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n":                       404,
+				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n": 200,
+				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n":                              200,
+			} {
+				response, body := rawRequest(t, address, request)
+				if response.StatusCode != status {
+					t.Errorf("%q: %d, want %d", request, response.StatusCode, status)
+				}
+				if status != http.StatusUpgradeRequired {
+					continue
+				}
+				refused(t, answer{status: response.StatusCode, header: response.Header, body: body}, 426, "websocket_not_supported")
+				if upgrade := response.Header.Get("upgrade"); upgrade != "HTTP/1.1" || !response.Close {
+					t.Errorf("%q: upgrade %q, close %v", request, upgrade, response.Close)
+				}
+			}
+			extendedConnect(t, address)
+			if host == "wazero" {
+				stopWazero(t, up)
+			} else {
+				up.stop(t, syscall.SIGINT)
+			}
+		})
+	}
+}
+
+// extendedConnect asks for a WebSocket over HTTP/2 (RFC 8441). The hosts do not announce that they take such requests, so
+// clients send none; one that comes all the same is a protocol error, and gets no answer.
+func extendedConnect(t *testing.T, address string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, h := range [][2]string{{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"}, {":path", responsesPath}, {":authority", "x"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
+	}
+	framer := http2.NewFramer(conn, conn)
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	if err == nil {
+		err = framer.WriteSettings()
+	}
+	if err == nil {
+		err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return // the connection was closed
+		}
+		switch f := frame.(type) {
+		case *http2.SettingsFrame:
+			if v, ok := f.Value(http2.SettingEnableConnectProtocol); ok && v != 0 {
+				t.Errorf("extended CONNECT is announced")
+			}
+		case *http2.HeadersFrame:
+			t.Errorf("extended CONNECT is answered")
+			return
+		case *http2.RSTStreamFrame, *http2.GoAwayFrame:
+			return
+		}
+	}
+}
+
+// webSocketRefused is the line that Codex writes about the 426.
+var webSocketRefused = regexp.MustCompile(`^\S+ ERROR codex_api::endpoint::responses_websocket: failed to connect to Responses WebSocket .*\n$`)
+
+// TestCodexDialsWebSocket lets Codex work with its own OpenAI provider and the gateway's URL: it dials a WebSocket, and goes
+// on over HTTP.
+func TestCodexDialsWebSocket(t *testing.T) {
+	for _, host := range clientHosts {
+		t.Run(host, func(t *testing.T) {
+			t.Parallel()
+			server, serverURL := runSim(t, sim.Options{Script: readScript(t, "clients/codex/script.jsonl")})
+			up, url := startUpWith(t, nil, "--host", host, "--model", caseModel, "--backend", "vllm="+serverURL)
+			c := newCodex(t, url, caseModel)
+			config, err := os.ReadFile("clients/codex/websocket.toml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			config = bytes.ReplaceAll(config, []byte("http://127.0.0.1:8080"), []byte(url))
+			if err := os.WriteFile(filepath.Join(c.home, "config.toml"), config, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := c.command(t, "What is an edge?")
+			cmd.Env = append(cmd.Env, "CODEX_API_KEY=none")
+			var said, warned bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &warned
+			err = cmd.Run()
+			warning := strings.TrimPrefix(warned.String(), "Reading additional input from stdin...\n")
+			if err != nil || !webSocketRefused.MatchString(warning) || strings.Count(warning, "\n") != 1 {
+				t.Errorf("%v\n%s%s", err, &said, &warned)
+			}
+			if !strings.Contains(said.String(), `"text":"A line where two faces meet."`) || !strings.Contains(said.String(), `"type":"turn.completed"`) {
+				t.Errorf("Codex shows\n%s", &said)
+			}
+			prompts := 0
+			for _, r := range server.Requests() {
+				if len(r.PromptIDs) > 0 {
+					prompts++
+				}
+			}
+			if prompts != 1 {
+				t.Errorf("%d prompts have reached the server, want 1", prompts)
+			}
+			if host == "wazero" {
+				stopWazero(t, up)
+			} else {
+				up.stop(t, syscall.SIGINT)
+			}
+		})
+	}
+}
+
+// rawRequest sends a request as it is written.
+func rawRequest(t *testing.T, address, request string) (*http.Response, string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("%q: %v", request, err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("%q: %v", request, err)
+	}
+	return response, string(body)
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# An operator's day: the model's name is wrong at first, the servers of a pool die, their spare helps out and dies too, and all
+# of them come back. It prints what the operator types and sees, and fails if a step is not as it should be.
+#
+# `make operator-day` builds what it needs and runs it. The servers are simulated (harmony sim). It takes free ports on
+# loopback, and leaves nothing behind.
+set -euo pipefail
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+export ENVOY="${ENVOY:-$ROOT/.tools/bin/envoy}"
+export HARMONY_WASM="${HARMONY_WASM:-$ROOT/dist/harmony-filter.wasm}"
+HARMONY_BIN="${HARMONY_BIN:-$ROOT/dist/harmony}"
+PATIENCE="${PATIENCE:-60}" # seconds
+REQUESTS=20
+
+logs="$(mktemp -d)"
+declare -A pids=()
+
+# Every way out leads through here: what was started is stopped and waited for.
+stop_all() {
+  local rc=$? name
+  trap - EXIT
+  for name in "${!pids[@]}"; do
+    kill "${pids[$name]}" 2>/dev/null || true
+    wait "${pids[$name]}" 2>/dev/null || true
+  done
+  rm -rf "$logs"
+  exit "$rc"
+}
+trap stop_all EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+die() {
+  printf 'NOT AS IT SHOULD BE: %s\n' "$*" >&2
+  exit 1
+}
+
+for file in "$HARMONY_BIN" "$HARMONY_WASM" "$ENVOY"; do
+  [[ -e "$file" ]] || die "$file is missing; make operator-day makes everything that this needs"
+done
+
+heading() { printf '\n== %s\n' "$*"; }
+
+# start NAME COMMAND...: runs it in the background, with its output in $logs/NAME.out and .err.
+start() {
+  local name="$1"
+  shift
+  : >"$logs/$name.out" 2>"$logs/$name.err" # else what another one of that name has said is read until this one runs
+  "$@" >"$logs/$name.out" 2>"$logs/$name.err" &
+  pids[$name]=$!
+}
+
+# end NAME [SIGNAL]
+end() {
+  kill "-${2:-TERM}" "${pids[$1]}"
+  wait "${pids[$1]}" 2>/dev/null || true
+  unset "pids[$1]"
+}
+
+# await TEXT COMMAND...: waits until the command prints the text, whatever its exit status is, and keeps what it printed in $said.
+await() {
+  local text="$1" limit=$((SECONDS + PATIENCE))
+  shift
+  while said="$("$@" 2>&1 || true)" && [[ "$said" != *"$text"* ]]; do
+    ((SECONDS < limit)) || die "$* does not print \"$text\", but: $said"
+    sleep 0.1
+  done
+}
+
+# sees TEXT: the last output has it.
+sees() { [[ "$said" == *"$1"* ]] || die "no \"$1\" in: $said"; }
+
+# sim NAME ADDRESS MODEL: starts a server; its URL is in $url.
+sim() {
+  start "$1" "$HARMONY_BIN" sim --listen "$2" --model "$3" --quiet
+  await 'http://' cat "$logs/$1.out"
+  url="$said"
+}
+
+# ask GATEWAY: a request; prints the status and the body.
+ask() {
+  curl --silent --show-error --max-time "$PATIENCE" --write-out '\n%{http_code}\n' "$1/v1/chat/completions" --header 'content-type: application/json' \
+    --data '{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Say hello."}]}' | tac
+}
+
+# ask_often GATEWAY: many requests, one after the other; prints how often each status came.
+ask_often() {
+  local i
+  for ((i = 0; i < REQUESTS; i++)); do ask "$1" | head -n 1; done | sort | uniq -c | sed 's/^ */  /; s/ \([0-9]*\)$/ × \1/'
+}
+
+# status WANTED: harmony status, whose exit status must be the one wanted.
+status() {
+  local code=0
+  said="$("$HARMONY_BIN" status --address "$status_address" 2>&1)" || code=$?
+  printf '$ harmony status\n%s\n(exit status %s)\n' "$(sed -n '/^POOL/,$p' <<<"$said")" "$code"
+  ((code == $1)) || die "the exit status is $code, not $1"
+}
+
+metric() { curl --silent --show-error "http://$status_address/metrics" | grep '^harmony_controlplane_pool_up'; }
+
+for host in envoy wazero; do
+  heading "The first mistake, --host $host: the server calls the model openai/gpt-oss-120b, and nobody has said so"
+  sim first 127.0.0.1:0 openai/gpt-oss-120b
+  server="$url"
+  up=("$HARMONY_BIN" up --host "$host" --wasm "$HARMONY_WASM" --listen 127.0.0.1:0 --model gpt-oss-120b --backend "vllm=$server")
+  if [[ "$host" == envoy ]]; then up+=(--admin 127.0.0.1:0); fi
+  start up "${up[@]}"
+  await 'add --server-model' cat "$logs/up.err"
+  printf '$ harmony up --host %s --model gpt-oss-120b --backend vllm=%s\n%s\n' "$host" "$server" "$(grep '^warning: ' "$logs/up.err")"
+  await 'listening on http://' cat "$logs/up.out"
+  gateway="http://${said#*listening on http://}"
+  gateway="${gateway%%$'\n'*}"
+  said="$(ask "$gateway")"
+  printf 'the client gets %s\n' "$said"
+  sees '502'
+  sees '"code":"server_model_not_found"'
+  end up
+  start up "${up[@]}" --server-model openai/gpt-oss-120b
+  await 'listening on http://' cat "$logs/up.out"
+  gateway="http://${said#*listening on http://}"
+  gateway="${gateway%%$'\n'*}"
+  said="$(ask "$gateway" | head -n 1)"
+  printf '$ harmony up … --server-model openai/gpt-oss-120b\nthe client gets %s\n' "$said"
+  sees '200'
+  end up
+  end first
+done
+
+heading 'A pool of two servers, and a spare'
+names=(h200-a h200-b spare)
+declare -A urls=()
+for name in "${names[@]}"; do
+  sim "$name" 127.0.0.1:0 gpt-oss-120b
+  urls[$name]="$url"
+done
+cat >"$logs/config.yaml" <<END
+listen: 127.0.0.1:0
+models:
+  - name: gpt-oss-120b
+    pool: h200
+pools:
+  - name: h200
+    servers: [${urls[h200-a]}, ${urls[h200-b]}]
+    spares: [spare]
+  - name: spare
+    servers: [${urls[spare]}]
+END
+start plane "$HARMONY_BIN" controlplane --config "$logs/config.yaml" --listen 127.0.0.1:0 --status 127.0.0.1:0 --state none --wasm "$HARMONY_WASM"
+await '/status' cat "$logs/plane.out"
+xds_address="$(sed -n 's/^serving Envoys on //p' "$logs/plane.out")"
+status_address="$(sed -n 's#^status: http://\(.*\)/status$#\1#p' "$logs/plane.out")"
+"$HARMONY_BIN" controlplane bootstrap --control-plane "$xds_address" --node edge-1 --admin 127.0.0.1:0 >"$logs/bootstrap.json"
+start envoy "$ENVOY" --config-path "$logs/bootstrap.json" --admin-address-path "$logs/admin" --use-dynamic-base-id --concurrency 1 --log-level warning
+await '127.0.0.1:' cat "$logs/admin"
+admin="$said"
+await 'harmony::' curl --silent "http://$admin/listeners"
+gateway="http://${said#*harmony::}"
+reached() { "$HARMONY_BIN" status --address "$status_address" --json 2>/dev/null | grep -c '"reach": 1'; }
+refused() { "$HARMONY_BIN" status --address "$status_address" 2>/dev/null | grep -c 'no Envoy reaches it; connection refused'; }
+await 3 reached
+await 200 ask "$gateway" # Envoy's reports are ahead of its own health checks, or behind them
+status 0
+sees 'ready'
+printf '%s requests:\n' "$REQUESTS"
+said="$(ask_often "$gateway")"
+printf '%s\n' "$said"
+sees "$REQUESTS × 200"
+
+heading 'Both servers of the pool are killed, and requests follow at once'
+end h200-a KILL
+end h200-b KILL
+said="$(ask_often "$gateway")"
+printf '%s requests:\n%s\n' "$REQUESTS" "$said"
+sees "$REQUESTS × 200"
+await 2 refused
+await 'pool_up{pool="h200"} 0' metric
+status 1
+sees 'unreachable'
+sees 'requests go to spare'
+sees 'no server is reachable and ready in h200'
+printf 'the log: %s\n' "$(grep 'a pool is down' "$logs/plane.err")"
+said="$(metric)"
+printf 'the metric:\n%s\n' "$said"
+sees 'pool_up{pool="spare"} 1'
+
+heading 'The spare is killed too'
+end spare KILL
+said="$(ask "$gateway")"
+printf 'the client gets %s\n' "$said"
+sees '503'
+sees '"code":"server_unavailable"'
+await 3 refused
+await 'pool_up{pool="spare"} 0' metric
+status 1
+sees 'no server is reachable and ready in h200, spare'
+
+heading 'All of them are back'
+for name in "${names[@]}"; do
+  sim "$name" "${urls[$name]#http://}" gpt-oss-120b
+done
+await 3 reached
+await 'pool_up{pool="h200"} 1' metric
+await 'pool_up{pool="spare"} 1' metric
+await 200 ask "$gateway"
+status 0
+said="$(ask_often "$gateway")"
+printf '%s requests:\n%s\n' "$REQUESTS" "$said"
+sees "$REQUESTS × 200"
+said="$(grep 'a pool is' "$logs/plane.err" | sed 's/^[^ ]* //')"
+printf 'the log of the day:\n%s\n' "$said"
+sees 'a pool is up again'

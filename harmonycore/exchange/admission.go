@@ -1,0 +1,47 @@
+package exchange
+
+import (
+	"math"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// What reading a request takes of the memory at most, in bytes, garbage included: for itself, for each of its body's bytes,
+// for each byte of its tools, and for each of the JSON values in it. Tools are written anew, for the prompt and for the
+// server. e2e/hostile holds every family of its requests against it.
+const (
+	memoryPerRequest  = 256 << 10
+	memoryPerByte     = 3
+	memoryPerToolByte = 10
+	memoryPerValue    = 512
+)
+
+// memoryFor is the memory that a request may take while it is read, in bytes. The body itself is not in it.
+func memoryFor(size, values int) int {
+	return memoryPerRequest + memoryPerByte*size + memoryPerToolByte*min(size, openai.MaxTools) + memoryPerValue*values
+}
+
+// MostMemory is the most that a request of at most size bytes may take while it is read, in bytes: a host that never has
+// so much to spare refuses some requests for ever.
+func MostMemory(size int) int { return memoryFor(size, min(size, openai.MaxValues)) }
+
+// freeValues is how many values of a request take no memory of their own: the ids of a list of tokens.
+func (e *Exchange) freeValues(model *Model) int {
+	if e.kind == detokenizing {
+		return model.ContextLength
+	}
+	return 0
+}
+
+// mostValues is how many values of a body may be read before it is certain to be refused for their number. A body that is
+// none of ours, or that a server may be given as it came, is read to its end.
+func (e *Exchange) mostValues(body []byte) int {
+	if e.kind == rawPrompt || e.gateway.leavesOthers() && e.gateway.model(openai.Named(body)) == nil {
+		return math.MaxInt
+	}
+	most := 0
+	for i := range e.gateway.options.Models {
+		most = max(most, e.freeValues(&e.gateway.options.Models[i]))
+	}
+	return openai.MaxValues + most
+}

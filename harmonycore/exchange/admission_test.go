@@ -1,0 +1,36 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestReadingStops: a body of ours is read up to the value that is too many, and what stands behind that is not looked at.
+// Another model's body goes on as it came, however many values it has.
+func TestReadingStops(t *testing.T) {
+	body := func(model, end string) string {
+		return `{"model":"` + model + `","messages":[` + strings.Repeat("0,", 200_000) + `0]` + end
+	}
+	for _, tt := range []struct {
+		name, body string
+		passes     bool
+		code       string
+	}{
+		{"ours", body(testModel, "}"), false, "max_values_exceeded"},
+		{"ours, and then no JSON", body(testModel, "]]"), false, "max_values_exceeded"},
+		{"ours, beside a passthrough server", body(testModel, "]]"), true, "max_values_exceeded"},
+		{"another's", body("x", "}"), true, ""},
+		{"another's, and then no JSON", body("x", "]]"), true, "invalid_json"},
+		{"another's, and then ours", body("x", `,"model":"`+testModel+`"}`), true, "max_values_exceeded"},
+		{"ours, and then another's", body(testModel, `,"model":"x"}`), true, "duplicate_key"},
+	} {
+		g := testGateway(func(o *Options) { o.Passthrough = tt.passes })
+		a := g.Begin("POST", "/v1/chat/completions").Request([]byte(tt.body), Host{Now: testNow, ID: testID})
+		switch {
+		case tt.code == "" && (a.Reply != nil || a.Forward != nil):
+			t.Errorf("%s: %+v", tt.name, a)
+		case tt.code != "" && (a.Reply == nil || !strings.Contains(string(a.Reply.Body), `"code":"`+tt.code+`"`)):
+			t.Errorf("%s: %+v", tt.name, a.Reply)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package exchange
+
+import "strings"
+
+// Servers read paths more kindly than proxies do: escaped slashes and dots, backslashes, parameters behind a semicolon,
+// a slash too many. The gateway decides by the path, so one that can be read in two ways is refused. A proxy that is
+// configured by us has resolved most of them before; others need not have.
+
+// apiRoots are where the API and the servers' own ways to a model begin.
+var apiRoots = [...]string{"/v1", "/tokenize", "/detokenize", "/generate", "/completion", "/inference"}
+
+// promptRoots are the paths that take a prompt or a conversation. What is below them may too.
+var promptRoots = [...]string{completionsPath, "/v1/chat/completions", "/v1/responses", "/generate", "/completion", "/inference/v1/generate"}
+
+// ambiguous reports whether a path, without its query, is or may become one of the API's, and can be read in two ways.
+func ambiguous(path string) bool {
+	return twoWays(path) && (below(strings.ToLower(path), apiRoots[:]) || below(resolved(path), apiRoots[:]))
+}
+
+// oddMethod reports whether a method has small letters, which HTTP/2 lets through and some servers do not mind.
+func oddMethod(method string) bool { return strings.ToUpper(method) != method }
+
+// mayPrompt reports whether a server may read a path as one that takes a prompt.
+func mayPrompt(path string) bool { return below(resolved(path), promptRoots[:]) }
+
+func below(path string, roots []string) bool {
+	for _, root := range roots {
+		if rest, ok := strings.CutPrefix(path, root); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
+// twoWays reports whether a path has something in it that some read otherwise than others.
+func twoWays(path string) bool {
+	// A model's name may have slashes, which clients escape.
+	name := strings.HasPrefix(path, modelsPath+"/")
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case c < ' ', c == 0x7f, c == '\\':
+			return true
+		case c == '%':
+			escaped, ok := hexByte(path, i+1)
+			if !ok && name {
+				continue // no model is called so
+			}
+			if !ok || escaped < ' ' || escaped == 0x7f || escaped == '\\' {
+				return true
+			}
+			if _, again := hexByte(path, i+3); escaped == '%' && again {
+				return true
+			}
+			if (escaped == '/' || escaped == '.') && !name {
+				return true
+			}
+		}
+	}
+	if name {
+		path = unescaped(path)
+	}
+	for rest, first := path, true; ; first = false {
+		segment, more, found := strings.Cut(rest, "/")
+		if !first && (segment == "" && found || isDots(segment)) {
+			return true
+		}
+		if !found {
+			return false
+		}
+		rest = more
+	}
+}
+
+// isDots reports whether a segment leads nowhere or up, with or without parameters behind it.
+func isDots(segment string) bool {
+	if at := strings.IndexByte(segment, ';'); at >= 0 {
+		segment = segment[:at]
+	}
+	return segment == "." || segment == ".."
+}
+
+// hexByte is the byte that two digits of an escape stand for.
+func hexByte(path string, at int) (byte, bool) {
+	if at+2 > len(path) {
+		return 0, false
+	}
+	high, low := hexDigit(path[at]), hexDigit(path[at+1])
+	return high<<4 | low, high < 16 && low < 16
+}
+
+// hexDigit is above 15 for a character that is none.
+func hexDigit(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c >= 'a' && c <= 'f':
+		return c - 'a' + 10
+	case c >= 'A' && c <= 'F':
+		return c - 'A' + 10
+	default:
+		return 16
+	}
+}
+
+// mostEscapes is how often a path is unescaped: each server on its way may do so once.
+const mostEscapes = 3
+
+// resolved is a path as the kindest of servers could read it, in lower case and without a slash at its end.
+func resolved(path string) string {
+	for range mostEscapes {
+		if strings.IndexByte(path, '%') < 0 {
+			break
+		}
+		path = unescaped(path)
+	}
+	path = strings.ToLower(strings.ReplaceAll(path, "\\", "/"))
+	var out []string
+	for segment := range strings.SplitSeq(path, "/") {
+		if at := strings.IndexByte(segment, ';'); at >= 0 {
+			segment = segment[:at]
+		}
+		switch segment {
+		case "", ".":
+		case "..":
+			out = out[:max(len(out)-1, 0)]
+		default:
+			out = append(out, segment)
+		}
+	}
+	return "/" + strings.Join(out, "/")
+}

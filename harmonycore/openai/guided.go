@@ -1,0 +1,195 @@
+package openai
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+)
+
+// guided is what the answer is held to by the parameters that inference servers have for it, and the API has not. The zero
+// value is nothing.
+type guided struct {
+	// at is the place of the parameter.
+	at     string
+	format TextFormat
+}
+
+// The names of those parameters. vLLM has structured_outputs, and had guided_* before; the others are SGLang's and
+// llama.cpp's. What a client spells by any of them is enforced, or refused: an answer of another form would be taken for
+// the one that was asked for.
+const paramStructuredOutputs = "structured_outputs"
+
+// guidedKinds are the forms, by the names of structured_outputs and by those of parameters of their own.
+var guidedKinds = map[string]string{
+	"json": "json", "guided_json": "json", "json_schema": "json",
+	"json_object": "json_object", "guided_json_object": "json_object",
+	"regex": "regex", "guided_regex": "regex",
+	"choice": "choice", "guided_choice": "choice",
+	"grammar": "grammar", "guided_grammar": "grammar", "ebnf": "grammar",
+}
+
+// guidedNames are the parameters of the body's top level.
+var guidedNames = []string{
+	paramStructuredOutputs, "guided_json", "guided_json_object", "guided_regex", "guided_choice", "guided_grammar", "json_schema", "regex", "ebnf", "grammar",
+}
+
+// read reads a parameter of the top level, and reports whether it is one of these.
+func (g *guided) read(name string, v value) (known bool, err *Error) {
+	for _, n := range guidedNames {
+		known = known || n == name
+	}
+	if !known || !v.given() || v.kind != jsontext.Object && v.isEmpty() {
+		return known, nil // an empty text or list asks for nothing
+	}
+	if name != paramStructuredOutputs {
+		return true, g.readKind(name, guidedKinds[name], v)
+	}
+	forms := 0
+	err = v.members(name, func(key []byte, v value) *Error {
+		kind := string(key)
+		at := join(name, kind)
+		switch {
+		case !v.given():
+			return nil
+		case kind == "structural_tag":
+			return Unsupported(at, "Unsupported parameter: '"+at+"' is the gateway's own to write, since it holds the model's channels too. Use 'json', 'regex', 'choice', 'grammar' or tools.")
+		case kind == "whitespace_pattern", kind == "disable_any_whitespace" && v.isTrue(), kind == "disable_additional_properties" && v.isTrue():
+			return Unsupported(at, "Unsupported parameter: '"+at+"' cannot be enforced; leave it out.")
+		case guidedKinds[kind] != kind:
+			return nil // how a server enforces, or nothing that anybody knows
+		}
+		forms++
+		return g.readKind(at, kind, v)
+	})
+	if err == nil && forms == 0 {
+		err = Invalid(name, "Invalid '"+name+"': expected one of 'json', 'regex', 'choice', 'grammar', and 'json_object'.")
+	}
+	return true, err
+}
+
+// exclusive is the error of a second parameter that says what a first one has said.
+func exclusive(param, first, second string) *Error {
+	return badRequest(CodeMutuallyExclusive, param, "Mutually exclusive parameters. Ensure you are only providing one of: '"+first+"' or '"+second+"'.")
+}
+
+func (g *guided) readKind(at, kind string, v value) *Error {
+	if g.at != "" && g.at != at {
+		return exclusive(at, g.at, at)
+	}
+	f := TextFormat{StrictAt: at}
+	var err *Error
+	switch kind {
+	case "json":
+		err = f.readGuidedSchema(at, v)
+	case "json_object":
+		on := false
+		if err = v.boolean(at, &on); err != nil || !on {
+			return err
+		}
+		f.Name, f.Schema = kind, `{"type":"object"}`
+	case "regex":
+		err = v.form(at, &f.Pattern)
+	case "choice":
+		err = v.readChoices(at, &f.Choices)
+	case "grammar":
+		if err = v.form(at, &f.Grammar); err == nil && !hasRoot(f.Grammar) {
+			err = Unsupported(at, "Unsupported grammar: '"+at+"' must be EBNF with a rule 'root ::= …'; servers cannot be held to a Lark grammar here.")
+		}
+	}
+	g.at, g.format = at, f
+	return err
+}
+
+// hasRoot reports whether a grammar in EBNF has the rule that an answer is. A Lark grammar has none.
+func hasRoot(grammar string) bool {
+	for rest := grammar; ; {
+		before, after, found := strings.Cut(rest, "::=")
+		if !found {
+			return false
+		}
+		name, ok := strings.CutSuffix(strings.TrimRight(before, " \t"), "root")
+		if ok && (name == "" || strings.IndexByte(" \t\n", name[len(name)-1]) >= 0) {
+			return true
+		}
+		rest = after
+	}
+}
+
+// form reads a text that says what an answer looks like.
+func (v value) form(at string, dst *string) *Error {
+	if len(v.raw) > maxGrammar {
+		return tooLong(at, maxGrammar)
+	}
+	if err := v.text(at, dst); err != nil {
+		return err
+	}
+	if *dst == "" {
+		return Invalid(at, "Invalid '"+at+"': empty string. Expected what the answer looks like.")
+	}
+	return nil
+}
+
+// readGuidedSchema reads a schema, or the text of one.
+func (t *TextFormat) readGuidedSchema(at string, v value) *Error {
+	if len(v.raw) > maxFormat {
+		return tooLong(at, maxFormat)
+	}
+	if v.kind == jsontext.String {
+		text := []byte(strings.TrimLeft(jsontext.Unescape(v.raw), " \t\r\n"))
+		if len(text) == 0 || text[0] != '{' {
+			return Invalid(at, "Invalid '"+at+"': expected a JSON schema that is an object, or its text.")
+		}
+		v = value{jsontext.Object, text}
+	}
+	if v.kind != jsontext.Object {
+		return wrongType(at, "one of a string or an object", v)
+	}
+	if err := jsontext.Validate(v.raw, MaxSchemaDepth); err != nil {
+		return syntaxError(at, "Invalid '"+at+"': ", err)
+	}
+	t.Name, t.Schema = "json", v.compact()
+	return nil
+}
+
+// maxAnswers is the most answers that a choice may be between.
+const maxAnswers = 1024
+
+func (v value) readChoices(at string, dst *[]string) *Error {
+	if len(v.raw) > maxGrammar {
+		return tooLong(at, maxGrammar)
+	}
+	if err := v.elements(at, func(i int, at string, v value) *Error {
+		if i >= maxAnswers {
+			return Invalid(at, "Invalid '"+at+"': array too long. Expected at most "+strconv.Itoa(maxAnswers)+" elements.")
+		}
+		if v.kind != jsontext.String {
+			return wrongType(at, "a string", v)
+		}
+		text := jsontext.Unescape(v.raw)
+		if text == "" {
+			return Invalid(at, "Invalid '"+at+"': empty string. Expected an answer.")
+		}
+		*dst = append(*dst, text)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if len(*dst) == 0 {
+		return Invalid(at, "Invalid '"+at+"': empty array. Expected an array with minimum length 1.")
+	}
+	return nil
+}
+
+// hold takes over what a server's own parameter says of the answer's form; param is the API's own, which may not stand
+// beside it.
+func (t *TextFormat) hold(g *guided, param string) *Error {
+	switch {
+	case g.format.StrictAt == "":
+		return nil
+	case t.Name != "":
+		return exclusive(g.at, param, g.at)
+	}
+	*t = g.format
+	return nil
+}

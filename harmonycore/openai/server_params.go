@@ -1,0 +1,119 @@
+package openai
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+
+// serverParam is a parameter that inference servers have, which changes what a client gets, and which is not done here.
+type serverParam struct {
+	name string
+	// wants is what a client says that asks for it: true, false, or anything at all, which is noBool.
+	wants wanted
+	// why ends the sentence about it.
+	why string
+}
+
+type wanted uint8
+
+const (
+	noBool wanted = iota
+	whenTrue
+	whenFalse
+)
+
+// serverParams are those of vLLM's and SGLang's chat endpoints. What only says how a server works, or adds to its answer,
+// is passed over, as everything is that nobody knows.
+var serverParams = [...]serverParam{
+	{"continue_final_message", whenTrue, "an answer begins with a message of its own"},
+	{"add_generation_prompt", whenFalse, "an answer begins with a message of its own"},
+	{"echo", whenTrue, "an answer is the model's alone"},
+	{"ignore_eos", whenTrue, "an answer ends where the model ends it; 'min_tokens' makes it longer where it is allowed"},
+	{"include_stop_str_in_output", whenTrue, "an answer ends before what stops it"},
+	{"no_stop_trim", whenTrue, "an answer ends before what stops it"},
+	{"separate_reasoning", whenFalse, "reasoning has fields of its own; 'include_reasoning' leaves it out"},
+	{"include_reasoning", whenFalse, "only Chat Completions can leave reasoning out of an answer"},
+	{"use_beam_search", whenTrue, "answers are sampled"},
+	{"stop", noBool, "use Chat Completions, which has it"},
+	{"stop_regex", noBool, "use 'stop' of Chat Completions"},
+	{"bad_words", noBool, "use 'logit_bias'"},
+	{"allowed_token_ids", noBool, "use 'logit_bias'"},
+	{"logits_processors", noBool, ""},
+	{"custom_logit_processor", noBool, ""},
+	{"vllm_xargs", noBool, ""},
+	{"repetition_detection", noBool, ""},
+	{"truncate_prompt_tokens", noBool, "send less, or Responses' 'truncation'"},
+	{"documents", noBool, "put them into a message"},
+	{"chat_template", noBool, "prompts have gpt-oss's own format"},
+	{"lora_path", noBool, "name another model"},
+	{"session_params", noBool, "send the whole conversation"},
+	{"structural_tag", noBool, "use 'response_format', 'structured_outputs' or tools"},
+	{"guided_whitespace_pattern", noBool, ""},
+}
+
+// ServerParams are the names of all parameters that only inference servers have, and that are honoured or refused here.
+func ServerParams() []string {
+	names := append([]string{"include_reasoning", "best_of", "thinking_token_budget"}, guidedNames...)
+	for i := range serverParams {
+		if serverParams[i].name != "include_reasoning" {
+			names = append(names, serverParams[i].name)
+		}
+	}
+	return append(names, extraNames[:]...)
+}
+
+// refuseServers refuses a parameter that only servers have, where the client asks for something by it.
+func (v value) refuseServers(name string) *Error {
+	if name == "best_of" {
+		n := int64(0)
+		if err := v.integer(name, 0, &n); err != nil || n <= 1 {
+			return err
+		}
+		return Unsupported(name, "Unsupported value: 'best_of' cannot be more than 1: use 'n', and choose.")
+	}
+	for i := range serverParams {
+		p := &serverParams[i]
+		if p.name != name || !v.given() {
+			continue
+		}
+		message := "Unsupported parameter: '" + name + "' is not supported"
+		switch p.wants {
+		case noBool:
+			if v.isEmpty() {
+				return nil
+			}
+		default:
+			on := false
+			if err := v.boolean(name, &on); err != nil || on == (p.wants == whenFalse) {
+				return err
+			}
+			word := "true"
+			if p.wants == whenFalse {
+				word = "false"
+			}
+			message = "Unsupported value: '" + name + "' cannot be " + word
+		}
+		if p.why != "" {
+			message += ": " + p.why
+		}
+		return Unsupported(name, message+".")
+	}
+	return nil
+}
+
+// isEmpty reports whether a value is an array, an object or a string that has nothing in it.
+func (v value) isEmpty() bool {
+	switch v.kind {
+	case jsontext.Array, jsontext.Object:
+		return len(v.raw) >= 2 && isSpace(v.raw[1:len(v.raw)-1])
+	case jsontext.String:
+		return len(v.raw) == 0
+	}
+	return false
+}
+
+func isSpace(b []byte) bool {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}

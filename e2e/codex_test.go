@@ -168,14 +168,14 @@ func (c *codex) work(t *testing.T, server *sim.Server, keys bool) {
 		}
 	}
 	want(c.exec(t, "What is an edge?"), "agent_message: A line where two faces meet.")
-	before := len(server.Requests())
+	before := len(completions(server))
 	want(c.exec(t, "Write a note and read it aloud."), "command_execution: 9 note.txt", "agent_message: The note is written.",
 		"command_execution: TWO WORDS", "agent_message: The note says TWO WORDS.")
 	want(c.exec(t, "resume", "--last", "Who wrote it?"), "agent_message: You did.")
 	if note, err := os.ReadFile(filepath.Join(c.folder, "note.txt")); err != nil || string(note) != "two words" {
 		t.Errorf("the note is %q, %v", note, err)
 	}
-	c.checkPrompts(t, server.Requests()[before:])
+	c.checkPrompts(t, completions(server)[before:])
 	c.checkKept(t, keys)
 }
 
@@ -208,7 +208,7 @@ func (c *codex) checkPrompts(t *testing.T, requests []sim.Request) {
 		question + step1 + step2 + answer + more,
 	}
 	if len(requests) != len(wants) {
-		t.Fatalf("%d requests have reached the server, want %d", len(requests), len(wants))
+		t.Fatalf("%d completions have reached the server, want %d", len(requests), len(wants))
 	}
 	for i, r := range requests {
 		prompt := codexReport.ReplaceAllString(vocabulary.DecodeString(r.PromptIDs), "")

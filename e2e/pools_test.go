@@ -35,7 +35,8 @@ func askFor(client *http.Client, url string, headers ...string) answer {
 	return do(client, http.MethodPost, url+chatPath, header, strings.NewReader(chatBody(caseModel, "Hi")))
 }
 
-// completions are the requests that a server got for the model.
+// completions are the requests that a server got for the model. The control plane's own, which ask whether the server is
+// ready, come in between at any time.
 func completions(s *sim.Server) []sim.Request {
 	return slices.DeleteFunc(slices.Clone(s.Requests()), func(r sim.Request) bool { return r.Method != http.MethodPost })
 }

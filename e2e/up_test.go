@@ -497,7 +497,7 @@ func TestUpConfig(t *testing.T) {
 			t.Errorf("%s: status %d: %s", m.Name, response.StatusCode, body)
 			continue
 		}
-		sent := server.Requests()
+		sent := completions(server)
 		prompt := vocabulary.DecodeString(sent[len(sent)-1].PromptIDs)
 		if want := "Reasoning: " + m.System.Effort; !strings.Contains(prompt, want) {
 			t.Errorf("%s: the prompt does not say %q:\n%s", m.Name, want, prompt)

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
@@ -27,6 +30,42 @@ func TestStatsListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	servesStatsOnly(t, stats)
+}
+
+// TestUpStats: harmony up's own Envoy does the same, and so does the configuration that it prints. Without Envoy there is nothing to be served.
+func TestUpStats(t *testing.T) {
+	_, server := runSim(t, sim.Options{})
+	of := []string{"--model", caseModel, "--backend", "vllm=" + server, "--stats", "127.0.0.1:0"}
+	up, url := startUp(t, append(of, "--host", "envoy", "--admin", freeAddress(t))...)
+	if response, body := post(t, url+chatPath, chat(caseModel, "Hello")); response.StatusCode != 200 {
+		t.Fatalf("%d %s", response.StatusCode, body)
+	}
+	_, line, _ := strings.Cut(up.stdout.String(), "\nstatistics: http://")
+	stats, _, said := strings.Cut(line, "/stats/prometheus\n")
+	if !said {
+		t.Fatalf("it does not say where the statistics are: %s", &up.stdout)
+	}
+	servesStatsOnly(t, stats)
+	up.stop(t, syscall.SIGINT)
+
+	file := filepath.Join(t.TempDir(), "harmony.yaml")
+	if err := os.WriteFile(file, []byte("admin: 127.0.0.1:9901\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wazero := runHarmony(t, nil, append([]string{"up", "--host", "wazero", "--wasm", tool(t, "HARMONY_WASM"), "--config", file}, of...)...)
+	if !wazero.ended(upStop) || wazero.exitCode(t) != 2 || !strings.Contains(wazero.stderr.String(), "--stats is for Envoy") {
+		t.Errorf("without Envoy: %v, want exit status 2 and the flag's name", wazero.err)
+	}
+	whole := runHarmony(t, nil, append([]string{"up", "--print-bootstrap", "--wasm", tool(t, "HARMONY_WASM"), "--admin", "127.0.0.1:9901"}, of...)...)
+	if !whole.ended(upStop) || whole.exitCode(t) != 0 || !strings.Contains(whole.stdout.String(), `"path": "/stats/prometheus"`) {
+		t.Errorf("the whole configuration: %v %s", whole.err, &whole.stdout)
+	}
+}
+
+// servesStatsOnly asks an address for the statistics, and for what else an admin interface has.
+func servesStatsOnly(t *testing.T, stats string) {
+	t.Helper()
 	for _, tt := range []struct {
 		method, path string
 		status       int

@@ -344,7 +344,7 @@ func TestScrapeWithoutTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bootstrap, err := envoy.Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
+	bootstrap, err := envoy.Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"), netip.AddrPort{})
 	if err != nil {
 		t.Fatal(err)
 	}

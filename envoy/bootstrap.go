@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -17,11 +18,15 @@ import (
 // NodeCluster is what the Envoys of one gateway call themselves together.
 const NodeCluster = "harmony"
 
-// Bootstrap is a complete configuration of one Envoy with nothing behind it: indented JSON, equal for equal resources.
-func Bootstrap(r *xds.Resources, admin netip.AddrPort) ([]byte, error) {
+// Bootstrap is a complete configuration of one Envoy with nothing behind it: indented JSON, equal for equal resources. It serves
+// its statistics at stats too, and nothing else there; invalid: nowhere.
+func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
 	b := base("harmony", admin)
 	b.OverloadManager = r.Overload
-	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Listeners: r.Listeners, Clusters: r.Clusters, Secrets: r.Secrets}
+	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Listeners: slices.Clip(r.Listeners), Clusters: slices.Clip(r.Clusters), Secrets: r.Secrets}
+	if err := addStats(b.StaticResources, stats, admin); err != nil {
+		return nil, err
+	}
 	if len(r.Runtime.GetFields()) > 0 {
 		b.LayeredRuntime = runtimeOf(&bootstrapv3.RuntimeLayer{
 			Name: xds.RuntimeName, LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: r.Runtime},

@@ -75,12 +75,8 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 		return nil, err
 	}
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Clusters: []*clusterv3.Cluster{cluster}}
-	if d.Stats.IsValid() {
-		if d.Admin.Port() == 0 {
-			return nil, errors.New("the statistics are read from the admin interface: give --admin a port of its own, not 0")
-		}
-		b.StaticResources.Listeners = append(b.StaticResources.Listeners, statsListener(d.Stats))
-		b.StaticResources.Clusters = append(b.StaticResources.Clusters, adminEndpoint(d.Admin))
+	if err := addStats(b.StaticResources, d.Stats, d.Admin); err != nil {
+		return nil, err
 	}
 	ads := &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,

@@ -77,7 +77,7 @@ func TestLogKeepsTheEnd(t *testing.T) {
 
 func TestBootstrapRefusesNonsense(t *testing.T) {
 	r := &xds.Resources{Listeners: []*listenerv3.Listener{{}}, Clusters: []*clusterv3.Cluster{{}}}
-	if _, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0")); err == nil {
+	if _, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"), netip.AddrPort{}); err == nil {
 		t.Error("a cluster without a name is accepted")
 	}
 }

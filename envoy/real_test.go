@@ -62,7 +62,7 @@ func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	for _, l := range r.Listeners {
 		l.FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
 	}
-	data, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"))
+	data, err := Bootstrap(r, netip.MustParseAddrPort("127.0.0.1:0"), netip.AddrPort{})
 	if err != nil {
 		t.Fatal(err)
 	}

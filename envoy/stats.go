@@ -1,9 +1,11 @@
 package envoy
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -20,13 +22,32 @@ import (
 const (
 	// StatsListener is the name of the listener for statistics.
 	StatsListener = "harmony-stats"
-	// statsPath is the one path of the admin interface that it serves.
-	statsPath = "/stats/prometheus"
+	// StatsPath is the one path of the admin interface that it serves.
+	StatsPath = "/stats/prometheus"
 
 	adminCluster      = "harmony-admin"
 	statsIdleTimeout  = 2 * time.Minute
 	statsHeadersLimit = 10 * time.Second
 )
+
+// CheckStats reports what is wrong with serving the statistics at an address, of an Envoy with this admin interface. An address
+// that is not valid is none.
+func CheckStats(stats, admin netip.AddrPort) error {
+	if stats.IsValid() && admin.Port() == 0 {
+		return errors.New("the statistics are read from the admin interface: give --admin a port of its own, not 0")
+	}
+	return nil
+}
+
+// addStats has a bootstrap serve the statistics at an address too, if it is valid.
+func addStats(b *bootstrapv3.Bootstrap_StaticResources, stats, admin netip.AddrPort) error {
+	if err := CheckStats(stats, admin); err != nil || !stats.IsValid() {
+		return err
+	}
+	b.Listeners = append(b.Listeners, statsListener(stats))
+	b.Clusters = append(b.Clusters, adminEndpoint(admin))
+	return nil
+}
 
 // statsListener serves GET of Envoy's statistics, and nothing else of the admin interface, which could end the Envoy: it lets
 // a Prometheus of another machine read them while the admin interface stays on loopback.
@@ -47,7 +68,7 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 			Name: StatsListener,
 			VirtualHosts: []*routev3.VirtualHost{{Name: StatsListener, Domains: []string{"*"}, Routes: []*routev3.Route{{
-				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: statsPath}, Headers: []*routev3.HeaderMatcher{get}},
+				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: StatsPath}, Headers: []*routev3.HeaderMatcher{get}},
 				Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}}},
 			}}}},
 		}},

@@ -40,10 +40,8 @@ func bootstrapCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--admin: %w", err)}
 			}
 			d.Admin = address
-			if stats != "" {
-				if d.Stats, err = config.ParseListen(stats); err != nil {
-					return usageError{fmt.Errorf("--stats: %w", err)}
-				}
+			if d.Stats, err = statsAddress(stats, admin); err != nil {
+				return usageError{err}
 			}
 			for _, file := range []*string{&d.CAFile, &d.CertificateFile, &d.KeyFile} {
 				if *file == "" {
@@ -69,7 +67,7 @@ func bootstrapCommand() *cobra.Command {
 	c.Flags().StringVar(&d.CertificateFile, "certificate", "", "`FILE` of the certificate that Envoy shows the control plane")
 	c.Flags().StringVar(&d.KeyFile, "key", "", "`FILE` of its key")
 	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin, "`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
-	c.Flags().StringVar(&stats, "stats", "", "`ADDRESS` for Prometheus: GET /stats/prometheus and nothing else (default: only at --admin)")
+	c.Flags().StringVar(&stats, "stats", "", "`ADDRESS` for Prometheus: GET "+envoy.StatsPath+" and nothing else (default: only at --admin)")
 	d.Limits = config.Default().Envoy
 	c.Flags().Var(&d.Limits.MaxHeap, "max-heap", "memory that Envoy may have in use itself, the filter's VMs aside: `SIZE` such as 2GiB")
 	c.Flags().IntVar(&d.Limits.MaxConnections, "max-connections", d.Limits.MaxConnections, "clients' connections that there may be at once: `NUMBER`")

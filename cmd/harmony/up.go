@@ -46,6 +46,7 @@ func upCommand() *cobra.Command {
 		flags          upFlags
 		host           upHost
 		wasm, logLevel string
+		stats          string
 		printBootstrap bool
 		drainTime      = config.Duration(defaultDrainTime)
 	)
@@ -65,12 +66,16 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			statsAt, err := statsAddress(stats, c.Admin)
+			if err != nil {
+				return usageError{err}
+			}
 			module, err := findModule(wasm)
 			if err != nil {
 				return usageError{err}
 			}
 			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel,
-				drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+				stats: statsAt, drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
 			if printBootstrap {
 				return u.printBootstrap()
 			}
@@ -80,6 +85,7 @@ func upCommand() *cobra.Command {
 	flags.add(c.Flags())
 	host.add(c.Flags())
 	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or dist/harmony-filter.wasm)")
+	c.Flags().StringVar(&stats, "stats", "", "`ADDRESS` for Prometheus: GET "+envoy.StatsPath+" and nothing else; --admin needs a port then (default: only at --admin)")
 	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
 	c.Flags().Var(&drainTime, "drain-time", "let running streams go to their ends for so long after an interrupt; 0s cuts them at once")
 	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
@@ -96,6 +102,7 @@ type up struct {
 	adjust         func(*config.Config) error
 	module         string
 	logLevel       string
+	stats          netip.AddrPort // where Envoy serves its statistics; invalid: at its admin interface alone
 	drainTime      time.Duration
 	stdout, stderr io.Writer
 }
@@ -119,12 +126,27 @@ func (u *up) printBootstrap() error {
 	if err != nil {
 		return usageError{err}
 	}
-	bootstrap, err := envoy.Bootstrap(r, admin)
+	bootstrap, err := envoy.Bootstrap(r, admin, u.stats)
 	if err != nil {
 		return err
 	}
 	_, err = u.stdout.Write(bootstrap)
 	return err
+}
+
+// statsAddress reads --stats, beside the address of the admin interface. Empty is none.
+func statsAddress(text, admin string) (at netip.AddrPort, err error) {
+	if text == "" {
+		return at, nil
+	}
+	if at, err = config.ParseListen(text); err != nil {
+		return at, fmt.Errorf("--stats: %w", err)
+	}
+	from, err := config.ParseAdmin(admin)
+	if err != nil {
+		return at, err
+	}
+	return at, envoy.CheckStats(at, from)
 }
 
 // lockedWriter is for what Envoy and we say at the same time.

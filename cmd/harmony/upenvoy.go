@@ -29,6 +29,11 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	if err := portFree(u.config.Admin, "--admin"); err != nil {
 		return err
 	}
+	if u.stats.IsValid() {
+		if err := portFree(u.stats.String(), "--stats"); err != nil {
+			return err
+		}
+	}
 	u.stderr = &lockedWriter{w: u.stderr}
 	controlPlane, err := u.startControlPlane(ctx)
 	if err != nil || controlPlane == nil {
@@ -114,7 +119,9 @@ func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateS
 	if err != nil {
 		return nil, err
 	}
-	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster, Admin: admin, Limits: u.config.Envoy})
+	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{
+		ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster, Admin: admin, Stats: u.stats, Limits: u.config.Envoy,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +140,15 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 	if err != nil {
 		return err
 	}
-	u.greet(address, "Envoy's admin interface: http://"+p.Admin())
+	about := "Envoy's admin interface: http://" + p.Admin()
+	if u.stats.IsValid() {
+		stats, err := p.Listener(ctx, envoy.StatsListener)
+		if err != nil {
+			return err
+		}
+		about += "\nstatistics: http://" + stats + envoy.StatsPath
+	}
+	u.greet(address, about)
 	defer u.tryingServers(ctx)()
 	select {
 	case <-ctx.Done():

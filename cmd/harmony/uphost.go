@@ -56,7 +56,7 @@ func (h *upHost) run(cmd *cobra.Command, u *up) error {
 	if name == hostEnvoy {
 		return u.runEnvoy(cmd.Context())
 	}
-	for _, flag := range []string{"admin", "envoy"} {
+	for _, flag := range []string{"admin", "envoy", "stats"} {
 		if cmd.Flags().Changed(flag) {
 			return usageError{fmt.Errorf("--%s is for Envoy, and the filter runs in this program; leave it out, or choose --host envoy", flag)}
 		}

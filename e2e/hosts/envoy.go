@@ -39,7 +39,7 @@ var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
 // EnvoyWith runs the real Envoy with these resources.
 func EnvoyWith(s Setup, r *xds.Resources) (*Host, error) {
-	bootstrap, err := envoy.Bootstrap(r, anyPort)
+	bootstrap, err := envoy.Bootstrap(r, anyPort, netip.AddrPort{})
 	if err != nil {
 		return nil, err
 	}

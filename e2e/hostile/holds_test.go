@@ -8,25 +8,22 @@ import (
 	"time"
 )
 
-// longest is how long a request may hold a worker, in processor time, on a machine where the yardstick, which is measured
-// beside it, holds it for quietYardstick or less; on a slower or busier one all takes longer. It is twice the 100 ms that are
-// allowed in Envoy, since wazero's code has half the speed of V8's.
-const (
-	longest        = 200 * time.Millisecond
-	quietYardstick = 14 * time.Millisecond
-	// tolerated is how much longer than that is no failure: a busy machine does not slow down all alike.
-	tolerated = 1.5
-)
+// tolerated is how much longer than allowed is no failure: a busy machine does not slow down all alike.
+const tolerated = 1.5
 
 // TestHolds sends one request of each family, as large as a body may be, to the filter that ships, and prints those that held
 // its worker longest. `make soak` sends smaller ones too, since some bounds are far below that of the body.
 func TestHolds(t *testing.T) {
-	w := newWorker(t)
+	t.Run("envoy", func(t *testing.T) { envoyWorker(t).holds() })
+	t.Run("wazero", func(t *testing.T) { wazeroWorker(t).holds() })
+}
+
+func (w *worker) holds() {
 	sizes := []int{w.limit}
 	if os.Getenv("HARMONY_SOAK") != "" {
 		sizes = append(sizes, w.limit-1, w.limit/2, w.limit/4, 1<<20, 256<<10, 64<<10)
 	}
-	limit := limitFor(w.yardstick())
+	limit := w.limitFor(w.yardstick())
 	var all []hold
 	only := os.Getenv("HARMONY_FAMILY")
 	for _, f := range All() {
@@ -39,31 +36,31 @@ func TestHolds(t *testing.T) {
 			// What else runs on the machine holds a worker once, and not again, or the yardstick with it.
 			for tries := 0; h.took > limit && tries < 3; tries++ {
 				h.took = min(h.took, w.try(f.Name, f.Path, body).took)
-				limit = max(limit, limitFor(w.yardstick()))
+				limit = max(limit, w.limitFor(w.yardstick()))
 			}
 			all = append(all, h)
 		}
 	}
 	yardstick := w.yardstick()
 	slices.SortFunc(all, func(a, b hold) int { return cmp.Compare(b.took, a.took) })
-	t.Logf("%d requests; 100,000 tokens that fit hold a worker for %.1f ms, and none should for more than %.0f ms; the VM has %d MiB",
-		len(all), ms(yardstick), ms(limit), w.host.Stats().MemoryBytes>>20)
+	w.Logf("%d requests; 100,000 tokens that fit hold a worker for %.1f ms, and none should for more than %.0f ms",
+		len(all), ms(yardstick), ms(limit))
 	for i, h := range all {
 		if i < 20 || h.took > limit {
-			t.Logf("%7.1f ms  %8d bytes  %-32s %s", ms(h.took), h.size, h.said, h.name)
+			w.Logf("%7.1f ms  %8d bytes  %-32s %s", ms(h.took), h.size, h.said, h.name)
 		}
 		if float64(h.took) > tolerated*float64(limit) {
-			t.Errorf("%s: %d bytes held the worker for %.0f ms", h.name, h.size, ms(h.took))
+			w.Errorf("%s: %d bytes held the worker for %.0f ms", h.name, h.size, ms(h.took))
 		}
 	}
 }
 
 // limitFor is how long a request may hold the worker on a machine on which the yardstick holds it for so long.
-func limitFor(yardstick time.Duration) time.Duration {
-	if yardstick <= quietYardstick {
-		return longest
+func (w *worker) limitFor(yardstick time.Duration) time.Duration {
+	if yardstick <= w.quietYardstick {
+		return w.longest
 	}
-	return time.Duration(float64(longest) * float64(yardstick) / float64(quietYardstick))
+	return time.Duration(float64(w.longest) * float64(yardstick) / float64(w.quietYardstick))
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

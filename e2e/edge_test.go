@@ -63,13 +63,15 @@ func slowClients(t *testing.T, run runProxy) {
 	}
 }
 
-// TestConnectionLimit: connections beyond the limit are closed, those within it are served, and the admin interface can
-// be reached.
-func TestConnectionLimit(t *testing.T) {
+// TestConnectionLimit: connections beyond the limit are closed, those within it are served, Envoy's admin interface can be
+// reached, and there is room again when clients have left.
+func TestConnectionLimit(t *testing.T) { onProxies(t, connectionLimit) }
+
+func connectionLimit(t *testing.T, run runProxy) {
 	_, url := runSim(t, sim.Options{})
 	c := oneModel(url)
 	c.Envoy.MaxConnections = 10
-	h := runEnvoy(t, c)
+	h := run(t, c)
 	var open []net.Conn
 	for range 9 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
@@ -89,6 +91,7 @@ func TestConnectionLimit(t *testing.T) {
 			continue
 		}
 		_ = conn.SetDeadline(time.Now().Add(patience))
+		_, _ = conn.Write([]byte("GET /health HTTP/1.1\r\nhost: x\r\n\r\n")) // or one that is kept would be silent too, until its time is over
 		if _, err := conn.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 			t.Errorf("a connection beyond the limit is kept: %v", err)
 		}
@@ -97,11 +100,20 @@ func TestConnectionLimit(t *testing.T) {
 	if a := ask(client, h.URL+chatPath, chatBody(caseModel, "Hi")); a.status != http.StatusOK {
 		t.Errorf("on a connection within the limit: %+v", a)
 	}
-	if _, err := h.Process.Get(t.Context(), "/ready"); err != nil {
-		t.Errorf("the admin interface: %v", err)
+	if h.Process != nil {
+		if _, err := h.Process.Get(t.Context(), "/ready"); err != nil {
+			t.Errorf("the admin interface: %v", err)
+		}
 	}
 	for _, conn := range open {
 		_ = conn.Close()
+	}
+	for deadline := time.Now().Add(patience); ; { // the host has to see that they have gone
+		if a := ask(http1(t), h.URL+chatPath, chatBody(caseModel, "Hi")); a.status == http.StatusOK {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("there is no room behind those who have left: %+v", a)
+		}
 	}
 }
 

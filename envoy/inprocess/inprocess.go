@@ -41,7 +41,7 @@ type Options struct {
 type Server struct {
 	proxy    *proxy.Proxy
 	http     *http.Server
-	listener net.Listener
+	listener *limited
 	served   chan struct{}
 	err      error
 }
@@ -54,6 +54,10 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 		return nil, fmt.Errorf("inprocess: %w", err)
 	}
 	l.options.Clusters, err = readClusters(r)
+	if err != nil {
+		return nil, fmt.Errorf("inprocess: %w", err)
+	}
+	most, err := readConnectionLimit(r)
 	if err != nil {
 		return nil, fmt.Errorf("inprocess: %w", err)
 	}
@@ -70,10 +74,11 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	p.EndWait = o.EndWait
 	p.Cut, p.StreamDone, p.Plugin.IgnoresHeldHeaders = o.Cut, o.StreamDone, o.IgnoresHeldHeaders
 	// The port first: whoever cannot have it need not wait for anything else.
-	listener, err := net.Listen("tcp", l.address)
+	tcp, err := net.Listen("tcp", l.address)
 	if err != nil {
 		return nil, err
 	}
+	listener := &limited{TCPListener: tcp.(*net.TCPListener), most: most}
 	s := &Server{listener: listener, served: make(chan struct{})}
 	if s.proxy, err = proxy.New(wasm, p); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", l.module, err), listener.Close())

@@ -1,0 +1,63 @@
+package inprocess
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	connectionsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+)
+
+// readConnectionLimit is how many connections of clients there may be at once. Without a limit it is more than there can be.
+func readConnectionLimit(r *xds.Resources) (int64, error) {
+	for _, m := range r.Overload.GetResourceMonitors() {
+		c := &connectionsv3.DownstreamConnectionsConfig{}
+		if !m.GetTypedConfig().MessageIs(c) {
+			continue
+		}
+		if err := m.GetTypedConfig().UnmarshalTo(c); err != nil {
+			return 0, fmt.Errorf("resource monitor %s: %w", m.GetName(), err)
+		}
+		return c.GetMaxActiveDownstreamConnections(), nil
+	}
+	return math.MaxInt64, nil
+}
+
+// limited is a listener that closes connections beyond a limit as they come, as Envoy does. To leave them waiting would hide
+// from clients that nobody serves them.
+type limited struct {
+	*net.TCPListener
+	most int64
+	open atomic.Int64
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptTCP()
+		if err != nil {
+			return nil, err
+		}
+		if l.open.Add(1) <= l.most {
+			return &counted{TCPConn: conn, gone: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
+		}
+		l.open.Add(-1)
+		_ = conn.Close()
+	}
+}
+
+// counted is a connection within the limit. It has CloseWrite, with which net/http lets a client read its last answer.
+type counted struct {
+	*net.TCPConn
+	gone func()
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	defer c.gone()
+	return c.TCPConn.Close()
+}

@@ -30,7 +30,7 @@ func envoyWorker(t *testing.T) *worker {
 	thread := workerThread(t, host.Process.PID())
 	return &worker{
 		T: t, limit: int(c.BodyLimit),
-		longest: 100 * time.Millisecond, quietYardstick: 10 * time.Millisecond,
+		longest: 100 * time.Millisecond, quietYardstick: 8 * time.Millisecond,
 		send: func(path string, body []byte) (time.Duration, string) {
 			began := taskTime(t, thread)
 			response, err := http.Post(host.URL+path, "application/json", bytes.NewReader(body))

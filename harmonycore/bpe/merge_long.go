@@ -77,9 +77,7 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 		if at > 0 && before < at {
 			p.look(v, piece, before, at, after)
 		}
-		p.refresh(before)
-		p.refresh(at)
-		p.refresh(gone)
+		p.refresh(before, at, gone)
 	}
 }
 
@@ -119,11 +117,35 @@ func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 	}
 }
 
-// refresh makes least and top right again after key[i] has changed.
-func (p *parts) refresh(i int) {
-	b, c := uint(i)>>3, uint(i)>>6
-	if b < uint(len(p.least)) && c < uint(len(p.top)) {
+// refresh makes least and top right again after the keys of three parts have
+// changed, which are mostly close together.
+func (p *parts) refresh(before, at, gone int) {
+	x, y, z := uint(before)>>3, uint(at)>>3, uint(gone)>>3
+	p.leastOf(y)
+	if x != y {
+		p.leastOf(x)
+	}
+	if z != y {
+		p.leastOf(z)
+	}
+	x, y, z = x>>3, y>>3, z>>3
+	p.topOf(y)
+	if x != y {
+		p.topOf(x)
+	}
+	if z != y {
+		p.topOf(z)
+	}
+}
+
+func (p *parts) leastOf(b uint) {
+	if b < uint(len(p.least)) {
 		p.least[b] = least8(p.key, int(b<<3))
+	}
+}
+
+func (p *parts) topOf(c uint) {
+	if c < uint(len(p.top)) {
 		p.top[c] = least8(p.least, int(c<<3))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
@@ -165,4 +166,17 @@ func BenchmarkMerge(b *testing.B) {
 			}
 		})
 	}
+	b.Run("spaces and line ends", func(b *testing.B) {
+		rng := rand.New(rand.NewPCG(7, 8))
+		var piece strings.Builder
+		for piece.Len() < 64<<10 {
+			piece.WriteString(strings.Repeat(" ", rng.IntN(9)) + "\n")
+		}
+		var e bpe.Encoder
+		var ids []uint32
+		b.SetBytes(int64(piece.Len()))
+		for b.Loop() {
+			ids = e.Append(ids[:0], v, piece.String())
+		}
+	})
 }

@@ -10,8 +10,8 @@ import (
 // in the reference.
 const maxNesting = jsontext.MaxDepth - 1
 
-// DecodeConversation reads a conversation in the reference's JSON (harmony-format.md §3): unknown fields are ignored,
-// a known one that comes twice is an error, absent and null are the same. The error is an *InputError.
+// DecodeConversation reads a conversation in the reference's JSON (docs/harmony-format.md#json): unknown fields are
+// ignored, a known one that comes twice is an error, absent and null are the same. The error is an *[InputError].
 func DecodeConversation(data []byte) (*Conversation, error) {
 	if err := jsontext.Validate(data, maxNesting); err != nil {
 		return nil, &InputError{Message: err.Error()}

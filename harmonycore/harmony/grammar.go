@@ -10,7 +10,7 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 const (
 	recipientMark = "to="
 	nameMark      = ":"
-	// everyone is the recipient that is not written (harmony-format.md §4.3).
+	// everyone is the recipient that is not written (docs/harmony-format.md#messages).
 	everyone = "all"
 
 	channelSpelling   = "<|channel|>"
@@ -62,7 +62,7 @@ func endOf(id uint32) (End, bool) {
 	return Cut, false
 }
 
-// isASCIISpace is the whitespace that separates the parts of a header (harmony-format.md §8.2): not VT, not NBSP.
+// isASCIISpace is the whitespace that separates the parts of a header (docs/harmony-format.md#headers): not VT, not NBSP.
 func isASCIISpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
 }

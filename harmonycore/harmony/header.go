@@ -11,8 +11,8 @@ type strictHeader struct {
 	name, recipient, channel, typ, unassigned Optional
 }
 
-// readHeader reads a header's text by harmony-format.md §8, rules 1 to 6; pending is the role given in advance. With
-// salvage set rule 5 is left out, and all parts behind the role are unassigned (the non-strict recovery).
+// readHeader reads a header's text by the rules 1 to 6 of docs/harmony-format.md#headers; pending is the role given in
+// advance. With salvage set rule 5 is left out, and all parts after the role are unassigned (the non-strict recovery).
 func readHeader(text string, pending Role, salvage bool) (strictHeader, ParseErrorKind, string) {
 	h := strictHeader{role: pending}
 	text, h.channel = cutChannel(text)

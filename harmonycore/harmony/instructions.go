@@ -30,8 +30,8 @@ func (e Effort) word() string {
 	return ""
 }
 
-// appendSystem appends the text of a system message (harmony-format.md §5). calls says that the conversation has
-// function tools.
+// appendSystem appends the text of a system message (docs/harmony-format.md#instructions). calls reports whether the
+// conversation has function tools.
 func appendSystem(dst []byte, c *SystemContent, calls bool) ([]byte, error) {
 	s := sections{dst: dst}
 	first := true
@@ -77,7 +77,7 @@ func appendSystem(dst []byte, c *SystemContent, calls bool) ([]byte, error) {
 	return s.dst, nil
 }
 
-// appendDeveloper appends the text of a developer message (§5).
+// appendDeveloper appends the text of a developer message (docs/harmony-format.md#instructions).
 func appendDeveloper(dst []byte, c *DeveloperContent) ([]byte, error) {
 	s := sections{dst: dst}
 	if c.Instructions.Set {

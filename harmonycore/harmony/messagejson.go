@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 )
 
-// AppendMessages appends messages as an array in the reference's JSON (harmony-format.md §3): absent fields are left
-// out, and one text alone is a plain string.
+// AppendMessages appends messages as an array in the reference's JSON (docs/harmony-format.md#json): absent fields are
+// left out, and one text alone is a plain string.
 func AppendMessages(dst []byte, messages []Message) []byte {
 	w := messageJSON{dst: append(dst, '['), most: math.MaxInt}
 	for i := range messages {

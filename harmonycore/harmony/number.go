@@ -51,9 +51,9 @@ func (w *schemaWriter) json(v *jsontext.Value, depth int) {
 	}
 }
 
-// appendNumber appends a JSON number as the reference prints it back (harmony-format.md §6): integers of 64 bits as
-// they are, anything else as the shortest digits of the double that it is read as. It reports false when the number
-// is out of range.
+// appendNumber appends a JSON number as the reference prints it back (docs/harmony-format.md#defaults): integers of 64
+// bits as they are, anything else as the shortest digits of the double that it is read as. It reports false when the
+// number is out of range.
 func appendNumber(dst []byte, text string) ([]byte, bool) {
 	if !strings.ContainsAny(text, ".eE") && text != "-0" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -70,8 +70,8 @@ func appendNumber(dst []byte, text string) ([]byte, bool) {
 	return appendDouble(dst, f), true
 }
 
-// readDouble reads a JSON number as the reference does, which does not round correctly (§3): the digits that fit 64
-// bits are converted first and scaled by a power of ten after.
+// readDouble reads a JSON number as the reference does, which does not round correctly
+// (docs/harmony-format.md#numbers): the digits that fit 64 bits are converted first and scaled by a power of ten after.
 func readDouble(text string) (float64, bool) {
 	text, negative := strings.CutPrefix(text, "-")
 	var significand uint64
@@ -155,7 +155,7 @@ func powerOfTen(n int) float64 {
 	return f
 }
 
-// appendDouble appends the shortest digits that read back as f, in the layout of §6.
+// appendDouble appends the shortest digits that read back as f, in the layout of docs/harmony-format.md#defaults.
 func appendDouble(dst []byte, f float64) []byte {
 	if math.Signbit(f) {
 		dst = append(dst, '-')

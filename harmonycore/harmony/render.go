@@ -164,7 +164,8 @@ func (c *Conversation) analysisDroppedBefore(p AnalysisPolicy) int {
 	return 0
 }
 
-// hasFunctionTools asks by the key of the namespace, not by its name, and only developer content (§5).
+// hasFunctionTools asks by the key of the namespace, not by its name, and only developer content
+// (docs/harmony-format.md#system-content).
 func (c *Conversation) hasFunctionTools() bool {
 	for i := range c.Messages {
 		for j := range c.Messages[i].Content {
@@ -195,7 +196,8 @@ type messageWriter struct {
 	full  bool
 }
 
-// encode encodes one fragment by itself: byte pairs never merge over a fragment's border (§2).
+// encode encodes one fragment by itself: byte pairs never merge over a fragment's border
+// (docs/harmony-format.md#two-ways-to-encode).
 func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
 	if w.full || len(dst) > w.limit {
 		w.full = true

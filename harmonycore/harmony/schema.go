@@ -9,13 +9,14 @@ import (
 // MaxSchemaDepth is how many schemas may stand inside each other in a tool's parameters. The reference knows no limit.
 const MaxSchemaDepth = 32
 
-// Indents that a nested type gets (harmony-format.md §6).
+// Indents that a nested type gets (docs/harmony-format.md#schemas).
 const (
 	propertyIndent = 4
 	variantIndent  = 3
 )
 
-// schemaWriter prints JSON schemas as TypeScript types (§6). The first error stands; what is printed then is waste.
+// schemaWriter prints JSON schemas as TypeScript types (docs/harmony-format.md#schemas). The first error stands; what is
+// printed after it is waste.
 type schemaWriter struct {
 	dst []byte
 	err error

@@ -28,8 +28,8 @@ const (
 	Object
 )
 
-// Value is a JSON value that keeps what maps lose: the order of members, and numbers as they were spelled. Tool
-// schemas are read into it, because their order and spelling reach the prompt (harmony-format.md §3 and §6).
+// Value is a JSON value that keeps what maps lose: the order of members, and numbers as they were spelled. Tool schemas
+// are read into it, because their order and spelling reach the prompt (docs/harmony-format.md#schemas).
 type Value struct {
 	Kind Kind
 	// Bool is the value of a Bool.

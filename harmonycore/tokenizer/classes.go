@@ -2,9 +2,8 @@ package tokenizer
 
 import "unicode/utf8"
 
-// class is the set of classes of the o200k pattern that a character is in.
-// They follow Unicode 16.0, the reference's version; the standard unicode
-// package is older and gives other ids (harmony-format.md §2).
+// class is the set of classes of the o200k pattern that a character is in. They follow Unicode 16.0, the reference's
+// version; the standard unicode package is older and gives other ids (docs/harmony-format.md#splitting-into-pieces).
 type class uint8
 
 const (

@@ -1,5 +1,5 @@
-// Package tokenizer turns text into o200k token ids and ids back into bytes,
-// exactly as the reference does (harmony-format.md §1 and §2).
+// Package tokenizer turns text into o200k token ids and ids back into bytes, exactly as the reference does
+// (docs/harmony-format.md#tokenizer).
 //
 // It knows text and ids; it must not know what a message is, or what the
 // control tokens mean to it.

@@ -1,6 +1,6 @@
 package tokenizer
 
-// The control tokens that the format uses (harmony-format.md §1).
+// The control tokens that the format uses (docs/harmony-format.md#tokens).
 const (
 	StartOfText = 199998 // <|startoftext|>, unused by the format
 	EndOfText   = 199999 // <|endoftext|>, unused by the format

@@ -1,9 +1,8 @@
 package tokenizer
 
-// The splitter cuts text into pre-tokens without a regular expression, by the
-// rules of harmony-format.md §2, numbered 1 to 7 there and here. Each rule
-// looks at a run of characters once or twice and then consumes most of it, so
-// time grows linearly on every input.
+// The splitter cuts text into pre-tokens without a regular expression, by the rules of
+// docs/harmony-format.md#splitting-into-pieces, numbered 1 to 7 there and here. Each rule looks at a run of characters
+// once or twice and then consumes most of it, so time grows linearly on every input.
 
 // next is the end of the pre-token that begins at i, which must be inside s;
 // it is always beyond i. Words, numbers and marks in ASCII are decided here;

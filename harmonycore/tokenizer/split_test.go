@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// twinNext is the rules as harmony-format.md §2 words them, over characters,
-// with nothing shared with the splitter but the classes.
+// twinNext is the rules as docs/harmony-format.md#splitting-into-pieces words them, over characters, with nothing shared
+// with the splitter but the classes.
 func twinNext(cs []class, rs []rune, i int) int {
 	run := func(from int, want class) int {
 		for from < len(cs) && cs[from]&want != 0 {

@@ -32,8 +32,8 @@ func parseEvents(t *testing.T, stream string) []event {
 	return events
 }
 
-// checkGrammar is a second reading of the grammar in openai-api.md, which shares nothing with the machine: it walks
-// the events as a pushdown of what must come next, and rebuilds the output out of the deltas alone.
+// checkGrammar is a second reading of the grammar of OpenAI's streaming events, and shares nothing with the machine: it
+// walks the events as a pushdown of what must come next, and rebuilds the output out of the deltas alone.
 func checkGrammar(t *testing.T, events []event) map[string]any {
 	t.Helper()
 	at := 0

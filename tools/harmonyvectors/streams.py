@@ -3,7 +3,7 @@ from reference import EOS
 
 START, END, RETURN, CALL, CHANNEL, MESSAGE, CONSTRAIN = 200006, 200007, 200002, 200012, 200005, 200008, 200003
 
-# The quirks of harmony-format.md §10, with the role that is given in advance.
+# The quirks of docs/harmony-format.md#quirks, with the role that is given in advance.
 QUIRKS = [
     ("assistant", "<|channel|>final <|constrain|>json<|message|>{}<|return|>"),
     ("assistant", "<|channel|>final json<|message|>{}<|return|>"),

@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Source is the SHA-256 of the o200k_base.tiktoken that was packed, the one
-// that the reference implementation asks for (harmony-format.md §2).
+// Source is the SHA-256 of the o200k_base.tiktoken that was packed, the one that the reference implementation asks for
+// (docs/harmony-format.md#the-vocabularys-file).
 const Source = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 //go:embed o200k.vocab

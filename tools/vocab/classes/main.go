@@ -5,7 +5,7 @@
 //		-out harmonycore/tokenizer/classes_table.go
 //
 // The input has the ranges of the classes L, N, S (White_Space), UP and LOW of
-// harmony-format.md §2 in Unicode 16.0, made from PyPI regex 2024.11.6.
+// docs/harmony-format.md#splitting-into-pieces in Unicode 16.0, made from PyPI regex 2024.11.6.
 package main
 
 import (

@@ -28,12 +28,11 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
 		c := choice{check: harmony.NewStrictCheck(t), answer: part, gate: r.Gate(part)}
-		shows, ok := part.(translate.LikelyChoice)
 		if c.gate != nil {
-			part, shows = c.gate, c.gate
+			part = c.gate
 		}
-		if ok && r.Logprobs {
-			c.likely = &likely{LikelyChoice: shows, t: t, top: r.TopLogprobs, told: true}
+		if r.Logprobs {
+			c.likely = &likely{Choice: part, t: t, top: r.TopLogprobs, told: true}
 			c.parser = harmony.NewStreamParser(t, c.likely)
 			c.likely.parser = c.parser
 		} else {

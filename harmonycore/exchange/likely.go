@@ -15,7 +15,7 @@ import (
 // knows which tokens those are: text that turns out to be no header is content that comes late, so that what could be a
 // header's is kept for as long as a header may be.
 type likely struct {
-	translate.LikelyChoice
+	translate.Choice
 	t      *tokenizer.Tokenizer
 	parser *harmony.StreamParser
 	// top is how many alternatives the client wants.
@@ -62,7 +62,7 @@ func (l *likely) Content(text []byte, tokens int) {
 	if tokens > 0 {
 		l.tell(l.parser.Delivering())
 	}
-	l.LikelyChoice.Content(text, tokens)
+	l.Choice.Content(text, tokens)
 }
 
 func (l *likely) tell(number int) {
@@ -70,13 +70,13 @@ func (l *likely) tell(number int) {
 		l.told = true
 		l.held = l.held[:0]
 		if l.read() {
-			l.Likely(&l.shown)
+			l.Logprob(&l.shown)
 		}
 		return
 	}
 	for i := range l.held {
 		if l.held[i].number == number {
-			l.Likely(&l.held[i].logprob)
+			l.Logprob(&l.held[i].logprob)
 			l.held = slices.Delete(l.held, 0, i+1)
 			return
 		}

@@ -262,7 +262,6 @@ func (e *Exchange) translate(model *Model, request *openai.Body, size int, h Hos
 	e.server, e.serverModel = model.Server, model.ServerModel
 	e.strict = e.strict || model.Strict
 	e.withheld = e.strict
-	e.bounded, _ = e.answer.(translate.Bounded)
 	e.choices = newChoices(e.gateway.options.Tokenizer, r, e.answer)
 	e.state, e.patience = awaiting, model.DrainTokens
 	e.report.ToolOutputTokens = e.gateway.renderer.ToolTokens(prompt)

@@ -112,8 +112,6 @@ type Exchange struct {
 	// request is what answer answers.
 	request *translate.Request
 	answer  translate.Answer
-	// bounded is the answer too, where it holds what it is told; else it is nil.
-	bounded translate.Bounded
 	choices []choice
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32

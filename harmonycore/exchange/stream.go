@@ -110,7 +110,7 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 			return nil
 		}
 	}
-	if e.bounded != nil && e.bounded.Full() {
+	if e.answer.Full() {
 		return errAnswerTooLarge(e.kind, e.request.Stream)
 	}
 	if event.Finish.Regular() {

@@ -117,6 +117,9 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	a.out = openai.AppendEventText(a.out, kind, a.message, text)
 }
 
+// Logprob implements [Choice]. Channel events have no logprobs, and a request that asks for both is refused.
+func (a *channelStream) Logprob(*openai.Logprob) {}
+
 func (a *channelStream) Close(end harmony.End) {
 	if a.ended {
 		return
@@ -171,7 +174,7 @@ func (a *channelStream) Finish(u Usage, _ int64) {
 // mostArguments is how long the arguments of one call may be, in bytes of JSON: they are told in one piece.
 const mostArguments = 8 << 20
 
-// Full implements Bounded.
+// Full implements [Answer].
 func (a *channelStream) Full() bool { return len(a.call.Arguments) > mostArguments }
 
 func (a *channelStream) Tally() Tally { return a.tally }

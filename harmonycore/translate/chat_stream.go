@@ -90,9 +90,9 @@ func (c *chatStreamChoice) say(text []byte) {
 	c.likely, c.told = c.likely[:0], true
 }
 
-// Likely keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
+// Logprob keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
 // one that completes it.
-func (c *chatStreamChoice) Likely(l *openai.Logprob) {
+func (c *chatStreamChoice) Logprob(l *openai.Logprob) {
 	if c.lane == finalLane && !c.stream.ended {
 		c.likely = openai.AppendLogprob(c.likely, l)
 	}
@@ -131,5 +131,8 @@ func (a *chatStream) Fail(e *openai.Error) {
 		a.out = a.choices[0].chunks.AppendFailure(a.out, e)
 	}
 }
+
+// Full implements [Answer]. A stream holds nothing.
+func (a *chatStream) Full() bool { return false }
 
 func (a *chatStream) ContentType() string { return typeStream }

@@ -67,8 +67,8 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	}
 }
 
-// Likely adds a token's logprob.
-func (c *chatWholeChoice) Likely(l *openai.Logprob) {
+// Logprob adds a token's logprob.
+func (c *chatWholeChoice) Logprob(l *openai.Logprob) {
 	if c.lane == finalLane && !c.whole.ended {
 		c.choice.Logprobs = openai.AppendLogprob(c.choice.Logprobs, l)
 	}
@@ -117,7 +117,7 @@ func (a *chatWhole) Tally() Tally {
 // with all its streams. Text alone comes near it in no context, but 128 choices, or 20 alternatives for each token, do.
 const mostHeld = 32 << 20
 
-// Full implements Bounded.
+// Full implements [Answer].
 func (a *chatWhole) Full() bool {
 	held := 0
 	for i := range a.choices {

@@ -22,9 +22,8 @@ type Gate struct {
 	capped bool
 	left   int
 	shut   Finish
-	// likely is the Choice that shows how likely tokens were, or nil. held are those of tokens whose text is held back.
-	likely LikelyChoice
-	held   []heldLogprob
+	// held are the logprobs of tokens whose text is held back.
+	held []heldLogprob
 	// received and shown are how much of the final message's text has come, and gone on, in bytes.
 	received, shown int
 }
@@ -50,7 +49,6 @@ func (r *Request) Gate(c Choice) *Gate {
 		return nil
 	}
 	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop), oneCall: oneCall}
-	g.likely, _ = c.(LikelyChoice)
 	if r.MaxReasoning != nil {
 		g.capped, g.left = true, *r.MaxReasoning
 	}
@@ -77,14 +75,14 @@ func (g *Gate) Open(h harmony.Header) {
 	g.Choice.Open(h)
 }
 
-// Likely implements LikelyChoice. What is known of a token waits for its text, and goes where that goes.
-func (g *Gate) Likely(l *openai.Logprob) {
+// Logprob implements [Choice]. A token's logprob waits for the token's text, and goes where the text goes.
+func (g *Gate) Logprob(l *openai.Logprob) {
 	switch {
-	case g.shut != 0 || g.likely == nil:
+	case g.shut != 0:
 	case g.turn.lane == finalLane && len(g.stops.sequences) > 0:
 		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: l.Clone()})
 	default:
-		g.likely.Likely(l)
+		g.Choice.Logprob(l)
 	}
 }
 
@@ -142,7 +140,7 @@ func (g *Gate) complete(n int) {
 func (g *Gate) tell(upto int) {
 	n := 0
 	for n < len(g.held) && g.held[n].end <= upto {
-		g.likely.Likely(&g.held[n].logprob)
+		g.Choice.Logprob(&g.held[n].logprob)
 		n++
 	}
 	g.held = g.held[:copy(g.held, g.held[n:])]

@@ -23,6 +23,8 @@ func (h *heard) Content(text []byte, tokens int) {
 func (h *heard) Close(harmony.End) { h.WriteString("] ") }
 func (h *heard) End(Finish)        { h.WriteString("end") }
 
+func (h *heard) Logprob(l *openai.Logprob) { fmt.Fprintf(h, "(%s) ", l.Token) }
+
 func TestGate(t *testing.T) {
 	analysis := said{"", "analysis", []string{"a", "STOP", "b"}, harmony.EndedByEnd}
 	final := said{"", "final", []string{"x ", "S", "TO", "P", " y"}, harmony.EndedByReturn}

@@ -155,8 +155,8 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	}
 }
 
-// Likely keeps a token's logprob until there is text to show it with, as in Chat. Preambles are messages too.
-func (a *responsesAnswer) Likely(l *openai.Logprob) {
+// Logprob keeps a token's logprob until there is text to show it with, as in Chat. Preambles are messages too.
+func (a *responsesAnswer) Logprob(l *openai.Logprob) {
 	if a.itemOpen && !a.ended && a.item.Kind == openai.OutputMessage {
 		a.likely = openai.AppendLogprob(a.likely, l)
 	}
@@ -170,7 +170,7 @@ const mostLikely = 4 << 20
 // A whole context of 131,072 tokens is a tenth of it, unless it is one long run of spaces.
 const mostTold = 8 << 20
 
-// Full implements Bounded.
+// Full implements [Answer].
 func (a *responsesAnswer) Full() bool {
 	return a.likelyShown > mostLikely || len(a.response.Output)+len(a.item.Text)+len(a.plain) > mostTold+a.likelyShown
 }

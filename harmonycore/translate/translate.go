@@ -144,19 +144,9 @@ type Choice interface {
 	harmony.Sink
 	// End is the regular end of the choice; the parser's own end, which closes an open message as cut, comes before it.
 	End(f Finish)
-}
-
-// LikelyChoice is a Choice that shows how likely tokens were.
-type LikelyChoice interface {
-	Choice
-	// Likely is told of a token right before the Content that has it; what it shows does not keep l.
-	Likely(l *openai.Logprob)
-}
-
-// Bounded is an Answer that holds what it was told until its end.
-type Bounded interface {
-	// Full reports whether it holds more than any answer may.
-	Full() bool
+	// Logprob is how likely a token was. It is called right before the Content that has the token, and only where the
+	// request asks for logprobs. A Choice does not keep l.
+	Logprob(l *openai.Logprob)
 }
 
 // Answer turns one request's parsed messages into its client's bytes, between Begin and Finish or Fail, of which the
@@ -174,6 +164,8 @@ type Answer interface {
 	// Take appends to dst what is ready for the client, and forgets it. A whole answer has nothing ready before its end.
 	Take(dst []byte) []byte
 	ContentType() string
+	// Full reports whether the answer holds more than any answer may.
+	Full() bool
 	// Tally is what was counted of the model's messages so far.
 	Tally() Tally
 }

@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // MaxLine is the longest line that is read, in bytes. A longer one is answered with an error, and the next one is read.
@@ -90,8 +90,8 @@ func (a *answerer) answer(dst []byte, mode Mode, line []byte, readError error) (
 
 // appendError appends an error in the form that all modes share.
 func appendError(dst []byte, class, message string) []byte {
-	dst = jsontext.AppendString(append(dst, `{"class":`...), class)
-	dst = jsontext.AppendString(append(dst, `,"message":`...), message)
+	dst = rawjson.AppendString(append(dst, `{"class":`...), class)
+	dst = rawjson.AppendString(append(dst, `,"message":`...), message)
 	return append(dst, '}')
 }
 
@@ -101,7 +101,7 @@ func appendIDs(dst []byte, ids []uint32) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendInt(dst, int64(id))
+		dst = rawjson.AppendInt(dst, int64(id))
 	}
 	return append(dst, ']')
 }

@@ -2,8 +2,8 @@ package inspect
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 const tolerant = "tolerant"
@@ -61,7 +61,7 @@ func appendStep(dst []byte, p *harmony.StrictParser, err error) []byte {
 		dst = append(dst, `,"after":`...)
 	}
 	role := p.Role()
-	dst = jsontext.AppendInt(append(dst, '['), int64(p.State()))
+	dst = rawjson.AppendInt(append(dst, '['), int64(p.State()))
 	for _, o := range [...]harmony.Optional{{Value: role.String(), Set: role != 0}, p.Channel(), p.Recipient(), p.ContentType(), p.LastDelta()} {
 		dst = appendOptional(append(dst, ','), o)
 	}
@@ -76,7 +76,7 @@ func appendOptional(dst []byte, o harmony.Optional) []byte {
 	if !o.Set {
 		return append(dst, "null"...)
 	}
-	return jsontext.AppendString(dst, o.Value)
+	return rawjson.AppendString(dst, o.Value)
 }
 
 // parseTolerant reads a.ids, or the field "text".
@@ -152,14 +152,14 @@ func (e *events) appendTo(dst []byte) []byte {
 		dst = appendNamed(append(dst, '{'), "channel", h.Channel)
 		dst = appendNamed(append(dst, ','), "recipient", h.Recipient)
 		dst = appendNamed(append(dst, ','), "content_type", h.ContentType)
-		dst = jsontext.AppendString(append(dst, `,"text":`...), string(e.list[i].text))
+		dst = rawjson.AppendString(append(dst, `,"text":`...), string(e.list[i].text))
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')
 }
 
 func appendNamed(dst []byte, name, value string) []byte {
-	dst = append(jsontext.AppendString(dst, name), ':')
+	dst = append(rawjson.AppendString(dst, name), ':')
 	return appendOptional(dst, harmony.Optional{Value: value, Set: value != ""})
 }
 
@@ -175,8 +175,8 @@ func appendRecoveries(dst []byte, seen *harmony.Recoveries) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = jsontext.AppendString(dst, harmony.Recovery(kind).String())
-		dst = jsontext.AppendInt(append(dst, ':'), int64(n))
+		dst = rawjson.AppendString(dst, harmony.Recovery(kind).String())
+		dst = rawjson.AppendInt(append(dst, ':'), int64(n))
 	}
 	return append(dst, '}')
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // request is a line's object. Its readers keep the first error; what they return behind it means nothing. Fields that
@@ -75,7 +75,7 @@ func (q *request) one(names ...string) string {
 
 // wellFormed asks for what encoding/json lets pass: UTF-8, and whole surrogate pairs.
 func (q *request) wellFormed(name string, v []byte) bool {
-	if err := jsontext.Validate(v, jsontext.MaxDepth); err != nil {
+	if err := rawjson.Validate(v, rawjson.MaxDepth); err != nil {
 		q.fail("%q cannot be read: %v of its value", name, err)
 		return false
 	}
@@ -95,7 +95,7 @@ func (q *request) text(name string) string {
 	if !q.wellFormed(name, v) {
 		return ""
 	}
-	return jsontext.Unescape(v[1 : len(v)-1])
+	return rawjson.Unescape(v[1 : len(v)-1])
 }
 
 func (q *request) flag(name string, otherwise bool) bool {

@@ -1,12 +1,12 @@
 package inspect
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // tokenize appends the ids of a text, or the text of ids.
 func (a *answerer) tokenize(dst []byte, q *request) []byte {
 	if q.one("text", "ids") == "ids" {
 		a.ids = q.ids(a.ids[:0], "ids")
-		return jsontext.AppendString(append(dst, `"text":`...), a.t.DecodeString(a.ids))
+		return rawjson.AppendString(append(dst, `"text":`...), a.t.DecodeString(a.ids))
 	}
 	text := q.text("text")
 	if q.flag("special", false) {

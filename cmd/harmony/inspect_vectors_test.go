@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
@@ -99,7 +99,7 @@ func TestRenderVectors(t *testing.T) {
 	var list []*vectors.Conversation
 	err := vectors.Each("../../harmonycore/harmony/testdata", "render_*.jsonl", 2000, func(at vectors.Place, v *vectors.Conversation) error {
 		question := map[string]any{"id": at, "conversation_json": v.Text, "next_role": v.NextRole, "auto_drop_analysis": v.Drop}
-		if len(list)%2 == 0 && v.Text != "null" && jsontext.Validate([]byte(v.Text), jsontext.MaxDepth-1) == nil {
+		if len(list)%2 == 0 && v.Text != "null" && rawjson.Validate([]byte(v.Text), rawjson.MaxDepth-1) == nil {
 			// The other way to ask, which makes the line one level deeper. json.Marshal would spell it anew.
 			question["conversation"] = json.RawMessage(`"HERE"`)
 			delete(question, "conversation_json")

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Answers says how the answers of a model are shaped.
 type Answers struct {
@@ -39,8 +39,8 @@ func DefaultAnswers() Answers {
 	return Answers{ReasoningFields: "both", UndeclaredCalls: "reasoning", MaxChoices: MaxChoices, Events: EventsChunks}
 }
 
-func (p *parser) answers(path string, v *jsontext.Value, a *Answers) {
-	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+func (p *parser) answers(path string, v *rawjson.Value, a *Answers) {
+	p.object(path, v, func(name, key string, value *rawjson.Value) bool {
 		switch name {
 		case "reasoning_fields":
 			a.ReasoningFields = p.oneOf(key, value, "both", "reasoning", "reasoning_content", "none")

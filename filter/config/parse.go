@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Error names the setting that is wrong, as a path such as models[0].system.date, and what is wrong with it.
@@ -43,7 +43,7 @@ func Parse(data []byte) (*Config, error) {
 	if len(data) == 0 {
 		return nil, &Error{Reason: `there is none; it must be JSON such as {"schema":1,"models":[{"name":"gpt-oss-120b"}]}`}
 	}
-	v, err := jsontext.Parse(data, maxDepth)
+	v, err := rawjson.Parse(data, maxDepth)
 	if err != nil {
 		return nil, &Error{Reason: "not JSON: " + err.Error()}
 	}
@@ -66,9 +66,9 @@ func (p *parser) fail(path, reason string) {
 	}
 }
 
-func (p *parser) config(v *jsontext.Value) *Config {
+func (p *parser) config(v *rawjson.Value) *Config {
 	c := defaults()
-	p.object("", v, func(name, key string, value *jsontext.Value) bool {
+	p.object("", v, func(name, key string, value *rawjson.Value) bool {
 		switch name {
 		case "schema":
 			c.Schema = p.integer(key, value, 0, 1<<30)
@@ -108,8 +108,8 @@ func (p *parser) config(v *jsontext.Value) *Config {
 }
 
 // object gives set each member of an object, with its path, and refuses those that set does not know.
-func (p *parser) object(path string, v *jsontext.Value, set func(name, key string, value *jsontext.Value) (known bool)) {
-	if v.Kind != jsontext.Object {
+func (p *parser) object(path string, v *rawjson.Value, set func(name, key string, value *rawjson.Value) (known bool)) {
+	if v.Kind != rawjson.Object {
 		p.fail(path, "must be an object")
 		return
 	}
@@ -124,8 +124,8 @@ func (p *parser) object(path string, v *jsontext.Value, set func(name, key strin
 	}
 }
 
-func (p *parser) models(v *jsontext.Value) []Model {
-	if v.Kind != jsontext.Array {
+func (p *parser) models(v *rawjson.Value) []Model {
+	if v.Kind != rawjson.Array {
 		p.fail("models", "must be an array")
 		return nil
 	}
@@ -143,10 +143,10 @@ func (p *parser) models(v *jsontext.Value) []Model {
 	return models
 }
 
-func (p *parser) model(path string, v *jsontext.Value) Model {
+func (p *parser) model(path string, v *rawjson.Value) Model {
 	m := DefaultModel("")
 	m.Pool, m.ServerModel = "", ""
-	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+	p.object(path, v, func(name, key string, value *rawjson.Value) bool {
 		switch name {
 		case "name":
 			m.Name = p.text(key, value)
@@ -197,8 +197,8 @@ func (p *parser) model(path string, v *jsontext.Value) Model {
 	return m
 }
 
-func (p *parser) system(path string, v *jsontext.Value, s *System) {
-	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+func (p *parser) system(path string, v *rawjson.Value, s *System) {
+	p.object(path, v, func(name, key string, value *rawjson.Value) bool {
 		switch name {
 		case "identity":
 			s.Identity = p.text(key, value)
@@ -239,40 +239,40 @@ func ValidDate(s string) bool {
 	return month >= "01" && month <= "12" && day >= "01" && day <= "31"
 }
 
-func (p *parser) text(path string, v *jsontext.Value) string {
-	if v.Kind != jsontext.String {
+func (p *parser) text(path string, v *rawjson.Value) string {
+	if v.Kind != rawjson.String {
 		p.fail(path, "must be a string")
 	}
 	return v.Text
 }
 
-func (p *parser) boolean(path string, v *jsontext.Value) bool {
-	if v.Kind != jsontext.Bool {
+func (p *parser) boolean(path string, v *rawjson.Value) bool {
+	if v.Kind != rawjson.Bool {
 		p.fail(path, "must be true or false")
 	}
 	return v.Bool
 }
 
-func (p *parser) integer(path string, v *jsontext.Value, low, high int) int {
+func (p *parser) integer(path string, v *rawjson.Value, low, high int) int {
 	n, err := strconv.Atoi(v.Text)
-	if v.Kind != jsontext.Number || err != nil || n < low || n > high {
+	if v.Kind != rawjson.Number || err != nil || n < low || n > high {
 		p.fail(path, "must be a whole number from "+strconv.Itoa(low)+" to "+strconv.Itoa(high))
 	}
 	return n
 }
 
-func (p *parser) fraction(path string, v *jsontext.Value) float64 {
+func (p *parser) fraction(path string, v *rawjson.Value) float64 {
 	f, err := strconv.ParseFloat(v.Text, 64)
-	if v.Kind != jsontext.Number || err != nil || !(f >= 0 && f <= 1) {
+	if v.Kind != rawjson.Number || err != nil || !(f >= 0 && f <= 1) {
 		p.fail(path, "must be a number from 0 to 1")
 	}
 	return f
 }
 
-func (p *parser) oneOf(path string, v *jsontext.Value, words ...string) string {
+func (p *parser) oneOf(path string, v *rawjson.Value, words ...string) string {
 	list := ""
 	for i, w := range words {
-		if v.Kind == jsontext.String && v.Text == w {
+		if v.Kind == rawjson.String && v.Text == w {
 			return w
 		}
 		if i > 0 {

@@ -3,7 +3,7 @@ package config
 import (
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Efforts are stand-ins, each "low", "medium" or "high", or EffortRefuse.
@@ -35,8 +35,8 @@ func DefaultExtras() []string {
 	return []string{"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "chat_template_kwargs"}
 }
 
-func (p *parser) efforts(path string, v *jsontext.Value, e *Efforts) {
-	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+func (p *parser) efforts(path string, v *rawjson.Value, e *Efforts) {
+	p.object(path, v, func(name, key string, value *rawjson.Value) bool {
 		var dst *string
 		switch name {
 		case "none":
@@ -55,8 +55,8 @@ func (p *parser) efforts(path string, v *jsontext.Value, e *Efforts) {
 	})
 }
 
-func (p *parser) extras(path string, v *jsontext.Value) []string {
-	if v.Kind != jsontext.Array {
+func (p *parser) extras(path string, v *rawjson.Value) []string {
+	if v.Kind != rawjson.Array {
 		p.fail(path, "must be an array")
 		return nil
 	}

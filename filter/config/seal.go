@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // SealKeysVariable is the environment variable that the keys come from, as ID:BASE64,ID:BASE64,… (seal.ParseKeys).
@@ -23,8 +23,8 @@ const (
 	MaxSealLifetimeS     = 10 * 365 * 24 * 3600
 )
 
-func (p *parser) seal(path string, v *jsontext.Value, s *Seal) {
-	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+func (p *parser) seal(path string, v *rawjson.Value, s *Seal) {
+	p.object(path, v, func(name, key string, value *rawjson.Value) bool {
 		switch name {
 		case "lifetime_s":
 			s.LifetimeS = p.integer(key, value, 1, MaxSealLifetimeS)

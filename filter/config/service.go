@@ -1,6 +1,6 @@
 package config
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ResponsesService is the server for what the Responses API has beyond one answer of a model (docs/responses-service.md).
 // The zero value is none.
@@ -18,9 +18,9 @@ const (
 )
 
 // responsesService reads the service. One that is named takes everything, unless it is said to take less.
-func (p *parser) responsesService(path string, v *jsontext.Value, s *ResponsesService) {
+func (p *parser) responsesService(path string, v *rawjson.Value, s *ResponsesService) {
 	s.Stores, s.HostedTools = true, true
-	p.object(path, v, func(name, key string, value *jsontext.Value) bool {
+	p.object(path, v, func(name, key string, value *rawjson.Value) bool {
 		switch name {
 		case "pool":
 			s.Pool = p.text(key, value)

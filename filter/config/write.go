@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // AppendJSON appends the configuration as Parse reads it. What has its default is left out: a filter that is older than a
@@ -13,7 +13,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 	otherwise := defaults()
 	w := &writer{dst: append(dst, '{'), first: true}
 	w.key("schema")
-	w.dst = jsontext.AppendInt(w.dst, int64(c.Schema))
+	w.dst = rawjson.AppendInt(w.dst, int64(c.Schema))
 	w.text("mode", c.Mode, otherwise.Mode)
 	w.flag("passthrough", c.Passthrough, otherwise.Passthrough)
 	w.integer("body_limit", c.BodyLimit, otherwise.BodyLimit)
@@ -47,7 +47,7 @@ func (c *Config) AppendJSON(dst []byte) []byte {
 func (m *Model) write(w *writer) {
 	otherwise := DefaultModel(m.Name)
 	w.key("name")
-	w.dst = jsontext.AppendString(w.dst, m.Name)
+	w.dst = rawjson.AppendString(w.dst, m.Name)
 	w.text("pool", m.Pool, otherwise.Pool)
 	w.text("server", m.Server, otherwise.Server)
 	w.text("server_model", m.ServerModel, otherwise.ServerModel)
@@ -67,7 +67,7 @@ func (m *Model) write(w *writer) {
 			if i > 0 {
 				w.dst = append(w.dst, ',')
 			}
-			w.dst = jsontext.AppendString(w.dst, name)
+			w.dst = rawjson.AppendString(w.dst, name)
 		}
 		w.dst = append(w.dst, ']')
 	}
@@ -93,13 +93,13 @@ func (w *writer) key(name string) {
 		w.dst = append(w.dst, ',')
 	}
 	w.first = false
-	w.dst = append(jsontext.AppendString(w.dst, name), ':')
+	w.dst = append(rawjson.AppendString(w.dst, name), ':')
 }
 
 func (w *writer) text(name, value, otherwise string) {
 	if value != otherwise {
 		w.key(name)
-		w.dst = jsontext.AppendString(w.dst, value)
+		w.dst = rawjson.AppendString(w.dst, value)
 	}
 }
 
@@ -113,7 +113,7 @@ func (w *writer) flag(name string, on, otherwise bool) {
 func (w *writer) integer(name string, value, otherwise int) {
 	if value != otherwise {
 		w.key(name)
-		w.dst = jsontext.AppendInt(w.dst, int64(value))
+		w.dst = rawjson.AppendInt(w.dst, int64(value))
 	}
 }
 

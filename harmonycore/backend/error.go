@@ -5,14 +5,14 @@ import (
 
 	"github.com/buger/jsonparser"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // ReadError reads the body of a failed request. Servers nest the error under "error" or write it flat; a proxy
 // before them may answer with something that is no JSON at all, of which nothing is said to the client.
 func ReadError(status int, body []byte) *Error {
 	e := &Error{}
-	if jsontext.Validate(body, jsontext.MaxDepth) == nil {
+	if rawjson.Validate(body, rawjson.MaxDepth) == nil {
 		if value, kind, _, err := jsonparser.Get(body, "error"); err == nil && kind != jsonparser.Null {
 			e = readErrorValue(value, kind)
 		} else {
@@ -29,7 +29,7 @@ func ReadError(status int, body []byte) *Error {
 // BodyError returns the error that a successful answer's body carries, or nil: some servers answer 200 and say in
 // JSON that they failed (tenstorrent/vllm#386).
 func BodyError(body []byte) *Error {
-	if jsontext.Validate(body, jsontext.MaxDepth) != nil {
+	if rawjson.Validate(body, rawjson.MaxDepth) != nil {
 		return nil
 	}
 	value, kind, _, err := jsonparser.Get(body, "error")
@@ -43,7 +43,7 @@ func BodyError(body []byte) *Error {
 func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 	e := &Error{}
 	if kind == jsonparser.String {
-		e.Message = jsontext.Unescape(value)
+		e.Message = rawjson.Unescape(value)
 		return e
 	}
 	if kind != jsonparser.Object {
@@ -79,7 +79,7 @@ func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 func scalar(value []byte, kind jsonparser.ValueType) string {
 	switch kind {
 	case jsonparser.String:
-		return jsontext.Unescape(value)
+		return rawjson.Unescape(value)
 	case jsonparser.Number:
 		return string(value)
 	default:

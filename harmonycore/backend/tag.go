@@ -1,6 +1,6 @@
 package backend
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Tag writes a structural tag, the language in which xgrammar, and with it vLLM, is told what a model may write: a tree
 // of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex, Grammar) or holds others,
@@ -67,7 +67,7 @@ func (t *Tag) Optional() { t.open(`{"type":"optional","content":`, "}") }
 // Const is exactly this text. A special token is its spelling.
 func (t *Tag) Const(text string) {
 	t.begin(`{"type":"const_string","value":`)
-	t.dst = append(jsontext.AppendString(t.dst, text), '}')
+	t.dst = append(rawjson.AppendString(t.dst, text), '}')
 }
 
 // Text is any text without one of these in it.
@@ -77,7 +77,7 @@ func (t *Tag) Text(without ...string) {
 		if i > 0 {
 			t.dst = append(t.dst, ',')
 		}
-		t.dst = jsontext.AppendString(t.dst, text)
+		t.dst = rawjson.AppendString(t.dst, text)
 	}
 	t.dst = append(t.dst, "]}"...)
 }
@@ -86,13 +86,13 @@ func (t *Tag) Text(without ...string) {
 // groups, and its dot is any character.
 func (t *Tag) Regex(pattern string) {
 	t.begin(`{"type":"regex","pattern":`)
-	t.dst = append(jsontext.AppendString(t.dst, pattern), '}')
+	t.dst = append(rawjson.AppendString(t.dst, pattern), '}')
 }
 
 // Grammar is a text of a grammar in xgrammar's EBNF, which begins with the rule root.
 func (t *Tag) Grammar(ebnf string) {
 	t.begin(`{"type":"grammar","grammar":`)
-	t.dst = append(jsontext.AppendString(t.dst, ebnf), '}')
+	t.dst = append(rawjson.AppendString(t.dst, ebnf), '}')
 }
 
 // JSON is a value of a schema, which is JSON text.
@@ -102,7 +102,7 @@ func (t *Tag) JSON(schema string) {
 }
 
 // Value is JSON with the schema as it was read.
-func (t *Tag) Value(schema *jsontext.Value) {
+func (t *Tag) Value(schema *rawjson.Value) {
 	t.begin(`{"type":"json_schema","json_schema":`)
-	t.dst = append(jsontext.AppendValue(t.dst, schema), '}')
+	t.dst = append(rawjson.AppendValue(t.dst, schema), '}')
 }

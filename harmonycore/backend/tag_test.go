@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 func TestTag(t *testing.T) {
-	schema, err := jsontext.Parse([]byte(`{"b":[1.50,null,true,false,"\u00e9\n"],"a":{}}`), 8)
+	schema, err := rawjson.Parse([]byte(`{"b":[1.50,null,true,false,"\u00e9\n"],"a":{}}`), 8)
 	if err != nil {
 		t.Fatal(err)
 	}

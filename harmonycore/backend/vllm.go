@@ -5,7 +5,7 @@ import (
 
 	"github.com/buger/jsonparser"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // vllm is vLLM's /v1/completions with token ids both ways, the contract that every vLLM since 0.10.2 has.
@@ -20,15 +20,15 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	if need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512; cap(dst)-len(dst) < need {
 		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
 	}
-	dst = jsontext.AppendString(append(dst, `{"model":`...), r.Model)
+	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
-	dst = jsontext.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
 	if r.Choices > 1 {
-		dst = jsontext.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
+		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
 	if r.Logprobs {
 		// Two tokens may have one text, and a part of a character has none: only ids tell them apart.
-		dst = jsontext.AppendInt(append(dst, `,"logprobs":`...), int64(r.TopLogprobs))
+		dst = rawjson.AppendInt(append(dst, `,"logprobs":`...), int64(r.TopLogprobs))
 		dst = append(dst, `,"return_tokens_as_token_ids":true`...)
 	}
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
@@ -38,7 +38,7 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
 	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
 	if r.ThinkingBudget != nil {
-		dst = jsontext.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
+		dst = rawjson.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
 	}
 	dst = appendBiases(dst, r.Sampling.LogitBias)
 	for _, m := range r.Sampling.Extras {
@@ -47,7 +47,7 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	if len(r.StructuralTag) > 0 {
 		// The tag is JSON inside a string of JSON. Its first token is the answer's first: a vLLM that waits for the end of the
 		// reasoning instead is too old for it (docs/configuration.md, structured_outputs).
-		dst = jsontext.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), jsontext.View(r.StructuralTag))
+		dst = rawjson.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), rawjson.View(r.StructuralTag))
 		dst = append(dst, '}')
 	}
 	// Nothing is said of the text, which is not read: vLLM's Rust front end refuses some of it.
@@ -60,7 +60,7 @@ func appendIDs(dst []byte, ids []uint32) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendInt(dst, int64(id))
+		dst = rawjson.AppendInt(dst, int64(id))
 	}
 	return append(dst, ']')
 }
@@ -89,7 +89,7 @@ func appendBiases(dst []byte, biases []Bias) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendInt(append(dst, '"'), int64(b.Token))
+		dst = rawjson.AppendInt(append(dst, '"'), int64(b.Token))
 		dst = append(append(dst, `":`...), b.By...)
 	}
 	return append(dst, '}')
@@ -116,7 +116,7 @@ func (vllm) ReadEvent(data []byte, e *Event) bool {
 		e.Done = true
 		return true
 	}
-	if jsontext.Validate(data, jsontext.MaxDepth) != nil {
+	if rawjson.Validate(data, rawjson.MaxDepth) != nil {
 		return false
 	}
 	understood := false

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // BenchmarkResponse is the response's way through an exchange: a stream of one token an event, reasoning and an answer of
@@ -22,7 +22,7 @@ func BenchmarkResponse(b *testing.B) {
 		if i == len(ids)-1 {
 			event = append(event[:len(event)-4], `"stop"`...)
 		}
-		event = jsontext.AppendInt(append(event, `,"stop_reason":null,"prompt_token_ids":null,"token_ids":[`...), int64(id))
+		event = rawjson.AppendInt(append(event, `,"stop_reason":null,"prompt_token_ids":null,"token_ids":[`...), int64(id))
 		events = append(events, string(append(event, "]}]}\n\n"...)))
 	}
 	events = append(events, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":9}}\n\n", "data: [DONE]\n\n")

@@ -3,17 +3,17 @@ package harmony
 import (
 	"github.com/buger/jsonparser"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // maxNesting is how many arrays and objects may stand inside each other in a conversation: one less than elsewhere, as
 // in the reference.
-const maxNesting = jsontext.MaxDepth - 1
+const maxNesting = rawjson.MaxDepth - 1
 
 // DecodeConversation reads a conversation in the reference's JSON (docs/harmony-format.md#json): unknown fields are
 // ignored, a known one that comes twice is an error, absent and null are the same. The error is an *[InputError].
 func DecodeConversation(data []byte) (*Conversation, error) {
-	if err := jsontext.Validate(data, maxNesting); err != nil {
+	if err := rawjson.Validate(data, maxNesting); err != nil {
 		return nil, &InputError{Message: err.Error()}
 	}
 	var d decoder
@@ -105,7 +105,7 @@ func (d *decoder) str(v raw, field string) string {
 		d.fail("invalid type: expected a string in " + field)
 		return ""
 	}
-	return jsontext.Unescape(v.text)
+	return rawjson.Unescape(v.text)
 }
 
 // text reads an optional string field.

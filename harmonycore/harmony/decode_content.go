@@ -3,7 +3,7 @@ package harmony
 import (
 	"github.com/buger/jsonparser"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 func (d *decoder) system(v raw) *SystemContent {
@@ -145,11 +145,11 @@ func (d *decoder) tool(v raw) ToolDescription {
 	return t
 }
 
-func (d *decoder) value(v raw) *jsontext.Value {
+func (d *decoder) value(v raw) *rawjson.Value {
 	if v.kind == jsonparser.String {
-		return &jsontext.Value{Kind: jsontext.String, Text: jsontext.Unescape(v.text)}
+		return &rawjson.Value{Kind: rawjson.String, Text: rawjson.Unescape(v.text)}
 	}
-	value, err := jsontext.Parse(v.text, jsontext.MaxDepth)
+	value, err := rawjson.Parse(v.text, rawjson.MaxDepth)
 	if err != nil {
 		d.fail(err.Error())
 		return nil

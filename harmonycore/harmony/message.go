@@ -1,6 +1,6 @@
 package harmony
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Role is the author's part in the conversation.
 type Role uint8
@@ -102,7 +102,7 @@ type Namespace struct {
 type ToolDescription struct {
 	Name        string
 	Description string
-	Parameters  *jsontext.Value
+	Parameters  *rawjson.Value
 }
 
 // Conversation is what is rendered: messages in their order.

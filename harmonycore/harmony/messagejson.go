@@ -3,7 +3,7 @@ package harmony
 import (
 	"math"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // AppendMessages appends messages as an array in the reference's JSON (docs/harmony-format.md#json): absent fields are
@@ -140,7 +140,7 @@ func (w *messageJSON) tool(t *ToolDescription) {
 	w.text(t.Description)
 	if t.Parameters != nil {
 		w.put(`,"parameters":`)
-		w.dst = jsontext.AppendValue(w.dst, t.Parameters)
+		w.dst = rawjson.AppendValue(w.dst, t.Parameters)
 		w.over = w.over || len(w.dst) > w.most
 	}
 	w.put(`}`)
@@ -161,7 +161,7 @@ func (w *messageJSON) text(s string) {
 	if w.over = w.over || len(w.dst) > w.most-len(s); w.over {
 		return
 	}
-	w.dst = jsontext.AppendString(w.dst, s)
+	w.dst = rawjson.AppendString(w.dst, s)
 	w.over = len(w.dst) > w.most
 }
 

@@ -5,28 +5,28 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // json prints a value as the reference does: compact, members in their order, numbers as they were understood.
-func (w *schemaWriter) json(v *jsontext.Value, depth int) {
-	if depth > jsontext.MaxDepth && w.err == nil {
+func (w *schemaWriter) json(v *rawjson.Value, depth int) {
+	if depth > rawjson.MaxDepth && w.err == nil {
 		w.err = &RenderError{Kind: SchemaTooDeep, Message: "default value nested deeper than 128 levels"}
 	}
 	if w.err != nil {
 		return
 	}
 	switch v.Kind {
-	case jsontext.Bool:
+	case rawjson.Bool:
 		w.dst = strconv.AppendBool(w.dst, v.Bool)
-	case jsontext.Number:
+	case rawjson.Number:
 		var ok bool
 		if w.dst, ok = appendNumber(w.dst, v.Text); !ok {
 			w.err = &RenderError{Kind: NumberOutOfRange, Message: "number out of range"}
 		}
-	case jsontext.String:
-		w.dst = jsontext.AppendString(w.dst, v.Text)
-	case jsontext.Array:
+	case rawjson.String:
+		w.dst = rawjson.AppendString(w.dst, v.Text)
+	case rawjson.Array:
 		w.put("[")
 		for i := range v.Elements {
 			if i > 0 {
@@ -35,13 +35,13 @@ func (w *schemaWriter) json(v *jsontext.Value, depth int) {
 			w.json(&v.Elements[i], depth+1)
 		}
 		w.put("]")
-	case jsontext.Object:
+	case rawjson.Object:
 		w.put("{")
 		for i := range v.Members {
 			if i > 0 {
 				w.put(",")
 			}
-			w.dst = jsontext.AppendString(w.dst, v.Members[i].Key)
+			w.dst = rawjson.AppendString(w.dst, v.Members[i].Key)
 			w.put(":")
 			w.json(&v.Members[i].Value, depth+1)
 		}

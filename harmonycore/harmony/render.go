@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // AnalysisPolicy says which messages of past reasoning are left out of a rendered conversation.
@@ -273,11 +273,11 @@ func (w *messageWriter) content(role Role, c *Content) (string, error) {
 	case c.System != nil:
 		text, err := appendSystem(w.text[:0], c.System, w.calls)
 		w.text = text
-		return jsontext.View(text), err
+		return rawjson.View(text), err
 	case c.Developer != nil:
 		text, err := appendDeveloper(w.text[:0], c.Developer)
 		w.text = text
-		return jsontext.View(text), err
+		return rawjson.View(text), err
 	}
 	return c.Text, nil
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 func TestAnalysisPolicies(t *testing.T) {
@@ -61,11 +61,11 @@ func parsed(t *testing.T, ids []uint32) []Message {
 	return p.Messages()
 }
 
-func nested(levels int) *jsontext.Value {
-	v := &jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "type", Value: jsontext.Value{Kind: jsontext.String, Text: "string"}}}}
+func nested(levels int) *rawjson.Value {
+	v := &rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}}}}
 	for range levels - 1 {
-		v = &jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{
-			{Key: "type", Value: jsontext.Value{Kind: jsontext.String, Text: "array"}}, {Key: "items", Value: *v}}}
+		v = &rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{
+			{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "array"}}, {Key: "items", Value: *v}}}
 	}
 	return v
 }
@@ -86,15 +86,15 @@ func TestSchemaDepthIsBounded(t *testing.T) {
 }
 
 func TestDefaultDepthAndRangeAreBounded(t *testing.T) {
-	deep := jsontext.Value{Kind: jsontext.Null}
+	deep := rawjson.Value{Kind: rawjson.Null}
 	for range 100_000 {
-		deep = jsontext.Value{Kind: jsontext.Array, Elements: []jsontext.Value{deep}}
+		deep = rawjson.Value{Kind: rawjson.Array, Elements: []rawjson.Value{deep}}
 	}
-	for kind, def := range map[RenderErrorKind]jsontext.Value{SchemaTooDeep: deep, NumberOutOfRange: {Kind: jsontext.Number, Text: "1e400"}} {
-		property := jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "default", Value: def}}}
-		properties := jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "a", Value: property}}}
+	for kind, def := range map[RenderErrorKind]rawjson.Value{SchemaTooDeep: deep, NumberOutOfRange: {Kind: rawjson.Number, Text: "1e400"}} {
+		property := rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "default", Value: def}}}
+		properties := rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "a", Value: property}}}
 		w := schemaWriter{}
-		w.object(&jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{{Key: "properties", Value: properties}}}, 0, 1)
+		w.object(&rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "properties", Value: properties}}}, 0, 1)
 		if e, ok := w.err.(*RenderError); !ok || e.Kind != kind {
 			t.Errorf("got %v, want kind %d", w.err, kind)
 		}

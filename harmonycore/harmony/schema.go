@@ -3,7 +3,7 @@ package harmony
 import (
 	"bytes"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // MaxSchemaDepth is how many schemas may stand inside each other in a tool's parameters. The reference knows no limit.
@@ -30,26 +30,26 @@ func (w *schemaWriter) indent(n int) {
 	}
 }
 
-func isNull(v *jsontext.Value) bool { return v.Kind == jsontext.Null }
+func isNull(v *rawjson.Value) bool { return v.Kind == rawjson.Null }
 
 // str returns the member key of v when it is a string.
-func str(v *jsontext.Value, key string) (string, bool) {
-	if m := v.Get(key); m != nil && m.Kind == jsontext.String {
+func str(v *rawjson.Value, key string) (string, bool) {
+	if m := v.Get(key); m != nil && m.Kind == rawjson.String {
 		return m.Text, true
 	}
 	return "", false
 }
 
 // list returns the member key of v when it is an array.
-func list(v *jsontext.Value, key string) ([]jsontext.Value, bool) {
-	if m := v.Get(key); m != nil && m.Kind == jsontext.Array {
+func list(v *rawjson.Value, key string) ([]rawjson.Value, bool) {
+	if m := v.Get(key); m != nil && m.Kind == rawjson.Array {
 		return m.Elements, true
 	}
 	return nil, false
 }
 
 // typeOf prints the type of one schema; depth counts the schemas around it and itself.
-func (w *schemaWriter) typeOf(v *jsontext.Value, indent, depth int) {
+func (w *schemaWriter) typeOf(v *rawjson.Value, indent, depth int) {
 	if depth > MaxSchemaDepth && w.err == nil {
 		w.err = &RenderError{Kind: SchemaTooDeep, Message: "tool schema nested deeper than 32 levels"}
 	}
@@ -90,7 +90,7 @@ func (w *schemaWriter) typeOf(v *jsontext.Value, indent, depth int) {
 	}
 }
 
-func (w *schemaWriter) variant(v *jsontext.Value, indent, depth int) {
+func (w *schemaWriter) variant(v *rawjson.Value, indent, depth int) {
 	w.indent(indent)
 	w.put(" | ")
 	from := len(w.dst)
@@ -99,18 +99,18 @@ func (w *schemaWriter) variant(v *jsontext.Value, indent, depth int) {
 }
 
 // nullable looks for "null" in all that was printed since from, as the reference does: any word that holds it counts.
-func (w *schemaWriter) nullable(v *jsontext.Value, from int) {
+func (w *schemaWriter) nullable(v *rawjson.Value, from int) {
 	n := v.Get("nullable")
-	if n == nil || n.Kind != jsontext.Bool || !n.Bool || bytes.Contains(w.dst[from:], []byte("null")) {
+	if n == nil || n.Kind != rawjson.Bool || !n.Bool || bytes.Contains(w.dst[from:], []byte("null")) {
 		return
 	}
 	w.put(" | null")
 }
 
-func (w *schemaWriter) union(words []jsontext.Value) bool {
+func (w *schemaWriter) union(words []rawjson.Value) bool {
 	first := true
 	for i := range words {
-		if words[i].Kind != jsontext.String {
+		if words[i].Kind != rawjson.String {
 			continue
 		}
 		if !first {
@@ -126,11 +126,11 @@ func (w *schemaWriter) union(words []jsontext.Value) bool {
 	return !first
 }
 
-func (w *schemaWriter) enum(v *jsontext.Value) {
+func (w *schemaWriter) enum(v *rawjson.Value) {
 	values, _ := list(v, "enum")
 	first := true
 	for i := range values {
-		if values[i].Kind != jsontext.String {
+		if values[i].Kind != rawjson.String {
 			continue
 		}
 		if !first {
@@ -146,16 +146,16 @@ func (w *schemaWriter) enum(v *jsontext.Value) {
 	}
 }
 
-func (w *schemaWriter) object(v *jsontext.Value, indent, depth int) {
+func (w *schemaWriter) object(v *rawjson.Value, indent, depth int) {
 	if description, ok := str(v, "description"); ok {
 		w.comment(indent, description)
 	}
 	w.put("{\n")
-	if properties := v.Get("properties"); properties != nil && properties.Kind == jsontext.Object {
+	if properties := v.Get("properties"); properties != nil && properties.Kind == rawjson.Object {
 		required, _ := list(v, "required")
 		names := make(map[string]bool, len(required))
 		for i := range required {
-			if required[i].Kind == jsontext.String {
+			if required[i].Kind == rawjson.String {
 				names[required[i].Text] = true
 			}
 		}
@@ -175,7 +175,7 @@ func (w *schemaWriter) comment(indent int, text string) {
 	w.put("\n")
 }
 
-func (w *schemaWriter) property(key string, v *jsontext.Value, required bool, indent, depth int) {
+func (w *schemaWriter) property(key string, v *rawjson.Value, required bool, indent, depth int) {
 	if title, ok := str(v, "title"); ok {
 		w.comment(indent, title)
 		w.indent(indent)
@@ -189,7 +189,7 @@ func (w *schemaWriter) property(key string, v *jsontext.Value, required bool, in
 	if examples, ok := list(v, "examples"); ok && len(examples) > 0 {
 		w.comment(indent, "Examples:")
 		for i := range examples {
-			if examples[i].Kind == jsontext.String {
+			if examples[i].Kind == rawjson.String {
 				w.comment(indent, `- "`+examples[i].Text+`"`)
 			}
 		}
@@ -240,7 +240,7 @@ func (w *schemaWriter) property(key string, v *jsontext.Value, required bool, in
 	w.put("\n")
 }
 
-func startsWithDescription(variants []jsontext.Value, description string) bool {
+func startsWithDescription(variants []rawjson.Value, description string) bool {
 	if len(variants) == 0 {
 		return false
 	}
@@ -249,7 +249,7 @@ func startsWithDescription(variants []jsontext.Value, description string) bool {
 }
 
 // note prints what is said of a variant behind it.
-func (w *schemaWriter) note(v *jsontext.Value, description string, described, bareEnum bool) {
+func (w *schemaWriter) note(v *rawjson.Value, description string, described, bareEnum bool) {
 	def := v.Get("default")
 	if !described && def == nil {
 		return
@@ -267,15 +267,15 @@ func (w *schemaWriter) note(v *jsontext.Value, description string, described, ba
 
 // defaultOf prints a default: strings in raw quotes, but a value of an enum bare in a property (bareEnum) and as JSON
 // in a free-standing oneOf.
-func (w *schemaWriter) defaultOf(v, def *jsontext.Value, bareEnum bool) {
+func (w *schemaWriter) defaultOf(v, def *rawjson.Value, bareEnum bool) {
 	w.put("default: ")
 	values, _ := list(v, "enum")
 	switch {
-	case def.Kind == jsontext.String && len(values) == 0:
+	case def.Kind == rawjson.String && len(values) == 0:
 		w.put(`"`)
 		w.put(def.Text)
 		w.put(`"`)
-	case def.Kind == jsontext.String && bareEnum:
+	case def.Kind == rawjson.String && bareEnum:
 		w.put(def.Text)
 	default:
 		w.json(def, 0)

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // State is where a StrictParser stands.
@@ -112,7 +112,7 @@ func (p *StrictParser) emit() {
 	p.text.reset()
 }
 
-func decimal(n uint32) string { return string(jsontext.AppendInt(nil, int64(n))) }
+func decimal(n uint32) string { return string(rawjson.AppendInt(nil, int64(n))) }
 
 // growth is what room is made for, tokens or bytes of content, beyond twice what there was.
 const growth = 256

@@ -1,6 +1,6 @@
 package harmony
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Transcript is a conversation so far as JSON: the messages of a prompt, and behind them those that a parser delivers to
 // it, as a Sink. It has a limit, beyond which it lets go of all that it holds and says so.
@@ -57,7 +57,7 @@ func (t *Transcript) Content(text []byte, _ int) {
 	if t.w.over || !t.open {
 		return
 	}
-	t.w.dst = jsontext.AppendEscaped(t.w.dst, string(text))
+	t.w.dst = rawjson.AppendEscaped(t.w.dst, string(text))
 	if len(t.w.dst) > t.w.most {
 		t.w.over = true
 		t.w.dst = nil

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ChannelEvent is the kind of a channel event: docs/channel-events.md. OpenAI has no such stream; it stands here because
 // clients read it.
@@ -35,7 +35,7 @@ const eventClose = "}\n\n"
 // AppendEventText appends a piece of the text of the model's message with this index.
 func AppendEventText(dst []byte, kind ChannelEvent, message int, text []byte) []byte {
 	dst = appendCount(appendEventOpen(dst, kind), `"message":`, message)
-	dst = jsontext.AppendEscaped(append(dst, `,"text":"`...), string(text))
+	dst = rawjson.AppendEscaped(append(dst, `,"text":"`...), string(text))
 	return append(append(dst, '"'), eventClose...)
 }
 
@@ -43,7 +43,7 @@ func AppendEventText(dst []byte, kind ChannelEvent, message int, text []byte) []
 type EventCall struct {
 	Kind     CallKind
 	ID, Name string
-	// Arguments are escaped, as jsontext.AppendEscaped writes them.
+	// Arguments are escaped, as rawjson.AppendEscaped writes them.
 	Arguments []byte
 }
 
@@ -51,9 +51,9 @@ type EventCall struct {
 func AppendEventCall(dst []byte, message, index int, c *EventCall) []byte {
 	dst = appendCount(appendEventOpen(dst, EventToolCall), `"message":`, message)
 	dst = appendCount(dst, `,"index":`, index)
-	dst = jsontext.AppendString(append(dst, `,"id":`...), c.ID)
-	dst = jsontext.AppendString(append(dst, `,"type":`...), c.Kind.name())
-	dst = jsontext.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = rawjson.AppendString(append(dst, `,"id":`...), c.ID)
+	dst = rawjson.AppendString(append(dst, `,"type":`...), c.Kind.name())
+	dst = rawjson.AppendString(append(dst, `,"name":`...), c.Name)
 	dst = appendEscapedString(append(dst, `,"arguments":`...), c.Arguments)
 	return append(dst, `,"conversation":`...)
 }
@@ -63,10 +63,10 @@ func AppendEventCallClose(dst []byte) []byte { return append(dst, eventClose...)
 
 // AppendEventDone appends the regular end.
 func AppendEventDone(dst []byte, h *ChatHead, reason string, u Usage) []byte {
-	dst = jsontext.AppendString(append(appendEventOpen(dst, EventDone), `"id":`...), h.ID)
-	dst = jsontext.AppendInt(append(dst, `,"created":`...), h.Created)
-	dst = jsontext.AppendString(append(dst, `,"model":`...), h.Model)
-	dst = jsontext.AppendString(append(dst, `,"finish_reason":`...), reason)
+	dst = rawjson.AppendString(append(appendEventOpen(dst, EventDone), `"id":`...), h.ID)
+	dst = rawjson.AppendInt(append(dst, `,"created":`...), h.Created)
+	dst = rawjson.AppendString(append(dst, `,"model":`...), h.Model)
+	dst = rawjson.AppendString(append(dst, `,"finish_reason":`...), reason)
 	dst = u.appendChat(append(dst, `,"usage":`...))
 	return append(dst, eventClose...)
 }

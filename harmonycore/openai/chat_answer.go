@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // The finish reasons of Chat.
 const (
@@ -20,13 +20,13 @@ type ChatHead struct {
 
 func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = jsontext.AppendString(dst, h.ID)
+	dst = rawjson.AppendString(dst, h.ID)
 	dst = append(dst, `,"object":"`...)
 	dst = append(dst, object...)
 	dst = append(dst, `","created":`...)
-	dst = jsontext.AppendInt(dst, h.Created)
+	dst = rawjson.AppendInt(dst, h.Created)
 	dst = append(dst, `,"model":`...)
-	dst = jsontext.AppendString(dst, h.Model)
+	dst = rawjson.AppendString(dst, h.Model)
 	if h.TierAsked {
 		dst = append(dst, `,"service_tier":"default"`...)
 	}
@@ -42,7 +42,7 @@ type ChatCompletion struct {
 	Usage     Usage
 }
 
-// ChatChoice is one choice of a whole answer. Its texts are escaped already, as jsontext.AppendEscaped writes them.
+// ChatChoice is one choice of a whole answer. Its texts are escaped already, as rawjson.AppendEscaped writes them.
 type ChatChoice struct {
 	Content   []byte
 	Reasoning []byte
@@ -61,9 +61,9 @@ func AppendCallOpen(dst []byte, kind CallKind, id, name string) []byte {
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `{"id":`...)
-	dst = jsontext.AppendString(dst, id)
+	dst = rawjson.AppendString(dst, id)
 	dst = append(dst, kind.open()...)
-	dst = jsontext.AppendString(dst, name)
+	dst = rawjson.AppendString(dst, name)
 	return append(append(dst, ','), kind.text()...)
 }
 

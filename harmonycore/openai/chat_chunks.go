@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ChatChunks writes the events of one choice of a streamed Chat answer, each a whole line `data: {…}` with the empty
 // line behind it. What all chunks share is written once, so that a chunk costs no more than its text.
@@ -66,7 +66,7 @@ func (c *ChatChunks) closeSilent(dst, logprobs []byte, reason string) []byte {
 func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = append(dst, `"content":"`...)
-	dst = jsontext.AppendEscaped(dst, string(text))
+	dst = rawjson.AppendEscaped(dst, string(text))
 	return c.closeSilent(append(dst, `",`...), logprobs, "")
 }
 
@@ -75,7 +75,7 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	if c.reasoning == NoReasoning {
 		return dst
 	}
-	c.scratch = jsontext.AppendEscaped(c.scratch[:0], string(text))
+	c.scratch = rawjson.AppendEscaped(c.scratch[:0], string(text))
 	dst = append(dst, c.opening...)
 	return c.closeLikely(c.reasoning.append(dst, c.scratch), nil, "")
 }
@@ -85,9 +85,9 @@ func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name s
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, `,"id":`...)
-	dst = jsontext.AppendString(dst, id)
+	dst = rawjson.AppendString(dst, id)
 	dst = append(dst, kind.open()...)
-	dst = jsontext.AppendString(dst, name)
+	dst = rawjson.AppendString(dst, name)
 	dst = append(append(dst, ','), kind.text()...)
 	return c.closeSilent(append(dst, `"}}],`...), nil, "")
 }
@@ -97,7 +97,7 @@ func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text 
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, kind.piece()...)
-	dst = jsontext.AppendEscaped(dst, string(text))
+	dst = rawjson.AppendEscaped(dst, string(text))
 	return c.closeSilent(append(dst, `"}}],`...), nil, "")
 }
 

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // readRest reads the members that no conversation and no answer depends on: they are checked, so that a mistake does
 // not go unseen, and those that ask for what cannot be had are refused.
@@ -161,7 +161,7 @@ func (v value) readPrediction(param string) *Error {
 		return missing(join(param, "type"))
 	case !content.given():
 		return missing(join(param, "content"))
-	case content.kind == jsontext.String:
+	case content.kind == rawjson.String:
 		return nil
 	}
 	return content.checkTexts(join(param, "content"))
@@ -169,7 +169,7 @@ func (v value) readPrediction(param string) *Error {
 
 // checkTexts checks parts of text that nobody reads.
 func (v value) checkTexts(param string) *Error {
-	if v.kind != jsontext.Array {
+	if v.kind != rawjson.Array {
 		return wrongType(param, "one of a string or an array of objects", v)
 	}
 	return v.elements(param, func(_ int, at string, v value) *Error {
@@ -193,7 +193,7 @@ func (v value) checkTexts(param string) *Error {
 			return missing(join(at, "type"))
 		case !text.given():
 			return missing(join(at, "text"))
-		case text.kind != jsontext.String:
+		case text.kind != rawjson.String:
 			return wrongType(join(at, "text"), "a string", text)
 		default:
 			return nil

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Error is what a client is told when a request fails: its HTTP status and the members of the error object.
 type Error struct {
@@ -27,9 +27,9 @@ func (e *Error) AppendJSON(dst []byte) []byte {
 // appendMembers appends the member "error" of a body.
 func (e *Error) appendMembers(dst []byte) []byte {
 	dst = append(dst, `"error":{"message":`...)
-	dst = jsontext.AppendString(dst, e.Message)
+	dst = rawjson.AppendString(dst, e.Message)
 	dst = append(dst, `,"type":`...)
-	dst = jsontext.AppendString(dst, e.Type)
+	dst = rawjson.AppendString(dst, e.Type)
 	dst = append(dst, `,"param":`...)
 	dst = appendStringOrNull(dst, e.Param)
 	dst = append(dst, `,"code":`...)
@@ -41,7 +41,7 @@ func appendStringOrNull(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
 	}
-	return jsontext.AppendString(dst, s)
+	return rawjson.AppendString(dst, s)
 }
 
 // Invalid makes a 400 for a value that has no meaning at param.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Extra is a parameter that inference servers have and the API has not, checked, as JSON text.
@@ -66,7 +66,7 @@ const (
 func (s *Sampling) readExtra(name string, v value) *Error {
 	switch name {
 	case "top_k":
-		if k := string(v.raw); v.kind == jsontext.Number && (k == "0" || k == "-0") {
+		if k := string(v.raw); v.kind == rawjson.Number && (k == "0" || k == "-0") {
 			v.raw = []byte("-1") // which is off for every vLLM; 0 is only for later ones
 		}
 		return s.extraInteger(name, v, -1, nil)
@@ -107,7 +107,7 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 		if salt == "" {
 			return Invalid(name, "Invalid '"+name+"': empty string. Expected 1 to "+strconv.Itoa(maxCacheSalt)+" bytes.")
 		}
-		s.Extras = append(s.Extras, Extra{name, string(jsontext.AppendString(nil, salt))})
+		s.Extras = append(s.Extras, Extra{name, string(rawjson.AppendString(nil, salt))})
 		return nil
 	case "chat_template_kwargs":
 		return v.members(name, func(key []byte, v value) *Error {

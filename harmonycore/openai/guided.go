@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // guided is what the answer is held to by the parameters that inference servers have for it, and the API has not. The zero
@@ -39,7 +39,7 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 	for _, n := range guidedNames {
 		known = known || n == name
 	}
-	if !known || !v.given() || v.kind != jsontext.Object && v.isEmpty() {
+	if !known || !v.given() || v.kind != rawjson.Object && v.isEmpty() {
 		return known, nil // an empty text or list asks for nothing
 	}
 	if name != paramStructuredOutputs {
@@ -135,17 +135,17 @@ func (t *TextFormat) readGuidedSchema(at string, v value) *Error {
 	if len(v.raw) > maxFormat {
 		return tooLong(at, maxFormat)
 	}
-	if v.kind == jsontext.String {
-		text := []byte(strings.TrimLeft(jsontext.Unescape(v.raw), " \t\r\n"))
+	if v.kind == rawjson.String {
+		text := []byte(strings.TrimLeft(rawjson.Unescape(v.raw), " \t\r\n"))
 		if len(text) == 0 || text[0] != '{' {
 			return Invalid(at, "Invalid '"+at+"': expected a JSON schema that is an object, or its text.")
 		}
-		v = value{jsontext.Object, text}
+		v = value{rawjson.Object, text}
 	}
-	if v.kind != jsontext.Object {
+	if v.kind != rawjson.Object {
 		return wrongType(at, "one of a string or an object", v)
 	}
-	if err := jsontext.Validate(v.raw, MaxSchemaDepth); err != nil {
+	if err := rawjson.Validate(v.raw, MaxSchemaDepth); err != nil {
 		return syntaxError(at, "Invalid '"+at+"': ", err)
 	}
 	t.Name, t.Schema = "json", v.compact()
@@ -163,10 +163,10 @@ func (v value) readChoices(at string, dst *[]string) *Error {
 		if i >= maxAnswers {
 			return Invalid(at, "Invalid '"+at+"': array too long. Expected at most "+strconv.Itoa(maxAnswers)+" elements.")
 		}
-		if v.kind != jsontext.String {
+		if v.kind != rawjson.String {
 			return wrongType(at, "a string", v)
 		}
-		text := jsontext.Unescape(v.raw)
+		text := rawjson.Unescape(v.raw)
 		if text == "" {
 			return Invalid(at, "Invalid '"+at+"': empty string. Expected an answer.")
 		}

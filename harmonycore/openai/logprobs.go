@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Logprob says how likely a token was.
@@ -74,7 +74,7 @@ func (l *Likely) appendMembers(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendInt(dst, int64(b))
+		dst = rawjson.AppendInt(dst, int64(b))
 	}
 	return append(dst, ']')
 }
@@ -90,7 +90,7 @@ func appendTokenText(dst, token []byte) []byte {
 			token = token[1:]
 			continue
 		}
-		dst = jsontext.AppendEscaped(dst, string(token[:n]))
+		dst = rawjson.AppendEscaped(dst, string(token[:n]))
 		token = token[n:]
 	}
 	return dst

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // What the API allows of metadata: so many strings, and so many characters of a name and of a value.
@@ -27,11 +27,11 @@ func (v value) checkMetadata(param string) *Error {
 		if utf8.RuneCount(key) > maxMetadataKey {
 			return Invalid(at, "Invalid key in '"+param+"': longer than "+strconv.Itoa(maxMetadataKey)+" characters.")
 		}
-		if v.kind != jsontext.String {
+		if v.kind != rawjson.String {
 			return wrongType(at, "a string", v)
 		}
 		// No escape is shorter than what it spells, so a text that is short enough as it stands needs no unescaping.
-		if len(v.raw) > maxMetadataValue && utf8.RuneCountInString(jsontext.Unescape(v.raw)) > maxMetadataValue {
+		if len(v.raw) > maxMetadataValue && utf8.RuneCountInString(rawjson.Unescape(v.raw)) > maxMetadataValue {
 			return Invalid(at, "Invalid '"+at+"': longer than "+strconv.Itoa(maxMetadataValue)+" characters.")
 		}
 		return nil

@@ -3,7 +3,7 @@ package openai
 import (
 	"github.com/buger/jsonparser"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // ListedModel is a model as GET /v1/models shows it.
@@ -20,9 +20,9 @@ const released = 1754352000
 func (m ListedModel) AppendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `{"id":`, m.Name)
 	dst = append(dst, `,"object":"model","created":`...)
-	dst = jsontext.AppendInt(dst, released)
+	dst = rawjson.AppendInt(dst, released)
 	dst = append(dst, `,"owned_by":"harmony-edge","max_model_len":`...)
-	return append(jsontext.AppendInt(dst, int64(m.ContextLength)), '}')
+	return append(rawjson.AppendInt(dst, int64(m.ContextLength)), '}')
 }
 
 // AppendModels appends the list of models: ours, and behind them those of another server's list that have other names.
@@ -35,7 +35,7 @@ func AppendModels(dst []byte, ours []ListedModel, others []byte) []byte {
 		}
 		dst = ours[i].AppendJSON(dst)
 	}
-	if jsontext.Validate(others, jsontext.MaxDepth) == nil {
+	if rawjson.Validate(others, rawjson.MaxDepth) == nil {
 		first := len(ours) == 0
 		_, _ = jsonparser.ArrayEach(others, func(item []byte, kind jsonparser.ValueType, _ int, err error) {
 			if err != nil || kind != jsonparser.Object {

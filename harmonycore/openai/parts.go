@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // partKind is a content part that carries text: its type, and the member that the text is in.
 type partKind struct{ name, field string }
@@ -31,9 +31,9 @@ func (s partSet) String() string {
 // out leave a note in their place; nil takes none.
 func (v value) readParts(param string, allowed partSet, d *Dropped) ([]string, *Error) {
 	switch v.kind {
-	case jsontext.String:
-		return []string{jsontext.Borrow(v.raw)}, nil
-	case jsontext.Array:
+	case rawjson.String:
+		return []string{rawjson.Borrow(v.raw)}, nil
+	case rawjson.Array:
 	default:
 		return nil, wrongType(param, "one of a string or an array of objects", v)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Body is a request's body that has passed the checks which come before its API is known. Only Open makes one, so
@@ -47,7 +47,7 @@ func (e *Error) NoModel() bool {
 
 // object makes the whole of a body readable, and counts its values.
 func object(body []byte, most int) (root value, values int, failure *Error) {
-	values, err := jsontext.Count(body, jsontext.MaxDepth, most)
+	values, err := rawjson.Count(body, rawjson.MaxDepth, most)
 	if values > most {
 		return value{}, 0, tooManyValues()
 	}
@@ -61,7 +61,7 @@ func object(body []byte, most int) (root value, values int, failure *Error) {
 	if at == len(body) || body[at] != '{' {
 		return value{}, 0, badRequest(CodeInvalidType, "", "Invalid body: expected a JSON object.")
 	}
-	return value{jsontext.Object, body[at:]}, values, nil
+	return value{rawjson.Object, body[at:]}, values, nil
 }
 
 // MaxValues is the most JSON values of a request, itself included. What reads a request takes memory for each of them, and
@@ -83,15 +83,15 @@ func tooManyValues() *Error {
 
 // Named is the model that a body seems to name, which may be no JSON at all: what it says counts only when Open agrees.
 func Named(body []byte) string {
-	at := jsontext.Space(body, 0)
+	at := rawjson.Space(body, 0)
 	if at == len(body) || body[at] != '{' {
 		return ""
 	}
 	name := ""
-	root := value{jsontext.Object, body[at:]}
+	root := value{rawjson.Object, body[at:]}
 	_ = root.members("", func(key []byte, v value) *Error {
-		if string(key) == "model" && v.kind == jsontext.String {
-			name = jsontext.Unescape(v.raw)
+		if string(key) == "model" && v.kind == rawjson.String {
+			name = rawjson.Unescape(v.raw)
 		}
 		return nil
 	})
@@ -100,11 +100,11 @@ func Named(body []byte) string {
 
 func syntaxError(param, prefix string, err error) *Error {
 	code := CodeInvalidJSON
-	if e, ok := err.(*jsontext.SyntaxError); ok {
+	if e, ok := err.(*rawjson.SyntaxError); ok {
 		switch e.Kind {
-		case jsontext.BadUTF8:
+		case rawjson.BadUTF8:
 			code = CodeInvalidUTF8
-		case jsontext.TooDeep:
+		case rawjson.TooDeep:
 			code = CodeMaxDepthExceeded
 		}
 		if param == "" && code != CodeInvalidJSON {
@@ -139,10 +139,10 @@ func topLevel(root value) (model string, err *Error) {
 	if named.kind == 0 {
 		return "", missing("model")
 	}
-	if named.kind != jsontext.String {
+	if named.kind != rawjson.String {
 		return "", wrongType("model", "a string", named)
 	}
-	if model = jsontext.Unescape(named.raw); model == "" {
+	if model = rawjson.Unescape(named.raw); model == "" {
 		return "", Invalid("model", "Invalid 'model': empty string. Expected the name of a model.")
 	}
 	return model, nil

@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// value is one value inside a body that jsontext.Validate has accepted; the zero value is an absent one. Its bytes
+// value is one value inside a body that rawjson.Validate has accepted; the zero value is an absent one. Its bytes
 // belong to the caller of the decoder: names and settings are copied, the texts of the conversation are borrowed.
 type value struct {
-	kind jsontext.Kind
+	kind rawjson.Kind
 	// raw is the value's text; of a String, what stands between the quotes.
 	raw []byte
 }
 
 // valueAt is the value at i in JSON text that our scanner has accepted, and where it ends.
 func valueAt(data []byte, i int) (v value, end int) {
-	end = jsontext.Skip(data, i)
+	end = rawjson.Skip(data, i)
 	if i >= end {
 		return value{}, end
 	}
@@ -27,39 +27,39 @@ func valueAt(data []byte, i int) (v value, end int) {
 		if len(raw) < 2 {
 			return value{}, end
 		}
-		return value{jsontext.String, raw[1 : len(raw)-1]}, end
+		return value{rawjson.String, raw[1 : len(raw)-1]}, end
 	case '{':
-		return value{jsontext.Object, raw}, end
+		return value{rawjson.Object, raw}, end
 	case '[':
-		return value{jsontext.Array, raw}, end
+		return value{rawjson.Array, raw}, end
 	case 't', 'f':
-		return value{jsontext.Bool, raw}, end
+		return value{rawjson.Bool, raw}, end
 	case 'n':
-		return value{jsontext.Null, raw}, end
+		return value{rawjson.Null, raw}, end
 	default:
-		return value{jsontext.Number, raw}, end
+		return value{rawjson.Number, raw}, end
 	}
 }
 
 // given reports whether there is a value other than null, which the API takes for an absent one.
-func (v value) given() bool { return v.kind > jsontext.Null }
+func (v value) given() bool { return v.kind > rawjson.Null }
 
 func (v value) describe() string {
 	switch v.kind {
-	case jsontext.Bool:
+	case rawjson.Bool:
 		return "a boolean"
-	case jsontext.Number:
+	case rawjson.Number:
 		for _, c := range v.raw {
 			if c == '.' || c == 'e' || c == 'E' {
 				return "a decimal"
 			}
 		}
 		return "an integer"
-	case jsontext.String:
+	case rawjson.String:
 		return "a string"
-	case jsontext.Array:
+	case rawjson.Array:
 		return "an array"
-	case jsontext.Object:
+	case rawjson.Object:
 		return "an object"
 	default:
 		return "null"
@@ -72,17 +72,17 @@ const mostKey = 128
 // members calls f for each member in order, doubled keys included. Keys are unescaped, but for very long ones, and only
 // valid during the call.
 func (v value) members(param string, f func(key []byte, v value) *Error) *Error {
-	if v.kind != jsontext.Object {
+	if v.kind != rawjson.Object {
 		return wrongType(param, "an object", v)
 	}
 	for i := next(v.raw, 1); i < len(v.raw) && v.raw[i] == '"'; {
-		end := jsontext.Skip(v.raw, i)
+		end := rawjson.Skip(v.raw, i)
 		if end < i+2 {
 			break
 		}
 		key := v.raw[i+1 : end-1]
 		if len(key) <= mostKey*longestEscape && bytes.IndexByte(key, '\\') >= 0 {
-			key = []byte(jsontext.Unescape(key))
+			key = []byte(rawjson.Unescape(key))
 		}
 		member, end := valueAt(v.raw, next(v.raw, end))
 		if member.kind == 0 {
@@ -98,16 +98,16 @@ func (v value) members(param string, f func(key []byte, v value) *Error) *Error 
 
 // next is where what follows begins, behind a comma or a colon and white space.
 func next(data []byte, i int) int {
-	i = jsontext.Space(data, i)
+	i = rawjson.Space(data, i)
 	if i < len(data) && (data[i] == ',' || data[i] == ':') {
-		i = jsontext.Space(data, i+1)
+		i = rawjson.Space(data, i+1)
 	}
 	return i
 }
 
 // elements calls f for each element of an array.
 func (v value) elements(param string, f func(i int, at string, v value) *Error) *Error {
-	if v.kind != jsontext.Array {
+	if v.kind != rawjson.Array {
 		return wrongType(param, "an array", v)
 	}
 	n := 0
@@ -140,10 +140,10 @@ func (v value) text(param string, dst *string) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.String {
+	if v.kind != rawjson.String {
 		return wrongType(param, "a string", v)
 	}
-	*dst = jsontext.Unescape(v.raw)
+	*dst = rawjson.Unescape(v.raw)
 	return nil
 }
 
@@ -153,10 +153,10 @@ func (v value) borrow(param string, dst *string) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.String {
+	if v.kind != rawjson.String {
 		return wrongType(param, "a string", v)
 	}
-	*dst = jsontext.Borrow(v.raw)
+	*dst = rawjson.Borrow(v.raw)
 	return nil
 }
 
@@ -165,12 +165,12 @@ func (v value) bytes(param string, dst *[]byte) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.String {
+	if v.kind != rawjson.String {
 		return wrongType(param, "a string", v)
 	}
 	*dst = v.raw
 	if bytes.IndexByte(v.raw, '\\') >= 0 {
-		*dst = []byte(jsontext.Unescape(v.raw))
+		*dst = []byte(rawjson.Unescape(v.raw))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (v value) boolean(param string, dst *bool) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.Bool {
+	if v.kind != rawjson.Bool {
 		return wrongType(param, "a boolean", v)
 	}
 	*dst = len(v.raw) > 0 && v.raw[0] == 't'
@@ -191,7 +191,7 @@ func (v value) integer(param string, least int64, dst *int64) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.Number || v.describe() != "an integer" {
+	if v.kind != rawjson.Number || v.describe() != "an integer" {
 		return wrongType(param, "an integer", v)
 	}
 	n, err := strconv.ParseInt(string(v.raw), 10, 64)
@@ -225,7 +225,7 @@ func (v value) number(param string, least, most float64, dst *Number) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.Number {
+	if v.kind != rawjson.Number {
 		return wrongType(param, "a number", v)
 	}
 	if len(v.raw) > maxLabel {
@@ -243,7 +243,7 @@ func (v value) number(param string, least, most float64, dst *Number) *Error {
 // compact copies the value's JSON text without the white space between its tokens, so that it can stand in a
 // one-line event.
 func (v value) compact() string {
-	if v.kind == jsontext.String {
+	if v.kind == rawjson.String {
 		return `"` + string(v.raw) + `"`
 	}
 	return string(appendCompact(make([]byte, 0, len(v.raw)), v.raw))

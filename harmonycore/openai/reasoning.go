@@ -3,19 +3,19 @@ package openai
 import (
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // reasoning is the text of one of the members that clients keep an assistant's reasoning in: a string, or an array of
 // details as some gateways write them. Anything else has come from a server that we do not know, and is empty.
 func (v value) reasoning() string {
 	switch v.kind {
-	case jsontext.String:
+	case rawjson.String:
 		if len(v.raw) == 0 {
 			return ""
 		}
-		return jsontext.Borrow(v.raw)
-	case jsontext.Array:
+		return rawjson.Borrow(v.raw)
+	case rawjson.Array:
 		return v.reasoningDetails()
 	default:
 		return ""
@@ -27,7 +27,7 @@ func (v value) reasoning() string {
 func (v value) reasoningDetails() string {
 	var texts, summaries []string
 	_ = v.elements("", func(_ int, _ string, v value) *Error {
-		if v.kind != jsontext.Object {
+		if v.kind != rawjson.Object {
 			return nil
 		}
 		kind := ""
@@ -35,8 +35,8 @@ func (v value) reasoningDetails() string {
 		_ = v.members("", func(key []byte, v value) *Error {
 			switch string(key) {
 			case "type":
-				if v.kind == jsontext.String {
-					kind = jsontext.Unescape(v.raw)
+				if v.kind == rawjson.String {
+					kind = rawjson.Unescape(v.raw)
 				}
 			case "text":
 				text = v
@@ -46,10 +46,10 @@ func (v value) reasoningDetails() string {
 			return nil
 		})
 		switch {
-		case kind == "reasoning.text" && text.kind == jsontext.String && len(text.raw) > 0:
-			texts = append(texts, jsontext.Borrow(text.raw))
-		case kind == "reasoning.summary" && summary.kind == jsontext.String:
-			summaries = append(summaries, jsontext.Borrow(summary.raw))
+		case kind == "reasoning.text" && text.kind == rawjson.String && len(text.raw) > 0:
+			texts = append(texts, rawjson.Borrow(text.raw))
+		case kind == "reasoning.summary" && summary.kind == rawjson.String:
+			summaries = append(summaries, rawjson.Borrow(summary.raw))
 		}
 		return nil
 	})

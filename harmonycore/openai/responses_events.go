@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ResponsesEvents writes the events of a streamed response and numbers them. Each call appends whole events, name
 // and data line and the empty line behind them. The order in which it is called is the caller's to keep.
@@ -13,7 +13,7 @@ func (w *ResponsesEvents) open(dst []byte, name, suffix string) []byte {
 	dst = append(dst, "\ndata: {\"type\":\""...)
 	dst = append(append(dst, name...), suffix...)
 	dst = append(dst, `","sequence_number":`...)
-	dst = jsontext.AppendInt(dst, w.sequence)
+	dst = rawjson.AppendInt(dst, w.sequence)
 	w.sequence++
 	return dst
 }
@@ -51,7 +51,7 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text, logprobs []byte) []byte {
 	dst = w.openInside(dst, o.shape().text, ".delta", index, o)
 	dst = append(dst, `,"delta":"`...)
-	dst = append(jsontext.AppendEscaped(dst, string(text)), '"')
+	dst = append(rawjson.AppendEscaped(dst, string(text)), '"')
 	if o.Kind == OutputMessage {
 		dst = append(appendWithoutBytes(append(dst, `,"logprobs":[`...), logprobs), ']')
 	}

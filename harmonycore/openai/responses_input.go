@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ItemKind tells the items of a Responses input apart.
 type ItemKind uint8
@@ -45,10 +45,10 @@ type InputItem struct {
 // readInput reads the input: a user's text, or items. Those that say nothing to the model are left out.
 func (r *ResponsesRequest) readInput(v value) *Error {
 	switch v.kind {
-	case jsontext.String:
-		r.Input = []InputItem{{Kind: ItemMessage, Role: RoleUser, Content: []string{jsontext.Borrow(v.raw)}}}
+	case rawjson.String:
+		r.Input = []InputItem{{Kind: ItemMessage, Role: RoleUser, Content: []string{rawjson.Borrow(v.raw)}}}
 		return nil
-	case jsontext.Array:
+	case rawjson.Array:
 	default:
 		return wrongType("input", "one of a string or an array of items", v)
 	}
@@ -186,8 +186,8 @@ func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Er
 	switch item.Role {
 	case RoleSystem, RoleDeveloper, RoleUser:
 	case RoleAssistant:
-		if f.phase.kind == jsontext.String {
-			item.Phase = jsontext.Unescape(f.phase.raw)
+		if f.phase.kind == rawjson.String {
+			item.Phase = rawjson.Unescape(f.phase.raw)
 		}
 		if !f.content.given() {
 			return item, nil

@@ -43,7 +43,7 @@ type OutputItem struct {
 	// CallID, Name and Namespace are those of a call; Namespace may be empty.
 	CallID, Name, Namespace string
 	// Text is the message's or the reasoning's text or the call's arguments or input so far, escaped as
-	// jsontext.AppendEscaped writes it. Of an OutputLocalShellCall it is the action, as LocalShellAction writes it.
+	// rawjson.AppendEscaped writes it. Of an OutputLocalShellCall it is the action, as LocalShellAction writes it.
 	Text []byte
 	// Logprobs are those of an OutputMessage's text so far, as AppendLogprob writes them.
 	Logprobs []byte

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // typeLocalShell is a tool of the Responses API that its client runs. The model sees a function of this name, whose
 // parameters are the members of an action but for its type.
@@ -21,7 +21,7 @@ func (r *ResponsesRequest) readLocalShell(at string) *Error {
 		Name: typeLocalShell, LocalShell: true, Strict: true, Schema: localShellSchema,
 		Description: `Runs a command on the user's machine and returns its output. For a shell's syntax the command is a shell: ["bash", "-lc", "ls | wc -l"].`,
 	}
-	if parsed, err := jsontext.Parse([]byte(localShellSchema), MaxSchemaDepth); err == nil {
+	if parsed, err := rawjson.Parse([]byte(localShellSchema), MaxSchemaDepth); err == nil {
 		tool.Parameters = parsed
 	}
 	r.Tools = append(r.Tools, tool)
@@ -99,7 +99,7 @@ func (f *localShellFields) set(key []byte, v value) *Error {
 // shellArguments are the arguments that an action was made of: without its type, and without what it only has because an
 // action has every member. So the model finds in its history what it wrote.
 func (v value) shellArguments(at string) (string, *Error) {
-	if v.kind != jsontext.Object {
+	if v.kind != rawjson.Object {
 		return v.textOrJSON(at)
 	}
 	out := []byte{'{'}
@@ -110,15 +110,15 @@ func (v value) shellArguments(at string) (string, *Error) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(jsontext.AppendString(out, string(key)), ':')
+		out = append(rawjson.AppendString(out, string(key)), ':')
 		out = append(out, v.compact()...)
 		return nil
 	})
-	return jsontext.Keep(append(out, '}')), err
+	return rawjson.Keep(append(out, '}')), err
 }
 
 func (v value) mustBeText(param string) *Error {
-	if v.kind != jsontext.String {
+	if v.kind != rawjson.String {
 		return wrongType(param, "a string", v)
 	}
 	return nil

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Needs is what a Responses request asks for beyond one answer of the model's.
 type Needs struct {
@@ -20,13 +20,13 @@ func (b *Body) ResponsesNeeds() (Needs, *Error) {
 	err := b.root.members("", func(key []byte, v value) *Error {
 		switch string(key) {
 		case "previous_response_id":
-			n.State = n.State || v.kind == jsontext.String
+			n.State = n.State || v.kind == rawjson.String
 		case "conversation":
-			n.State = n.State || v.kind == jsontext.String || v.kind == jsontext.Object
+			n.State = n.State || v.kind == rawjson.String || v.kind == rawjson.Object
 		case "background":
 			n.State = n.State || v.isTrue()
 		case "store":
-			n.Store = v.kind <= jsontext.Null || v.isTrue()
+			n.Store = v.kind <= rawjson.Null || v.isTrue()
 		case "input":
 			return n.readItems(v)
 		case "tools":
@@ -41,12 +41,12 @@ func (b *Body) ResponsesNeeds() (Needs, *Error) {
 }
 
 func (v value) isTrue() bool {
-	return v.kind == jsontext.Bool && len(v.raw) > 0 && v.raw[0] == 't'
+	return v.kind == rawjson.Bool && len(v.raw) > 0 && v.raw[0] == 't'
 }
 
 // readItems looks for items that stand for stored ones.
 func (n *Needs) readItems(v value) *Error {
-	if v.kind != jsontext.Array {
+	if v.kind != rawjson.Array {
 		return nil
 	}
 	return v.elements("input", func(_ int, at string, v value) *Error {
@@ -62,15 +62,15 @@ func (n *Needs) readItems(v value) *Error {
 // refers reports whether an item stands for a stored one. The type of such an item may be missing: then it has an id, and
 // nothing of a message's.
 func (v value) refers(at string) (bool, *Error) {
-	if v.kind != jsontext.Object {
+	if v.kind != rawjson.Object {
 		return false, nil
 	}
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
 		switch string(key) {
 		case "type":
-			if v.kind == jsontext.String {
-				f.kind = jsontext.Unescape(v.raw)
+			if v.kind == rawjson.String {
+				f.kind = rawjson.Unescape(v.raw)
 			} else if v.given() {
 				f.kind = "no type"
 			}
@@ -85,7 +85,7 @@ func (v value) refers(at string) (bool, *Error) {
 }
 
 func (n *Needs) readTools(v value) *Error {
-	if v.kind != jsontext.Array {
+	if v.kind != rawjson.Array {
 		return nil
 	}
 	return v.elements("tools", func(_ int, at string, v value) *Error {
@@ -102,12 +102,12 @@ func (n *Needs) readTools(v value) *Error {
 
 // typeOf is what an object's member "type" says, or empty.
 func (v value) typeOf(at string) (kind string, err *Error) {
-	if v.kind != jsontext.Object {
+	if v.kind != rawjson.Object {
 		return "", nil
 	}
 	err = v.members(at, func(key []byte, v value) *Error {
-		if string(key) == "type" && v.kind == jsontext.String {
-			kind = jsontext.Unescape(v.raw)
+		if string(key) == "type" && v.kind == rawjson.String {
+			kind = rawjson.Unescape(v.raw)
 		}
 		return nil
 	})

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // The states of a response and of its items.
 const (
@@ -40,11 +40,11 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	e := &r.Echo
 	dst = appendMember(dst, `{"id":`, r.ID)
 	dst = append(dst, `,"object":"response","created_at":`...)
-	dst = jsontext.AppendInt(dst, r.CreatedAt)
+	dst = rawjson.AppendInt(dst, r.CreatedAt)
 	dst = appendMember(dst, `,"status":`, r.Status)
 	dst = append(dst, `,"background":false,"completed_at":`...)
 	if r.Status == StatusCompleted {
-		dst = jsontext.AppendInt(dst, r.CompletedAt)
+		dst = rawjson.AppendInt(dst, r.CompletedAt)
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -112,7 +112,7 @@ func (r *Response) appendError(dst []byte) []byte {
 }
 
 func appendMember(dst []byte, before, s string) []byte {
-	return jsontext.AppendString(append(dst, before...), s)
+	return rawjson.AppendString(append(dst, before...), s)
 }
 
 // appendText appends JSON text, or other when there is none.

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ownTool is a tool that the API has items of its own for. The model is shown its calls as those of a function.
 type ownTool struct {
@@ -134,9 +134,9 @@ func (f *ownFields) returned(at string) ([]string, *Error) {
 // where it lies.
 func (v value) textOrJSON(param string) (text string, err *Error) {
 	switch v.kind {
-	case jsontext.Object, jsontext.Array:
-		return jsontext.Keep(appendCompact(v.raw[:0], v.raw)), nil
-	case jsontext.String:
+	case rawjson.Object, rawjson.Array:
+		return rawjson.Keep(appendCompact(v.raw[:0], v.raw)), nil
+	case rawjson.String:
 		err = v.borrow(param, &text)
 		return text, err
 	default:

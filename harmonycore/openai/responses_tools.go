@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // toolFields are the members of a tool of the Responses API, before its type says which of them count.
 type toolFields struct {
@@ -159,7 +159,7 @@ func appendFunctionEcho(dst []byte, f *toolFields) []byte {
 }
 
 func (v value) compactOrNull() string {
-	if v.kind <= jsontext.Null {
+	if v.kind <= rawjson.Null {
 		return "null"
 	}
 	return v.compact()

@@ -3,7 +3,7 @@ package openai
 import (
 	"math"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Number is a JSON number as the client spelled it; the empty Number is an absent one.
@@ -133,7 +133,7 @@ const longestEscape = 6
 
 // label checks a string that nobody keeps: no longer than so many bytes.
 func (v value) label(param string, most int) *Error {
-	if v.kind == jsontext.String && len(v.raw) > most*longestEscape {
+	if v.kind == rawjson.String && len(v.raw) > most*longestEscape {
 		return tooLong(param, most) // without a copy of something so large
 	}
 	text := ""

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // serverParam is a parameter that inference servers have, which changes what a client gets, and which is not done here.
 type serverParam struct {
@@ -101,9 +101,9 @@ func (v value) refuseServers(name string) *Error {
 // isEmpty reports whether a value is an array, an object or a string that has nothing in it.
 func (v value) isEmpty() bool {
 	switch v.kind {
-	case jsontext.Array, jsontext.Object:
+	case rawjson.Array, rawjson.Object:
 		return len(v.raw) >= 2 && isSpace(v.raw[1:len(v.raw)-1])
-	case jsontext.String:
+	case rawjson.String:
 		return len(v.raw) == 0
 	}
 	return false

@@ -3,7 +3,7 @@ package openai
 import (
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // The bounds of stop: the API's own number of sequences, and a length that nobody needs more of, in bytes.
@@ -16,9 +16,9 @@ const (
 func (v value) readStop(param string, dst *[]string) *Error {
 	*dst = nil
 	switch v.kind {
-	case jsontext.String:
+	case rawjson.String:
 		return v.stopSequence(param, dst)
-	case jsontext.Array:
+	case rawjson.Array:
 		n := 0
 		if err := v.elements(param, func(int, string, value) *Error { n++; return nil }); err != nil {
 			return err
@@ -28,7 +28,7 @@ func (v value) readStop(param string, dst *[]string) *Error {
 				" strings, but got "+strconv.Itoa(n)+" instead.")
 		}
 		return v.elements(param, func(_ int, at string, v value) *Error {
-			if v.kind != jsontext.String {
+			if v.kind != rawjson.String {
 				return wrongType(at, "a string", v)
 			}
 			return v.stopSequence(at, dst)
@@ -45,7 +45,7 @@ func (v value) stopSequence(param string, dst *[]string) *Error {
 	if len(v.raw) > maxStopLength*longestEscape {
 		return tooLong(param, maxStopLength)
 	}
-	text := jsontext.Unescape(v.raw)
+	text := rawjson.Unescape(v.raw)
 	switch {
 	case text == "":
 		return Invalid(param, "Invalid '"+param+"': empty string. Expected a string of 1 to "+strconv.Itoa(maxStopLength)+" bytes.")

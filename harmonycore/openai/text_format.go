@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // TextFormat is the form of the answer that the client wants; the zero TextFormat is any text.
 type TextFormat struct {
@@ -98,10 +98,10 @@ func (t *TextFormat) readSchema(param string, f *formatFields) *Error {
 	switch {
 	case !f.schema.given():
 		return missing(at)
-	case f.schema.kind != jsontext.Object:
+	case f.schema.kind != rawjson.Object:
 		return wrongType(at, "an object", f.schema)
 	}
-	if err := jsontext.Validate(f.schema.raw, MaxSchemaDepth); err != nil {
+	if err := rawjson.Validate(f.schema.raw, MaxSchemaDepth); err != nil {
 		return syntaxError(at, "Invalid '"+at+"': ", err)
 	}
 	t.Schema = f.schema.compact()

@@ -3,7 +3,7 @@ package openai
 import (
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // TokenizeRequest is a body of POST /tokenize, a path of vLLM's: a text, or a Chat request.
@@ -70,7 +70,7 @@ func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint
 		}
 		dst = append(dst, '"')
 		// A token may have a part of a character only, which is no UTF-8 and becomes U+FFFD.
-		dst = append(jsontext.AppendEscaped(dst, jsontext.View(text(id))), '"')
+		dst = append(rawjson.AppendEscaped(dst, rawjson.View(text(id))), '"')
 	}
 	return append(dst, "]}"...)
 }
@@ -110,7 +110,7 @@ func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error)
 // AppendPrompt appends the answer to a DetokenizeRequest.
 func AppendPrompt(dst, text []byte) []byte {
 	dst = append(dst, `{"prompt":"`...)
-	return append(jsontext.AppendEscaped(dst, jsontext.View(text)), `"}`...)
+	return append(rawjson.AppendEscaped(dst, rawjson.View(text)), `"}`...)
 }
 
 // AppendInputTokens appends the answer of POST /v1/responses/input_tokens.

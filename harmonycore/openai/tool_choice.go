@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ToolChoice says whether the model may, must or must not call the tools, and which of them.
 type ToolChoice struct {
@@ -35,11 +35,11 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 		return tooLong(param, maxToolChoice)
 	}
 	switch v.kind {
-	case 0, jsontext.Null:
+	case 0, rawjson.Null:
 		return nil
-	case jsontext.String:
-		return c.mode(param, jsontext.Unescape(v.raw), "'none', 'auto', and 'required'")
-	case jsontext.Object:
+	case rawjson.String:
+		return c.mode(param, rawjson.Unescape(v.raw), "'none', 'auto', and 'required'")
+	case rawjson.Object:
 	default:
 		return wrongType(param, "one of a string or an object", v)
 	}
@@ -76,7 +76,7 @@ func (c *ToolChoice) responsesJSON() string {
 	if c.Custom {
 		kind = typeCustom
 	}
-	return `{"type":"` + kind + `","name":` + string(jsontext.AppendString(nil, c.Name)) + `}`
+	return `{"type":"` + kind + `","name":` + string(rawjson.AppendString(nil, c.Name)) + `}`
 }
 
 // typed reads an object's type, and returns what says the rest: the object itself, or its member of the type's name.
@@ -117,7 +117,7 @@ func (v value) chatShaped(param, kind string) (at string, inner value, err *Erro
 		}
 		return nil
 	})
-	if name.given() || object.kind != jsontext.Object {
+	if name.given() || object.kind != rawjson.Object {
 		return param, v, err
 	}
 	return join(param, kind), object, err

@@ -3,7 +3,7 @@ package openai
 import (
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // MaxSchemaDepth is the deepest nesting of arrays and objects in a tool's parameters.
@@ -37,7 +37,7 @@ type Tool struct {
 	// that group says of itself.
 	Namespace, NamespaceDescription string
 	// Parameters is its JSON schema, in the client's order; nil when there is none.
-	Parameters *jsontext.Value
+	Parameters *rawjson.Value
 	// Schema is the same as text, which takes a twentieth of the memory; empty for one larger than maxSchemaText.
 	Schema string
 	// Strict asks that the arguments of every call have the schema.
@@ -112,10 +112,10 @@ func (v value) schema(param string, tool *Tool) *Error {
 	if !v.given() {
 		return nil
 	}
-	if v.kind != jsontext.Object {
+	if v.kind != rawjson.Object {
 		return wrongType(param, "an object", v)
 	}
-	parsed, err := jsontext.Parse(v.raw, MaxSchemaDepth)
+	parsed, err := rawjson.Parse(v.raw, MaxSchemaDepth)
 	if err != nil {
 		return syntaxError(param, "Invalid '"+param+"': ", err)
 	}

@@ -1,6 +1,6 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // Usage counts the tokens of one answer.
 type Usage struct {
@@ -45,5 +45,5 @@ func (u Usage) appendResponses(dst []byte) []byte {
 }
 
 func appendCount(dst []byte, before string, n int) []byte {
-	return jsontext.AppendInt(append(dst, before...), int64(n))
+	return rawjson.AppendInt(append(dst, before...), int64(n))
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // The bounds of a check: how deep it goes, and how many members and elements it looks at. Beyond them everything fits.
@@ -15,7 +15,7 @@ const (
 )
 
 // Fits reports whether value fits schema. Neither is changed.
-func Fits(schema, value *jsontext.Value) bool {
+func Fits(schema, value *rawjson.Value) bool {
 	c := checker{work: maxWork}
 	return c.fits(schema, value, 0)
 }
@@ -29,13 +29,13 @@ func (c *checker) spend(n int) bool {
 	return c.work >= 0
 }
 
-func (c *checker) fits(s, v *jsontext.Value, depth int) bool {
+func (c *checker) fits(s, v *rawjson.Value, depth int) bool {
 	switch {
 	case s == nil || v == nil || depth > maxDepth || !c.spend(1):
 		return true
-	case s.Kind == jsontext.Bool:
+	case s.Kind == rawjson.Bool:
 		return s.Bool // true and false are schemas too
-	case s.Kind != jsontext.Object:
+	case s.Kind != rawjson.Object:
 		return true
 	}
 	if !c.typed(s.Get("type"), v) || !c.listed(s.Get("enum"), v, depth) {
@@ -45,9 +45,9 @@ func (c *checker) fits(s, v *jsontext.Value, depth int) bool {
 		return false
 	}
 	switch v.Kind {
-	case jsontext.Object:
+	case rawjson.Object:
 		return c.members(s, v, depth)
-	case jsontext.Array:
+	case rawjson.Array:
 		return c.elements(s.Get("items"), v, depth)
 	default:
 		return true
@@ -55,34 +55,34 @@ func (c *checker) fits(s, v *jsontext.Value, depth int) bool {
 }
 
 // typed checks against a type or a list of them.
-func (c *checker) typed(t, v *jsontext.Value) bool {
-	if t == nil || t.Kind != jsontext.Array {
-		return t == nil || t.Kind != jsontext.String || isOf(t.Text, v)
+func (c *checker) typed(t, v *rawjson.Value) bool {
+	if t == nil || t.Kind != rawjson.Array {
+		return t == nil || t.Kind != rawjson.String || isOf(t.Text, v)
 	}
 	for i := range t.Elements {
-		if !c.spend(1) || t.Elements[i].Kind == jsontext.String && isOf(t.Elements[i].Text, v) {
+		if !c.spend(1) || t.Elements[i].Kind == rawjson.String && isOf(t.Elements[i].Text, v) {
 			return true
 		}
 	}
 	return len(t.Elements) == 0
 }
 
-func isOf(name string, v *jsontext.Value) bool {
+func isOf(name string, v *rawjson.Value) bool {
 	switch name {
 	case "null":
-		return v.Kind == jsontext.Null
+		return v.Kind == rawjson.Null
 	case "boolean":
-		return v.Kind == jsontext.Bool
+		return v.Kind == rawjson.Bool
 	case "number":
-		return v.Kind == jsontext.Number
+		return v.Kind == rawjson.Number
 	case "integer":
-		return v.Kind == jsontext.Number && isWhole(v.Text)
+		return v.Kind == rawjson.Number && isWhole(v.Text)
 	case "string":
-		return v.Kind == jsontext.String
+		return v.Kind == rawjson.String
 	case "array":
-		return v.Kind == jsontext.Array
+		return v.Kind == rawjson.Array
 	case "object":
-		return v.Kind == jsontext.Object
+		return v.Kind == rawjson.Object
 	default:
 		return true
 	}
@@ -98,8 +98,8 @@ func isWhole(number string) bool {
 }
 
 // listed checks against an enum.
-func (c *checker) listed(enum, v *jsontext.Value, depth int) bool {
-	if enum == nil || enum.Kind != jsontext.Array {
+func (c *checker) listed(enum, v *rawjson.Value, depth int) bool {
+	if enum == nil || enum.Kind != rawjson.Array {
 		return true
 	}
 	for i := range enum.Elements {
@@ -111,14 +111,14 @@ func (c *checker) listed(enum, v *jsontext.Value, depth int) bool {
 }
 
 // members checks an object.
-func (c *checker) members(s, v *jsontext.Value, depth int) bool {
-	if required := s.Get("required"); required != nil && required.Kind == jsontext.Array {
+func (c *checker) members(s, v *rawjson.Value, depth int) bool {
+	if required := s.Get("required"); required != nil && required.Kind == rawjson.Array {
 		for i := range required.Elements {
 			name := &required.Elements[i]
 			if !c.spend(len(v.Members)) {
 				return true
 			}
-			if name.Kind == jsontext.String && v.Get(name.Text) == nil {
+			if name.Kind == rawjson.String && v.Get(name.Text) == nil {
 				return false
 			}
 		}
@@ -145,7 +145,7 @@ func (c *checker) members(s, v *jsontext.Value, depth int) bool {
 }
 
 // elements checks an array; items as a list, the tuples of old drafts, says nothing here.
-func (c *checker) elements(items, v *jsontext.Value, depth int) bool {
+func (c *checker) elements(items, v *rawjson.Value, depth int) bool {
 	for i := range v.Elements {
 		if !c.fits(items, &v.Elements[i], depth+1) {
 			return false
@@ -155,7 +155,7 @@ func (c *checker) elements(items, v *jsontext.Value, depth int) bool {
 }
 
 // equal compares as JSON schema does: numbers by their value, objects without order.
-func (c *checker) equal(a, b *jsontext.Value, depth int) bool {
+func (c *checker) equal(a, b *rawjson.Value, depth int) bool {
 	if depth > maxDepth || !c.spend(1) {
 		return true
 	}
@@ -163,15 +163,15 @@ func (c *checker) equal(a, b *jsontext.Value, depth int) bool {
 		return false
 	}
 	switch a.Kind {
-	case jsontext.Bool:
+	case rawjson.Bool:
 		return a.Bool == b.Bool
-	case jsontext.String:
+	case rawjson.String:
 		return a.Text == b.Text
-	case jsontext.Number:
+	case rawjson.Number:
 		x, errX := strconv.ParseFloat(a.Text, 64)
 		y, errY := strconv.ParseFloat(b.Text, 64)
 		return a.Text == b.Text || errX == nil && errY == nil && x == y
-	case jsontext.Array:
+	case rawjson.Array:
 		if len(a.Elements) != len(b.Elements) {
 			return false
 		}
@@ -180,7 +180,7 @@ func (c *checker) equal(a, b *jsontext.Value, depth int) bool {
 				return false
 			}
 		}
-	case jsontext.Object:
+	case rawjson.Object:
 		if len(a.Members) != len(b.Members) || !c.spend(len(a.Members)*len(b.Members)) {
 			return len(a.Members) == len(b.Members)
 		}

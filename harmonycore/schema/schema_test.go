@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-func parse(t testing.TB, text string) *jsontext.Value {
+func parse(t testing.TB, text string) *rawjson.Value {
 	t.Helper()
-	v, err := jsontext.Parse([]byte(text), jsontext.MaxDepth)
+	v, err := rawjson.Parse([]byte(text), rawjson.MaxDepth)
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
@@ -71,11 +71,11 @@ func TestWorkIsBounded(t *testing.T) {
 func FuzzFits(f *testing.F) {
 	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"enum":[1,{"b":[]}]}}}`, `{"a":{"b":[]}}`)
 	f.Fuzz(func(t *testing.T, schema, value string) {
-		s, err := jsontext.Parse([]byte(schema), jsontext.MaxDepth)
+		s, err := rawjson.Parse([]byte(schema), rawjson.MaxDepth)
 		if err != nil {
 			return
 		}
-		v, err := jsontext.Parse([]byte(value), jsontext.MaxDepth)
+		v, err := rawjson.Parse([]byte(value), rawjson.MaxDepth)
 		if err != nil {
 			return
 		}

@@ -2,8 +2,8 @@ package translate
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // conversationLimit is how much of a conversation is kept for a stream of channel events, in bytes of JSON: some 60,000
@@ -104,7 +104,7 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	kind := openai.EventToken
 	switch a.lane {
 	case callLane:
-		a.call.Arguments = jsontext.AppendEscaped(a.call.Arguments, string(text))
+		a.call.Arguments = rawjson.AppendEscaped(a.call.Arguments, string(text))
 		return
 	case reasoningLane:
 		if a.reasoning == openai.NoReasoning {

@@ -2,8 +2,8 @@ package translate
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // chatWhole answers a Chat request with one object, which says what the chunks would have said.
@@ -59,11 +59,11 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	c.content(text, tokens)
 	switch c.lane {
 	case reasoningLane:
-		c.choice.Reasoning = jsontext.AppendEscaped(c.choice.Reasoning, string(text))
+		c.choice.Reasoning = rawjson.AppendEscaped(c.choice.Reasoning, string(text))
 	case callLane:
-		c.choice.ToolCalls = jsontext.AppendEscaped(c.choice.ToolCalls, string(text))
+		c.choice.ToolCalls = rawjson.AppendEscaped(c.choice.ToolCalls, string(text))
 	default:
-		c.choice.Content = jsontext.AppendEscaped(c.choice.Content, string(text))
+		c.choice.Content = rawjson.AppendEscaped(c.choice.Content, string(text))
 	}
 }
 

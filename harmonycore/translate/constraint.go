@@ -3,8 +3,8 @@ package translate
 import (
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Constraint is what the model's answer has to be, once it has thought: a call of a function, or text of some form. The
@@ -33,7 +33,7 @@ type CallConstraint struct {
 	// Pattern is a regular expression that a custom tool's whole input matches; empty is any text.
 	Pattern string
 	// Parameters is the JSON schema of its arguments; nil when it takes none.
-	Parameters *jsontext.Value
+	Parameters *rawjson.Value
 }
 
 // Free reports that the model may write what it likes.

@@ -3,8 +3,8 @@ package translate
 import (
 	"strconv"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // tellLate opens the item that has been held back until its end, with a status, and gives it its text: only now is it known
@@ -17,7 +17,7 @@ func (a *responsesAnswer) tellLate(status string) bool {
 		a.tally.HalfBuiltIns++
 		return false
 	case !a.item.Hidden:
-		a.item.Text = jsontext.AppendEscaped(a.item.Text, string(a.plain))
+		a.item.Text = rawjson.AppendEscaped(a.item.Text, string(a.plain))
 	}
 	if a.stream {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
@@ -36,5 +36,5 @@ func (a *responsesAnswer) settle(status string) {
 		return
 	}
 	a.item.Kind, a.item.ID = openai.OutputCall, "fc_"+a.env.ID+"_"+strconv.Itoa(a.index)
-	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(a.plain))
+	a.item.Text = rawjson.AppendEscaped(a.item.Text, string(a.plain))
 }

@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // responsesAnswer answers a Responses request, whole or as events: one machine for both, which only differs in
@@ -141,7 +141,7 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if a.item.Hidden || a.late {
 		return
 	}
-	a.item.Text = jsontext.AppendEscaped(a.item.Text, string(text))
+	a.item.Text = rawjson.AppendEscaped(a.item.Text, string(text))
 	if a.stream {
 		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text, a.likely)
 	}

@@ -2,9 +2,9 @@ package translate
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Sealing is how reasoning travels with a client who is not to read or to write it.
@@ -32,7 +32,7 @@ func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *open
 	if err != nil {
 		return cannotOpen(at, err.Error())
 	}
-	b.assistant(harmony.Analysis, []string{jsontext.Keep(text)})
+	b.assistant(harmony.Analysis, []string{rawjson.Keep(text)})
 	return nil
 }
 

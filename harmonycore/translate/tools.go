@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // functions is the namespace that gpt-oss is trained to find a client's functions in.
@@ -117,8 +117,8 @@ func (s toolset) called(recipient string) *shownTool {
 }
 
 // plainText is what a custom tool takes, as the parameters of a function: type NAME = (_: string) => any.
-var plainText = jsontext.Value{Kind: jsontext.Object, Members: []jsontext.Member{
-	{Key: "type", Value: jsontext.Value{Kind: jsontext.String, Text: "string"}},
+var plainText = rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{
+	{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}},
 }}
 
 // namespaces are the tools as the developer message prints them.

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/jsontext"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/schema"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // lane is what a message of the model is to the client.
@@ -104,12 +104,12 @@ func (t *turn) close(end harmony.End) {
 	if t.lane != callLane || t.schema == "" || end == harmony.Cut || len(t.arguments) > maxArguments {
 		return
 	}
-	declared, err := jsontext.Parse([]byte(t.schema), openai.MaxSchemaDepth)
+	declared, err := rawjson.Parse([]byte(t.schema), openai.MaxSchemaDepth)
 	t.schema = ""
 	if err != nil {
 		return
 	}
-	arguments, err := jsontext.Parse(t.arguments, jsontext.MaxDepth)
+	arguments, err := rawjson.Parse(t.arguments, rawjson.MaxDepth)
 	if err != nil || !schema.Fits(declared, arguments) {
 		t.tally.UnfitArguments++
 	}

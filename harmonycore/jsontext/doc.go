@@ -1,5 +1,0 @@
-// Package jsontext checks, reads and writes JSON text (RFC 8259) without reflection, so that it behaves the same
-// under Go and TinyGo.
-//
-// It knows JSON's grammar and its limits, not what any member means.
-package jsontext

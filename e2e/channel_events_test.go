@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -16,7 +17,7 @@ import (
 
 // byChannels reports whether the case's answer is to be channel events, when it is a stream.
 func (c *testCase) byChannels() bool {
-	asked := c.header.Get(exchange.EventsHeader)
+	asked := c.header.Get(contract.EventsHeader)
 	return asked == "channels" || asked == "" && c.settings["events"] == "channels" && c.target == chatPath
 }
 
@@ -60,7 +61,7 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		c.header.Set(exchange.EventsHeader, "chunks")
+		c.header.Set(contract.EventsHeader, "chunks")
 		_, body, _ = strings.Cut(play(g, c, answer, len(answer.body)), "\n")
 		got, want := toldByEvents(events), toldByChunks(t, body)
 		if want.reason == openAILength {

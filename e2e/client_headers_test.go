@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // TestClientHeadersStayHere: what clients ask of the gateway itself reaches no Harmony server, and stays on a request that
@@ -16,7 +16,7 @@ func TestClientHeadersStayHere(t *testing.T) {
 	other, otherURL := runSim(t, sim.Options{AnyPrompt: true, Models: []string{"other"}})
 	c := oneModel(url)
 	c.Passthrough = otherURL
-	values := map[string]string{exchange.StrictHeader: "0", exchange.EventsHeader: "chunks"}
+	values := map[string]string{contract.StrictHeader: "0", contract.EventsHeader: "chunks"}
 	on := map[string]string{"envoy": runEnvoy(t, c).URL, "wazero": runWazero(t, c).URL, "native": runNative(t, c).URL}
 	for name, base := range on {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
-	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // TestStreamsSayWhatWholeAnswersSay gives the tokens that the server answers to each case with to a stream and to a whole
@@ -24,7 +24,7 @@ func TestStreamsSayWhatWholeAnswersSay(t *testing.T) {
 	responses := 0
 	for _, c := range loadCases(t) {
 		// Channel events are not to be added up, and a server that falls silent has nothing to compare.
-		if c.settings["stall_timeout_ms"] != "" || c.settings["events"] != "" || c.header.Get(exchange.EventsHeader) != "" {
+		if c.settings["stall_timeout_ms"] != "" || c.settings["events"] != "" || c.header.Get(contract.EventsHeader) != "" {
 			continue
 		}
 		stream, whole, ok := bothAnswers(t, c)

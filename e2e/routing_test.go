@@ -15,7 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
-	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // routingHosts starts every host with these servers. The names are the tests'.
@@ -134,7 +134,7 @@ func checkRouted(t *testing.T, service *capture, r routed, a answer) {
 			t.Errorf("%s: came without %s:\n%s", name, want, got)
 		}
 	}
-	if slices.ContainsFunc(got.head, func(line string) bool { return strings.HasPrefix(strings.ToLower(line), exchange.InternalPrefix) }) {
+	if slices.ContainsFunc(got.head, func(line string) bool { return strings.HasPrefix(strings.ToLower(line), contract.InternalHeaderPrefix) }) {
 		t.Errorf("%s: an internal header came through:\n%s", name, got)
 	}
 	status, head, body := captureParts(got)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func realEnvoy(t *testing.T) string {
@@ -93,7 +94,7 @@ func TestRealEnvoy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set(xds.PoolHeader, "m")
+		request.Header.Set(contract.PoolHeader, "m")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)

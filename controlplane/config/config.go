@@ -5,6 +5,7 @@ import (
 	"time"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Config is everything an operator may say. Its zero value is not usable: start from Default or Parse.
@@ -144,7 +145,7 @@ const (
 // DefaultPassthroughPaths are the paths that reach the passthrough server when nothing else is said: the API. A
 // server's /metrics, /flush_cache or /abort_requests is nobody's business outside.
 func DefaultPassthroughPaths() []string {
-	return []string{"/v1/", "/tokenize", "/detokenize"}
+	return []string{contract.APIPrefix, contract.TokenizePath, contract.DetokenizePath}
 }
 
 // Default is a configuration with every default in place and no model.

@@ -5,8 +5,11 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Server is one inference server: what it is and where.
@@ -21,9 +24,6 @@ type Endpoint struct {
 	Host string // a name, or an IP address without brackets
 	Port uint16
 }
-
-// Kinds are the inference servers that the filter speaks to, each a dialect of its own.
-func Kinds() []string { return []string{"vllm"} }
 
 // Authority is how Envoy calls the server: the name that the Host header has, and that TLS asks for and checks.
 func (e Endpoint) Authority() string {
@@ -42,12 +42,8 @@ func ParseServer(text string) (Server, error) {
 	if !ok || strings.Contains(kind, "://") {
 		return Server{}, errors.New(strconv.Quote(text) + " does not say what kind of server it is; write vllm=" + text)
 	}
-	known := false
-	for _, k := range Kinds() {
-		known = known || k == kind
-	}
-	if !known {
-		return Server{}, errors.New(strconv.Quote(kind) + " is not a kind of server; it is one of " + strings.Join(Kinds(), ", "))
+	if !slices.Contains(contract.ServerKinds(), kind) {
+		return Server{}, errors.New(strconv.Quote(kind) + " is not a kind of server; it is one of " + strings.Join(contract.ServerKinds(), ", "))
 	}
 	e, err := ParseURL(address)
 	return Server{Kind: kind, Endpoint: e}, err

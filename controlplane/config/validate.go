@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Error names the setting that is wrong and what to do about it.
@@ -240,8 +241,8 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 
 // checkServers looks at where the model's servers are; owners gets those that it names itself.
 func (c *Config) checkServers(m *Model, fail func(field, format string, args ...any) *Error, owners map[Endpoint]string) *Error {
-	if m.Dialect != "" && !slices.Contains(Kinds(), m.Dialect) {
-		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(Kinds(), ", "))
+	if m.Dialect != "" && !slices.Contains(contract.ServerKinds(), m.Dialect) {
+		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(contract.ServerKinds(), ", "))
 	}
 	if m.Pool != "" {
 		pool := FindPool(c.Pools, m.Pool)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -145,7 +146,7 @@ func Answered(err error) bool { return errors.As(err, new(odd)) }
 
 // list is the names that a server knows, by GET /v1/models.
 func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string, roots *x509.CertPool) ([]string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+"/v1/models", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+contract.ModelsPath, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -34,12 +34,6 @@ const (
 	poolPrefix       = "harmony-pool-"
 )
 
-// The internal headers: what the filter tells the routes. Clients' own are removed before any filter sees them.
-const (
-	InternalHeaderPrefix = "x-harmony-internal-"
-	PoolHeader           = InternalHeaderPrefix + "pool"
-)
-
 // Options are what the resources depend on and the operator's configuration does not say.
 type Options struct {
 	// ModulePath is the filter's .wasm as Envoy finds it.

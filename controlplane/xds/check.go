@@ -10,6 +10,8 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Check reports what Envoy would accept and we must not: a route to a cluster that is not there, a cluster that no
@@ -56,7 +58,7 @@ func (r *Resources) Check() error {
 			}
 			clusters[name] = true
 			if (isPool(name) || name == ResponsesCluster) && !guarded(route) {
-				return fmt.Errorf("xds: route %q reaches %s without the header %s", route.Name, name, PoolHeader)
+				return fmt.Errorf("xds: route %q reaches %s without the header %s", route.Name, name, contract.PoolHeader)
 			}
 		}
 	}
@@ -104,7 +106,7 @@ func isPool(cluster string) bool {
 
 func guarded(route *routev3.Route) bool {
 	for _, h := range route.GetMatch().GetHeaders() {
-		if h.GetName() == PoolHeader && h.GetStringMatch().GetExact() != "" && !h.GetInvertMatch() {
+		if h.GetName() == contract.PoolHeader && h.GetStringMatch().GetExact() != "" && !h.GetInvertMatch() {
 			return true
 		}
 	}

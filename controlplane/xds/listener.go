@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -108,7 +109,7 @@ func (b *builder) stripInternalHeaders() *corev3.TypedExtensionConfig {
 		TypedConfig: b.any(&earlyv3.HeaderMutation{Mutations: []*mutationv3.HeaderMutation{{
 			Action: &mutationv3.HeaderMutation_RemoveOnMatch_{RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{
 				KeyMatcher: &matcherv3.StringMatcher{
-					MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: InternalHeaderPrefix},
+					MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: contract.InternalHeaderPrefix},
 					IgnoreCase:   true,
 				},
 			}},

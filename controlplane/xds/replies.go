@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const jsonType = "application/json"
@@ -60,7 +61,7 @@ func localReplies(c *config.Config) []LocalReply {
 			// Agents try WebSocket first, and 426 alone makes them go on over HTTP; Envoy's is 403. RFC 9110 wants the protocol
 			// to use named in such an answer.
 			Details: []string{"upgrade_failed"},
-			message: "WebSocket is not served here. Send POST " + responsesPath + " over HTTP.",
+			message: "WebSocket is not served here. Send POST " + contract.ResponsesPath + " over HTTP.",
 			kind:    "invalid_request_error", code: "websocket_not_supported", status: http.StatusUpgradeRequired,
 			Headers: [][2]string{{"upgrade", "HTTP/1.1"}, {"connection", "upgrade, close"}},
 		},

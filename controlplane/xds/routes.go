@@ -13,20 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// The paths that the filter translates, and the one that it sends its own requests to.
-const (
-	chatPath        = "/v1/chat/completions"
-	responsesPath   = "/v1/responses"
-	inputTokensPath = "/v1/responses/input_tokens"
-	completionsPath = "/v1/completions"
-	tokenizePath    = "/tokenize"
-	detokenizePath  = "/detokenize"
-	apiPrefix       = "/v1/"
-)
-
-const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + chatPath + ` and POST ` + responsesPath +
+const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + contract.ChatPath + ` and POST ` + contract.ResponsesPath +
 	`.","type":"invalid_request_error","param":null,"code":"unknown_url"}}`
 
 // routes is the route table. Its order is its meaning:
@@ -49,10 +39,10 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 	for i := range b.config.Models {
 		m := &b.config.Models[i]
-		match := exactPath(completionsPath)
-		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, m.Route())}
+		match := exactPath(contract.CompletionsPath)
+		match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, m.Route())}
 		r := b.forward("pool "+m.Name, match, PoolCluster(m))
-		r.RequestHeadersToRemove = []string{PoolHeader} // the servers need not know
+		r.RequestHeadersToRemove = []string{contract.PoolHeader} // the servers need not know
 		if !m.ForwardAuthorization {
 			// A client's key for this gateway is none of the servers' business. Their own is added behind this.
 			r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
@@ -62,27 +52,27 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		routes = append(routes, r)
 	}
 	if b.config.ResponsesService.URL != "" {
-		match := prefix(apiPrefix)
-		match.Headers = []*routev3.HeaderMatcher{headerIs(PoolHeader, config.ResponsesPool)}
+		match := prefix(contract.APIPrefix)
+		match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, config.ResponsesPool)}
 		r := b.forward("responses service", match, ResponsesCluster)
-		r.RequestHeadersToRemove = []string{PoolHeader}
+		r.RequestHeadersToRemove = []string{contract.PoolHeader}
 		routes = append(routes, r)
 	}
 	// What the filter has claimed goes to a pool or nowhere: while an Envoy takes up that a model is gone, its filter may
 	// know it still.
-	claimed := prefix(apiPrefix)
-	claimed.Headers = []*routev3.HeaderMatcher{{Name: PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
+	claimed := prefix(contract.APIPrefix)
+	claimed.Headers = []*routev3.HeaderMatcher{{Name: contract.PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
 	routes = append(routes, b.forward("claimed", claimed, UnroutedCluster))
 	post := headerIs(":method", http.MethodPost)
-	api := []string{chatPath, responsesPath, inputTokensPath, tokenizePath, detokenizePath}
+	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath, contract.DetokenizePath}
 	if b.config.Passthrough == "" {
 		// The filter reads bodies there too, to tell a raw prompt for a model of ours.
-		api = append(api, completionsPath)
+		api = append(api, contract.CompletionsPath)
 	}
 	for _, path := range api {
 		match, unclaimed := exactPath(path), UnroutedCluster
 		match.Headers = []*routev3.HeaderMatcher{post}
-		if b.config.PassesThrough(path) || b.config.Passthrough != "" && (path == chatPath || path == responsesPath) {
+		if b.config.PassesThrough(path) || b.config.Passthrough != "" && (path == contract.ChatPath || path == contract.ResponsesPath) {
 			unclaimed = PassthroughCluster
 		}
 		routes = append(routes, b.forward("api "+path, match, unclaimed))

@@ -20,6 +20,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -97,7 +98,7 @@ type native struct {
 
 func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name := range r.Header {
-		if strings.HasPrefix(strings.ToLower(name), exchange.InternalPrefix) {
+		if strings.HasPrefix(strings.ToLower(name), contract.InternalHeaderPrefix) {
 			r.Header.Del(name)
 		}
 	}
@@ -218,7 +219,7 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		header.Set("content-length", strconv.Itoa(len(body)))
 	}
 	if f.Path != "" {
-		header.Set(exchange.PoolHeader, f.Pool)
+		header.Set(contract.PoolHeader, f.Pool)
 	}
 	// What is still on its way when we are through is given up.
 	ctx, cancel := context.WithCancel(r.Context())

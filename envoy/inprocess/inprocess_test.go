@@ -12,6 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func resources(t *testing.T) *xds.Resources {
@@ -66,7 +67,7 @@ func TestRoutes(t *testing.T) {
 	} {
 		h := wasmhost.NewHeaders(":method", tt.method, ":path", tt.path)
 		if tt.pool != "" {
-			h.Set(xds.PoolHeader, tt.pool)
+			h.Set(contract.PoolHeader, tt.pool)
 		}
 		r := l.options.Route(h)
 		switch {

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
+
 // Schema is the version of the configuration written here. A reader refuses any other.
 const Schema = 1
 
@@ -133,7 +135,7 @@ func defaults() *Config {
 // DefaultModel is a model called name with every default in place.
 func DefaultModel(name string) Model {
 	return Model{
-		Name: name, Pool: name, Server: "vllm", ServerModel: name,
+		Name: name, Pool: name, Server: contract.VLLM, ServerModel: name,
 		ContextLength: DefaultContextLength, DrainTokens: DefaultDrainTokens, StructuredOutputs: StructuralTags, RawPrompts: "deny", Answers: DefaultAnswers(),
 		ReasoningEfforts: DefaultEfforts(), UnsupportedContent: ContentRefuse, ServerExtras: DefaultExtras(),
 		System: System{

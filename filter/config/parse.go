@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -153,7 +154,7 @@ func (p *parser) model(path string, v *rawjson.Value) Model {
 		case "pool":
 			m.Pool = p.text(key, value)
 		case "server":
-			m.Server = p.oneOf(key, value, "vllm")
+			m.Server = p.oneOf(key, value, contract.ServerKinds()...)
 		case "server_model":
 			m.ServerModel = p.text(key, value)
 		case "context_length":

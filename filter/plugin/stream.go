@@ -9,6 +9,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -87,7 +88,7 @@ func removeInternalHeaders() (headers [][2]string, ok bool) {
 		return nil, false
 	}
 	for _, h := range headers {
-		if strings.HasPrefix(h[0], exchange.InternalPrefix) {
+		if strings.HasPrefix(h[0], contract.InternalHeaderPrefix) {
 			if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {
 				return nil, false
 			}
@@ -187,7 +188,7 @@ func (s *stream) forward(f *exchange.Forward) bool {
 // a path it goes on as it came. It reports whether the host let it.
 func (s *stream) redirect(pool, path string, rewritten bool) bool {
 	edited := s.plugin.edited
-	ok := edited("set "+exchange.PoolHeader, proxywasm.ReplaceHttpRequestHeader(exchange.PoolHeader, pool))
+	ok := edited("set "+contract.PoolHeader, proxywasm.ReplaceHttpRequestHeader(contract.PoolHeader, pool))
 	if path == "" {
 		return ok
 	}

@@ -5,15 +5,16 @@ import (
 
 	"github.com/buger/jsonparser"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // vllm is vLLM's /v1/completions with token ids both ways, the contract that every vLLM since 0.10.2 has.
 type vllm struct{}
 
-func (vllm) Kind() string { return "vllm" }
+func (vllm) Kind() string { return contract.VLLM }
 
-func (vllm) Path() string { return "/v1/completions" }
+func (vllm) Path() string { return contract.CompletionsPath }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	// Ids are at most six digits and a comma.

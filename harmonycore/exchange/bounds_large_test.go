@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
@@ -26,11 +27,11 @@ func TestLongestAnswers(t *testing.T) {
 	const tool = `"tools":[{"type":"function","function":{"name":"f"}}],`
 	for _, tt := range []struct{ name, path, body, begin, header string }{
 		{"response", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi","stream":true}`, "<|channel|>final<|message|>", ""},
-		{"channel events", "/v1/chat/completions", "{" + tool + chatBody(true)[1:], "<|channel|>commentary to=functions.f<|message|>", eventsChannels},
+		{"channel events", "/v1/chat/completions", "{" + tool + chatBody(true)[1:], "<|channel|>commentary to=functions.f<|message|>", contract.EventsChannels},
 	} {
 		x := g.Begin("POST", tt.path)
 		if tt.header != "" {
-			x.Header(EventsHeader, tt.header)
+			x.Header(contract.EventsHeader, tt.header)
 		}
 		if a := x.Request([]byte(tt.body), Host{Now: testNow, ID: testID}); a.Forward == nil {
 			t.Fatalf("%s: not forwarded: %+v", tt.name, a)

@@ -3,6 +3,8 @@ package exchange
 import (
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // TestEventsHeader: what the header and the model's setting make of each kind of request.
@@ -20,11 +22,11 @@ func TestEventsHeader(t *testing.T) {
 		{"", true, chatPath, two, "chunks"}, {"", true, chatPath, likely, "chunks"}, {"", true, responsesPath, other, "responses"},
 		{"chunks", true, chatPath, stream, "chunks"}, {"channels", false, chatPath, stream, "events"},
 		{"chunks", true, responsesPath, other, "responses"}, {"channels", false, chatPath, whole, "stream"},
-		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"}, {"channels", false, responsesPath, other, EventsHeader},
-		{"Channels", false, chatPath, stream, EventsHeader}, {"channels\xff, chunks", false, chatPath, stream, EventsHeader},
+		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"}, {"channels", false, responsesPath, other, contract.EventsHeader},
+		{"Channels", false, chatPath, stream, contract.EventsHeader}, {"channels\xff, chunks", false, chatPath, stream, contract.EventsHeader},
 	} {
 		x := testGateway(func(o *Options) { o.Models[0].ChannelEvents = tt.setting }).Begin("POST", tt.path)
-		x.Header(EventsHeader, tt.header)
+		x.Header(contract.EventsHeader, tt.header)
 		action := x.Request([]byte(tt.body), Host{Now: testNow, ID: testID})
 		got := ""
 		if action.Reply != nil {
@@ -64,7 +66,7 @@ func TestNoFinalIsCounted(t *testing.T) {
 			for _, header := range []string{"", "channels"} {
 				x := testGateway(nil).Begin("POST", path)
 				if body == chatBody(true) {
-					x.Header(EventsHeader, header)
+					x.Header(contract.EventsHeader, header)
 				}
 				x.Request([]byte(body), Host{Now: testNow, ID: testID})
 				answer := answerOf(text)

@@ -4,23 +4,17 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// PoolHeader carries the pool of a translated request to the proxy's routes. Nobody else may set it: a Harmony
-// server is reachable only by a route that wants it (DESIGN.md decision 5).
-const PoolHeader = InternalPrefix + "pool"
-
-// InternalPrefix begins the name of every header between the parts of the gateway. None is taken from a client.
-const InternalPrefix = "x-harmony-internal-"
-
 // Model is one Harmony model and how its servers are spoken to.
 type Model struct {
 	translate.Model
-	// Pool is the value of PoolHeader that leads to the model's servers.
+	// Pool is the value of [contract.PoolHeader] that leads to the model's servers.
 	Pool string
 	// Server is the servers' dialect, and ServerModel their name for the model.
 	Server      backend.Dialect
@@ -38,7 +32,7 @@ type Model struct {
 	ChannelEvents bool
 	// Date decides the system message's date.
 	Date DatePolicy
-	// Strict ends every answer at the first thing that the reference would refuse, and not only where StrictHeader asks
+	// Strict ends every answer at the first thing that the reference would refuse, and not only where [contract.StrictHeader] asks
 	// for it.
 	Strict bool
 }
@@ -103,9 +97,6 @@ func (g *Gateway) only() *Model {
 	return &g.options.Models[0]
 }
 
-// completionsPath is the API's path for raw prompts.
-const completionsPath = "/v1/completions"
-
 // Begin starts the exchange of a request, or returns nil for one that is none of ours: it is to be left alone
 // altogether. path may carry a query.
 func (g *Gateway) Begin(method, path string) *Exchange {
@@ -141,17 +132,17 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 // kindAt is what is asked for by POST at a path.
 func kindAt(path string) (k kind, ok bool) {
 	switch path {
-	case "/v1/chat/completions":
+	case contract.ChatPath:
 		return chat, true
-	case "/v1/responses":
+	case contract.ResponsesPath:
 		return responses, true
-	case "/v1/responses/input_tokens":
+	case contract.InputTokensPath:
 		return inputTokens, true
-	case "/tokenize":
+	case contract.TokenizePath:
 		return tokenizing, true
-	case "/detokenize":
+	case contract.DetokenizePath:
 		return detokenizing, true
-	case completionsPath, "/generate", "/completion", "/inference/v1/generate":
+	case contract.CompletionsPath, contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath:
 		return rawPrompt, true
 	default:
 		return 0, false

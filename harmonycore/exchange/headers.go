@@ -1,9 +1,10 @@
 package exchange
 
-import "strings"
+import (
+	"strings"
 
-// StrictHeader, set to 1, has the answer end at the first thing that the reference implementation would refuse.
-const StrictHeader = "x-harmony-strict"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // Header takes a header of the request, its name in lower case: a host gives all of them before the body. Their memory is
 // not kept. It reports whether the header is for the gateway alone: a host takes those out of a request that goes to a
@@ -12,10 +13,10 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	switch name {
 	case "":
 		return false
-	case StrictHeader:
+	case contract.StrictHeader:
 		e.strict = e.strict || value == "1" || value == "true"
 		return true
-	case EventsHeader:
+	case contract.EventsHeader:
 		e.form = strings.Clone(value)
 		return true
 	case e.gateway.options.TenantHeader:

@@ -1,9 +1,10 @@
 package exchange
 
-import "strings"
+import (
+	"strings"
 
-// apiPrefix begins the paths of the API, and of all that a gateway may have been told to let through.
-const apiPrefix = "/v1/"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // Misconfigured is a gateway whose configuration cannot be read. It answers every request for the API with an error: some
 // of them would have been its own, some for servers that it does not know of, and none may go where another would have.
@@ -14,9 +15,9 @@ func (g *Gateway) beginMisconfigured(path string) *Exchange {
 	k, ok := kindAt(path)
 	switch {
 	case ok:
-	case strings.HasPrefix(path, "/v1/responses/"), strings.HasPrefix(path, conversationsPath):
+	case strings.HasPrefix(path, contract.ResponsesPath+"/"), strings.HasPrefix(path, contract.ConversationsPath):
 		k = stored
-	case strings.HasPrefix(path, apiPrefix):
+	case strings.HasPrefix(path, contract.APIPrefix):
 		k = undecided
 	default:
 		return nil

@@ -4,21 +4,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
-
-// modelsPath is the API's path for the list of models, and with a name behind it for one of them.
-const modelsPath = "/v1/models"
 
 // othersLimit is the longest list of another server that is read, in bytes.
 const othersLimit = 4 << 20
 
 // beginModels starts the exchange of a question for models, or returns nil for one about a model of another server.
 func (g *Gateway) beginModels(path string) *Exchange {
-	if path == modelsPath {
-		return &Exchange{gateway: g, path: modelsPath, kind: modelList, state: reading}
+	if path == contract.ModelsPath {
+		return &Exchange{gateway: g, path: contract.ModelsPath, kind: modelList, state: reading}
 	}
-	escaped, ok := strings.CutPrefix(path, modelsPath+"/")
+	escaped, ok := strings.CutPrefix(path, contract.ModelsPath+"/")
 	if !ok || escaped == "" {
 		return nil
 	}

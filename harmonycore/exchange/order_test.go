@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // orderGateways are one of each way in which a gateway can work.
@@ -73,7 +75,7 @@ func order(t *testing.T, gateway, request uint8, calls []byte) {
 		case 0:
 			whole(x.RequestHeaders().Reply)
 		case 1:
-			x.Header([]string{StrictHeader, EventsHeader, "", "x"}[with%4], []string{"1", "channels", ""}[with%3])
+			x.Header([]string{contract.StrictHeader, contract.EventsHeader, "", "x"}[with%4], []string{"1", "channels", ""}[with%3])
 		case 2:
 			body := orderBodies[with%len(orderBodies)]
 			whole(x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return with%16 != 15 }}).Reply)

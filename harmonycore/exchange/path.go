@@ -1,16 +1,25 @@
 package exchange
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // Servers read paths more kindly than proxies do: escaped slashes and dots, backslashes, parameters behind a semicolon,
 // a slash too many. The gateway decides by the path, so one that can be read in two ways is refused. A proxy that is
 // configured by us has resolved most of them before; others need not have.
 
 // apiRoots are where the API and the servers' own ways to a model begin.
-var apiRoots = [...]string{"/v1", "/tokenize", "/detokenize", "/generate", "/completion", "/inference"}
+var apiRoots = [...]string{
+	"/v1", contract.TokenizePath, contract.DetokenizePath, contract.GeneratePath, contract.CompletionPath, "/inference",
+}
 
 // promptRoots are the paths that take a prompt or a conversation. What is below them may too.
-var promptRoots = [...]string{completionsPath, "/v1/chat/completions", "/v1/responses", "/generate", "/completion", "/inference/v1/generate"}
+var promptRoots = [...]string{
+	contract.CompletionsPath, contract.ChatPath, contract.ResponsesPath,
+	contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath,
+}
 
 // ambiguous reports whether a path, without its query, is or may become one of the API's, and can be read in two ways.
 func ambiguous(path string) bool {
@@ -35,7 +44,7 @@ func below(path string, roots []string) bool {
 // twoWays reports whether a path has something in it that some read otherwise than others.
 func twoWays(path string) bool {
 	// A model's name may have slashes, which clients escape.
-	name := strings.HasPrefix(path, modelsPath+"/")
+	name := strings.HasPrefix(path, contract.ModelsPath+"/")
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; {
 		case c < ' ', c == 0x7f, c == '\\':

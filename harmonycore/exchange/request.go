@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -27,7 +28,7 @@ type RequestHead struct {
 	Hold bool
 	// Reply answers at once, and the body is not waited for.
 	Reply *Reply
-	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers go on as they came. With
+	// Path is the server's, and Pool the value for [contract.PoolHeader]; both are empty where the headers go on as they came. With
 	// Pool alone the request goes there as it came.
 	Path, Pool string
 	// Rewritten says that the body will be one of ours, of a length that nobody knows yet.
@@ -45,7 +46,7 @@ type RequestAction struct {
 
 // Forward is a request rewritten for an inference server.
 type Forward struct {
-	// Path is the server's, and Pool the value for PoolHeader; both are empty where the headers have gone on already. With
+	// Path is the server's, and Pool the value for [contract.PoolHeader]; both are empty where the headers have gone on already. With
 	// Pool alone the request goes there as it came.
 	Path, Pool string
 	// Body replaces the client's body; nil leaves it as it came.
@@ -90,7 +91,7 @@ func (e *Exchange) RequestHeaders() RequestHead {
 		allowed := e.allowsRaw(model)
 		// A path from which no body goes on takes the way to the servers all the same: a route that leads nowhere would
 		// answer 503 before the body could be read and refused for what it says.
-		if refused := e.path == completionsPath && !e.gateway.options.Passthrough; !allowed && !refused {
+		if refused := e.path == contract.CompletionsPath && !e.gateway.options.Passthrough; !allowed && !refused {
 			return RequestHead{}
 		}
 		rewritten = allowed && model.ServerModel != model.Name
@@ -173,7 +174,7 @@ func (e *Exchange) raw(body []byte, name string, failure *openai.Error) RequestA
 	if model == nil {
 		// Servers' own paths lead nowhere by themselves; this one is the API's, and answers as the others do. Where the way
 		// was chosen before the body was read, a body that names another model goes nowhere either.
-		refused := e.path == completionsPath && !e.gateway.options.Passthrough
+		refused := e.path == contract.CompletionsPath && !e.gateway.options.Passthrough
 		if refused || e.toPool || e.gateway.options.Reduced && failure == nil {
 			if failure == nil {
 				failure = errModelNotFound(name)

@@ -89,7 +89,7 @@ type Exchange struct {
 	state   state
 	// tenant is the value of the gateway's TenantHeader.
 	tenant string
-	// form is the value of EventsHeader.
+	// form is the value of [contract.EventsHeader].
 	form string
 	// toPool says that the request's headers have gone on to the model's servers, headSent that the client has the
 	// response's: both only where the host can hold none.

@@ -3,6 +3,7 @@ package exchange
 import (
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -10,7 +11,7 @@ import (
 // second call (DESIGN.md decision 4). Its requests go on as they came, and so do its responses; what it asks the model for
 // comes back as a request that needs none of that. The zero value is none.
 type Service struct {
-	// Pool is the value of PoolHeader that leads to it.
+	// Pool is the value of [contract.PoolHeader] that leads to it.
 	Pool string
 	// Stores says that it keeps responses and conversations, HostedTools that it runs tools.
 	Stores, HostedTools bool
@@ -18,9 +19,6 @@ type Service struct {
 
 // serviceName is what Report.Server calls it.
 const serviceName = "responses_service"
-
-// conversationsPath is the API's path for conversations, and with a slash behind it for all that is in one.
-const conversationsPath = "/v1/conversations"
 
 // beginStored starts the exchange of a request about something stored, or returns nil for one that is none, or that another
 // server may know of.
@@ -38,7 +36,7 @@ func (g *Gateway) beginStored(method, path string) *Exchange {
 
 // storedResponse is the id in a path about a stored response.
 func storedResponse(method, path string) (id string, ok bool) {
-	rest, ok := strings.CutPrefix(path, "/v1/responses/")
+	rest, ok := strings.CutPrefix(path, contract.ResponsesPath+"/")
 	if !ok {
 		return "", false
 	}
@@ -58,7 +56,7 @@ func storedResponse(method, path string) (id string, ok bool) {
 
 // ofConversations reports whether a request is the API's for conversations.
 func ofConversations(method, path string) bool {
-	rest, ok := strings.CutPrefix(path, conversationsPath)
+	rest, ok := strings.CutPrefix(path, contract.ConversationsPath)
 	return ok && (rest == "" || rest[0] == '/') && (method == "GET" || method == "POST" || method == "DELETE")
 }
 

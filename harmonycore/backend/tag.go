@@ -100,9 +100,3 @@ func (t *Tag) JSON(schema string) {
 	t.begin(`{"type":"json_schema","json_schema":`)
 	t.dst = append(append(t.dst, schema...), '}')
 }
-
-// Value is JSON with the schema as it was read.
-func (t *Tag) Value(schema *rawjson.Value) {
-	t.begin(`{"type":"json_schema","json_schema":`)
-	t.dst = append(rawjson.AppendValue(t.dst, schema), '}')
-}

@@ -124,7 +124,7 @@ func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 		if c.Parameters == nil {
 			t.JSON(noArguments)
 		} else {
-			t.Value(c.Parameters)
+			t.JSON(string(c.Parameters.AppendJSON(nil)))
 		}
 	}
 	t.Optional()

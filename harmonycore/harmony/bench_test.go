@@ -8,7 +8,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Run these by: go test -run '^$' -bench . -count 10 ./harmonycore/harmony | benchstat -
@@ -125,8 +124,8 @@ func conversation(turns, tools int) *Conversation {
 		developer.Tools = []Namespace{{Key: functionsNamespace, Name: functionsNamespace}}
 	}
 	for i := range tools {
-		schema, err := rawjson.Parse([]byte(`{"type":"object","properties":{"location":{"type":"string","description":"The city and state, e.g. San Francisco, CA"},
-			"format":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"},"days":{"type":"array","items":{"type":"integer"}}},"required":["location"]}`), 8)
+		schema, err := ParseSchema([]byte(`{"type":"object","properties":{"location":{"type":"string","description":"The city and state, e.g. San Francisco, CA"},
+			"format":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"},"days":{"type":"array","items":{"type":"integer"}}},"required":["location"]}`))
 		if err != nil {
 			panic(err)
 		}

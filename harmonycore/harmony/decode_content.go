@@ -137,7 +137,7 @@ func (d *decoder) tool(v raw) ToolDescription {
 			t.Description = d.str(v, key)
 		case "parameters":
 			d.once(&parameters, key)
-			t.Parameters = d.value(v)
+			t.Parameters = d.schema(v)
 		}
 	})
 	d.need(name, "name")
@@ -145,14 +145,13 @@ func (d *decoder) tool(v raw) ToolDescription {
 	return t
 }
 
-func (d *decoder) value(v raw) *rawjson.Value {
+func (d *decoder) schema(v raw) *Schema {
 	if v.kind == jsonparser.String {
-		return &rawjson.Value{Kind: rawjson.String, Text: rawjson.Unescape(v.text)}
+		return &Schema{value: rawjson.Value{Kind: rawjson.String, Text: rawjson.Unescape(v.text)}}
 	}
-	value, err := rawjson.Parse(v.text, rawjson.MaxDepth)
+	schema, err := ParseSchema(v.text)
 	if err != nil {
 		d.fail(err.Error())
-		return nil
 	}
-	return value
+	return schema
 }

@@ -128,9 +128,9 @@ func appendNamespace(dst []byte, n *Namespace) ([]byte, error) {
 		tool := &n.Tools[i]
 		dst = appendLines(dst, tool.Description, prefix)
 		dst = append(append(append(dst, "\ntype "...), tool.Name...), " = ("...)
-		if p := tool.Parameters; p != nil && !isNull(p) {
+		if p := tool.Parameters; p != nil && !isNull(&p.value) {
 			w := schemaWriter{dst: append(dst, "_: "...)}
-			w.typeOf(p, 0, 1)
+			w.typeOf(&p.value, 0, 1)
 			if w.err != nil {
 				return dst, w.err
 			}

@@ -1,7 +1,5 @@
 package harmony
 
-import "github.com/harmonyedge/harmonyedge/internal/rawjson"
-
 // Role is the author's part in the conversation.
 type Role uint8
 
@@ -98,11 +96,12 @@ type Namespace struct {
 	Tools       []ToolDescription
 }
 
-// ToolDescription is one function that the model may call. Parameters is its JSON schema; nil means that it takes none.
+// ToolDescription is one function that the model may call.
 type ToolDescription struct {
 	Name        string
 	Description string
-	Parameters  *rawjson.Value
+	// Parameters is the JSON schema of its arguments, as [ParseSchema] reads it. A function without arguments has none.
+	Parameters *Schema
 }
 
 // Conversation is what is rendered: messages in their order.

@@ -140,7 +140,7 @@ func (w *messageJSON) tool(t *ToolDescription) {
 	w.text(t.Description)
 	if t.Parameters != nil {
 		w.put(`,"parameters":`)
-		w.dst = rawjson.AppendValue(w.dst, t.Parameters)
+		w.dst = t.Parameters.AppendJSON(w.dst)
 		w.over = w.over || len(w.dst) > w.most
 	}
 	w.put(`}`)

@@ -61,13 +61,13 @@ func parsed(t *testing.T, ids []uint32) []Message {
 	return p.Messages()
 }
 
-func nested(levels int) *rawjson.Value {
-	v := &rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}}}}
+func nested(levels int) *Schema {
+	v := rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}}}}
 	for range levels - 1 {
-		v = &rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{
-			{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "array"}}, {Key: "items", Value: *v}}}
+		v = rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{
+			{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "array"}}, {Key: "items", Value: v}}}
 	}
-	return v
+	return &Schema{value: v}
 }
 
 func TestSchemaDepthIsBounded(t *testing.T) {

@@ -31,7 +31,7 @@ func TestLocalShellTool(t *testing.T) {
 			t.Errorf("%s: %+v", choice, r.Choice)
 		}
 	}
-	if r, _ := decodeShellTools(tools); r.Tools[0].Parameters == nil || r.Tools[0].Schema == "" || !r.Tools[0].LocalShell {
+	if r, _ := decodeShellTools(tools); string(r.Tools[0].Parameters) != localShellSchema || !r.Tools[0].LocalShell {
 		t.Errorf("it is declared as %+v", r.Tools[0])
 	}
 	for members, param := range map[string]string{

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -21,9 +22,6 @@ func (v value) toolsFit(param string) *Error {
 	return nil
 }
 
-// maxSchemaText is the largest schema that is kept as text, in bytes.
-const maxSchemaText = 64 << 10
-
 // Tool is what the client offers to the model: a function, or a custom tool, whose input is plain text.
 type Tool struct {
 	Name        string
@@ -36,10 +34,8 @@ type Tool struct {
 	// Namespace is the Responses API's group that the function stands in; empty for none. NamespaceDescription is what
 	// that group says of itself.
 	Namespace, NamespaceDescription string
-	// Parameters is its JSON schema, in the client's order; nil when there is none.
-	Parameters *rawjson.Value
-	// Schema is the same as text, which takes a twentieth of the memory; empty for one larger than maxSchemaText.
-	Schema string
+	// Parameters is its JSON schema as the client has spelled it; nil when there is none.
+	Parameters []byte
 	// Strict asks that the arguments of every call have the schema.
 	Strict bool
 }
@@ -115,13 +111,9 @@ func (v value) schema(param string, tool *Tool) *Error {
 	if v.kind != rawjson.Object {
 		return wrongType(param, "an object", v)
 	}
-	parsed, err := rawjson.Parse(v.raw, MaxSchemaDepth)
-	if err != nil {
+	if err := rawjson.Validate(v.raw, MaxSchemaDepth); err != nil {
 		return syntaxError(param, "Invalid '"+param+"': ", err)
 	}
-	tool.Parameters = parsed
-	if len(v.raw) <= maxSchemaText {
-		tool.Schema = string(v.raw)
-	}
+	tool.Parameters = bytes.Clone(v.raw)
 	return nil
 }

@@ -41,7 +41,8 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r.Stop, r.MaxReasoning = in.Stop, m.reasoningLimit(in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
-	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
+	schemas := schemasOf(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	b := builder{dropCommentary: m.DropCommentary}
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	for i := range in.Messages {
 		for j := range in.Messages[i].ToolCalls {
 			b.calls.add(in.Messages[i].ToolCalls[j].ID, in.Messages[i].ToolCalls[j].Name)

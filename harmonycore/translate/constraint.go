@@ -3,8 +3,8 @@ package translate
 import (
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // Constraint is what the model's answer has to be, once it has thought: a call of a function, or text of some form. The
@@ -33,7 +33,7 @@ type CallConstraint struct {
 	// Pattern is a regular expression that a custom tool's whole input matches; empty is any text.
 	Pattern string
 	// Parameters is the JSON schema of its arguments; nil when it takes none.
-	Parameters *rawjson.Value
+	Parameters *harmony.Schema
 }
 
 // Free reports that the model may write what it likes.
@@ -46,7 +46,7 @@ func (c *Constraint) formed() bool {
 
 // constraint puts together what the client wants of the answer. A strict function asks for it too, since its arguments
 // shall have its schema, whether it must be called or only may; and so does a custom tool with a regular expression.
-func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
+func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
@@ -57,14 +57,14 @@ func (s toolset) constraint(declared []openai.Tool, choice *openai.ToolChoice, f
 	for i := range declared {
 		wanted = wanted || declared[i].Strict || patterns[i] != ""
 	}
-	if !wanted || len(s) != len(declared) {
+	if !wanted || len(s) != len(declared) || len(s) != len(schemas) {
 		return c
 	}
 	for i := range s {
 		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
 			continue
 		}
-		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: patterns[i], Parameters: declared[i].Parameters})
+		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: patterns[i], Parameters: schemas[i]})
 		if c.Named {
 			break
 		}

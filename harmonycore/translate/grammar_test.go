@@ -21,11 +21,11 @@ func TestGrammars(t *testing.T) {
 		{openai.InputGrammar{Syntax: "regex", Definition: `\ba`}, "D.", "D.\n\nThe whole input matches this regular expression:\n\\ba", "", false},
 	} {
 		tools := []openai.Tool{{Name: "t", Custom: true, Description: tt.description, Grammar: tt.grammar}}
-		if got := newToolset(tools).namespaces(tools)[0].Tools[0].Description; got != tt.shown {
+		if got := newToolset(tools).namespaces(tools, schemasOf(tools))[0].Tools[0].Description; got != tt.shown {
 			t.Errorf("%+v: shown as %q", tt.grammar, got)
 		}
 		for required, wanted := range map[bool]bool{false: tt.wanted, true: true} {
-			c := newToolset(tools).constraint(tools, &openai.ToolChoice{Required: required}, &openai.TextFormat{})
+			c := newToolset(tools).constraint(tools, schemasOf(tools), &openai.ToolChoice{Required: required}, &openai.TextFormat{})
 			if c.Free() == wanted || wanted && c.Calls[0].Pattern != tt.pattern {
 				t.Errorf("%+v: %+v", tt.grammar, c)
 			}
@@ -33,7 +33,7 @@ func TestGrammars(t *testing.T) {
 	}
 	dots := openai.Tool{Name: "t", Custom: true, Grammar: openai.InputGrammar{Syntax: "regex", Definition: strings.Repeat(".", maxPatterns/10+1)}}
 	tools := []openai.Tool{dots, dots}
-	if c := newToolset(tools).constraint(tools, &openai.ToolChoice{}, &openai.TextFormat{}); len(c.Calls) != 2 || len(c.Calls[0].Pattern) <= maxPatterns/2 || c.Calls[1].Pattern != "" {
+	if c := newToolset(tools).constraint(tools, schemasOf(tools), &openai.ToolChoice{}, &openai.TextFormat{}); len(c.Calls) != 2 || len(c.Calls[0].Pattern) <= maxPatterns/2 || c.Calls[1].Pattern != "" {
 		t.Errorf("%d calls", len(c.Calls))
 	}
 }

@@ -35,7 +35,8 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	}
 	r.MaxReasoning = m.reasoningLimit(in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
-	r.Constraint = r.tools.constraint(in.Tools, &in.Choice, &in.Format)
+	schemas := schemasOf(in.Tools)
+	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
 	if err := r.Constraint.enforceable(); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		first++
 	}
 	b := builder{dropCommentary: m.DropCommentary}
-	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools), &in.Format)
+	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // functions is the namespace that gpt-oss is trained to find a client's functions in.
@@ -20,11 +19,15 @@ type shownTool struct {
 	// localShell is the API's own tool, whose calls are items of their own.
 	localShell bool
 	// schema is that of its arguments as text, empty where there is nothing to hold them against.
-	schema string
+	schema []byte
 }
 
-// maxSchemas is how much schema text is kept while an answer lasts, in bytes; what is beyond it is not checked.
-const maxSchemas = 256 << 10
+// Arguments are held against schemas of at most maxSchema bytes, and of maxSchemas bytes together: their texts are kept
+// while an answer lasts.
+const (
+	maxSchema  = 64 << 10
+	maxSchemas = 256 << 10
+)
 
 // toolset are the functions that the model is shown, each under a name of its own. The Responses API's namespaces are
 // flattened, since the model knows only one: a function keeps its bare name unless another has it too, and then stands as
@@ -45,8 +48,10 @@ func newToolset(declared []openai.Tool) toolset {
 			shown = unusedName(t.Namespace+"__"+t.Name, times)
 		}
 		tool := shownTool{shown: shown, name: t.Name, namespace: t.Namespace, custom: t.Custom, localShell: t.LocalShell}
-		if room -= len(t.Schema); room >= 0 {
-			tool.schema = t.Schema
+		if size := len(t.Parameters); size <= maxSchema {
+			if room -= size; room >= 0 {
+				tool.schema = t.Parameters
+			}
 		}
 		set = append(set, tool)
 	}
@@ -117,20 +122,33 @@ func (s toolset) called(recipient string) *shownTool {
 }
 
 // plainText is what a custom tool takes, as the parameters of a function: type NAME = (_: string) => any.
-var plainText = rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{
-	{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}},
-}}
+const plainText = `{"type":"string"}`
+
+// schemasOf reads the parameters of the declared tools, nil where there are none. They take many times the memory of their
+// text, and are not kept while an answer lasts.
+func schemasOf(declared []openai.Tool) []*harmony.Schema {
+	schemas := make([]*harmony.Schema, len(declared))
+	for i := range declared {
+		if declared[i].Parameters == nil {
+			continue
+		}
+		if schema, err := harmony.ParseSchema(declared[i].Parameters); err == nil {
+			schemas[i] = schema
+		}
+	}
+	return schemas
+}
 
 // namespaces are the tools as the developer message prints them.
-func (s toolset) namespaces(declared []openai.Tool) []harmony.Namespace {
-	if len(s) == 0 || len(s) != len(declared) {
+func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) []harmony.Namespace {
+	if len(s) == 0 || len(s) != len(declared) || len(s) != len(schemas) {
 		return nil
 	}
 	list := make([]harmony.ToolDescription, 0, len(s))
 	for i := range s {
-		parameters := declared[i].Parameters
+		parameters := schemas[i]
 		if s[i].custom {
-			parameters = &plainText
+			parameters, _ = harmony.ParseSchema([]byte(plainText))
 		}
 		list = append(list, harmony.ToolDescription{
 			Name: s[i].shown, Description: describe(&declared[i]), Parameters: parameters,

@@ -58,12 +58,12 @@ func TestNamespaceDescriptions(t *testing.T) {
 		{Name: "silent", Namespace: "plain"},
 		{Name: "find", Namespace: "erp", NamespaceDescription: "Orders."},
 	}
-	got := newToolset(declared).namespaces(declared)[0].Description
+	got := newToolset(declared).namespaces(declared, schemasOf(declared))[0].Description
 	const want = "crm (crm__find, list): Customers.\nRead only.\nerp (erp__find): Orders."
 	if !got.Set || got.Value != want {
 		t.Errorf("got %+v, want %q", got, want)
 	}
-	if got := newToolset(declared[:1]).namespaces(declared[:1])[0].Description; got.Set {
+	if got := newToolset(declared[:1]).namespaces(declared[:1], schemasOf(declared[:1]))[0].Description; got.Set {
 		t.Errorf("got %q of a tool without a namespace", got.Value)
 	}
 }

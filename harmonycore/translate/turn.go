@@ -32,7 +32,7 @@ type turn struct {
 	builtIn bool
 	// arguments are those of the open call, as far as they are held against its schema.
 	arguments []byte
-	schema    string
+	schema    []byte
 	// answered says that a message was told as the answer, requireFinal that the operator wants one.
 	answered, requireFinal bool
 }
@@ -90,7 +90,7 @@ func isBuiltIn(recipient string) bool {
 // content takes content of the open message.
 func (t *turn) content(text []byte, tokens int) {
 	t.tally.content(t.lane, tokens)
-	if t.lane == callLane && t.schema != "" && len(t.arguments) <= maxArguments {
+	if t.lane == callLane && len(t.schema) > 0 && len(t.arguments) <= maxArguments {
 		t.arguments = append(t.arguments, text...)
 	}
 }
@@ -101,11 +101,11 @@ const maxArguments = 64 << 10
 // close ends the open message. Arguments that do not fit what was declared are counted and passed on as they are: the
 // client's own check is the one that counts. Those that were cut off are no fault of the model's.
 func (t *turn) close(end harmony.End) {
-	if t.lane != callLane || t.schema == "" || end == harmony.Cut || len(t.arguments) > maxArguments {
+	if t.lane != callLane || len(t.schema) == 0 || end == harmony.Cut || len(t.arguments) > maxArguments {
 		return
 	}
-	declared, err := rawjson.Parse([]byte(t.schema), openai.MaxSchemaDepth)
-	t.schema = ""
+	declared, err := rawjson.Parse(t.schema, openai.MaxSchemaDepth)
+	t.schema = nil
 	if err != nil {
 		return
 	}

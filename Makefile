@@ -87,6 +87,10 @@ reproducible: tool-tinygo ## Build the filter from two clones and compare the by
 config-schema: ## Make the JSON Schema of the configuration file out of its types
 	@go run ./tools/configschema
 
+.PHONY: rationale
+rationale: ## Write RATIONALE.md, the index of the entries in docs/rationale
+	@go run ./tools/rationale
+
 # --- as a library ---
 
 .PHONY: test-go-get

@@ -41,7 +41,7 @@ func refused(t *testing.T, a answer, status int, code string) {
 	}
 }
 
-// TestEnforced: a Harmony server is reached by translation only (DESIGN.md decision 5).
+// TestEnforced: a Harmony server is reached by translation only (RATIONALE.md#77).
 func TestEnforced(t *testing.T) { onProxies(t, enforced) }
 
 func enforced(t *testing.T, run runProxy) {

@@ -49,7 +49,7 @@ var markedRequests = map[string]string{
 }
 
 // TestTypedMarkers: wherever a client types control tokens, the ids that reach the server hold control tokens only
-// where the renderer put them (DESIGN.md decision 2). The twin request with harmless words shows where that is.
+// where the renderer put them (RATIONALE.md#3). The twin request with harmless words shows where that is.
 func TestTypedMarkers(t *testing.T) {
 	server, url := runSim(t, sim.Options{AnyPrompt: true})
 	on := map[string]string{

@@ -75,7 +75,7 @@ func (p *pair) same(t *testing.T, send func(url string) string) {
 }
 
 // TestUntouched: a request that is not ours reaches its server as through the same Envoy without the filter, and so
-// does the answer its client (DESIGN.md decision 6).
+// does the answer its client (RATIONALE.md#78).
 func TestUntouched(t *testing.T) {
 	p := newPair(t)
 	chat := `{"model":"someone-else","messages":[{"role":"user","content":"<|start|> ü"}], "n" : 1.0,"unknown":{"a":[1e400]}}`

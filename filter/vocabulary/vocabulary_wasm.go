@@ -5,7 +5,7 @@ package vocabulary
 import "unsafe"
 
 // The vocabulary is a passive data segment of a second module that is merged into this one: as a Go variable it
-// would be walked word by word at every garbage collection (DESIGN.md decision 9).
+// would be walked word by word at every garbage collection (RATIONALE.md#8).
 
 //go:wasmimport harmony_vocab size
 func vocabularySize() uint32

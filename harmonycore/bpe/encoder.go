@@ -16,8 +16,8 @@ type Encoder struct {
 	spare  []uint32 // what a piece gave that is only counted
 }
 
-// Append appends the ids of one pre-token to dst and returns it: the token that is the whole piece, or else what merging
-// the adjacent pair of lowest rank (the leftmost of equals) leaves, starting from single bytes
+// Append appends the ids of one pre-token to dst and returns it: the token that is the whole piece, or else what
+// merging the adjacent pair of lowest rank (the leftmost of equals) leaves, starting from single bytes
 // (docs/harmony-format.md#merging). Time grows linearly with the piece.
 func (e *Encoder) Append(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	if id, ok := v.Lookup(piece); ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // Service is the server for what the Responses API has beyond one answer of a model: what needs a memory, a loop or a
-// second call (DESIGN.md decision 4). Its requests go on as they came, and so do its responses; what it asks the model for
+// second call (RATIONALE.md#1). Its requests go on as they came, and so do its responses; what it asks the model for
 // comes back as a request that needs none of that. The zero value is none.
 type Service struct {
 	// Pool is the value of [contract.PoolHeader] that leads to it.

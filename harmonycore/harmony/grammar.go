@@ -62,7 +62,7 @@ func endOf(id uint32) (End, bool) {
 	return Cut, false
 }
 
-// isASCIISpace is the whitespace that separates the parts of a header (docs/harmony-format.md#headers): not VT, not NBSP.
+// isASCIISpace reports whether c separates the parts of a header (docs/harmony-format.md#headers): VT and NBSP do not.
 func isASCIISpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
 }

@@ -16,7 +16,7 @@ const (
 	atChannel
 )
 
-// machine turns any sequence of symbols into messages: it never fails and never stops (DESIGN.md decision 3). A symbol
+// machine turns any sequence of symbols into messages: it never fails and never stops (RATIONALE.md#75). A symbol
 // is a control token or a piece of text: one ordinary token's from a StreamParser, any bytes from a TextParser. It is a
 // Mealy machine over the states above; what the grammar does not foresee is repaired and counted (Recovery).
 //

@@ -15,8 +15,8 @@ const (
 	variantIndent  = 3
 )
 
-// schemaWriter prints JSON schemas as TypeScript types (docs/harmony-format.md#schemas). The first error stands; what is
-// printed after it is waste.
+// schemaWriter prints JSON schemas as TypeScript types (docs/harmony-format.md#schemas). The first error stands; what
+// is printed after it is waste.
 type schemaWriter struct {
 	dst []byte
 	err error

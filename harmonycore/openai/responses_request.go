@@ -108,7 +108,7 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 const leastOutputTokens = 16
 
 // What is echoed is held as long as the answer lasts, and stands in three of its events. These are the most that it may
-// take, in bytes of JSON: six streams with 15 MB of metadata each would end the VM (DESIGN.md decision 7).
+// take, in bytes of JSON: six streams with 15 MB of metadata each would end the VM (RATIONALE.md#76).
 const (
 	maxInstructions = 1 << 20
 	maxMetadata     = 64 << 10 // the API itself allows 16 pairs of 64 and 512 characters

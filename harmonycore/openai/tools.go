@@ -11,7 +11,7 @@ import (
 const MaxSchemaDepth = 32
 
 // MaxTools is the most that a request's tools may take, in bytes of JSON. A schema costs twenty times its size as values
-// and up to ninety times as printed text, so that one of 15 MB would end the VM (DESIGN.md decision 7).
+// and up to ninety times as printed text, so that one of 15 MB would end the VM (RATIONALE.md#76).
 const MaxTools = 2 << 20
 
 // toolsFit refuses tools beyond MaxTools.

@@ -3,8 +3,8 @@ package seal
 import "encoding/base64"
 
 // The package's own encodings are variables, and stand in the module's static data with their tables. TinyGo's collector
-// takes bytes of those for pointers there, and keeps what they seem to point to: see RATIONALE.md, "What does the
-// collector take for pointers?". These lie on the heap, where it knows that they have none.
+// takes bytes of those for pointers there, and keeps what they seem to point to (RATIONALE.md#71). These lie on the
+// heap, where it knows that they have none.
 
 // standardBase64 is what keys are written in.
 func standardBase64() *base64.Encoding {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// twinNext is the rules as docs/harmony-format.md#splitting-into-pieces words them, over characters, with nothing shared
+// twinNext is the rules as docs/harmony-format.md#splitting-into-pieces words them, over characters. It shares nothing
 // with the splitter but the classes.
 func twinNext(cs []class, rs []rune, i int) int {
 	run := func(from int, want class) int {

@@ -109,9 +109,9 @@ func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) (headers []string, ok
 // isText says that b is UTF-8, without U+FFFD.
 func isText(b []byte) bool { return !strings.ContainsRune(string(b), unicode.ReplacementChar) }
 
-// isQuirk leaves out what the reference reads into headers and we do not (docs/harmony-format.md#quirks): markers spelled
-// out, spaces other than ASCII's, words without a mark that it takes for recipients, content types that are roles' words
-// or no words, and channels other than the three.
+// isQuirk leaves out what the reference reads into headers and we do not (docs/harmony-format.md#quirks): markers
+// spelled out, spaces other than ASCII's, words without a mark that it takes for recipients, content types that are
+// roles' words or no words, and channels other than the three.
 func isQuirk(messages []harmony.Message, headers []string) bool {
 	if len(messages) != len(headers) {
 		return true

@@ -6,7 +6,7 @@ import (
 )
 
 // MaxDepth is the deepest nesting of arrays and objects accepted anywhere. It bounds the recursion of every reader
-// that comes after the check (DESIGN.md decision 7b).
+// that comes after the check (RATIONALE.md#76).
 const MaxDepth = 128
 
 // ErrorKind is the closed list of reasons for which a text is refused.

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,13 @@ var (
 	linkText   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	// citation is a page that a comment cites, from the checkout's root.
 	citation = regexp.MustCompile(`\b(docs/[\w/-]+\.md|RATIONALE\.md)(?:#([\w-]+))?`)
+	// namedPath is a path in the checkout, alone in a code span.
+	namedPath = regexp.MustCompile("`((?:cmd|controlplane|e2e|envoy|examples|filter|harmonycore|inspect|internal|sim|tools)" +
+		"/[\\w./-]+)`")
 )
+
+// notSources are the folders without sources of ours.
+var notSources = []string{"build", "dist", "node_modules", "testdata"}
 
 // TestLinks: links between the pages lead to files and headings that are there, and so do the pages that comments cite.
 func TestLinks(t *testing.T) {
@@ -49,7 +56,8 @@ func TestLinks(t *testing.T) {
 			continue
 		}
 		prose := codeSpan.ReplaceAllString(fenced.ReplaceAllString(text, ""), "")
-		for _, m := range append(inlineLink.FindAllStringSubmatch(prose, -1), linkTarget.FindAllStringSubmatch(prose, -1)...) {
+		found := append(inlineLink.FindAllStringSubmatch(prose, -1), linkTarget.FindAllStringSubmatch(prose, -1)...)
+		for _, m := range found {
 			if strings.Contains(m[1], ":") {
 				continue // another site's
 			}
@@ -67,6 +75,21 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestPaths: the files and folders that the pages name in code are there. A name may be the beginning of several, and
+// what changed in the past may be gone.
+func TestPaths(t *testing.T) {
+	for name, text := range sourceFiles(t) {
+		if path.Ext(name) != ".md" || name == "CHANGELOG.md" {
+			continue
+		}
+		for _, m := range namedPath.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if files, err := filepath.Glob(filepath.Join(root, m[1]) + "*"); err != nil || len(files) == 0 {
+				t.Errorf("%s: there is no %s (%v)", name, m[1], err)
+			}
+		}
+	}
+}
+
 // sourceFiles returns the pages, programs and scripts of the checkout by their paths from its root.
 func sourceFiles(t *testing.T) map[string]string {
 	t.Helper()
@@ -77,7 +100,7 @@ func sourceFiles(t *testing.T) map[string]string {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if file != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "testdata" || name == "dist" || name == "build") {
+			if file != root && (strings.HasPrefix(name, ".") || slices.Contains(notSources, name)) {
 				return filepath.SkipDir
 			}
 			return nil

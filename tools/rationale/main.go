@@ -29,8 +29,8 @@ const intro = `# Rationale
 Why things are as they are, and which options lost. Each entry is one decision: what was decided, why, what was
 rejected, and what was measured or shows it. Figures are from Envoy 1.40 on 2 cores unless an entry says otherwise.
 
-The number of an entry never changes. A new entry gets the next number, whichever chapter it is in. ` + "`make rationale`" + `
-writes this page out of the chapters in [docs/rationale](docs/rationale).
+The number of an entry never changes. A new entry gets the next number, whichever chapter it is in. The chapters are in
+[docs/rationale](docs/rationale); ` + "`make rationale`" + ` writes this page out of them.
 `
 
 var (

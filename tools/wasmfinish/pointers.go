@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// TinyGo's collector takes every word of the variables for a pointer that could be one. Numbers that look like an address of a
-// large heap keep whatever lies there alive for ever, and nothing shows it until a worker is full. So a module that has more
-// than a few of them does not ship: see RATIONALE.md, "Why do large texts lie in the request's body?".
+// TinyGo's collector takes every word of the variables for a pointer that could be one. Numbers that look like an
+// address of a large heap keep whatever lies there alive for ever, and nothing shows it until a worker is full. So a
+// module that has more than a few of them does not ship (RATIONALE.md#71).
 
 // Where the addresses of large objects are, in bytes. A small heap's are below. TinyGo doubles a memory that begins with
 // 640 KiB, and Envoy gives it less than 1 GiB, so it ends at 640 MiB; digits in a text, such as a commit's, spell more.

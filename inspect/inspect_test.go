@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-var modes = map[string]Mode{"tokenize": Tokenize, "render": Render, "parse": Parse}
+var modes = map[string]Mode{"tokenize": Tokenize, "render": Render, "parse": Parse, "typed": ParseTyped}
 
 // TestGolden: testdata/MODE.golden is what MODE answers to testdata/MODE.jsonl.
 func TestGolden(t *testing.T) {

@@ -21,6 +21,8 @@ const (
 	Tokenize Mode = iota + 1
 	Render
 	Parse
+	// ParseTyped is [Parse] with typed content lists, unless a line names another mode.
+	ParseTyped
 )
 
 // Tally counts the lines of a run.
@@ -33,7 +35,7 @@ type Tally struct {
 // Run answers every line of in with one line on out, in order, each in one Write. It ends with in, or with the first
 // error of reading or writing.
 func Run(in io.Reader, out io.Writer, mode Mode, t *tokenizer.Tokenizer) (Tally, error) {
-	a := answerer{t: t, renderer: harmony.NewRenderer(t)}
+	a := answerer{mode: mode, t: t, renderer: harmony.NewRenderer(t)}
 	lines := lineReader{r: bufio.NewReaderSize(in, 64<<10), max: MaxLine}
 	var tally Tally
 	var answer []byte
@@ -47,7 +49,7 @@ func Run(in io.Reader, out io.Writer, mode Mode, t *tokenizer.Tokenizer) (Tally,
 		}
 		tally.Lines++
 		var ok bool
-		answer, ok = a.answer(answer[:0], mode, line, err)
+		answer, ok = a.answer(answer[:0], line, err)
 		if !ok {
 			tally.Failed++
 		}
@@ -59,13 +61,14 @@ func Run(in io.Reader, out io.Writer, mode Mode, t *tokenizer.Tokenizer) (Tally,
 
 // answerer makes one line's answer.
 type answerer struct {
+	mode     Mode
 	t        *tokenizer.Tokenizer
 	renderer *harmony.Renderer
 	ids      []uint32
 }
 
-// answer appends the answer of a line, or of the error with which it was read. False means that it is no valid input.
-func (a *answerer) answer(dst []byte, mode Mode, line []byte, readError error) ([]byte, bool) {
+// answer appends the answer of a line, or of the error with which it was read. It reports whether the line was valid input.
+func (a *answerer) answer(dst []byte, line []byte, readError error) ([]byte, bool) {
 	q := readRequest(line, readError)
 	dst = append(dst, '{')
 	if q.id != nil {
@@ -73,12 +76,12 @@ func (a *answerer) answer(dst []byte, mode Mode, line []byte, readError error) (
 	}
 	start := len(dst)
 	if q.err == nil {
-		switch mode {
+		switch a.mode {
 		case Tokenize:
 			dst = a.tokenize(dst, q)
 		case Render:
 			dst = a.render(dst, q)
-		case Parse:
+		case Parse, ParseTyped:
 			dst = a.parse(dst, q)
 		}
 	}

@@ -6,7 +6,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-const tolerant = "tolerant"
+// The modes of a line that the tolerant parser reads.
+const (
+	tolerant = "tolerant"
+	typed    = "typed"
+)
 
 // parse appends what the strict parser observes after every token, or what the tolerant one makes of the whole.
 func (a *answerer) parse(dst []byte, q *request) []byte {
@@ -15,16 +19,19 @@ func (a *answerer) parse(dst []byte, q *request) []byte {
 		q.fail("%q must be user, assistant, system, developer, tool or null", "role")
 	}
 	mode := q.text("mode")
-	if mode != "" && mode != tolerant {
-		q.fail("%q must be %q, or absent for the strict parser", "mode", tolerant)
+	if mode == "" && a.mode == ParseTyped {
+		mode = typed
+	}
+	if mode != "" && mode != tolerant && mode != typed {
+		q.fail("%q must be %q or %q, or absent for the strict parser", "mode", tolerant, typed)
 	}
 	text := q.one("tokens", "text") == "text"
 	a.ids = q.ids(a.ids[:0], "tokens")
 	switch {
 	case q.err != nil:
 		return dst
-	case text || mode == tolerant:
-		return a.parseTolerant(dst, q, role)
+	case text || mode != "":
+		return a.parseTolerant(dst, q, role, mode)
 	default:
 		return a.parseStrict(dst, q, role)
 	}
@@ -79,15 +86,15 @@ func appendOptional(dst []byte, o harmony.Optional) []byte {
 	return rawjson.AppendString(dst, o.Value)
 }
 
-// parseTolerant reads a.ids, or the field "text".
-func (a *answerer) parseTolerant(dst []byte, q *request, role harmony.Role) []byte {
+// parseTolerant reads a.ids, or the field "text", and appends the messages in the form of the mode.
+func (a *answerer) parseTolerant(dst []byte, q *request, role harmony.Role, mode string) []byte {
 	if role != 0 && role != harmony.Assistant {
 		q.fail("%q must be assistant or null: the tolerant parser reads what a model writes", "role")
 		return dst
 	}
 	text := q.text("text")
 	cuts := q.offsets("cuts", len(text))
-	var got events
+	var got harmony.Collector
 	transcript := role == 0 && (q.present("role") || startsMessage(a.ids, text))
 	var seen harmony.Recoveries
 	if q.has("text") {
@@ -113,10 +120,15 @@ func (a *answerer) parseTolerant(dst []byte, q *request, role harmony.Role) []by
 		p.Finish()
 		seen = p.Recoveries()
 	}
-	return appendRecoveries(got.appendTo(dst), &seen)
+	if mode == typed {
+		dst = appendParts(dst, harmony.Parts(got.Messages()))
+	} else {
+		dst = appendEvents(dst, got.Messages())
+	}
+	return appendRecoveries(dst, &seen)
 }
 
-// startsMessage says whether the stream begins with a start token, as one does that nothing is given in advance of.
+// startsMessage reports whether the stream begins with a start token, as one does that nothing is given in advance of.
 func startsMessage(ids []uint32, text string) bool {
 	if len(ids) > 0 {
 		return ids[0] == tokenizer.Start
@@ -125,42 +137,52 @@ func startsMessage(ids []uint32, text string) bool {
 	return size > 0 && id == tokenizer.Start
 }
 
-// events gathers one event for each message.
-type events struct{ list []event }
-
-type event struct {
-	header harmony.Header
-	text   []byte
-}
-
-func (e *events) Open(h harmony.Header) { e.list = append(e.list, event{header: h}) }
-
-func (e *events) Content(text []byte, _ int) {
-	last := &e.list[len(e.list)-1]
-	last.text = append(last.text, text...)
-}
-
-func (e *events) Close(harmony.End) {}
-
-func (e *events) appendTo(dst []byte) []byte {
+// appendEvents appends one event for each message.
+func appendEvents(dst []byte, messages []harmony.Message) []byte {
 	dst = append(dst, `"events":[`...)
-	for i := range e.list {
+	for i := range messages {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		h := &e.list[i].header
-		dst = appendNamed(append(dst, '{'), "channel", h.Channel)
-		dst = appendNamed(append(dst, ','), "recipient", h.Recipient)
-		dst = appendNamed(append(dst, ','), "content_type", h.ContentType)
-		dst = rawjson.AppendString(append(dst, `,"text":`...), string(e.list[i].text))
+		m := &messages[i]
+		dst = appendNamed(append(dst, '{'), "channel", m.Channel)
+		dst = appendNamed(append(dst, ','), "recipient", m.Recipient)
+		dst = appendNamed(append(dst, ','), "content_type", m.ContentType)
+		for j := range m.Content {
+			dst = rawjson.AppendString(append(dst, `,"text":`...), m.Content[j].Text)
+		}
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')
 }
 
-func appendNamed(dst []byte, name, value string) []byte {
-	dst = append(rawjson.AppendString(dst, name), ':')
-	return appendOptional(dst, harmony.Optional{Value: value, Set: value != ""})
+// appendParts appends the typed content list. A part has the fields that it needs: the role where that is not the
+// assistant's, and the name and the content type where there are any.
+func appendParts(dst []byte, parts []harmony.Part) []byte {
+	dst = append(dst, `"content":[`...)
+	for i := range parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		p := &parts[i]
+		dst = rawjson.AppendString(append(dst, `{"type":`...), p.Kind.String())
+		if p.Role != harmony.Assistant {
+			dst = rawjson.AppendString(append(dst, `,"role":`...), p.Role.String())
+		}
+		if p.Name != "" {
+			dst = rawjson.AppendString(append(dst, `,"name":`...), p.Name)
+		}
+		if p.ContentType != "" {
+			dst = rawjson.AppendString(append(dst, `,"content_type":`...), p.ContentType)
+		}
+		dst = rawjson.AppendString(append(dst, `,"text":`...), p.Text)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+func appendNamed(dst []byte, name string, value harmony.Optional) []byte {
+	return appendOptional(append(rawjson.AppendString(dst, name), ':'), value)
 }
 
 // appendRecoveries appends the kinds that were seen, in the order of harmony.Recovery.

@@ -52,10 +52,19 @@ gives {"completion": […], "training": […]}: the ids of a prompt, and of a tr
 JSON of OpenAI's openai-harmony, or the same as a string in "conversation_json". Either result may be an error.`,
 			Example: `  echo '{"conversation":{"messages":[{"role":"user","content":"Hi"}]}}' | harmony inspect render`,
 		}),
-		linesCommand(inspect.Parse, &cobra.Command{
-			Use:   "parse [FILE]",
-			Short: "Turn token ids into messages, strictly or with repairs",
-			Long: `Reads JSON lines from FILE or standard input.
+		parseCommand(),
+		explainCommand(),
+	)
+	return c
+}
+
+// parseCommand is "harmony inspect parse".
+func parseCommand() *cobra.Command {
+	var typed bool
+	c := &cobra.Command{
+		Use:   "parse [FILE]",
+		Short: "Turn token ids into messages, strictly or with repairs",
+		Long: `Reads JSON lines from FILE or standard input.
 
   {"tokens": […], "role": "assistant", "strict": true, "resume": false}
 
@@ -65,34 +74,49 @@ what stands before the tokens, null when they begin with <|start|>.
   {"tokens": […], "role": "assistant", "mode": "tolerant"}
   {"text": "…", "role": "assistant", "cuts": [byte offsets]}
 
-give {"events": […], "recoveries": {…}}: what the filter makes of the same, whatever it is, and what it had to repair.`,
-			Example: `  echo '{"tokens":[200008,13225,200002],"role":"assistant"}' | harmony inspect parse
-  echo '{"text":"<|channel|>final<|message|>Hi","role":"assistant"}' | harmony inspect parse`,
-		}),
-		explainCommand(),
-	)
+give {"events": […], "recoveries": {…}}: what the filter makes of the same, whatever it is, and what it had to repair.
+
+  {"tokens": […], "role": "assistant", "mode": "typed"}
+
+gives {"content": […], "recoveries": {…}}: the same as a list of reasoning, text, preamble, tool_call, tool_result,
+system_content and developer_content. With --typed every line without a mode is read so.`,
+		Example: `  echo '{"tokens":[200008,13225,200002],"role":"assistant"}' | harmony inspect parse
+  echo '{"text":"<|channel|>final<|message|>Hi","role":"assistant"}' | harmony inspect parse
+  echo '{"tokens":[200005,17196,200008,12194,200002]}' | harmony inspect parse --typed`,
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if typed {
+				return answerLines(cmd, args, inspect.ParseTyped)
+			}
+			return answerLines(cmd, args, inspect.Parse)
+		},
+	}
+	c.Flags().BoolVar(&typed, "typed", false, "give a typed content list for each line that names no mode")
 	return c
 }
 
 // linesCommand makes c answer JSON lines.
 func linesCommand(mode inspect.Mode, c *cobra.Command) *cobra.Command {
 	c.Args = oneFile
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		in, err := openInput(cmd, args, "JSON lines")
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		tally, err := inspect.Run(in, cmd.OutOrStdout(), mode, o200k.Tokenizer())
-		if err != nil {
-			return err
-		}
-		if tally.Failed > 0 {
-			return fmt.Errorf("%d of %d lines were no valid input; their answers say why", tally.Failed, tally.Lines)
-		}
-		return nil
-	}
+	c.RunE = func(cmd *cobra.Command, args []string) error { return answerLines(cmd, args, mode) }
 	return c
+}
+
+// answerLines answers the JSON lines of the command's input.
+func answerLines(cmd *cobra.Command, args []string, mode inspect.Mode) error {
+	in, err := openInput(cmd, args, "JSON lines")
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tally, err := inspect.Run(in, cmd.OutOrStdout(), mode, o200k.Tokenizer())
+	if err != nil {
+		return err
+	}
+	if tally.Failed > 0 {
+		return fmt.Errorf("%d of %d lines were no valid input; their answers say why", tally.Failed, tally.Lines)
+	}
+	return nil
 }
 
 // oneFile allows one argument.

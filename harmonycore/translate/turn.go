@@ -57,9 +57,13 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	if h.Role != harmony.Assistant && h.Role != 0 {
 		return nil
 	}
-	switch h.Recipient {
-	case "", "assistant", "all", "user":
-	default:
+	switch h.Kind() {
+	case harmony.PartText:
+		t.lane = finalLane
+		t.answered = true
+	case harmony.PartPreamble:
+		t.lane = preambleLane
+	case harmony.PartToolCall:
 		tool := t.tools.called(h.Recipient)
 		if tool == nil {
 			t.lane = t.undeclared
@@ -70,13 +74,6 @@ func (t *turn) open(h harmony.Header) *shownTool {
 		t.tally.Calls++
 		t.arguments, t.schema = t.arguments[:0], tool.schema
 		return tool
-	}
-	switch h.Channel {
-	case harmony.Final, "":
-		t.lane = finalLane
-		t.answered = true
-	case harmony.Commentary:
-		t.lane = preambleLane
 	}
 	return nil
 }

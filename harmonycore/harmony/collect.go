@@ -1,0 +1,53 @@
+package harmony
+
+import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+
+// Collect parses a whole stream of token ids with a [StreamParser], and returns its messages and the counts of what was
+// repaired. It never fails. A stream that begins with <|start|> is read as a conversation, as [NewTranscriptParser] reads
+// it; any other is read as a completion. What a cut-off stream ends with is its last message. A
+// content type is a word such as "json": the control token that may stand before it is not part of it.
+func Collect(t *tokenizer.Tokenizer, ids []uint32) ([]Message, Recoveries) {
+	var c Collector
+	p := NewStreamParser(t, &c)
+	if len(ids) > 0 && ids[0] == tokenizer.Start {
+		p = NewTranscriptParser(t, &c)
+	}
+	for _, id := range ids {
+		p.Process(id)
+	}
+	p.Finish()
+	return c.Messages(), p.Recoveries()
+}
+
+// Collector is a [Sink] that keeps the messages of a stream. The zero Collector is ready.
+type Collector struct {
+	messages []Message
+	// text is the content of the open message.
+	text []byte
+}
+
+// Messages returns the messages so far, in their order. A message has its content once it has closed.
+func (c *Collector) Messages() []Message { return c.messages }
+
+// Open implements [Sink].
+func (c *Collector) Open(h Header) {
+	role := h.Role
+	if role == 0 {
+		role = Assistant
+	}
+	c.messages = append(c.messages, Message{
+		Role: role, Name: stated(h.Name), Recipient: stated(h.Recipient), Channel: stated(h.Channel),
+		ContentType: stated(h.ContentType),
+	})
+	c.text = c.text[:0]
+}
+
+// Content implements [Sink].
+func (c *Collector) Content(text []byte, _ int) { c.text = append(c.text, text...) }
+
+// Close implements [Sink].
+func (c *Collector) Close(End) {
+	if n := len(c.messages); n > 0 {
+		c.messages[n-1].Content = Text(string(c.text))
+	}
+}

@@ -26,22 +26,22 @@ func memoryFor(size, values int) int {
 func MostMemory(size int) int { return memoryFor(size, min(size, openai.MaxValues)) }
 
 // freeValues is how many values of a request take no memory of their own: the ids of a list of tokens.
-func (e *Exchange) freeValues(model *Model) int {
-	if e.kind == detokenizing {
+func (r reading) freeValues(model *Model) int {
+	if r.ids {
 		return model.ContextLength
 	}
 	return 0
 }
 
-// mostValues is how many values of a body may be read before it is certain to be refused for their number. A body that is
-// none of ours, or that a server may be given as it came, is read to its end.
-func (e *Exchange) mostValues(body []byte) int {
-	if e.kind == rawPrompt || e.gateway.leavesOthers() && e.gateway.model(openai.Named(body)) == nil {
+// maxValues is how many values of a body may be read before it is certain to be refused for their number. A body that is
+// for another server, which may be given it as it came, is read to its end.
+func (g *Gateway) maxValues(body []byte, how reading) int {
+	if g.leavesOthers() && g.model(openai.Named(body)) == nil {
 		return math.MaxInt
 	}
-	most := 0
-	for i := range e.gateway.options.Models {
-		most = max(most, e.freeValues(&e.gateway.options.Models[i]))
+	free := 0
+	for i := range g.options.Models {
+		free = max(free, how.freeValues(&g.options.Models[i]))
 	}
-	return openai.MaxValues + most
+	return openai.MaxValues + free
 }

@@ -15,8 +15,8 @@ type choice struct {
 	answer translate.Choice
 	// gate stands before answer where the request wants it to end early; otherwise it is nil.
 	gate *translate.Gate
-	// likely is between parser and answer where the client wants to know how likely tokens were; else it is nil.
-	likely *likely
+	// logprobs is between parser and answer where the client wants logprobs; else it is nil.
+	logprobs *logprobs
 	// generated is how many tokens came.
 	generated int
 	// finish is why the server stopped, once it has.
@@ -32,9 +32,9 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 			part = c.gate
 		}
 		if r.Logprobs {
-			c.likely = &likely{Choice: part, t: t, top: r.TopLogprobs, told: true}
-			c.parser = harmony.NewStreamParser(t, c.likely)
-			c.likely.parser = c.parser
+			c.logprobs = &logprobs{Choice: part, t: t, top: r.TopLogprobs, done: true}
+			c.parser = harmony.NewStreamParser(t, c.logprobs)
+			c.logprobs.parser = c.parser
 		} else {
 			c.parser = harmony.NewStreamParser(t, part)
 		}
@@ -43,11 +43,8 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 	return choices
 }
 
-// shut reports whether the choice has come to an early end.
+// shut reports whether the choice, which has a gate, has come to an early end.
 func (c *choice) shut() bool {
-	if c.gate == nil {
-		return false
-	}
 	finish := c.gate.Shut()
 	switch finish {
 	case translate.Stop:
@@ -64,24 +61,16 @@ func (c *choice) shut() bool {
 // process gives the parser the token at this place of an event.
 func (c *choice) process(event *backend.Event, at int) {
 	id := event.Tokens[at]
-	if c.likely == nil {
+	if c.logprobs == nil {
 		c.parser.Process(id)
 		return
 	}
-	c.likely.next(id, &event.Likely[at])
+	c.logprobs.next(id, &event.Likely[at])
 	c.parser.Process(id)
-	c.likely.keep()
+	c.logprobs.keep()
 }
 
-// choice is the one with this index, or nil where none was asked for.
-func (e *Exchange) choice(index int) *choice {
-	if index < 0 || index >= len(e.choices) {
-		return nil
-	}
-	return &e.choices[index]
-}
-
-// end is the server's end of the choice; one that is no regular end stays without an end of ours.
+// end takes the server's end of the choice. An end that is not regular leaves the answer's choice open.
 func (c *choice) end(finish backend.Finish) {
 	c.finish = finish
 	if !finish.Regular() {
@@ -95,10 +84,10 @@ func (c *choice) end(finish backend.Finish) {
 	c.answer.End(reason)
 }
 
-// ended reports whether every choice has come to a regular end.
-func (e *Exchange) ended() bool {
-	for i := range e.choices {
-		if !e.choices[i].finish.Regular() {
+// hasEnded reports whether every choice has come to a regular end.
+func (g *generation) hasEnded() bool {
+	for i := range g.choices {
+		if !g.choices[i].finish.Regular() {
 			return false
 		}
 	}
@@ -106,10 +95,10 @@ func (e *Exchange) ended() bool {
 }
 
 // generated is how many tokens came in all choices.
-func (e *Exchange) generated() int {
+func (g *generation) generated() int {
 	n := 0
-	for i := range e.choices {
-		n += e.choices[i].generated
+	for i := range g.choices {
+		n += g.choices[i].generated
 	}
 	return n
 }

@@ -130,7 +130,7 @@ func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) 
 		case told:
 			out += "."
 		}
-		told = told || x.state == ended
+		told = told || x.generation.state == ended
 	}
 	return out
 }
@@ -173,7 +173,7 @@ func TestChoicesEndEarly(t *testing.T) {
 	}
 	say(0, "<|channel|>final<|message|>One two", "")
 	say(1, "<|channel|>final<|message|>One", "")
-	if a := say(0, " three", ""); a.Reset || len(a.Body) > 0 || x.state != streaming {
+	if a := say(0, " three", ""); a.Reset || len(a.Body) > 0 || x.client.state != outletBegun {
 		t.Fatalf("%+v", a)
 	}
 	say(1, " more<|return|>", "stop")

@@ -7,6 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 func errBodyTooLarge(limit int) *openai.Error {
@@ -95,6 +96,13 @@ func errFull() *openai.Error {
 	}
 }
 
+func errCannotRewrite() *openai.Error {
+	return &openai.Error{
+		Status: 500, Type: openai.ServerErrorType, Code: openai.CodeGatewayMisconfigured,
+		Message: "The gateway cannot rewrite requests: its proxy must set allow_on_headers_stop_iteration.",
+	}
+}
+
 func errStalled(milliseconds int64) *openai.Error {
 	return &openai.Error{
 		Status: 504, Type: openai.ServerErrorType, Code: openai.CodeServerTimeout,
@@ -116,9 +124,9 @@ func errNotUnderstood() *openai.Error {
 	}
 }
 
-func errNoLogprobs(k kind) *openai.Error {
+func errNoLogprobs(api translate.API) *openai.Error {
 	asked := "logprobs"
-	if k == responses {
+	if api == translate.ResponsesAPI {
 		asked = "message.output_text.logprobs"
 	}
 	return &openai.Error{
@@ -134,12 +142,12 @@ func errTooManyMessages() *openai.Error {
 	}
 }
 
-func errAnswerTooLarge(k kind, stream bool) *openai.Error {
+func errAnswerTooLarge(api translate.API, stream bool) *openai.Error {
 	instead := "ask for a stream, for fewer choices, or for fewer 'top_logprobs'."
 	switch {
-	case k == chat && stream: // channel events
+	case api == translate.ChatAPI && stream: // channel events
 		instead = "ask for a shorter one."
-	case k == responses:
+	case api == translate.ResponsesAPI:
 		instead = "ask for fewer 'top_logprobs', or without 'message.output_text.logprobs', or for a shorter one."
 	}
 	return &openai.Error{
@@ -162,25 +170,6 @@ func errServerModel(serverModel string) *openai.Error {
 		Message: "The inference server does not know the model by the name '" + clip(serverModel) + "'. This gateway's operator sets the name that " +
 			"GET /v1/models of the server lists: --server-model of harmony up, or server_model in the configuration.",
 	}
-}
-
-// failure puts a server's error into OpenAI's shape. What is wrong with the request by what the server knows, and the
-// gateway did not, is the error that the gateway would have made of it.
-func (e *Exchange) failure(failed *backend.Error) *openai.Error {
-	out := serverError(failed, e.serverModel)
-	if e.server == nil || e.request == nil {
-		return out
-	}
-	switch e.server.Cause(failed) {
-	case backend.ContextExceeded:
-		// Its message begins with OpenAI's words too.
-		out.Code, out.Param = openai.CodeContextLengthExceeded, e.kind.prompt()
-	case backend.ChoicesRefused:
-		out.Code, out.Param = openai.CodeChoicesNotSupported, "n"
-		out.Message = "The model's inference server (" + e.server.Kind() + ") does not generate " + strconv.Itoa(e.request.Choices) +
-			" choices in one request: it says \"" + clip(failed.Message) + "\" Send one request for each choice."
-	}
-	return out
 }
 
 // serverError puts a server's error into OpenAI's shape. Its status stays what it was, so that clients back off and

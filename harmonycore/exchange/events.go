@@ -8,14 +8,14 @@ import (
 
 // byChannels reports whether the answer is to be channel events. A header that cannot be obeyed is refused; a model's own
 // setting holds where it can.
-func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Error) {
-	switch e.form {
+func (g *generation) byChannels(m *Model, r *translate.Request) (bool, *openai.Error) {
+	switch form := g.x.asked.events; form {
 	case "":
-		return m.ChannelEvents && e.kind == chat && r.Stream && r.Choices <= 1 && !r.Logprobs && !r.HideReasoning, nil
+		return m.ChannelEvents && g.api == translate.ChatAPI && r.Stream && r.Choices <= 1 && !r.Logprobs && !r.HideReasoning, nil
 	case contract.EventsChunks:
 		return false, nil
 	case contract.EventsChannels:
-		if e.kind != chat {
+		if g.api != translate.ChatAPI {
 			return false, openai.Unsupported(contract.EventsHeader, "Unsupported header: '"+contract.EventsHeader+": "+contract.EventsChannels+
 				"' is for /v1/chat/completions only; leave it out.")
 		}
@@ -34,7 +34,7 @@ func (e *Exchange) byChannels(m *Model, r *translate.Request) (bool, *openai.Err
 		}
 		return true, nil
 	default:
-		return false, openai.Invalid(contract.EventsHeader, "Invalid header '"+contract.EventsHeader+"': '"+clip(e.form)+
+		return false, openai.Invalid(contract.EventsHeader, "Invalid header '"+contract.EventsHeader+"': '"+clip(form)+
 			"'. Supported values are: '"+contract.EventsChunks+"' and '"+contract.EventsChannels+"'.")
 	}
 }

@@ -1,10 +1,7 @@
 package exchange
 
 import (
-	"strings"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -32,8 +29,8 @@ type Model struct {
 	ChannelEvents bool
 	// Date decides the system message's date.
 	Date DatePolicy
-	// Strict ends every answer at the first thing that the reference would refuse, and not only where [contract.StrictHeader] asks
-	// for it.
+	// Strict ends every answer at the first thing that the reference would refuse, and not only where
+	// [contract.StrictHeader] asks for it.
 	Strict bool
 }
 
@@ -68,7 +65,7 @@ type Options struct {
 type Gateway struct {
 	options  Options
 	renderer *harmony.Renderer
-	// misconfigured says that there are no options to go by.
+	// misconfigured reports whether there are no options to go by.
 	misconfigured bool
 }
 
@@ -95,56 +92,4 @@ func (g *Gateway) only() *Model {
 		return nil
 	}
 	return &g.options.Models[0]
-}
-
-// Begin starts the exchange of a request, or returns nil for one that is none of ours: it is to be left alone
-// altogether. path may carry a query.
-func (g *Gateway) Begin(method, path string) *Exchange {
-	if at := strings.IndexByte(path, '?'); at >= 0 {
-		path = path[:at]
-	}
-	if g.misconfigured {
-		return g.beginMisconfigured(path)
-	}
-	if ambiguous(path) || oddMethod(method) && below(resolved(path), apiRoots[:]) {
-		return &Exchange{gateway: g, kind: badPath, state: reading}
-	}
-	if e := g.beginStored(method, path); e != nil {
-		return e
-	}
-	if method == "GET" {
-		return g.beginModels(path)
-	}
-	if method != "POST" {
-		return nil
-	}
-	k, ok := kindAt(path)
-	if !ok {
-		if _, about := storedResponse(method, path); about || !mayPrompt(path) {
-			return nil
-		}
-		k = rawPrompt
-	}
-	// A host may read what comes later into the memory that the path lies in, as ours does with large ones.
-	return &Exchange{gateway: g, path: strings.Clone(path), kind: k, state: reading}
-}
-
-// kindAt is what is asked for by POST at a path.
-func kindAt(path string) (k kind, ok bool) {
-	switch path {
-	case contract.ChatPath:
-		return chat, true
-	case contract.ResponsesPath:
-		return responses, true
-	case contract.InputTokensPath:
-		return inputTokens, true
-	case contract.TokenizePath:
-		return tokenizing, true
-	case contract.DetokenizePath:
-		return detokenizing, true
-	case contract.CompletionsPath, contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath:
-		return rawPrompt, true
-	default:
-		return 0, false
-	}
 }

@@ -4,32 +4,129 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// othersLimit is the longest list of another server that is read, in bytes.
-const othersLimit = 4 << 20
+// maxOthers is the longest list of another server that is read, in bytes.
+const maxOthers = 4 << 20
 
-// beginModels starts the exchange of a question for models, or returns nil for one about a model of another server.
-func (g *Gateway) beginModels(path string) *Exchange {
-	if path == contract.ModelsPath {
-		return &Exchange{gateway: g, path: contract.ModelsPath, kind: modelList, state: reading}
-	}
-	escaped, ok := strings.CutPrefix(path, contract.ModelsPath+"/")
-	if !ok || escaped == "" {
-		return nil
-	}
+// oneModel is the endpoint of a single model.
+type oneModel struct {
+	x    *Exchange
+	name string
+}
+
+// beginOneModel leaves a model that may be another server's to that server.
+func beginOneModel(x *Exchange, escaped string) endpoint {
 	name := unescaped(escaped)
-	if g.model(name) == nil && g.options.Passthrough {
+	if name == "" || x.gateway.model(name) == nil && x.gateway.options.Passthrough {
 		return nil
 	}
-	return &Exchange{gateway: g, path: name, kind: oneModel, state: reading}
+	return &oneModel{x: x, name: name}
+}
+
+func (m *oneModel) head() RequestHead { return m.x.onward() }
+
+func (m *oneModel) request([]byte, Host) RequestAction {
+	model := m.x.gateway.model(m.name)
+	if model == nil {
+		return m.x.refuse(errModelNotFound(m.name))
+	}
+	return m.x.answer(&Reply{Status: 200, Body: listed(model).AppendJSON(nil)})
+}
+
+func (m *oneModel) early() response { return m.x.earlyReply() }
+
+// modelList is the endpoint of the list of models. The gateway waits for the list of the server for all other models, and
+// puts its own models in front. If that list cannot be fetched, the response lists only the gateway's own models.
+type modelList struct {
+	x *Exchange
+	// merging reports whether the other server's list is on its way, over whether the client has the whole list.
+	merging, over bool
+	// others is what has come of the other server's list.
+	others []byte
+}
+
+func beginModelList(x *Exchange, _ string) endpoint { return &modelList{x: x} }
+
+func (l *modelList) head() RequestHead { return l.x.onward() }
+
+func (l *modelList) request([]byte, Host) RequestAction {
+	if l.x.gateway.leavesOthers() {
+		l.x.response = l
+		return RequestAction{Forward: &Forward{Readable: true}}
+	}
+	return l.x.answer(&Reply{Status: 200, Body: l.list()})
+}
+
+func (l *modelList) early() response { return l }
+
+func (l *modelList) headers(h ResponseHead) ResponseAction {
+	if h.Local || h.Status != 200 || h.End || !isJSON(h.ContentType) {
+		return l.reply()
+	}
+	l.merging = true
+	return ResponseAction{Hold: true}
+}
+
+func (l *modelList) body(chunk []byte, end bool) ResponseAction {
+	switch {
+	case l.over:
+		return ResponseAction{}
+	case !l.merging:
+		return l.reply()
+	case len(l.others)+len(chunk) > maxOthers:
+		l.others = nil
+		return l.reply()
+	}
+	l.others = append(l.others, chunk...)
+	if !end {
+		return l.x.client.wait()
+	}
+	l.over = true
+	return l.x.client.last(200, contentTypeJSON, l.list())
+}
+
+func (l *modelList) trailers() ResponseAction {
+	if l.over {
+		return ResponseAction{Pass: true}
+	}
+	return l.reply()
+}
+
+func (l *modelList) silent(int64) ResponseAction {
+	if l.over {
+		return ResponseAction{}
+	}
+	l.others = nil
+	return l.reply()
+}
+
+// reply answers with the list in place of the other server's response.
+func (l *modelList) reply() ResponseAction {
+	return l.x.client.reply(&Reply{Status: 200, Body: l.list()})
+}
+
+// list is the gateway's models, and after them those that the other server has listed.
+func (l *modelList) list() []byte {
+	models := l.x.gateway.options.Models
+	own := make([]openai.ListedModel, 0, len(models))
+	for i := range models {
+		own = append(own, listed(&models[i]))
+	}
+	return openai.AppendModels(nil, own, l.others)
+}
+
+func listed(m *Model) openai.ListedModel {
+	return openai.ListedModel{Name: m.Name, ContextLength: m.ContextLength}
 }
 
 // unescaped is a copy of a path with its %XX spelled out; clients escape the slash in a model's name. net/url would do the
-// same, with reflection, which is left out of the filter.
+// same with reflection, which is left out of the filter.
 func unescaped(path string) string {
+	if strings.IndexByte(path, '%') < 0 {
+		return strings.Clone(path)
+	}
 	out := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
 		if path[i] == '%' && i+2 < len(path) {
@@ -42,69 +139,4 @@ func unescaped(path string) string {
 		out = append(out, path[i])
 	}
 	return string(out)
-}
-
-// models answers a question for models. The list of a server for all other models is waited for, and ours put in front.
-func (e *Exchange) models() RequestAction {
-	if e.kind == oneModel {
-		model := e.gateway.model(e.path)
-		if model == nil {
-			return e.refuse(errModelNotFound(e.path))
-		}
-		return e.tell(listed(model).AppendJSON(nil))
-	}
-	if e.gateway.leavesOthers() {
-		e.state = awaiting
-		return RequestAction{Forward: &Forward{Readable: true}}
-	}
-	return e.tell(e.modelList())
-}
-
-func listed(m *Model) openai.ListedModel {
-	return openai.ListedModel{Name: m.Name, ContextLength: m.ContextLength}
-}
-
-// modelList is the answer to a question for all models, with what was collected of another server's.
-func (e *Exchange) modelList() []byte {
-	models := e.gateway.options.Models
-	ours := make([]openai.ListedModel, 0, len(models))
-	for i := range models {
-		ours = append(ours, listed(&models[i]))
-	}
-	return openai.AppendModels(nil, ours, e.collected)
-}
-
-// tell answers the request from here.
-func (e *Exchange) tell(body []byte) RequestAction {
-	e.state = alone
-	return RequestAction{Reply: &Reply{Status: 200, Body: body}}
-}
-
-// othersHead takes the headers of another server's list of models. A list that cannot be had is an empty one: what is not
-// served by it now is not there, and ours are.
-func (e *Exchange) othersHead(h ResponseHead) ResponseAction {
-	if h.Local || h.Status != 200 || h.End || !isJSON(h.ContentType) {
-		return e.replyModels()
-	}
-	e.state = merging
-	return ResponseAction{Hold: true}
-}
-
-// replyModels answers with the list in place of the other server's response.
-func (e *Exchange) replyModels() ResponseAction {
-	return e.reply(&Reply{Status: 200, Body: e.modelList()})
-}
-
-// others takes a piece of another server's list of models.
-func (e *Exchange) others(chunk []byte, end bool) ResponseAction {
-	if len(e.collected)+len(chunk) > othersLimit {
-		e.collected = nil
-		return e.replyModels()
-	}
-	e.collected = append(e.collected, chunk...)
-	if !end {
-		return ResponseAction{Hold: true}
-	}
-	e.state = over
-	return ResponseAction{Head: &Head{Status: 200, ContentType: contentTypeJSON}, Body: e.modelList()}
 }

@@ -80,7 +80,7 @@ func TestOtherModels(t *testing.T) {
 		{"a page", ResponseHead{Status: 200, ContentType: "text/html"}, `<html>`, ours},
 		{"nobody there", ResponseHead{Status: 503, ContentType: "application/json", Local: true}, `{"error":{}}`, ours},
 		{"nothing", ResponseHead{Status: 200, ContentType: "application/json", End: true}, ``, ours},
-		{"too long a list", ok, `{"data":[` + other + strings.Repeat(" ", othersLimit) + `]}`, ours},
+		{"too long a list", ok, `{"data":[` + other + strings.Repeat(" ", maxOthers) + `]}`, ours},
 	} {
 		for _, size := range []int{1 << 20, 7} {
 			if len(tt.body) > 1000 {

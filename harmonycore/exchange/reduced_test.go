@@ -195,8 +195,8 @@ func TestReducedResponses(t *testing.T) {
 		{"no events", false, ResponseHead{Status: 200, ContentType: "text/html"}, []string{"<html>", ""}, `502 application/json {"error":`, "understood", "}}"},
 		{"proxy's words", true, ResponseHead{Status: 503, ContentType: "text/plain", Local: true}, []string{"no healthy upstream", ""},
 			`503 application/json {"error":`, "no healthy upstream", "}}"},
-		{"large refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", errorBodyLimit), "more", ""}, `500 application/json {"error":`, "status 500", "}}"},
-		{"endless refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", errorBodyLimit), strings.Repeat("x", mostSkipped), "x", ""},
+		{"large refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", maxErrorBody), "more", ""}, `500 application/json {"error":`, "status 500", "}}"},
+		{"endless refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", maxErrorBody), strings.Repeat("x", maxSkipped), "x", ""},
 			"500 application/json (cut)(late)", "", ""},
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {

@@ -32,35 +32,34 @@ func (s *Scratch) reserve(size, context int) {
 	}
 }
 
-// reader is how a request of an API becomes a conversation.
-type reader func(*openai.Body, *translate.Model, translate.Env) (*translate.Request, *openai.Error)
-
-// read makes a request's conversation, and what else it wants.
-func (e *Exchange) read(model *Model, read reader, request *openai.Body, h Host) (*translate.Request, *openai.Error) {
-	o := &e.gateway.options
-	return read(request, &model.Model, translate.Env{
-		Now: h.Now / 1000, Date: model.Date.on(h.Now), ID: h.ID,
-		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: o.SealLifetime, Tenant: e.tenant},
-	})
+// rendered is what rendering a request leaves beside the prompt.
+type rendered struct {
+	// tag is the structural tag that the answer is held to, or nil.
+	tag []byte
+	// prefilled is the part of the answer that the prompt ends with already.
+	prefilled []uint32
+	// truncatedTurns is how many turns were left out for the rest to fit.
+	truncatedTurns int
 }
 
-// render leaves the prompt of a request in scratch, up to where the model goes on, and returns the structural tag that the
-// answer is held to, if it is to one. size is that of the request's body, in bytes. A prompt that does not fit the model's
-// context is given up as soon as that is certain.
-func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch *Scratch) ([]byte, *openai.Error) {
+// render leaves the prompt of a request in scratch, up to where the model goes on. param is the member of the request that
+// the prompt is made of. A prompt that does not fit the model's context is given up as soon as that is certain.
+func (a *asked) render(r *translate.Request, param string, scratch *Scratch) (rendered, *openai.Error) {
+	model, renderer := a.model, a.x.gateway.renderer
 	tag, called, failure := constrain(model, &r.Constraint, scratch)
 	if failure != nil {
-		return nil, failure
+		return rendered{}, failure
 	}
+	out := rendered{tag: tag}
 	r.Constraint = translate.Constraint{}
-	scratch.reserve(size, model.ContextLength)
-	goesOn := e.gateway.renderer.AppendHeader(nil, harmony.Assistant)
+	scratch.reserve(a.size, model.ContextLength)
+	goesOn := renderer.AppendHeader(nil, harmony.Assistant)
 	if called != nil {
 		from := len(goesOn)
-		goesOn = e.gateway.renderer.AppendCallHeader(goesOn, "functions."+called.Name, called.Custom)
-		e.prefilled = goesOn[from:]
+		goesOn = renderer.AppendCallHeader(goesOn, "functions."+called.Name, called.Custom)
+		out.prefilled = goesOn[from:]
 	}
-	g := e.gateway.renderer.Begin(&r.Conversation, harmony.DropBeforeLastFinal)
+	g := renderer.Begin(&r.Conversation, harmony.DropBeforeLastFinal)
 	defer g.End()
 	var fit bool
 	var err error
@@ -69,17 +68,17 @@ func (e *Exchange) render(model *Model, r *translate.Request, size int, scratch 
 		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, model.ContextLength, len(goesOn))
 		if err == nil && fit {
 			r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
-			e.report.TruncatedTurns = dropped
+			out.truncatedTurns = dropped
 		}
 	} else {
 		scratch.prompt, fit, err = g.Append(scratch.prompt[:0], 0, len(r.Conversation.Messages), model.ContextLength)
 	}
 	switch {
 	case err != nil:
-		return nil, errRender(err.Error())
+		return rendered{}, errRender(err.Error())
 	case !fit:
-		return nil, errContextLength(e.kind.prompt(), model.ContextLength)
+		return rendered{}, errContextLength(param, model.ContextLength)
 	}
 	scratch.prompt = append(scratch.prompt, goesOn...)
-	return tag, nil
+	return out, nil
 }

@@ -82,17 +82,22 @@ const (
 // Report says how the exchange went. It is asked for at the end of the stream.
 func (e *Exchange) Report() Report {
 	r := e.report
-	r.API = e.kind.api()
-	if !r.Translated {
-		return r
+	if e.generation != nil {
+		e.generation.complement(&r)
 	}
-	r.PromptTokens, r.CachedTokens = e.promptTokens, min(e.usage.Cached, e.promptTokens)
-	r.CompletionTokens = max(e.generated(), e.usage.Completion)
-	r.Tally = e.answer.Tally()
-	r.ReasoningAlert = float64(r.Reasoning) > e.gateway.options.ReasoningAlert*float64(r.CompletionTokens)
-	r.UnexpectedOrder = r.FinalFirst && e.effort >= harmony.Medium
-	for i := range e.choices {
-		c := &e.choices[i]
+	return r
+}
+
+// complement adds to a report what the generation knows.
+func (g *generation) complement(r *Report) {
+	r.Translated = true
+	r.PromptTokens, r.CachedTokens = g.promptTokens, min(g.usage.Cached, g.promptTokens)
+	r.CompletionTokens = max(g.generated(), g.usage.Completion)
+	r.Tally = g.answer.Tally()
+	r.ReasoningAlert = float64(r.Reasoning) > g.x.gateway.options.ReasoningAlert*float64(r.CompletionTokens)
+	r.UnexpectedOrder = r.FinalFirst && g.effort >= harmony.Medium
+	for i := range g.choices {
+		c := &g.choices[i]
 		recoveries := c.parser.Recoveries()
 		for kind, n := range recoveries {
 			r.Recoveries[kind] += n
@@ -104,50 +109,32 @@ func (e *Exchange) Report() Report {
 			r.Refused = refused.Kind
 		}
 	}
-	if r.Finish != "" {
-		return r
-	}
-	switch e.state {
-	case awaiting, listening, collecting, streaming:
+	client := &g.x.client
+	r.Cut = client.cut
+	switch {
+	case r.Finish != "":
+	case !client.open():
+		r.Finish = FinishError
+	default:
 		r.Finish = FinishCut
-		if e.state == streaming || e.headSent {
+		if client.state != outletHeld {
 			r.Cut = CutOther
 		}
-	default:
-		r.Finish = FinishError
 	}
-	return r
 }
 
 // finished notes how the model ended: at the limit, if any of its choices did.
-func (e *Exchange) finished() {
+func (g *generation) finished() {
 	length := false
-	for i := range e.choices {
-		length = length || e.choices[i].finish == backend.Length
+	for i := range g.choices {
+		length = length || g.choices[i].finish == backend.Length
 	}
 	switch {
 	case length:
-		e.report.Finish = FinishLength
-	case e.answer.Tally().Calls > 0:
-		e.report.Finish = FinishToolCalls
+		g.x.report.Finish = FinishLength
+	case g.answer.Tally().Calls > 0:
+		g.x.report.Finish = FinishToolCalls
 	default:
-		e.report.Finish = FinishStop
-	}
-}
-
-func (k kind) api() string {
-	switch k {
-	case chat:
-		return "chat"
-	case responses, stored:
-		return "responses"
-	case inputTokens, tokenizing, detokenizing:
-		return "tokens"
-	case modelList, oneModel:
-		return "models"
-	case undecided, badPath:
-		return "other"
-	default:
-		return "completions"
+		g.x.report.Finish = FinishStop
 	}
 }

@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 	} {
 		for _, stream := range []bool{false, true} {
 			x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(stream), "}")+weather)
-			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true, PromptTokens: x.promptTokens, FirstToken: 7}
+			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true, PromptTokens: x.generation.promptTokens, FirstToken: 7}
 			tt.want(&want)
 			x.ResponseHeaders(eventStream, testNow+3)
 			x.ResponseBody([]byte(answerOf(tt.text)), true, testNow+7)

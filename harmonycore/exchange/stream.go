@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -10,32 +9,30 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-const contentTypeJSON = "application/json"
-
 // stream takes a chunk of the server's event stream.
-func (e *Exchange) stream(chunk []byte, end bool) ResponseAction {
-	e.events.Write(e.trimmer.Trim(chunk))
+func (g *generation) stream(chunk []byte, end bool) ResponseAction {
+	g.events.Write(g.trimmer.Trim(chunk))
 	for {
-		data, ok := e.events.Next()
+		data, ok := g.events.Next()
 		if !ok {
 			break
 		}
-		finished, failure := e.take(data)
+		finished, failure := g.take(data)
 		if failure != nil {
-			return e.fail(failure)
+			return g.fail(failure)
 		}
 		if finished {
-			return e.complete(end)
+			return g.complete(end)
 		}
 	}
-	if e.events.Broken() {
-		return e.fail(errNotUnderstood())
+	if g.events.Broken() {
+		return g.fail(errNotUnderstood())
 	}
 	if !end {
-		return e.deliver()
+		return g.deliver()
 	}
-	// A server that closed behind its finish reason has said all that counts.
-	return e.complete(end)
+	// A server that closed after its finish reason has said all that counts.
+	return g.complete(end)
 }
 
 // overshoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
@@ -47,74 +44,76 @@ const overshoot = 64
 const maxMessages = 1024
 
 // take reads one event and reports whether the answer ends with it.
-func (e *Exchange) take(data []byte) (bool, *openai.Error) {
-	event := &e.event
-	if !e.server.ReadEvent(data, event) {
+func (g *generation) take(data []byte) (bool, *openai.Error) {
+	event := &g.event
+	if !g.server.ReadEvent(data, event) {
 		return false, errNotUnderstood()
 	}
 	if event.Error != nil {
-		return false, e.failure(event.Error)
+		return false, g.failure(event.Error)
 	}
 	if event.HasUsage {
-		e.usage = event.Usage
+		g.usage = event.Usage
 	}
 	if len(event.Tokens) == 0 && event.Finish == backend.Running {
 		return event.Done, nil
 	}
-	c := e.choice(event.Index)
-	if c == nil {
+	if event.Index < 0 || event.Index >= len(g.choices) {
 		return false, errNotUnderstood()
 	}
-	failure := e.generate(c, event)
-	return failure == nil && e.early && e.ended(), failure
+	failure := g.generate(&g.choices[event.Index], event)
+	return failure == nil && g.endedEarly && g.hasEnded(), failure
 }
 
 // generate gives a choice what the server has generated for it.
-func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
+func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.finish != backend.Running {
-		if e.early {
-			e.report.WastedTokens += len(event.Tokens)
+		if g.endedEarly {
+			g.x.report.WastedTokens += len(event.Tokens)
 		}
-		return nil // it has said that this is the end, or we have
+		return nil // the server has ended the choice, or the gateway has
 	}
 	// A whole answer is held, and must not grow with a server that does not end.
-	if c.generated+len(event.Tokens) > e.maxTokens+overshoot {
+	if c.generated+len(event.Tokens) > g.maxTokens+overshoot {
 		return errNotUnderstood()
 	}
-	if len(event.Tokens) > 0 && e.report.FirstToken < 0 {
-		e.report.FirstToken = max(e.active-e.asked, 0)
+	if !g.begun && (len(event.Tokens) > 0 || event.Finish != backend.Aborted) {
+		g.begin()
 	}
-	if len(event.Tokens) > 0 || event.Finish != backend.Aborted {
-		e.begin()
+	if len(event.Tokens) > 0 && g.x.report.FirstToken < 0 {
+		g.x.report.FirstToken = max(g.x.active-g.forwarded, 0)
 	}
-	if c.likely != nil && len(event.Likely) != len(event.Tokens) {
-		return errNoLogprobs(e.kind)
+	if c.logprobs != nil && len(event.Likely) != len(event.Tokens) {
+		return errNoLogprobs(g.api)
 	}
 	for at, id := range event.Tokens {
 		c.generated++
-		if slices.Contains(e.silentStops, id) {
+		if len(g.silentStops) > 0 && slices.Contains(g.silentStops, id) {
 			continue
 		}
 		// What the reference refuses is not delivered where that counts.
-		if c.check.Process(id); e.strict && c.check.Err() != nil {
+		if c.check.Process(id); g.strict && c.check.Err() != nil {
 			return errHarmony(c.check.Err())
 		}
 		if c.process(event, at); c.parser.Opened() > maxMessages {
 			return errTooManyMessages()
 		}
-		e.withheld = e.withheld && id != tokenizer.Message
-		// What is withheld is no answer yet that could end.
-		if !e.withheld && c.shut() {
-			e.endEarly(c)
-			e.report.WastedTokens += len(event.Tokens) - at - 1
+		g.withheld = g.withheld && id != tokenizer.Message
+		// What is withheld is not yet an answer that could end.
+		if c.gate != nil && !g.withheld && c.shut() {
+			g.endEarly(c)
+			g.x.report.WastedTokens += len(event.Tokens) - at - 1
 			return nil
 		}
 	}
-	if e.answer.Full() {
-		return errAnswerTooLarge(e.kind, e.request.Stream)
+	if g.answer.Full() {
+		return errAnswerTooLarge(g.api, g.wanted.Stream)
+	}
+	if event.Finish == backend.Running {
+		return nil
 	}
 	if event.Finish.Regular() {
-		if c.check.Finish(); e.strict && c.check.Err() != nil {
+		if c.check.Finish(); g.strict && c.check.Err() != nil {
 			return errHarmony(c.check.Err())
 		}
 	}
@@ -122,18 +121,19 @@ func (e *Exchange) generate(c *choice, event *backend.Event) *openai.Error {
 	return nil
 }
 
-// begin is at the first token, or at the end of an answer without one: from here on the client can have it.
-func (e *Exchange) begin() {
-	if !e.begun {
-		e.begun = true
-		e.answer.Begin()
-		for i := range e.choices {
-			c := &e.choices[i]
-			for _, id := range e.prefilled {
-				c.parser.Process(id)
-				c.check.Process(id)
-				e.withheld = e.withheld && id != tokenizer.Message
-			}
+// begin is called at the first token, or at the end of an answer without one: from here on the client can have it.
+func (g *generation) begin() {
+	if g.begun {
+		return
+	}
+	g.begun = true
+	g.answer.Begin()
+	for i := range g.choices {
+		c := &g.choices[i]
+		for _, id := range g.prefilled {
+			c.parser.Process(id)
+			c.check.Process(id)
+			g.withheld = g.withheld && id != tokenizer.Message
 		}
 	}
 }
@@ -141,138 +141,78 @@ func (e *Exchange) begin() {
 // keptBuffer is the largest buffer kept from one action to the next, in bytes.
 const keptBuffer = 64 << 10
 
-// deliver hands out what is ready. The headers go with the first bytes.
-func (e *Exchange) deliver() ResponseAction {
-	if e.withheld {
-		return ResponseAction{Hold: !e.headSent}
+// deliver hands out what is ready.
+func (g *generation) deliver() ResponseAction {
+	if g.withheld {
+		return g.x.client.wait()
 	}
-	if cap(e.scratch) > keptBuffer {
-		e.scratch = nil
+	if cap(g.scratch) > keptBuffer {
+		g.scratch = nil
 	}
-	e.scratch = e.answer.Take(e.scratch[:0])
-	if e.state == streaming {
-		return ResponseAction{Body: e.scratch}
-	}
-	if len(e.scratch) == 0 {
-		return ResponseAction{Hold: !e.headSent}
-	}
-	e.state = streaming
-	if e.headSent {
-		return ResponseAction{Body: e.scratch}
-	}
-	return ResponseAction{Head: &Head{Status: 200, ContentType: e.answer.ContentType()}, Body: e.scratch}
+	g.scratch = g.answer.Take(g.scratch[:0])
+	return g.x.client.write(200, g.answer.ContentType(), g.scratch)
 }
 
-// complete ends the answer, of which every choice has been ended, by the server or before it. end says that the server
-// has ended the stream.
-func (e *Exchange) complete(end bool) ResponseAction {
-	if !e.ended() {
-		return e.fail(errUnfinished())
+// complete ends the answer, of which every choice has been ended, by the server or before it. end reports whether the
+// server has ended the stream.
+func (g *generation) complete(end bool) ResponseAction {
+	if !g.hasEnded() {
+		return g.fail(errUnfinished())
 	}
-	if e.early {
-		e.usage = backend.Usage{} // the server's would come at the end, and counts what nobody was given
+	if g.endedEarly {
+		g.usage = backend.Usage{} // the server's would come at the end, and counts what the client was not given
 	}
-	if e.usage.Completion == 0 {
-		e.usage.Completion = e.generated() // a server without usage; the ids are there to be counted
+	if g.usage.Completion == 0 {
+		g.usage.Completion = g.generated() // a server without usage; the ids are there to be counted
 	}
-	e.answer.Finish(translate.Usage{
-		PromptTokens: e.promptTokens, CachedTokens: e.usage.Cached, CachedKnown: e.usage.HasCached,
-		CompletionTokens: e.usage.Completion,
-	}, e.active/1000)
-	e.finished()
-	action := e.deliver()
-	e.state = over
-	if e.early && !end {
-		return e.leave(action)
+	g.answer.Finish(translate.Usage{
+		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
+		CompletionTokens: g.usage.Completion,
+	}, g.x.active/1000)
+	g.finished()
+	if g.endedEarly && !end {
+		return g.letGo()
 	}
-	return action
+	g.state = over
+	return g.x.client.close(g.deliver())
 }
 
 // fail ends the answer with an error: with a status while the client has nothing, inside the stream once there is
 // something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend
 // on where the network cut the bytes.
-func (e *Exchange) fail(failure *openai.Error) ResponseAction {
-	e.passOver() // the events behind the error lie in the chunk, which is the host's
-	action := e.deliver()
+func (g *generation) fail(failure *openai.Error) ResponseAction {
+	g.passOver() // the events after the error lie in the chunk, which is the host's
+	action := g.deliver()
 	if action.Hold {
 		// A reply takes the response's place at once, and the server is let go.
-		return e.reply(replyWith(failure))
+		return g.x.client.reply(replyWith(failure))
 	}
-	if e.state == listening {
+	if g.x.client.state == outletSent {
 		// The headers have gone before the first token. An error as a whole answer with status 200 would be taken for one.
-		if e.answer.ContentType() == contentTypeJSON {
-			return e.cutLate(CutServer)
+		if g.whole() {
+			g.state = over
+			return g.x.client.cutOff(CutServer)
 		}
 		action.Late = true
-		e.begin()
-		if e.withheld {
+		g.begin()
+		if g.withheld {
 			// What a strict answer holds back has not been accepted, and the error stands alone.
-			e.answer = e.request.NewAnswer()
-			e.answer.Begin()
+			g.answer = g.wanted.NewAnswer()
+			g.answer.Begin()
 		}
 	}
-	for i := range e.choices {
+	for i := range g.choices {
 		// What a strict answer holds back has not been accepted.
-		if !e.strict {
-			e.choices[i].parser.Finish()
+		if !g.strict {
+			g.choices[i].parser.Finish()
 		}
 	}
-	e.answer.Fail(failure)
-	e.scratch = e.answer.Take(e.scratch)
-	action.Body = e.scratch
-	e.state = failed
-	return action
+	g.answer.Fail(failure)
+	g.scratch = g.answer.Take(g.scratch)
+	action.Body = g.scratch
+	g.state = failed
+	return g.x.client.close(action)
 }
 
-// mostSkipped is how much of a failed response is waited for beyond what is read of it, in bytes.
-const mostSkipped = 1 << 20
-
-// collectLate goes on collecting under headers that have been sent: only the end of the response can end them well.
-func (e *Exchange) collectLate(skipped int, end bool) ResponseAction {
-	e.skipped += skipped
-	switch {
-	case end:
-		r := e.collectedReply()
-		e.state = over
-		return ResponseAction{Body: r.Body}
-	case e.skipped > mostSkipped:
-		return e.cutLate(CutServer)
-	default:
-		return ResponseAction{}
-	}
-}
-
-// headStatus is the status of a failed response as far as its headers tell: that of collectedReply, but for servers
-// that say in the body alone which one they mean.
-func (e *Exchange) headStatus() int {
-	if e.local || e.status >= 400 && e.status <= 599 && e.status != 404 {
-		return e.status
-	}
-	return errNotUnderstood().Status
-}
-
-// collectedReply puts a failed response, of which all is there now, into our shape.
-func (e *Exchange) collectedReply() *Reply {
-	if e.local {
-		return replyWith(localError(e.status, string(e.collected), e.received, e.gateway.options.BodyLimit))
-	}
-	failure := backend.ReadError(e.status, e.collected)
-	if e.status >= 200 && e.status <= 299 {
-		// Some servers say that they failed under a status that says they did not.
-		if failure = backend.BodyError(e.collected); failure == nil {
-			return replyWith(errNotUnderstood())
-		}
-	}
-	r := replyWith(e.failure(failure))
-	r.RetryAfter = e.retry
-	return r
-}
-
-func isEventStream(contentType string) bool { return isMediaType(contentType, "text/event-stream") }
-
-func isJSON(contentType string) bool { return isMediaType(contentType, contentTypeJSON) }
-
-func isMediaType(contentType, want string) bool {
-	return len(contentType) >= len(want) && strings.EqualFold(contentType[:len(want)], want) &&
-		(len(contentType) == len(want) || contentType[len(want)] == ';' || contentType[len(want)] == ' ')
-}
+// whole reports whether the client wants the answer in one piece, and not as a stream.
+func (g *generation) whole() bool { return g.answer.ContentType() == contentTypeJSON }

@@ -11,20 +11,21 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// likely stands between a parser and a choice, and tells the choice how likely each token of content was. Only the parser
-// knows which tokens those are: text that turns out to be no header is content that comes late, so that what could be a
+// logprobs stands between a parser and a choice, and gives the choice the logprob of each token of content. Only the parser
+// knows which tokens those are: text that turns out not to be a header is content that comes late, so what could be a
 // header's is kept for as long as a header may be.
-type likely struct {
+type logprobs struct {
 	translate.Choice
 	t      *tokenizer.Tokenizer
 	parser *harmony.StreamParser
 	// top is how many alternatives the client wants.
 	top int
-	// number is the newest token's, newest how likely it was; told says that the choice knows, or never will.
+	// number is the newest token's, newest how likely it was. done reports whether the choice has its logprob, or will never
+	// have it.
 	number int
 	id     uint32
 	newest *backend.Likelihood
-	told   bool
+	done   bool
 	held   []heldLogprob
 	shown  openai.Logprob
 	values []float64
@@ -37,15 +38,15 @@ type heldLogprob struct {
 }
 
 // next is called before the parser is given a token.
-func (l *likely) next(id uint32, newest *backend.Likelihood) {
-	l.number, l.id, l.newest, l.told = l.parser.Taken(), id, newest, false
+func (l *logprobs) next(id uint32, newest *backend.Likelihood) {
+	l.number, l.id, l.newest, l.done = l.parser.Taken(), id, newest, false
 }
 
-// keep is called behind it.
-func (l *likely) keep() {
-	told := l.told
-	l.told = true
-	if told || tokenizer.IsSpecial(l.id) {
+// keep is called after that.
+func (l *logprobs) keep() {
+	done := l.done
+	l.done = true
+	if done || tokenizer.IsSpecial(l.id) {
 		return
 	}
 	if len(l.held) >= harmony.MaxHeaderTokens {
@@ -58,16 +59,17 @@ func (l *likely) keep() {
 }
 
 // Content implements harmony.Sink.
-func (l *likely) Content(text []byte, tokens int) {
+func (l *logprobs) Content(text []byte, tokens int) {
 	if tokens > 0 {
-		l.tell(l.parser.Delivering())
+		l.pass(l.parser.Delivering())
 	}
 	l.Choice.Content(text, tokens)
 }
 
-func (l *likely) tell(number int) {
-	if number == l.number && !l.told {
-		l.told = true
+// pass gives the choice the logprob of the token with this number.
+func (l *logprobs) pass(number int) {
+	if number == l.number && !l.done {
+		l.done = true
 		l.held = l.held[:0]
 		if l.read() {
 			l.Logprob(&l.shown)
@@ -83,9 +85,9 @@ func (l *likely) tell(number int) {
 	}
 }
 
-// read puts the newest token into shown, with its alternatives in their order. A control token is none of them, as there
-// is none in any text that clients get.
-func (l *likely) read() bool {
+// read puts the newest token into shown, with its alternatives in their order. Control tokens are left out of them, as they
+// are of all text that clients get.
+func (l *logprobs) read() bool {
 	token, ok := l.t.TokenBytes(l.id)
 	if !ok {
 		return false

@@ -1,0 +1,140 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// tokenCount is the endpoint of requests that ask how a request looks in tokens, or what tokens say. The gateway answers
+// them without a server.
+type tokenCount struct {
+	x       *Exchange
+	reading reading
+	// ofResponses reports whether the request is one of the Responses API, whose service may be asked in its place.
+	ofResponses bool
+	// count leaves the answer in the scratch memory's body.
+	count func(*asked, *Scratch, Host) *openai.Error
+}
+
+func beginInputTokens(x *Exchange, _ string) endpoint {
+	return &tokenCount{x: x, reading: reading{nameless: true}, ofResponses: true, count: (*asked).countInput}
+}
+
+func beginTokenize(x *Exchange, _ string) endpoint {
+	return &tokenCount{x: x, reading: reading{nameless: true}, count: (*asked).tokenize}
+}
+
+func beginDetokenize(x *Exchange, _ string) endpoint {
+	return &tokenCount{x: x, reading: reading{nameless: true, ids: true}, count: (*asked).detokenize}
+}
+
+func (c *tokenCount) head() RequestHead { return c.x.onward() }
+
+func (c *tokenCount) request(body []byte, h Host) RequestAction {
+	a, action := c.x.open(body, h, c.reading)
+	if a == nil {
+		return action
+	}
+	if c.ofResponses {
+		if action, decided := c.x.beyond(a.body, false); decided {
+			return action
+		}
+	}
+	scratch := h.scratch()
+	if failure := c.count(a, scratch, h); failure != nil {
+		return c.x.refuse(failure)
+	}
+	return c.x.answer(&Reply{Status: 200, Body: scratch.body})
+}
+
+func (c *tokenCount) early() response { return c.x.earlyReply() }
+
+// prompt leaves in scratch the prompt that a request would be sent as.
+func (a *asked) prompt(read reader, param string, scratch *Scratch, h Host) *openai.Error {
+	r, failure := a.read(read, h)
+	if failure == nil {
+		_, failure = a.render(r, param, scratch)
+	}
+	return failure
+}
+
+func (a *asked) countInput(scratch *Scratch, h Host) *openai.Error {
+	if failure := a.prompt(translate.Responses, paramInput, scratch, h); failure != nil {
+		return failure
+	}
+	if len(scratch.prompt) > a.model.ContextLength {
+		return errContextLength(paramInput, a.model.ContextLength)
+	}
+	scratch.body = openai.AppendInputTokens(scratch.body[:0], len(scratch.prompt))
+	return nil
+}
+
+func (a *asked) tokenize(scratch *Scratch, h Host) *openai.Error {
+	request, failure := openai.DecodeTokenizeRequest(a.body)
+	if failure != nil {
+		return failure
+	}
+	context := a.model.ContextLength
+	param := "prompt"
+	if request.Chat {
+		param = paramMessages
+		if failure := a.prompt(translate.Chat, param, scratch, h); failure != nil {
+			return failure
+		}
+		if !request.Generation {
+			scratch.prompt = withoutLastHeader(scratch.prompt)
+		}
+	} else if !a.encode(request.Prompt, scratch) {
+		return errContextLength(param, context)
+	}
+	if len(scratch.prompt) > context {
+		return errContextLength(param, context)
+	}
+	text := a.tokenText
+	if !request.Strings {
+		text = nil
+	}
+	scratch.body = openai.AppendTokens(scratch.body[:0], scratch.prompt, context, text)
+	return nil
+}
+
+func (a *asked) detokenize(scratch *Scratch, _ Host) *openai.Error {
+	var failure *openai.Error
+	if scratch.prompt, failure = openai.DecodeDetokenizeRequest(a.body, scratch.prompt[:0], a.model.ContextLength); failure != nil {
+		return failure
+	}
+	text, ok := a.x.gateway.options.Tokenizer.AppendDecode(nil, scratch.prompt)
+	if !ok {
+		return openai.Invalid("tokens", "Invalid 'tokens': the model has no such tokens.")
+	}
+	scratch.body = openai.AppendPrompt(scratch.body[:0], text)
+	return nil
+}
+
+// encode leaves in scratch the tokens of a text in which control tokens may be spelled, and reports whether they fit the
+// model's context.
+func (a *asked) encode(text string, scratch *Scratch) bool {
+	scratch.reserve(a.size, a.model.ContextLength)
+	t := a.x.gateway.options.Tokenizer
+	encoder := t.Borrow()
+	defer t.Return(encoder)
+	ids, ok := encoder.AppendSpecialWithin(scratch.prompt[:0], t, text, a.model.ContextLength)
+	scratch.prompt = ids
+	return ok
+}
+
+// withoutLastHeader leaves out the header at which the model goes on: it begins with the last <|start|>.
+func withoutLastHeader(prompt []uint32) []uint32 {
+	for i := len(prompt) - 1; i >= 0; i-- {
+		if prompt[i] == tokenizer.Start {
+			return prompt[:i]
+		}
+	}
+	return prompt
+}
+
+func (a *asked) tokenText(id uint32) []byte {
+	text, _ := a.x.gateway.options.Tokenizer.TokenBytes(id)
+	return text
+}

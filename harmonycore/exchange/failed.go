@@ -1,0 +1,150 @@
+package exchange
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+const (
+	// maxErrorBody is how much of a failed response is read for its message, in bytes.
+	maxErrorBody = 64 << 10
+	// maxSkipped is how much of a failed response is waited for beyond what is read of it, in bytes.
+	maxSkipped = 1 << 20
+)
+
+// failedResponse takes a response that is an error, or no stream of events. It gathers the body, and puts it into the
+// API's shape.
+type failedResponse struct {
+	x *Exchange
+	// of is the generation that the server was asked for; it is nil where the response came before the request was read.
+	of *generation
+	// begun reports whether the headers have come.
+	begun  bool
+	status int
+	local  bool
+	retry  string
+	// received is how much of the request's body had come when the proxy answered by itself.
+	received int
+	// collected is what has come of the body, and skipped how much more was not kept, in bytes.
+	collected []byte
+	skipped   int
+}
+
+// earlyReply takes a response that comes while the request is being read: no server has sent it.
+func (e *Exchange) earlyReply() response { return &failedResponse{x: e} }
+
+func (f *failedResponse) headers(h ResponseHead) ResponseAction {
+	if h.Local && isJSON(h.ContentType) {
+		return f.x.client.pass() // the proxy was configured to shape its own replies
+	}
+	f.begun = true
+	f.status, f.local, f.received, f.retry = h.Status, h.Local, h.Received, strings.Clone(h.RetryAfter)
+	if h.End {
+		return f.x.client.reply(f.reply())
+	}
+	return f.x.client.hold(f.headStatus(), contentTypeJSON)
+}
+
+func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
+	client := &f.x.client
+	switch {
+	case client.state == outletClosed:
+		return ResponseAction{}
+	case !f.begun:
+		return client.reply(replyWith(errNotUnderstood()))
+	}
+	kept := min(maxErrorBody-len(f.collected), len(chunk))
+	f.collected = append(f.collected, chunk[:kept]...)
+	f.skipped += len(chunk) - kept
+	switch {
+	case end:
+		r := f.reply()
+		return client.last(r.Status, contentTypeJSON, r.Body)
+	case client.state == outletHeld && len(f.collected) == maxErrorBody:
+		return client.reply(f.reply()) // what else it says is not waited for
+	case f.skipped > maxSkipped:
+		// Only the end of the response can end it well under headers that have been sent.
+		return client.cutOff(CutServer)
+	default:
+		return client.wait()
+	}
+}
+
+func (f *failedResponse) trailers() ResponseAction {
+	switch client := &f.x.client; {
+	case client.state == outletClosed:
+		return ResponseAction{Pass: true}
+	case !f.begun:
+		return client.reply(replyWith(errNotUnderstood()))
+	default:
+		return client.fail(f.reply(), CutServer)
+	}
+}
+
+func (f *failedResponse) silent(limit int64) ResponseAction {
+	if f.x.client.state == outletClosed {
+		return ResponseAction{}
+	}
+	return f.x.client.fail(replyWith(errStalled(limit)), CutStall)
+}
+
+// headStatus is the status of the response as far as its headers tell: that of reply, but for servers that say in the body
+// alone which one they mean.
+func (f *failedResponse) headStatus() int {
+	if f.local || f.status >= 400 && f.status <= 599 && f.status != 404 {
+		return f.status
+	}
+	return errNotUnderstood().Status
+}
+
+// reply puts the response, of which all is there now, into the API's shape.
+func (f *failedResponse) reply() *Reply {
+	if f.local {
+		return replyWith(localError(f.status, string(f.collected), f.received, f.x.gateway.options.BodyLimit))
+	}
+	failure := backend.ReadError(f.status, f.collected)
+	if f.status >= 200 && f.status <= 299 {
+		// Some servers say that they failed under a status that says they did not.
+		if failure = backend.BodyError(f.collected); failure == nil {
+			return replyWith(errNotUnderstood())
+		}
+	}
+	var r *Reply
+	if f.of != nil {
+		r = replyWith(f.of.failure(failure))
+	} else {
+		r = replyWith(serverError(failure, ""))
+	}
+	r.RetryAfter = f.retry
+	return r
+}
+
+// failure puts a server's error into OpenAI's shape. What is wrong with the request by what the server knows, and the
+// gateway did not, is the error that the gateway would have made of it.
+func (g *generation) failure(failed *backend.Error) *openai.Error {
+	out := serverError(failed, g.serverModel)
+	switch g.server.Cause(failed) {
+	case backend.ContextExceeded:
+		// Its message begins with OpenAI's words too.
+		out.Code, out.Param = openai.CodeContextLengthExceeded, g.param()
+	case backend.ChoicesRefused:
+		out.Code, out.Param = openai.CodeChoicesNotSupported, "n"
+		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " + strconv.Itoa(g.wanted.Choices) +
+			" choices in one request: it says \"" + clip(failed.Message) + "\" Send one request for each choice."
+	}
+	return out
+}
+
+const contentTypeJSON = "application/json"
+
+func isEventStream(contentType string) bool { return isMediaType(contentType, "text/event-stream") }
+
+func isJSON(contentType string) bool { return isMediaType(contentType, contentTypeJSON) }
+
+func isMediaType(contentType, want string) bool {
+	return len(contentType) >= len(want) && strings.EqualFold(contentType[:len(want)], want) &&
+		(len(contentType) == len(want) || contentType[len(want)] == ';' || contentType[len(want)] == ' ')
+}

@@ -1,0 +1,111 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// The values of [Report.API].
+const (
+	apiChat        = "chat"
+	apiResponses   = "responses"
+	apiCompletions = "completions"
+	apiTokens      = "tokens"
+	apiModels      = "models"
+	apiOther       = "other"
+)
+
+// route is one kind of request that the gateway takes.
+type route struct {
+	method string
+	// path is a pattern in the form of net/http's ServeMux: {id} is one segment, {rest...} is all that follows.
+	path string
+	// api is the value of [Report.API].
+	api string
+	// begin makes the endpoint. open is what match returns. It returns nil for a request that the gateway leaves alone.
+	begin func(x *Exchange, open string) endpoint
+}
+
+// routes are the gateway's routes. The first that matches decides.
+var routes = [...]route{
+	{"POST", contract.ChatPath, apiChat, beginChat},
+	{"POST", contract.ResponsesPath, apiResponses, beginResponses},
+
+	{"POST", contract.InputTokensPath, apiTokens, beginInputTokens},
+	{"POST", contract.TokenizePath, apiTokens, beginTokenize},
+	{"POST", contract.DetokenizePath, apiTokens, beginDetokenize},
+
+	{"GET", contract.ModelsPath, apiModels, beginModelList},
+	{"GET", contract.ModelsPath + "/{name...}", apiModels, beginOneModel},
+
+	{"GET", contract.ResponsesPath + "/{id}", apiResponses, beginStoredResponse},
+	{"DELETE", contract.ResponsesPath + "/{id}", apiResponses, beginStoredResponse},
+	{"POST", contract.ResponsesPath + "/{id}/cancel", apiResponses, beginStoredResponse},
+	{"GET", contract.ResponsesPath + "/{id}/input_items", apiResponses, beginStoredResponse},
+	{"GET", contract.ConversationsPath, apiResponses, beginConversations},
+	{"POST", contract.ConversationsPath, apiResponses, beginConversations},
+	{"DELETE", contract.ConversationsPath, apiResponses, beginConversations},
+	{"GET", contract.ConversationsPath + "/{rest...}", apiResponses, beginConversations},
+	{"POST", contract.ConversationsPath + "/{rest...}", apiResponses, beginConversations},
+	{"DELETE", contract.ConversationsPath + "/{rest...}", apiResponses, beginConversations},
+
+	{"POST", contract.CompletionsPath, apiCompletions, beginCompletions},
+	{"POST", contract.GeneratePath, apiCompletions, beginServersOwn},
+	{"POST", contract.CompletionPath, apiCompletions, beginServersOwn},
+	{"POST", contract.InferenceGeneratePath, apiCompletions, beginServersOwn},
+	{"POST", "{path...}", apiCompletions, beginUnlisted},
+}
+
+// match reports whether a path has the form of the route's. It returns the part that the pattern leaves open, and the
+// route's path where the pattern leaves nothing open.
+func (r *route) match(path string) (open string, ok bool) {
+	fixed, pattern, found := strings.Cut(r.path, "{")
+	if !found {
+		return fixed, path == fixed
+	}
+	open, ok = strings.CutPrefix(path, fixed)
+	name, after, _ := strings.Cut(pattern, "}")
+	if !ok || strings.HasSuffix(name, "...") {
+		return open, ok
+	}
+	end := strings.IndexByte(open, '/')
+	if end < 0 {
+		end = len(open)
+	}
+	return open[:end], end > 0 && open[end:] == after
+}
+
+func (g *Gateway) newExchange(api string) *Exchange {
+	return &Exchange{gateway: g, client: outlet{unheld: g.options.Reduced}, report: Report{API: api}}
+}
+
+// Begin starts the exchange of a request. It returns nil for a request that the gateway leaves alone altogether. path may
+// have a query.
+func (g *Gateway) Begin(method, path string) *Exchange {
+	if at := strings.IndexByte(path, '?'); at >= 0 {
+		path = path[:at]
+	}
+	if g.misconfigured {
+		return g.beginMisconfigured(path)
+	}
+	if ambiguous(path) || oddMethod(method) && below(resolved(path), apiRoots[:]) {
+		return g.beginRefusal(apiOther, errBadPath())
+	}
+	for i := range routes {
+		r := &routes[i]
+		if r.method != method {
+			continue
+		}
+		open, ok := r.match(path)
+		if !ok {
+			continue
+		}
+		x := g.newExchange(r.api)
+		if x.endpoint = r.begin(x, open); x.endpoint == nil {
+			return nil
+		}
+		return x
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package backend
+
+import (
+	"bytes"
+	"testing"
+)
+
+// trimmed is what [Trimmer] makes of a stream, byte by byte.
+func trimmed(stream string) []byte {
+	var t Trimmer
+	var out []byte
+	for i := range len(stream) {
+		c := stream[i]
+		if t.inside && c != ']' && c != '\n' {
+			continue
+		}
+		if t.inside {
+			t.inside = false
+		} else {
+			t.step(c)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// FuzzTrimmer holds the search for the key against the automaton alone, wherever the stream is cut.
+func FuzzTrimmer(f *testing.F) {
+	for _, seed := range []string{
+		`{"choices":[{"index":0,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}]}`, `"prompt_token_ids"prompt_token_ids":[1]`,
+		`"prompt_token_ids":  [1,2`, "\"prompt_token_ids\":[1\n2]", `prompt_token_ids":["prompt_token_ids":"prompt_token_ids":[`,
+	} {
+		f.Add([]byte(seed), uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		// Parts of the key, so that streams come near it.
+		parts := [...]string{`"`, `"prompt`, `_token_ids`, `":`, ` `, `[`, `1`, `]`, "\n", promptKey, promptKey[1:], promptKey[:18]}
+		var near []byte
+		for _, c := range stream {
+			near = append(near, parts[int(c)%len(parts)]...)
+		}
+		for _, in := range [][]byte{stream, near} {
+			want := trimmed(string(in))
+			var trimmer Trimmer
+			var got []byte
+			for rest := bytes.Clone(in); len(rest) > 0; {
+				n := min(int(size)+1, len(rest))
+				got = append(got, trimmer.Trim(rest[:n])...)
+				rest = rest[n:]
+			}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%q in pieces of %d: %q, want %q", in, int(size)+1, got, want)
+			}
+		}
+	})
+}
+
+// TestKeyShifts holds the table against the key that it is of.
+func TestKeyShifts(t *testing.T) {
+	var want [256]uint8
+	for i := range len(promptKey) - 1 {
+		want[promptKey[i]] = uint8(len(promptKey) - 1 - i)
+	}
+	if keyShifts != want {
+		t.Errorf("got %v, want %v", keyShifts, want)
+	}
+}

@@ -391,12 +391,14 @@ func oneModel(server string) *config.Config {
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
 	c.BodyLimit, c.StallTimeout = 1<<20, config.Duration(20*time.Second)
-	c.Models = []config.Model{{Name: caseModel, Servers: []string{"vllm=" + server}, System: config.System{Date: caseDate}}}
+	addModel(c, caseModel, server)
 	return c
 }
 
 func addModel(c *config.Config, name, server string) {
-	c.Models = append(c.Models, config.Model{Name: name, Servers: []string{"vllm=" + server}, System: config.System{Date: caseDate}})
+	m := config.DefaultModel(name, "vllm="+server)
+	m.System.Date = caseDate
+	c.Models = append(c.Models, m)
 }
 
 // runSim runs a simulated server.

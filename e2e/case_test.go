@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
@@ -29,10 +31,9 @@ import (
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
-//	settings  lines KEY VALUE: body_limit, context_length, stall_timeout_ms, raw_prompts, structured_outputs, date, effort, server_fault,
-//	          strict, reasoning_fields, reasoning_as_summary, hide_reasoning, undeclared_calls, max_choices, events, require_final_channel, harmony_messages, drop_commentary_from_history, unsupported_content, server_extras, reasoning_efforts (one word for all four),
-//	          hosted_tools, max_reasoning_tokens, thinking_token_budget (yes: the servers hold it),
-//	          front_end (which of vLLM's the server is: python, rust), server_context (its context, in tokens),
+//	settings  lines KEY VALUE: body_limit, stall_timeout_ms, those of contract.Settings and contract.ModelSettings by their
+//	          last name (reasoning_efforts: one word for all four),
+//	          front_end (which of vLLM's the server is: python, rust), server_context (its context, in tokens), server_fault,
 //	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
@@ -147,64 +148,21 @@ func (c *testCase) readRequest() error {
 
 // config is the gateway's configuration for the case: one model with a pinned date, served at server.
 func (c *testCase) config(server string) (*config.Config, error) {
-	m := config.Model{Name: caseModel, Servers: []string{"vllm=" + server}, System: config.System{Date: caseDate}}
+	m := config.DefaultModel(caseModel, "vllm="+server)
+	m.System.Date = caseDate
 	out := config.Default()
 	out.Listen, out.Envoy.Concurrency = "127.0.0.1:0", 1
 	out.BodyLimit, out.StallTimeout = 1<<20, config.Duration(20*time.Second)
 	for key, value := range c.settings {
-		number, err := strconv.Atoi(value)
+		var err error
 		switch key {
 		case "body_limit":
-			out.BodyLimit = config.Size(number)
-		case "context_length":
-			m.ContextLength = number
+			err = out.BodyLimit.Set(value)
 		case "stall_timeout_ms":
-			out.StallTimeout = config.Duration(time.Duration(number) * time.Millisecond)
-		case "hosted_tools":
-			out.HostedTools, err = value, nil
-		case "events":
-			m.Answers.Events, err = value, nil
-		case "require_final_channel":
-			m.Answers.RequireFinalChannel, err = strconv.ParseBool(value)
-		case "harmony_messages":
-			m.Answers.HarmonyMessages, err = strconv.ParseBool(value)
-		case "hide_reasoning":
-			m.Answers.HideReasoning, err = strconv.ParseBool(value)
-		case "raw_prompts":
-			m.RawPrompts, err = value, nil
-		case "max_reasoning_tokens":
-			m.MaxReasoningTokens = number
-		case "thinking_token_budget":
-			m.ThinkingTokenBudget, err = value == "yes", nil
-		case "structured_outputs":
-			m.StructuredOutputs, err = value, nil
-		case "date":
-			m.System.Date, err = value, nil
-		case "effort":
-			m.System.Effort, err = value, nil
-		case "reasoning_efforts":
-			m.ReasoningEfforts = config.Efforts{None: value, Minimal: value, XHigh: value, Max: value}
-			err = nil
-		case "drop_commentary_from_history":
-			m.DropCommentaryFromHistory, err = strconv.ParseBool(value)
-		case "unsupported_content":
-			m.UnsupportedContent, err = value, nil
-		case "server_extras":
-			m.ServerExtras, err = strings.Fields(value), nil
-		case "strict":
-			m.Answers.Strict, err = strconv.ParseBool(value)
-		case "reasoning_fields":
-			m.Answers.ReasoningFields, err = value, nil
-		case "reasoning_as_summary":
-			m.Answers.ReasoningAsSummary, err = strconv.ParseBool(value)
-		case "undeclared_calls":
-			m.Answers.UndeclaredCalls, err = value, nil
-		case "max_choices":
-			m.Answers.MaxChoices = number
+			err = out.StallTimeout.Set(value + "ms")
 		case "server_fault", "tokens_per_chunk", "front_end", "server_context":
-			err = nil
 		default:
-			err = fmt.Errorf("unknown setting")
+			err = setNamed(append(out.Settings.Fields(), m.ModelSettings.Fields()...), key, value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("settings: %s: %w", key, err)
@@ -212,6 +170,41 @@ func (c *testCase) config(server string) (*config.Config, error) {
 	}
 	out.Models = []config.Model{m}
 	return out, nil
+}
+
+var errUnknownSetting = errors.New("unknown setting")
+
+// setNamed sets the first field called key, in a block too. A block that is called so gets one value for all its fields.
+func setNamed(fields []contract.Field, key, value string) error {
+	for i := range fields {
+		f := &fields[i]
+		if f.Key == key {
+			return setField(f, value)
+		}
+		if err := setNamed(f.Block, key, value); !errors.Is(err, errUnknownSetting) {
+			return err
+		}
+	}
+	return errUnknownSetting
+}
+
+func setField(f *contract.Field, value string) (err error) {
+	switch {
+	case f.Flag != nil:
+		*f.Flag, err = strconv.ParseBool(value)
+	case f.Number != nil:
+		*f.Number, err = strconv.Atoi(value)
+	case f.Text != nil:
+		*f.Text = value
+	case f.List != nil:
+		*f.List = strings.Fields(value)
+	}
+	for i := range f.Block {
+		if err == nil {
+			err = setField(&f.Block[i], value)
+		}
+	}
+	return err
 }
 
 const (
@@ -261,7 +254,7 @@ func (c *testCase) server(pieces, tokens int) (*sim.Server, error) {
 		}
 	}
 	o.FrontEnd = c.settings["front_end"]
-	o.ReasoningConfig = c.settings["thinking_token_budget"] == "yes"
+	o.ReasoningConfig = c.settings["thinking_token_budget"] == "true"
 	if n := c.settings["tokens_per_chunk"]; n != "" {
 		size, err := strconv.Atoi(n)
 		if err != nil {

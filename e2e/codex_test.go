@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // codexModels is the configuration of the gateway: one model as it comes, and one whose reasoning travels sealed alone.
@@ -48,7 +48,7 @@ func TestCodex(t *testing.T) {
 				{"no keys", "", []string{caseModel}},
 				{"keys", sealKeyA, []string{caseModel, secretive}},
 			} {
-				up, url := startUpWith(t, []string{filterconfig.SealKeysVariable + "=" + gateway.keys}, "--host", host, "--config", config)
+				up, url := startUpWith(t, []string{contract.SealKeysVariable + "=" + gateway.keys}, "--host", host, "--config", config)
 				for _, model := range gateway.models {
 					t.Run(gateway.name+" "+model, func(t *testing.T) { newCodex(t, url, model).work(t, server, gateway.keys != "") })
 				}

@@ -102,7 +102,7 @@ var hastyRows = []earlyRow{
 func TestEarlyEnd(t *testing.T) {
 	server, url := runSim(t, sim.Options{TokensPerSecond: earlyRate, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(earlyAnswer)})})
 	hasty := oneModel(url)
-	hasty.Models[0].DrainTokens = new(int)
+	hasty.Models[0].DrainTokens = 0
 	toHTTP2 := http2To(xds.PoolCluster(&config.Model{Name: caseModel}))
 	one, two := runEnvoy(t, oneModel(url)).URL, runEnvoy(t, oneModel(url), toHTTP2).URL
 	inOne, inTwo := runWazero(t, oneModel(url)).URL, runWazero(t, oneModel(url), toHTTP2).URL

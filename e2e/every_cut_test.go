@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -36,7 +36,7 @@ func TestSuiteAtEveryCut(t *testing.T) {
 			t.Logf("%s has no answer to be cut: its server falls silent", c.name)
 			continue
 		}
-		for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
+		for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
 			t.Run(c.name+"/"+mode, func(t *testing.T) { played.Add(int64(everyCut(t, c, mode))) })
 		}
 	}
@@ -62,7 +62,7 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		return 0 // answered without a server
 	}
 	answer := askServer(t, c, action.Forward.Body, 0)
-	if mode == filterconfig.ModeReduced {
+	if mode == contract.ModeReduced {
 		_, played := playAtEveryCut(t, g, c, answer, piece)
 		return played
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // failingItem is what the server is writing when it fails: to Responses an item of this type, or none.
@@ -111,7 +111,7 @@ func TestFaultTable(t *testing.T) {
 	configure := func() *config.Config {
 		c := oneModel(url)
 		c.StallTimeout = config.Duration(stallTimeout)
-		c.Models[0].StructuredOutputs = filterconfig.NoStructure // the answers would not keep to the local shell's
+		c.Models[0].StructuredOutputs = contract.NoStructure // the answers would not keep to the local shell's
 		return c
 	}
 	toHTTP2 := http2To(xds.PoolCluster(&config.Model{Name: caseModel}))

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -71,7 +70,7 @@ func bothAnswers(t *testing.T, c *testCase) (stream, whole string, ok bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Mode = filterconfig.ModeFull
+	config.Mode = contract.ModeFull
 	g := gateway.New(config.Filter(), vocabulary, nil)
 	action, _ := begin(g, c)
 	if action.Forward == nil || action.Forward.Body == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // counter reads a counter of the filter's from Envoy, where it is 0 until it is there.
@@ -40,7 +40,7 @@ func counter(t *testing.T, h *hosts.Host, name string) uint64 {
 // TestEditsRefused: a proxy that lets no request be rewritten gets errors to send, no bodies to forward. It is told once
 // in the log, and counted each time.
 func TestEditsRefused(t *testing.T) {
-	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
+	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {
 			gpu, url := runSim(t, sim.Options{})
 			c := oneModel(url)

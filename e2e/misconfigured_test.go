@@ -19,8 +19,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // misconfiguredBody is all that a client is told.
@@ -29,12 +29,12 @@ const misconfiguredBody = `{"error":{"message":"The gateway is misconfigured. It
 
 // wrongConfigurations are those that somebody may write by hand, each with what the log is to say of it.
 var wrongConfigurations = []struct{ name, mode, text, reason string }{
-	{"an unknown key", filterconfig.ModeFull, `{"schema":1,"models":[{"name":"gpt-oss-120b","answers":{"colour":"red"}}]}`, "models[0].answers.colour: unknown key"},
-	{"a newer schema", filterconfig.ModeFull, `{"schema":2,"models":[{"name":"gpt-oss-120b"}]}`, "schema: must be 1; this filter reads no other"},
-	{"no JSON", filterconfig.ModeFull, "schema: 1\n", "not JSON: "},
-	{"nothing", filterconfig.ModeFull, "", "there is none; it must be JSON such as "},
-	{"an unknown key, reduced", filterconfig.ModeReduced, `{"schema":1,"mode":"reduced","models":[{"name":"gpt-oss-120b","x":1}]}`, "models[0].x: unknown key"},
-	{"the wrong mode", filterconfig.ModeReduced, `{"schema":1,"mode":"reduce","models":[{"name":"gpt-oss-120b"}]}`, `mode: must be one of "full", "reduced"`},
+	{"an unknown key", contract.ModeFull, `{"schema":1,"models":[{"name":"gpt-oss-120b","answers":{"colour":"red"}}]}`, "models[0].answers.colour: unknown key"},
+	{"a newer schema", contract.ModeFull, `{"schema":2,"models":[{"name":"gpt-oss-120b"}]}`, "schema: must be 1; this filter reads no other"},
+	{"no JSON", contract.ModeFull, "schema: 1\n", "not JSON: "},
+	{"nothing", contract.ModeFull, "", "there is none; it must be JSON such as "},
+	{"an unknown key, reduced", contract.ModeReduced, `{"schema":1,"mode":"reduced","models":[{"name":"gpt-oss-120b","x":1}]}`, "models[0].x: unknown key"},
+	{"the wrong mode", contract.ModeReduced, `{"schema":1,"mode":"reduce","models":[{"name":"gpt-oss-120b"}]}`, `mode: must be one of "full", "reduced"`},
 }
 
 // handWritten puts a configuration into the place of ours, as somebody does who writes it by hand.
@@ -42,7 +42,7 @@ func handWritten(text string) change {
 	return func(t *testing.T, r *xds.Resources) {
 		editPlugin(t, r, func(c *wasmv3.PluginConfig) {
 			c.Configuration = packed(t, wrapperspb.String(text))
-			delete(c.GetVmConfig().GetEnvironmentVariables().GetKeyValues(), filterconfig.ErrorVariable)
+			delete(c.GetVmConfig().GetEnvironmentVariables().GetKeyValues(), contract.ErrorVariable)
 		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // filterFile hands the filter's configuration to an Envoy as a control plane does, by ECDS, but out of a file.
@@ -111,13 +112,14 @@ func (f *filterFile) await(taken, rejected int) {
 // tells them. What is right ends all that.
 func TestMisconfiguredUpdates(t *testing.T) {
 	right := func(models ...string) string {
-		c := filterconfig.Config{Schema: filterconfig.Schema, Mode: filterconfig.ModeFull, BodyLimit: 1 << 20, MemoryLimit: 64 << 20, HostedTools: filterconfig.HostedToolsIgnore, Seal: filterconfig.Seal{LifetimeS: 1}}
+		c := contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, BodyLimit: 1 << 20, MemoryLimit: 64 << 20, Seal: contract.Seal{LifetimeS: 1}}
+		c.HostedTools = contract.HostedToolsIgnore
 		for _, name := range models {
-			m := filterconfig.DefaultModel(name)
+			m := contract.DefaultModel(name)
 			m.Pool = caseModel
 			c.Models = append(c.Models, m)
 		}
-		return string(c.AppendJSON(nil))
+		return string(filterconfig.AppendJSON(nil, &c))
 	}
 	const wrong, wrongToo = `{"schema":1,"x":1}`, `{"schema":2}`
 	for _, tt := range []struct {

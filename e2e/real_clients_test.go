@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // realClient is a folder of clients/: a program that speaks to a gateway as the users of a client do, checks what they
@@ -85,7 +85,7 @@ func TestClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			// One client sends back sealed reasoning alone.
-			up, url := startUpWith(t, []string{filterconfig.SealKeysVariable + "=" + sealKeyA}, "--host", host, "--config", config)
+			up, url := startUpWith(t, []string{contract.SealKeysVariable + "=" + sealKeyA}, "--host", host, "--config", config)
 			for i, c := range realClients {
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())

@@ -17,7 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // reducedFault is a fault of a server, and the row of docs/modes.md that says what becomes of it.
@@ -158,7 +158,7 @@ func checkFullColumns(t *testing.T, f reducedFault, row failureRow) {
 
 func reducedModel(server string) *config.Config {
 	c := oneModel(server)
-	c.Mode, c.StallTimeout = filterconfig.ModeReduced, config.Duration(stallTimeout)
+	c.Mode, c.StallTimeout = contract.ModeReduced, config.Duration(stallTimeout)
 	return c
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -218,7 +217,7 @@ func TestRoutingParts(t *testing.T) {
 		{"tools only", func(c *config.Config) { c.ResponsesService.Stores = &no }, "previous_response_not_found", "service", "other"},
 		{"stores only", func(c *config.Config) { c.ResponsesService.HostedTools = &no }, "service", "model", "service"},
 		{"stores only, tools refused", func(c *config.Config) {
-			c.ResponsesService.HostedTools, c.HostedTools = &no, filterconfig.HostedToolsRefuse
+			c.ResponsesService.HostedTools, c.HostedTools = &no, contract.HostedToolsRefuse
 		}, "service", "unsupported_parameter", "service"},
 		{"none", func(c *config.Config) { c.ResponsesService = config.ResponsesService{} }, "previous_response_not_found", "model", "other"},
 	} {

@@ -23,8 +23,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // frontEndReady is how long vLLM's front end may take to serve on a busy machine.
@@ -63,12 +63,12 @@ func TestRustFrontEndSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 		config.Mode = mode
-		if mode != filterconfig.ModeFull {
+		if mode != contract.ModeFull {
 			return &rustPlace{}
 		}
 		return &rustPlace{host: runEnvoy(t, config), server: p.server}
 	}, func(t *testing.T, on *rustPlace, c *testCase, mode string) {
-		if mode != filterconfig.ModeFull {
+		if mode != contract.ModeFull {
 			return
 		}
 		if why := notOfRustFrontEnd(c); why != "" {
@@ -218,7 +218,7 @@ func beforeRust(t *testing.T, p *rustPlace) *hosts.Host {
 	t.Helper()
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
-	c.Models = []config.Model{{Name: caseModel, Servers: []string{"vllm=" + p.server.URL}, System: config.System{Date: caseDate}}}
+	addModel(c, caseModel, p.server.URL)
 	return runEnvoy(t, c)
 }
 
@@ -362,7 +362,7 @@ func TestPythonRequestModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Mode = filterconfig.ModeFull
+		config.Mode = contract.ModeFull
 		action, _ := begin(gateway.New(config.Filter(), vocabulary, nil), c)
 		if action.Forward != nil && action.Forward.Body != nil {
 			names = append(names, c.name)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 
 // sealHosts starts the three hosts with these keys in their environment. The tenant is in x-tenant.
 func sealHosts(t *testing.T, server, keys string) []*hosts.Host {
-	t.Setenv(filterconfig.SealKeysVariable, keys)
+	t.Setenv(contract.SealKeysVariable, keys)
 	c := oneModel(server)
 	c.Seal.TenantHeader = "X-Tenant"
 	addModel(c, secretive, server)
@@ -201,7 +201,7 @@ func TestNoSealKeys(t *testing.T) {
 // level all that it does with it. Neither may have a key.
 func TestSealKeysStaySecret(t *testing.T) {
 	_, url := sealServer(t)
-	t.Setenv(filterconfig.SealKeysVariable, sealKeyA)
+	t.Setenv(contract.SealKeysVariable, sealKeyA)
 	c, base := startUp(t, "--backend", "vllm="+url, "--model", caseModel, "--admin", "127.0.0.1:0", "--log-level", "trace")
 	host := &hosts.Host{Name: "harmony up", URL: base}
 	if firstTurn(t, host, caseModel, "", false).encrypted == "" {
@@ -217,14 +217,14 @@ func TestSealKeysStaySecret(t *testing.T) {
 			t.Errorf("a key is in the %s", where)
 		}
 	}
-	if !strings.Contains(dump.body, filterconfig.SealKeysVariable) {
+	if !strings.Contains(dump.body, contract.SealKeysVariable) {
 		t.Error("the dump has no configuration of ours")
 	}
 }
 
 // TestWrongSealKeys: what cannot be read as keys stops the start, with the place and without the key.
 func TestWrongSealKeys(t *testing.T) {
-	t.Setenv(filterconfig.SealKeysVariable, "a:c2VjcmV0")
+	t.Setenv(contract.SealKeysVariable, "a:c2VjcmV0")
 	for _, kind := range []string{"envoy", "wazero"} {
 		c := runHarmony(t, nil, "up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--host", kind,
 			"--model", caseModel, "--backend", "vllm=http://127.0.0.1:9")

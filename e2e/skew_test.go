@@ -5,7 +5,7 @@ package e2e
 import (
 	"testing"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // TestSkew runs the behaviour suite on Envoy with the filter of an older commit ($HARMONY_WASM), which this commit's control
@@ -35,7 +35,7 @@ func runSkewed(t *testing.T, p *place, c *testCase, mode string) {
 		t.Fatal(err)
 	}
 	want := seen{view: c.member("want"), prompt: c.member("prompt"), sent: got.sent}
-	if mode == filterconfig.ModeReduced {
+	if mode == contract.ModeReduced {
 		var mistake string
 		if want.view, mistake = c.reducedView(); mistake != "" {
 			t.Error(mistake)

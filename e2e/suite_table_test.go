@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // suiteRow is what a case showed on each host, with the stream as it came.
@@ -98,7 +98,7 @@ func (s *suiteTable) askReference(t *testing.T) {
 
 // oracleRequest is the case as the oracle reads it.
 func (c *testCase) oracleRequest(api string) oracleRequest {
-	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Context: filterconfig.DefaultContextLength, Prefill: c.settings["structured_outputs"] == "none"}
+	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Context: contract.DefaultContextLength, Prefill: c.settings["structured_outputs"] == "none"}
 	date := caseDate
 	if set, ok := c.settings["date"]; ok {
 		date = set

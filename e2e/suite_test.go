@@ -19,7 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 var update = flag.Bool("update", false, "write what the native host does into the cases")
@@ -176,7 +176,7 @@ func TestSuite(t *testing.T) {
 
 // eachCase runs every case in both modes, in subtests MODE/SETTINGS/CASE, on what start makes for its settings.
 func eachCase[S any](t *testing.T, start func(*testing.T, *testCase, string) *S, run func(*testing.T, *S, *testCase, string)) {
-	for _, mode := range []string{filterconfig.ModeFull, filterconfig.ModeReduced} {
+	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {
 			cases := map[string][]*testCase{}
 			for _, c := range loadCases(t) {
@@ -208,7 +208,7 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 	if c.isAboutSent() {
 		want.sent = c.member("sent")
 	}
-	if mode == filterconfig.ModeReduced {
+	if mode == contract.ModeReduced {
 		want.view = c.wantReduced(t, native)
 	} else if *update {
 		if err := c.update(native); err != nil {

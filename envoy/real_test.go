@@ -40,7 +40,7 @@ func realEnvoy(t *testing.T) string {
 func smallConfig() *config.Config {
 	c := config.Default()
 	c.Listen = "127.0.0.1:0"
-	c.Models = []config.Model{{Name: "m", Servers: []string{"vllm=http://127.0.0.1:1"}}}
+	c.Models = []config.Model{config.DefaultModel("m", "vllm=http://127.0.0.1:1")}
 	return c
 }
 

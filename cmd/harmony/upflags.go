@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // upFlags are the flags of "harmony up" that say something about the configuration. Each wins over the file.
@@ -40,9 +41,9 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.models, "model", nil, "`NAME` that clients ask for (repeatable)")
 	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
 	flags.StringVar(&f.serverModel, "server-model", "", "`NAME` that the servers know the model by (default: the model's own)")
-	flags.IntVar(&f.contextLength, "context-length", filterconfig.DefaultContextLength, "the models' whole context, in `TOKENS`")
+	flags.IntVar(&f.contextLength, "context-length", contract.DefaultContextLength, "the models' whole context, in `TOKENS`")
 	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "send clients' authorization header on to the servers")
-	flags.StringVar(&f.date, "date", filterconfig.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
+	flags.StringVar(&f.date, "date", contract.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
 	flags.Var(&f.bodyLimit, "body-limit", "largest request body, such as 512KiB or 16MiB")
 	flags.Var(&f.stallTimeout, "stall-timeout", "give a request up when its server is silent for so long; 0s never")
 	flags.StringVar(&f.passthrough, "passthrough", "", "`URL` of a server for every other model (default: none, they are answered 404)")
@@ -116,7 +117,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 			if slices.ContainsFunc(c.Models, func(m config.Model) bool { return m.Name == name }) {
 				return fmt.Errorf("--model %s is there twice; repeat --backend instead", name)
 			}
-			c.Models = append(c.Models, config.Model{Name: name})
+			c.Models = append(c.Models, config.DefaultModel(name))
 		}
 	}
 	if err := f.setBackends(c); err != nil {
@@ -132,7 +133,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 		}
 		if flags.Changed("context-length") {
 			if f.contextLength <= 0 {
-				return fmt.Errorf("--context-length %d is out of range; write the model's whole context in tokens, such as %d", f.contextLength, filterconfig.DefaultContextLength)
+				return fmt.Errorf("--context-length %d is out of range; write the model's whole context in tokens, such as %d", f.contextLength, contract.DefaultContextLength)
 			}
 			m.ContextLength = f.contextLength
 		}
@@ -140,7 +141,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 			m.ForwardAuthorization = f.forwardAuth
 		}
 		if flags.Changed("date") {
-			m.System.Date = f.date
+			m.System.Date = cmp.Or(f.date, contract.DateUTC)
 		}
 	}
 	return nil

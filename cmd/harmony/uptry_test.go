@@ -38,7 +38,7 @@ func TestUpAsksItsServers(t *testing.T) {
 		"two names":         {`{"data":[{"id":"a"},{"id":"b"}]}`, func(*up) {}, `it serves "a", "b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
 		"no model":          {`{"data":[]}`, func(*up) {}, "it serves nothing. Requests get 502 server_model_not_found: start the server with the model\n"},
 		"with a file":       {`{"data":[{"id":"b"}]}`, func(u *up) { u.file = "h.yaml" }, "set server_model: b of the model gpt-oss-120b in h.yaml\n"},
-		"several models":    {`{"data":[{"id":"b"}]}`, func(u *up) { u.config.Models = append(u.config.Models, config.Model{Name: "m"}) }, "write server_model: b of the model gpt-oss-120b in a --config file\n"},
+		"several models":    {`{"data":[{"id":"b"}]}`, func(u *up) { u.config.Models = append(u.config.Models, config.DefaultModel("m")) }, "write server_model: b of the model gpt-oss-120b in a --config file\n"},
 		"a name with words": {`{"data":[{"id":"a; rm b"}]}`, func(*up) {}, `it serves "a; rm b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
 		"no list of models": {`nothing`, func(*up) {}, ""},
 	} {
@@ -57,7 +57,7 @@ func TestUpAsksItsServers(t *testing.T) {
 func tryOnce(t *testing.T, url string, change func(*up)) string {
 	t.Helper()
 	var out strings.Builder
-	u := &up{config: &config.Config{Models: []config.Model{{Name: "gpt-oss-120b", Servers: []string{"vllm=" + url}}}}, stderr: &out}
+	u := &up{config: &config.Config{Models: []config.Model{config.DefaultModel("gpt-oss-120b", "vllm="+url)}}, stderr: &out}
 	change(u)
 	e, err := config.ParseURL(url)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestUpWarnsOfAServerThatIsNotThere(t *testing.T) {
 	_ = l.Close()
 	out := &said{}
 	out.w = &out.text
-	u := &up{config: &config.Config{Models: []config.Model{{Name: "m", Servers: []string{"vllm=http://" + address}}}}, stderr: out}
+	u := &up{config: &config.Config{Models: []config.Model{config.DefaultModel("m", "vllm=http://"+address)}}, stderr: out}
 	end := u.tryingServers(context.Background())
 	for limit := time.Now().Add(20 * time.Second); out.String() == ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {

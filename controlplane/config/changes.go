@@ -19,15 +19,12 @@ func changes(path string, before, after reflect.Value) []string {
 	switch {
 	case t.Kind() == reflect.Struct && len(settings(t)) > 0:
 		var all []string
-		for i := range t.NumField() {
-			name := t.Field(i).Tag.Get("yaml")
-			if name == "" || name == "-" {
-				continue
-			}
+		for _, f := range fieldsOf(t) {
+			name := f.Tag.Get("yaml")
 			if path != "" {
 				name = path + "." + name
 			}
-			all = append(all, changes(name, before.Field(i), after.Field(i))...)
+			all = append(all, changes(name, before.FieldByIndex(f.Index), after.FieldByIndex(f.Index))...)
 		}
 		return all
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && nameOf(reflect.Zero(t.Elem())) != nil:

@@ -1,10 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -35,9 +35,8 @@ type Config struct {
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
 	Seal                Seal    `yaml:"seal"`
 	// ResponsesService takes requests that need a memory, or tools that somebody runs for the client.
-	ResponsesService ResponsesService `yaml:"responses_service"`
-	// HostedTools is "ignore" or "refuse": what becomes of tools that nobody here runs.
-	HostedTools string `yaml:"hosted_tools" jsonschema:"enum=ignore,enum=refuse"`
+	ResponsesService  ResponsesService `yaml:"responses_service"`
+	contract.Settings `yaml:",inline"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
 	Passthrough string `yaml:"passthrough"`
 	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
@@ -86,46 +85,11 @@ type Model struct {
 	// Servers are the model's inference servers in place of a pool, each as DIALECT=URL, all of one dialect:
 	// vllm=http://10.0.0.7:8000.
 	Servers []string `yaml:"servers"`
-	// ServerModel is the name that the servers know the model by. Empty: Name.
-	ServerModel string `yaml:"server_model"`
-	// ContextLength is the model's whole context in tokens; 0 is the default.
-	ContextLength int `yaml:"context_length"`
-	// MaxReasoningTokens limits the reasoning of every answer; 0 is no limit. A client can only ask for less.
-	MaxReasoningTokens int `yaml:"max_reasoning_tokens"`
-	// ThinkingTokenBudget says that the servers know thinking_token_budget and hold the limit themselves.
-	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
-	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
-	// sequence or at the limit on reasoning. Behind them the stream is cut, which clients that read on take for an error.
-	// Absent: the filter's default.
-	DrainTokens *int `yaml:"drain_tokens"`
-	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
-	// structural_tag.
-	StructuredOutputs string `yaml:"structured_outputs" jsonschema:"enum=structural_tag,enum=none"`
 	// ForwardAuthorization sends clients' authorization header on to the servers, which otherwise do not see it.
 	ForwardAuthorization bool `yaml:"forward_authorization"`
-	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
-	RawPrompts string `yaml:"raw_prompts" jsonschema:"enum=deny,enum=allow"`
-	// ReasoningEfforts says what becomes of the efforts that the API has and gpt-oss has not.
-	ReasoningEfforts Efforts `yaml:"reasoning_efforts"`
-	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
-	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
-	// UnsupportedContent is "refuse" or "drop": what becomes of images, files and sound in a request. Empty: refuse.
-	UnsupportedContent string `yaml:"unsupported_content" jsonschema:"enum=refuse,enum=drop"`
-	// ServerExtras are the servers' own parameters that clients may use. Absent: the default ones; empty: none.
-	ServerExtras []string `yaml:"server_extras"`
-	Answers      Answers  `yaml:"answers"`
-	System       System   `yaml:"system"`
-}
-
-// System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
-// KnowledgeCutoff that is there and empty is left out of the message.
-type System struct {
-	Identity        *string `yaml:"identity"`
-	KnowledgeCutoff *string `yaml:"knowledge_cutoff"`
-	// Date is "utc", "omit" or a day as YYYY-MM-DD.
-	Date string `yaml:"date"`
-	// Effort is "low", "medium" or "high".
-	Effort string `yaml:"effort" jsonschema:"enum=low,enum=medium,enum=high"`
+	// ServerModel is the name that the servers know the model by. Empty: Name.
+	ServerModel            string `yaml:"server_model"`
+	contract.ModelSettings `yaml:",inline"`
 }
 
 // The defaults that are not the filter's own.
@@ -150,18 +114,19 @@ func DefaultPassthroughPaths() []string {
 
 // Default is a configuration with every default in place and no model.
 func Default() *Config {
-	return &Config{
-		Listen: DefaultListen, Admin: DefaultAdmin, Mode: filterconfig.ModeFull,
+	c := &Config{
+		Listen: DefaultListen, Admin: DefaultAdmin, Mode: contract.ModeFull,
 		BodyLimit:        DefaultBodyLimit,
-		MemoryLimit:      filterconfig.DefaultMemoryLimit,
-		StallTimeout:     Duration(filterconfig.DefaultStallTimeoutMS * time.Millisecond),
+		MemoryLimit:      contract.DefaultMemoryLimit,
+		StallTimeout:     Duration(contract.DefaultStallTimeoutMS * time.Millisecond),
 		PassthroughPaths: DefaultPassthroughPaths(),
 		RequestTimeout:   Duration(DefaultRequestTimeout),
 		Envoy:            Envoy{MaxHeap: DefaultMaxHeap, MaxConnections: DefaultMaxConnections},
 
-		ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
-		HostedTools:         filterconfig.HostedToolsIgnore,
+		ReasoningRatioAlert: contract.DefaultReasoningAlert,
 	}
+	contract.SetDefaults(c.Settings.Fields())
+	return c
 }
 
 // PassesThrough reports whether requests for a path reach the passthrough server when the filter does not claim them.
@@ -177,16 +142,16 @@ func (c *Config) PassesThrough(path string) bool {
 	return false
 }
 
-// Filter is the part of c that the filter reads. It wants a configuration that Validate accepts.
-func (c *Config) Filter() *filterconfig.Config {
-	f := &filterconfig.Config{
-		Schema: filterconfig.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
+// Filter returns the part of c that the filter reads. It wants a configuration that [Config.Validate] accepts.
+func (c *Config) Filter() *contract.Config {
+	f := &contract.Config{
+		Schema: contract.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
 		MemoryLimit:    int(c.MemoryLimit),
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
-		Seal:                filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS, TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
-		ResponsesService:    c.ResponsesService.filter(), HostedTools: c.HostedTools,
+		Seal:                contract.Seal{LifetimeS: contract.DefaultSealLifetimeS, TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
+		ResponsesService:    c.ResponsesService.filter(), Settings: c.Settings,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {
 		f.Seal.LifetimeS = int(d.Seconds())
@@ -197,47 +162,20 @@ func (c *Config) Filter() *filterconfig.Config {
 	return f
 }
 
-func (m *Model) filter() filterconfig.Model {
-	f := filterconfig.DefaultModel(m.Name)
-	f.Pool = m.Route()
-	if m.Dialect != "" {
-		f.Server = m.Dialect
-	} else if len(m.Servers) > 0 {
+func (m *Model) filter() contract.Model {
+	return contract.Model{
+		Name: m.Name, Pool: m.Route(), Server: m.kind(), ServerModel: cmp.Or(m.ServerModel, m.Name), ModelSettings: m.ModelSettings,
+	}
+}
+
+// kind returns what the model's servers speak.
+func (m *Model) kind() string {
+	if m.Dialect == "" && len(m.Servers) > 0 {
 		if s, err := ParseServer(m.Servers[0]); err == nil {
-			f.Server = s.Kind
+			return s.Kind
 		}
 	}
-	if m.ServerModel != "" {
-		f.ServerModel = m.ServerModel
-	}
-	if m.ContextLength != 0 {
-		f.ContextLength = m.ContextLength
-	}
-	f.MaxReasoningTokens, f.ThinkingTokenBudget = m.MaxReasoningTokens, m.ThinkingTokenBudget
-	if m.DrainTokens != nil {
-		f.DrainTokens = *m.DrainTokens
-	}
-	if m.StructuredOutputs != "" {
-		f.StructuredOutputs = m.StructuredOutputs
-	}
-	if m.RawPrompts != "" {
-		f.RawPrompts = m.RawPrompts
-	}
-	m.fillRequests(&f)
-	m.Answers.fill(&f.Answers)
-	if m.System.Identity != nil {
-		f.System.Identity = *m.System.Identity
-	}
-	if m.System.KnowledgeCutoff != nil {
-		f.System.KnowledgeCutoff = *m.System.KnowledgeCutoff
-	}
-	if m.System.Date != "" {
-		f.System.Date = m.System.Date
-	}
-	if m.System.Effort != "" {
-		f.System.Effort = m.System.Effort
-	}
-	return f
+	return cmp.Or(m.Dialect, contract.VLLM)
 }
 
 // Route is the value of the internal header that leads to the model's servers.

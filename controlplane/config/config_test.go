@@ -4,11 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const whole = `# a comment
@@ -66,20 +68,21 @@ func TestParseWhole(t *testing.T) {
 		time.Duration(c.RequestTimeout) != 30*time.Second || len(c.CORSOrigins) != 1 || c.CAFile != "/etc/ca.pem" || c.AccessLog != "/var/log/h.json" || len(c.PassthroughPaths) != 1 {
 		t.Errorf("got %+v", c)
 	}
-	want := filterconfig.Config{
-		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: filterconfig.DefaultMemoryLimit,
+	want := contract.Config{
+		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: contract.DefaultMemoryLimit,
 		ReasoningRatioAlert: 0.75,
-		Seal:                filterconfig.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"}, HostedTools: filterconfig.HostedToolsRefuse,
-		Models: []filterconfig.Model{{
-			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ContextLength: 65536,
-			MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
-			RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
-			ReasoningEfforts:  filterconfig.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
-			StructuredOutputs: "none", Answers: filterconfig.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
-			System: filterconfig.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
-		}},
+		Seal:                contract.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"}, Settings: contract.Settings{HostedTools: contract.HostedToolsRefuse},
+		Models: []contract.Model{{
+			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ModelSettings: contract.ModelSettings{
+				ContextLength:      65536,
+				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
+				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
+				ReasoningEfforts:  contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
+				StructuredOutputs: "none", Answers: contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
+				System: contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
+			}}},
 	}
-	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
+	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())), string(filterconfig.AppendJSON(nil, &want)); got != want {
 		t.Errorf("filter configuration\ngot  %s\nwant %s", got, want)
 	}
 }
@@ -92,13 +95,13 @@ func TestDefaults(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	want := filterconfig.Config{
-		Schema: 1, Mode: filterconfig.ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: filterconfig.DefaultStallTimeoutMS,
-		MemoryLimit: filterconfig.DefaultMemoryLimit, ReasoningRatioAlert: filterconfig.DefaultReasoningAlert,
-		Seal: filterconfig.Seal{LifetimeS: filterconfig.DefaultSealLifetimeS}, HostedTools: filterconfig.HostedToolsIgnore,
-		Models: []filterconfig.Model{filterconfig.DefaultModel("m")},
+	want := contract.Config{
+		Schema: 1, Mode: contract.ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: contract.DefaultStallTimeoutMS,
+		MemoryLimit: contract.DefaultMemoryLimit, ReasoningRatioAlert: contract.DefaultReasoningAlert,
+		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS}, Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore},
+		Models: []contract.Model{contract.DefaultModel("m")},
 	}
-	if got, want := string(c.Filter().AppendJSON(nil)), string(want.AppendJSON(nil)); got != want {
+	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())), string(filterconfig.AppendJSON(nil, &want)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if c.Listen != DefaultListen || c.Admin != DefaultAdmin {
@@ -108,7 +111,7 @@ func TestDefaults(t *testing.T) {
 
 // TestResponsesService: a service that is only named takes everything.
 func TestResponsesService(t *testing.T) {
-	for in, want := range map[string]filterconfig.ResponsesService{
+	for in, want := range map[string]contract.ResponsesService{
 		"":                      {Pool: "responses-service", Stores: true, HostedTools: true},
 		", stores: false":       {Pool: "responses-service", HostedTools: true},
 		", hosted_tools: false": {Pool: "responses-service", Stores: true},
@@ -434,6 +437,25 @@ func TestEndpointString(t *testing.T) {
 		e, err := ParseURL(in)
 		if err != nil || e.String() != want {
 			t.Errorf("%s: %v, %v", in, e, err)
+		}
+	}
+}
+
+// TestModelsOfAnchors: a model takes what an anchor says, and the defaults of all that neither says.
+func TestModelsOfAnchors(t *testing.T) {
+	c, err := Parse("h.yaml", []byte(`models:
+- { name: a, servers: &servers ['vllm=http://h:1'], drain_tokens: 0, answers: &answers { strict: true }, system: ~ }
+- { name: b, servers: *servers, drain_tokens: 0, answers: *answers, context_length: 0, reasoning_efforts: { max: "" }, system: { identity: ~ } }
+- { name: c, <<: { servers: *servers, drain_tokens: 0, answers: { <<: *answers } } }
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultModel("", "vllm=http://h:1")
+	want.DrainTokens, want.Answers.Strict = 0, true
+	for i, name := range []string{"a", "b", "c"} {
+		if want.Name = name; !reflect.DeepEqual(c.Models[i], want) {
+			t.Errorf("got  %+v\nwant %+v", c.Models[i], want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -78,8 +79,8 @@ func member(t reflect.Type, name string) reflect.Type {
 	if t == nil {
 		return nil
 	}
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Tag.Get("yaml") == name {
+	for _, f := range fieldsOf(t) {
+		if f.Tag.Get("yaml") == name {
 			return f.Type
 		}
 	}
@@ -104,12 +105,18 @@ func settings(t reflect.Type) []string {
 		return nil
 	}
 	var names []string
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" && name != "-" {
-			names = append(names, name)
-		}
+	for _, f := range fieldsOf(t) {
+		names = append(names, f.Tag.Get("yaml"))
 	}
 	return names
+}
+
+// fieldsOf returns the fields of a struct that are settings, with those of the contract's structs in it in their place.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
+		name := f.Tag.Get("yaml")
+		return name == "" || name == "-" || f.Anonymous
+	})
 }
 
 // blocksWith says where a setting of this name belongs: at the top of the file, or in a block of it.

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // ResponsesPool is the value of the internal header that leads to the responses service. A model cannot be called so while
@@ -21,17 +21,17 @@ type ResponsesService struct {
 
 func isOn(setting *bool) bool { return setting == nil || *setting }
 
-func (s *ResponsesService) filter() filterconfig.ResponsesService {
+func (s *ResponsesService) filter() contract.ResponsesService {
 	if s.URL == "" {
-		return filterconfig.ResponsesService{}
+		return contract.ResponsesService{}
 	}
-	return filterconfig.ResponsesService{Pool: ResponsesPool, Stores: isOn(s.Stores), HostedTools: isOn(s.HostedTools)}
+	return contract.ResponsesService{Pool: ResponsesPool, Stores: isOn(s.Stores), HostedTools: isOn(s.HostedTools)}
 }
 
 // checkService looks at the service; owners are the models' servers.
 func (c *Config) checkService(owners map[Endpoint]string) *Error {
-	if c.HostedTools != filterconfig.HostedToolsIgnore && c.HostedTools != filterconfig.HostedToolsRefuse {
-		return &Error{Field: "hosted_tools", Reason: fmt.Sprintf("%q is not known; write ignore or refuse", c.HostedTools)}
+	if field, reason := wrong(c.Settings.Fields()); field != "" {
+		return &Error{Field: field, Reason: reason}
 	}
 	s := &c.ResponsesService
 	if s.URL == "" {
@@ -46,7 +46,7 @@ func (c *Config) checkService(owners map[Endpoint]string) *Error {
 	if !isOn(s.Stores) && !isOn(s.HostedTools) {
 		return &Error{Field: "responses_service", Reason: "takes nothing; leave it out, or write true for stores or hosted_tools"}
 	}
-	if c.Mode == filterconfig.ModeReduced {
+	if c.Mode == contract.ModeReduced {
 		return &Error{Field: "responses_service", Reason: "cannot be reached in reduced mode, which sends a request on before its body says what it needs; leave it out, or write mode: full"}
 	}
 	for i := range c.Models {

@@ -42,14 +42,13 @@ func (e *Error) Error() string {
 // The bounds of body_limit; the upper one is the filter's own.
 const (
 	minBodyLimit = 1 << 10
-	maxBodyLimit = filterconfig.MaxBodyLimit
+	maxBodyLimit = contract.MaxBodyLimit
 )
 
 const (
-	maxStallTimeout  = 24 * time.Hour
-	maxConcurrency   = 1024
-	maxContextLength = filterconfig.MaxContextLength
-	maxNameLength    = 256
+	maxStallTimeout = 24 * time.Hour
+	maxConcurrency  = 1024
+	maxNameLength   = 256
 )
 
 // Validate reports the first thing wrong with c, as an *Error. A configuration that it accepts is complete.
@@ -66,7 +65,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	// The reader's own word is the last.
-	if _, err := filterconfig.Parse(c.Filter().AppendJSON(nil)); err != nil {
+	if _, err := filterconfig.Parse(filterconfig.AppendJSON(nil, c.Filter())); err != nil {
 		return &Error{Reason: err.Error()}
 	}
 	return nil
@@ -83,24 +82,24 @@ func (c *Config) check() *Error {
 	if _, err := ParseAdmin(c.Admin); err != nil {
 		return &Error{Field: "admin", Reason: err.Error()}
 	}
-	if c.Mode != filterconfig.ModeFull && c.Mode != filterconfig.ModeReduced {
+	if c.Mode != contract.ModeFull && c.Mode != contract.ModeReduced {
 		return &Error{Field: "mode", Reason: fmt.Sprintf("%q is not known; write full or reduced", c.Mode)}
 	}
-	if c.Mode == filterconfig.ModeReduced && len(c.Models) > 1 {
+	if c.Mode == contract.ModeReduced && len(c.Models) > 1 {
 		return &Error{Field: "mode", Reason: fmt.Sprintf("reduced serves one model, and %d are configured; run one Envoy for each, or write full", len(c.Models))}
 	}
 	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
 		return &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 64MiB", &c.BodyLimit)}
 	}
-	if c.MemoryLimit > filterconfig.MaxMemoryLimit {
+	if c.MemoryLimit > contract.MaxMemoryLimit {
 		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
 	}
-	if least := filterconfig.LeastMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
+	if least := contract.LeastMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
 		// Rounded up, for people to write.
 		return &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which body_limit allows; use at least %dMiB, or a smaller body_limit",
 			&c.MemoryLimit, &c.BodyLimit, (least+1<<20-1)>>20)}
 	}
-	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > filterconfig.MaxSealLifetimeS*time.Second {
+	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > contract.MaxSealLifetimeS*time.Second {
 		return &Error{Field: "seal.lifetime", Reason: d.String() + " is out of range; write for how long sealed reasoning opens, such as 720h"}
 	}
 	if h := c.Seal.TenantHeader; h != "" && !httpguts.ValidHeaderFieldName(h) {
@@ -199,42 +198,8 @@ func (c *Config) checkModel(i int, owners map[Endpoint]string) *Error {
 			return fail("name", "%s is there twice; list all its servers in one entry", m.Name)
 		}
 	}
-	if m.ContextLength < 0 || m.ContextLength > maxContextLength {
-		return fail("context_length", "%d is out of range; write the model's whole context in tokens, such as %d", m.ContextLength, filterconfig.DefaultContextLength)
-	}
-	if m.MaxReasoningTokens < 0 || m.MaxReasoningTokens > maxContextLength {
-		return fail("max_reasoning_tokens", "%d is out of range; write how many tokens an answer may reason for, or 0 for no limit", m.MaxReasoningTokens)
-	}
-	if n := m.DrainTokens; n != nil && (*n < 0 || *n > maxContextLength) {
-		return fail("drain_tokens", "%d is out of range; write how many tokens a server may go on for, or 0 for none", *n)
-	}
-	if s := m.StructuredOutputs; s != "" && s != filterconfig.StructuralTags && s != filterconfig.NoStructure {
-		return fail("structured_outputs", "%q is not known; write structural_tag or none", s)
-	}
-	if s := m.RawPrompts; s != "" && s != "deny" && s != "allow" {
-		return fail("raw_prompts", "%q is not known; write deny or allow", s)
-	}
-	if s := m.UnsupportedContent; s != "" && s != filterconfig.ContentRefuse && s != filterconfig.ContentDrop {
-		return fail("unsupported_content", "%q is not known; write refuse or drop", s)
-	}
-	if field, reason := m.Answers.check(); field != "" {
+	if field, reason := wrong(m.ModelSettings.Fields()); field != "" {
 		return fail(field, "%s", reason)
-	}
-	if s := m.System.Date; s != "" && !validDate(s) {
-		return fail("system.date", "%q is not a date; write utc, omit or a day as YYYY-MM-DD", s)
-	}
-	if s := m.System.Effort; s != "" && s != "low" && s != "medium" && s != "high" {
-		return fail("system.effort", "%q is not known; write low, medium or high", s)
-	}
-	for _, e := range m.ReasoningEfforts.words(&filterconfig.Efforts{}) {
-		if e.word != "" && !slices.Contains([]string{"low", "medium", "high", filterconfig.EffortRefuse}, e.word) {
-			return fail("reasoning_efforts."+e.name, "%q is not known; write low, medium, high or refuse", e.word)
-		}
-	}
-	for j, name := range m.ServerExtras {
-		if !slices.Contains(filterconfig.KnownExtras(), name) {
-			return fail(fmt.Sprintf("server_extras[%d]", j), "%q cannot be let through; it is one of %s", name, strings.Join(filterconfig.KnownExtras(), ", "))
-		}
 	}
 	return c.checkServers(m, fail, owners)
 }
@@ -282,14 +247,6 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		owners[plain] = m.Name
 	}
 	return nil
-}
-
-func validDate(s string) bool {
-	if s == filterconfig.DateUTC || s == filterconfig.DateOmit {
-		return true
-	}
-	_, err := time.Parse(time.DateOnly, s)
-	return err == nil
 }
 
 func printable(s string) bool {

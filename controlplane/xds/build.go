@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Names that stand in Envoy's statistics and admin interface.
@@ -155,7 +155,7 @@ func (b *builder) heldLimit() uint32 {
 		around     = 64 << 10
 	)
 	// A model may come and go without a change of the listener, whose connections would be closed by it.
-	context := filterconfig.DefaultContextLength
+	context := contract.DefaultContextLength
 	for i := range b.config.Models {
 		context = max(context, b.config.Models[i].ContextLength)
 	}

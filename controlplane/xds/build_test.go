@@ -346,6 +346,6 @@ func TestReplyMatches(t *testing.T) {
 
 func example() *config.Config {
 	c := config.Default()
-	c.Models = []config.Model{{Name: "m", Servers: []string{"vllm=http://127.0.0.1:8000"}}}
+	c.Models = []config.Model{config.DefaultModel("m", "vllm=http://127.0.0.1:8000")}
 	return c
 }

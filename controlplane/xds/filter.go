@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 
 // wasm is the filter's configuration. Nothing secret may stand in it: Envoy's /config_dump prints it.
 func (b *builder) wasm() *wasmfilterv3.Wasm {
-	settings := string(b.config.Filter().AppendJSON(nil))
+	settings := string(filterconfig.AppendJSON(nil, b.config.Filter()))
 	plugin := &wasmv3.PluginConfig{
 		Name:   pluginName,
 		RootId: pluginName,
@@ -32,10 +33,10 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 				Specifier: &corev3.DataSource_Filename{Filename: b.options.ModulePath},
 			}}},
 			EnvironmentVariables: &wasmv3.EnvironmentVariables{
-				HostEnvKeys: []string{filterconfig.SealKeysVariable},
+				HostEnvKeys: []string{contract.SealKeysVariable},
 				// A configuration of ours that is wrong for the filter is refused even where Envoy has no other yet: whoever
 				// sent it is to know.
-				KeyValues: map[string]string{filterconfig.ErrorVariable: filterconfig.ErrorRefuse},
+				KeyValues: map[string]string{contract.ErrorVariable: contract.ErrorRefuse},
 			},
 		}},
 		Configuration: b.any(wrapperspb.String(settings)),
@@ -44,7 +45,7 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,
 		ReloadConfig:  &wasmv3.ReloadConfig{Backoff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(reloadInterval)}},
 	}
-	if b.config.Mode == filterconfig.ModeFull {
+	if b.config.Mode == contract.ModeFull {
 		// The filter holds a request's headers until it has read the body; without this that would hang for good.
 		plugin.AllowOnHeadersStopIteration = wrapperspb.Bool(true)
 	}

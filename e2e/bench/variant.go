@@ -65,7 +65,7 @@ func startVariants(o options, s *server) ([]*variant, error) {
 	setup := hosts.Setup{Config: config.Default()}
 	setup.Config.Listen, setup.Config.Envoy.Concurrency = "127.0.0.1:0", 1
 	setup.Config.Passthrough = strings.Replace(s.url, "127.0.0.1", "localhost", 1)
-	setup.Config.Models = []config.Model{{Name: model, Servers: []string{"vllm=" + s.url}}}
+	setup.Config.Models = []config.Model{config.DefaultModel(model, "vllm="+s.url)}
 
 	host, err := hosts.Envoy(setup)
 	if err != nil {

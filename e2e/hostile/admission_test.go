@@ -18,7 +18,7 @@ func TestAdmission(t *testing.T) {
 	const perObject = 16 + 15
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:1" // a URL; no request leaves this process
-	c.Models = []config.Model{{Name: Model, Servers: []string{"vllm=http://127.0.0.1:1"}}}
+	c.Models = []config.Model{config.DefaultModel(Model, "vllm=http://127.0.0.1:1")}
 	keys, err := seal.ParseKeys(SealKeys)
 	if err != nil {
 		t.Fatal(err)

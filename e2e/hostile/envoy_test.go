@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/filter/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // envoyWorker is the filter in a real Envoy with one worker. What is measured is all that the worker does for a request, from
@@ -21,7 +21,7 @@ func envoyWorker(t *testing.T) *worker {
 	t.Helper()
 	c := settings()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
-	t.Setenv(config.SealKeysVariable, SealKeys)
+	t.Setenv(contract.SealKeysVariable, SealKeys)
 	host, err := hosts.Envoy(hosts.Setup{Config: c})
 	if err != nil {
 		t.Fatal(err)

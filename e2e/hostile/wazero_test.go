@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
@@ -19,7 +20,7 @@ func wazeroWorker(t *testing.T) *worker {
 	}
 	c := settings()
 	limit := int(c.BodyLimit)
-	host := filtertest.New(t, wasm, string(c.Filter().AppendJSON(nil)), filtertest.BufferLimit(limit+1<<20),
+	host := filtertest.New(t, wasm, string(filterconfig.AppendJSON(nil, c.Filter())), filtertest.BufferLimit(limit+1<<20),
 		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2), filtertest.Environment(map[string]string{"HARMONY_SEAL_KEYS": SealKeys}))
 	return &worker{
 		T: t, limit: limit,

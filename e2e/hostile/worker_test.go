@@ -29,7 +29,7 @@ type worker struct {
 func settings() *config.Config {
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:2"
-	c.Models = []config.Model{{Name: Model, Servers: []string{"vllm=http://127.0.0.1:1"}}}
+	c.Models = []config.Model{config.DefaultModel(Model, "vllm=http://127.0.0.1:1")}
 	return c
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
@@ -60,7 +59,7 @@ type Setup struct {
 // Native runs the core's exchange behind net/http: no proxy, no wasm. In reduced mode it holds no headers of a response.
 // Those of a request wait for the body here too, which nobody can see but a server that answers without it.
 func Native(s Setup) (*Host, error) {
-	keys, err := seal.ParseKeys(os.Getenv(filterconfig.SealKeysVariable))
+	keys, err := seal.ParseKeys(os.Getenv(contract.SealKeysVariable))
 	if err != nil {
 		return nil, err
 	}

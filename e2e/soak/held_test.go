@@ -32,7 +32,7 @@ func TestSoakHeld(t *testing.T) {
 	defer server.Close()
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
-	c.Models = []config.Model{{Name: model, Servers: []string{"vllm=" + server.URL}}}
+	c.Models = []config.Model{config.DefaultModel(model, "vllm="+server.URL)}
 	host, err := hosts.Envoy(hosts.Setup{Config: c})
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func messages(t *testing.T, start func(hosts.Setup) (*hosts.Host, error), reques
 	defer server.Close()
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
-	c.Models = []config.Model{{Name: model, Servers: []string{"vllm=" + server.URL}}}
+	c.Models = []config.Model{config.DefaultModel(model, "vllm="+server.URL)}
 	host, err := start(hosts.Setup{Config: c})
 	if err != nil {
 		t.Fatal(err)

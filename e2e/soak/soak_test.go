@@ -52,7 +52,8 @@ func soak(t *testing.T, requests, size int) {
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
 	c.BodyLimit = 16 << 20 // more than the default, for the largest of these requests
-	c.Models = []config.Model{{Name: model, Servers: []string{"vllm=" + server.URL}, ContextLength: 4 << 20}}
+	c.Models = []config.Model{config.DefaultModel(model, "vllm="+server.URL)}
+	c.Models[0].ContextLength = 4 << 20
 	host, err := hosts.Envoy(hosts.Setup{Config: c})
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ func resources(t *testing.T) *xds.Resources {
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:9000"
 	c.Models = []config.Model{
-		{Name: "one", Servers: []string{"vllm=http://10.0.0.1:8000", "vllm=http://gpu.example:8000"}},
-		{Name: "two", Servers: []string{"vllm=http://10.0.0.3:8000"}},
+		config.DefaultModel("one", "vllm=http://10.0.0.1:8000", "vllm=http://gpu.example:8000"),
+		config.DefaultModel("two", "vllm=http://10.0.0.3:8000"),
 	}
 	r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
 	if err != nil {
@@ -34,7 +34,7 @@ func resources(t *testing.T) *xds.Resources {
 func TestAccessLogIsRefused(t *testing.T) {
 	c := config.Default()
 	c.AccessLog = "/var/log/harmony.json"
-	c.Models = []config.Model{{Name: "one", Servers: []string{"vllm=http://10.0.0.1:8000"}}}
+	c.Models = []config.Model{config.DefaultModel("one", "vllm=http://10.0.0.1:8000")}
 	r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,9 @@ func TestEnvoysOwn(t *testing.T) {
 		"spare servers are Envoy's":                    func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },
 	} {
 		c := config.Default()
-		c.Models = []config.Model{{Name: "m", Pool: "p"}}
+		m := config.DefaultModel("m")
+		m.Pool = "p"
+		c.Models = []config.Model{m}
 		c.Pools = []config.Pool{{Name: "p", Servers: []string{"http://h:1"}}, {Name: "q", Servers: []string{"http://i:1"}}}
 		c.Secrets = []config.Secret{{Name: "token", File: "t"}, {Name: "edge", Certificate: "c", Key: "k"}}
 		change(c)

@@ -3,27 +3,29 @@ package config
 import (
 	"reflect"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func TestRoundTrip(t *testing.T) {
-	m := DefaultModel("gpt-oss-120b")
-	m.StructuredOutputs = NoStructure
+	m := contract.DefaultModel("gpt-oss-120b")
+	m.StructuredOutputs = contract.NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
-	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = Efforts{None: "high", Minimal: EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
-	m.UnsupportedContent = ContentDrop
-	m.Answers = Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: EventsChannels, RequireFinalChannel: true, HarmonyMessages: true}
-	want := &Config{Schema: Schema, Mode: ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
-		Seal: Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, HostedTools: HostedToolsRefuse,
-		ResponsesService: ResponsesService{Pool: "s", Stores: true}, Models: []Model{m, DefaultModel("b")}}
-	got, err := Parse(want.AppendJSON(nil))
+	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = contract.Efforts{None: "high", Minimal: contract.EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
+	m.UnsupportedContent = contract.ContentDrop
+	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true, HarmonyMessages: true}
+	want := &contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
+		Seal: contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, Settings: contract.Settings{HostedTools: contract.HostedToolsRefuse},
+		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true}, Models: []contract.Model{m, contract.DefaultModel("b")}}
+	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v\nwant %+v", got, want)
 	}
-	want.Mode, want.Models, want.ResponsesService = ModeReduced, want.Models[:1], ResponsesService{}
-	if got, err := Parse(want.AppendJSON(nil)); err != nil || !reflect.DeepEqual(got, want) {
+	want.Mode, want.Models, want.ResponsesService = contract.ModeReduced, want.Models[:1], contract.ResponsesService{}
+	if got, err := Parse(AppendJSON(nil, want)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
@@ -31,7 +33,7 @@ func TestRoundTrip(t *testing.T) {
 // TestServiceTakesAll: a service that is only named keeps responses and runs tools.
 func TestServiceTakesAll(t *testing.T) {
 	c, err := Parse([]byte(`{"schema":1,"responses_service":{"pool":"p"}}`))
-	if err != nil || c.ResponsesService != (ResponsesService{Pool: "p", Stores: true, HostedTools: true}) {
+	if err != nil || c.ResponsesService != (contract.ResponsesService{Pool: "p", Stores: true, HostedTools: true}) {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 }
@@ -41,8 +43,8 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Config{Schema: 1, Mode: ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: DefaultStallTimeoutMS, MemoryLimit: DefaultMemoryLimit, ReasoningRatioAlert: DefaultReasoningAlert,
-		Seal: Seal{LifetimeS: DefaultSealLifetimeS}, HostedTools: HostedToolsIgnore, Models: []Model{DefaultModel("m")}}
+	want := &contract.Config{Schema: 1, Mode: contract.ModeFull, BodyLimit: contract.DefaultBodyLimit, StallTimeoutMS: contract.DefaultStallTimeoutMS, MemoryLimit: contract.DefaultMemoryLimit, ReasoningRatioAlert: contract.DefaultReasoningAlert,
+		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS}, Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore}, Models: []contract.Model{contract.DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}

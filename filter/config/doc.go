@@ -1,5 +1,4 @@
-// Package config is the filter's configuration as it travels from the control plane to the filter: the control plane
-// writes it, the filter reads it.
+// Package config reads and writes the filter's configuration as it travels from the control plane to the filter.
 //
-// It knows JSON and names, not proxy-wasm, xDS or what the settings do.
+// It knows the contract's fields and JSON, not proxy-wasm, xDS or what the settings do.
 package config

@@ -25,7 +25,7 @@ func TestDefaultsStay(t *testing.T) {
 	if !reflect.DeepEqual(silent, spelled) {
 		t.Errorf("an older filter reads\n%+v\nwhere this one reads\n%+v", spelled, silent)
 	}
-	if got := string(spelled.AppendJSON(nil)); got != least {
+	if got := string(AppendJSON(nil, spelled)); got != least {
 		t.Errorf("written is %s, want %s: an older filter must know every word of it", got, least)
 	}
 }
@@ -44,7 +44,7 @@ func TestOnlyWhatDiffers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if got := string(c.AppendJSON(nil)); got != text {
+		if got := string(AppendJSON(nil, c)); got != text {
 			t.Errorf("written is %s, want %s", got, text)
 		}
 	}

@@ -4,8 +4,8 @@
 package gateway
 
 import (
-	"github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -16,15 +16,15 @@ import (
 
 // New makes the gateway that c describes; t is shared by all gateways.
 // keys are those that reasoning is sealed with, and may be nil.
-func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Gateway {
+func New(c *contract.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Gateway {
 	o := exchange.Options{
 		Tokenizer:   t,
-		Reduced:     c.Mode == config.ModeReduced,
+		Reduced:     c.Mode == contract.ModeReduced,
 		Passthrough: c.Passthrough,
 		Service: exchange.Service{
 			Pool: c.ResponsesService.Pool, Stores: c.ResponsesService.Stores, HostedTools: c.ResponsesService.HostedTools,
 		},
-		RefuseHostedTools: c.HostedTools == config.HostedToolsRefuse,
+		RefuseHostedTools: c.HostedTools == contract.HostedToolsRefuse,
 
 		BodyLimit:    c.BodyLimit,
 		StallTimeout: int64(c.StallTimeoutMS),
@@ -48,7 +48,7 @@ func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Ga
 					XHigh: standIn(m.ReasoningEfforts.XHigh), Max: standIn(m.ReasoningEfforts.Max),
 				},
 				DropCommentary: m.DropCommentaryFromHistory,
-				DropUnreadable: m.UnsupportedContent == config.ContentDrop,
+				DropUnreadable: m.UnsupportedContent == contract.ContentDrop,
 				Extras:         m.ServerExtras,
 				ContextLength:  m.ContextLength,
 				MaxReasoning:   m.MaxReasoningTokens,
@@ -63,13 +63,13 @@ func New(c *config.Config, t *tokenizer.Tokenizer, keys *seal.Keys) *exchange.Ga
 				},
 			},
 			Strict:          m.Answers.Strict,
-			ChannelEvents:   m.Answers.Events == config.EventsChannels,
+			ChannelEvents:   m.Answers.Events == contract.EventsChannels,
 			Pool:            m.Pool,
 			Server:          server,
 			ServerModel:     m.ServerModel,
 			ThinkingBudget:  m.ThinkingTokenBudget,
 			DrainTokens:     m.DrainTokens,
-			StructuralTags:  m.StructuredOutputs == config.StructuralTags,
+			StructuralTags:  m.StructuredOutputs == contract.StructuralTags,
 			AllowRawPrompts: m.RawPrompts == "allow",
 			Date:            date(m.System.Date),
 		})
@@ -97,13 +97,13 @@ func effort(word string) harmony.Effort {
 
 // standIn is the effort that another one is told the model as; none where it is refused.
 func standIn(word string) harmony.Effort {
-	if word == config.EffortRefuse {
+	if word == contract.EffortRefuse {
 		return 0
 	}
 	return effort(word)
 }
 
-func reasoningFields(a *config.Answers) openai.ReasoningFields {
+func reasoningFields(a *contract.Answers) openai.ReasoningFields {
 	if a.HideReasoning {
 		return openai.NoReasoning
 	}
@@ -121,9 +121,9 @@ func reasoningFields(a *config.Answers) openai.ReasoningFields {
 
 func date(setting string) exchange.DatePolicy {
 	switch setting {
-	case config.DateUTC:
+	case contract.DateUTC:
 		return exchange.DatePolicy{}
-	case config.DateOmit:
+	case contract.DateOmit:
 		return exchange.DatePolicy{Omit: true}
 	default:
 		return exchange.DatePolicy{Fixed: setting}

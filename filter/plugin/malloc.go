@@ -1,6 +1,8 @@
 package plugin
 
-import "github.com/harmonyedge/harmonyedge/filter/config"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // What the host gives us to read lies in memory of two kinds. A small read has a block of its own. Large ones share
 // one arena, which stays for the life of the VM: its content is valid until the next large read.
@@ -49,7 +51,7 @@ func growArena(size int) bool {
 	if size > want {
 		want = max(arenaLimit, size)
 	}
-	if arenaHeap != nil && !arenaHeap.admit(uint64(want), config.MaxMemoryLimit, now()) {
+	if arenaHeap != nil && !arenaHeap.admit(uint64(want), contract.MaxMemoryLimit, now()) {
 		return false
 	}
 	arena = nil

@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/gcroots"
 	"github.com/harmonyedge/harmonyedge/filter/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -53,11 +54,11 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		return types.OnVMStartStatusFailed
 	}
 	v.tokenizer = tokenizer.New(vocabulary)
-	if v.keys, err = seal.ParseKeys(environment(config.SealKeysVariable)); err != nil {
-		proxywasm.LogCritical("harmony: " + config.SealKeysVariable + ": " + err.Error())
+	if v.keys, err = seal.ParseKeys(environment(contract.SealKeysVariable)); err != nil {
+		proxywasm.LogCritical("harmony: " + contract.SealKeysVariable + ": " + err.Error())
 		return types.OnVMStartStatusFailed
 	}
-	v.refuses = environment(config.ErrorVariable) == config.ErrorRefuse
+	v.refuses = environment(contract.ErrorVariable) == contract.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
 	v.heap.id = randomNumber()
 	return types.OnVMStartStatusOK

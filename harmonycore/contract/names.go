@@ -43,9 +43,3 @@ const VLLM = "vllm"
 
 // ServerKinds returns the kinds of inference servers that the filter speaks to.
 func ServerKinds() []string { return []string{VLLM} }
-
-// The forms of Chat's streams: the API's own chunks, or channel events (docs/channel-events.md).
-const (
-	EventsChunks   = "chunks"
-	EventsChannels = "channels"
-)

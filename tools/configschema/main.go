@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func main() {
@@ -34,11 +36,16 @@ func generate(root string) ([]byte, error) {
 	if err := os.Chdir(root); err != nil {
 		return nil, err
 	}
-	if err := r.AddGoComments("github.com/harmonyedge/harmonyedge", "./controlplane/config"); err != nil {
-		return nil, err
+	for _, folder := range []string{"./harmonycore/contract", "./controlplane/config"} {
+		if err := r.AddGoComments("github.com/harmonyedge/harmonyedge", folder); err != nil {
+			return nil, err
+		}
 	}
 	inYAML(r.CommentMap, reflect.TypeFor[config.Config]())
 	schema := r.Reflect(&config.Config{})
+	c, m := config.Default(), config.DefaultModel("")
+	bound(schema.Definitions, schema, c.Settings.Fields())
+	bound(schema.Definitions, schema.Definitions["Model"], m.ModelSettings.Fields())
 	schema.Title = "Harmony Edge"
 	schema.Description = "The configuration of harmony up. Every setting: docs/configuration.md."
 	var out bytes.Buffer
@@ -64,6 +71,32 @@ func inYAML(comments map[string]string, t reflect.Type) {
 		}
 		inYAML(comments, f.Type)
 	}
+}
+
+// bound gives a block's properties the ranges of the contract's fields.
+func bound(definitions jsonschema.Definitions, block *jsonschema.Schema, fields []contract.Field) {
+	for _, f := range fields {
+		p := block.Properties.Value(f.Key)
+		switch {
+		case f.Block != nil:
+			bound(definitions, definitions[strings.TrimPrefix(p.Ref, "#/$defs/")], f.Block)
+		case f.Number != nil:
+			// A 0 out of the range stands for the default.
+			p.Minimum, p.Maximum = json.Number("0"), json.Number(strconv.Itoa(f.Max))
+		case f.List != nil:
+			p.Items.Enum = anyOf(f.Words)
+		case f.Text != nil:
+			p.Enum = anyOf(f.Words)
+		}
+	}
+}
+
+func anyOf(words []string) []any {
+	var all []any
+	for _, w := range words {
+		all = append(all, w)
+	}
+	return all
 }
 
 // scalars are the types that are written otherwise than Go holds them.

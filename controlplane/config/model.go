@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// DefaultModel returns a model called name with every default in place, served by servers, each as KIND=URL.
+func DefaultModel(name string, servers ...string) Model {
+	m := Model{Name: name, Servers: servers}
+	contract.SetDefaults(m.ModelSettings.Fields())
+	return m
+}
+
+// UnmarshalYAML implements yaml.InterfaceUnmarshaler: what a file does not say has its default.
+func (m *Model) UnmarshalYAML(decode func(any) error) error {
+	type plain Model
+	*m = DefaultModel("")
+	if err := decode((*plain)(m)); err != nil {
+		return err
+	}
+	contract.FillZeros(m.ModelSettings.Fields())
+	return nil
+}
+
+// wrong returns the path of the first setting that is out of its range, and what to do about it; an empty path if none is.
+func wrong(fields []contract.Field) (path, reason string) {
+	for i := range fields {
+		f := &fields[i]
+		if inner, reason := wrong(f.Block); inner != "" {
+			return f.Key + "." + inner, reason
+		}
+		if f.Allowed() {
+			continue
+		}
+		switch {
+		case f.Number != nil:
+			advice := f.Advice
+			if advice == "" {
+				advice = fmt.Sprintf("is out of range; use %d to %d", f.Min, f.Max)
+			}
+			return f.Key, fmt.Sprintf("%d %s", *f.Number, advice)
+		case f.List != nil:
+			j := slices.IndexFunc(*f.List, func(s string) bool { return !slices.Contains(f.Words, s) })
+			return fmt.Sprintf("%s[%d]", f.Key, j), fmt.Sprintf("%q cannot be let through; it is one of %s", (*f.List)[j], strings.Join(f.Words, ", "))
+		case f.Words != nil:
+			return f.Key, fmt.Sprintf("%q is not known; write %s", *f.Text, either(f.Words))
+		default:
+			return f.Key, fmt.Sprintf("%q %s", *f.Text, f.Advice)
+		}
+	}
+	return "", ""
+}
+
+// either writes words as a choice: low, medium or high.
+func either(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

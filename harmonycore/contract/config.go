@@ -1,0 +1,104 @@
+package contract
+
+import "strings"
+
+// Schema is the version of the filter's JSON written here. A reader refuses any other.
+const Schema = 1
+
+// Config is the whole configuration of one filter instance.
+type Config struct {
+	Schema int
+	// Mode is [ModeFull] or [ModeReduced]: whether the filter's proxy lets it hold headers.
+	Mode string
+	// Passthrough reports whether requests for models not listed here have somewhere to go. Without it they are answered
+	// 404 model_not_found.
+	Passthrough bool
+	// BodyLimit is the largest request body accepted on the translated paths, in bytes.
+	BodyLimit int
+	// StallTimeoutMS is how long a server may be silent before its request is given up, in milliseconds; 0 is for ever.
+	StallTimeoutMS int
+	// MemoryLimit is how much of its heap a VM may have in use before it refuses new requests, in bytes.
+	MemoryLimit int
+	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
+	ReasoningRatioAlert float64
+	// Seal says how reasoning is sealed. Its keys are not in the configuration, which whoever may ask the proxy for it can
+	// read: see [SealKeysVariable].
+	Seal Seal
+	// ResponsesService takes what the filter does not do by itself.
+	ResponsesService ResponsesService
+	Settings
+	Models []Model
+}
+
+// Settings are the settings beside the models that an operator's file and the filter's JSON have in common.
+type Settings struct {
+	// HostedTools is "ignore" or "refuse": what becomes of tools that nobody here runs.
+	HostedTools string `yaml:"hosted_tools"`
+}
+
+// Seal says how the reasoning is sealed that clients of the Responses API carry from one request to the next.
+type Seal struct {
+	// LifetimeS is how long a sealed text opens, in seconds.
+	LifetimeS int
+	// TenantHeader is the header, in lower case, whose value tells apart those who must not open each other's. Empty: none.
+	TenantHeader string
+}
+
+// ResponsesService is the server for what the Responses API has beyond one answer of a model (docs/responses-service.md).
+// The zero value is none.
+type ResponsesService struct {
+	// Pool is the value of [PoolHeader] that routes to it. No model may have the same.
+	Pool string
+	// Stores reports whether it keeps responses and conversations, HostedTools whether it runs tools, or has them run.
+	Stores, HostedTools bool
+}
+
+// DefaultConfig returns a configuration of the current schema with every default in place and no model.
+func DefaultConfig() *Config {
+	c := &Config{Schema: Schema}
+	SetDefaults(c.Fields())
+	return c
+}
+
+// Fields returns the settings that stand between the schema and the models, in the order in which the filter's JSON has
+// them.
+func (c *Config) Fields() []Field {
+	service := block("responses_service", c.ResponsesService.Fields())
+	service.Optional = true
+	fields := []Field{
+		word("mode", &c.Mode, ModeFull, ModeFull, ModeReduced),
+		flag("passthrough", &c.Passthrough, false),
+		number("body_limit", &c.BodyLimit, DefaultBodyLimit, 1, MaxBodyLimit),
+		number("stall_timeout_ms", &c.StallTimeoutMS, DefaultStallTimeoutMS, 0, 1<<30),
+		number("memory_limit", &c.MemoryLimit, DefaultMemoryLimit, 1, MaxMemoryLimit),
+		fraction("reasoning_ratio_alert", &c.ReasoningRatioAlert, DefaultReasoningAlert),
+		block("seal", c.Seal.Fields()),
+		service,
+	}
+	return append(fields, c.Settings.Fields()...)
+}
+
+// Fields returns the settings.
+func (s *Settings) Fields() []Field {
+	return []Field{
+		word("hosted_tools", &s.HostedTools, HostedToolsIgnore, HostedToolsIgnore, HostedToolsRefuse),
+	}
+}
+
+// Fields returns the settings.
+func (s *Seal) Fields() []Field {
+	tenant := text("tenant_header", &s.TenantHeader, "")
+	tenant.Valid, tenant.Must = isLower, "must be in lower case"
+	return []Field{number("lifetime_s", &s.LifetimeS, DefaultSealLifetimeS, 1, MaxSealLifetimeS), tenant}
+}
+
+func isLower(s string) bool { return s == strings.ToLower(s) }
+
+// Fields returns the settings. A service that is only named takes everything.
+func (s *ResponsesService) Fields() []Field {
+	return []Field{
+		text("pool", &s.Pool, "").required(),
+		flag("stores", &s.Stores, true),
+		flag("hosted_tools", &s.HostedTools, true),
+	}
+}

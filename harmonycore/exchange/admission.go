@@ -6,9 +6,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// What reading a request takes of the memory at most, in bytes, garbage included: for itself, for each of its body's bytes,
-// for each byte of its tools, and for each of the JSON values in it. Tools are written anew, for the prompt and for the
-// server. e2e/hostile holds every family of its requests against it.
+// What reading a request takes of the memory at most, in bytes, garbage included: for itself, for each of its body's
+// bytes, for each byte of its tools, and for each of the JSON values in it. Tools are written anew, for the prompt and
+// for the server. e2e/hostile holds every family of its requests against it.
 const (
 	memoryPerRequest  = 256 << 10
 	memoryPerByte     = 3
@@ -21,8 +21,8 @@ func memoryFor(size, values int) int {
 	return memoryPerRequest + memoryPerByte*size + memoryPerToolByte*min(size, openai.MaxTools) + memoryPerValue*values
 }
 
-// MostMemory is the most that a request of at most size bytes may take while it is read, in bytes: a host that never has
-// so much to spare refuses some requests for ever.
+// MostMemory is the most that a request of at most size bytes may take while it is read, in bytes: a host that never
+// has so much to spare refuses some requests for ever.
 func MostMemory(size int) int { return memoryFor(size, min(size, openai.MaxValues)) }
 
 // freeValues is how many values of a request take no memory of their own: the ids of a list of tokens.
@@ -33,8 +33,8 @@ func (r reading) freeValues(model *Model) int {
 	return 0
 }
 
-// maxValues is how many values of a body may be read before it is certain to be refused for their number. A body that is
-// for another server, which may be given it as it came, is read to its end.
+// maxValues is how many values of a body may be read before it is certain to be refused for their number. A body that
+// is for another server, which may be given it as it came, is read to its end.
 func (g *Gateway) maxValues(body []byte, how reading) int {
 	if g.leavesOthers() && g.model(openai.Named(body)) == nil {
 		return math.MaxInt

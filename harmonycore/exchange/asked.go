@@ -18,8 +18,8 @@ type asked struct {
 type reading struct {
 	// ids reports whether the request may have as many token ids as the model's context.
 	ids bool
-	// nameless reports whether a request without a model may be for another server: vLLM wants no name on some paths,
-	// and means its own model.
+	// nameless reports whether a request without a model may be for another server: vLLM wants no name on some paths, and
+	// means its own model.
 	nameless bool
 }
 
@@ -58,8 +58,8 @@ func (e *Exchange) isFor(model *Model) {
 	e.report.Model, e.report.Server = model.Name, model.Server.Kind()
 }
 
-// onward decides on the headers of a request whose body is read before anything is decided. Where the host can hold none
-// they go on to the one model's servers.
+// onward decides on the headers of a request whose body is read before anything is decided. Where the host can hold
+// none they go on to the one model's servers.
 func (e *Exchange) onward() RequestHead {
 	if !e.gateway.options.Reduced {
 		return RequestHead{Hold: true}

@@ -7,17 +7,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// choice is one of the answers that a server generates for a request: a parser, and what it delivers to.
+// choice is one of the answers that a server generates for a request: a parser, and what takes its messages.
 type choice struct {
 	parser *harmony.StreamParser
 	// check sees what the reference would have refused.
 	check  *harmony.StrictCheck
 	answer translate.Choice
-	// gate stands before answer where the request wants it to end early; otherwise it is nil.
+	// gate is between parser and answer where the request may end the answer early; otherwise it is nil.
 	gate *translate.Gate
 	// logprobs is between parser and answer where the client wants logprobs; else it is nil.
 	logprobs *logprobs
-	// generated is how many tokens came.
+	// generated is how many tokens have come.
 	generated int
 	// finish is why the server stopped, once it has.
 	finish backend.Finish
@@ -94,7 +94,7 @@ func (g *generation) hasEnded() bool {
 	return true
 }
 
-// generated is how many tokens came in all choices.
+// generated is how many tokens have come in all choices.
 func (g *generation) generated() int {
 	n := 0
 	for i := range g.choices {

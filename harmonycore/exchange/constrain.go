@@ -19,10 +19,12 @@ const (
 // maxCallable is the most tools that a tag can hold a call to: each takes half a kilobyte of it, whatever its own size.
 const maxCallable = 1024
 
-// constrain says how a model's servers are made to keep to what the client wants of the answer: by a structural tag, by
-// a call whose header the prompt has already, by nothing at all where nothing is wanted or the prompt alone has to do, or
-// not, which is an error.
-func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (tag []byte, prefilled *translate.CallConstraint, failure *openai.Error) {
+// constrain chooses how a model's servers are made to keep to what the client wants of the answer: by a structural tag,
+// or by a call whose header the prompt has already. Both are nil where the client wants nothing, or where the prompt
+// alone asks for it. A wish that the servers cannot be held to is an error.
+func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
+	tag []byte, prefilled *translate.CallConstraint, failure *openai.Error,
+) {
 	switch {
 	case c.Free():
 	case model.StructuralTags && len(c.Calls) > maxCallable:
@@ -40,8 +42,8 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (tag []b
 	return nil, nil, nil
 }
 
-// appendTag writes the structural tag for what follows <|start|>assistant: any number of thoughts, at most one preamble,
-// and then what is wanted. No schema holds before the model has come to it: one that did would keep it from thinking.
+// appendTag writes the structural tag for what follows <|start|>assistant: any number of thoughts, at most one
+// preamble, and then what is wanted. No schema holds before that: it would keep the model from thinking.
 func appendTag(dst []byte, c *translate.Constraint) []byte {
 	t := backend.NewTag(dst)
 	t.Sequence()
@@ -100,8 +102,8 @@ func appendAside(t *backend.Tag, channel string) {
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
 // appendCall is a call with arguments of its schema, or a custom tool's with any text or one of its pattern, under each
-// header that gpt-oss writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text, writes it behind what the
-// tag says.
+// header that gpt-oss writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text,
+// writes it after what the tag says.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=functions." + c.Name
 	t.Sequence()

@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// tokenCount is the endpoint of requests that ask how a request looks in tokens, or what tokens say. The gateway answers
-// them without a server.
+// tokenCount is the endpoint of requests that ask how a request looks in tokens, or what tokens say. The gateway
+// answers them without a server.
 type tokenCount struct {
 	x       *Exchange
 	reading reading
@@ -101,7 +101,8 @@ func (a *asked) tokenize(scratch *Scratch, h Host) *openai.Error {
 
 func (a *asked) detokenize(scratch *Scratch, _ Host) *openai.Error {
 	var failure *openai.Error
-	if scratch.prompt, failure = openai.DecodeDetokenizeRequest(a.body, scratch.prompt[:0], a.model.ContextLength); failure != nil {
+	scratch.prompt, failure = openai.DecodeDetokenizeRequest(a.body, scratch.prompt[:0], a.model.ContextLength)
+	if failure != nil {
 		return failure
 	}
 	text, ok := a.x.gateway.options.Tokenizer.AppendDecode(nil, scratch.prompt)
@@ -112,8 +113,8 @@ func (a *asked) detokenize(scratch *Scratch, _ Host) *openai.Error {
 	return nil
 }
 
-// encode leaves in scratch the tokens of a text in which control tokens may be spelled, and reports whether they fit the
-// model's context.
+// encode leaves in scratch the tokens of a text in which control tokens may be spelled, and reports whether they fit
+// the model's context.
 func (a *asked) encode(text string, scratch *Scratch) bool {
 	scratch.reserve(a.size, a.model.ContextLength)
 	t := a.x.gateway.options.Tokenizer

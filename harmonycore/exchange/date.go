@@ -6,9 +6,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// DatePolicy says which date the system message carries. The zero DatePolicy is the UTC day.
+// DatePolicy decides which date the system message carries. The zero DatePolicy is the UTC day.
 type DatePolicy struct {
-	// Omit leaves the date out: a date turns every prefix cache cold at midnight.
+	// Omit leaves the date out: a date makes every prefix cache useless at midnight.
 	Omit bool
 	// Fixed is a day as YYYY-MM-DD, or empty.
 	Fixed string

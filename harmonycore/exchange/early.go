@@ -34,8 +34,8 @@ func (g *generation) letGo() ResponseAction {
 }
 
 // cuttable reports whether an answer that has ended may be cut off from a server that goes on. A cut shows in the
-// transport as an error, but Chat's streams say themselves where they end, and clients that read no further see nothing of
-// it. Of a Responses stream, or an answer as a whole, clients read all that there is: they wait for the server.
+// transport as an error, but Chat's streams say themselves where they end, and clients that read no further see nothing
+// of it. Of a Responses stream, or an answer as a whole, clients read all that there is: they wait for the server.
 func (g *generation) cuttable() bool { return g.api == translate.ChatAPI && !g.whole() }
 
 // afterEnd lets a server end in peace after the last word of the answer, such as by the [DONE] after its error, but not

@@ -17,19 +17,21 @@ func errBodyTooLarge(limit int) *openai.Error {
 	}
 }
 
-// errProxyLimit is for a body that a proxy refuses to hold which is not configured by us, or it would hold more.
+// errProxyLimit is for a body that the proxy refuses to hold by a limit of its own. One that the control plane
+// configures holds as much as the gateway accepts.
 func errProxyLimit(bodyLimit int) *openai.Error {
 	return &openai.Error{
 		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
-		Message: "The request body is larger than the proxy holds: its own limit is per_connection_buffer_limit_bytes of the listener or request_body_buffer_limit of the route. " +
-			"The gateway's limit is " + strconv.Itoa(bodyLimit) + " bytes.",
+		Message: "The request body is larger than the proxy holds: its own limit is per_connection_buffer_limit_bytes of " +
+			"the listener or request_body_buffer_limit of the route. The gateway's limit is " + strconv.Itoa(bodyLimit) + " bytes.",
 	}
 }
 
 func errBadPath() *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidRequest,
-		Message: "The method or the path can be read in more than one way. Write the method in capitals, and the path without escaped slashes, dots or control characters, without backslashes, and without empty, '.' or '..' segments.",
+		Message: "The method or the path can be read in more than one way. Write the method in capitals, and the path " +
+			"without escaped slashes, dots or control characters, without backslashes, and without empty, '.' or '..' segments.",
 	}
 }
 
@@ -43,41 +45,46 @@ func errModelNotFound(model string) *openai.Error {
 func errRawPrompt(model string) *openai.Error {
 	return &openai.Error{
 		Status: 403, Type: openai.InvalidRequestError, Code: openai.CodeRawPromptNotAllowed, Param: "prompt",
-		Message: "Raw prompts are not allowed for the model '" + clip(model) + "': use /v1/chat/completions or /v1/responses.",
+		Message: "Raw prompts are not allowed for the model '" + clip(model) + "': " +
+			"use /v1/chat/completions or /v1/responses.",
 	}
 }
 
-// errContextLength is about a prompt made of param. How long the prompt is nobody knows: counting ends where it is too long.
+// errContextLength is about a prompt made of param. The length of the prompt is not known: counting ends where it is
+// too long.
 func errContextLength(param string, context int) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
 		// Clients look for the first words, which are OpenAI's own.
-		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. The prompt has more, or leaves none for the answer. " +
-			"Shorten the " + param + ".",
+		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. " +
+			"The prompt has more, or leaves none for the answer. Shorten the " + param + ".",
 	}
 }
 
 func errToolChoice(kind string) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeToolChoiceNotSupported, Param: "tool_choice",
-		Message: "The model's servers (" + kind + ") cannot be made to call a tool of their own choice: name one function, or use 'auto'.",
+		Message: "The model's servers (" + kind + ") cannot be made to call a tool of their own choice: " +
+			"name one function, or use 'auto'.",
 	}
 }
 
 func errTooManyTools(n int) *openai.Error {
-	return openai.Invalid("tools", "Invalid 'tools': a call can be held to one of "+strconv.Itoa(maxCallable)+" tools at most, and these are "+
-		strconv.Itoa(n)+". Declare fewer, or ask for no call, no format and no strict function.")
+	return openai.Invalid("tools", "Invalid 'tools': a call can be held to one of "+strconv.Itoa(maxCallable)+
+		" tools at most, and these are "+strconv.Itoa(n)+
+		". Declare fewer, or ask for no call, no format and no strict function.")
 }
 
 func errStrict(param, kind string) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeUnsupportedParameter, Param: param,
-		Message: "The model's servers (" + kind + ") cannot be held to a form of the answer. Leave '" + param + "' out, and ask the model for it.",
+		Message: "The model's servers (" + kind + ") cannot be held to a form of the answer. " +
+			"Leave '" + param + "' out, and ask the model for it.",
 	}
 }
 
-// errRender is for what only rendering finds out. Of a client's request that can be a tool's schema alone: everything else
-// has been checked, or is the gateway's own.
+// errRender is for what only rendering finds out. In a client's request that can only be a tool's schema: everything
+// else has been checked, or is the gateway's own.
 func errRender(reason string) *openai.Error {
 	return openai.Invalid("tools", "Invalid 'tools': a schema cannot be shown to the model: "+reason+".")
 }
@@ -156,7 +163,7 @@ func errAnswerTooLarge(api translate.API, stream bool) *openai.Error {
 	}
 }
 
-// errHarmony tells what the reference would have said of the model's answer.
+// errHarmony is what the reference would have said of the model's answer.
 func errHarmony(e *harmony.ParseError) *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeHarmonyParseError, Message: e.Message,
@@ -167,18 +174,20 @@ func errHarmony(e *harmony.ParseError) *openai.Error {
 func errServerModel(serverModel string) *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerModelNotFound,
-		Message: "The inference server does not know the model by the name '" + clip(serverModel) + "'. This gateway's operator sets the name that " +
-			"GET /v1/models of the server lists: --server-model of harmony up, or server_model in the configuration.",
+		Message: "The inference server does not know the model by the name '" + clip(serverModel) + "'. " +
+			"This gateway's operator sets the name that GET /v1/models of the server lists: " +
+			"--server-model of harmony up, or server_model in the configuration.",
 	}
 }
 
 // serverError puts a server's error into OpenAI's shape. Its status stays what it was, so that clients back off and
-// retry as they would at the server itself. A server's 404 is about the gateway's own request, of which the client knows
-// neither the path nor the model's name, so it becomes 502.
+// retry as they would at the server itself. A server's 404 is about the gateway's own request, of which the client
+// knows neither the path nor the model's name, so it becomes 502.
 func serverError(e *backend.Error, serverModel string) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
 	if e.Status == 404 {
-		if e.Param == "model" || e.Code == openai.CodeModelNotFound || serverModel != "" && strings.Contains(e.Message, serverModel) {
+		named := serverModel != "" && strings.Contains(e.Message, serverModel)
+		if e.Param == "model" || e.Code == openai.CodeModelNotFound || named {
 			return errServerModel(serverModel)
 		}
 		out.Status, out.Param = 502, ""
@@ -232,7 +241,7 @@ func kindOf(status int, code string) (kind, codeOut string) {
 	return kind, fallback
 }
 
-// mostQuoted is how much of a client's or the proxy's own words an error repeats, in bytes.
-const mostQuoted = 200
+// maxQuoted is how much of a client's or the proxy's own words an error repeats, in bytes.
+const maxQuoted = 200
 
-func clip(s string) string { return openai.Clip(s, mostQuoted) }
+func clip(s string) string { return openai.Clip(s, maxQuoted) }

@@ -7,13 +7,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Exchange is one request and its response. A host calls its methods in the order in which the parts come: [Exchange.Header]
-// for each header, [Exchange.RequestHeaders] where the request has a body, [Exchange.Request], [Exchange.ResponseHeaders],
-// [Exchange.ResponseBody] for each chunk, and [Exchange.ResponseTrailers] where there are any. A response may come before
-// the request is all there. The host calls [Exchange.Stalled] now and then, and [Exchange.Report] at the end.
+// Exchange is one request and its response. A host calls its methods in the order in which the parts come:
+// [Exchange.Header] for each header, [Exchange.RequestHeaders] where the request has a body, [Exchange.Request],
+// [Exchange.ResponseHeaders], [Exchange.ResponseBody] for each chunk, and [Exchange.ResponseTrailers] where there are
+// any. A response may come before the request is all there. The host calls [Exchange.Stalled] now and then, and
+// [Exchange.Report] at the end.
 //
-// An Exchange decides nothing by itself: the endpoint does, which [Gateway.Begin] has found by method and path. It is not
-// for concurrent use.
+// An Exchange decides nothing by itself: the endpoint does, which [Gateway.Begin] has found by method and path. It is
+// not for concurrent use.
 type Exchange struct {
 	gateway  *Gateway
 	endpoint endpoint
@@ -61,9 +62,9 @@ type wishes struct {
 	tenant string
 }
 
-// Header takes a header of the request, its name in lower case: a host gives all of them before the body. Their memory is
-// not kept. It reports whether the header is for the gateway alone: a host removes those from a request that goes to a
-// Harmony server.
+// Header takes a header of the request, its name in lower case: a host gives all of them before the body. Their memory
+// is not kept. It reports whether the header is for the gateway alone: a host removes those from a request that goes to
+// a Harmony server.
 func (e *Exchange) Header(name, value string) (own bool) {
 	switch name {
 	case "":
@@ -102,7 +103,8 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 	return e.response.headers(h)
 }
 
-// ResponseBody takes a chunk of the response's body, whose memory it may overwrite; end reports whether it is the last one.
+// ResponseBody takes a chunk of the response's body, whose memory it may overwrite; end reports whether it is the last
+// one.
 func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseAction {
 	e.active = now
 	if !e.listens() {
@@ -111,8 +113,8 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 	return e.response.body(chunk, end)
 }
 
-// ResponseTrailers takes the end of a response that ends with trailers. No body can be written any more, but a reply can
-// still take the place of held headers.
+// ResponseTrailers takes the end of a response that ends with trailers. No body can be written any more, but a reply
+// can still take the place of held headers.
 func (e *Exchange) ResponseTrailers() ResponseAction {
 	if !e.listens() {
 		return ResponseAction{Pass: true}
@@ -181,6 +183,6 @@ func Overloaded() *Reply {
 	return reply
 }
 
-// CannotForward is the reply for a host that refuses the rewriting of a held request: better an error than raw JSON
-// at a token endpoint.
+// CannotForward is the reply for a host that refuses the rewriting of a held request: better an error than raw JSON at
+// a token endpoint.
 func (e *Exchange) CannotForward() *Reply { return e.refuse(errCannotRewrite()).Reply }

@@ -91,8 +91,8 @@ func (f *failedResponse) silent(limit int64) ResponseAction {
 	return f.x.client.fail(replyWith(errStalled(limit)), CutStall)
 }
 
-// headStatus is the status of the response as far as its headers tell: that of reply, but for servers that say in the body
-// alone which one they mean.
+// headStatus is the status of the response as far as its headers tell: that of reply, but for servers that say in the
+// body alone which one they mean.
 func (f *failedResponse) headStatus() int {
 	if f.local || f.status >= 400 && f.status <= 599 && f.status != 404 {
 		return f.status
@@ -132,8 +132,8 @@ func (g *generation) failure(failed *backend.Error) *openai.Error {
 		out.Code, out.Param = openai.CodeContextLengthExceeded, g.param()
 	case backend.ChoicesRefused:
 		out.Code, out.Param = openai.CodeChoicesNotSupported, "n"
-		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " + strconv.Itoa(g.wanted.Choices) +
-			" choices in one request: it says \"" + clip(failed.Message) + "\" Send one request for each choice."
+		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " +
+			strconv.Itoa(g.wanted.Choices) + " choices in one request: it says \"" + clip(failed.Message) + "\" Send one request for each choice."
 	}
 	return out
 }

@@ -16,12 +16,12 @@ type Model struct {
 	// Server is the servers' dialect, and ServerModel their name for the model.
 	Server      backend.Dialect
 	ServerModel string
-	// ThinkingBudget says that the servers can hold a limit on reasoning by themselves.
+	// ThinkingBudget reports whether the servers can hold a limit on reasoning by themselves.
 	ThinkingBudget bool
-	// DrainTokens is how many tokens more a server may generate for a stream that has ended before it, in the hope that it
-	// ends by itself, before it is cut off.
+	// DrainTokens is how many more tokens a server may generate after a stream that ended early. The server may end by
+	// itself until then, and is cut off after that.
 	DrainTokens int
-	// StructuralTags says that the servers hold an answer to one, from its first token on.
+	// StructuralTags reports whether the servers hold an answer to a structural tag, from its first token on.
 	StructuralTags bool
 	// AllowRawPrompts lets clients send prompts of their own making.
 	AllowRawPrompts bool
@@ -38,26 +38,26 @@ type Model struct {
 type Options struct {
 	Tokenizer *tokenizer.Tokenizer
 	Models    []Model
-	// Reduced says that the host can hold no headers: neither a request's until its body is there, nor a response's until
-	// the first token. It wants one model, since the way is chosen before the body says which.
+	// Reduced reports whether the host can hold no headers: neither a request's until its body is there, nor a response's
+	// until the first token. It wants one model, since the route is chosen before the body names the model.
 	Reduced bool
-	// Passthrough says that requests for other models have somewhere to go.
+	// Passthrough reports whether there is a server for other models.
 	Passthrough bool
-	// Service takes what is no single answer of a model's; a gateway that is Reduced has none. RefuseHostedTools is for the
-	// tools that nobody runs, which are passed over without it.
+	// Service takes what is more than a single answer of a model; a Reduced gateway has none. RefuseHostedTools refuses
+	// requests for hosted tools that no service runs; without it such tools are passed over.
 	Service           Service
 	RefuseHostedTools bool
 	// BodyLimit is the largest request body accepted, in bytes.
 	BodyLimit int
 	// StallTimeout is how long a server may be silent, in milliseconds; 0 is for ever.
 	StallTimeout int64
-	// SealKeys, SealLifetime in seconds, and the header TenantHeader, in lower case: with what the reasoning is sealed that
-	// Responses clients carry from one request to the next, for how long, and what tells the clients apart. No keys seal
-	// nothing, and no header is one client for all.
+	// SealKeys seal the reasoning that Responses clients carry from one request to the next; nil seals nothing.
+	// SealLifetime is for how long, in seconds. TenantHeader is the header by which clients are told apart, in lower case;
+	// without one all clients are one tenant.
 	SealKeys     *seal.Keys
 	SealLifetime int64
 	TenantHeader string
-	// ReasoningAlert is the part of an answer's tokens above which Report tells that reasoning took too many.
+	// ReasoningAlert is the share of an answer's tokens above which [Report.ReasoningAlert] is set.
 	ReasoningAlert float64
 }
 
@@ -83,10 +83,10 @@ func (g *Gateway) model(name string) *Model {
 	return nil
 }
 
-// leavesOthers reports whether a request for another model goes on as it came, once its body has been read.
+// leavesOthers reports whether a request for another model goes on as it came after its body has been read.
 func (g *Gateway) leavesOthers() bool { return g.options.Passthrough && !g.options.Reduced }
 
-// only is the one model of a gateway whose way must be chosen before a request names its model.
+// only is the model of a gateway with one model, whose requests can be routed before they name it; else it is nil.
 func (g *Gateway) only() *Model {
 	if len(g.options.Models) != 1 {
 		return nil

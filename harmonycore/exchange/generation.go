@@ -12,28 +12,28 @@ import (
 type generationState uint8
 
 const (
-	// awaiting: the request was forwarded, and no response headers have come.
+	// awaiting: the request has gone to a server, and no response headers have come.
 	awaiting generationState = iota
 	// listening: the server sends events.
 	listening
-	// failed: the client has an error as the stream's last event. A server that ends now ends the stream as well; one that
-	// goes on generating is cut off.
+	// failed: the client has an error as the stream's last event, and the server has not ended. See afterEnd.
 	failed
 	// ended: the client has its whole answer, and the server has not ended. See afterEnd.
 	ended
-	// over: what comes is swallowed.
+	// over: the client gets nothing of what comes.
 	over
 )
 
 // generation is the endpoint of Chat Completions and Responses: a request to a model in the model's own tokens, and the
 // answer made from the tokens that come back. Its state only moves forward:
 //
-//	awaiting ──▶ listening ──▶ failed | ended ──▶ over
-//	   │             └─────────────────────────────▲
-//	   └───▶ failedResponse takes the response
+//	awaiting ──▶ listening ──┬─────────────▶ over
+//	    │                    ├──▶ failed ──▶ over
+//	    ▼                    └──▶ ended ───▶ over
+//	failedResponse
 //
-// What the client has of the response, the outlet knows. Nothing reaches the client before the first token, so whatever
-// fails until then is an error with a status. From each state but over the outlet may end the response by a reply or a cut.
+// A response that is not a stream of events goes to a [failedResponse]. How much of the answer the client has is the
+// [outlet]'s state. The client gets nothing before the first token, so whatever fails until then is an error with a status.
 type generation struct {
 	x     *Exchange
 	api   translate.API
@@ -52,7 +52,7 @@ type generation struct {
 	// the reference has not accepted a message's header yet: until then nothing is given out, so that a refusal can be a
 	// status.
 	strict, withheld bool
-	// wanted is what answer answers.
+	// wanted is the request, and answer the client's answer to it.
 	wanted  *translate.Request
 	answer  translate.Answer
 	choices []choice
@@ -64,8 +64,8 @@ type generation struct {
 	usage     backend.Usage
 	// begun reports whether the answer has seen its first token.
 	begun bool
-	// endedEarly reports whether a choice ended before the server ended it. tokensAfterEnd counts tokens received after the
-	// whole answer ended. maxTokensAfterEnd is how many are accepted before the stream is reset.
+	// endedEarly reports whether a choice ended before the server ended it. tokensAfterEnd counts tokens received after
+	// the whole answer ended. maxTokensAfterEnd is how many are accepted before the stream is reset.
 	endedEarly                        bool
 	tokensAfterEnd, maxTokensAfterEnd int
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
@@ -124,8 +124,8 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	return g.x.forward(a.model, sent)
 }
 
-// translate makes the body that asks the model's servers for the answer, in the model's own tokens. It lies in the scratch
-// memory.
+// translate makes the body that asks the model's servers for the answer, in the model's own tokens. It lies in the
+// scratch memory.
 func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, *openai.Error) {
 	model := a.model
 	channels, failure := g.byChannels(model, r)
@@ -210,8 +210,8 @@ func (g *generation) body(chunk []byte, end bool) ResponseAction {
 	case failed, ended:
 		return g.afterEnd(chunk, end)
 	case awaiting:
-		// No server sends a body without headers, and no host hands it over. One that does all the same gets an error
-		// rather than a crash of the VM.
+		// No server sends a body without headers, and no host hands it over. One that does all the same gets an error rather
+		// than a crash of the VM.
 		return g.x.client.reply(replyWith(errNotUnderstood()))
 	default:
 		return ResponseAction{}

@@ -11,17 +11,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// logprobs stands between a parser and a choice, and gives the choice the logprob of each token of content. Only the parser
-// knows which tokens those are: text that turns out not to be a header is content that comes late, so what could be a
-// header's is kept for as long as a header may be.
+// logprobs stands between a parser and a choice, and gives the choice the logprob of each token of content. Only the
+// parser knows which tokens those are: text that turns out not to be a header is content that comes late, so what could
+// be a header's is kept for as long as a header may be.
 type logprobs struct {
 	translate.Choice
 	t      *tokenizer.Tokenizer
 	parser *harmony.StreamParser
 	// top is how many alternatives the client wants.
 	top int
-	// number is the newest token's, newest how likely it was. done reports whether the choice has its logprob, or will never
-	// have it.
+	// number is the newest token's, newest how likely it was. done reports whether the choice has its logprob, or will
+	// never have it.
 	number int
 	id     uint32
 	newest *backend.Likelihood
@@ -85,8 +85,8 @@ func (l *logprobs) pass(number int) {
 	}
 }
 
-// read puts the newest token into shown, with its alternatives in their order. Control tokens are left out of them, as they
-// are of all text that clients get.
+// read puts the newest token into shown, with its alternatives in their order. Control tokens are left out of them, as
+// they are of all text that clients get.
 func (l *logprobs) read() bool {
 	token, ok := l.t.TokenBytes(l.id)
 	if !ok {

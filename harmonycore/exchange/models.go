@@ -37,8 +37,8 @@ func (m *oneModel) request([]byte, Host) RequestAction {
 
 func (m *oneModel) early() response { return m.x.earlyReply() }
 
-// modelList is the endpoint of the list of models. The gateway waits for the list of the server for all other models, and
-// puts its own models in front. If that list cannot be fetched, the response lists only the gateway's own models.
+// modelList is the endpoint of the list of models. The gateway waits for the list of the server for all other models,
+// and puts its own models in front. If that list cannot be fetched, the response lists only the gateway's own models.
 type modelList struct {
 	x *Exchange
 	// merging reports whether the other server's list is on its way, over whether the client has the whole list.
@@ -121,8 +121,8 @@ func listed(m *Model) openai.ListedModel {
 	return openai.ListedModel{Name: m.Name, ContextLength: m.ContextLength}
 }
 
-// unescaped is a copy of a path with its %XX spelled out; clients escape the slash in a model's name. net/url would do the
-// same with reflection, which is left out of the filter.
+// unescaped is a copy of a path with its %XX spelled out; clients escape the slash in a model's name. net/url would do
+// the same with reflection, which is left out of the filter.
 func unescaped(path string) string {
 	if strings.IndexByte(path, '%') < 0 {
 		return strings.Clone(path)

@@ -23,8 +23,8 @@ const (
 // outlet is the client's side of a response. It is the one place that turns what is decided of the answer into what the
 // host does with held or sent headers. The zero outlet is for a host that holds headers.
 //
-// Whatever fails while the headers are held becomes a reply with a status. What fails after that is an event at the end of
-// a stream, or a cut.
+// Whatever fails while the headers are held becomes a reply with a status. What fails after that is an event at the end
+// of a stream, or a cut.
 type outlet struct {
 	state outletState
 	// unheld reports whether the host can hold no headers.
@@ -72,8 +72,8 @@ func (o *outlet) close(action ResponseAction) ResponseAction {
 	return action
 }
 
-// fail ends a response that cannot go on: by a reply while the headers are held, and else by a cut, of which cause is the
-// value of [Report.Cut].
+// fail ends a response that cannot go on: by a reply while the headers are held, and else by a cut, of which cause is
+// the value of [Report.Cut].
 func (o *outlet) fail(r *Reply, cause string) ResponseAction {
 	if o.state == outletHeld {
 		return o.reply(r)

@@ -6,9 +6,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Servers read paths more kindly than proxies do: escaped slashes and dots, backslashes, parameters behind a semicolon,
-// a slash too many. The gateway decides by the path, so one that can be read in two ways is refused. A proxy that is
-// configured by us has resolved most of them before; others need not have.
+// Servers read paths more kindly than proxies do: escaped slashes and dots, backslashes, parameters after a semicolon,
+// a slash too many. The gateway decides by the path, so it refuses one that can be read in two ways. A proxy that the
+// control plane configures has resolved most of them before; others need not have.
 
 // apiRoots are where the API and the servers' own ways to a model begin.
 var apiRoots = [...]string{
@@ -80,7 +80,7 @@ func twoWays(path string) bool {
 	}
 }
 
-// isDots reports whether a segment leads nowhere or up, with or without parameters behind it.
+// isDots reports whether a segment leads nowhere or up, with or without parameters after it.
 func isDots(segment string) bool {
 	if at := strings.IndexByte(segment, ';'); at >= 0 {
 		segment = segment[:at]
@@ -97,7 +97,7 @@ func hexByte(path string, at int) (byte, bool) {
 	return high<<4 | low, high < 16 && low < 16
 }
 
-// hexDigit is above 15 for a character that is none.
+// hexDigit is above 15 for a character that is not a hexadecimal digit.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':
@@ -111,12 +111,12 @@ func hexDigit(c byte) byte {
 	}
 }
 
-// mostEscapes is how often a path is unescaped: each server on its way may do so once.
-const mostEscapes = 3
+// maxEscapes is how often a path is unescaped: each server on its way may do so once.
+const maxEscapes = 3
 
 // resolved is a path as the kindest of servers could read it, in lower case and without a slash at its end.
 func resolved(path string) string {
-	for range mostEscapes {
+	for range maxEscapes {
 		if strings.IndexByte(path, '%') < 0 {
 			break
 		}

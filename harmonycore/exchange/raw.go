@@ -40,8 +40,8 @@ func (r *rawPrompt) head() RequestHead {
 		return RequestHead{}
 	}
 	allowed := r.allowed(model)
-	// A path from which no body goes on takes the way to the servers all the same: a route that leads nowhere would
-	// answer 503 before the body could be read and refused for what it says.
+	// A path from which no body goes on takes the way to the servers all the same: a route that leads nowhere would answer
+	// 503 before the body could be read and refused for what it says.
 	if !allowed && !r.leadsNowhere() {
 		return RequestHead{}
 	}
@@ -85,8 +85,8 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	return x.forward(model, renamed)
 }
 
-// another decides on a request that names another model, or none, which failure then says. Where the way was chosen before
-// the body was read, a body that names another model goes nowhere.
+// another decides on a request that names another model, or none, which failure then says. Where the way was chosen
+// before the body was read, a body that names another model goes nowhere.
 func (r *rawPrompt) another(name string, failure *openai.Error) RequestAction {
 	if r.leadsNowhere() || r.x.toPool || r.x.gateway.options.Reduced && failure == nil {
 		if failure == nil {

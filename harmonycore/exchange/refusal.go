@@ -25,8 +25,9 @@ func (r *refusal) request([]byte, Host) RequestAction { return r.x.refuse(r.fail
 
 func (r *refusal) early() response { return r.x.earlyReply() }
 
-// Misconfigured is a gateway whose configuration cannot be read. It answers every request for the API with an error: some
-// of them would have been its own, some for servers that it does not know of, and none may go where another would have.
+// Misconfigured is a gateway whose configuration cannot be read. It answers every request for the API with an error:
+// some of them would have been its own, some for servers that it does not know of, and none may go where another would
+// have.
 func Misconfigured() *Gateway { return &Gateway{misconfigured: true} }
 
 // beginMisconfigured starts the exchange of a request that would be the gateway's, or could be, by any configuration.

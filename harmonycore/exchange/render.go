@@ -24,8 +24,8 @@ func (h *Host) scratch() *Scratch {
 	return &Scratch{}
 }
 
-// reserve makes room for the tokens of a body of so many bytes, where a context has so many. Text has about four bytes to
-// a token: mostly there is nothing left to grow.
+// reserve makes room for the tokens of a body of so many bytes, where a context has so many. Text has about four bytes
+// to a token: mostly there is nothing left to grow.
 func (s *Scratch) reserve(size, context int) {
 	if need := min(size/4, context) + 1024; cap(s.prompt) < need {
 		s.prompt = make([]uint32, 0, need+need/4)
@@ -42,8 +42,8 @@ type rendered struct {
 	truncatedTurns int
 }
 
-// render leaves the prompt of a request in scratch, up to where the model goes on. param is the member of the request that
-// the prompt is made of. A prompt that does not fit the model's context is given up as soon as that is certain.
+// render leaves the prompt of a request in scratch, up to where the model goes on. param is the member of the request
+// that the prompt is made of. A prompt that does not fit the model's context is given up as soon as that is certain.
 func (a *asked) render(r *translate.Request, param string, scratch *Scratch) (rendered, *openai.Error) {
 	model, renderer := a.model, a.x.gateway.renderer
 	tag, called, failure := constrain(model, &r.Constraint, scratch)

@@ -6,17 +6,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// Report is what an exchange tells of itself when it is over, for metrics and logs. No text of a message is in it.
+// Report is what an exchange was, for metrics and logs. It holds no text of a message.
 type Report struct {
-	// API is "chat", "responses" or "completions", or something else for what is counted nowhere.
+	// API is "chat", "responses" or "completions", or something else for requests that metrics do not count.
 	API string
-	// Model is the configured model that was asked for, empty if it is none; Server is the kind of its servers.
+	// Model is the configured model that was asked for, empty for any other; Server is the kind of its servers.
 	Model, Server string
-	// Routed says that the request went to the responses service as it came. Server is then "responses_service".
+	// Routed reports whether the request went to the responses service as it came. Server is then "responses_service".
 	Routed bool
-	// Translated says that a request of ours went to a server; what follows has a meaning only then.
+	// Translated reports whether a translated request went to a server. What follows has a meaning only then.
 	Translated bool
-	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it tells; ToolOutputTokens of them
+	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it says. ToolOutputTokens of them
 	// are results of tools.
 	PromptTokens, CachedTokens, ToolOutputTokens int
 	// UnknownItems of the request were passed over, and DroppedParts of its messages left as notes.
@@ -32,25 +32,25 @@ type Report struct {
 	Refused    harmony.ParseErrorKind
 	// Fallbacks is how many choices had text without any header, which was taken for the answer.
 	Fallbacks int
-	// ReasoningAlert says that the model did hardly anything but reason.
+	// ReasoningAlert reports whether the model did hardly anything but reason.
 	ReasoningAlert bool
-	// UnexpectedOrder says that the model answered before it had reasoned, although it was asked to reason.
+	// UnexpectedOrder reports whether the model answered before it had reasoned, although it was asked to reason.
 	UnexpectedOrder bool
 	// FirstToken is how long after the request the first token came, in milliseconds; -1 if none did.
 	FirstToken int64
 	// Finish is one of the constants below.
 	Finish string
-	// Cut is who ended an answer that its client has the beginning of, and no end: one of the constants below, or empty.
+	// Cut is what ended an answer of which its client has the beginning, and no end: one of the constants below, or empty.
 	Cut string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
 	EarlyEnd string
-	// WastedTokens came after the answer, or the choice that they were for, had ended. Those that a server still generates
-	// once it is let go nobody sees.
+	// WastedTokens came after the answer, or the choice that they were for, had ended. Tokens that a server generates
+	// after it is let go are not counted.
 	WastedTokens int
 }
 
-// How a translated request ended. The first three are told to the client as such, the fourth as an error or as a stream
-// that we cut; the last is a server or a client that went away.
+// How a translated request ended. The client sees the first three as finish reasons, and FinishError as an error or as
+// a stream that the gateway cut. FinishCut is a server or a client that went away.
 const (
 	FinishStop      = "stop"
 	FinishLength    = "length"
@@ -59,9 +59,9 @@ const (
 	FinishCut       = "cut"
 )
 
-// Who cut an answer: a server that was silent for too long, or one that ended it in the middle. Of an answer that we did not
-// cut the host knows more, and CutOther is what it makes of what it does not know: a client that left, a time limit of its
-// own.
+// What cut an answer. The gateway cuts for a server that was silent for too long (CutStall), and for one that ended the
+// answer in the middle (CutServer). Of a cut that was not the gateway's the host knows more: a server, a client that
+// left (CutClient), a time limit of the host's (CutTimeout). CutOther is a cause that the host does not know.
 const (
 	CutStall   = "stall"
 	CutServer  = "server"
@@ -70,8 +70,8 @@ const (
 	CutOther   = "other"
 )
 
-// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, behind the only call
-// that the client wanted, or with an error behind which the server went on.
+// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, after the only
+// call that the client wanted, or with an error after which the server went on.
 const (
 	EarlyStop      = "stop"
 	EarlyReasoning = "reasoning"
@@ -79,7 +79,7 @@ const (
 	EarlyError     = "error"
 )
 
-// Report says how the exchange went. It is asked for at the end of the stream.
+// Report returns how the exchange went. A host asks for it at the end of the stream.
 func (e *Exchange) Report() Report {
 	r := e.report
 	if e.generation != nil {
@@ -123,7 +123,7 @@ func (g *generation) complement(r *Report) {
 	}
 }
 
-// finished notes how the model ended: at the limit, if any of its choices did.
+// finished notes how the model ended: at the limit if any of its choices did.
 func (g *generation) finished() {
 	length := false
 	for i := range g.choices {

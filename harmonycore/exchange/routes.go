@@ -80,8 +80,8 @@ func (g *Gateway) newExchange(api string) *Exchange {
 	return &Exchange{gateway: g, client: outlet{unheld: g.options.Reduced}, report: Report{API: api}}
 }
 
-// Begin starts the exchange of a request. It returns nil for a request that the gateway leaves alone altogether. path may
-// have a query.
+// Begin starts the exchange of a request. It returns nil for a request that the gateway leaves alone altogether. path
+// may have a query.
 func (g *Gateway) Begin(method, path string) *Exchange {
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]

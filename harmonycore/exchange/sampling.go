@@ -26,7 +26,8 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 		out.TopP = string(gptOSS)
 	}
 	if s.MinTokens > maxTokens {
-		return out, openai.Invalid("min_tokens", "Invalid 'min_tokens': the answer has room for "+strconv.Itoa(maxTokens)+" tokens only.")
+		return out, openai.Invalid("min_tokens", "Invalid 'min_tokens': the answer has room for "+
+			strconv.Itoa(maxTokens)+" tokens only.")
 	}
 	for i := range s.LogitBias {
 		b := &s.LogitBias[i]
@@ -35,7 +36,8 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 			return out, failure
 		}
 		if tokenizer.IsSpecial(b.Token) {
-			return out, openai.Invalid(param, "Invalid '"+param+"': control tokens cannot be biased, since the format of the answer hangs on them.")
+			return out, openai.Invalid(param, "Invalid '"+param+
+				"': control tokens cannot be biased, since the format of the answer hangs on them.")
 		}
 		out.LogitBias = append(out.LogitBias, backend.Bias{Token: b.Token, By: string(b.By)})
 	}
@@ -54,11 +56,13 @@ func checkToken(param string, id uint32) *openai.Error {
 	if id < tokenizer.LastSpecial {
 		return nil
 	}
-	return openai.Invalid(param, "Invalid '"+param+"': the model's tokens have the ids from 0 to "+strconv.Itoa(tokenizer.LastSpecial-1)+".")
+	return openai.Invalid(param, "Invalid '"+param+"': the model's tokens have the ids from 0 to "+
+		strconv.Itoa(tokenizer.LastSpecial-1)+".")
 }
 
-// stopTokens are the ends of the format with the client's own behind them, never instead of them. The silent ones end
-// the answer without being a part of it, as servers have it with a client's stops; control tokens mean what they mean.
+// stopTokens are the ends of the format and after them the client's own, never the client's instead. The silent ones
+// end the answer without being a part of it, as servers have it with a client's stops; control tokens mean what they
+// mean.
 func stopTokens(asked []uint32) (all, silent []uint32) {
 	all = []uint32{tokenizer.Return, tokenizer.Call}
 	for _, id := range asked {

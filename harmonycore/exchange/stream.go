@@ -38,9 +38,9 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 // overshoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
 const overshoot = 64
 
-// maxMessages is how many messages the model may write in one choice of an answer. A model that keeps to its format writes a
-// handful; one that has lost it can write tens of thousands within its limit on tokens, and in a Responses stream each is an
-// item with five events, which are all repeated at the end.
+// maxMessages is how many messages the model may write in one choice of an answer. A model that keeps to its format
+// writes a handful; one that has lost it can write tens of thousands within its limit on tokens, and in a Responses
+// stream each is an item with five events, which are all repeated at the end.
 const maxMessages = 1024
 
 // take reads one event and reports whether the answer ends with it.
@@ -178,8 +178,8 @@ func (g *generation) complete(end bool) ResponseAction {
 }
 
 // fail ends the answer with an error: with a status while the client has nothing, inside the stream once there is
-// something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend
-// on where the network cut the bytes.
+// something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend on
+// where the network cut the bytes.
 func (g *generation) fail(failure *openai.Error) ResponseAction {
 	g.passOver() // the events after the error lie in the chunk, which is the host's
 	action := g.deliver()

@@ -7,14 +7,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// truncated appends the messages of a conversation to dst, which is empty, and leaves out the oldest turns if not all fit the
-// context: as few as leave room for an answer, and if none do, all but the last. more is how many tokens follow the
-// messages. It returns how many turns are left out, and reports whether the last one fits.
+// truncated appends the messages of a conversation to dst, which is empty, and leaves out the oldest turns if not all
+// fit the context: as few as leave room for an answer, and if none do, all but the last. more is how many tokens follow
+// the messages. It returns how many turns are left out, and reports whether the last one fits.
 //
-// The turns are rendered from the last to the first, until no more fit: a history may be far longer than the context. What
-// is left of the prompt is what a request without the others would be rendered as: messages are rendered one by one, and
-// which reasoning is dropped is decided by what comes behind it.
-func truncated(dst []uint32, g *harmony.Rendering, r *translate.Request, context, more int) (out []uint32, dropped int, fit bool, err error) {
+// The turns are rendered from the last to the first, until no more fit: a history may be far longer than the context.
+// What is left of the prompt is what a request without the others would be rendered as: messages are rendered one by
+// one, and which reasoning is dropped is decided by what comes after it.
+func truncated(dst []uint32, g *harmony.Rendering, r *translate.Request, context, more int) (
+	out []uint32, dropped int, fit bool, err error,
+) {
 	dst, fit, err = g.Append(dst, 0, r.Turns[0], context)
 	if err != nil || !fit {
 		return dst, 0, fit, err

@@ -3,6 +3,7 @@ package metrics
 import (
 	"strconv"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -47,10 +48,10 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	for i, api := range apis {
 		if api == r.API {
 			at, name := statusOf(status)
-			s.add(&m.requests[i][at], 1, "harmony_requests_total.model.", label(m.name), ".api.", api, ".status.", name)
+			s.add(&m.requests[i][at], 1, contract.RequestsTotal, m.name, api, name)
 		}
 	}
-	s.addIf(r.Routed, &s.routed)
+	s.countIf(r.Routed, contract.RoutedTotal)
 	if !r.Translated {
 		return
 	}
@@ -58,44 +59,44 @@ func (s *Set) Count(r *exchange.Report, status int) {
 		prompt: r.PromptTokens, cached: r.CachedTokens, toolOutput: r.ToolOutputTokens,
 		reasoning: r.Reasoning, final: r.Final, toolCall: r.ToolCall,
 	} {
-		s.add(&m.tokens[kind], n, "harmony_tokens_total.model.", label(m.name), ".kind.", tokenNames[kind])
+		s.add(&m.tokens[kind], n, contract.TokensTotal, m.name, tokenNames[kind])
 	}
 	for i, kind := range earlyEnds {
 		if kind == r.EarlyEnd {
-			s.add(&m.wasted[i], r.WastedTokens, "harmony_wasted_tokens_total.model.", label(m.name), ".kind.", kind)
+			s.add(&m.wasted[i], r.WastedTokens, contract.WastedTokensTotal, m.name, kind)
 		}
 	}
 	for i, cause := range cuts {
 		if cause == r.Cut {
-			s.add(&s.cuts[i], 1, "harmony_cut_streams_total.cause.", cause)
+			s.add(&s.cuts[i], 1, contract.CutStreamsTotal, cause)
 		}
 	}
 	for kind, n := range r.Recoveries {
-		s.add(&s.recoveries[kind], int(n), "harmony_recoveries_total.kind.", harmony.Recovery(kind).String())
+		s.add(&s.recoveries[kind], int(n), contract.RecoveriesTotal, harmony.Recovery(kind).String())
 	}
 	for channel, n := range r.Messages {
-		s.add(&s.channels[channel], n, "harmony_channel_messages_total.channel.", translate.ChannelKind(channel).String())
+		s.add(&s.channels[channel], n, contract.ChannelMessagesTotal, translate.ChannelKind(channel).String())
 	}
 	if kind := r.Refused; kind != 0 && int(kind) < len(s.parseErrors) {
-		s.add(&s.parseErrors[kind], 1, "harmony_channel_parse_errors_total.kind.", kind.String())
+		s.add(&s.parseErrors[kind], 1, contract.ParseErrorsTotal, kind.String())
 	}
-	s.addIf(r.UnexpectedOrder, &s.unexpectedOrder)
-	s.add(&s.fallbacks, r.Fallbacks)
-	s.add(&s.noFinal, r.NoFinal)
-	s.add(&s.unfitArguments, r.UnfitArguments)
-	s.add(&s.unknownItems, r.UnknownItems)
-	s.add(&s.halfBuiltIns, r.HalfBuiltIns)
-	s.add(&s.droppedParts, r.DroppedParts)
-	s.add(&s.truncatedTurns, r.TruncatedTurns)
-	s.addIf(r.ReasoningAlert, &s.reasoningAlert)
+	s.countIf(r.UnexpectedOrder, contract.UnexpectedOrderTotal)
+	s.count(contract.FallbackTotal, r.Fallbacks)
+	s.count(contract.NoFinalTotal, r.NoFinal)
+	s.count(contract.UnfitArgumentsTotal, r.UnfitArguments)
+	s.count(contract.UnknownItemsTotal, r.UnknownItems)
+	s.count(contract.HalfBuiltInsTotal, r.HalfBuiltIns)
+	s.count(contract.DroppedPartsTotal, r.DroppedParts)
+	s.count(contract.TruncatedTurnsTotal, r.TruncatedTurns)
+	s.countIf(r.ReasoningAlert, contract.ReasoningAlertTotal)
 	if r.FirstToken >= 0 {
-		s.record(s.firstToken, r.FirstToken)
+		s.record(contract.TimeToFirstToken, r.FirstToken)
 	}
 }
 
-func (s *Set) addIf(condition bool, m *metric) {
+func (s *Set) countIf(condition bool, of contract.Metric) {
 	if condition {
-		s.add(m, 1)
+		s.count(of, 1)
 	}
 }
 
@@ -119,20 +120,4 @@ func statusOf(status int) (int, string) {
 		}
 	}
 	return len(statuses), Other
-}
-
-// mostLabel is how much of a label's value is kept, in bytes.
-const mostLabel = 128
-
-// label is a text as it may stand in a name: printable ASCII without spaces, which is all that an operator may name a
-// model.
-func label(s string) string {
-	b := []byte(s)
-	b = b[:min(len(b), mostLabel)]
-	for i, c := range b {
-		if c <= ' ' || c > '~' {
-			b[i] = '_'
-		}
-	}
-	return string(b)
 }

@@ -1,4 +1,4 @@
-// Package metrics turns what exchanges report into metrics of a proxy, under names that carry the labels.
+// Package metrics counts what exchanges report, in metrics of a proxy whose names carry the labels.
 //
-// It knows the names, not what proxy keeps them nor how: that is Host's. What they mean stands in docs/metrics.md.
+// It knows the contract's metrics, not what proxy keeps them nor how: that is [Host]'s.
 package metrics

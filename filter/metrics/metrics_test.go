@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -20,13 +21,13 @@ var update = flag.Bool("update", false, "rewrite testdata")
 type keeper struct {
 	names  []string
 	values []string
-	kinds  []Kind
+	kinds  []contract.MetricKind
 	room   int
 	asked  int
 	deaf   bool
 }
 
-func (k *keeper) Define(kind Kind, name string) (uint32, bool) {
+func (k *keeper) Define(kind contract.MetricKind, name string) (uint32, bool) {
 	k.asked++
 	if len(k.names) == k.room {
 		return 0, false
@@ -139,7 +140,7 @@ func TestBounded(t *testing.T) {
 	}
 	series := 0
 	for _, kind := range k.kinds {
-		if kind == Histogram {
+		if kind == contract.Histogram {
 			series += histogramSeries
 		} else {
 			series++
@@ -191,6 +192,6 @@ func BenchmarkCount(b *testing.B) {
 
 type silent struct{ n uint32 }
 
-func (s *silent) Define(Kind, string) (uint32, bool) { s.n++; return s.n, true }
-func (s *silent) Add(uint32, int64)                  {}
-func (s *silent) Record(uint32, uint64)              {}
+func (s *silent) Define(contract.MetricKind, string) (uint32, bool) { s.n++; return s.n, true }
+func (s *silent) Add(uint32, int64)                                 {}
+func (s *silent) Record(uint32, uint64)                             {}

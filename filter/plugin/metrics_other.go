@@ -2,13 +2,13 @@
 
 package plugin
 
-import "github.com/harmonyedge/harmonyedge/filter/metrics"
+import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
 
 // hostMetrics exist only in a wasm host.
 type hostMetrics struct{}
 
 // Define implements metrics.Host.
-func (hostMetrics) Define(metrics.Kind, string) (uint32, bool) { return 0, false }
+func (hostMetrics) Define(contract.MetricKind, string) (uint32, bool) { return 0, false }
 
 // Add implements metrics.Host.
 func (hostMetrics) Add(uint32, int64) {}

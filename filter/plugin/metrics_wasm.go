@@ -5,7 +5,7 @@ package plugin
 import (
 	"unsafe"
 
-	"github.com/harmonyedge/harmonyedge/filter/metrics"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // The SDK's own functions for metrics end the VM when the host has no room for another one.
@@ -25,7 +25,7 @@ const statusOK = 0
 type hostMetrics struct{}
 
 // Define implements metrics.Host.
-func (hostMetrics) Define(kind metrics.Kind, name string) (uint32, bool) {
+func (hostMetrics) Define(kind contract.MetricKind, name string) (uint32, bool) {
 	var id uint32
 	status := proxyDefineMetric(uint32(kind), unsafe.Pointer(unsafe.StringData(name)), uint32(len(name)), unsafe.Pointer(&id))
 	return id, status == statusOK

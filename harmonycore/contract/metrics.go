@@ -1,0 +1,156 @@
+package contract
+
+// MetricKind is a kind of metric, by proxy-wasm's number.
+type MetricKind uint8
+
+// The kinds that proxy-wasm has.
+const (
+	Counter MetricKind = iota
+	Gauge
+	Histogram
+)
+
+// Metric is one of the filter's metrics (docs/metrics.md).
+type Metric uint8
+
+// The metrics.
+const (
+	// RequestsTotal counts requests on the paths that the filter reads, at their end.
+	RequestsTotal Metric = iota
+	// TokensTotal counts tokens of translated requests.
+	TokensTotal
+	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by why it ended.
+	WastedTokensTotal
+	// TimeToFirstToken is the time from the whole request in the filter to the server's first token.
+	TimeToFirstToken
+	// RenderTime is the time from a client's body to the server's.
+	RenderTime
+	// RecoveriesTotal counts what was repaired in models' output.
+	RecoveriesTotal
+	// ChannelMessagesTotal counts messages of models.
+	ChannelMessagesTotal
+	// ParseErrorsTotal counts answers that a strict parser would have refused, by its first error.
+	ParseErrorsTotal
+	// UnexpectedOrderTotal counts answers with a final message before any analysis, at effort medium or high.
+	UnexpectedOrderTotal
+	// FallbackTotal counts answers with text without any header, which was taken for the answer.
+	FallbackTotal
+	// NoFinalTotal counts answers that the model ended by itself without a final message and without a call.
+	NoFinalTotal
+	// UnfitArgumentsTotal counts calls whose arguments do not fit the declared schema.
+	UnfitArgumentsTotal
+	// UnknownItemsTotal counts items of Responses inputs that were passed over.
+	UnknownItemsTotal
+	// HalfBuiltInsTotal counts calls of the model's own tools that were cut before they were whole.
+	HalfBuiltInsTotal
+	// CutStreamsTotal counts answers that were cut, by who cut them.
+	CutStreamsTotal
+	// DroppedPartsTotal counts images, files and sound that were left out.
+	DroppedPartsTotal
+	// RoutedTotal counts requests that were for the responses service.
+	RoutedTotal
+	// TruncatedTurnsTotal counts turns of Responses inputs that were left out, because the conversation did not fit.
+	TruncatedTurnsTotal
+	// ReasoningAlertTotal counts answers of whose tokens more than [Config.ReasoningRatioAlert] were reasoning.
+	ReasoningAlertTotal
+	// HeapBytes is what is in use of the heap of the fullest worker's VM.
+	HeapBytes
+	// EndedFullTotal counts VMs that ended themselves, because their heap was full without a stream.
+	EndedFullTotal
+	// BuildInfo is 1 for what is in force, and 0 for what was.
+	BuildInfo
+	// ResponseChunksTotal counts pieces in which servers' answers to translated requests came.
+	ResponseChunksTotal
+	// EditsRefusedTotal counts requests that the proxy did not let the filter rewrite.
+	EditsRefusedTotal
+	// ConfigErrorsTotal counts configurations of the filter that were wrong, each once.
+	ConfigErrorsTotal
+	// ReducedLateErrorsTotal counts streams with an error event where full mode has a status.
+	ReducedLateErrorsTotal
+	// ReducedResetsTotal counts answers cut by the filter where full mode has a status.
+	ReducedResetsTotal
+	// MetricCount is how many metrics there are.
+	MetricCount
+)
+
+// MetricInfo describes a metric. Proxy-wasm has no labels: a metric's name carries them, as NAME.LABEL.VALUE.LABEL.VALUE, and
+// [LabelPatterns] take them out again.
+type MetricInfo struct {
+	Name   string
+	Kind   MetricKind
+	Labels []string
+}
+
+var metricInfos = [MetricCount]MetricInfo{
+	RequestsTotal:          {"harmony_requests_total", Counter, []string{"model", "api", "status"}},
+	TokensTotal:            {"harmony_tokens_total", Counter, []string{"model", "kind"}},
+	WastedTokensTotal:      {"harmony_wasted_tokens_total", Counter, []string{"model", "kind"}},
+	TimeToFirstToken:       {"harmony_time_to_first_token_milliseconds", Histogram, nil},
+	RenderTime:             {"harmony_render_microseconds", Histogram, nil},
+	RecoveriesTotal:        {"harmony_recoveries_total", Counter, []string{"kind"}},
+	ChannelMessagesTotal:   {"harmony_channel_messages_total", Counter, []string{"channel"}},
+	ParseErrorsTotal:       {"harmony_channel_parse_errors_total", Counter, []string{"kind"}},
+	UnexpectedOrderTotal:   {"harmony_channel_unexpected_order_total", Counter, nil},
+	FallbackTotal:          {"harmony_marker_fallback_total", Counter, nil},
+	NoFinalTotal:           {"harmony_no_final_channel_total", Counter, nil},
+	UnfitArgumentsTotal:    {"harmony_unfit_arguments_total", Counter, nil},
+	UnknownItemsTotal:      {"harmony_unknown_items_total", Counter, nil},
+	HalfBuiltInsTotal:      {"harmony_half_builtin_calls_total", Counter, nil},
+	CutStreamsTotal:        {"harmony_cut_streams_total", Counter, []string{"cause"}},
+	DroppedPartsTotal:      {"harmony_dropped_parts_total", Counter, nil},
+	RoutedTotal:            {"harmony_routed_requests_total", Counter, nil},
+	TruncatedTurnsTotal:    {"harmony_truncated_turns_total", Counter, nil},
+	ReasoningAlertTotal:    {"reasoning_ratio_alert_total", Counter, nil},
+	HeapBytes:              {"harmony_vm_heap_bytes", Gauge, nil},
+	EndedFullTotal:         {"harmony_vm_ended_full_total", Counter, nil},
+	BuildInfo:              {"harmony_build_info", Gauge, []string{"version", "config"}},
+	ResponseChunksTotal:    {"harmony_response_chunks_total", Counter, nil},
+	EditsRefusedTotal:      {"harmony_edits_refused_total", Counter, nil},
+	ConfigErrorsTotal:      {"harmony_config_errors_total", Counter, nil},
+	ReducedLateErrorsTotal: {"harmony_reduced_late_errors_total", Counter, nil},
+	ReducedResetsTotal:     {"harmony_reduced_resets_total", Counter, nil},
+}
+
+// Info returns the metric's description.
+func (m Metric) Info() MetricInfo {
+	if m >= MetricCount {
+		return MetricInfo{}
+	}
+	return metricInfos[m]
+}
+
+// Buckets returns the upper bounds of a histogram's buckets, and nil for the other kinds.
+func (m Metric) Buckets() []float64 {
+	switch m {
+	case TimeToFirstToken:
+		return []float64{10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000}
+	case RenderTime:
+		return []float64{
+			50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
+		}
+	default:
+		return nil
+	}
+}
+
+// MetricPrefix is what Envoy puts before the names of a filter's metrics.
+const MetricPrefix = "wasmcustom."
+
+// LabelPattern takes a label out of the names of Envoy's statistics: the first group is removed, and the second is the label's
+// value.
+type LabelPattern struct{ Label, Regex string }
+
+// LabelPatterns returns a pattern for each label. Names of models may hold dots, and end before the next label. Envoy looks at
+// a pattern only for names that begin as it does, so the metrics of others cost nothing.
+func LabelPatterns() []LabelPattern {
+	return []LabelPattern{
+		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},
+		{"api", `^wasmcustom\.harmony_requests_total\.model\..+(\.api\.([a-z]+))\.status\.[a-z0-9]+$`},
+		{"status", `^wasmcustom\.harmony_requests_total\.model\..+(\.status\.([a-z0-9]+))$`},
+		{"kind", `^wasmcustom\.harmony_[a-z_]+_total(?:\.model\..+)?(\.kind\.([a-z_]+))$`},
+		{"channel", `^wasmcustom\.harmony_channel_messages_total(\.channel\.([a-z]+))$`},
+		{"cause", `^wasmcustom\.harmony_cut_streams_total(\.cause\.([a-z]+))$`},
+		{"version", `^wasmcustom\.harmony_build_info(\.version\.(.+))\.config\.[0-9a-f]+$`},
+		{"config", `^wasmcustom\.harmony_build_info\.version\..+(\.config\.([0-9a-f]+))$`},
+	}
+}

@@ -138,6 +138,23 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	return &Exchange{gateway: g, path: strings.Clone(path), kind: k, state: reading}
 }
 
+// BeginUpgrade is Begin for a request that asks for another protocol on its connection, such as WebSocket, in a proxy that lets
+// it through. What is ours is refused, and so is GET at the paths that take a body, which agents dial: such a request has no end.
+func (g *Gateway) BeginUpgrade(method, path string) *Exchange {
+	e := g.Begin(method, path)
+	if e == nil {
+		path, _, _ := strings.Cut(path, "?")
+		if _, ok := kindAt(path); !ok || method != "GET" {
+			return nil
+		}
+		e = &Exchange{gateway: g, state: reading}
+	}
+	if e.kind != badPath {
+		e.kind = upgrade
+	}
+	return e
+}
+
 // kindAt is what is asked for by POST at a path.
 func kindAt(path string) (k kind, ok bool) {
 	switch path {

@@ -145,7 +145,7 @@ func (k kind) api() string {
 		return "tokens"
 	case modelList, oneModel:
 		return "models"
-	case undecided, badPath:
+	case undecided, badPath, upgrade:
 		return "other"
 	default:
 		return "completions"

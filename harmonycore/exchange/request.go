@@ -57,9 +57,10 @@ type Forward struct {
 // Reply is an answer that the gateway gives by itself, always JSON.
 type Reply struct {
 	Status int
-	// RetryAfter is the header's value, or empty.
-	RetryAfter string
-	Body       []byte
+	// RetryAfter is the header's value, or empty. Upgrade is that of the header upgrade; with one, the connection ends behind
+	// the answer.
+	RetryAfter, Upgrade string
+	Body                []byte
 }
 
 func replyWith(e *openai.Error) *Reply {
@@ -73,6 +74,9 @@ func (e *Exchange) RequestHeaders() RequestHead {
 	}
 	if e.kind == badPath {
 		return RequestHead{Reply: e.refuse(errBadPath()).Reply}
+	}
+	if e.kind == upgrade {
+		return RequestHead{Reply: e.refuseUpgrade().Reply}
 	}
 	if e.kind == stored && e.gateway.options.Service.Stores {
 		// The path says all, and a body need not be waited for.
@@ -115,6 +119,8 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return e.stored()
 	case badPath:
 		return e.refuse(errBadPath())
+	case upgrade:
+		return e.refuseUpgrade()
 	}
 	if len(body) > e.gateway.options.BodyLimit {
 		return e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
@@ -285,6 +291,12 @@ func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 		e.report.Routed, e.report.Server = false, ""
 	}
 	return RequestAction{Reply: replyWith(failure)}
+}
+
+func (e *Exchange) refuseUpgrade() RequestAction {
+	action := e.refuse(errUpgrade())
+	action.Reply.Upgrade = "HTTP/1.1" // RFC 9110 wants the protocol to use named
+	return action
 }
 
 // Overloaded is the reply for a host that has no memory to spare for the request.

@@ -63,6 +63,8 @@ const (
 	stored
 	// badPath is refused for its path, whatever the body.
 	badPath
+	// upgrade is refused because another protocol is asked for.
+	upgrade
 	// undecided is none of these, and stays here because nobody knows where it may go.
 	undecided
 )

@@ -209,6 +209,27 @@ func TestHealthEndpoint(t *testing.T) {
 			t.Errorf("the log says\n%s(%v)", log, err)
 		}
 	})
+	t.Run("fail", func(t *testing.T) {
+		_, url := runSim(t, sim.Options{})
+		h := runEnvoy(t, oneModel(url))
+		tell := func(what string) {
+			t.Helper()
+			if a := do(http1(t), http.MethodPost, "http://"+h.Process.Admin()+"/healthcheck/"+what, nil, nil); a.status != http.StatusOK {
+				t.Fatalf("%s: %+v", what, a)
+			}
+		}
+		tell("fail")
+		for _, client := range []*http.Client{http1(t), http2Client(t)} {
+			refused(t, do(client, http.MethodGet, h.URL+"/health", nil, nil), http.StatusServiceUnavailable, "server_unavailable")
+		}
+		if a := ask(http1(t), h.URL+chatPath, chatBody(caseModel, "Hi")); a.status != http.StatusOK {
+			t.Errorf("a client that comes all the same: %+v", a)
+		}
+		tell("ok")
+		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != http.StatusOK || a.body != `{"status":"ok"}` {
+			t.Errorf("got %+v", a)
+		}
+	})
 	t.Run("passthrough", func(t *testing.T) {
 		through := newCapture(t)
 		c := oneModel("http://127.0.0.1:1")
@@ -216,6 +237,10 @@ func TestHealthEndpoint(t *testing.T) {
 		h := runEnvoy(t, c)
 		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != 207 || len(through.take()) != 1 {
 			t.Errorf("an operator's own: %+v", a)
+		}
+		do(http1(t), http.MethodPost, "http://"+h.Process.Admin()+"/healthcheck/fail", nil, nil)
+		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != 207 || len(through.take()) != 1 {
+			t.Errorf("an operator's own, of an Envoy that is being stopped: %+v", a)
 		}
 	})
 }

@@ -97,7 +97,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		}
 	}
 	if b.answersHealth() {
-		routes = append(routes, direct("health", exactPath(healthPath), http.StatusOK, healthBody))
+		routes = append(routes, b.healthRoute())
 	}
 	routes = append(routes, direct("not found", prefix("/"), http.StatusNotFound, notFoundBody))
 	return &routev3.RouteConfiguration{
@@ -175,15 +175,6 @@ func direct(name string, match *routev3.RouteMatch, status uint32, body string) 
 		}},
 	}
 }
-
-// healthPath is where load balancers ask the gateway itself whether it serves. Its servers are another matter.
-const (
-	healthPath = "/health"
-	healthBody = `{"status":"ok"}`
-)
-
-// answersHealth reports whether the gateway answers there: an operator may have given the path to another server.
-func (b *builder) answersHealth() bool { return !b.config.PassesThrough(healthPath) }
 
 func exactPath(path string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: path}}

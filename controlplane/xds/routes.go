@@ -141,17 +141,18 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-// sameGroup is how many attempts are made at servers of one priority before those of the next are tried: the second one
-// finds another server of a pool that has lost one.
-const sameGroup = 2
+// sameGroup is how many attempts are made at servers of one priority before those of the next are tried. connectFailures
+// of them may find the same dead server, because its being put out is what makes Envoy choose another one. That goes
+// through Envoy's main thread, and waits before a retry are random and may be short: the other attempts are for that.
+const sameGroup = connectFailures + 3
 
 // poolRetryPolicy goes on to the spares, in their order, while no Envoy has noticed yet that the pool's servers are gone.
 func (b *builder) poolRetryPolicy(p *config.Pool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
+	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
 	if len(p.Spares) == 0 {
 		return policy
 	}
-	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
 	policy.RetryPriority = &routev3.RetryPolicy_RetryPriority{
 		Name: "envoy.retry_priorities.previous_priorities",
 		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{

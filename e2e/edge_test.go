@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
@@ -33,7 +37,7 @@ func slowClients(t *testing.T, run runProxy) {
 	}()
 	const many = 20
 	answers := make(chan answer, many)
-	for range many {
+	for range uploading {
 		r := beginRequest(t, h, 1000)
 		go func() {
 			drip := time.NewTicker(50 * time.Millisecond)
@@ -46,7 +50,7 @@ func slowClients(t *testing.T, run runProxy) {
 		}()
 		go func() { answers <- r.answer() }()
 	}
-	for range many {
+	for range uploading {
 		select {
 		case a := <-answers:
 			refused(t, a, http.StatusRequestTimeout, "invalid_request")
@@ -117,67 +121,141 @@ func connectionLimit(t *testing.T, run runProxy) {
 	}
 }
 
-// TestFullHeap: bodies for another server are not held by the filter but by Envoy. When its heap is full new requests are
-// refused, in the API's shape, the largest streams of HTTP/2 are cut, and it comes back by itself.
+// TestFullHeap: bodies for another server are not held by the filter but by Envoy, which is given 128 MiB here.
 func TestFullHeap(t *testing.T) {
+	t.Run("HTTP/2", fullHeapHTTP2)
+	t.Run("HTTP/1.1", fullHeapHTTP1)
+}
+
+// uploads are the bodies of clients that go to a server which reads nothing. What each ends with comes out of ended.
+type uploads struct {
+	host  *hosts.Host
+	ended chan error
+	leave func() // lets all clients go
+}
+
+// uploading is how many clients upload at once.
+const uploading = 40
+
+// startUploads starts an Envoy and the clients, and sends no byte of a body until all requests have begun, so that none of
+// them is refused.
+func startUploads(t *testing.T, client func() *http.Client) *uploads {
+	t.Helper()
 	_, url := runSim(t, sim.Options{})
 	stuck, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stuck.Close() // nobody accepts, so nothing is read
+	t.Cleanup(func() { _ = stuck.Close() }) // nothing is accepted, so nothing is read
 	c := oneModel(url)
-	c.BodyLimit = 8 << 20
-	c.Envoy.MaxHeap = 128 << 20
+	c.BodyLimit, c.Envoy.MaxHeap = 8<<20, 128<<20
+	c.StallTimeout = config.Duration(2 * time.Second) // on which Envoy's limit for an idle stream depends
 	c.Passthrough = "http://" + stuck.Addr().String()
-	h := runEnvoy(t, c)
 	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	const many = 40 // of which each is held with 8 MiB and more
-	cut := make(chan error, many)
-	for range many {
-		client := http2Client(t)
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+"/v1/files", bytes.NewReader(make([]byte, 16<<20)))
+	t.Cleanup(leave)
+	u := &uploads{runEnvoy(t, c), make(chan error, uploading), leave}
+	body, begin := make([]byte, 64<<20), make(chan struct{}) // more than Envoy and the kernel take of one
+	for range uploading {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.host.URL+"/v1/files", &gated{begin, bytes.NewReader(body)})
 		if err != nil {
 			t.Fatal(err)
 		}
+		client := client()
 		go func() {
 			response, err := client.Do(request)
 			if err == nil {
 				err = fmt.Errorf("status %d", response.StatusCode)
 				_ = response.Body.Close()
 			}
-			cut <- err
+			u.ended <- err
 		}()
 	}
-	client := http1(t)
 	deadline := time.Now().Add(patience)
-	overloaded := func() bool {
-		a := ask(client, h.URL+chatPath, chatBody(caseModel, "Hi"))
-		if a.status != http.StatusServiceUnavailable {
-			return false
+	for running := 0; running < uploading; {
+		if running, err = u.host.Process.Streams(ctx); err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d of %d uploads have begun: %v", running, uploading, err)
 		}
-		refused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
-		if a.header.Get("retry-after") != "1" {
-			t.Errorf("retry-after %q", a.header.Get("retry-after"))
-		}
-		return true
 	}
-	for !overloaded() {
+	close(begin)
+	return u
+}
+
+// fullHeapHTTP2: the largest streams are cut, and the heap has room again although no client has left. Smaller ones end when
+// nothing has come or gone for a time.
+func fullHeapHTTP2(t *testing.T) {
+	t.Parallel()
+	u := startUploads(t, func() *http.Client { return http2Client(t) })
+	cut := uint64(0)
+	for late, ended := time.After(patience), 0; ended < uploading; ended++ {
+		select {
+		case err := <-u.ended:
+			var reset http2.StreamError
+			if errors.As(err, &reset) {
+				cut++
+			} else if err.Error() != "status 408" {
+				t.Errorf("an upload has ended by %v", err)
+			}
+		case <-late:
+			t.Fatalf("%d of %d uploads have ended", ended, uploading)
+		}
+	}
+	u.answersAgain(t)
+	if n := statistic(t, u.host, "envoy.overload_actions.reset_high_memory_stream.count"); cut == 0 || n < cut {
+		t.Errorf("Envoy has cut %d streams, and clients have seen %d cut", n, cut)
+	}
+	t.Logf("%d of %d uploads were cut", cut, uploading)
+}
+
+// fullHeapHTTP1: Envoy does not know how much a stream of HTTP/1.1 holds, and cuts none. New requests are refused. When the
+// clients leave Envoy does not see it, since it has stopped reading; the limit for an idle stream ends their requests.
+func fullHeapHTTP1(t *testing.T) {
+	t.Parallel()
+	u := startUploads(t, func() *http.Client { return http1(t) })
+	for deadline := time.Now().Add(patience); !u.refuses(t); {
 		if time.Now().After(deadline) {
 			t.Fatal("no request is refused")
 		}
 	}
-	for overloaded() { // nobody has left: Envoy has made room by itself
+	u.leave()
+	u.answersAgain(t)
+	if n := statistic(t, u.host, "envoy.overload_actions.reset_high_memory_stream.count"); n != 0 {
+		t.Errorf("Envoy has cut %d streams", n)
+	}
+}
+
+func (u *uploads) answersAgain(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); u.refuses(t); {
 		if time.Now().After(deadline) {
 			t.Fatal("requests are still refused")
 		}
 	}
-	if n := len(cut); n == 0 {
-		t.Error("no stream is cut")
-	} else {
-		t.Logf("%d of %d streams are cut, the first: %v", n, many, <-cut)
+}
+
+// refuses reports whether Envoy refuses a request, which it does in the API's shape.
+func (u *uploads) refuses(t *testing.T) bool {
+	t.Helper()
+	a := ask(http1(t), u.host.URL+chatPath, chatBody(caseModel, "Hi"))
+	if a.status == http.StatusOK {
+		return false
 	}
+	refused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+	if a.header.Get("retry-after") != "1" {
+		t.Errorf("retry-after %q", a.header.Get("retry-after"))
+	}
+	return true
+}
+
+// gated is a body that begins when the gate is open.
+type gated struct {
+	gate <-chan struct{}
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (g *gated) Read(p []byte) (int, error) {
+	<-g.gate
+	return g.Reader.Read(p)
 }
 
 // TestHealthEndpoint: the gateway says by itself that it serves, and its log says nothing of it.
@@ -209,6 +287,27 @@ func TestHealthEndpoint(t *testing.T) {
 			t.Errorf("the log says\n%s(%v)", log, err)
 		}
 	})
+	t.Run("fail", func(t *testing.T) {
+		_, url := runSim(t, sim.Options{})
+		h := runEnvoy(t, oneModel(url))
+		tell := func(what string) {
+			t.Helper()
+			if a := do(http1(t), http.MethodPost, "http://"+h.Process.Admin()+"/healthcheck/"+what, nil, nil); a.status != http.StatusOK {
+				t.Fatalf("%s: %+v", what, a)
+			}
+		}
+		tell("fail")
+		for _, client := range []*http.Client{http1(t), http2Client(t)} {
+			refused(t, do(client, http.MethodGet, h.URL+"/health", nil, nil), http.StatusServiceUnavailable, "server_unavailable")
+		}
+		if a := ask(http1(t), h.URL+chatPath, chatBody(caseModel, "Hi")); a.status != http.StatusOK {
+			t.Errorf("a client that comes all the same: %+v", a)
+		}
+		tell("ok")
+		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != http.StatusOK || a.body != `{"status":"ok"}` {
+			t.Errorf("got %+v", a)
+		}
+	})
 	t.Run("passthrough", func(t *testing.T) {
 		through := newCapture(t)
 		c := oneModel("http://127.0.0.1:1")
@@ -216,6 +315,10 @@ func TestHealthEndpoint(t *testing.T) {
 		h := runEnvoy(t, c)
 		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != 207 || len(through.take()) != 1 {
 			t.Errorf("an operator's own: %+v", a)
+		}
+		do(http1(t), http.MethodPost, "http://"+h.Process.Admin()+"/healthcheck/fail", nil, nil)
+		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != 207 || len(through.take()) != 1 {
+			t.Errorf("an operator's own, of an Envoy that is being stopped: %+v", a)
 		}
 	})
 }

@@ -16,17 +16,23 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// counter reads a counter of the filter's from Envoy, where it is 0 until it is there.
+// counter is a counter of the filter's in an Envoy.
 func counter(t *testing.T, h *hosts.Host, name string) uint64 {
+	t.Helper()
+	return statistic(t, h, "wasmcustom."+name)
+}
+
+// statistic is a counter of Envoy's, 0 while there is nothing to count.
+func statistic(t *testing.T, h *hosts.Host, name string) uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	stats, err := h.Process.Get(ctx, "/stats?filter=harmony")
+	stats, err := h.Process.Get(ctx, "/stats?filter="+name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(stats)) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "wasmcustom."+name+": "); ok {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
 			n, err := strconv.ParseUint(value, 10, 64)
 			if err != nil {
 				t.Fatal(err)

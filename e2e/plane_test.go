@@ -31,6 +31,7 @@ type plane struct {
 	settings    planeSettings
 	folder      string
 	xds, status string // addresses, the same after a restart
+	wasm        string // the filter's file
 	process     *command
 	envoys      []*envoy.Process
 	urls        []string // of the Envoys
@@ -39,7 +40,7 @@ type plane struct {
 // startPlane starts everything, and returns when every Envoy has what it is to have.
 func startPlane(t *testing.T, s planeSettings) *plane {
 	t.Helper()
-	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: freeAddress(t), status: freeAddress(t)}
+	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: freeAddress(t), status: freeAddress(t), wasm: tool(t, "HARMONY_WASM")}
 	p.setServers(s.servers)
 	p.setReasoning(0)
 	p.start()
@@ -75,7 +76,7 @@ func startPlaneEnvoy(t *testing.T, xds, node string, options ...string) (edge *e
 func (p *plane) start() {
 	p.Helper()
 	p.process = runHarmony(p.T, nil, "controlplane", "--config", filepath.Join(p.folder, "config.yaml"), "--listen", p.xds,
-		"--status", p.status, "--state", filepath.Join(p.folder, "state"), "--wasm", tool(p, "HARMONY_WASM"))
+		"--status", p.status, "--state", filepath.Join(p.folder, "state"), "--wasm", p.wasm)
 }
 
 // end ends the control plane by a signal.

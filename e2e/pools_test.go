@@ -332,13 +332,8 @@ func TestSparesAtOnce(t *testing.T) {
 				got[fmt.Sprintf("spare %d", i)] = len(completions(s))
 			}
 			for who, n := range got {
-				// A dead server is never busy, so Envoy may choose it twice for a request, which then goes on to a spare.
-				least := requests
-				if tt.killed < tt.servers {
-					least = requests / 2
-				}
-				if served := who == tt.served; served && n < least || !served && n > requests-least {
-					t.Errorf("%s has answered %d of %d requests, want %d and more from %s", who, n, requests, least, tt.served)
+				if want := map[bool]int{true: requests}[who == tt.served]; n != want {
+					t.Errorf("%s has answered %d requests, want %d of %d", who, n, want, requests)
 				}
 			}
 		})

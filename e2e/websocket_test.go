@@ -13,16 +13,20 @@ import (
 	"syscall"
 	"testing"
 
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
 )
+
+// wsDial are the headers with which agents dial.
+const wsDial = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 // TestWebSocket dials each host as agents do that try WebSocket first. They go on over HTTP after 426, and after nothing
 // else. A request that only mentions an upgrade is an ordinary one.
 func TestWebSocket(t *testing.T) {
-	const dial = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
@@ -30,9 +34,9 @@ func TestWebSocket(t *testing.T) {
 			up, url := startUpWith(t, nil, "--host", host, "--model", caseModel, "--backend", "vllm="+server)
 			address := strings.TrimPrefix(url, "http://")
 			for request, status := range map[string]int{
-				"GET " + responsesPath + " HTTP/1.1\r\nHost: x\r\n" + dial + "\r\n":                                 426,
-				"GET " + responsesPath + "?model=x HTTP/1.1\r\nHost: x\r\n" + dial + "\r\n":                         426,
-				"POST " + responsesPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n" + dial + "\r\n{}":         426,
+				"GET " + responsesPath + " HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                               426,
+				"GET " + responsesPath + "?model=x HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                       426,
+				"POST " + responsesPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n" + wsDial + "\r\n{}":       426,
 				"GET " + responsesPath + " HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n":                       404,
 				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n": 200,
 				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n":                              200,
@@ -59,31 +63,83 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
+// TestWebSocketAllowed: in an Envoy of somebody's own, whose listener lets WebSocket through, the filter itself refuses it at
+// the paths that it reads, over HTTP/1.1 and HTTP/2. At all others it leaves it alone.
+func TestWebSocketAllowed(t *testing.T) {
+	_, server := runSim(t, sim.Options{})
+	other := newCapture(t)
+	c := oneModel(server)
+	c.Passthrough = "http://" + other.address
+	h := runEnvoy(t, c, func(t *testing.T, r *xds.Resources) {
+		editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
+			m.UpgradeConfigs = []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}}
+			m.Http2ProtocolOptions.AllowConnect = true
+			m.LocalReplyConfig = nil // which would have put Envoy's own refusal into this shape
+		})
+	})
+	address := strings.TrimPrefix(h.URL, "http://")
+	for request, status := range map[string]int{
+		"GET " + responsesPath + " HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                         426,
+		"GET " + responsesPath + "?model=x HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                 426,
+		"POST " + responsesPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n" + wsDial + "\r\n{}": 426,
+		"GET " + chatPath + " HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                              426,
+		"GET /v1/realtime HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                                  207,
+	} {
+		response, body := rawRequest(t, address, request)
+		if response.StatusCode != status {
+			t.Errorf("%q: %d, want %d", request, response.StatusCode, status)
+		}
+		if status != http.StatusUpgradeRequired {
+			continue
+		}
+		refused(t, answer{status: response.StatusCode, header: response.Header, body: body}, 426, "websocket_not_supported")
+		if upgrade := response.Header.Get("upgrade"); upgrade != "HTTP/1.1" || !response.Close {
+			t.Errorf("%q: upgrade %q, close %v", request, upgrade, response.Close)
+		}
+	}
+	if n := len(other.take()); n != 1 {
+		t.Errorf("%d requests have reached the other server, want 1", n)
+	}
+	if status, body := connectExtended(t, address); status != "426" || !strings.Contains(body, `"code":"websocket_not_supported"`) {
+		t.Errorf("over HTTP/2: %s %s", status, body)
+	}
+}
+
+// connectExtended asks for a WebSocket over HTTP/2 and returns the answer.
+func connectExtended(t *testing.T, address string) (status, body string) {
+	t.Helper()
+	framer := dialExtended(t, address)
+	decoder := hpack.NewDecoder(4096, nil)
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatalf("%v behind %s %s", err, status, body)
+		}
+		ended := false
+		switch f := frame.(type) {
+		case *http2.HeadersFrame:
+			fields, err := decoder.DecodeFull(f.HeaderBlockFragment())
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, ended = fields[0].Value, f.StreamEnded()
+		case *http2.DataFrame:
+			body += string(f.Data())
+			ended = f.StreamEnded()
+		case *http2.RSTStreamFrame, *http2.GoAwayFrame:
+			ended = true
+		}
+		if ended {
+			return status, body
+		}
+	}
+}
+
 // extendedConnect asks for a WebSocket over HTTP/2 (RFC 8441). The hosts do not announce that they take such requests, so
 // clients send none; one that comes all the same is a protocol error, and gets no answer.
 func extendedConnect(t *testing.T, address string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	for _, h := range [][2]string{{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"}, {":path", responsesPath}, {":authority", "x"}} {
-		_ = encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
-	}
-	framer := http2.NewFramer(conn, conn)
-	_, err = io.WriteString(conn, http2.ClientPreface)
-	if err == nil {
-		err = framer.WriteSettings()
-	}
-	if err == nil {
-		err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	framer := dialExtended(t, address)
 	for {
 		frame, err := framer.ReadFrame()
 		if err != nil {
@@ -101,6 +157,33 @@ func extendedConnect(t *testing.T, address string) {
 			return
 		}
 	}
+}
+
+// dialExtended sends a request for a WebSocket over HTTP/2.
+func dialExtended(t *testing.T, address string) *http2.Framer {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, h := range [][2]string{{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"}, {":path", responsesPath}, {":authority", "x"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
+	}
+	framer := http2.NewFramer(conn, conn)
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	if err == nil {
+		err = framer.WriteSettings()
+	}
+	if err == nil {
+		err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return framer
 }
 
 // webSocketRefused is the line that Codex writes about the 426.

@@ -40,6 +40,29 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestValidateOnlyUp: settings that mean nothing to a control plane are told, and are no mistake.
+func TestValidateOnlyUp(t *testing.T) {
+	models := "models:\n  - name: a\n    servers: [vllm=http://h:1]\n"
+	for text, want := range map[string][]string{
+		models:                             nil,
+		"admin: 127.0.0.1:9901\n" + models: {":1: admin: "},
+		"admin: 127.0.0.1:9901\n" + models + "envoy: {concurrency: 2}\n": {":1: admin: ", ":5: envoy: "},
+	} {
+		file := writeFile(t, "c.yaml", text)
+		var out, failed bytes.Buffer
+		if code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed); code != 0 || !strings.HasSuffix(out.String(), "right; models: 1, pools: 1, servers: 1\n") {
+			t.Errorf("%q: status %d, %s", text, code, &out)
+		}
+		var said strings.Builder
+		for _, where := range want {
+			said.WriteString("note: " + file + where + "is for harmony up only; harmony controlplane does not use it\n")
+		}
+		if failed.String() != said.String() {
+			t.Errorf("%q: it says\n%swant\n%s", text, &failed, &said)
+		}
+	}
+}
+
 func TestPrintSchema(t *testing.T) {
 	var out, failed bytes.Buffer
 	if code := run(t.Context(), []string{"controlplane", "schema"}, &out, &failed); code != 0 || !json.Valid(out.Bytes()) {

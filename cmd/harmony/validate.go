@@ -13,7 +13,8 @@ import (
 )
 
 const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers files that they name, and as the filter reads what it gets of
-them. Nothing is started, no server is asked, and secrets need not be there. Each mistake is told by its file, line and setting.
+them. Nothing is started, no server is asked, and secrets need not be there. Each mistake is told by its file, line and setting. Settings that harmony up alone
+heeds are told too, and are no mistake.
 
 Exit status: 0 when all files are right, 2 when one is wrong.`
 
@@ -39,6 +40,10 @@ func validateCommand() *cobra.Command {
 				total := 0
 				for _, servers := range c.servers {
 					total += len(servers)
+				}
+				for _, field := range c.OnlyUp() {
+					only := &config.Error{Field: field, Reason: "is for harmony up only; harmony controlplane does not use it"}
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", config.Locate(only, file))
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models), len(c.servers), total)
 			}

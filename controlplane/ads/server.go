@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
@@ -40,6 +41,9 @@ type Options struct {
 	Log *slog.Logger
 	// Services adds more services to the gRPC server that Envoys connect to. Their streams must end with ctx. Nil: none.
 	Services func(ctx context.Context, g grpc.ServiceRegistrar)
+	// Vary returns an extension's configuration that means the same and that Envoy takes for another one; two of one variant
+	// are alike. Nil: an Envoy may be taken to hold a configuration that it has refused before.
+	Vary func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
 	// MaxEnvoys is how many Envoys may be connected at once; 0 is DefaultMaxEnvoys.
 	MaxEnvoys int
 }
@@ -48,6 +52,7 @@ type Options struct {
 type Server struct {
 	log      *slog.Logger
 	services func(ctx context.Context, g grpc.ServiceRegistrar)
+	vary     func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
 	changed  chan struct{}
 	most     int           // Envoys at once
 	silence  time.Duration // firstRequest, but in tests
@@ -71,7 +76,7 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		log: o.Log, services: o.Services, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{}, counts: map[string]Count{},
+		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{}, counts: map[string]Count{},
 		most: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), silence: firstRequest,
 	}
 }

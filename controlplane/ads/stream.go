@@ -167,6 +167,9 @@ func (st *stream) push() {
 		if f == nil {
 			continue
 		}
+		if t == resource.ExtensionConfigType && st.server.vary != nil {
+			vary(f.response.GetResources(), s.variant, st.server.vary)
+		}
 		if t == resource.ClusterType {
 			st.remind(c, f)
 		}

@@ -2,6 +2,7 @@ package ads
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -15,12 +16,13 @@ const unknown = "?"
 
 // subscription is what one Envoy wants of one type, what it has been sent, and what it has said to that.
 //
-// Delta ADS leaves three things to the server, and go-control-plane's own cache (v0.14) does none of them:
+// Delta ADS leaves four things to the server, and go-control-plane's own cache (v0.14) does none of them:
 //   - A response is refused as a whole, however much of it Envoy has already taken, and the rest of it may not have been
 //     looked at. So what was refused together is sent once more, each resource by itself; one that is refused by itself
 //     is left alone until it changes.
 //   - A name that is subscribed to again must be sent again, even if its version is the same: Envoy has forgotten it.
 //   - Envoy waits for the endpoints of a cluster that has changed, but does not ask for them again.
+//   - An extension's configuration that Envoy has refused must not come again as it was: see vary.
 type subscription struct {
 	typ      resource.Type
 	watch    *watch // open when a response may be sent, else nil
@@ -33,6 +35,7 @@ type subscription struct {
 	refused  map[string]string // by name, the version that Envoy has refused by itself; "" is its removal
 	alone    map[string]bool   // names that must be sent by themselves
 	flights  []*flight         // responses that Envoy has not answered
+	variant  uint32            // that extensions are sent in: no other stream's, and another after each refusal
 
 	version      string // last one of which Envoy held everything
 	acknowledged time.Time
@@ -57,6 +60,7 @@ type flight struct {
 func newSubscription(t resource.Type, held map[string]string) *subscription {
 	return &subscription{
 		typ: t, sent: copied(held), accepted: copied(held), refused: map[string]string{}, alone: map[string]bool{},
+		variant: rand.Uint32(),
 	}
 }
 
@@ -171,6 +175,7 @@ func (s *subscription) accept(f *flight, now time.Time) {
 
 func (s *subscription) refuse(f *flight, words string) {
 	s.refusals++
+	s.variant++
 	s.refusal, s.words = f.of.version, words
 	for name, version := range f.versions {
 		if len(f.versions) == 1 {

@@ -44,14 +44,20 @@ type Options struct {
 	// Grace is how long the bad reports of an Envoy that has just been given a server do not count: Envoy calls a server
 	// bad until its first check has succeeded. Zero: 5 seconds.
 	Grace time.Duration
+	// Silence is how long a stream may say nothing after it has begun. Zero: 30 seconds.
+	Silence time.Duration
 }
 
-const defaultGrace = 5 * time.Second
+const (
+	defaultGrace   = 5 * time.Second
+	defaultSilence = 30 * time.Second
+)
 
 // Tracker asks every connected Envoy to check the servers, and remembers what each has reported last. All methods may be
 // called at the same time.
 type Tracker struct {
 	grace   time.Duration
+	silence time.Duration
 	changed chan struct{}
 
 	mu      sync.Mutex
@@ -65,7 +71,10 @@ func New(o Options) *Tracker {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
-	return &Tracker{grace: o.Grace, changed: make(chan struct{}, 1), order: specifier(nil), streams: map[*stream]struct{}{}}
+	if o.Silence <= 0 {
+		o.Silence = defaultSilence
+	}
+	return &Tracker{grace: o.Grace, silence: o.Silence, changed: make(chan struct{}, 1), order: specifier(nil), streams: map[*stream]struct{}{}}
 }
 
 // Set replaces the servers that Envoys check. Reports on servers that stay are kept.

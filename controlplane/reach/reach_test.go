@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 )
 
 const patience = 20 * time.Second
@@ -19,11 +22,16 @@ const patience = 20 * time.Second
 // serve runs a tracker on a free port until the test ends.
 func serve(t *testing.T, grace time.Duration) (tracker *Tracker, address string, stop func()) {
 	t.Helper()
+	return serveWith(t, Options{Grace: grace})
+}
+
+func serveWith(t *testing.T, o Options) (tracker *Tracker, address string, stop func()) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracker = New(Options{Grace: grace})
+	tracker = New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	g := grpc.NewServer()
 	tracker.Register(ctx, g)
@@ -41,6 +49,16 @@ type envoy struct {
 
 func connect(t *testing.T, address string) *envoy {
 	t.Helper()
+	e := connectSilently(t, address)
+	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
+		HealthCheckRequest: &healthv3.HealthCheckRequest{Node: &corev3.Node{Id: "edge"}},
+	}})
+	return e
+}
+
+// connectSilently opens a stream and says nothing.
+func connectSilently(t *testing.T, address string) *envoy {
+	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -50,11 +68,7 @@ func connect(t *testing.T, address string) *envoy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &envoy{t, stream, func() { _ = conn.Close() }}
-	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
-		HealthCheckRequest: &healthv3.HealthCheckRequest{Node: &corev3.Node{Id: "edge"}},
-	}})
-	return e
+	return &envoy{t, stream, func() { _ = conn.Close() }}
 }
 
 func (e *envoy) send(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) {
@@ -167,6 +181,33 @@ func TestFirstReports(t *testing.T) {
 	await(t, tracker, Key{"p", at}, Count{Reach: 1})
 	e.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
 	await(t, tracker, Key{"p", at}, Count{Fail: 1})
+}
+
+// TestSilentStreams: a peer that says nothing is let go; one that has said something may then be silent.
+func TestSilentStreams(t *testing.T) {
+	tracker, address, _ := serveWith(t, Options{Silence: 100 * time.Millisecond})
+	e := connect(t, address)
+	e.order()
+	silent := connectSilently(t, address)
+	silent.order()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := silent.stream.Recv()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "nothing was said on this stream within 100ms") {
+			t.Errorf("it ends with %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("a stream on which nothing is said is held")
+	}
+	// The first stream is older than that, and still there.
+	tracker.Set(group(netip.MustParseAddrPort("10.0.0.7:8000")))
+	if order := e.order(); len(order.GetClusterHealthChecks()) != 1 {
+		t.Errorf("got %v", order)
+	}
 }
 
 // TestStop: streams end with the context, so that the server can end gracefully.

@@ -5,11 +5,14 @@ import (
 	"math"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -110,10 +113,17 @@ func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHeal
 		t.mu.Unlock()
 		t.tell()
 	}()
-	failed := make(chan error, 1)
-	go func() { failed <- t.listen(g, st) }()
+	failed, heard := make(chan error, 1), make(chan struct{})
+	go func() { failed <- t.listen(g, st, sync.OnceFunc(func() { close(heard) })) }()
+	silence := time.NewTimer(t.silence)
+	defer silence.Stop()
 	for {
 		select {
+		case <-heard:
+			silence.Stop()
+			heard = nil
+		case <-silence.C:
+			return status.Error(codes.DeadlineExceeded, "reach: nothing was said on this stream within "+t.silence.String())
 		case <-s.ctx.Done():
 			return nil // which ends listen too
 		case err := <-failed:
@@ -126,12 +136,14 @@ func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHeal
 	}
 }
 
-func (t *Tracker) listen(g healthv3.HealthDiscoveryService_StreamHealthCheckServer, st *stream) error {
+// listen hears what an Envoy says until its stream ends. heard is called at each message.
+func (t *Tracker) listen(g healthv3.HealthDiscoveryService_StreamHealthCheckServer, st *stream, heard func()) error {
 	for {
 		m, err := g.Recv()
 		if err != nil {
 			return err
 		}
+		heard()
 		if r := m.GetEndpointHealthResponse(); r != nil {
 			t.hear(st, r)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/watch"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
 const (
@@ -103,7 +104,7 @@ func New(o Options) (*Server, error) {
 	}
 	tracker := reach.New(o.Reach)
 	s := &Server{
-		options: o, log: o.Log, started: time.Now(), ads: ads.New(ads.Options{Log: o.Log, Services: tracker.Register, MaxEnvoys: o.MaxEnvoys}), reach: tracker,
+		options: o, log: o.Log, started: time.Now(), ads: ads.New(ads.Options{Log: o.Log, Services: tracker.Register, Vary: xds.Vary, MaxEnvoys: o.MaxEnvoys}), reach: tracker,
 		told:  map[string]string{},
 		ready: make(chan struct{}), dirty: make(chan struct{}, 1),
 	}

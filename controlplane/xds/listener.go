@@ -121,6 +121,7 @@ func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 	return []*hcmv3.HttpFilter{
 		// First, or browsers would not be let read the errors of the filters behind it. Without a policy it does nothing.
 		{Name: corsFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&corsv3.Cors{})}},
+		b.healthFilter(),
 		{Name: FilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
 		// Off but for the routes that say otherwise: a listener stays as it is when a pool takes up sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},

@@ -21,12 +21,16 @@ const (
 	overloadInterval = 100 * time.Millisecond
 	// accountedFrom is the size, as a power of two, from which a stream's memory is told from others': 1 MiB.
 	accountedFrom = 20
+	// Requests are refused from this share of the heap on, and streams are cut between the two others: the largest first, and
+	// halfway, where requests begin to be refused, those of 8 MiB, which is what a client that is not read from comes to.
+	refuseFrom          = 0.90
+	resetFrom, resetAll = 0.85, 0.95
 )
 
 // Overload says what an Envoy does when it has too much to hold: an overload manager that Envoy's guide to an edge proxy
 // asks for. The heap is what Envoy holds itself, such as requests and answers; the filter's VMs lie outside it. As it
-// fills, memory is given back, then clients' connections are not kept, then new requests are refused, and then the largest
-// streams are cut, of HTTP/2: Envoy does not tell how much one of HTTP/1.1 holds. Connections beyond the limit are closed as
+// fills, memory is given back, then clients' connections are not kept and the largest streams are cut, of HTTP/2 (Envoy does not
+// tell how much one of HTTP/1.1 holds), and then new requests are refused. Connections beyond the limit are closed as
 // they come.
 func Overload(e *config.Envoy) (*overloadv3.OverloadManager, error) {
 	heap, err := monitor(heapMonitor, &heapv3.FixedHeapConfig{MaxHeapSizeBytes: uint64(e.MaxHeap)})
@@ -43,11 +47,11 @@ func Overload(e *config.Envoy) (*overloadv3.OverloadManager, error) {
 		Actions: []*overloadv3.OverloadAction{
 			heapAction("envoy.overload_actions.shrink_heap", 0.80),
 			heapAction("envoy.overload_actions.disable_http_keepalive", 0.85),
-			heapAction("envoy.overload_actions.stop_accepting_requests", 0.90),
+			heapAction("envoy.overload_actions.stop_accepting_requests", refuseFrom),
 			{
 				Name: "envoy.overload_actions.reset_high_memory_stream",
 				Triggers: []*overloadv3.Trigger{{Name: heapMonitor, TriggerOneof: &overloadv3.Trigger_Scaled{
-					Scaled: &overloadv3.ScaledTrigger{ScalingThreshold: 0.92, SaturationThreshold: 0.98},
+					Scaled: &overloadv3.ScaledTrigger{ScalingThreshold: resetFrom, SaturationThreshold: resetAll},
 				}}},
 			},
 		},

@@ -31,6 +31,10 @@ const (
 	// Five failures in a row put a server out, for as long as it takes to see whether it has come back. Answers are few
 	// and long, so rates of success say nothing.
 	outlierFailures = 5
+	// Two connections in a row that are not made put a server out. Until then the dead server is the idlest, and
+	// least_request chooses it for every request and every retry. One is too few: Envoy counts a stream that the server
+	// cuts as such a failure too.
+	connectFailures = 2
 	outlierTime     = 10 * time.Second
 	outlierMaxTime  = time.Minute
 	outlierPercent  = 50
@@ -44,7 +48,7 @@ func (b *builder) poolCluster(p *config.Pool) *clusterv3.Cluster {
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
 	c.OutlierDetection = &clusterv3.OutlierDetection{
 		SplitExternalLocalOriginErrors:         true,
-		ConsecutiveLocalOriginFailure:          wrapperspb.UInt32(outlierFailures),
+		ConsecutiveLocalOriginFailure:          wrapperspb.UInt32(connectFailures),
 		EnforcingConsecutiveLocalOriginFailure: wrapperspb.UInt32(100),
 		ConsecutiveGatewayFailure:              wrapperspb.UInt32(outlierFailures),
 		EnforcingConsecutiveGatewayFailure:     wrapperspb.UInt32(100),

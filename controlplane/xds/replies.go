@@ -66,6 +66,11 @@ func localReplies(c *config.Config) []LocalReply {
 			Headers: [][2]string{{"upgrade", "HTTP/1.1"}, {"connection", "upgrade, close"}},
 		},
 		{
+			Details: []string{"health_check_failed"},
+			message: "The gateway is being stopped. Send new requests to another.",
+			kind:    "server_error", code: "server_unavailable",
+		},
+		{
 			// Envoy's 401 would tell clients that their own key is wrong.
 			Details: []string{"failed_to_inject_credential"},
 			message: "The gateway has no credentials for the inference servers at the moment. Try again later.",

@@ -87,7 +87,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		}
 	}
 	if b.answersHealth() {
-		routes = append(routes, direct("health", exactPath(healthPath), http.StatusOK, healthBody))
+		routes = append(routes, b.healthRoute())
 	}
 	routes = append(routes, direct("not found", prefix("/"), http.StatusNotFound, notFoundBody))
 	return &routev3.RouteConfiguration{
@@ -131,17 +131,18 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-// sameGroup is how many attempts are made at servers of one priority before those of the next are tried: the second one
-// finds another server of a pool that has lost one.
-const sameGroup = 2
+// sameGroup is how many attempts are made at servers of one priority before those of the next are tried. connectFailures
+// of them may find the same dead server, because its being put out is what makes Envoy choose another one. That goes
+// through Envoy's main thread, and waits before a retry are random and may be short: the other attempts are for that.
+const sameGroup = connectFailures + 3
 
 // poolRetryPolicy goes on to the spares, in their order, while no Envoy has noticed yet that the pool's servers are gone.
 func (b *builder) poolRetryPolicy(p *config.Pool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
+	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
 	if len(p.Spares) == 0 {
 		return policy
 	}
-	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
 	policy.RetryPriority = &routev3.RetryPolicy_RetryPriority{
 		Name: "envoy.retry_priorities.previous_priorities",
 		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{
@@ -165,15 +166,6 @@ func direct(name string, match *routev3.RouteMatch, status uint32, body string) 
 		}},
 	}
 }
-
-// healthPath is where load balancers ask the gateway itself whether it serves. Its servers are another matter.
-const (
-	healthPath = "/health"
-	healthBody = `{"status":"ok"}`
-)
-
-// answersHealth reports whether the gateway answers there: an operator may have given the path to another server.
-func (b *builder) answersHealth() bool { return !b.config.PassesThrough(healthPath) }
 
 func exactPath(path string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: path}}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,14 +25,7 @@ import (
 // in the middle, some whose servers fail. Meanwhile other clients read long streams of the same worker. No VM may be lost, no
 // other stream cut and no ordinary request lost; memory is flat after the first quarter, and at the end the worker answers
 // within a second. `make soak` sends 20,000 requests to each host, `make e2e` 400.
-func TestFlood(t *testing.T) {
-	requests := 400
-	if os.Getenv("HARMONY_SOAK") != "" {
-		requests = 20_000
-	}
-	t.Run("envoy", func(t *testing.T) { runFlood(t, hosts.Envoy, requests) })
-	t.Run("wazero", func(t *testing.T) { runFlood(t, hosts.Wazero, requests) })
-}
+func TestFlood(t *testing.T) { onHosts(t, sized(400, 20_000), runFlood) }
 
 const (
 	floodClients = 6
@@ -57,7 +49,7 @@ type flood struct {
 	gap time.Duration
 }
 
-func runFlood(t *testing.T, start func(hosts.Setup) (*hosts.Host, error), requests int) {
+func runFlood(t *testing.T, start startHost, requests int) {
 	server, others := newFloodServer(t), newFloodServer(t)
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1

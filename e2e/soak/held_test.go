@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,10 +19,7 @@ import (
 // TestSoakHeld sends bodies that never end, round after round: an Envoy stays as large as its worker may make it, and other
 // clients are served. `make soak` sends 100 of 15 MB at a time, `make test` 30.
 func TestSoakHeld(t *testing.T) {
-	many, rounds := 30, 1
-	if os.Getenv("HARMONY_SOAK") != "" {
-		many, rounds = 100, 5
-	}
+	many, rounds := sized(30, 100), sized(1, 5)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("content-type", "text/event-stream; charset=utf-8")

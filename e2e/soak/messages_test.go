@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,14 +23,7 @@ const patience = time.Minute
 // TestSoakMessages asks models that have lost their format: most write 13,000 messages in an answer. The heap must be at the end
 // as it was at the start, no VM may be lost, and a worker that has nothing to do must answer at once. `make soak` sends 1,000
 // requests to each host, `make test` a tenth.
-func TestSoakMessages(t *testing.T) {
-	requests := 100
-	if os.Getenv("HARMONY_SOAK") != "" {
-		requests = 1_000
-	}
-	t.Run("envoy", func(t *testing.T) { messages(t, hosts.Envoy, requests) })
-	t.Run("wazero", func(t *testing.T) { messages(t, hosts.Wazero, requests) })
-}
+func TestSoakMessages(t *testing.T) { onHosts(t, sized(100, 1_000), messages) }
 
 const (
 	inAnswer = 13_000
@@ -59,7 +51,7 @@ var forms = []struct{ path, body string }{
 	{"/v1/chat/completions", `{"model":"` + model + `","messages":[{"role":"user","content":"Hi"}]}`},
 }
 
-func messages(t *testing.T, start func(hosts.Setup) (*hosts.Host, error), requests int) {
+func messages(t *testing.T, start startHost, requests int) {
 	many, few := longAnswer(inAnswer), longAnswer(fewMessages)
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

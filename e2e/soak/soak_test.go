@@ -1,6 +1,7 @@
-// Package soak watches Envoy's memory while many large requests go through the filter.
+// Package soak runs the filter for long: many requests, large ones, hostile ones, bodies that never end, answers of many
+// messages. Memory must not grow, no VM and no other client's stream may be lost, and a worker must stay ready.
 //
-// It knows requests and resident memory, not what answers say.
+// It knows requests, memory and VMs, and of answers only whether they are whole.
 package soak
 
 import (
@@ -20,13 +21,26 @@ import (
 
 const model = "gpt-oss-120b"
 
+// sized is few, or all where `make soak` asks for the full length.
+func sized(few, all int) int {
+	if os.Getenv("HARMONY_SOAK") != "" {
+		return all
+	}
+	return few
+}
+
+type startHost = func(hosts.Setup) (*hosts.Host, error)
+
+// onHosts runs a test of so many requests on each host of the shipped filter.
+func onHosts(t *testing.T, requests int, run func(t *testing.T, start startHost, requests int)) {
+	t.Run("envoy", func(t *testing.T) { run(t, hosts.Envoy, requests) })
+	t.Run("wazero", func(t *testing.T) { run(t, hosts.Wazero, requests) })
+}
+
 // TestSoak sends many large requests and watches Envoy's memory, which must be flat after the first tenth: linear
 // memory never shrinks, so whatever leaks stays. `make soak` runs it at full length, `make test` at a tenth.
 func TestSoak(t *testing.T) {
-	parts := 10
-	if os.Getenv("HARMONY_SOAK") != "" {
-		parts = 1
-	}
+	parts := sized(10, 1)
 	for _, tt := range []struct{ requests, size int }{{10_000, 100 << 10}, {400, 5 << 20}} {
 		t.Run(fmt.Sprintf("%d_bytes", tt.size), func(t *testing.T) { soak(t, tt.requests/parts, tt.size) })
 	}

@@ -144,6 +144,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 				return fmt.Errorf("filter %s: %w", f.GetName(), err)
 			}
 		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session", f.GetName() == "envoy.filters.http.cors":
+		case f.GetName() == xds.HealthFilter: // it acts by order of Envoy's admin interface
 		default:
 			return fmt.Errorf("filter %s: only one wasm filter is known here", f.GetName())
 		}

@@ -2,11 +2,13 @@ package inprocess
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
@@ -86,7 +88,9 @@ func readRoute(r *routev3.Route) (*route, error) {
 	for _, h := range r.GetResponseHeadersToAdd() {
 		out.to.SetResponseHeaders = append(out.to.SetResponseHeaders, wasmhost.Field{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
 	}
-	if len(r.GetTypedPerFilterConfig()) > 0 || len(r.GetRoute().GetHashPolicy()) > 0 {
+	perFilter := maps.Clone(r.GetTypedPerFilterConfig())
+	delete(perFilter, xds.HealthFilter)
+	if len(perFilter) > 0 || len(r.GetRoute().GetHashPolicy()) > 0 {
 		return nil, fmt.Errorf("sessions are kept by Envoy: write another policy, or use --host envoy")
 	}
 	switch action := r.GetAction().(type) {

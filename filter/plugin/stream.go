@@ -50,7 +50,11 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if err != nil {
 		return types.ActionContinue
 	}
-	s.exchange = s.plugin.gateway.Begin(method, path)
+	begin := s.plugin.gateway.Begin
+	if asksForUpgrade(headers) {
+		begin = s.plugin.gateway.BeginUpgrade
+	}
+	s.exchange = begin(method, path)
 	if s.exchange == nil {
 		return types.ActionContinue
 	}
@@ -77,6 +81,24 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	}
 	s.pending = !s.exchange.Alone() // a body that nobody waits for is not held
 	return types.ActionContinue
+}
+
+// asksForUpgrade reports whether a request asks for another protocol on its connection. The host lets only those through that
+// it is configured for, and shows one of HTTP/2 (extended CONNECT) as it shows one of HTTP/1.1.
+func asksForUpgrade(headers [][2]string) bool {
+	named, connection := false, false
+	for _, h := range headers {
+		switch h[0] {
+		case "upgrade":
+			named = named || h[1] != ""
+		case "connection":
+			for token := range strings.SplitSeq(h[1], ",") {
+				// Without EqualFold, whose tables would lie among the module's variables.
+				connection = connection || strings.ToLower(strings.Trim(token, " \t")) == "upgrade"
+			}
+		}
+	}
+	return named && connection
 }
 
 // removeInternalHeaders drops what only we may set. The listener has done so already where it is configured by us;
@@ -290,6 +312,9 @@ func (s *stream) send(r *exchange.Reply) {
 	headers := [][2]string{{"content-type", "application/json"}}
 	if r.RetryAfter != "" {
 		headers = append(headers, [2]string{"retry-after", r.RetryAfter})
+	}
+	if r.Upgrade != "" {
+		headers = append(headers, [2]string{"upgrade", r.Upgrade}, [2]string{"connection", "upgrade, close"})
 	}
 	check("send reply", proxywasm.SendHttpResponse(uint32(r.Status), headers, r.Body, -1))
 }

@@ -52,9 +52,10 @@ type Forward struct {
 // Reply is an answer that the gateway gives by itself, always JSON.
 type Reply struct {
 	Status int
-	// RetryAfter is the header's value, or empty.
-	RetryAfter string
-	Body       []byte
+	// RetryAfter is the header's value, or empty. Upgrade is that of the header upgrade; with one, the connection ends after
+	// the answer.
+	RetryAfter, Upgrade string
+	Body                []byte
 }
 
 func replyWith(e *openai.Error) *Reply {

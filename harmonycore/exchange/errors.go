@@ -35,6 +35,13 @@ func errBadPath() *openai.Error {
 	}
 }
 
+func errUpgrade() *openai.Error {
+	return &openai.Error{
+		Status: 426, Type: openai.InvalidRequestError, Code: openai.CodeWebSocketNotSupported,
+		Message: "WebSocket is not served here. Send POST /v1/responses over HTTP.",
+	}
+}
+
 func errModelNotFound(model string) *openai.Error {
 	return &openai.Error{
 		Status: 404, Type: openai.InvalidRequestError, Code: openai.CodeModelNotFound, Param: "model",

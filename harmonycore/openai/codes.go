@@ -31,6 +31,7 @@ const (
 	CodeToolChoiceNotSupported   = "tool_choice_not_supported"
 	CodeMutuallyExclusive        = "mutually_exclusive_parameters"
 	CodeChoicesNotSupported      = "choices_not_supported"
+	CodeWebSocketNotSupported    = "websocket_not_supported"
 )
 
 // The codes of what went wrong behind the request: the servers' own stand beside them, when a server names one.

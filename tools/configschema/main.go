@@ -1,5 +1,5 @@
-// Command configschema writes the JSON Schema of the configuration file, controlplane/config/schema.json, out of the types that
-// the file is read into and their comments. It is run from the root of the module: make config-schema.
+// Command configschema writes the JSON Schema of the configuration file, controlplane/config/schema.json, out of the
+// types that the file is read into and their comments. It is run from the root of the module: make config-schema.
 package main
 
 import (

@@ -84,7 +84,7 @@ reproducible: tool-tinygo ## Build the filter from two clones and compare the by
 	@tools/reproducible.sh
 
 .PHONY: config-schema
-config-schema: ## Make the JSON Schema of the configuration file out of its types
+config-schema: ## Make the JSON Schema of the configuration file, and the tables of settings and metrics in docs/
 	@go run ./tools/configschema
 
 .PHONY: rationale

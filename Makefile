@@ -84,7 +84,7 @@ reproducible: tool-tinygo ## Build the filter from two clones and compare the by
 	@tools/reproducible.sh
 
 .PHONY: config-schema
-config-schema: ## Make the JSON Schema of the configuration file out of its types
+config-schema: ## Make the JSON Schema of the configuration file, and the tables of settings and metrics in docs/
 	@go run ./tools/configschema
 
 .PHONY: rationale
@@ -120,7 +120,7 @@ test-full: ## test, and what takes longer, in one table: differential run, the l
 	@tools/test-full.sh
 
 # The largest share of lines over 120 columns, in percent: what is reached. It only ever gets smaller; the aim is 0.5.
-LONG_LINES := 2.7
+LONG_LINES := 2.6
 
 .PHONY: lint
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines

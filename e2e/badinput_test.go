@@ -16,7 +16,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -289,7 +288,7 @@ func (api *fieldAPI) testBadInputs(t *testing.T) {
 	var all []badInput
 	var refusals []*refusedWith
 	t.Run("native", func(t *testing.T) {
-		all, refusals = api.checkBadInputs(t, gateway.New(config.Filter(), vocabulary, nil))
+		all, refusals = api.checkBadInputs(t, exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}))
 	})
 	t.Run("envoy", func(t *testing.T) {
 		host, err := hosts.Envoy(hosts.Setup{Config: config})

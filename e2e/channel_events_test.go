@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -53,7 +52,7 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := gateway.New(config.Filter(), vocabulary, nil)
+		g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 		action, _ := begin(g, c)
 		answer := askServer(t, c, action.Forward.Body, 0)
 		_, body, _ := strings.Cut(play(g, c, answer, len(answer.body)), "\n")
@@ -84,7 +83,7 @@ func TestChannelEventsOfNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gateway.New(config.Filter(), vocabulary, nil)
+	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 	pieces := []string{
 		"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>", "assistant", "user", "tool", "analysis", "commentary",
 		"final", "commentary?", " to=functions.get_weather", " to=python", "json", "{\"city\":\"Rome\"}", "Hello", " ", "\n", "👩‍👧", "é",
@@ -253,7 +252,7 @@ func promptOf(t *testing.T, c *testCase) []uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	action, _ := begin(gateway.New(config.Filter(), vocabulary, nil), c)
+	action, _ := begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}), c)
 	var sent struct{ Prompt []uint32 }
 	if err := json.Unmarshal(action.Forward.Body, &sent); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
@@ -53,7 +52,7 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 		t.Fatal(err)
 	}
 	config.Mode = mode
-	g := gateway.New(config.Filter(), vocabulary, nil)
+	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 	action, _ := begin(g, c)
 	if action.Forward == nil || action.Forward.Body == nil {
 		if c.member("prompt") != "none\n" {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -140,7 +139,7 @@ func caseGateway(t *testing.T) *exchange.Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(config.Filter(), vocabulary, nil)
+	return exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 }
 
 // word is what a request with the field has in it: the member's name, or of a form its type or role.

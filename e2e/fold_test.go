@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
 // TestStreamsSayWhatWholeAnswersSay gives the tokens that the server answers to each case with to a stream and to a whole
@@ -71,7 +71,7 @@ func bothAnswers(t *testing.T, c *testCase) (stream, whole string, ok bool) {
 		t.Fatal(err)
 	}
 	config.Mode = contract.ModeFull
-	g := gateway.New(config.Filter(), vocabulary, nil)
+	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 	action, _ := begin(g, c)
 	if action.Forward == nil || action.Forward.Body == nil {
 		return "", "", false

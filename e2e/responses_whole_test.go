@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
 // TestWholeResponses asks for every Responses answer of the suite twice, whole and as a stream: the whole answer is the response
@@ -69,7 +69,7 @@ func playWithStream(t *testing.T, c *testCase, request map[string]any, stream bo
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := gateway.New(config.Filter(), vocabulary, nil)
+	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 	action, _ := begin(g, &asked)
 	if action.Forward == nil {
 		return string(action.Reply.Body), false

@@ -23,8 +23,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
 // frontEndReady is how long vLLM's front end may take to serve on a busy machine.
@@ -363,7 +363,7 @@ func TestPythonRequestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		config.Mode = contract.ModeFull
-		action, _ := begin(gateway.New(config.Filter(), vocabulary, nil), c)
+		action, _ := begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}), c)
 		if action.Forward != nil && action.Forward.Body != nil {
 			names = append(names, c.name)
 			bodies.Write(append(bytes.Clone(action.Forward.Body), '\n'))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/sim"
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -28,7 +27,7 @@ func TestCountedTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := gateway.New(config.Filter(), vocabulary, nil)
+		g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 		action, _ := begin(g, c)
 		if action.Forward == nil {
 			continue

@@ -26,7 +26,8 @@ func (m *Model) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// wrong returns the path of the first setting that is out of its range, and what to do about it; an empty path if none is.
+// wrong returns the path of the first setting that is out of its range, and what to do about it; an empty path if none
+// is.
 func wrong(fields []contract.Field) (path, reason string) {
 	for i := range fields {
 		f := &fields[i]
@@ -45,7 +46,8 @@ func wrong(fields []contract.Field) (path, reason string) {
 			return f.Key, fmt.Sprintf("%d %s", *f.Number, advice)
 		case f.List != nil:
 			j := slices.IndexFunc(*f.List, func(s string) bool { return !slices.Contains(f.Words, s) })
-			return fmt.Sprintf("%s[%d]", f.Key, j), fmt.Sprintf("%q cannot be let through; it is one of %s", (*f.List)[j], strings.Join(f.Words, ", "))
+			reason := fmt.Sprintf("%q cannot be let through; it is one of %s", (*f.List)[j], strings.Join(f.Words, ", "))
+			return fmt.Sprintf("%s[%d]", f.Key, j), reason
 		case f.Words != nil:
 			return f.Key, fmt.Sprintf("%q is not known; write %s", *f.Text, either(f.Words))
 		default:

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -26,7 +25,7 @@ func TestAdmission(t *testing.T) {
 	// Go drops what the core keeps for the next request when it collects, and keeps one for each processor. TinyGo does neither.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	g := gateway.New(c.Filter(), o200k.Tokenizer(), keys)
+	g := exchange.New(exchange.Options{Config: *c.Filter(), Tokenizer: o200k.Tokenizer(), SealKeys: keys})
 	scratch := &exchange.Scratch{}
 	ask := func(f *Family, body []byte) (took, asked uint64) {
 		x := g.Begin("POST", f.Path)

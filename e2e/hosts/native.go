@@ -18,7 +18,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
@@ -71,7 +70,7 @@ func Native(s Setup) (*Host, error) {
 	transport := &http.Transport{DisableCompression: true}
 	n := &native{
 		setup: s, server: server, bodyLimit: int64(s.Config.BodyLimit), transport: transport,
-		gateway: gateway.New(s.Config.Filter(), o200k.Tokenizer(), keys),
+		gateway: exchange.New(exchange.Options{Config: *s.Config.Filter(), Tokenizer: o200k.Tokenizer(), SealKeys: keys}),
 	}
 	listener := httptest.NewServer(n)
 	return &Host{

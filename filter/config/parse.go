@@ -93,7 +93,8 @@ func (p *parser) checkService(c *contract.Config) {
 		p.fail("responses_service", "takes nothing: stores or hosted_tools must be true")
 	}
 	if c.Mode == contract.ModeReduced {
-		p.fail("responses_service", `cannot be where mode is "reduced": a request's way is chosen there before its body says what it needs`)
+		p.fail("responses_service",
+			`cannot be where mode is "reduced": a request's way is chosen there before its body says what it needs`)
 	}
 	for i := range c.Models {
 		if c.Models[i].Pool == s.Pool {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDefaultsStay: within a schema no setting gets another default, and none goes away. Filter and control plane need not
-// be of one version, and what is left out one side takes for granted.
+// TestDefaultsStay: within a schema no setting gets another default, and none goes away. Filter and control plane need
+// not be of one version, and what is left out one side takes for granted.
 func TestDefaultsStay(t *testing.T) {
 	data, err := os.ReadFile("testdata/defaults.json")
 	if err != nil {

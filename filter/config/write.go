@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// AppendJSON appends the configuration as [Parse] reads it. What has its default is left out: a filter that is older than a
-// setting refuses the setting's name, and so takes every configuration that does not need it.
+// AppendJSON appends the configuration as [Parse] reads it. What has its default is left out: a filter that is older
+// than a setting refuses the setting's name, and so takes every configuration that does not need it.
 func AppendJSON(dst []byte, c *contract.Config) []byte {
 	dst = rawjson.AppendInt(append(dst, `{"schema":`...), int64(c.Schema))
 	dst, _ = appendFields(dst, c.Fields(), false)

@@ -66,8 +66,8 @@ func (s *Set) set(m metric, value int64) {
 // maxLabel is how much of a label's value is kept, in bytes.
 const maxLabel = 128
 
-// legible returns a text as it may stand in a name: printable ASCII without spaces, which is all that an operator may name a
-// model.
+// legible returns a text as it may stand in a name: printable ASCII without spaces, which is all that an operator may
+// name a model.
 func legible(s string) []byte {
 	b := []byte(s)
 	b = b[:min(len(b), maxLabel)]

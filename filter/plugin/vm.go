@@ -5,7 +5,6 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/filter/config"
-	"github.com/harmonyedge/harmonyedge/filter/gateway"
 	"github.com/harmonyedge/harmonyedge/filter/gcroots"
 	"github.com/harmonyedge/harmonyedge/filter/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
@@ -100,7 +99,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 		return p.misconfigured(data, err)
 	}
 	share(configuredKey)
-	p.gateway = gateway.New(c, p.vm.tokenizer, p.vm.keys)
+	p.gateway = exchange.New(exchange.Options{Config: *c, Tokenizer: p.vm.tokenizer, SealKeys: p.vm.keys})
 	p.memoryLimit = uint64(c.MemoryLimit)
 	p.heldLimit = max(c.MemoryLimit, c.BodyLimit) // one request can always be received
 	arenaLimit = max(arenaLimit, c.BodyLimit+arenaSlack)

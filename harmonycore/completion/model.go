@@ -1,10 +1,8 @@
 package completion
 
 import (
-	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // Model is the model that answers.
@@ -37,16 +35,42 @@ func GPTOSS(name string) Model {
 	}
 }
 
-// served is the model as a gateway serves it with e.
-func (m *Model) served(e *engine) exchange.Model {
-	return exchange.Model{
-		Model: translate.Model{
-			Name: m.Name, Identity: m.Identity, KnowledgeCutoff: m.KnowledgeCutoff, ContextLength: m.ContextLength,
-			Effort:  m.Effort,
-			Efforts: translate.Efforts{Minimal: harmony.Low, XHigh: harmony.High, Max: harmony.High},
-			Extras:  append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...), // the translation honours these two
-			Answers: translate.Answers{Reasoning: openai.BothReasoningFields},
+// served is the model as a gateway serves it.
+func (m *Model) served() contract.Model {
+	date := m.Date
+	if date == "" {
+		date = contract.DateUTC
+	}
+	return contract.Model{
+		Name: m.Name, ServerModel: m.Name,
+		ModelSettings: contract.ModelSettings{
+			ContextLength: m.ContextLength, StructuredOutputs: m.structure(),
+			ReasoningEfforts: contract.Efforts{
+				None: contract.EffortRefuse, Minimal: contract.EffortLow, XHigh: contract.EffortHigh, Max: contract.EffortHigh,
+			},
+			// The translation honours these two.
+			ServerExtras: append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...),
+			System: contract.System{
+				Identity: m.Identity.Value, KnowledgeCutoff: m.KnowledgeCutoff.Value, Date: date, Effort: m.effort(),
+			},
 		},
-		Server: e, ServerModel: m.Name, StructuralTags: m.StructuralTags, Date: exchange.DatePolicy{Fixed: m.Date},
+	}
+}
+
+func (m *Model) structure() string {
+	if m.StructuralTags {
+		return contract.StructuralTags
+	}
+	return contract.NoStructure
+}
+
+func (m *Model) effort() string {
+	switch m.Effort {
+	case harmony.Low:
+		return contract.EffortLow
+	case harmony.High:
+		return contract.EffortHigh
+	default:
+		return contract.EffortMedium
 	}
 }

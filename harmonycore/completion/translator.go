@@ -76,7 +76,8 @@ func (t *Translator) Responses(body []byte) (*Completion, error) {
 func (t *Translator) begin(path string, body []byte, logprobs string) (*Completion, error) {
 	e := &engine{}
 	gateway := exchange.New(exchange.Options{
-		Tokenizer: t.options.Tokenizer, Models: []exchange.Model{t.options.Model.served(e)}, BodyLimit: t.options.MaxBody,
+		Tokenizer: t.options.Tokenizer, Dialect: e,
+		Config: contract.Config{Models: []contract.Model{t.options.Model.served()}, BodyLimit: t.options.MaxBody},
 	})
 	c := &Completion{engine: e, exchange: gateway.Begin("POST", path), now: t.options.Now}
 	action := c.exchange.Request(bytes.Clone(body), exchange.Host{Now: c.millis(), ID: t.options.NewID()})

@@ -40,12 +40,13 @@ type Settings struct {
 type Seal struct {
 	// LifetimeS is how long a sealed text opens, in seconds.
 	LifetimeS int
-	// TenantHeader is the header, in lower case, whose value tells apart those who must not open each other's. Empty: none.
+	// TenantHeader is the header, in lower case, whose value tells apart those who must not open each other's. Empty:
+	// none.
 	TenantHeader string
 }
 
-// ResponsesService is the server for what the Responses API has beyond one answer of a model (docs/responses-service.md).
-// The zero value is none.
+// ResponsesService is the server for what the Responses API has beyond one answer of a model
+// (docs/responses-service.md). The zero value is none.
 type ResponsesService struct {
 	// Pool is the value of [PoolHeader] that routes to it. No model may have the same.
 	Pool string

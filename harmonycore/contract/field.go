@@ -2,7 +2,8 @@ package contract
 
 import "slices"
 
-// Field is one setting of a block, bound to the place of its value. One pointer, or Block, is set: it is the setting's kind.
+// Field is one setting of a block, bound to the place of its value. One pointer, or Block, is set: it is the setting's
+// kind.
 //
 // A block's settings stand once, in its method Fields. What reads, writes or checks a configuration, or describes it,
 // walks them.
@@ -144,8 +145,8 @@ func (f *Field) Allowed() bool {
 	return true
 }
 
-// FillZeros gives a setting its default where it is zero and zero is out of its range. An operator may write "" or 0 for
-// those defaults.
+// FillZeros gives a setting its default where it is zero and zero is out of its range. An operator may write "" or 0
+// for those defaults.
 func FillZeros(fields []Field) {
 	for i := range fields {
 		f := &fields[i]

@@ -73,8 +73,8 @@ const (
 	MetricCount
 )
 
-// MetricInfo describes a metric. Proxy-wasm has no labels: a metric's name carries them, as NAME.LABEL.VALUE.LABEL.VALUE, and
-// [LabelPatterns] take them out again.
+// MetricInfo describes a metric. Proxy-wasm has no labels: a metric's name carries them, as
+// NAME.LABEL.VALUE.LABEL.VALUE, and [LabelPatterns] take them out again.
 type MetricInfo struct {
 	Name   string
 	Kind   MetricKind
@@ -136,12 +136,12 @@ func (m Metric) Buckets() []float64 {
 // MetricPrefix is what Envoy puts before the names of a filter's metrics.
 const MetricPrefix = "wasmcustom."
 
-// LabelPattern takes a label out of the names of Envoy's statistics: the first group is removed, and the second is the label's
-// value.
+// LabelPattern takes a label out of the names of Envoy's statistics: the first group is removed, and the second is the
+// label's value.
 type LabelPattern struct{ Label, Regex string }
 
-// LabelPatterns returns a pattern for each label. Names of models may hold dots, and end before the next label. Envoy looks at
-// a pattern only for names that begin as it does, so the metrics of others cost nothing.
+// LabelPatterns returns a pattern for each label. Names of models may hold dots, and end before the next label. Envoy
+// looks at a pattern only for names that begin as it does, so the metrics of others cost nothing.
 func LabelPatterns() []LabelPattern {
 	return []LabelPattern{
 		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},

@@ -52,7 +52,8 @@ type Efforts struct {
 
 // Answers says how the answers of a model are shaped. What is absent has the filter's default.
 type Answers struct {
-	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry reasoning.
+	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry
+	// reasoning.
 	ReasoningFields string `yaml:"reasoning_fields"`
 	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
 	HideReasoning bool `yaml:"hide_reasoning"`

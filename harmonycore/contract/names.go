@@ -1,8 +1,8 @@
 package contract
 
-// The internal headers carry what the filter decided to the proxy's routes. A Harmony server is reachable only by a route
-// that wants [PoolHeader] (RATIONALE.md#77), so no such header is taken from a client: the proxy and the filter both
-// remove them.
+// The internal headers carry what the filter decided to the proxy's routes. A Harmony server is reachable only by a
+// route that wants [PoolHeader] (RATIONALE.md#77), so no such header is taken from a client: the proxy and the filter
+// both remove them.
 const (
 	// InternalHeaderPrefix begins the name of every internal header.
 	InternalHeaderPrefix = "x-harmony-internal-"

@@ -1,7 +1,7 @@
 package contract
 
-// The settings of [Config.Mode]. A proxy that is not set to let headers be held makes a filter that tries so hang for good,
-// so the mode cannot be found out, and is configured (docs/modes.md). ModeReduced wants exactly one model.
+// The settings of [Config.Mode]. A proxy that is not set to let headers be held makes a filter that tries so hang for
+// good, so the mode cannot be found out, and is configured (docs/modes.md). ModeReduced wants exactly one model.
 const (
 	ModeFull    = "full"
 	ModeReduced = "reduced"
@@ -13,8 +13,8 @@ const (
 	HostedToolsRefuse = "refuse"
 )
 
-// The settings of [ModelSettings.StructuredOutputs]: xgrammar's structural tags, which hold from an answer's first token on,
-// or nothing, for servers that cannot do that.
+// The settings of [ModelSettings.StructuredOutputs]: xgrammar's structural tags, which hold from an answer's first
+// token on, or nothing, for servers that cannot do that.
 const (
 	StructuralTags = "structural_tag"
 	NoStructure    = "none"

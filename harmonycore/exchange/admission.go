@@ -21,10 +21,6 @@ func memoryFor(size, values int) int {
 	return memoryPerRequest + memoryPerByte*size + memoryPerToolByte*min(size, openai.MaxTools) + memoryPerValue*values
 }
 
-// MostMemory is the most that a request of at most size bytes may take while it is read, in bytes: a host that never
-// has so much to spare refuses some requests for ever.
-func MostMemory(size int) int { return memoryFor(size, min(size, openai.MaxValues)) }
-
 // freeValues is how many values of a request take no memory of their own: the ids of a list of tokens.
 func (r reading) freeValues(model *Model) int {
 	if r.ids {
@@ -40,8 +36,8 @@ func (g *Gateway) maxValues(body []byte, how reading) int {
 		return math.MaxInt
 	}
 	free := 0
-	for i := range g.options.Models {
-		free = max(free, how.freeValues(&g.options.Models[i]))
+	for i := range g.models {
+		free = max(free, how.freeValues(&g.models[i]))
 	}
 	return openai.MaxValues + free
 }

@@ -3,6 +3,10 @@ package exchange
 import (
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 // TestReadingStops: a body of ours is read up to the value that is too many, and what stands behind that is not looked at.
@@ -31,6 +35,31 @@ func TestReadingStops(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, a)
 		case tt.code != "" && (a.Reply == nil || !strings.Contains(string(a.Reply.Body), `"code":"`+tt.code+`"`)):
 			t.Errorf("%s: %+v", tt.name, a.Reply)
+		}
+	}
+}
+
+// TestLeastMemoryLimit: with the least memory that an operator can set, the largest request is admitted.
+func TestLeastMemoryLimit(t *testing.T) {
+	const vocabulary = 5 << 20
+	for _, limit := range []int{1 << 10, 1 << 20, contract.DefaultBodyLimit, contract.MaxBodyLimit} {
+		if need, least := vocabulary+limit+memoryFor(limit, min(limit, openai.MaxValues)), contract.LeastMemoryLimit(limit); need > least {
+			t.Errorf("a request of %d bytes may take %d, and the least memory limit is %d", limit, need, least)
+		}
+	}
+	if least := contract.LeastMemoryLimit(contract.DefaultBodyLimit); least > contract.DefaultMemoryLimit {
+		t.Errorf("the default body limit wants a memory limit of %d, and the default is %d", least, contract.DefaultMemoryLimit)
+	}
+	if least := contract.LeastMemoryLimit(contract.MaxBodyLimit); least > contract.MaxMemoryLimit {
+		t.Errorf("the largest body limit wants a memory limit of %d, beyond the largest", least)
+	}
+}
+
+// TestEveryServerKindHasADialect: whatever a configuration may name can be spoken to.
+func TestEveryServerKindHasADialect(t *testing.T) {
+	for _, kind := range contract.ServerKinds() {
+		if d, ok := backend.Named(kind); !ok || d.Kind() != kind {
+			t.Errorf("%s has no dialect", kind)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -55,13 +56,13 @@ func (e *Exchange) open(body []byte, h Host, how reading) (*asked, RequestAction
 
 // isFor notes that the request is for a model of the gateway's.
 func (e *Exchange) isFor(model *Model) {
-	e.report.Model, e.report.Server = model.Name, model.Server.Kind()
+	e.report.Model, e.report.Server = model.Name, model.Dialect.Kind()
 }
 
 // onward decides on the headers of a request whose body is read before anything is decided. Where the host can hold
 // none they go on to the one model's servers.
 func (e *Exchange) onward() RequestHead {
-	if !e.gateway.options.Reduced {
+	if !e.gateway.reduced {
 		return RequestHead{Hold: true}
 	}
 	model := e.gateway.only()
@@ -74,7 +75,7 @@ func (e *Exchange) onward() RequestHead {
 // toServers sends the headers on to the model's servers before the body is read.
 func (e *Exchange) toServers(model *Model, rewritten bool) RequestHead {
 	e.toPool = true
-	return RequestHead{Path: model.Server.Path(), Pool: model.Pool, Rewritten: rewritten}
+	return RequestHead{Path: model.Dialect.Path(), Pool: model.Pool, Rewritten: rewritten}
 }
 
 // forward sends the request to the model's servers; a body that is nil stays as it came.
@@ -82,17 +83,17 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	if e.toPool {
 		return RequestAction{Forward: &Forward{Body: body}}
 	}
-	return RequestAction{Forward: &Forward{Path: model.Server.Path(), Pool: model.Pool, Body: body}}
+	return RequestAction{Forward: &Forward{Path: model.Dialect.Path(), Pool: model.Pool, Body: body}}
 }
 
 // reader is how a request of an API becomes a conversation.
-type reader func(*openai.Body, *translate.Model, translate.Env) (*translate.Request, *openai.Error)
+type reader func(*openai.Body, *contract.Model, translate.Env) (*translate.Request, *openai.Error)
 
 // read makes the request's conversation, and what else it wants.
 func (a *asked) read(read reader, h Host) (*translate.Request, *openai.Error) {
 	o := &a.x.gateway.options
 	return read(a.body, &a.model.Model, translate.Env{
-		Now: h.Now / 1000, Date: a.model.Date.on(h.Now), ID: h.ID,
-		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: o.SealLifetime, Tenant: a.x.asked.tenant},
+		Now: h.Now / 1000, Date: dateOf(a.model.System.Date, h.Now), ID: h.ID,
+		Sealing: translate.Sealing{Keys: o.SealKeys, Lifetime: int64(o.Seal.LifetimeS), Tenant: a.x.asked.tenant},
 	})
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -25,19 +26,20 @@ const maxCallable = 1024
 func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	tag []byte, prefilled *translate.CallConstraint, failure *openai.Error,
 ) {
+	structural := model.StructuredOutputs == contract.StructuralTags
 	switch {
 	case c.Free():
-	case model.StructuralTags && len(c.Calls) > maxCallable:
+	case structural && len(c.Calls) > maxCallable:
 		return nil, nil, errTooManyTools(len(c.Calls))
-	case model.StructuralTags:
+	case structural:
 		scratch.tag = appendTag(scratch.tag[:0], c)
 		return scratch.tag, nil, nil
 	case c.Named && len(c.Calls) == 1:
 		return nil, &c.Calls[0], nil
 	case c.Forced:
-		return nil, nil, errToolChoice(model.Server.Kind())
+		return nil, nil, errToolChoice(model.Dialect.Kind())
 	case c.StrictAt != "":
-		return nil, nil, errStrict(c.StrictAt, model.Server.Kind())
+		return nil, nil, errStrict(c.StrictAt, model.Dialect.Kind())
 	}
 	return nil, nil, nil
 }

@@ -7,13 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // sentFor is what a model's server is sent for a Chat request with these members; tags says whether it has structural tags.
 func sentFor(t *testing.T, tags bool, members string) (prompt, tag string) {
 	t.Helper()
-	g := testGateway(func(o *Options) { o.Models[0].StructuralTags = tags })
+	g := testGateway(func(o *Options) {
+		o.Models[0].StructuredOutputs = contract.NoStructure
+		if tags {
+			o.Models[0].StructuredOutputs = contract.StructuralTags
+		}
+	})
 	x := g.Begin("POST", "/v1/chat/completions")
 	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`), Host{Now: testNow, ID: testID})
 	if a.Forward == nil {
@@ -134,7 +140,10 @@ func TestWithoutStructuralTags(t *testing.T) {
 }
 
 func TestTooManyToolsForATag(t *testing.T) {
-	g := testGateway(func(o *Options) { o.Models[0].StructuralTags = true; o.Models[0].ContextLength = 1 << 20 })
+	g := testGateway(func(o *Options) {
+		o.Models[0].StructuredOutputs = contract.StructuralTags
+		o.Models[0].ContextLength = 1 << 20
+	})
 	for n, want := range map[int]bool{maxCallable: true, maxCallable + 1: false} {
 		tools := gTool
 		for i := 1; i < n; i++ {

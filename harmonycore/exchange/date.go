@@ -3,24 +3,19 @@ package exchange
 import (
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// DatePolicy decides which date the system message carries. The zero DatePolicy is the UTC day.
-type DatePolicy struct {
-	// Omit leaves the date out: a date makes every prefix cache useless at midnight.
-	Omit bool
-	// Fixed is a day as YYYY-MM-DD, or empty.
-	Fixed string
-}
-
-// on returns the date for a request that came at now, in milliseconds since 1970.
-func (p DatePolicy) on(now int64) harmony.Optional {
-	if p.Omit {
+// dateOf returns the date that the system message carries by the setting [contract.System.Date], for a request that
+// came at now, in milliseconds since 1970.
+func dateOf(setting string, now int64) harmony.Optional {
+	switch setting {
+	case contract.DateUTC:
+	case contract.DateOmit:
 		return harmony.Optional{}
-	}
-	if p.Fixed != "" {
-		return harmony.Some(p.Fixed)
+	default:
+		return harmony.Some(setting)
 	}
 	year, month, day := time.UnixMilli(now).UTC().Date()
 	text := []byte("0000-00-00")

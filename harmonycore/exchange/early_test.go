@@ -187,7 +187,7 @@ func TestChoicesEndEarly(t *testing.T) {
 
 // TestServersBudget: a server that holds the limit by itself is asked to, and the answer goes on.
 func TestServersBudget(t *testing.T) {
-	g := testGateway(func(o *Options) { o.Models[0].ThinkingBudget, o.Models[0].MaxReasoning = true, 2 })
+	g := testGateway(func(o *Options) { o.Models[0].ThinkingTokenBudget, o.Models[0].MaxReasoningTokens = true, 2 })
 	x := g.Begin("POST", "/v1/chat/completions")
 	a := x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID})
 	if !strings.Contains(string(a.Forward.Body), `"thinking_token_budget":2,`) {
@@ -196,7 +196,7 @@ func TestServersBudget(t *testing.T) {
 	if got := outcome(t, x, []string{inEvents(earlyAnalysis+earlyFinal, 1)}); !strings.Contains(got, "five six") {
 		t.Errorf("got %s", got)
 	}
-	x = testGateway(func(o *Options) { o.Models[0].MaxReasoning = 2 }).Begin("POST", "/v1/chat/completions")
+	x = testGateway(func(o *Options) { o.Models[0].MaxReasoningTokens = 2 }).Begin("POST", "/v1/chat/completions")
 	if a = x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID}); strings.Contains(string(a.Forward.Body), "thinking") {
 		t.Errorf("sent %s", a.Forward.Body)
 	}

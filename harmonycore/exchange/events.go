@@ -14,7 +14,7 @@ const channelsAsked = "'" + contract.EventsHeader + ": " + contract.EventsChanne
 func (g *generation) byChannels(m *Model, r *translate.Request) (bool, *openai.Error) {
 	switch form := g.x.asked.events; form {
 	case "":
-		return m.ChannelEvents && g.noChannels(r) == nil, nil
+		return m.Answers.Events == contract.EventsChannels && g.noChannels(r) == nil, nil
 	case contract.EventsChunks:
 		return false, nil
 	case contract.EventsChannels:

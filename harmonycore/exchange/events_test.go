@@ -25,7 +25,11 @@ func TestEventsHeader(t *testing.T) {
 		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"}, {"channels", false, responsesPath, other, contract.EventsHeader},
 		{"Channels", false, chatPath, stream, contract.EventsHeader}, {"channels\xff, chunks", false, chatPath, stream, contract.EventsHeader},
 	} {
-		x := testGateway(func(o *Options) { o.Models[0].ChannelEvents = tt.setting }).Begin("POST", tt.path)
+		x := testGateway(func(o *Options) {
+			if tt.setting {
+				o.Models[0].Answers.Events = contract.EventsChannels
+			}
+		}).Begin("POST", tt.path)
 		x.Header(contract.EventsHeader, tt.header)
 		action := x.Request([]byte(tt.body), Host{Now: testNow, ID: testID})
 		got := ""

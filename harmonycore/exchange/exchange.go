@@ -58,7 +58,7 @@ type wishes struct {
 	// strict reports whether [contract.StrictHeader] asks for it, events is the value of [contract.EventsHeader].
 	strict bool
 	events string
-	// tenant is the value of [Options.TenantHeader].
+	// tenant is the value of [contract.Seal.TenantHeader].
 	tenant string
 }
 
@@ -75,7 +75,7 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	case contract.EventsHeader:
 		e.asked.events = strings.Clone(value)
 		return true
-	case e.gateway.options.TenantHeader:
+	case e.gateway.options.Seal.TenantHeader:
 		e.asked.tenant = strings.Clone(value)
 	}
 	return false
@@ -139,7 +139,7 @@ func (e *Exchange) listens() bool {
 
 // Stalled reports what to do about a server that has been silent for too long at now; the zero action is nothing.
 func (e *Exchange) Stalled(now int64) ResponseAction {
-	limit := e.gateway.options.StallTimeout
+	limit := int64(e.gateway.options.StallTimeoutMS)
 	if limit <= 0 || now-e.active < limit || e.response == nil || e.Alone() {
 		return ResponseAction{}
 	}

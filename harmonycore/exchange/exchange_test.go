@@ -9,10 +9,9 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
-	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 const (
@@ -23,13 +22,17 @@ const (
 )
 
 func testGateway(change func(*Options)) *Gateway {
-	server, _ := backend.Named("vllm")
 	o := Options{
-		Tokenizer: o200k.Tokenizer(), BodyLimit: 1 << 20, StallTimeout: testLimit, ReasoningAlert: 0.9,
-		Models: []Model{{
-			Model: translate.Model{Name: testModel, Identity: harmony.Some("You."), Effort: harmony.Medium, ContextLength: 4096},
-			Pool:  "pool-1", Server: server, ServerModel: "openai/gpt-oss",
-		}},
+		Tokenizer: o200k.Tokenizer(),
+		Config: contract.Config{
+			BodyLimit: 1 << 20, StallTimeoutMS: testLimit, ReasoningRatioAlert: 0.9,
+			Models: []contract.Model{{
+				Name: testModel, Pool: "pool-1", Server: contract.VLLM, ServerModel: "openai/gpt-oss",
+				ModelSettings: contract.ModelSettings{
+					ContextLength: 4096, System: contract.System{Identity: "You.", Date: contract.DateUTC, Effort: contract.EffortMedium},
+				},
+			}},
+		},
 	}
 	if change != nil {
 		change(&o)
@@ -96,19 +99,19 @@ func TestForward(t *testing.T) {
 	}
 }
 
-func TestDatePolicy(t *testing.T) {
+func TestDateOf(t *testing.T) {
 	midnight := time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC).UnixMilli()
 	for _, tt := range []struct {
-		policy DatePolicy
-		now    int64
-		want   harmony.Optional
+		date string
+		now  int64
+		want harmony.Optional
 	}{
-		{DatePolicy{}, midnight - 1, harmony.Some("2026-01-02")}, {DatePolicy{}, midnight, harmony.Some("2026-01-03")},
-		{DatePolicy{}, 0, harmony.Some("1970-01-01")}, {DatePolicy{Fixed: "2025-06-30"}, midnight, harmony.Some("2025-06-30")},
-		{DatePolicy{Omit: true}, midnight, harmony.Optional{}},
+		{contract.DateUTC, midnight - 1, harmony.Some("2026-01-02")}, {contract.DateUTC, midnight, harmony.Some("2026-01-03")},
+		{contract.DateUTC, 0, harmony.Some("1970-01-01")}, {"2025-06-30", midnight, harmony.Some("2025-06-30")},
+		{contract.DateOmit, midnight, harmony.Optional{}},
 	} {
-		if got := tt.policy.on(tt.now); got != tt.want {
-			t.Errorf("%+v at %d: %+v", tt.policy, tt.now, got)
+		if got := dateOf(tt.date, tt.now); got != tt.want {
+			t.Errorf("%s at %d: %+v", tt.date, tt.now, got)
 		}
 	}
 }
@@ -117,7 +120,7 @@ func TestRefusals(t *testing.T) {
 	small := func(o *Options) { o.BodyLimit = 10 }
 	short := func(o *Options) { o.Models[0].ContextLength = 20 }
 	passthrough := func(o *Options) { o.Passthrough = true }
-	allowed := func(o *Options) { o.Models[0].AllowRawPrompts = true }
+	allowed := func(o *Options) { o.Models[0].RawPrompts = contract.RawPromptsAllow }
 	raw := `{"model":"` + testModel + `","prompt":"x"}`
 	for _, tt := range []struct {
 		name, path, body string
@@ -353,7 +356,7 @@ func TestStalls(t *testing.T) {
 	if a := x.Stalled(testNow + 3*testLimit); a.Reset || a.Reply != nil {
 		t.Errorf("given up twice: %+v", a)
 	}
-	x = forwarded(t, testGateway(func(o *Options) { o.StallTimeout = 0 }), "/v1/chat/completions", chatBody(true))
+	x = forwarded(t, testGateway(func(o *Options) { o.StallTimeoutMS = 0 }), "/v1/chat/completions", chatBody(true))
 	if a := x.Stalled(testNow + 1e12); a.Reply != nil || a.Reset {
 		t.Errorf("without a limit: %+v", a)
 	}

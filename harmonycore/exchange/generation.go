@@ -147,7 +147,7 @@ func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, 
 		maxTokens = room
 	}
 	var budget *int
-	if model.ThinkingBudget {
+	if model.ThinkingTokenBudget {
 		// The server holds the limit, and the model answers all the same.
 		budget, r.MaxReasoning = r.MaxReasoning, nil
 	}
@@ -170,7 +170,7 @@ func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, 
 	report.UnknownItems, report.DroppedParts = r.UnknownItems, r.DroppedParts
 	report.TruncatedTurns = rendered.truncatedTurns
 	report.FirstToken = -1
-	scratch.body = model.Server.AppendRequest(scratch.body[:0], &backend.Request{
+	scratch.body = model.Dialect.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
@@ -182,8 +182,8 @@ func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, 
 // prepare makes what takes the model's answer.
 func (g *generation) prepare(model *Model, r *translate.Request) {
 	g.wanted, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
-	g.server, g.serverModel = model.Server, model.ServerModel
-	g.strict = g.x.asked.strict || model.Strict
+	g.server, g.serverModel = model.Dialect, model.ServerModel
+	g.strict = g.x.asked.strict || model.Answers.Strict
 	g.withheld = g.strict
 	g.choices = newChoices(g.x.gateway.options.Tokenizer, r, g.answer)
 	g.maxTokensAfterEnd = model.DrainTokens

@@ -129,7 +129,7 @@ func TestMixedChoices(t *testing.T) {
 			turns[i] = rng.IntN(len(mixedTurns))
 		}
 		members := [...]string{"", `,"stop":" three"`, `,"parallel_tool_calls":false`, `,"thinking_token_budget":3`}[rng.IntN(4)]
-		g := testGateway(func(o *Options) { o.Models[0].Answers.RequireFinal = round%2 == 0 })
+		g := testGateway(func(o *Options) { o.Models[0].Answers.RequireFinalChannel = round%2 == 0 })
 		stream := mixedStream(rng, turns)
 		ask := func(more string) (string, Report) {
 			body := fmt.Sprintf(`{"model":%q,"n":%d,"messages":[{"role":"user","content":"Hi"}]%s%s%s`, testModel, len(turns), members, more, weather)

@@ -109,7 +109,7 @@ func (l *modelList) reply() ResponseAction {
 
 // list is the gateway's models, and after them those that the other server has listed.
 func (l *modelList) list() []byte {
-	models := l.x.gateway.options.Models
+	models := l.x.gateway.models
 	own := make([]openai.ListedModel, 0, len(models))
 	for i := range models {
 		own = append(own, listed(&models[i]))

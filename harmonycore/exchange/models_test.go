@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func told(t *testing.T, g *Gateway, path string) (int, string) {
@@ -142,7 +144,7 @@ func TestOtherModelsStall(t *testing.T) {
 
 // TestReducedModels: a host that holds no headers gives our models at once.
 func TestReducedModels(t *testing.T) {
-	g := testGateway(func(o *Options) { o.Passthrough, o.Reduced = true, true })
+	g := testGateway(func(o *Options) { o.Passthrough, o.Mode = true, contract.ModeReduced })
 	if status, body := told(t, g, "/v1/models"); status != 200 || !strings.Contains(body, ourModel) {
 		t.Errorf("%d %s", status, body)
 	}

@@ -10,14 +10,18 @@ import (
 
 // orderGateways are one of each way in which a gateway can work.
 var orderGateways = sync.OnceValue(func() []*Gateway {
-	reduced := func(o *Options) { o.Reduced = true }
+	reduced := func(o *Options) { o.Mode = contract.ModeReduced }
 	return []*Gateway{
 		testGateway(nil),
 		testGateway(reduced),
 		testGateway(func(o *Options) { o.Passthrough = true }),
-		testGateway(func(o *Options) { o.Reduced, o.Passthrough, o.Models[0].AllowRawPrompts = true, true, true }),
-		testGateway(func(o *Options) { o.Service = Service{Pool: "service", Stores: true, HostedTools: true} }),
-		testGateway(func(o *Options) { o.Models[0].Strict = true }),
+		testGateway(func(o *Options) {
+			o.Mode, o.Passthrough, o.Models[0].RawPrompts = contract.ModeReduced, true, contract.RawPromptsAllow
+		}),
+		testGateway(func(o *Options) {
+			o.ResponsesService = contract.ResponsesService{Pool: "service", Stores: true, HostedTools: true}
+		}),
+		testGateway(func(o *Options) { o.Models[0].Answers.Strict = true }),
 		testGateway(func(o *Options) { o.Models = nil }),
 		Misconfigured(),
 	}

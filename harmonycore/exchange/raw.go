@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -32,7 +33,7 @@ func beginUnlisted(x *Exchange, path string) endpoint {
 }
 
 func (r *rawPrompt) head() RequestHead {
-	if !r.x.gateway.options.Reduced {
+	if !r.x.gateway.reduced {
 		return RequestHead{Hold: true}
 	}
 	model := r.x.gateway.only()
@@ -88,7 +89,7 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 // another decides on a request that names another model, or none, which failure then says. Where the way was chosen
 // before the body was read, a body that names another model goes nowhere.
 func (r *rawPrompt) another(name string, failure *openai.Error) RequestAction {
-	if r.leadsNowhere() || r.x.toPool || r.x.gateway.options.Reduced && failure == nil {
+	if r.leadsNowhere() || r.x.toPool || r.x.gateway.reduced && failure == nil {
 		if failure == nil {
 			failure = errModelNotFound(name)
 		}
@@ -98,13 +99,13 @@ func (r *rawPrompt) another(name string, failure *openai.Error) RequestAction {
 }
 
 func (r *rawPrompt) allowed(model *Model) bool {
-	return model.AllowRawPrompts && r.path == model.Server.Path()
+	return model.RawPrompts == contract.RawPromptsAllow && r.path == model.Dialect.Path()
 }
 
 // early lets a response pass that comes to headers whose body is still being read. What becomes of the body is another
 // matter.
 func (r *rawPrompt) early() response {
-	if r.x.gateway.options.Reduced {
+	if r.x.gateway.reduced {
 		return nil
 	}
 	return r.x.earlyReply()

@@ -4,9 +4,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-func reduced(o *Options) { o.Reduced = true }
+func reduced(o *Options) { o.Mode = contract.ModeReduced }
 
 // reducedHost is what a client and a server have of a request whose headers nobody can hold.
 type reducedHost struct {
@@ -31,8 +33,10 @@ func TestHeadersAreHeldInFullMode(t *testing.T) {
 // TestReducedRequests: a body that does not belong to the model goes nowhere, whatever way its headers have taken.
 func TestReducedRequests(t *testing.T) {
 	passthrough := func(o *Options) { o.Passthrough = true }
-	allowed := func(o *Options) { o.Models[0].AllowRawPrompts = true }
-	sameName := func(o *Options) { o.Models[0].AllowRawPrompts, o.Models[0].ServerModel = true, testModel }
+	allowed := func(o *Options) { o.Models[0].RawPrompts = contract.RawPromptsAllow }
+	sameName := func(o *Options) {
+		o.Models[0].RawPrompts, o.Models[0].ServerModel = contract.RawPromptsAllow, testModel
+	}
 	both := func(o *Options) { allowed(o); passthrough(o) }
 	const (
 		ours  = `{"model":"` + testModel + `","prompt":"x"}`
@@ -125,7 +129,7 @@ func TestReducedAnswerBeforeTheBody(t *testing.T) {
 		t.Errorf("got %s", a.Body)
 	}
 	// An allowed raw prompt's answer is not ours to change, and its body is still looked at.
-	x = testGateway(func(o *Options) { reduced(o); o.Models[0].AllowRawPrompts = true }).Begin("POST", "/v1/completions")
+	x = testGateway(func(o *Options) { reduced(o); o.Models[0].RawPrompts = contract.RawPromptsAllow }).Begin("POST", "/v1/completions")
 	x.RequestHeaders()
 	if a := x.ResponseHeaders(ResponseHead{Status: 401}, testNow); !a.Pass {
 		t.Errorf("got %+v", a)

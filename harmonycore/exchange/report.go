@@ -94,7 +94,7 @@ func (g *generation) complement(r *Report) {
 	r.PromptTokens, r.CachedTokens = g.promptTokens, min(g.usage.Cached, g.promptTokens)
 	r.CompletionTokens = max(g.generated(), g.usage.Completion)
 	r.Tally = g.answer.Tally()
-	r.ReasoningAlert = float64(r.Reasoning) > g.x.gateway.options.ReasoningAlert*float64(r.CompletionTokens)
+	r.ReasoningAlert = float64(r.Reasoning) > g.x.gateway.options.ReasoningRatioAlert*float64(r.CompletionTokens)
 	r.UnexpectedOrder = r.FinalFirst && g.effort >= harmony.Medium
 	for i := range g.choices {
 		c := &g.choices[i]

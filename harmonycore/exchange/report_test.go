@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -77,7 +78,7 @@ func TestReportOfUnknownItems(t *testing.T) {
 
 // TestReportOfDroppedParts: where the operator wants them dropped, and only there.
 func TestReportOfDroppedParts(t *testing.T) {
-	drop := func(o *Options) { o.Models[0].DropUnreadable = true }
+	drop := func(o *Options) { o.Models[0].UnsupportedContent = contract.ContentDrop }
 	for path, body := range map[string]string{
 		"/v1/chat/completions": `"messages":[{"role":"system","content":[{"type":"file"}]},{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":7}]},
 			{"role":"assistant","content":[{"type":"input_audio"}]}]`,

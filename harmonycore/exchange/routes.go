@@ -77,7 +77,7 @@ func (r *route) match(path string) (open string, ok bool) {
 }
 
 func (g *Gateway) newExchange(api string) *Exchange {
-	return &Exchange{gateway: g, client: outlet{unheld: g.options.Reduced}, report: Report{API: api}}
+	return &Exchange{gateway: g, client: outlet{unheld: g.reduced}, report: Report{API: api}}
 }
 
 // Begin starts the exchange of a request. It returns nil for a request that the gateway leaves alone altogether. path

@@ -3,12 +3,14 @@ package exchange
 import (
 	"fmt"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // TestRoutes: each kind of request comes to its endpoint, by its method and path. A name, an id and the path of a raw
 // prompt are what the pattern leaves open.
 func TestRoutes(t *testing.T) {
-	stores := func(o *Options) { o.Service = Service{Pool: "service", Stores: true} }
+	stores := func(o *Options) { o.ResponsesService = contract.ResponsesService{Pool: "service", Stores: true} }
 	passthrough := func(o *Options) { o.Passthrough = true }
 	for _, tt := range []struct {
 		change       func(*Options)

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // sent is what a server is asked for, or the error that the client gets instead.
 func sent(t *testing.T, members string) (map[string]any, string) {
 	t.Helper()
 	extras := func(o *Options) {
-		o.Models[0].Extras = []string{"top_k", "min_tokens", "stop_token_ids"}
+		o.Models[0].ServerExtras = []string{"top_k", "min_tokens", "stop_token_ids"}
 	}
 	x := testGateway(extras).Begin("POST", "/v1/chat/completions")
 	a := x.Request([]byte(`{"model":"`+testModel+`",`+members+`"messages":[{"role":"user","content":"Hi"}]}`), Host{Now: testNow, ID: testID})
@@ -60,7 +62,7 @@ func TestSampling(t *testing.T) {
 // TestStopTokens: one of the client's own ends an answer without a trace, whatever the server sends with it.
 func TestStopTokens(t *testing.T) {
 	const body = `{"model":"` + testModel + `","stop_token_ids":[1920],"messages":[{"role":"user","content":"Hi"}]}`
-	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].Extras = []string{"stop_token_ids"} }), "/v1/chat/completions", body)
+	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ServerExtras = []string{"stop_token_ids"} }), "/v1/chat/completions", body)
 	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
 	a := x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>One two", "stop")+serverUsage+serverDone), true, testNow)
 	if !strings.Contains(string(a.Body), `"content":"One"`) || !strings.Contains(string(a.Body), `"finish_reason":"stop"`) {
@@ -73,9 +75,9 @@ func TestMidnight(t *testing.T) {
 	const before = `{"role":"user","content":"Hi"}`
 	const after = before + `,{"role":"assistant","reasoning":"I look.","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
 		`{"role":"tool","tool_call_id":"c1","content":"r"}`
-	prompt := func(policy DatePolicy, now int64, messages string) string {
+	prompt := func(date string, now int64, messages string) string {
 		t.Helper()
-		g := testGateway(func(o *Options) { o.Models[0].Date = policy })
+		g := testGateway(func(o *Options) { o.Models[0].System.Date = date })
 		a := g.Begin("POST", "/v1/chat/completions").Request([]byte(`{"model":"`+testModel+`","messages":[`+messages+`]}`), Host{Now: now, ID: testID})
 		var body struct{ Prompt []uint32 }
 		if a.Forward == nil || json.Unmarshal(a.Forward.Body, &body) != nil {
@@ -86,14 +88,14 @@ func TestMidnight(t *testing.T) {
 	const open = "<|start|>assistant"
 	for _, tt := range []struct {
 		name        string
-		policy      DatePolicy
+		date        string
 		first, then string
 	}{
-		{"the day", DatePolicy{}, "Current date: 2026-01-02\n", "Current date: 2026-01-03\n"},
-		{"fixed", DatePolicy{Fixed: "2025-06-30"}, "Current date: 2025-06-30\n", "Current date: 2025-06-30\n"},
-		{"omitted", DatePolicy{Omit: true}, "", ""},
+		{"the day", contract.DateUTC, "Current date: 2026-01-02\n", "Current date: 2026-01-03\n"},
+		{"fixed", "2025-06-30", "Current date: 2025-06-30\n", "Current date: 2025-06-30\n"},
+		{"omitted", contract.DateOmit, "", ""},
 	} {
-		last, next := prompt(tt.policy, testNow, before), prompt(tt.policy, testNow+1000, after)
+		last, next := prompt(tt.date, testNow, before), prompt(tt.date, testNow+1000, after)
 		kept, ok := strings.CutSuffix(last, open)
 		if tt.first != "" && !strings.Contains(last, tt.first) || tt.first == "" && strings.Contains(last, "Current date") || !ok {
 			t.Errorf("%s: before midnight %q", tt.name, last)

@@ -3,9 +3,11 @@ package exchange
 import (
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-var wholeService = Service{Pool: "service", Stores: true, HostedTools: true}
+var wholeService = contract.ResponsesService{Pool: "service", Stores: true, HostedTools: true}
 
 // way is where a request goes: to the service, to the model's servers, or back with a code.
 func way(t *testing.T, g *Gateway, path, body string) string {
@@ -34,12 +36,13 @@ func way(t *testing.T, g *Gateway, path, body string) string {
 }
 
 func TestBeyondOneAnswer(t *testing.T) {
-	gateway := func(s Service, refuse bool) *Gateway {
-		return testGateway(func(o *Options) { o.Service, o.RefuseHostedTools, o.Passthrough = s, refuse, true })
+	refusals := map[bool]string{false: contract.HostedToolsIgnore, true: contract.HostedToolsRefuse}
+	gateway := func(s contract.ResponsesService, refuse bool) *Gateway {
+		return testGateway(func(o *Options) { o.ResponsesService, o.HostedTools, o.Passthrough = s, refusals[refuse], true })
 	}
-	none, refusing, whole := gateway(Service{}, false), gateway(Service{}, true), gateway(wholeService, true)
-	store, tools := gateway(Service{Pool: "service", Stores: true}, false), gateway(Service{Pool: "service", HostedTools: true}, false)
-	strict := gateway(Service{Pool: "service", Stores: true}, true)
+	none, refusing, whole := gateway(contract.ResponsesService{}, false), gateway(contract.ResponsesService{}, true), gateway(wholeService, true)
+	store, tools := gateway(contract.ResponsesService{Pool: "service", Stores: true}, false), gateway(contract.ResponsesService{Pool: "service", HostedTools: true}, false)
+	strict := gateway(contract.ResponsesService{Pool: "service", Stores: true}, true)
 	for _, tt := range []struct {
 		members                                       string
 		none, refusing, whole, store, tools, strictly string
@@ -97,8 +100,8 @@ func TestBeyondOneAnswer(t *testing.T) {
 func TestStoredPaths(t *testing.T) {
 	none := testGateway(nil)
 	passing := testGateway(func(o *Options) { o.Passthrough = true })
-	tools := testGateway(func(o *Options) { o.Service = Service{Pool: "service", HostedTools: true} })
-	storing := testGateway(func(o *Options) { o.Service, o.Passthrough = wholeService, true })
+	tools := testGateway(func(o *Options) { o.ResponsesService = contract.ResponsesService{Pool: "service", HostedTools: true} })
+	storing := testGateway(func(o *Options) { o.ResponsesService, o.Passthrough = wholeService, true })
 	for _, tt := range []struct {
 		method, path string
 		// id is what the error names where nothing is stored; conversations have none.

@@ -1,16 +1,9 @@
 package exchange
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/openai"
-
-// Service is the server for what the Responses API has beyond one answer of a model: what needs a memory, a loop or a
-// second call (RATIONALE.md#1). Its requests go on as they came, and so do its responses; what it asks the model for
-// comes back as a request that needs none of that. The zero value is none.
-type Service struct {
-	// Pool is the value of [contract.PoolHeader] that leads to it.
-	Pool string
-	// Stores reports whether it keeps responses and conversations, HostedTools whether it runs tools.
-	Stores, HostedTools bool
-}
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
 
 // serviceName is what [Report.Server] calls it.
 const serviceName = "responses_service"
@@ -24,14 +17,14 @@ type stored struct {
 
 // beginStoredResponse leaves the request to another server where there is one and the service keeps nothing.
 func beginStoredResponse(x *Exchange, id string) endpoint {
-	if o := &x.gateway.options; !o.Service.Stores && o.Passthrough {
+	if o := &x.gateway.options; !o.ResponsesService.Stores && o.Passthrough {
 		return nil
 	}
 	return &stored{x: x, id: unescaped(id)}
 }
 
 func beginConversations(x *Exchange, _ string) endpoint {
-	if !x.gateway.options.Service.Stores {
+	if !x.gateway.options.ResponsesService.Stores {
 		return nil
 	}
 	return &stored{x: x}
@@ -40,14 +33,14 @@ func beginConversations(x *Exchange, _ string) endpoint {
 // head sends the request to the service at once: the path says all, and the body need not be waited for.
 func (s *stored) head() RequestHead {
 	o := &s.x.gateway.options
-	if o.Service.Stores {
+	if o.ResponsesService.Stores {
 		return RequestHead{Pool: s.x.toService().Forward.Pool}
 	}
-	return RequestHead{Hold: !o.Reduced}
+	return RequestHead{Hold: !s.x.gateway.reduced}
 }
 
 func (s *stored) request([]byte, Host) RequestAction {
-	if s.x.gateway.options.Service.Stores {
+	if s.x.gateway.options.ResponsesService.Stores {
 		return s.x.toService()
 	}
 	return s.x.refuse(openai.ResponseNotFound(s.id))
@@ -59,7 +52,7 @@ func (s *stored) early() response { return s.x.earlyReply() }
 // go to the model's servers. stores reports whether the request's own wish to be stored counts.
 func (e *Exchange) beyond(request *openai.Body, stores bool) (action RequestAction, decided bool) {
 	o := &e.gateway.options
-	if o.Service.Pool == "" && !o.RefuseHostedTools {
+	if o.ResponsesService.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
 		return RequestAction{}, false
 	}
 	needs, failure := request.ResponsesNeeds()
@@ -67,11 +60,11 @@ func (e *Exchange) beyond(request *openai.Body, stores bool) (action RequestActi
 		return e.refuse(failure), true
 	}
 	hosted := needs.HostedTool != ""
-	if hosted && o.RefuseHostedTools && !o.Service.HostedTools {
+	if hosted && o.HostedTools == contract.HostedToolsRefuse && !o.ResponsesService.HostedTools {
 		return e.refuse(needs.NotHostedHere()), true
 	}
 	state := needs.State || needs.Store && stores
-	if state && o.Service.Stores || hosted && o.Service.HostedTools {
+	if state && o.ResponsesService.Stores || hosted && o.ResponsesService.HostedTools {
 		return e.toService(), true
 	}
 	return RequestAction{}, false
@@ -81,5 +74,5 @@ func (e *Exchange) beyond(request *openai.Body, stores bool) (action RequestActi
 func (e *Exchange) toService() RequestAction {
 	e.leave()
 	e.report.Routed, e.report.Server = true, serviceName
-	return RequestAction{Forward: &Forward{Pool: e.gateway.options.Service.Pool}}
+	return RequestAction{Forward: &Forward{Pool: e.gateway.options.ResponsesService.Pool}}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -17,13 +18,8 @@ type askedExtra struct {
 }
 
 // extraNames are the extras that can be let through. Whatever else servers know is passed over like any other member
-// that the API has not: ignore_eos, for one, would have the model write on behind the end of its answer.
-var extraNames = [...]string{
-	"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt", "chat_template_kwargs",
-}
-
-// ExtraNames are all that Allow knows.
-func ExtraNames() []string { return append([]string(nil), extraNames[:]...) }
+// that the API has not: ignore_eos, for one, would make the model write on after the end of its answer.
+var extraNames = contract.KnownExtras()
 
 func (s *Sampling) ask(name string, v value) {
 	for _, known := range extraNames {

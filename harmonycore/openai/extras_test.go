@@ -4,10 +4,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func TestAllow(t *testing.T) {
-	all := ExtraNames()
+	all := contract.KnownExtras()
 	ids := strings.Repeat("1,", maxStopTokenIDs)
 	for _, tt := range []struct {
 		members, code, param string

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // checkDecoded holds a decoder to its word: a request or an error, never both or none; and that the second reader
@@ -47,7 +49,7 @@ func FuzzDecodeChatRequest(f *testing.F) {
 		if r.Choice.Required && len(r.Tools) == 0 {
 			t.Fatalf("%q: a call of no tool is required", body)
 		}
-		if err := r.Sampling.Allow(ExtraNames()); err != nil {
+		if err := r.Sampling.Allow(contract.KnownExtras()); err != nil {
 			checkDecoded(t, body, false, err)
 			return
 		}

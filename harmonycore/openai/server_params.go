@@ -56,7 +56,7 @@ func ServerParams() []string {
 			names = append(names, serverParams[i].name)
 		}
 	}
-	return append(names, extraNames[:]...)
+	return append(names, extraNames...)
 }
 
 // refuseServers refuses a parameter that only servers have, where the client asks for something by it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -90,7 +91,7 @@ func play(a Answer, c answerCase, takes func() bool) string {
 func never() bool { return false }
 
 // read opens a body and reads it by its API.
-func read(api func(*openai.Body, *Model, Env) (*Request, *openai.Error), body string) (*Request, *openai.Error) {
+func read(api func(*openai.Body, *contract.Model, Env) (*Request, *openai.Error), body string) (*Request, *openai.Error) {
 	b, err := openai.Open([]byte(body))
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ const carriedLimit = 4 * conversationLimit
 // scratch is overwritten, and returned grown.
 func (r *Request) ByChannels(scratch []byte) []byte {
 	most := conversationLimit
-	if r.answers.Reasoning == openai.NoReasoning {
+	if r.reasoning == openai.NoReasoning {
 		most = 0
 	}
 	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, most)
@@ -51,7 +51,7 @@ type channelStream struct {
 
 func newChannelStream(r *Request) *channelStream {
 	return &channelStream{
-		turn: r.newTurn(), env: r.env, head: r.chatHead(), reasoning: r.answers.Reasoning, transcript: r.transcript, message: -1,
+		turn: r.newTurn(), env: r.env, head: r.chatHead(), reasoning: r.reasoning, transcript: r.transcript, message: -1,
 	}
 }
 

@@ -16,7 +16,7 @@ func channelAnswer(t *testing.T, question string, requireFinal bool) Answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.answers.RequireFinal = requireFinal
+	r.answers.RequireFinalChannel = requireFinal
 	r.ByChannels(nil)
 	r.Conversation = harmony.Conversation{}
 	return r.NewAnswer()

@@ -32,7 +32,7 @@ func newChatStream(r *Request) *chatStream {
 	for i := range a.choices {
 		a.choices[i] = chatStreamChoice{
 			turn: r.newTurn(), stream: a, env: r.env, index: i,
-			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage, r.answers.Reasoning, r.textOnly()),
+			chunks: openai.NewChatChunks(r.chatHead(), i, r.includeUsage, r.reasoning, r.textOnly()),
 		}
 	}
 	return a
@@ -40,7 +40,7 @@ func newChatStream(r *Request) *chatStream {
 
 // textOnly reports whether every choice's content will be a text, whatever the model does: no call can come, and an answer
 // without a final message is not told from an empty one.
-func (r *Request) textOnly() bool { return len(r.tools) == 0 && !r.answers.RequireFinal }
+func (r *Request) textOnly() bool { return len(r.tools) == 0 && !r.answers.RequireFinalChannel }
 
 func (a *chatStream) Choices() []Choice {
 	list := make([]Choice, 0, len(a.choices))

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -13,12 +14,12 @@ import (
 // the model itself writes it: reasoning, then its text as a preamble on the commentary channel, then the calls;
 // any other turn is reasoning and then the final text. The conversation's texts lie in the body's memory, which is
 // overwritten; everything else of the Request is its own.
-func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
+func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeChatRequest(body)
 	if err != nil {
 		return nil, err
 	}
-	if in.Dropped.First != nil && !m.DropUnreadable {
+	if in.Dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
 		return nil, in.Dropped.First
 	}
 	if most := m.Answers.MaxChoices; most > 0 && in.Choices > most {
@@ -28,18 +29,19 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,
 		DroppedParts: in.Dropped.Count,
 		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
-		answers: m.Answers, env: env, includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
+		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
+		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
 	}
 	if in.HideReasoning {
-		r.answers.Reasoning = openai.NoReasoning
+		r.reasoning = openai.NoReasoning
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err
 	}
-	if r.effort, err = m.chatEffort(in); err != nil {
+	if r.effort, err = chatEffort(m, in); err != nil {
 		return nil, err
 	}
-	r.Stop, r.MaxReasoning = in.Stop, m.reasoningLimit(in.Sampling.ThinkingBudget)
+	r.Stop, r.MaxReasoning = in.Stop, reasoningLimit(m, in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
 	schemas := schemasOf(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
@@ -52,7 +54,7 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		instructions = append(instructions, strings.Join(in.Messages[first].Content, ""))
 		first++
 	}
-	b := builder{dropCommentary: m.DropCommentary}
+	b := builder{dropCommentary: m.DropCommentaryFromHistory}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	for i := range in.Messages {
 		for j := range in.Messages[i].ToolCalls {
@@ -69,18 +71,18 @@ func Chat(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 }
 
 // sample takes the client's sampling over, with those of the servers' own parameters that the model allows.
-func (r *Request) sample(s *openai.Sampling, m *Model) *openai.Error {
-	err := s.Allow(m.Extras)
+func (r *Request) sample(s *openai.Sampling, m *contract.Model) *openai.Error {
+	err := s.Allow(m.ServerExtras)
 	r.Sampling = *s
 	return err
 }
 
 // chatEffort prefers the API's own parameter to the one that servers' templates have.
-func (m *Model) chatEffort(in *openai.ChatRequest) (harmony.Effort, *openai.Error) {
+func chatEffort(m *contract.Model, in *openai.ChatRequest) (harmony.Effort, *openai.Error) {
 	if in.Effort == "" {
-		return m.effortOf(in.Sampling.TemplateEffort, "chat_template_kwargs.reasoning_effort")
+		return effortOf(m, in.Sampling.TemplateEffort, "chat_template_kwargs.reasoning_effort")
 	}
-	return m.effortOf(in.Effort, "reasoning_effort")
+	return effortOf(m, in.Effort, "reasoning_effort")
 }
 
 func (b *builder) chatMessage(m *openai.ChatMessage, i int) *openai.Error {

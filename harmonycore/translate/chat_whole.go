@@ -25,7 +25,7 @@ type chatWholeChoice struct {
 }
 
 func newChatWhole(r *Request) *chatWhole {
-	a := &chatWhole{head: r.chatHead(), reasoning: r.answers.Reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
+	a := &chatWhole{head: r.chatHead(), reasoning: r.reasoning, choices: make([]chatWholeChoice, max(r.Choices, 1))}
 	for i := range a.choices {
 		a.choices[i] = chatWholeChoice{turn: r.newTurn(), whole: a, env: r.env, index: i}
 	}

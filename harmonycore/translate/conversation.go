@@ -3,6 +3,7 @@ package translate
 import (
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -22,11 +23,11 @@ type builder struct {
 
 // head adds the system message, and a developer message when there is anything to say in it: instructions, tools, and at
 // its end the form of the answer, apart from the rest so that large instructions need not be copied.
-func (b *builder) head(m *Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace, format *openai.TextFormat) {
+func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace, format *openai.TextFormat) {
 	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
 		System: &harmony.SystemContent{
-			ModelIdentity:         m.Identity,
-			KnowledgeCutoff:       m.KnowledgeCutoff,
+			ModelIdentity:         present(m.System.Identity),
+			KnowledgeCutoff:       present(m.System.KnowledgeCutoff),
 			ConversationStartDate: env.Date,
 			Effort:                effort,
 			Channels: &harmony.ChannelConfig{

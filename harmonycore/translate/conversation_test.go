@@ -4,14 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-var testModel = &Model{
-	Name: "gpt-oss-120b", Identity: harmony.Some("I"), KnowledgeCutoff: harmony.Some("2024-06"), Effort: harmony.Medium,
-	Efforts: Efforts{Minimal: harmony.Low, XHigh: harmony.High},
-}
+var testModel = &contract.Model{Name: "gpt-oss-120b", ModelSettings: contract.ModelSettings{
+	System:           contract.System{Identity: "I", KnowledgeCutoff: "2024-06", Effort: "medium"},
+	ReasoningEfforts: contract.Efforts{Minimal: "low", XHigh: "high"},
+}}
 
 var testEnv = Env{Now: 1700000000, Date: harmony.Some("2026-01-02"), ID: "0123456789abcdef01234567"}
 
@@ -136,7 +137,7 @@ user:
 // TestDropCommentary: what led to a call goes, the calls and the answers stay, in both APIs.
 func TestDropCommentary(t *testing.T) {
 	m := *testModel
-	m.DropCommentary = true
+	m.DropCommentaryFromHistory = true
 	want := systemLine + `user: q
 assistant|analysis: t
 assistant to=functions.f|commentary|json: {}
@@ -144,7 +145,7 @@ tool:functions.f to=assistant|commentary: r
 assistant|final: done
 `
 	for _, tt := range []struct {
-		read func(*openai.Body, *Model, Env) (*Request, *openai.Error)
+		read func(*openai.Body, *contract.Model, Env) (*Request, *openai.Error)
 		body string
 	}{
 		{Chat, `"messages":[{"role":"user","content":"q"},
@@ -181,7 +182,7 @@ func TestEfforts(t *testing.T) {
 		{`"chat_template_kwargs":{"reasoning_effort":"max"},"reasoning_effort":"low",`, harmony.Low},
 	} {
 		m := *testModel
-		m.Extras = []string{"chat_template_kwargs"}
+		m.ServerExtras = []string{"chat_template_kwargs"}
 		body, err := openai.Open([]byte(`{"model":"m",` + tt.members + `"messages":[{"role":"user","content":"q"}]}`))
 		if err != nil {
 			t.Fatal(err)

@@ -1,37 +1,48 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// efforts are the words of the API, each with what the model is told; a zero Effort is not offered.
-func (m *Model) efforts() [7]struct {
-	word   string
-	effort harmony.Effort
-} {
-	e := &m.Efforts
-	return [...]struct {
-		word   string
-		effort harmony.Effort
-	}{
-		{"none", e.None}, {"minimal", e.Minimal}, {"low", harmony.Low}, {"medium", harmony.Medium}, {"high", harmony.High},
+// effortNamed is the effort that a setting names; the zero Effort is a refusal.
+func effortNamed(word string) harmony.Effort {
+	switch word {
+	case contract.EffortLow:
+		return harmony.Low
+	case contract.EffortMedium:
+		return harmony.Medium
+	case contract.EffortHigh:
+		return harmony.High
+	default:
+		return 0
+	}
+}
+
+// standIns are the words of the API, each with the setting of what the model is told.
+func standIns(m *contract.Model) [7]struct{ word, setting string } {
+	e := &m.ReasoningEfforts
+	return [...]struct{ word, setting string }{
+		{"none", e.None}, {"minimal", e.Minimal},
+		{"low", contract.EffortLow}, {"medium", contract.EffortMedium}, {"high", contract.EffortHigh},
 		{"xhigh", e.XHigh}, {"max", e.Max},
 	}
 }
 
 // effortOf is the effort that the client's word stands for, or without one the model's own; param is where it stood.
-func (m *Model) effortOf(word, param string) (harmony.Effort, *openai.Error) {
+func effortOf(m *contract.Model, word, param string) (harmony.Effort, *openai.Error) {
 	if word == "" {
-		return m.Effort, nil
+		return effortNamed(m.System.Effort), nil
 	}
 	offered := ""
-	for _, e := range m.efforts() {
-		if e.effort == 0 {
+	for _, e := range standIns(m) {
+		effort := effortNamed(e.setting)
+		if effort == 0 {
 			continue
 		}
 		if e.word == word {
-			return e.effort, nil
+			return effort, nil
 		}
 		if offered != "" {
 			offered += ", "

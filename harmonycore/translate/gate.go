@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -35,9 +36,9 @@ type heldLogprob struct {
 }
 
 // reasoningLimit is the lower one of the model's limit and the client's.
-func (m *Model) reasoningLimit(asked *int) *int {
-	if m.MaxReasoning > 0 && (asked == nil || *asked > m.MaxReasoning) {
-		return &m.MaxReasoning
+func reasoningLimit(m *contract.Model, asked *int) *int {
+	if m.MaxReasoningTokens > 0 && (asked == nil || *asked > m.MaxReasoningTokens) {
+		return &m.MaxReasoningTokens
 	}
 	return asked
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -112,7 +113,7 @@ func TestReasoningLimit(t *testing.T) {
 		{5, `"thinking_token_budget":-1,`, "5"}, {0, `"thinking_token_budget":0,`, "0"}, {0, `"thinking_token_budget":-1,`, "none"},
 	} {
 		m := *testModel
-		m.MaxReasoning = tt.model
+		m.MaxReasoningTokens = tt.model
 		for api, input := range map[API]string{ChatAPI: `"messages":[{"role":"user","content":"q"}]`, ResponsesAPI: `"input":"q"`} {
 			r, err := readFor(api, `{"model":"m",`+tt.options+input+`}`, &m)
 			if err != nil {
@@ -129,7 +130,7 @@ func TestReasoningLimit(t *testing.T) {
 	}
 }
 
-func readFor(api API, body string, m *Model) (*Request, *openai.Error) {
+func readFor(api API, body string, m *contract.Model) (*Request, *openai.Error) {
 	b, err := openai.Open([]byte(body))
 	if err != nil {
 		return nil, err

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
 // withMessages is the whole answer to a question for its messages, and the prompt that they are of.
-func withMessages(t *testing.T, answers Answers, input string, c answerCase) (response map[string]json.RawMessage, prompt []uint32) {
+func withMessages(t *testing.T, answers contract.Answers, input string, c answerCase) (response map[string]json.RawMessage, prompt []uint32) {
 	t.Helper()
 	body, err := openai.Open([]byte(`{"model":"m","include":["harmony.messages"],"tools":[{"type":"function","name":"f"}],"input":` + input + `}`))
 	if err != nil {
@@ -48,7 +49,7 @@ func TestHarmonyMessages(t *testing.T) {
 	c := answerCase{turn: []said{
 		{"", "analysis", []string{"think", "ing"}, harmony.EndedByEnd}, {"functions.f", "analysis", []string{`{"a":1}`}, harmony.EndedByCall},
 	}, finish: Stop}
-	response, prompt := withMessages(t, Answers{HarmonyMessages: true}, input, c)
+	response, prompt := withMessages(t, contract.Answers{HarmonyMessages: true}, input, c)
 	read, err := harmony.DecodeConversation(fmt.Appendf(nil, `{"messages":%s}`, response["input_messages"]))
 	if err != nil {
 		t.Fatal(err)
@@ -70,15 +71,15 @@ func TestHarmonyMessagesEnd(t *testing.T) {
 	long := answerCase{turn: []said{{"", "final", []string{strings.Repeat("x", conversationLimit)}, harmony.EndedByReturn}}, finish: Stop}
 	for _, tt := range []struct {
 		name        string
-		answers     Answers
+		answers     contract.Answers
 		input       string
 		c           answerCase
 		read, wrote string // "" is something
 	}{
-		{"cut", Answers{HarmonyMessages: true}, `"q"`, cut, "", half},
-		{"hidden", Answers{HarmonyMessages: true, HideReasoning: true}, `"q"`, cut, "null", "null"},
-		{"a long input", Answers{HarmonyMessages: true}, `"` + strings.Repeat("x", conversationLimit) + `"`, cut, "null", half},
-		{"a long answer", Answers{HarmonyMessages: true}, `"q"`, long, "", "null"},
+		{"cut", contract.Answers{HarmonyMessages: true}, `"q"`, cut, "", half},
+		{"hidden", contract.Answers{HarmonyMessages: true, HideReasoning: true}, `"q"`, cut, "null", "null"},
+		{"a long input", contract.Answers{HarmonyMessages: true}, `"` + strings.Repeat("x", conversationLimit) + `"`, cut, "null", half},
+		{"a long answer", contract.Answers{HarmonyMessages: true}, `"q"`, long, "", "null"},
 	} {
 		response, _ := withMessages(t, tt.answers, tt.input, tt.c)
 		if got := string(response["input_messages"]); tt.read != "" && got != tt.read || tt.read == "" && len(got) < 10 {

@@ -4,18 +4,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
 // Responses reads a Responses body for a model. It makes the same conversation as Chat does, with the instructions
 // before the leading system and developer items, and every later item in its place.
-func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
+func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
 		return nil, err
 	}
-	if in.Dropped.First != nil && !m.DropUnreadable {
+	if in.Dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
 		return nil, in.Dropped.First
 	}
 	if in.MessagesAt != "" && !m.Answers.HarmonyMessages {
@@ -24,16 +25,17 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 	r := &Request{
 		API: ResponsesAPI, Model: in.Model, Stream: in.Stream, Choices: 1,
 		UnknownItems: in.UnknownItems, DroppedParts: in.Dropped.Count, Logprobs: in.Logprobs, TopLogprobs: in.TopLogprobs,
-		answers: m.Answers, env: env, oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
+		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
+		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
 		messages: in.MessagesAt != "",
 	}
 	if err := r.sample(&in.Sampling, m); err != nil {
 		return nil, err
 	}
-	if r.effort, err = m.effortOf(in.Effort, "reasoning.effort"); err != nil {
+	if r.effort, err = effortOf(m, in.Effort, "reasoning.effort"); err != nil {
 		return nil, err
 	}
-	r.MaxReasoning = m.reasoningLimit(in.Sampling.ThinkingBudget)
+	r.MaxReasoning = reasoningLimit(m, in.Sampling.ThinkingBudget)
 	r.tools = newToolset(in.Tools)
 	schemas := schemasOf(in.Tools)
 	r.Constraint = r.tools.constraint(in.Tools, schemas, &in.Choice, &in.Format)
@@ -46,7 +48,7 @@ func Responses(body *openai.Body, m *Model, env Env) (*Request, *openai.Error) {
 		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
 		first++
 	}
-	b := builder{dropCommentary: m.DropCommentary}
+	b := builder{dropCommentary: m.DropCommentaryFromHistory}
 	b.head(m, env, r.effort, instructions, r.tools.namespaces(in.Tools, schemas), &in.Format)
 	if in.Truncate {
 		b.turns = turns{len(b.messages)}

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -13,51 +14,6 @@ const (
 	ChatAPI API = iota + 1
 	ResponsesAPI
 )
-
-// Model is what is configured of a model.
-type Model struct {
-	Name            string
-	Identity        harmony.Optional
-	KnowledgeCutoff harmony.Optional
-	// Effort is in use when the client names none.
-	Effort harmony.Effort
-	// Efforts says what becomes of the efforts that the API has and gpt-oss has not.
-	Efforts       Efforts
-	ContextLength int
-	// MaxReasoning limits the reasoning of every answer, in tokens; 0 is no limit.
-	MaxReasoning int
-	// DropCommentary leaves what the assistant once said on the way to a call out of the history.
-	DropCommentary bool
-	// DropUnreadable leaves images, files and sound out of the prompt, with a note in their place, instead of refusing them.
-	DropUnreadable bool
-	// Extras are the names of the servers' own parameters that clients may use.
-	Extras  []string
-	Answers Answers
-}
-
-// Efforts are stand-ins for the efforts that gpt-oss was not trained on. The zero harmony.Effort refuses one.
-type Efforts struct {
-	None, Minimal, XHigh, Max harmony.Effort
-}
-
-// Answers is how a model's answers are shaped.
-type Answers struct {
-	// Reasoning are the fields that carry the reasoning of Chat answers.
-	Reasoning openai.ReasoningFields
-	// UndeclaredContent shows what the model says to functions that nobody declared as content, and not as reasoning.
-	UndeclaredContent bool
-	// HideReasoning leaves the text of the reasoning out of Responses answers.
-	HideReasoning bool
-	// ReasoningAsSummary tells it as its own summary in Responses answers, where the client asks for one.
-	ReasoningAsSummary bool
-	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.
-	HarmonyMessages bool
-	// MaxChoices is the most answers that a request may ask for; 0 is the API's own limit.
-	MaxChoices int
-	// RequireFinal makes an answer that ends by itself without a final message or a call a failure: channel events say so,
-	// and Chat's content is null.
-	RequireFinal bool
-}
 
 // Env is what a translation must be told of the moment.
 type Env struct {
@@ -105,7 +61,9 @@ type Request struct {
 	// HideReasoning says that the client wants the answer without the reasoning.
 	HideReasoning bool
 
-	answers      Answers
+	answers contract.Answers
+	// reasoning are the fields that carry the reasoning of Chat answers.
+	reasoning    openai.ReasoningFields
 	tools        toolset
 	env          Env
 	includeUsage bool

@@ -3,6 +3,7 @@ package translate
 import (
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/schema"
@@ -38,8 +39,8 @@ type turn struct {
 }
 
 func (r *Request) newTurn() turn {
-	t := turn{tools: r.tools, requireFinal: r.answers.RequireFinal}
-	if r.answers.UndeclaredContent {
+	t := turn{tools: r.tools, requireFinal: r.answers.RequireFinalChannel}
+	if r.answers.UndeclaredCalls == contract.CallsAsContent {
 		t.undeclared = preambleLane
 	}
 	return t

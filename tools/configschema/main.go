@@ -1,5 +1,6 @@
-// Command configschema writes the JSON Schema of the configuration file, controlplane/config/schema.json, out of the types that
-// the file is read into and their comments. It is run from the root of the module: make config-schema.
+// Command configschema writes what is made of the contract and of the types that the configuration file is read into,
+// with their comments: the file's JSON Schema, controlplane/config/schema.json, and the tables of docs/configuration.md
+// and docs/metrics.md. It is run from the root of the module: make config-schema.
 package main
 
 import (
@@ -18,9 +19,11 @@ import (
 )
 
 func main() {
-	schema, err := generate(".")
-	if err == nil {
-		err = os.WriteFile("controlplane/config/schema.json", schema, 0o644)
+	files, err := generate()
+	for name, text := range files {
+		if err == nil {
+			err = os.WriteFile(name, text, 0o644)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "configschema:", err)
@@ -28,13 +31,46 @@ func main() {
 	}
 }
 
-// generate returns the schema; root is the folder of the module, in which the comments stand.
-func generate(root string) ([]byte, error) {
+// The files that are made.
+const (
+	schemaFile        = "controlplane/config/schema.json"
+	configurationFile = "docs/configuration.md"
+	metricsFile       = "docs/metrics.md"
+)
+
+// generate returns the files that are made, by their names.
+func generate() (map[string][]byte, error) {
+	schema, err := fileSchema()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(schema); err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{schemaFile: out.Bytes()}
+	for name, tables := range map[string]func([]byte) ([]byte, error){
+		configurationFile: func(page []byte) ([]byte, error) { return configurationPage(page, schema) },
+		metricsFile:       metricsPage,
+	} {
+		page, err := os.ReadFile(name)
+		if err == nil {
+			files[name], err = tables(page)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// fileSchema is the schema of the configuration file.
+func fileSchema() (*jsonschema.Schema, error) {
 	r := &jsonschema.Reflector{
 		Anonymous: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: scalars,
-	}
-	if err := os.Chdir(root); err != nil {
-		return nil, err
 	}
 	for _, folder := range []string{"./harmonycore/contract", "./controlplane/config"} {
 		if err := r.AddGoComments("github.com/harmonyedge/harmonyedge", folder); err != nil {
@@ -48,12 +84,7 @@ func generate(root string) ([]byte, error) {
 	bound(schema.Definitions, schema.Definitions["Model"], m.ModelSettings.Fields())
 	schema.Title = "Harmony Edge"
 	schema.Description = "The configuration of harmony up. Every setting: docs/configuration.md."
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err := encoder.Encode(schema)
-	return out.Bytes(), err
+	return schema, nil
 }
 
 // inYAML has the comments of a type's fields begin with what a field is called in the file.

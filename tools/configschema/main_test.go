@@ -12,14 +12,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-func TestSchemaIsCurrent(t *testing.T) {
+// TestFilesAreCurrent: what is made is in the repository as it is made now.
+func TestFilesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
-	schema, err := generate(".")
+	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(schema, config.Schema) {
-		t.Error("controlplane/config/schema.json is not what its types say: make config-schema")
+	for name, text := range files {
+		if there, err := os.ReadFile(name); err != nil || !bytes.Equal(there, text) {
+			t.Errorf("%s is not what the contract and the types say: make config-schema (%v)", name, err)
+		}
+	}
+	if !bytes.Equal(files[schemaFile], config.Schema) {
+		t.Error("the embedded schema is another")
 	}
 }
 

@@ -1,0 +1,32 @@
+package translate
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// present is a setting whose empty text stands for an absent one.
+func present(setting string) harmony.Optional {
+	if setting == "" {
+		return harmony.Optional{}
+	}
+	return harmony.Some(setting)
+}
+
+// reasoningFields are the fields of Chat answers that carry reasoning.
+func reasoningFields(a *contract.Answers) openai.ReasoningFields {
+	if a.HideReasoning {
+		return openai.NoReasoning
+	}
+	switch a.ReasoningFields {
+	case contract.ReasoningOnly:
+		return openai.OnlyReasoning
+	case contract.ReasoningContentOnly:
+		return openai.OnlyReasoningContent
+	case contract.ReasoningNone:
+		return openai.NoReasoning
+	default:
+		return openai.BothReasoningFields
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// table is a table of a page in Markdown. Its first cells hold one name or several, each in code marks.
+type table struct {
+	header string
+	rows   [][]string
+}
+
+// rewrite changes the table under header in a page.
+func rewrite(page []byte, header string, change func(*table) error) ([]byte, error) {
+	before, rest, ok := bytes.Cut(page, []byte("\n"+header+"\n"))
+	rule, rest, _ := bytes.Cut(rest, []byte("\n"))
+	if !ok {
+		return nil, fmt.Errorf("the page has no table %s", header)
+	}
+	t := table{header: header}
+	for bytes.HasPrefix(rest, []byte("|")) {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		t.rows = append(t.rows, cells(string(line)))
+	}
+	if err := change(&t); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s\n%s\n%s\n", before, header, rule)
+	for _, row := range t.rows {
+		out.WriteString("|")
+		for _, cell := range row {
+			if cell != "" {
+				out.WriteString(" " + cell)
+			}
+			out.WriteString(" |")
+		}
+		out.WriteString("\n")
+	}
+	out.Write(rest)
+	return out.Bytes(), nil
+}
+
+// cells splits a line of a table. A bar after a backslash is text.
+func cells(line string) []string {
+	var all []string
+	cell := ""
+	for i := 1; i < len(line); i++ {
+		if line[i] == '|' && line[i-1] != '\\' {
+			all = append(all, strings.TrimSpace(cell))
+			cell = ""
+		} else {
+			cell += line[i : i+1]
+		}
+	}
+	return all
+}
+
+// names are those that the first cell of a row holds.
+func names(row []string) []string {
+	var all []string
+	for name := range strings.SplitSeq(row[0], ", ") {
+		all = append(all, strings.Trim(name, "`"))
+	}
+	return all
+}
+
+// row finds the row of a name, -1 if there is none.
+func (t *table) row(name string) int {
+	return slices.IndexFunc(t.rows, func(row []string) bool { return slices.Contains(names(row), name) })
+}
+
+// set gives the row of a name a cell, and adds the row after the one of the name before where there is none. Prose of
+// an author's that follows the cell's text, as in "0, no limit", stays.
+func (t *table) set(name, before string, column int, text string, fresh ...string) {
+	i := t.row(name)
+	if i < 0 {
+		i = t.row(before) + 1
+		t.rows = slices.Insert(t.rows, i, append([]string{code(name)}, fresh...))
+	}
+	if !strings.HasPrefix(t.rows[i][column], text) {
+		t.rows[i][column] = text
+	}
+}
+
+// known fails where the table has a name that is not among all.
+func (t *table) known(all []string) error {
+	for _, row := range t.rows {
+		for _, name := range names(row) {
+			if !slices.Contains(all, name) {
+				return fmt.Errorf("%s has a row of %s, which is gone; remove it", t.header, name)
+			}
+		}
+	}
+	return nil
+}
+
+func code(text string) string { return "`" + text + "`" }
+
+func codes(all []string) string {
+	var out []string
+	for _, text := range all {
+		out = append(out, code(text))
+	}
+	return strings.Join(out, ", ")
+}

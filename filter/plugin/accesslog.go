@@ -10,7 +10,7 @@ import (
 )
 
 // describe leaves what an exchange was for the access log, as filter state of the host's: wasm.harmony_NAME. A name
-// without a value is not there.
+// without a value is not set.
 func describe(r *exchange.Report) {
 	model := r.Model
 	if model == "" {

@@ -8,7 +8,7 @@ import (
 // now is the host's clock, in milliseconds since 1970.
 func now() int64 { return time.Now().UnixMilli() }
 
-// randomNumber is one from the host, or for want of it the time.
+// randomNumber is a random number of the host's, or the time where the host has none.
 func randomNumber() uint64 {
 	var drawn [8]byte
 	if err := random(drawn[:]); err != nil {

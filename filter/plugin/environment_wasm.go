@@ -13,8 +13,8 @@ func environSizes(count, size unsafe.Pointer) uint32
 //go:wasmimport wasi_snapshot_preview1 environ_get
 func environGet(pointers, text unsafe.Pointer) uint32
 
-// environment is the value of a variable that the host lets the module see, or nothing. The C library's own reading of them
-// would bring in its allocator, and there is room for one only.
+// environment is the value of a variable that the host lets the module see, or nothing. The C library's own way to read
+// it would bring in the library's allocator, and there is room for one only.
 func environment(name string) string {
 	var count, size uint32
 	if environSizes(unsafe.Pointer(&count), unsafe.Pointer(&size)) != 0 || count == 0 || size == 0 {
@@ -24,7 +24,7 @@ func environment(name string) string {
 	if environGet(unsafe.Pointer(&pointers[0]), unsafe.Pointer(&text[0])) != 0 {
 		return ""
 	}
-	// NAME=VALUE, each with a zero behind it.
+	// NAME=VALUE, each followed by a zero.
 	for entry := range bytes.SplitSeq(text, []byte{0}) {
 		if key, value, ok := bytes.Cut(entry, []byte{'='}); ok && string(key) == name {
 			return string(value)

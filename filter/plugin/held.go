@@ -4,8 +4,8 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 )
 
-// held counts what the host holds of requests whose bodies are still being received. It is the VM's: configurations that
-// are on their way out hold bodies too. The bytes lie in the host's memory and not in ours.
+// held counts what the host holds of requests whose bodies are still being received. There is one for each VM:
+// configurations that are on their way out hold bodies too. The bytes lie in the host's memory, not in the VM's.
 type held struct {
 	streams map[uint32]*stream
 	bytes   int
@@ -44,12 +44,12 @@ func (h *held) largest() *stream {
 	return most
 }
 
-// admits reports whether the host may go on holding the body of current, whose callback this is. Beyond limit the largest has
-// to go, and to refuse whichever came last would let a few large bodies keep everybody else out: the others are refused by
-// makeRoom. Until it has run they may take half as much again.
+// admits reports whether the host may go on holding the body of current, whose callback this is. Beyond limit the
+// largest body has to go: if the one that grows were refused, a few large bodies could keep all others out. Here only
+// current can be refused; makeRoom refuses the others. Until it has run they may take half as much again.
 //
-// Another stream must not be refused from here. Envoy takes the reply for one to current, and drops the chunk that current
-// has just brought: its body would go on without it.
+// Another stream must not be refused from here. Envoy takes the reply for one to current, and drops the chunk that
+// current has just brought: its body would go on without it.
 func (h *held) admits(current *stream, limit int) bool {
 	return h.bytes <= limit || h.bytes <= limit+limit/2 && h.largest() != current
 }

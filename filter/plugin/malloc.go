@@ -1,11 +1,9 @@
 package plugin
 
-import (
-	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-)
+import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
 
-// What the host gives us to read lies in memory of two kinds. A small read has a block of its own. Large ones share
-// one arena, which stays for the life of the VM: its content is valid until the next large read.
+// What the host gives the filter to read lies in memory of two kinds. A small read has a block of its own. Large ones
+// share one arena, which stays for the life of the VM: its content is valid until the next large read.
 const (
 	// arenaFrom is the size of a read, in bytes, from which the arena serves it.
 	arenaFrom = 32 << 10
@@ -26,9 +24,9 @@ var (
 	empty     [1]byte
 )
 
-// malloc is where the host puts what we read from it, and nil where there is no room: the host then fails the read.
-// TinyGo's own malloc is left out by the build tag custommalloc. It keeps every block until the host frees it, which the host
-// never does.
+// malloc is where the host puts what the filter reads from it, and nil where there is no room: the host then fails the
+// read. TinyGo's own malloc is left out by the build tag custommalloc. It keeps every block until the host frees it,
+// which the host never does.
 //
 //export malloc
 func malloc(size uintptr) *byte {

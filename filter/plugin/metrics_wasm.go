@@ -27,7 +27,8 @@ type hostMetrics struct{}
 // Define implements metrics.Host.
 func (hostMetrics) Define(kind contract.MetricKind, name string) (uint32, bool) {
 	var id uint32
-	status := proxyDefineMetric(uint32(kind), unsafe.Pointer(unsafe.StringData(name)), uint32(len(name)), unsafe.Pointer(&id))
+	text := unsafe.Pointer(unsafe.StringData(name))
+	status := proxyDefineMetric(uint32(kind), text, uint32(len(name)), unsafe.Pointer(&id))
 	return id, status == statusOK
 }
 

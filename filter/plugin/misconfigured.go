@@ -7,20 +7,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// What the VMs of a process tell each other, in data that the host keeps for them.
+// What the VMs of a process share, in data that the host keeps for them.
 const (
-	// configuredKey is there from the first configuration on that was right.
+	// configuredKey is there after the first configuration that was right.
 	configuredKey = "harmony.configured"
 	// takenPrefix goes before the fingerprint of a wrong one that was taken.
 	takenPrefix = "harmony.taken."
 )
 
-// misconfigured decides what becomes of a wrong configuration. An update is refused: the host then keeps what it has. One
-// that comes before any that is right is taken, for there is nothing to keep, and the host, which may serve others
-// besides, would not start: every request for the API is then answered with an error.
+// misconfigured decides what becomes of a wrong configuration. An update is refused: the host then keeps what it has.
+// One that comes before any that is right is taken, for there is nothing to keep, and the host, which may serve others
+// besides, would not start. The gateway then answers every request for the API with an error.
 //
-// The host asks one VM first, and then all others. They must decide as the first did, whatever has come in between, for
-// the host holds them to it; and it is told and counted once.
+// The host asks one VM first, and then all others. The host holds them to what the first decided, so they must decide alike,
+// whatever has come in between. The first VM alone logs and counts the mistake.
 func (p *plugin) misconfigured(data []byte, reason error) types.OnPluginStartStatus {
 	taken := takenPrefix + fingerprint(data)
 	if shared(taken) {
@@ -32,7 +32,8 @@ func (p *plugin) misconfigured(data []byte, reason error) types.OnPluginStartSta
 		proxywasm.LogCritical("harmony: " + reason.Error() + "; the configuration is refused")
 		return types.OnPluginStartStatusFailed
 	}
-	proxywasm.LogCritical("harmony: " + reason.Error() + "; requests are answered 503 until it is right: see docs/envoy.md")
+	proxywasm.LogCritical("harmony: " + reason.Error() +
+		"; requests are answered 503 until it is right: see docs/envoy.md")
 	share(taken)
 	p.gateway = exchange.Misconfigured()
 	return types.OnPluginStartStatusOK

@@ -29,18 +29,18 @@ type vm struct {
 	tokenizer *tokenizer.Tokenizer
 	// keys are those that reasoning is sealed with, or nil.
 	keys *seal.Keys
-	// refuses says that no wrong configuration is taken, even for want of a better one.
+	// refuses reports whether every wrong configuration is refused, the first one too.
 	refuses bool
 	// scratch is the VM's, which runs one callback at a time.
 	scratch exchange.Scratch
-	// held is what the host holds for us of requests that are still being received.
+	// held is what the host holds of requests that are still being received.
 	held    held
 	metrics *metrics.Set
 	heap    heap
 }
 
-// OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM: Envoy calls this again for
-// each of them, and would be left with a vocabulary of each.
+// OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM: Envoy calls this
+// again for each of them, and would be left with a vocabulary of each.
 func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	if v.tokenizer != nil {
 		return types.OnVMStartStatusOK
@@ -79,20 +79,20 @@ type plugin struct {
 	heldLimit int
 	// configuration stands for the configuration in metrics; empty where it is wrong.
 	configuration string
-	// refused says that the log has been told that the host refuses edits.
+	// refused reports whether the log says that the host refuses edits.
 	refused bool
-	// streams are those with an exchange of ours, by context id.
+	// streams are those with an exchange, by context id.
 	streams map[uint32]*stream
 }
 
-// tickMS is how often streams are looked at for stalls, and the heap for its size.
+// tickMS is how often the filter looks for stalled streams, and measures the heap.
 const tickMS = 250
 
 // OnPluginStart implements types.PluginContext. To fail is to refuse the configuration: the host keeps the last one.
 func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	data, err := proxywasm.GetPluginConfiguration()
 	if err != nil {
-		data = nil // the host says of an empty one that there is none
+		data = nil // to the host an empty one is none
 	}
 	c, err := config.Parse(data)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p *plugin) OnTick() {
 	}
 	p.vm.held.makeRoom(p.heldLimit)
 	for id, s := range p.streams {
-		// Once asked, an exchange has given up: whoever asks must be able to act.
+		// An exchange that says that its server has stalled has given up: the host must be able to act on it.
 		if !check("choose stream", proxywasm.SetEffectiveContext(id)) {
 			continue
 		}
@@ -163,8 +163,8 @@ func (p *plugin) OnTick() {
 	}
 }
 
-// edited reports whether the host made a change to a request. One that does not is not set as our mode wants it: it will
-// refuse all of them, which is worth one line in the log.
+// edited reports whether the host made a change to a request. A host that does not is not set as the filter's mode
+// wants it. It will refuse all changes, which is worth one line in the log.
 func (p *plugin) edited(what string, err error) bool {
 	if err != nil && !p.refused {
 		p.refused = true

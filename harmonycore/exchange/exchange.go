@@ -149,6 +149,9 @@ func (e *Exchange) Stalled(now int64) ResponseAction {
 // Alone reports whether nothing is left to do but to let everything pass.
 func (e *Exchange) Alone() bool { return e.client.state == outletAlone }
 
+// Translated reports whether the request went to a model's servers in the model's own tokens.
+func (e *Exchange) Translated() bool { return e.generation != nil }
+
 // refuse ends the exchange. The reply then passes through the response's side, which leaves it alone.
 func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 	e.generation = nil

@@ -1,0 +1,215 @@
+package plugin
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// OnHttpRequestHeaders implements [types.HttpContext].
+func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
+	headers, ok := removeInternalHeaders()
+	if !ok {
+		// Headers that cannot be read may be anything: an internal one among them would choose the route.
+		s.send(exchange.Overloaded())
+		return types.ActionPause
+	}
+	method, err := proxywasm.GetHttpRequestHeader(":method")
+	if err != nil {
+		return types.ActionContinue
+	}
+	path, err := proxywasm.GetHttpRequestHeader(":path")
+	if err != nil {
+		return types.ActionContinue
+	}
+	begin := s.plugin.gateway.Begin
+	if asksForUpgrade(headers) {
+		begin = s.plugin.gateway.BeginUpgrade
+	}
+	s.exchange = begin(method, path)
+	if s.exchange == nil {
+		return types.ActionContinue
+	}
+	s.plugin.streams[s.id] = s
+	s.pending = true
+	s.readClientHeaders(headers)
+	if end {
+		return s.request()
+	}
+	head := s.exchange.RequestHeaders()
+	if head.Reply != nil {
+		s.pending = false
+		s.send(head.Reply)
+		return types.ActionPause
+	}
+	if head.Hold {
+		return types.ActionPause
+	}
+	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Rewritten) {
+		return s.cannotForward()
+	}
+	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
+		return s.cannotForward()
+	}
+	s.pending = !s.exchange.Alone() // a body that the exchange does not wait for is not held
+	return types.ActionContinue
+}
+
+// asksForUpgrade reports whether a request asks for another protocol on its connection. The host lets only those through
+// that it is configured for, and shows one of HTTP/2 (extended CONNECT) as it shows one of HTTP/1.1.
+func asksForUpgrade(headers [][2]string) bool {
+	named, connection := false, false
+	for _, h := range headers {
+		switch h[0] {
+		case "upgrade":
+			named = named || h[1] != ""
+		case "connection":
+			for token := range strings.SplitSeq(h[1], ",") {
+				// Without EqualFold, whose tables would lie among the module's variables.
+				connection = connection || strings.ToLower(strings.Trim(token, " \t")) == "upgrade"
+			}
+		}
+	}
+	return named && connection
+}
+
+// removeInternalHeaders removes what only the filter may set. A listener that the control plane configures has done so
+// already. An edit makes the host choose the route again, so nothing is touched in the ordinary case. It returns all
+// headers, and reports whether they could be read and the internal ones are gone.
+func removeInternalHeaders() (headers [][2]string, ok bool) {
+	headers, err := proxywasm.GetHttpRequestHeaders()
+	if !check("read request headers", err) {
+		return nil, false
+	}
+	for _, h := range headers {
+		if strings.HasPrefix(h[0], contract.InternalHeaderPrefix) {
+			if !check("remove request header", proxywasm.RemoveHttpRequestHeader(h[0])) {
+				return nil, false
+			}
+		}
+	}
+	return headers, true
+}
+
+// readClientHeaders gives the exchange the request's headers. Those that are for the gateway stay until the request
+// goes to a Harmony server: a request that goes to another server keeps them.
+func (s *stream) readClientHeaders(headers [][2]string) {
+	for _, h := range headers {
+		if s.exchange.Header(h[0], h[1]) {
+			s.asks = append(s.asks, h[0])
+		}
+	}
+}
+
+// OnHttpRequestBody implements [types.HttpContext]. size is what the host has buffered so far.
+func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
+	if s.exchange == nil || !s.pending {
+		return types.ActionContinue
+	}
+	s.plugin.vm.held.grow(s, size)
+	if end {
+		return s.request()
+	}
+	if !s.plugin.vm.held.admits(s, s.plugin.heldLimit) {
+		s.plugin.vm.held.release(s)
+		s.overloaded()
+	}
+	return types.ActionPause
+}
+
+// OnHttpRequestTrailers implements [types.HttpContext]: a request with trailers ends here.
+func (s *stream) OnHttpRequestTrailers(int) types.Action {
+	if s.exchange == nil || !s.pending {
+		return types.ActionContinue
+	}
+	return s.request()
+}
+
+// request decides on a request that is all there.
+func (s *stream) request() types.Action {
+	s.pending = false
+	s.plugin.vm.held.release(s)
+	var body []byte
+	if s.body > 0 {
+		var err error
+		if body, err = proxywasm.GetHttpRequestBody(0, s.body); err != nil {
+			check("read request body", err)
+			s.send(s.exchange.Overloaded())
+			return types.ActionPause
+		}
+	}
+	at := now()
+	host := exchange.Host{Now: at, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
+		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit, at)
+	}}
+	started := time.Now()
+	action := s.exchange.Request(body, host)
+	if s.exchange.Translated() {
+		s.plugin.vm.metrics.Rendered(time.Since(started).Microseconds())
+	}
+	switch {
+	case action.Hold:
+		return types.ActionPause
+	case action.Reply != nil:
+		s.send(action.Reply)
+		return types.ActionPause
+	case action.Forward != nil:
+		if !s.forward(action.Forward) {
+			return s.cannotForward()
+		}
+	}
+	return types.ActionContinue
+}
+
+// forward rewrites the held request and reports whether the host let it.
+func (s *stream) forward(f *exchange.Forward) bool {
+	edited := s.plugin.edited
+	if f.Readable && !edited("set accept-encoding", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity")) {
+		return false
+	}
+	if f.Pool != "" {
+		if !s.redirect(f.Pool, f.Path, f.Body != nil) {
+			return false
+		}
+		length := strconv.Itoa(len(f.Body))
+		if f.Body != nil && !edited("set content-length", proxywasm.ReplaceHttpRequestHeader("content-length", length)) {
+			return false
+		}
+	}
+	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
+}
+
+// redirect sends the request to the servers of a pool. rewritten reports whether they get a body of the gateway's, and
+// then the headers say what it is and what comes back. Without a path the request goes on as it came. redirect reports
+// whether the host let it.
+func (s *stream) redirect(pool, path string, rewritten bool) bool {
+	edited := s.plugin.edited
+	ok := edited("set "+contract.PoolHeader, proxywasm.ReplaceHttpRequestHeader(contract.PoolHeader, pool))
+	if path == "" {
+		return ok
+	}
+	ok = ok && edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
+	for _, name := range s.asks {
+		ok = ok && edited("remove "+name, proxywasm.RemoveHttpRequestHeader(name))
+	}
+	if !ok || !rewritten {
+		return ok
+	}
+	return edited("set content-type", proxywasm.ReplaceHttpRequestHeader("content-type", "application/json")) &&
+		edited("set accept", proxywasm.ReplaceHttpRequestHeader("accept", "text/event-stream")) &&
+		// Compressed events cannot be read.
+		edited("set accept-encoding", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity"))
+}
+
+func (s *stream) cannotForward() types.Action {
+	s.pending = false
+	s.plugin.vm.metrics.EditRefused()
+	s.send(s.exchange.CannotForward())
+	return types.ActionPause
+}

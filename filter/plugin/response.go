@@ -1,0 +1,83 @@
+package plugin
+
+import (
+	"strconv"
+
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// OnHttpResponseHeaders implements [types.HttpContext].
+func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
+	if s.exchange == nil || s.exchange.Alone() {
+		return types.ActionContinue
+	}
+	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
+	if status, err := proxywasm.GetHttpResponseHeader(":status"); err == nil {
+		head.Status, _ = strconv.Atoi(status)
+	}
+	head.ContentType, _ = proxywasm.GetHttpResponseHeader("content-type")
+	head.RetryAfter, _ = proxywasm.GetHttpResponseHeader("retry-after")
+	return s.act(s.exchange.ResponseHeaders(head, now()))
+}
+
+// isLocalReply reports whether the host made the response itself.
+func isLocalReply() bool {
+	details, err := proxywasm.GetProperty(codeDetails)
+	return err == nil && string(details) != "via_upstream"
+}
+
+// OnHttpResponseBody implements [types.HttpContext].
+func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
+	if s.exchange == nil || s.exchange.Alone() {
+		return types.ActionContinue
+	}
+	s.plugin.vm.metrics.ResponseChunk()
+	at := now()
+	var chunk []byte
+	if size > 0 {
+		var err error
+		if chunk, err = proxywasm.GetHttpResponseBody(0, size); err != nil {
+			check("read response body", err)
+		}
+	}
+	action := s.exchange.ResponseBody(chunk, end, at)
+	if !action.Pass && action.Reply == nil && (size > 0 || len(action.Body) > 0) {
+		check("replace response body", proxywasm.ReplaceHttpResponseBody(action.Body))
+	}
+	return s.act(action)
+}
+
+// OnHttpResponseTrailers implements [types.HttpContext].
+func (s *stream) OnHttpResponseTrailers(int) types.Action {
+	if s.exchange == nil || s.exchange.Alone() {
+		return types.ActionContinue
+	}
+	return s.act(s.exchange.ResponseTrailers())
+}
+
+// act does what is left of an action once the body is replaced.
+func (s *stream) act(a exchange.ResponseAction) types.Action {
+	if a.Late && a.Reset {
+		s.plugin.vm.metrics.ReducedReset()
+	} else if a.Late {
+		s.plugin.vm.metrics.ReducedLateError()
+	}
+	switch {
+	case a.Hold:
+		return types.ActionPause
+	case a.Reply != nil:
+		s.send(a.Reply)
+		return types.ActionPause
+	case a.Reset:
+		closeStream()
+		return types.ActionContinue
+	case a.Head != nil:
+		check("set status", proxywasm.ReplaceHttpResponseHeader(":status", strconv.Itoa(a.Head.Status)))
+		check("set response header", proxywasm.ReplaceHttpResponseHeader("content-type", a.Head.ContentType))
+		check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))
+	}
+	return types.ActionContinue
+}

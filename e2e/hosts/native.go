@@ -15,48 +15,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/envoy"
-	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// Host is a running gateway.
-type Host struct {
-	// Name is "native", "wazero" or "envoy".
-	Name string
-	// URL is where clients reach it, without a trailing slash.
-	URL string
-	// Process is the Envoy that runs; nil for other hosts.
-	Process *envoy.Process
-	// Server is the host in this process; nil for others.
-	Server *inprocess.Server
-	stop   func()
-	chunks func(requests int) (int, error)
-}
-
-// ResponseChunks is how many pieces of responses the gateway has been given, once so many requests have ended: a stream
-// was cut only where the gateway was called.
-func (h *Host) ResponseChunks(requests int) (int, error) { return h.chunks(requests) }
-
-// Stop ends the host and everything that it started.
-func (h *Host) Stop() { h.stop() }
-
-// Setup is what a host is started with.
-type Setup struct {
-	// Config is the operator's configuration; its addresses are replaced by free ports.
-	Config *config.Config
-	// Cut is how many bytes of the server's stream the gateway is given at once; 0 is as they come. CutAt are offsets at
-	// which it is cut as well; only the wazero host knows offsets. Envoy is given what the server sends.
-	Cut   int
-	CutAt []int
-}
-
-// Native runs the core's exchange behind net/http: no proxy, no wasm. In reduced mode it holds no headers of a response.
-// Those of a request wait for the body here too, which nobody can see but a server that answers without it.
+// Native runs the core's exchange in an HTTP server of net/http: no proxy, no wasm. In reduced mode it holds no headers
+// of a response. Those of a request wait for the body here too, which only a server that answers without the body can
+// see.
 func Native(s Setup) (*Host, error) {
 	keys, err := seal.ParseKeys(os.Getenv(contract.SealKeysVariable))
 	if err != nil {
@@ -142,7 +109,7 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, action.Reply)
 	case action.Forward != nil:
 		if action.Forward.Body != nil {
-			// The next request of a VM is read into the same memory: nothing may be left that lies in it.
+			// The next request of a VM is read into the same memory, so nothing may be left that lies in it.
 			for i := range body {
 				body[i] = '!'
 			}
@@ -175,7 +142,8 @@ func (n *native) untouched(w http.ResponseWriter, r *http.Request, body io.Reade
 	if n.setup.Config.Passthrough == "" {
 		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"error":{"message":"Nothing is served here.","type":"invalid_request_error","param":null,"code":"not_found"}}`)
+		_, _ = io.WriteString(w, `{"error":{"message":"Nothing is served here.",`+
+			`"type":"invalid_request_error","param":null,"code":"not_found"}}`)
 		return
 	}
 	response, err := n.roundTrip(r, n.setup.Config.Passthrough, r.RequestURI, r.Header.Clone(), body)
@@ -188,7 +156,9 @@ func (n *native) untouched(w http.ResponseWriter, r *http.Request, body io.Reade
 	_, _ = io.Copy(w, response.Body)
 }
 
-func (n *native) roundTrip(r *http.Request, base, path string, header http.Header, body io.Reader) (*http.Response, error) {
+func (n *native) roundTrip(
+	r *http.Request, base, path string, header http.Header, body io.Reader,
+) (*http.Response, error) {
 	target, err := url.Parse(base + path)
 	if err != nil {
 		return nil, err
@@ -201,9 +171,12 @@ func (n *native) roundTrip(r *http.Request, base, path string, header http.Heade
 	return n.transport.RoundTrip(out)
 }
 
-func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exchange, f *exchange.Forward, body []byte) {
-	header := r.Header.Clone()
-	server, path := n.server, f.Path
+// toServer is where a forwarded request goes, and with which headers and body.
+func (n *native) toServer(r *http.Request, f *exchange.Forward, body []byte) (
+	server, path string, header http.Header, sent []byte,
+) {
+	header = r.Header.Clone()
+	server, path = n.server, f.Path
 	if f.Readable {
 		server, path = n.setup.Config.Passthrough, r.RequestURI
 		header.Set("accept-encoding", "identity")
@@ -219,7 +192,14 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	if f.Path != "" {
 		header.Set(contract.PoolHeader, f.Pool)
 	}
-	// What is still on its way when we are through is given up.
+	return server, path, header, body
+}
+
+func (n *native) forward(
+	w http.ResponseWriter, r *http.Request, x *exchange.Exchange, f *exchange.Forward, body []byte,
+) {
+	server, path, header, body := n.toServer(r, f, body)
+	// A response that is still on its way when this returns is given up.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	type answer struct {
@@ -228,7 +208,9 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 	}
 	came := make(chan answer, 1)
 	go func() {
-		response, err := n.roundTrip(r.WithContext(ctx), server, path, header, strings.NewReader(string(body))) //nolint:bodyclose // whoever receives it closes it; without a receiver the context ends it
+		sent := strings.NewReader(string(body))
+		//nolint:bodyclose // the receiver closes it; without a receiver the context ends it
+		response, err := n.roundTrip(r.WithContext(ctx), server, path, header, sent)
 		came <- answer{response, err}
 	}()
 	out := &writer{w: w}
@@ -254,138 +236,4 @@ func (n *native) forward(w http.ResponseWriter, r *http.Request, x *exchange.Exc
 		return
 	}
 	n.pump(out, x, response.Body)
-}
-
-// pump gives the exchange the server's bytes as they come, in pieces of at most Cut.
-func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
-	type piece struct {
-		data []byte
-		err  error
-	}
-	pieces := make(chan piece)
-	gone := make(chan struct{})
-	defer close(gone)
-	go func() {
-		for {
-			buffer := make([]byte, 64<<10)
-			size, err := body.Read(buffer)
-			select {
-			case pieces <- piece{buffer[:size], err}:
-			case <-gone:
-				return
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for {
-		got, ok := await(pieces, x, out)
-		if !ok {
-			return
-		}
-		chunk, err := got.data, got.err
-		for len(chunk) > 0 {
-			piece := chunk
-			if n.setup.Cut > 0 && len(piece) > n.setup.Cut {
-				piece = piece[:n.setup.Cut]
-			}
-			chunk = chunk[len(piece):]
-			n.chunks.Add(1)
-			if !out.take(x.ResponseBody(piece, false, time.Now().UnixMilli()), piece) {
-				return
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			n.chunks.Add(1)
-			if out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil) {
-				out.head()
-			}
-			return
-		}
-		if err != nil {
-			// A connection that dies in mid-stream is a loud error for the client too; before anything was sent it is
-			// the proxy's own 502.
-			if out.sent {
-				panic(http.ErrAbortHandler)
-			}
-			clear(out.w.Header())
-			reply(out.w, &exchange.Reply{Status: http.StatusBadGateway, Body: []byte(resetBody)})
-			return
-		}
-	}
-}
-
-// stallTick is how often a silent server is looked at, as in the filter.
-const stallTick = 250 * time.Millisecond
-
-// await waits for what comes next, unless the exchange finds that the server has been silent for too long; then the
-// client has been told, and the exchange is over.
-func await[T any](c <-chan T, x *exchange.Exchange, out *writer) (T, bool) {
-	tick := time.NewTicker(stallTick)
-	defer tick.Stop()
-	for {
-		select {
-		case v := <-c:
-			return v, true
-		case <-tick.C:
-			if a := x.Stalled(time.Now().UnixMilli()); a.Reply != nil || a.Reset {
-				out.take(a, nil)
-				var none T
-				return none, false
-			}
-		}
-	}
-}
-
-// resetBody is what the proxy's configuration makes of its own reply when a server's connection dies early.
-const resetBody = `{"error":{"message":"upstream reset","type":"server_error","param":null,"code":"server_error"}}`
-
-// writer puts actions into effect.
-type writer struct {
-	w      http.ResponseWriter
-	header http.Header
-	status int
-	sent   bool
-}
-
-// take reports whether the response goes on.
-func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
-	switch {
-	case a.Hold:
-		return true
-	case a.Reply != nil:
-		reply(o.w, a.Reply)
-		return false
-	case a.Reset:
-		panic(http.ErrAbortHandler)
-	case a.Head != nil:
-		o.status = a.Head.Status
-		o.header.Set("content-type", a.Head.ContentType)
-		o.header.Del("content-length")
-	}
-	o.head()
-	if a.Pass {
-		_, _ = o.w.Write(chunk)
-	} else {
-		_, _ = o.w.Write(a.Body)
-	}
-	if f, ok := o.w.(http.Flusher); ok {
-		f.Flush()
-	}
-	return true
-}
-
-func (o *writer) head() {
-	if !o.sent {
-		o.sent = true
-		copyHeaders(o.w.Header(), o.header)
-		o.w.WriteHeader(o.status)
-	}
-}
-
-func copyHeaders(to, from http.Header) {
-	for name, values := range from {
-		to[name] = values
-	}
 }

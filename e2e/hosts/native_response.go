@@ -1,0 +1,144 @@
+package hosts
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+)
+
+// pump gives the exchange the server's bytes as they come, in pieces of at most Cut.
+func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
+	type piece struct {
+		data []byte
+		err  error
+	}
+	pieces := make(chan piece)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		for {
+			buffer := make([]byte, 64<<10)
+			size, err := body.Read(buffer)
+			select {
+			case pieces <- piece{buffer[:size], err}:
+			case <-gone:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		got, ok := await(pieces, x, out)
+		if !ok {
+			return
+		}
+		chunk, err := got.data, got.err
+		for len(chunk) > 0 {
+			piece := chunk
+			if n.setup.Cut > 0 && len(piece) > n.setup.Cut {
+				piece = piece[:n.setup.Cut]
+			}
+			chunk = chunk[len(piece):]
+			n.chunks.Add(1)
+			if !out.take(x.ResponseBody(piece, false, time.Now().UnixMilli()), piece) {
+				return
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			n.chunks.Add(1)
+			if out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil) {
+				out.head()
+			}
+			return
+		}
+		if err != nil {
+			// A connection that dies in mid-stream is a loud error for the client too; before anything was sent it is the
+			// proxy's own 502.
+			if out.sent {
+				panic(http.ErrAbortHandler)
+			}
+			clear(out.w.Header())
+			reply(out.w, &exchange.Reply{Status: http.StatusBadGateway, Body: []byte(resetBody)})
+			return
+		}
+	}
+}
+
+// stallTick is how often the host asks for stalled servers, as in the filter.
+const stallTick = 250 * time.Millisecond
+
+// await waits for what comes next. It reports false where the exchange finds that the server has been silent for too
+// long: the client then has its error, and the exchange is over.
+func await[T any](c <-chan T, x *exchange.Exchange, out *writer) (T, bool) {
+	tick := time.NewTicker(stallTick)
+	defer tick.Stop()
+	for {
+		select {
+		case v := <-c:
+			return v, true
+		case <-tick.C:
+			if a := x.Stalled(time.Now().UnixMilli()); a.Reply != nil || a.Reset {
+				out.take(a, nil)
+				var none T
+				return none, false
+			}
+		}
+	}
+}
+
+// resetBody is what the proxy's configuration makes of its own reply when a server's connection dies early.
+const resetBody = `{"error":{"message":"upstream reset","type":"server_error","param":null,"code":"server_error"}}`
+
+// writer puts actions into effect.
+type writer struct {
+	w      http.ResponseWriter
+	header http.Header
+	status int
+	sent   bool
+}
+
+// take reports whether the response goes on.
+func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
+	switch {
+	case a.Hold:
+		return true
+	case a.Reply != nil:
+		reply(o.w, a.Reply)
+		return false
+	case a.Reset:
+		panic(http.ErrAbortHandler)
+	case a.Head != nil:
+		o.status = a.Head.Status
+		o.header.Set("content-type", a.Head.ContentType)
+		o.header.Del("content-length")
+	}
+	o.head()
+	if a.Pass {
+		_, _ = o.w.Write(chunk)
+	} else {
+		_, _ = o.w.Write(a.Body)
+	}
+	if f, ok := o.w.(http.Flusher); ok {
+		f.Flush()
+	}
+	return true
+}
+
+func (o *writer) head() {
+	if !o.sent {
+		o.sent = true
+		copyHeaders(o.w.Header(), o.header)
+		o.w.WriteHeader(o.status)
+	}
+}
+
+func copyHeaders(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
+	}
+}

@@ -212,7 +212,7 @@ dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 
 .PHONY: bench
 bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy with it, with an empty one, with none
-	$(E2E_ENV) go run ./e2e/bench
+	$(E2E_ENV) go run ./e2e/bench $(BENCH_FLAGS)
 
 .PHONY: ready
 ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones

@@ -15,6 +15,7 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.empty, "empty", "dist/empty-filter.wasm", "the empty filter's module")
+	flag.StringVar(&o.beside, "beside", "", "another build of the filter, to be measured in the same rounds")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each variant takes its turn")
 	flag.IntVar(&o.streams, "streams", 50, "streams at once")
 	flag.IntVar(&o.tokens, "tokens", 1000, "tokens in a stream")
@@ -28,7 +29,7 @@ func main() {
 }
 
 type options struct {
-	empty                             string
+	empty, beside                     string
 	rounds, streams, tokens, requests int
 	rate                              float64
 }

@@ -59,7 +59,7 @@ type variant struct {
 	first, stream []byte
 }
 
-// startVariants starts the three Envoys. The plain ones get what the filter makes of the same requests, so that all
+// startVariants starts an Envoy for each variant. The plain ones get what the filter makes of the same requests, so that all
 // servers' work is the same.
 func startVariants(o options, s *server) ([]*variant, error) {
 	setup := hosts.Setup{Config: config.Default()}
@@ -103,7 +103,20 @@ func startVariants(o options, s *server) ([]*variant, error) {
 		}
 		variants = append(variants, &variant{name: name, host: host, path: "/v1/completions", first: first, stream: stream})
 	}
-	return append(variants, filter), nil
+	variants = append(variants, filter)
+	if o.beside == "" {
+		return variants, nil
+	}
+	r, err := xds.Build(setup.Config, xds.Options{ModulePath: o.beside})
+	if err != nil {
+		return nil, err
+	}
+	if host, err = hosts.EnvoyWith(setup, r); err != nil {
+		return nil, err
+	}
+	beside := *filter
+	beside.name, beside.host = "another one", host
+	return append(variants, &beside), nil
 }
 
 // rendered is the body that reaches the server for a request through the filter, under the name that is not ours.

@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// TestReadingStops: a body of ours is read up to the value that is too many, and what stands behind that is not looked at.
-// Another model's body goes on as it came, however many values it has.
+// TestReadingStops: a body of ours is read up to the value that is too many, and what stands behind that is not looked
+// at. Another model's body goes on as it came, however many values it has.
 func TestReadingStops(t *testing.T) {
 	body := func(model, end string) string {
 		return `{"model":"` + model + `","messages":[` + strings.Repeat("0,", 200_000) + `0]` + end
@@ -43,12 +43,14 @@ func TestReadingStops(t *testing.T) {
 func TestLeastMemoryLimit(t *testing.T) {
 	const vocabulary = 5 << 20
 	for _, limit := range []int{1 << 10, 1 << 20, contract.DefaultBodyLimit, contract.MaxBodyLimit} {
-		if need, least := vocabulary+limit+memoryFor(limit, min(limit, openai.MaxValues)), contract.LeastMemoryLimit(limit); need > least {
+		if need, least := vocabulary+limit+memoryFor(limit,
+			min(limit, openai.MaxValues)), contract.LeastMemoryLimit(limit); need > least {
 			t.Errorf("a request of %d bytes may take %d, and the least memory limit is %d", limit, need, least)
 		}
 	}
 	if least := contract.LeastMemoryLimit(contract.DefaultBodyLimit); least > contract.DefaultMemoryLimit {
-		t.Errorf("the default body limit wants a memory limit of %d, and the default is %d", least, contract.DefaultMemoryLimit)
+		t.Errorf("the default body limit wants a memory limit of %d, and the default is %d", least,
+			contract.DefaultMemoryLimit)
 	}
 	if least := contract.LeastMemoryLimit(contract.MaxBodyLimit); least > contract.MaxMemoryLimit {
 		t.Errorf("the largest body limit wants a memory limit of %d, beyond the largest", least)

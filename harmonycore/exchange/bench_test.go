@@ -9,23 +9,26 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// BenchmarkResponse is the response's way through an exchange: a stream of one token an event, reasoning and an answer of
-// 400 tokens each, in chunks of one event. Compare runs with benchstat:
+// BenchmarkResponse is the response's way through an exchange: a stream of one token an event, reasoning and an answer
+// of 400 tokens each, in chunks of one event. Compare runs with benchstat:
 //
 //	go test -run - -bench Response -count 10 ./harmonycore/exchange
 func BenchmarkResponse(b *testing.B) {
 	text := strings.Repeat(" and so on", 133)
-	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>"+text+"<|end|><|start|>assistant<|channel|>final<|message|>"+text+"<|return|>")
+	ids := o200k.Tokenizer().AppendEncodeSpecial(nil,
+		"<|channel|>analysis<|message|>"+text+"<|end|><|start|>assistant<|channel|>final<|message|>"+text+"<|return|>")
 	var events []string
 	for i, id := range ids {
-		event := []byte(`data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":` + "null")
+		event := []byte(`data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,` +
+			`"text":"","logprobs":null,"finish_reason":` + "null")
 		if i == len(ids)-1 {
 			event = append(event[:len(event)-4], `"stop"`...)
 		}
 		event = rawjson.AppendInt(append(event, `,"stop_reason":null,"prompt_token_ids":null,"token_ids":[`...), int64(id))
 		events = append(events, string(append(event, "]}]}\n\n"...)))
 	}
-	events = append(events, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":9}}\n\n", "data: [DONE]\n\n")
+	events = append(events, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":9}}\n\n",
+		"data: [DONE]\n\n")
 	g := testGateway(nil)
 	chunk := make([]byte, 0, 4096)
 	b.ReportAllocs()

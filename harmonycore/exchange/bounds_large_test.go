@@ -15,8 +15,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestLongestAnswers: a response whose text its last events would repeat, and a call that channel events tell in one piece,
-// end with an error before they are too large for a VM.
+// TestLongestAnswers: a response whose text its last events would repeat, and a call that channel events tell in one
+// piece, end with an error before they are too large for a VM.
 func TestLongestAnswers(t *testing.T) {
 	wide, err := json.Marshal(slices.Repeat(o200k.Tokenizer().AppendEncode(nil, strings.Repeat("=", 64)), 1000))
 	if err != nil {
@@ -26,8 +26,14 @@ func TestLongestAnswers(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Models[0].ContextLength = 4 << 20 })
 	const tool = `"tools":[{"type":"function","function":{"name":"f"}}],`
 	for _, tt := range []struct{ name, path, body, begin, header string }{
-		{"response", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi","stream":true}`, "<|channel|>final<|message|>", ""},
-		{"channel events", "/v1/chat/completions", "{" + tool + chatBody(true)[1:], "<|channel|>commentary to=functions.f<|message|>", contract.EventsChannels},
+		{
+			"response", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi","stream":true}`, "<|channel|>final<|message|>",
+			"",
+		},
+		{
+			"channel events", "/v1/chat/completions", "{" + tool + chatBody(true)[1:],
+			"<|channel|>commentary to=functions.f<|message|>", contract.EventsChannels,
+		},
 	} {
 		x := g.Begin("POST", tt.path)
 		if tt.header != "" {

@@ -10,20 +10,24 @@ import (
 func manyMessages(n, inEvent int) []string {
 	var events []string
 	for left := n; left > 0; left -= inEvent {
-		events = append(events, serverChunk(0, strings.Repeat("<|channel|>analysis<|message|>x<|end|><|start|>assistant", min(left, inEvent)), ""))
+		events = append(events, serverChunk(0, strings.Repeat("<|channel|>analysis<|message|>x<|end|><|start|>assistant",
+			min(left, inEvent)), ""))
 	}
 	return events
 }
 
-// TestMostMessages: an answer may have maxMessages, and not one more, in each form of an answer and wherever the server's
-// events are cut.
+// TestMostMessages: an answer may have maxMessages, and not one more, in each form of an answer and wherever the
+// server's events are cut.
 func TestMostMessages(t *testing.T) {
 	last := serverChunk(0, "<|channel|>final<|message|>Done<|return|>", "stop") + serverUsage + serverDone
 	forms := []struct{ name, path, body, refused string }{
 		{"chat", "/v1/chat/completions", chatBody(false), `502 {"error":`},
 		{"chat stream", "/v1/chat/completions", chatBody(true), `data: {"error":`},
 		{"response", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi"}`, `502 {"error":`},
-		{"response stream", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi","stream":true}`, `"type":"response.failed"`},
+		{
+			"response stream", "/v1/responses", `{"model":"gpt-oss-120b","input":"Hi","stream":true}`,
+			`"type":"response.failed"`,
+		},
 	}
 	for _, f := range forms {
 		for _, inEvent := range []int{1, 100, maxMessages} {
@@ -34,7 +38,8 @@ func TestMostMessages(t *testing.T) {
 					t.Errorf("%d messages: got %.200s … %s", maxMessages, most, tail(most))
 				}
 				more := outcome(t, forwarded(t, g, f.path, f.body), append(manyMessages(maxMessages, inEvent), last))
-				if strings.Contains(more, "Done") || !strings.Contains(more, "more than 1024 messages in one answer") || !strings.Contains(more, f.refused) {
+				if strings.Contains(more, "Done") || !strings.Contains(more, "more than 1024 messages in one answer") ||
+					!strings.Contains(more, f.refused) {
 					t.Errorf("%d messages: got %.200s … %s", maxMessages+1, more, tail(more))
 				}
 			})

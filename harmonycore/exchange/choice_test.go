@@ -17,7 +17,8 @@ func serverChunk(index int, text, finish string) string {
 	if finish != "" {
 		reason = `"` + finish + `"`
 	}
-	return fmt.Sprintf("data: {\"choices\":[{\"index\":%d,\"text\":\"\",\"token_ids\":%s,\"finish_reason\":%s}]}\n\n", index, ids, reason)
+	return fmt.Sprintf("data: {\"choices\":[{\"index\":%d,\"text\":\"\",\"token_ids\":%s,\"finish_reason\":%s}]}\n\n",
+		index, ids, reason)
 }
 
 const (
@@ -40,8 +41,10 @@ func answered(t *testing.T, body, stream string) string {
 const twoChoices = `{"model":"` + testModel + `","n":2,%s"messages":[{"role":"user","content":"Hi"}]}`
 
 func TestChoicesInterleave(t *testing.T) {
-	stream := serverChunk(1, "<|channel|>final<|message|>B", "") + serverChunk(0, "<|channel|>analysis<|message|>think", "") +
-		serverChunk(1, "2", "length") + serverChunk(0, "<|end|><|start|>assistant<|channel|>final<|message|>A<|return|>", "stop") + serverUsage + serverDone
+	stream := serverChunk(1, "<|channel|>final<|message|>B", "") +
+		serverChunk(0, "<|channel|>analysis<|message|>think", "") +
+		serverChunk(1, "2", "length") + serverChunk(0, "<|end|><|start|>assistant<|channel|>final<|message|>A<|return|>",
+		"stop") + serverUsage + serverDone
 	whole := answered(t, fmt.Sprintf(twoChoices, ""), stream)
 	var got struct {
 		Choices []struct {
@@ -59,7 +62,8 @@ func TestChoicesInterleave(t *testing.T) {
 	if err := json.Unmarshal([]byte(whole), &got); err != nil {
 		t.Fatal(err)
 	}
-	if s := fmt.Sprintf("%+v", got); s != "{Choices:[{Index:0 Message:{Content:A Reasoning:think} FinishReason:stop} {Index:1 Message:{Content:B2 Reasoning:} FinishReason:length}] "+
+	if s := fmt.Sprintf("%+v", got); s != "{Choices:[{Index:0 Message:{Content:A Reasoning:think} FinishReason:stop} "+
+		"{Index:1 Message:{Content:B2 Reasoning:} FinishReason:length}] "+
 		"Usage:{CompletionTokens:30 Details:{ReasoningTokens:1}}}" {
 		t.Error(s)
 	}
@@ -67,7 +71,9 @@ func TestChoicesInterleave(t *testing.T) {
 	var order []string
 	for event := range strings.SplitSeq(strings.TrimSpace(streamed), "\n\n") {
 		_, delta, _ := strings.Cut(event, `"choices":[`)
-		order = append(order, strings.NewReplacer(`,"logprobs":null`, "", `,"finish_reason":null`, "", `"reasoning_content":"think"`, "", `"reasoning":null,"reasoning_content":null`, "").Replace(strings.TrimSuffix(delta, "]}")))
+		order = append(order, strings.NewReplacer(`,"logprobs":null`, "", `,"finish_reason":null`, "",
+			`"reasoning_content":"think"`, "", `"reasoning":null,"reasoning_content":null`, "").Replace(strings.TrimSuffix(delta,
+			"]}")))
 	}
 	want := []string{
 		`{"index":0,"delta":{"role":"assistant","content":"",}}`, `{"index":1,"delta":{"role":"assistant","content":"",}}`,
@@ -108,7 +114,8 @@ func TestWholeAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// TestChoicesAreHeldToWhatWasAsked: a choice that nobody asked for, one that never ends, one that goes on behind its end.
+// TestChoicesAreHeldToWhatWasAsked: a choice that nobody asked for, one that never ends, one that goes on behind its
+// end.
 func TestChoicesAreHeldToWhatWasAsked(t *testing.T) {
 	body := fmt.Sprintf(twoChoices, "")
 	good := serverChunk(0, "<|channel|>final<|message|>A<|return|>", "stop")
@@ -118,7 +125,10 @@ func TestChoicesAreHeldToWhatWasAsked(t *testing.T) {
 		{"a negative one", good + serverChunk(-1, "x", "stop"), "could not be understood"},
 		{"one missing", good + serverUsage + serverDone, "before it was finished"},
 		{"one aborted", good + serverChunk(1, "x", "abort") + serverDone, "before it was finished"},
-		{"two in an event", `data: {"choices":[{"index":0,"token_ids":[1]},{"index":1,"token_ids":[1]}]}` + "\n\n", "several choices"},
+		{
+			"two in an event", `data: {"choices":[{"index":0,"token_ids":[1]},{"index":1,"token_ids":[1]}]}` + "\n\n",
+			"several choices",
+		},
 		{"one after its end", good + serverChunk(0, "more", "") + second + serverDone, `"content":"A"`},
 	} {
 		if got := answered(t, body, tt.stream); !strings.Contains(got, tt.want) {

@@ -11,7 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// sentFor is what a model's server is sent for a Chat request with these members; tags says whether it has structural tags.
+// sentFor is what a model's server is sent for a Chat request with these members; tags says whether it has structural
+// tags.
 func sentFor(t *testing.T, tags bool, members string) (prompt, tag string) {
 	t.Helper()
 	g := testGateway(func(o *Options) {
@@ -21,7 +22,8 @@ func sentFor(t *testing.T, tags bool, members string) (prompt, tag string) {
 		}
 	})
 	x := g.Begin("POST", "/v1/chat/completions")
-	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`), Host{Now: testNow, ID: testID})
+	a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`),
+		Host{Now: testNow, ID: testID})
 	if a.Forward == nil {
 		t.Fatalf("%s: refused: %s", members, a.Reply.Body)
 	}
@@ -38,7 +40,8 @@ func sentFor(t *testing.T, tags bool, members string) (prompt, tag string) {
 }
 
 const (
-	fTool    = `{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"const":1.50}}}}}`
+	fTool = `{"type":"function","function":{"name":"f","parameters":{"type":"object",` +
+		`"properties":{"a":{"const":1.50}}}}}`
 	gTool    = `{"type":"function","function":{"name":"g"}}`
 	fStrict  = `{"type":"function","function":{"name":"f","strict":true}}`
 	aSchema  = `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{ "x":"\"" }}}`
@@ -49,12 +52,16 @@ const (
 // The parts of a tag, written out once.
 const (
 	anyText  = `{"type":"any_text","excludes":["<|end|>","<|start|>","<|channel|>","<|message|>","<|call|>"]}`
-	thoughts = `{"type":"star","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>analysis<|message|>"},` + anyText +
+	thoughts = `{"type":"star","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>` +
+		`analysis<|message|>"},` + anyText +
 		`,{"type":"const_string","value":"<|end|><|start|>assistant"}]}}`
-	preamble = `{"type":"optional","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>commentary<|message|>"},` + anyText +
+	preamble = `{"type":"optional","content":{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>` +
+		`commentary<|message|>"},` + anyText +
 		`,{"type":"const_string","value":"<|end|><|start|>assistant"}]}}`
-	callHead = `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>commentary to=functions.NAME"},` +
-		`{"type":"const_string","value":" to=functions.NAME<|channel|>commentary"}]},{"type":"or","elements":[{"type":"const_string","value":" <|constrain|>json<|message|>"},` +
+	callHead = `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>` +
+		`commentary to=functions.NAME"},` +
+		`{"type":"const_string","value":" to=functions.NAME<|channel|>commentary"}]},{"type":"or",` +
+		`"elements":[{"type":"const_string","value":" <|constrain|>json<|message|>"},` +
 		`{"type":"const_string","value":" json<|message|>"}]},{"type":"json_schema","json_schema":`
 	callEnd   = `},{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]}`
 	finalHead = `{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>final<|message|>"},`
@@ -65,31 +72,47 @@ func TestStructuralTags(t *testing.T) {
 	f := call("f", `{"type":"object","properties":{"a":{"const":1.50}}}`)
 	g := call("g", noArguments)
 	text := finalHead + anyText + "]}"
-	pattern := `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>commentary to=functions.p"},` +
-		`{"type":"const_string","value":" to=functions.p<|channel|>commentary"}]},{"type":"const_string","value":"<|message|>"},` +
+	pattern := `{"type":"sequence","elements":[{"type":"or","elements":[{"type":"const_string","value":"<|channel|>` +
+		`commentary to=functions.p"},` +
+		`{"type":"const_string","value":" to=functions.p<|channel|>commentary"}]},{"type":"const_string",` +
+		`"value":"<|message|>"},` +
 		`{"type":"regex","pattern":"(?:a)[^\\n]"` + callEnd
 	schema := finalHead + `{"type":"json_schema","json_schema":{"x":"\""}}]}`
 	for _, tt := range []struct {
 		members string
 		want    []string
 	}{
-		{`"tools":[` + fTool + `]`, nil}, {`"tools":[` + fTool + `],"tool_choice":"auto"`, nil}, {`"tools":[` + fStrict + `],"tool_choice":"none"`, nil},
+		{`"tools":[` + fTool + `]`, nil}, {`"tools":[` + fTool + `],"tool_choice":"auto"`, nil},
+		{`"tools":[` + fStrict + `],"tool_choice":"none"`, nil},
 		{`"response_format":{"type":"text"}`, nil},
 		{`"tools":[` + fTool + `,` + gTool + `],` + required, []string{f, g}},
 		{`"tools":[` + fTool + `,` + gTool + `],` + named, []string{g}},
 		{`"tools":[` + fTool + `,` + gTool + `],` + aSchema + `,` + required, []string{f, g}},
 		{`"tools":[` + fTool + `],` + aSchema, []string{f, schema}},
 		{`"tools":[` + fStrict + `,` + gTool + `]`, []string{call("f", noArguments), g, text}},
-		{`"tools":[{"type":"custom","custom":{"name":"p","format":{"type":"grammar","grammar":{"syntax":"regex","definition":"(?P<n>a)."}}}}]`, []string{pattern, text}},
+		{
+			`"tools":[{"type":"custom","custom":{"name":"p","format":{"type":"grammar","grammar":{"syntax":"regex",` +
+				`"definition":"(?P<n>a)."}}}}]`, []string{pattern, text},
+		},
 		{aSchema, []string{schema}}, {`"tools":[` + fTool + `],"tool_choice":"none",` + aSchema, []string{schema}},
 		{`"guided_json":"{ \"x\":\"\\\"\" }"`, []string{schema}},
 		{`"tools":[` + fTool + `],"structured_outputs":{"json":{"x":"\""}}`, []string{f, schema}},
 		{`"structured_outputs":{"regex":"(?P<n>a)."}`, []string{finalHead + `{"type":"regex","pattern":"(?:a)[^\\n]"}]}`}},
-		{`"structured_outputs":{"choice":["a","\"b\""]}`, []string{finalHead + `{"type":"or","elements":[{"type":"const_string","value":"a"},{"type":"const_string","value":"\"b\""}]}]}`}},
-		{`"tools":[` + gTool + `],"structured_outputs":{"choice":["a"]}`, []string{g, finalHead + `{"type":"or","elements":[{"type":"const_string","value":"a"}]}]}`}},
+		{
+			`"structured_outputs":{"choice":["a","\"b\""]}`,
+			[]string{finalHead + `{"type":"or","elements":[{"type":"const_string","value":"a"},{"type":"const_string",` +
+				`"value":"\"b\""}]}]}`},
+		},
+		{
+			`"tools":[` + gTool + `],"structured_outputs":{"choice":["a"]}`,
+			[]string{g, finalHead + `{"type":"or","elements":[{"type":"const_string","value":"a"}]}]}`},
+		},
 		{`"ebnf":"root ::= \"a\""`, []string{finalHead + `{"type":"grammar","grammar":"root ::= \"a\""}]}`}},
 		{`"tools":[` + fTool + `,` + gTool + `],"regex":"a",` + named, []string{g}},
-		{`"response_format":{"type":"json_object"}`, []string{finalHead + `{"type":"json_schema","json_schema":{"type":"object"}}]}`}},
+		{
+			`"response_format":{"type":"json_object"}`, []string{finalHead + `{"type":"json_schema",` +
+				`"json_schema":{"type":"object"}}]}`},
+		},
 	} {
 		prompt, tag := sentFor(t, true, tt.members)
 		want := ""
@@ -108,10 +131,12 @@ func TestStructuralTags(t *testing.T) {
 
 func TestWithoutStructuralTags(t *testing.T) {
 	for members, end := range map[string]string{
-		`"tools":[` + fTool + `,` + gTool + `],` + named:   `<|start|>assistant<|channel|>commentary to=functions.g <|constrain|>json<|message|>`,
-		`"tools":[` + gTool + `],` + named + `,` + aSchema: `<|start|>assistant<|channel|>commentary to=functions.g <|constrain|>json<|message|>`,
-		`"tools":[` + fStrict + `]`:                        `<|start|>assistant`,
-		aSchema:                                            `<|start|>assistant`,
+		`"tools":[` + fTool + `,` + gTool + `],` + named: `<|start|>assistant<|channel|>commentary to=functions.g ` +
+			`<|constrain|>json<|message|>`,
+		`"tools":[` + gTool + `],` + named + `,` + aSchema: `<|start|>assistant<|channel|>commentary to=functions.g ` +
+			`<|constrain|>json<|message|>`,
+		`"tools":[` + fStrict + `]`: `<|start|>assistant`,
+		aSchema:                     `<|start|>assistant`,
 		`"tools":[` + fTool + `],"response_format":{"type":"json_object"}`: `<|start|>assistant`,
 	} {
 		prompt, tag := sentFor(t, false, members)
@@ -122,18 +147,22 @@ func TestWithoutStructuralTags(t *testing.T) {
 	for members, want := range map[string][2]string{
 		`"tools":[` + fTool + `],` + required: {"tool_choice_not_supported", "tool_choice"},
 		`"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{}}}`: {"unsupported_parameter", "response_format.json_schema.strict"},
-		`"guided_json":{}`: {"unsupported_parameter", "guided_json"}, `"guided_choice":["a"]`: {"unsupported_parameter", "guided_choice"},
-		`"structured_outputs":{"regex":"a"}`: {"unsupported_parameter", "structured_outputs.regex"}, `"ebnf":"root ::= x"`: {"unsupported_parameter", "ebnf"},
+		`"guided_json":{}`:                   {"unsupported_parameter", "guided_json"},
+		`"guided_choice":["a"]`:              {"unsupported_parameter", "guided_choice"},
+		`"structured_outputs":{"regex":"a"}`: {"unsupported_parameter", "structured_outputs.regex"},
+		`"ebnf":"root ::= x"`:                {"unsupported_parameter", "ebnf"},
 	} {
 		x := testGateway(nil).Begin("POST", "/v1/chat/completions")
-		a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`), Host{Now: testNow, ID: testID})
+		a := x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`),
+			Host{Now: testNow, ID: testID})
 		var got struct {
 			Error struct{ Code, Param, Message string }
 		}
 		if a.Reply == nil || json.Unmarshal(a.Reply.Body, &got) != nil || a.Reply.Status != 400 {
 			t.Fatalf("%s: %+v", members, a)
 		}
-		if !reflect.DeepEqual([2]string{got.Error.Code, got.Error.Param}, want) || !strings.Contains(got.Error.Message, "vllm") {
+		if !reflect.DeepEqual([2]string{got.Error.Code, got.Error.Param}, want) ||
+			!strings.Contains(got.Error.Message, "vllm") {
 			t.Errorf("%s: %+v", members, got)
 		}
 	}
@@ -149,9 +178,11 @@ func TestTooManyToolsForATag(t *testing.T) {
 		for i := 1; i < n; i++ {
 			tools += "," + strings.Replace(gTool, `"g"`, `"g`+strconv.Itoa(i)+`"`, 1)
 		}
-		body := `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}],` + required + `,"tools":[` + tools + `]}`
+		body := `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}],` + required + `,"tools":[` +
+			tools + `]}`
 		a := g.Begin("POST", "/v1/chat/completions").Request([]byte(body), Host{Now: testNow, ID: testID})
-		if (a.Forward != nil) != want || !want && !strings.Contains(string(a.Reply.Body), `"param":"tools","code":"invalid_value"`) {
+		if (a.Forward != nil) != want || !want && !strings.Contains(string(a.Reply.Body),
+			`"param":"tools","code":"invalid_value"`) {
 			t.Errorf("%d tools: %+v", n, a)
 		}
 	}
@@ -162,14 +193,16 @@ func TestPrefilledCallKeepsItsHeader(t *testing.T) {
 	g, scratch := testGateway(nil), &Scratch{}
 	begin := func(members string) *Exchange {
 		x := g.Begin("POST", "/v1/chat/completions")
-		x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`), Host{Now: testNow, ID: testID, Scratch: scratch})
+		x.Request([]byte(`{"model":"`+testModel+`","messages":[{"role":"user","content":"Hi"}],`+members+`}`),
+			Host{Now: testNow, ID: testID, Scratch: scratch})
 		return x
 	}
 	x := begin(`"tools":[` + fTool + `,` + gTool + `],` + named)
 	begin(`"tools":[` + fTool + `]`)
 	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
 	a := x.ResponseBody([]byte(serverChunk(0, `{}<|call|>`, "stop")+serverDone), false, testNow)
-	if want := `"tool_calls":[{"id":"call_` + testID + `_0","type":"function","function":{"name":"g","arguments":"{}"}}]`; !strings.Contains(string(a.Body), want) {
+	if want := `"tool_calls":[{"id":"call_` + testID + `_0","type":"function","function":{"name":"g",` +
+		`"arguments":"{}"}}]`; !strings.Contains(string(a.Body), want) {
 		t.Errorf("got %s", a.Body)
 	}
 }

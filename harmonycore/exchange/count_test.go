@@ -39,15 +39,19 @@ func tokensOf(said map[string]any) []uint32 {
 // TestTokenizeRoundTrip: text, tokens and text again, with the characters that lie in several tokens.
 func TestTokenizeRoundTrip(t *testing.T) {
 	g := testGateway(nil)
-	for _, text := range []string{"", "Hi", "<|start|>user<|message|>Grüße, 世界! 🙂<|end|>", "\x00\u2028\"\\", "<|reserved_200013|>"} {
+	for _, text := range []string{"", "Hi", "<|start|>user<|message|>Grüße, 世界! 🙂<|end|>", "\x00\u2028\"\\",
+		"<|reserved_200013|>"} {
 		quoted, _ := json.Marshal(text)
-		status, said := counted(t, g, "/tokenize", `{"model":"gpt-oss-120b","return_token_strs":true,"prompt":`+string(quoted)+`}`)
+		status, said := counted(t, g, "/tokenize", `{"model":"gpt-oss-120b","return_token_strs":true,"prompt":`+
+			string(quoted)+`}`)
 		want := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
-		if status != 200 || !slices.Equal(tokensOf(said), want) || said["count"] != float64(len(want)) || said["max_model_len"] != 4096.0 || len(said["token_strs"].([]any)) != len(want) {
+		if status != 200 || !slices.Equal(tokensOf(said), want) || said["count"] != float64(len(want)) ||
+			said["max_model_len"] != 4096.0 || len(said["token_strs"].([]any)) != len(want) {
 			t.Fatalf("%q: %d %v", text, status, said)
 		}
 		ids, _ := json.Marshal(said["tokens"])
-		if status, said := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":`+string(ids)+`}`); status != 200 || said["prompt"] != text {
+		if status, said := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":`+string(ids)+`}`); status != 200 ||
+			said["prompt"] != text {
 			t.Errorf("%q came back as %d %v", text, status, said)
 		}
 	}
@@ -61,7 +65,10 @@ func TestCountRefused(t *testing.T) {
 	for _, tt := range []struct{ path, body, param, code string }{
 		{"/tokenize", `{"model":"gpt-oss-120b"}`, "prompt", "missing_required_parameter"},
 		{"/tokenize", `{"model":"gpt-oss-120b","prompt":1}`, "prompt", "invalid_type"},
-		{"/tokenize", `{"model":"gpt-oss-120b","prompt":"` + strings.Repeat("a ", 5000) + `"}`, "prompt", "context_length_exceeded"},
+		{
+			"/tokenize", `{"model":"gpt-oss-120b","prompt":"` + strings.Repeat("a ", 5000) + `"}`, "prompt",
+			"context_length_exceeded",
+		},
 		{"/tokenize", `{"model":"gpt-oss-120b","messages":[{"role":"x","content":""}]}`, "messages[0].role", "unknown_role"},
 		{"/detokenize", `{"model":"gpt-oss-120b"}`, "tokens", "missing_required_parameter"},
 		{"/detokenize", `{"model":"gpt-oss-120b","tokens":[-1]}`, "tokens[0]", "invalid_value"},
@@ -78,12 +85,13 @@ func TestCountRefused(t *testing.T) {
 	}
 }
 
-// TestInputTokens: a prompt is counted exactly up to the whole context, of which a request would have to leave a token for
-// the answer; a longer one is not counted at all.
+// TestInputTokens: a prompt is counted exactly up to the whole context, of which a request would have to leave a token
+// for the answer; a longer one is not counted at all.
 func TestInputTokens(t *testing.T) {
 	asked := func(context, words int) (int, map[string]any) {
 		g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
-		return counted(t, g, "/v1/responses/input_tokens", `{"model":"gpt-oss-120b","input":"`+strings.Repeat("a ", words)+`"}`)
+		return counted(t, g, "/v1/responses/input_tokens",
+			`{"model":"gpt-oss-120b","input":"`+strings.Repeat("a ", words)+`"}`)
 	}
 	status, said := asked(1<<20, 5000)
 	n, _ := said["input_tokens"].(float64)
@@ -102,7 +110,8 @@ func TestInputTokens(t *testing.T) {
 	}
 }
 
-// TestTokenizeWithoutGeneration: without the header at which the model goes on, a conversation may fill the whole context.
+// TestTokenizeWithoutGeneration: without the header at which the model goes on, a conversation may fill the whole
+// context.
 func TestTokenizeWithoutGeneration(t *testing.T) {
 	messages := `"messages":[{"role":"user","content":"` + strings.Repeat("a ", 500) + `"}]`
 	asked := func(context int, more string) (int, map[string]any) {
@@ -139,15 +148,22 @@ func TestCountingStops(t *testing.T) {
 		{"/v1/chat/completions", `"messages":[{"role":"user","content":"` + word + `"}]}`, "context_length_exceeded"},
 		{"/v1/chat/completions", `"messages":[` + strings.Repeat(turn+",", 200) + turn + `]}`, "context_length_exceeded"},
 		{"/v1/responses", `"instructions":"` + word + `","input":"Hi"}`, "context_length_exceeded"},
-		{"/v1/responses", `"truncation":"auto","input":[` + turn + `,{"role":"user","content":"` + word + `"}]}`, "context_length_exceeded"},
-		{"/v1/responses", `"truncation":"auto","input":[{"role":"user","content":"` + word + `"},{"role":"user","content":"Hi"}]}`, ""},
+		{
+			"/v1/responses", `"truncation":"auto","input":[` + turn + `,{"role":"user","content":"` + word + `"}]}`,
+			"context_length_exceeded",
+		},
+		{
+			"/v1/responses", `"truncation":"auto","input":[{"role":"user","content":"` + word +
+				`"},{"role":"user","content":"Hi"}]}`, "",
+		},
 		{"/v1/responses/input_tokens", `"input":"` + word + `"}`, "context_length_exceeded"},
 		{"/tokenize", `"prompt":"` + word + `"}`, "context_length_exceeded"},
 		{"/tokenize", `"prompt":"` + strings.Repeat("<|end|>", 100_000) + `"}`, "context_length_exceeded"},
 	} {
 		var s Scratch
 		a := g.Begin("POST", tt.path).Request([]byte(model+tt.body), Host{Now: testNow, ID: testID, Scratch: &s})
-		if (a.Reply == nil) != (tt.code == "") || a.Reply != nil && !strings.Contains(string(a.Reply.Body), `"code":"`+tt.code+`"`) {
+		if (a.Reply == nil) != (tt.code == "") || a.Reply != nil &&
+			!strings.Contains(string(a.Reply.Body), `"code":"`+tt.code+`"`) {
 			t.Errorf("%s %.60s: %+v", tt.path, tt.body, a.Reply)
 		}
 		if n := cap(s.prompt); n > 5*context {

@@ -35,7 +35,8 @@ func inEvents(text string, size int) string {
 		}
 		b.WriteString(`data: {"choices":[{"token_ids":` + string(list) + `,"finish_reason":` + finish + "}]}\n\n")
 	}
-	return b.String() + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":99,"prompt_tokens_details":{"cached_tokens":3}}}` +
+	return b.String() + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":99,` +
+		`"prompt_tokens_details":{"cached_tokens":3}}}` +
 		"\n\ndata: [DONE]\n\n"
 }
 
@@ -51,15 +52,18 @@ func TestEarlyEnds(t *testing.T) {
 	}{
 		{
 			"stop", `"stop":["ee f"]`, earlyAnalysis + earlyFinal,
-			[]string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}, EarlyStop, 3,
+			[]string{`"finish_reason":"stop"`, " two", `"completion_tokens":16,`}, []string{"ee", "four", "cached"}, EarlyStop,
+			3,
 		},
 		{
 			"cap", `"thinking_token_budget":2`, earlyAnalysis + earlyFinal,
-			[]string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"}, EarlyReasoning, 13,
+			[]string{`"finish_reason":"length"`, `"reasoning_tokens":2`, `"completion_tokens":6,`, " B"}, []string{" C", "One"},
+			EarlyReasoning, 13,
 		},
 		{
 			"a second call", oneCall, earlyAnalysis + earlyCall + "<|end|><|start|>assistant" + earlyCall + "<|call|>",
-			[]string{`"finish_reason":"tool_calls"`, `"arguments":"{}"`, `"completion_tokens":31,`}, []string{"1,\"id", "}, {", "cached"}, EarlyCall, 2,
+			[]string{`"finish_reason":"tool_calls"`, `"arguments":"{}"`, `"completion_tokens":31,`},
+			[]string{"1,\"id", "}, {", "cached"}, EarlyCall, 2,
 		},
 		{
 			"the only call", oneCall, earlyAnalysis + earlyCall + "<|call|>",
@@ -84,7 +88,8 @@ func TestEarlyEnds(t *testing.T) {
 						t.Fatalf("%s, %d tokens in an event, cut every %d bytes:\n%s\nwant\n%s", tt.name, size, n, got, want)
 					}
 					// How much of what comes is seen of a server that was let go depends on the pieces, but not of one event.
-					if r := x.Report(); r.EarlyEnd != tt.early || r.WastedTokens > tt.wasted || size == 100 && r.WastedTokens != tt.wasted {
+					if r := x.Report(); r.EarlyEnd != tt.early || r.WastedTokens > tt.wasted || size == 100 &&
+						r.WastedTokens != tt.wasted {
 						t.Fatalf("%s: %+v", tt.name, r)
 					}
 				}
@@ -112,8 +117,8 @@ func cutEvery(s string, n int) []string {
 	return append(pieces, s)
 }
 
-// afterEarlyEnd gives an exchange an event at a time and returns what becomes of the stream at each event behind the one
-// with the last word: "." is nothing, "R" a reset.
+// afterEarlyEnd gives an exchange an event at a time and returns what becomes of the stream at each event behind the
+// one with the last word: "." is nothing, "R" a reset.
 func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) string {
 	t.Helper()
 	x.ResponseHeaders(head, testNow)
@@ -150,11 +155,18 @@ func TestServerIsLetGo(t *testing.T) {
 		{"whole", "/v1/chat/completions", chatWith(false, `"stop":" two"`), nil, "reply", 0},
 		{"whole, its head sent", "/v1/chat/completions", chatWith(false, `"stop":" two"`), reduced, "........", 5},
 		{"a stream, its head sent", "/v1/chat/completions", chatWith(true, `"stop":" two"`), reduced, "R", 1},
-		{"Responses", "/v1/responses", `{"model":"` + testModel + `","stream":true,"input":"x","thinking_token_budget":1}`, nil, strings.Repeat(".", 17), 14},
-		{"Responses, whole", "/v1/responses", `{"model":"` + testModel + `","input":"x","thinking_token_budget":1}`, nil, "reply", 0},
+		{
+			"Responses", "/v1/responses", `{"model":"` + testModel + `","stream":true,"input":"x","thinking_token_budget":1}`,
+			nil, strings.Repeat(".", 17), 14,
+		},
+		{
+			"Responses, whole", "/v1/responses", `{"model":"` + testModel + `","input":"x","thinking_token_budget":1}`, nil,
+			"reply", 0,
+		},
 	} {
 		x := forwarded(t, testGateway(tt.change), tt.path, tt.body)
-		if got := afterEarlyEnd(t, x, eventStream, inEvents(text, 1)); got != tt.want || x.Report().WastedTokens != tt.wasted {
+		if got := afterEarlyEnd(t, x, eventStream, inEvents(text, 1)); got != tt.want ||
+			x.Report().WastedTokens != tt.wasted {
 			t.Errorf("%s: %s, want %s; %d tokens wasted, want %d", tt.name, got, tt.want, x.Report().WastedTokens, tt.wasted)
 		}
 	}
@@ -197,7 +209,8 @@ func TestServersBudget(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	x = testGateway(func(o *Options) { o.Models[0].MaxReasoningTokens = 2 }).Begin("POST", "/v1/chat/completions")
-	if a = x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID}); strings.Contains(string(a.Forward.Body), "thinking") {
+	if a = x.Request([]byte(chatBody(false)), Host{Now: testNow, ID: testID}); strings.Contains(string(a.Forward.Body),
+		"thinking") {
 		t.Errorf("sent %s", a.Forward.Body)
 	}
 }
@@ -234,7 +247,8 @@ func TestLogprobsBeforeAStop(t *testing.T) {
 					content += m[1]
 				}
 				if strings.Join(tokens, "|") != tt.tokens || content != tt.content {
-					t.Errorf("%q, stream %v, %d tokens in an event: %q of %q, want %q of %q\n%s", tt.stop, stream, size, tokens, content, tt.tokens, tt.content, got)
+					t.Errorf("%q, stream %v, %d tokens in an event: %q of %q, want %q of %q\n%s", tt.stop, stream, size, tokens,
+						content, tt.tokens, tt.content, got)
 				}
 			}
 		}
@@ -243,7 +257,8 @@ func TestLogprobsBeforeAStop(t *testing.T) {
 
 // A server that goes on generating after its error is cut off at its next token, and one that only ends is not.
 func TestServerGoesOnAfterItsError(t *testing.T) {
-	const token, failure = "data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n"
+	const token, failure = "data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", "data: {\"error\":{\"message\":\"no\"," +
+		"\"code\":500}}\n\n"
 	head := "data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
 	for path, body := range map[string]string{
 		"/v1/chat/completions": chatBody(true), "/v1/responses": `{"model":"` + testModel + `","stream":true,"input":"x"}`,

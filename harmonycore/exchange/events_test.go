@@ -18,12 +18,16 @@ func TestEventsHeader(t *testing.T) {
 		setting          bool
 		path, body, want string
 	}{
-		{"", false, chatPath, stream, "chunks"}, {"", true, chatPath, stream, "events"}, {"", true, chatPath, whole, "object"},
-		{"", true, chatPath, two, "chunks"}, {"", true, chatPath, likely, "chunks"}, {"", true, responsesPath, other, "responses"},
+		{"", false, chatPath, stream, "chunks"}, {"", true, chatPath, stream, "events"},
+		{"", true, chatPath, whole, "object"},
+		{"", true, chatPath, two, "chunks"}, {"", true, chatPath, likely, "chunks"},
+		{"", true, responsesPath, other, "responses"},
 		{"chunks", true, chatPath, stream, "chunks"}, {"channels", false, chatPath, stream, "events"},
 		{"chunks", true, responsesPath, other, "responses"}, {"channels", false, chatPath, whole, "stream"},
-		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"}, {"channels", false, responsesPath, other, contract.EventsHeader},
-		{"Channels", false, chatPath, stream, contract.EventsHeader}, {"channels\xff, chunks", false, chatPath, stream, contract.EventsHeader},
+		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"},
+		{"channels", false, responsesPath, other, contract.EventsHeader},
+		{"Channels", false, chatPath, stream, contract.EventsHeader},
+		{"channels\xff, chunks", false, chatPath, stream, contract.EventsHeader},
 	} {
 		x := testGateway(func(o *Options) {
 			if tt.setting {
@@ -49,7 +53,8 @@ func TestEventsHeader(t *testing.T) {
 func formOf(x *Exchange) string {
 	x.ResponseHeaders(eventStream, testNow)
 	a := x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hi<|return|>")), true, testNow)
-	for _, form := range [][2]string{{"event: token", "events"}, {"event: response.created", "responses"}, {"data: {", "chunks"}, {"{", "object"}} {
+	for _, form := range [][2]string{{"event: token", "events"}, {"event: response.created", "responses"},
+		{"data: {", "chunks"}, {"{", "object"}} {
 		if strings.HasPrefix(string(a.Body), form[0]) {
 			return form[1]
 		}
@@ -60,7 +65,8 @@ func formOf(x *Exchange) string {
 // TestNoFinalIsCounted: in every form of the answer, whether or not a final message is required.
 func TestNoFinalIsCounted(t *testing.T) {
 	for text, want := range map[string]int{
-		"<|channel|>analysis<|message|>Hm<|return|>": 1, "<|channel|>commentary<|message|>Hm<|end|>": 1, "<|channel|>final<|message|>Hm<|return|>": 0, "Hm": 0,
+		"<|channel|>analysis<|message|>Hm<|return|>": 1, "<|channel|>commentary<|message|>Hm<|end|>": 1,
+		"<|channel|>final<|message|>Hm<|return|>": 0, "Hm": 0,
 	} {
 		for _, body := range []string{chatBody(false), chatBody(true), `{"model":"` + testModel + `","input":"Hi"}`} {
 			path := "/v1/chat/completions"

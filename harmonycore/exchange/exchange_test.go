@@ -29,7 +29,8 @@ func testGateway(change func(*Options)) *Gateway {
 			Models: []contract.Model{{
 				Name: testModel, Pool: "pool-1", Server: contract.VLLM, ServerModel: "openai/gpt-oss",
 				ModelSettings: contract.ModelSettings{
-					ContextLength: 4096, System: contract.System{Identity: "You.", Date: contract.DateUTC, Effort: contract.EffortMedium},
+					ContextLength: 4096, System: contract.System{Identity: "You.", Date: contract.DateUTC,
+						Effort: contract.EffortMedium},
 				},
 			}},
 		},
@@ -41,7 +42,8 @@ func testGateway(change func(*Options)) *Gateway {
 }
 
 func chatBody(stream bool) string {
-	return `{"model":"` + testModel + `","stream":` + strconv.FormatBool(stream) + `,"messages":[{"role":"user","content":"Hi"}]}`
+	return `{"model":"` + testModel + `","stream":` + strconv.FormatBool(stream) +
+		`,"messages":[{"role":"user","content":"Hi"}]}`
 }
 
 // forwarded begins an exchange whose request has gone to a server.
@@ -91,7 +93,8 @@ func TestForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := o200k.Tokenizer().DecodeString(sent.Prompt)
-	if !strings.Contains(prompt, "Current date: 2026-01-02") || !strings.HasSuffix(prompt, "<|start|>user<|message|>Hi<|end|><|start|>assistant") {
+	if !strings.Contains(prompt, "Current date: 2026-01-02") ||
+		!strings.HasSuffix(prompt, "<|start|>user<|message|>Hi<|end|><|start|>assistant") {
 		t.Errorf("prompt %q", prompt)
 	}
 	if sent.Model != "openai/gpt-oss" || sent.MaxTokens != 4096-len(sent.Prompt) || !sent.Stream || len(sent.Stop) != 2 {
@@ -106,7 +109,8 @@ func TestDateOf(t *testing.T) {
 		now  int64
 		want harmony.Optional
 	}{
-		{contract.DateUTC, midnight - 1, harmony.Some("2026-01-02")}, {contract.DateUTC, midnight, harmony.Some("2026-01-03")},
+		{contract.DateUTC, midnight - 1, harmony.Some("2026-01-02")},
+		{contract.DateUTC, midnight, harmony.Some("2026-01-03")},
 		{contract.DateUTC, 0, harmony.Some("1970-01-01")}, {"2025-06-30", midnight, harmony.Some("2025-06-30")},
 		{contract.DateOmit, midnight, harmony.Optional{}},
 	} {
@@ -142,7 +146,10 @@ func TestRefusals(t *testing.T) {
 		{"raw, other model passes", "/v1/completions", `{"model":"x","prompt":"x"}`, passthrough, 0, ""},
 		{"raw, no model", "/generate", `{"input_ids":[1]}`, nil, 0, ""},
 		{"raw, a model nobody can read", "/generate", `{"model":"\ud800","prompt":"x"}`, passthrough, 400, "invalid_utf8"},
-		{"raw, a deep model", "/generate", `{"prompt":"x","model":` + strings.Repeat("[", 200), passthrough, 400, "max_depth_exceeded"},
+		{
+			"raw, a deep model", "/generate", `{"prompt":"x","model":` + strings.Repeat("[", 200), passthrough, 400,
+			"max_depth_exceeded",
+		},
 		{"raw, unreadable", "/generate", `{"model":"` + testModel + `","prompt":"\ud800"}`, passthrough, 400, "invalid_utf8"},
 	} {
 		a := testGateway(tt.change).Begin("POST", tt.path).Request([]byte(tt.body), Host{Now: testNow, ID: testID})
@@ -161,11 +168,13 @@ func TestRefusals(t *testing.T) {
 func TestFull(t *testing.T) {
 	x := testGateway(nil).Begin("POST", "/v1/chat/completions")
 	a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID, Admit: func(int) bool { return false }})
-	if a.Reply == nil || a.Reply.Status != 503 || a.Reply.RetryAfter != "1" || !strings.Contains(string(a.Reply.Body), `"code":"gateway_overloaded"`) {
+	if a.Reply == nil || a.Reply.Status != 503 || a.Reply.RetryAfter != "1" ||
+		!strings.Contains(string(a.Reply.Body), `"code":"gateway_overloaded"`) {
 		t.Errorf("got %+v", a.Reply)
 	}
 	x = testGateway(func(o *Options) { o.Passthrough = true }).Begin("POST", "/v1/chat/completions")
-	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID, Admit: func(int) bool { return false }}); a.Reply != nil {
+	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID,
+		Admit: func(int) bool { return false }}); a.Reply != nil {
 		t.Errorf("a request that is none of ours: %+v", a.Reply)
 	}
 }
@@ -185,7 +194,8 @@ func answerOf(text string) string {
 		}
 		b.WriteString("}]}\n\n")
 	}
-	return b.String() + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":` + strconv.Itoa(len(ids)) + "}}\n\ndata: [DONE]\n\n"
+	return b.String() + `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":` + strconv.Itoa(len(ids)) +
+		"}}\n\ndata: [DONE]\n\n"
 }
 
 var eventStream = ResponseHead{Status: 200, ContentType: "text/event-stream; charset=utf-8"}
@@ -222,13 +232,15 @@ func outcome(t testing.TB, x *Exchange, pieces []string) string {
 
 // TestEveryCut: wherever the network cuts a server's stream in two, and in single bytes, the client gets the same.
 func TestEveryCut(t *testing.T) {
-	good := answerOf("<|channel|>analysis<|message|>Hm 😀.<|end|><|start|>assistant<|channel|>final<|message|>Hé!<|return|>")
+	good := answerOf("<|channel|>analysis<|message|>Hm " +
+		"😀.<|end|><|start|>assistant<|channel|>final<|message|>Hé!<|return|>")
 	events := strings.SplitAfter(good, "\n\n")
 	for name, stream := range map[string]string{
-		"good":               good,
-		"no finish":          strings.Join(events[:5], ""),
-		"error at once":      "data: {\"error\":{\"message\":\"no\",\"code\":503}}\n\ndata: [DONE]\n\n",
-		"error in mid-way":   strings.Join(events[:5], "") + "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\ndata: [DONE]\n\n",
+		"good":          good,
+		"no finish":     strings.Join(events[:5], ""),
+		"error at once": "data: {\"error\":{\"message\":\"no\",\"code\":503}}\n\ndata: [DONE]\n\n",
+		"error in mid-way": strings.Join(events[:5], "") + "data: {\"error\":{\"message\":\"no\"," +
+			"\"code\":500}}\n\ndata: [DONE]\n\n",
 		"garbage":            strings.Join(events[:5], "") + "data: {{{\n\n",
 		"garbage at once":    "data: {{{\n\n" + good,
 		"nothing":            "",
@@ -257,7 +269,8 @@ func TestEveryCut(t *testing.T) {
 
 // A server that gives up has not answered: a whole answer is a typed error, and so is a stream without a token.
 func TestAborted(t *testing.T) {
-	const abort = "data: {\"choices\":[{\"index\":0,\"text\":\"\",\"token_ids\":[],\"finish_reason\":\"abort\"}]}\n\ndata: [DONE]\n\n"
+	const abort = "data: {\"choices\":[{\"index\":0,\"text\":\"\",\"token_ids\":[]," +
+		"\"finish_reason\":\"abort\"}]}\n\ndata: [DONE]\n\n"
 	token := "data: {\"choices\":[{\"index\":0,\"text\":\"\",\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
 	for _, tt := range []struct {
 		stream bool
@@ -307,7 +320,8 @@ func TestTrailers(t *testing.T) {
 	// A finished answer is out before the trailers come.
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false))
 	x.ResponseHeaders(eventStream, testNow)
-	if a := x.ResponseBody([]byte(stream), false, testNow); a.Head == nil || !strings.Contains(string(a.Body), `"finish_reason":"stop"`) {
+	if a := x.ResponseBody([]byte(stream), false, testNow); a.Head == nil ||
+		!strings.Contains(string(a.Body), `"finish_reason":"stop"`) {
 		t.Fatalf("got %+v", a)
 	}
 	if a := x.ResponseTrailers(); a.Reply != nil || a.Reset {
@@ -329,7 +343,8 @@ func TestTrailers(t *testing.T) {
 	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
 	x.ResponseHeaders(ResponseHead{Status: 500, ContentType: "application/json"}, testNow)
 	x.ResponseBody([]byte(`{"error":{"message":"boom"}}`), false, testNow)
-	if a := x.ResponseTrailers(); a.Reply == nil || a.Reply.Status != 500 || !strings.Contains(string(a.Reply.Body), "boom") {
+	if a := x.ResponseTrailers(); a.Reply == nil || a.Reply.Status != 500 ||
+		!strings.Contains(string(a.Reply.Body), "boom") {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -436,7 +451,8 @@ func TestLargeChunk(t *testing.T) {
 	good := answerOf("<|channel|>final<|message|>Hi<|return|>")
 	events := strings.Repeat("data: {\"choices\":[]}\n\n", 5<<20/22) + good
 	want := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)), []string{good, ""})
-	if got := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)), []string{events, ""}); got != want {
+	if got := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)),
+		[]string{events, ""}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -444,7 +460,8 @@ func TestLargeChunk(t *testing.T) {
 func TestTokensAreCountedWhereTheServerDoesNot(t *testing.T) {
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false))
 	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-	a := x.ResponseBody([]byte("data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225,200002],\"finish_reason\":\"stop\"}]}\n\n"+
+	a := x.ResponseBody([]byte("data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225,200002],"+
+		"\"finish_reason\":\"stop\"}]}\n\n"+
 		"data: [DONE]\n\n"), true, testNow)
 	if !strings.Contains(string(a.Body), `"completion_tokens":5`) {
 		t.Errorf("got %s", a.Body)

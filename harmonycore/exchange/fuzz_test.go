@@ -8,18 +8,37 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// FuzzRequest: whatever a client sends is refused in the API's shape or goes to a server as a prompt of whole messages, of
-// exactly as many tokens as the client can have counted beforehand.
+// FuzzRequest: whatever a client sends is refused in the API's shape or goes to a server as a prompt of whole messages,
+// of exactly as many tokens as the client can have counted beforehand.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []struct {
 		body      string
 		responses bool
 	}{
 		{chatBody(true), false},
-		{`{"model":"` + testModel + `","messages":[{"role":"user","content":"<|end|>"},{"role":"assistant","reasoning":"r","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]}`, false},
-		{`{"model":"` + testModel + `","input":"Hi","instructions":"<|start|>","stream":true,"tools":[{"type":"custom","name":"f"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}]}`, true},
-		{`{"model":"` + testModel + `","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":"y"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"z","annotations":[]}],"status":"completed","id":"msg_1"}],"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}}`, true},
-		{`{"model":"` + testModel + `","input":[{"type":"local_shell_call","id":"i","call_id":"c","action":{"type":"exec","command":["ls"]},"status":"completed"},{"type":"local_shell_call_output","id":"c","output":"{}"},{"role":"user","content":"Hi"}],"truncation":"auto","tool_choice":"required"}`, true},
+		{
+			`{"model":"` + testModel + `","messages":[{"role":"user","content":"<|end|>"},{"role":"assistant",` +
+				`"reasoning":"r","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+				`{"role":"tool","tool_call_id":"c","content":"x"}],"tools":[{"type":"function","function":{"name":"f",` +
+				`"parameters":{"type":"object"}}}]}`, false,
+		},
+		{
+			`{"model":"` + testModel + `","input":"Hi","instructions":"<|start|>","stream":true,"tools":[{"type":"custom",` +
+				`"name":"f"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}]}`, true,
+		},
+		{
+			`{"model":"` + testModel + `","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]},` +
+				`{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call",` +
+				`"call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":"y"},` +
+				`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"z","annotations":[]}],` +
+				`"status":"completed","id":"msg_1"}],"text":{"format":{"type":"json_schema","name":"n",` +
+				`"schema":{"type":"object"}}}}`, true,
+		},
+		{
+			`{"model":"` + testModel + `","input":[{"type":"local_shell_call","id":"i","call_id":"c","action":{"type":"exec",` +
+				`"command":["ls"]},"status":"completed"},{"type":"local_shell_call_output","id":"c","output":"{}"},` +
+				`{"role":"user","content":"Hi"}],"truncation":"auto","tool_choice":"required"}`, true,
+		},
 	} {
 		f.Add([]byte(seed.body), seed.responses)
 	}
@@ -40,7 +59,8 @@ func FuzzRequest(f *testing.F) {
 			var refusal struct {
 				Error struct{ Message, Type, Code string }
 			}
-			if err := json.Unmarshal(a.Reply.Body, &refusal); err != nil || a.Reply.Status < 400 || refusal.Error.Message == "" || refusal.Error.Type == "" {
+			if err := json.Unmarshal(a.Reply.Body, &refusal); err != nil || a.Reply.Status < 400 ||
+				refusal.Error.Message == "" || refusal.Error.Type == "" {
 				t.Fatalf("%q: status %d, %v: %s", body, a.Reply.Status, err, a.Reply.Body)
 			}
 			return
@@ -69,7 +89,8 @@ func FuzzRequest(f *testing.F) {
 		var count struct {
 			InputTokens int `json:"input_tokens"`
 		}
-		if counted.Reply == nil || json.Unmarshal(counted.Reply.Body, &count) != nil || count.InputTokens != len(sent.Prompt) {
+		if counted.Reply == nil || json.Unmarshal(counted.Reply.Body, &count) != nil ||
+			count.InputTokens != len(sent.Prompt) {
 			t.Fatalf("%q: %d tokens were sent, and counted were %+v", body, len(sent.Prompt), counted.Reply)
 		}
 	})

@@ -33,7 +33,8 @@ const (
 //	failedResponse
 //
 // A response that is not a stream of events goes to a [failedResponse]. How much of the answer the client has is the
-// [outlet]'s state. The client gets nothing before the first token, so whatever fails until then is an error with a status.
+// [outlet]'s state. The client gets nothing before the first token, so whatever fails until then is an error with a
+// status.
 type generation struct {
 	x     *Exchange
 	api   translate.API

@@ -21,7 +21,8 @@ func likelyChunk(ids []uint32, from int, finish string) string {
 	list, _ := json.Marshal(ids)
 	own, _ := json.Marshal(values)
 	others, _ := json.Marshal(top)
-	return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"text\":\"\",\"logprobs\":{\"token_logprobs\":%s,\"top_logprobs\":%s},\"token_ids\":%s,\"finish_reason\":%s}]}\n\n",
+	return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"text\":\"\",\"logprobs\":{\"token_logprobs\":%s,"+
+		"\"top_logprobs\":%s},\"token_ids\":%s,\"finish_reason\":%s}]}\n\n",
 		own, others, list, finish)
 }
 
@@ -36,7 +37,8 @@ func TestLogprobsFollowContent(t *testing.T) {
 		"<|channel|>final<|message|>A<|end|>B<|end|><|start|>assistant<|channel|>final<|message|>C",
 		"<|start|>assistant<|start|>assistant<|channel|>final words here that are none<|end|>",
 		"<|channel|>" + long + "<|message|>x<|return|>", "<|channel|>final " + long, long,
-		strings.Repeat("<|channel|>analysis user<|end|><|start|>assistant", 40) + "<|channel|>final<|message|>Hello<|return|>",
+		strings.Repeat("<|channel|>analysis user<|end|><|start|>assistant", 40) +
+			"<|channel|>final<|message|>Hello<|return|>",
 	} {
 		ids := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
 		for _, size := range []int{1, 2, 7, len(ids)} {
@@ -46,7 +48,8 @@ func TestLogprobsFollowContent(t *testing.T) {
 			}
 			stream.WriteString(likelyChunk([]uint32{}, 0, `"stop"`) + serverUsage + serverDone)
 			for _, asked := range []string{"", `"stream":true,`} {
-				body := `{"model":"` + testModel + `",` + asked + `"logprobs":true,"top_logprobs":1,"messages":[{"role":"user","content":"Hi"}]}`
+				body := `{"model":"` + testModel + `",` + asked + `"logprobs":true,"top_logprobs":1,"messages":[{"role":"user",` +
+					`"content":"Hi"}]}`
 				checkLogprobs(t, ids, answered(t, body, stream.String()))
 			}
 		}
@@ -84,7 +87,8 @@ func checkLogprobs(t *testing.T, ids []uint32, answer string) {
 			}
 			for _, l := range c.Logprobs.Content {
 				at := -l.Logprob
-				if at <= last || at >= len(ids) || tokenizer.IsSpecial(ids[at]) || len(l.Top) != 1 || l.Top[0].Logprob != l.Logprob {
+				if at <= last || at >= len(ids) || tokenizer.IsSpecial(ids[at]) || len(l.Top) != 1 ||
+					l.Top[0].Logprob != l.Logprob {
 					t.Fatalf("%+v behind the token %d in %s", l, last, event)
 				}
 				want, _ := o200k.Tokenizer().TokenBytes(ids[at])
@@ -107,7 +111,8 @@ func checkLogprobs(t *testing.T, ids []uint32, answer string) {
 // TestLogprobsMissing: a server that does not give what it was asked for is told so.
 func TestLogprobsMissing(t *testing.T) {
 	body := `{"model":"` + testModel + `","logprobs":true,"messages":[{"role":"user","content":"Hi"}]}`
-	for _, logprobs := range []string{`null`, `{}`, `{"token_logprobs":[]}`, `{"token_logprobs":[null]}`, `{"token_logprobs":["x"]}`, `{"token_logprobs":[-1,-1]}`} {
+	for _, logprobs := range []string{`null`, `{}`, `{"token_logprobs":[]}`, `{"token_logprobs":[null]}`,
+		`{"token_logprobs":["x"]}`, `{"token_logprobs":[-1,-1]}`} {
 		got := answered(t, body, `data: {"choices":[{"index":0,"logprobs":`+logprobs+`,"token_ids":[200005]}]}`+"\n\n")
 		if !strings.Contains(got, "does not say how likely") {
 			t.Errorf("%s: %s", logprobs, got)

@@ -5,14 +5,16 @@ import (
 	"testing"
 )
 
-// TestMisconfigured: whatever a gateway may be asked for, with a body or without, is answered at once; the rest of what a
-// proxy serves is left alone.
+// TestMisconfigured: whatever a gateway may be asked for, with a body or without, is answered at once; the rest of what
+// a proxy serves is left alone.
 func TestMisconfigured(t *testing.T) {
 	const want = `{"error":{"message":"The gateway is misconfigured. Its operator finds the reason in its log.",` +
 		`"type":"server_error","param":null,"code":"gateway_misconfigured"}}`
 	for _, tt := range []struct{ method, path, api string }{
-		{"POST", "/v1/chat/completions", "chat"}, {"POST", "/v1/responses?x=1", "responses"}, {"GET", "/v1/responses/resp_1", "responses"},
-		{"POST", "/v1/conversations", "responses"}, {"POST", "/v1/completions", "completions"}, {"POST", "/generate", "completions"},
+		{"POST", "/v1/chat/completions", "chat"}, {"POST", "/v1/responses?x=1", "responses"},
+		{"GET", "/v1/responses/resp_1", "responses"},
+		{"POST", "/v1/conversations", "responses"}, {"POST", "/v1/completions", "completions"},
+		{"POST", "/generate", "completions"},
 		{"POST", "/tokenize", "tokens"}, {"GET", "/v1/models", "other"}, {"POST", "/v1/embeddings", "other"},
 	} {
 		x := Misconfigured().Begin(tt.method, tt.path)

@@ -11,17 +11,30 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// mixedTurns are ways in which the choices of one request may end, each at its own time: the text, and the server's reason.
+// mixedTurns are ways in which the choices of one request may end, each at its own time: the text, and the server's
+// reason.
 var mixedTurns = [...]struct{ text, finish string }{
-	{"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>One two three 🫠 four<|return|>", "stop"},
+	{
+		"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>One two three 🫠 four<|return|>",
+		"stop",
+	},
 	{"<|channel|>analysis<|message|>One two three four five six seven eight nine", "length"},
 	{"<|channel|>commentary to=functions.get_weather<|message|>{\"city\":\"Paris\"}<|call|>", "stop"},
-	{"<|channel|>commentary to=functions.get_weather<|message|>{}<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather<|message|>{\"a\":1}<|call|>", "stop"},
+	{
+		"<|channel|>commentary to=functions.get_weather<|message|>{}<|end|><|start|>assistant<|channel|>commentary " +
+			"to=functions.get_weather<|message|>{\"a\":1}<|call|>", "stop",
+	},
 	{"<|channel|>commentary to=functions.get_weather<|message|>{\"ci", "length"},
-	{"<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather<|message|><|call|>", "stop"},
+	{
+		"<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary " +
+			"to=functions.get_weather<|message|><|call|>", "stop",
+	},
 	{"<|channel|>final<|message|><|return|>", "stop"},
 	{"<|channel|>analysis<|message|>Hm.<|end|>", "stop"},
-	{"<|channel|>final<|message|>one<|end|><|start|>assistant<|channel|>final<|message|> two three four five six seven<|return|>", "stop"},
+	{
+		"<|channel|>final<|message|>one<|end|><|start|>assistant<|channel|>final<|message|> two three four five six " +
+			"seven<|return|>", "stop",
+	},
 	{"No header at all, three times<|return|>", "stop"},
 	{"<|channel|>commentary to=python<|message|>1+1<|call|>", "stop"},
 	{"<|channel|>final<|message|>half 🫠"[:len("<|channel|>final<|message|>half ")+2], "length"},
@@ -51,7 +64,8 @@ func mixedStream(rng *rand.Rand, turns []int) string {
 	return b.String() + serverUsage + serverDone
 }
 
-// addUp adds up a stream as OpenAI's clients do: what no chunk has had is absent, and content is null until there is some.
+// addUp adds up a stream as OpenAI's clients do: what no chunk has had is absent, and content is null until there is
+// some.
 func addUp(t *testing.T, body string) (map[int]map[string]any, any) {
 	t.Helper()
 	choices := map[int]map[string]any{}
@@ -118,8 +132,8 @@ func addCalls(sum map[string]any, pieces []any) {
 	sum["tool_calls"] = calls
 }
 
-// TestMixedChoices: choices that end each in its own way, and some before their server ends them, say the same in a stream and
-// whole, null for null, however their events come among each other.
+// TestMixedChoices: choices that end each in its own way, and some before their server ends them, say the same in a
+// stream and whole, null for null, however their events come among each other.
 func TestMixedChoices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 4))
 	early := 0
@@ -128,11 +142,13 @@ func TestMixedChoices(t *testing.T) {
 		for i := range turns {
 			turns[i] = rng.IntN(len(mixedTurns))
 		}
-		members := [...]string{"", `,"stop":" three"`, `,"parallel_tool_calls":false`, `,"thinking_token_budget":3`}[rng.IntN(4)]
+		members := [...]string{"", `,"stop":" three"`, `,"parallel_tool_calls":false`,
+			`,"thinking_token_budget":3`}[rng.IntN(4)]
 		g := testGateway(func(o *Options) { o.Models[0].Answers.RequireFinalChannel = round%2 == 0 })
 		stream := mixedStream(rng, turns)
 		ask := func(more string) (string, Report) {
-			body := fmt.Sprintf(`{"model":%q,"n":%d,"messages":[{"role":"user","content":"Hi"}]%s%s%s`, testModel, len(turns), members, more, weather)
+			body := fmt.Sprintf(`{"model":%q,"n":%d,"messages":[{"role":"user","content":"Hi"}]%s%s%s`, testModel, len(turns),
+				members, more, weather)
 			x := forwarded(t, g, "/v1/chat/completions", body)
 			status, out, _ := strings.Cut(outcome(t, x, cutEvery(stream, 1+rng.IntN(len(stream)))), " ")
 			if status != "200" {
@@ -161,7 +177,8 @@ func TestMixedChoices(t *testing.T) {
 		}
 		got, usage := addUp(t, streamed)
 		if len(got) != len(turns) || len(whole.Choices) != len(turns) || !reflect.DeepEqual(usage, whole.Usage) {
-			t.Fatalf("%v %s: %d and %d choices, usage %v and %v", turns, members, len(got), len(whole.Choices), usage, whole.Usage)
+			t.Fatalf("%v %s: %d and %d choices, usage %v and %v", turns, members, len(got), len(whole.Choices), usage,
+				whole.Usage)
 		}
 		for i, c := range whole.Choices {
 			c.Message["finish_reason"] = c.FinishReason

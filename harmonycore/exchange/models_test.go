@@ -27,7 +27,8 @@ func told(t *testing.T, g *Gateway, path string) (int, string) {
 	return a.Reply.Status, string(a.Reply.Body)
 }
 
-const ourModel = `{"id":"gpt-oss-120b","object":"model","created":1754352000,"owned_by":"harmony-edge","max_model_len":4096}`
+const ourModel = `{"id":"gpt-oss-120b","object":"model","created":1754352000,"owned_by":"harmony-edge",` +
+	`"max_model_len":4096}`
 
 func TestModels(t *testing.T) {
 	g := testGateway(nil)
@@ -99,7 +100,8 @@ func TestOtherModels(t *testing.T) {
 func playModels(t *testing.T, g *Gateway, head ResponseHead, body string, size int) string {
 	t.Helper()
 	x := g.Begin("GET", "/v1/models")
-	if a := x.Request(nil, Host{Now: testNow, ID: testID}); a.Forward == nil || !a.Forward.Readable || a.Forward.Body != nil {
+	if a := x.Request(nil, Host{Now: testNow, ID: testID}); a.Forward == nil || !a.Forward.Readable ||
+		a.Forward.Body != nil {
 		t.Fatalf("not forwarded: %+v", a)
 	}
 	a := x.ResponseHeaders(head, testNow)

@@ -29,17 +29,21 @@ var orderGateways = sync.OnceValue(func() []*Gateway {
 
 var (
 	orderRequests = []struct{ method, path string }{
-		{"POST", "/v1/chat/completions"}, {"POST", "/v1/responses"}, {"POST", "/v1/completions"}, {"GET", "/v1/models"}, {"GET", "/v1/models/m"},
+		{"POST", "/v1/chat/completions"}, {"POST", "/v1/responses"}, {"POST", "/v1/completions"}, {"GET", "/v1/models"},
+		{"GET", "/v1/models/m"},
 		{"POST", "/tokenize"}, {"GET", "/v1/responses/resp_1"}, {"POST", "/v1/embeddings"},
 	}
 	orderBodies = []string{
-		chatBody(true), chatBody(false), `{"model":"` + testModel + `","input":"Hi","stream":true}`, `{"model":"` + testModel + `","prompt":"Hi"}`,
+		chatBody(true), chatBody(false), `{"model":"` + testModel + `","input":"Hi","stream":true}`,
+		`{"model":"` + testModel + `","prompt":"Hi"}`,
 		`{"model":"other"}`, `{"prompt":"Hi"}`, ``, `{`,
 	}
 	orderHeads = []ResponseHead{
 		{Status: 200, ContentType: "text/event-stream"}, {Status: 200, ContentType: "application/json"},
-		{Status: 503, ContentType: "application/json", RetryAfter: "1"}, {Status: 503, ContentType: "text/plain", Local: true},
-		{Status: 503, ContentType: "application/json", Local: true}, {Status: 200, ContentType: "text/event-stream", End: true}, {End: true},
+		{Status: 503, ContentType: "application/json", RetryAfter: "1"},
+		{Status: 503, ContentType: "text/plain", Local: true},
+		{Status: 503, ContentType: "application/json", Local: true},
+		{Status: 200, ContentType: "text/event-stream", End: true}, {End: true},
 	}
 	orderChunks = []string{
 		answerOf("<|channel|>final<|message|>Hi<|return|>"),
@@ -79,7 +83,8 @@ func order(t *testing.T, gateway, request uint8, calls []byte) {
 		case 0:
 			whole(x.RequestHeaders().Reply)
 		case 1:
-			x.Header([]string{contract.StrictHeader, contract.EventsHeader, "", "x"}[with%4], []string{"1", "channels", ""}[with%3])
+			x.Header([]string{contract.StrictHeader, contract.EventsHeader, "", "x"}[with%4],
+				[]string{"1", "channels", ""}[with%3])
 		case 2:
 			body := orderBodies[with%len(orderBodies)]
 			whole(x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return with%16 != 15 }}).Reply)
@@ -103,8 +108,8 @@ func order(t *testing.T, gateway, request uint8, calls []byte) {
 	x.Report()
 }
 
-// FuzzCallbackOrder: a host may call an exchange in any order, with anything. In a wasm VM whatever panics ends every stream
-// of the worker.
+// FuzzCallbackOrder: a host may call an exchange in any order, with anything. In a wasm VM whatever panics ends every
+// stream of the worker.
 func FuzzCallbackOrder(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{4})
 	f.Add(uint8(0), uint8(3), []byte{2, 5})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOutlet: what becomes of the same decisions on a host that holds headers, and on one that can hold none. h is held, H
-// are headers, b is a body, r a reply, c a cut, and l one that comes late.
+// TestOutlet: what becomes of the same decisions on a host that holds headers, and on one that can hold none. h is
+// held, H are headers, b is a body, r a reply, c a cut, and l one that comes late.
 func TestOutlet(t *testing.T) {
 	piece, reply := []byte("x"), &Reply{Status: 502}
 	hold := func(o *outlet) ResponseAction { return o.hold(200, "text/event-stream") }
@@ -22,7 +22,10 @@ func TestOutlet(t *testing.T) {
 		open         bool
 	}{
 		{"nothing yet", []func(*outlet) ResponseAction{hold, wait, none}, "h h h", "H - -", true},
-		{"a stream", []func(*outlet) ResponseAction{hold, none, write, none, write, wait}, "h h Hb - b -", "H - b - b -", true},
+		{
+			"a stream", []func(*outlet) ResponseAction{hold, none, write, none, write, wait}, "h h Hb - b -", "H - b - b -",
+			true,
+		},
 		{"a whole stream", []func(*outlet) ResponseAction{hold, write, last}, "h Hb b", "H b b", false},
 		{"an answer in one piece", []func(*outlet) ResponseAction{hold, wait, last}, "h h Hb", "H - b", false},
 		{"failed before the headers", []func(*outlet) ResponseAction{fail}, "r", "r", false},

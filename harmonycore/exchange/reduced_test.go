@@ -122,14 +122,17 @@ func TestReducedAnswerBeforeTheBody(t *testing.T) {
 	if a.Head == nil || a.Head.Status != 401 {
 		t.Fatalf("got %+v", a)
 	}
-	if a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID}); !a.Hold || a.Forward != nil || a.Reply != nil {
+	if a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID}); !a.Hold || a.Forward != nil ||
+		a.Reply != nil {
 		t.Errorf("got %+v", a)
 	}
-	if a := x.ResponseBody([]byte(`{"error":"Unauthorized"}`), true, testNow); !strings.Contains(string(a.Body), `"code":"server_refused_credentials"`) {
+	if a := x.ResponseBody([]byte(`{"error":"Unauthorized"}`), true, testNow); !strings.Contains(string(a.Body),
+		`"code":"server_refused_credentials"`) {
 		t.Errorf("got %s", a.Body)
 	}
 	// An allowed raw prompt's answer is not ours to change, and its body is still looked at.
-	x = testGateway(func(o *Options) { reduced(o); o.Models[0].RawPrompts = contract.RawPromptsAllow }).Begin("POST", "/v1/completions")
+	x = testGateway(func(o *Options) { reduced(o); o.Models[0].RawPrompts = contract.RawPromptsAllow }).Begin("POST",
+		"/v1/completions")
 	x.RequestHeaders()
 	if a := x.ResponseHeaders(ResponseHead{Status: 401}, testNow); !a.Pass {
 		t.Errorf("got %+v", a)
@@ -182,25 +185,54 @@ func TestReducedResponses(t *testing.T) {
 		has    string
 		ends   string
 	}{
-		{"stream", true, eventStream, []string{good, ""}, "200 text/event-stream data: ", `"content":"Hi"`, "data: [DONE]\n\n"},
+		{
+			"stream", true, eventStream, []string{good, ""}, "200 text/event-stream data: ", `"content":"Hi"`,
+			"data: [DONE]\n\n",
+		},
 		{"whole", false, eventStream, []string{good, ""}, `200 application/json {"id":`, `"content":"Hi"`, "}}}"},
-		{"stream, error first", true, eventStream, []string{failed, ""}, "200 text/event-stream data: ", `{"error":{"message":"boom"`, "data: [DONE]\n\n(late)"},
+		{
+			"stream, error first", true, eventStream, []string{failed, ""}, "200 text/event-stream data: ",
+			`{"error":{"message":"boom"`, "data: [DONE]\n\n(late)",
+		},
 		{"whole, error first", false, eventStream, []string{failed, ""}, "200 application/json (cut)(late)", "", ""},
-		{"stream, error later", true, eventStream, []string{token, failed, ""}, "200 text/event-stream data: ", `{"error":{"message":"boom"`, "data: [DONE]\n\n"},
+		{
+			"stream, error later", true, eventStream, []string{token, failed, ""}, "200 text/event-stream data: ",
+			`{"error":{"message":"boom"`, "data: [DONE]\n\n",
+		},
 		{"whole, error later", false, eventStream, []string{token, failed, ""}, "200 application/json (cut)(late)", "", ""},
-		{"stream, nothing", true, eventStream, []string{""}, "200 text/event-stream data: ", `{"error":{"message":`, "data: [DONE]\n\n(late)"},
+		{
+			"stream, nothing", true, eventStream, []string{""}, "200 text/event-stream data: ", `{"error":{"message":`,
+			"data: [DONE]\n\n(late)",
+		},
 		{"whole, no finish", false, eventStream, []string{token, ""}, "200 application/json (cut)(late)", "", ""},
-		{"refusal", true, ResponseHead{Status: 429, ContentType: "application/json"}, []string{`{"error":{"mess`, `age":"slow down"}}`, ""},
+		{
+			"refusal", true, ResponseHead{Status: 429, ContentType: "application/json"},
+			[]string{`{"error":{"mess`, `age":"slow down"}}`, ""},
 			`429 application/json {"error":`, "slow down", "}}"},
-		{"refusal, whole", false, ResponseHead{Status: 400}, []string{"no", ""}, `400 application/json {"error":`, "invalid_request", "}}"},
+		{
+			"refusal, whole", false, ResponseHead{Status: 400}, []string{"no", ""}, `400 application/json {"error":`,
+			"invalid_request", "}}",
+		},
 		{"redirect", true, ResponseHead{Status: 302}, []string{""}, `502 application/json {"error":`, "server_error", "}}"},
-		{"error under 200", true, ResponseHead{Status: 200, ContentType: "application/json"}, []string{`{"error":{"message":"boom","code":503}}`, ""},
+		{
+			"error under 200", true, ResponseHead{Status: 200, ContentType: "application/json"},
+			[]string{`{"error":{"message":"boom","code":503}}`, ""},
 			`502 application/json {"error":`, "server_overloaded", "}}"},
-		{"no events", false, ResponseHead{Status: 200, ContentType: "text/html"}, []string{"<html>", ""}, `502 application/json {"error":`, "understood", "}}"},
-		{"proxy's words", true, ResponseHead{Status: 503, ContentType: "text/plain", Local: true}, []string{"no healthy upstream", ""},
+		{
+			"no events", false, ResponseHead{Status: 200, ContentType: "text/html"}, []string{"<html>", ""},
+			`502 application/json {"error":`, "understood", "}}",
+		},
+		{
+			"proxy's words", true, ResponseHead{Status: 503, ContentType: "text/plain", Local: true},
+			[]string{"no healthy upstream", ""},
 			`503 application/json {"error":`, "no healthy upstream", "}}"},
-		{"large refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", maxErrorBody), "more", ""}, `500 application/json {"error":`, "status 500", "}}"},
-		{"endless refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", maxErrorBody), strings.Repeat("x", maxSkipped), "x", ""},
+		{
+			"large refusal", true, ResponseHead{Status: 500}, []string{strings.Repeat("x", maxErrorBody), "more", ""},
+			`500 application/json {"error":`, "status 500", "}}",
+		},
+		{
+			"endless refusal", true, ResponseHead{Status: 500},
+			[]string{strings.Repeat("x", maxErrorBody), strings.Repeat("x", maxSkipped), "x", ""},
 			"500 application/json (cut)(late)", "", ""},
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
@@ -219,7 +251,8 @@ func TestReducedResponses(t *testing.T) {
 					strings.Contains(got, "(cut)") == strings.Contains(tt.begins, "(cut)"); !mark || got[:15] != tt.begins[:15] {
 					t.Errorf("%s %s: got %s", path, tt.name, got)
 				}
-				if strings.Contains(tt.ends, "(late)") && (!strings.Contains(got, "response.created") || !strings.Contains(got, "response.failed")) {
+				if strings.Contains(tt.ends, "(late)") &&
+					(!strings.Contains(got, "response.created") || !strings.Contains(got, "response.failed")) {
 					t.Errorf("%s %s: got %s", path, tt.name, got)
 				}
 				continue
@@ -234,7 +267,8 @@ func TestReducedResponses(t *testing.T) {
 // A response without a body is decided on with its headers, which can still be answered in place of.
 func TestReducedHeadersOnly(t *testing.T) {
 	x, _ := sendReduced(testGateway(reduced), "/v1/chat/completions", chatBody(true))
-	if a := x.ResponseHeaders(ResponseHead{Status: 429, RetryAfter: "7", End: true}, testNow); a.Reply == nil || a.Reply.Status != 429 || a.Reply.RetryAfter != "7" {
+	if a := x.ResponseHeaders(ResponseHead{Status: 429, RetryAfter: "7", End: true}, testNow); a.Reply == nil ||
+		a.Reply.Status != 429 || a.Reply.RetryAfter != "7" {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -266,8 +300,10 @@ func TestReducedStallsAndTrailers(t *testing.T) {
 
 // TestReducedCuts: wherever the network cuts a server's stream, the client gets the same.
 func TestReducedCuts(t *testing.T) {
-	good := answerOf("<|channel|>analysis<|message|>Hm 😀.<|end|><|start|>assistant<|channel|>final<|message|>Hé!<|return|>")
-	for _, text := range []string{good, good[:len(good)/2], "data: {\"error\":{\"message\":\"no\",\"code\":503}}\n\ndata: [DONE]\n\n"} {
+	good := answerOf("<|channel|>analysis<|message|>Hm " +
+		"😀.<|end|><|start|>assistant<|channel|>final<|message|>Hé!<|return|>")
+	for _, text := range []string{good, good[:len(good)/2], "data: {\"error\":{\"message\":\"no\"," +
+		"\"code\":503}}\n\ndata: [DONE]\n\n"} {
 		for _, stream := range []bool{true, false} {
 			run := func(pieces ...string) string {
 				x, _ := sendReduced(testGateway(reduced), "/v1/chat/completions", chatBody(stream))

@@ -27,25 +27,29 @@ func TestReport(t *testing.T) {
 			r.Reasoning, r.ToolCall, r.Calls, r.CompletionTokens, r.Finish = 3, 1, 1, 20, FinishToolCalls
 			r.Messages[translate.AnalysisChannel], r.Messages[translate.CommentaryChannel] = 1, 1
 		}},
-		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat(" A B C", 20) + "<|end|>", func(r *Report) {
-			r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert, r.NoFinal = 60, 64, FinishStop, true, 1
-			r.Messages[translate.AnalysisChannel] = 1
-		}},
-		{"what strict refuses", "<|channel|>analysis<|message|>A B C<|end|><|channel|>final<|message|>D E<|return|>", func(r *Report) {
-			r.Reasoning, r.Final, r.CompletionTokens, r.Finish = 3, 2, 13, FinishStop
-			r.Messages[translate.AnalysisChannel], r.Messages[translate.FinalChannel] = 1, 1
-			r.Recoveries[harmony.MissingStart], r.Refused = 1, harmony.ExpectedStart
-		}},
-		{"no analysis, broken", "<|channel|>final<|message|>D<|start|>assistant<|channel|>x<|message|>E<|return|>", func(r *Report) {
-			r.Reasoning, r.Final, r.CompletionTokens, r.Finish, r.FinalFirst = 1, 1, 11, FinishStop, true
-			r.UnexpectedOrder = true
-			r.Messages[translate.FinalChannel], r.Messages[translate.OtherChannel] = 1, 1
-			r.Recoveries[harmony.MissingEnd], r.Recoveries[harmony.UnknownChannel] = 1, 1
-		}},
+		{"nothing but reasoning", "<|channel|>analysis<|message|>" + strings.Repeat(" A B C", 20) + "<|end|>",
+			func(r *Report) {
+				r.Reasoning, r.CompletionTokens, r.Finish, r.ReasoningAlert, r.NoFinal = 60, 64, FinishStop, true, 1
+				r.Messages[translate.AnalysisChannel] = 1
+			}},
+		{"what strict refuses", "<|channel|>analysis<|message|>A B C<|end|><|channel|>final<|message|>D E<|return|>",
+			func(r *Report) {
+				r.Reasoning, r.Final, r.CompletionTokens, r.Finish = 3, 2, 13, FinishStop
+				r.Messages[translate.AnalysisChannel], r.Messages[translate.FinalChannel] = 1, 1
+				r.Recoveries[harmony.MissingStart], r.Refused = 1, harmony.ExpectedStart
+			}},
+		{"no analysis, broken", "<|channel|>final<|message|>D<|start|>assistant<|channel|>x<|message|>E<|return|>",
+			func(r *Report) {
+				r.Reasoning, r.Final, r.CompletionTokens, r.Finish, r.FinalFirst = 1, 1, 11, FinishStop, true
+				r.UnexpectedOrder = true
+				r.Messages[translate.FinalChannel], r.Messages[translate.OtherChannel] = 1, 1
+				r.Recoveries[harmony.MissingEnd], r.Recoveries[harmony.UnknownChannel] = 1, 1
+			}},
 	} {
 		for _, stream := range []bool{false, true} {
 			x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(stream), "}")+weather)
-			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true, PromptTokens: x.generation.promptTokens, FirstToken: 7}
+			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true,
+				PromptTokens: x.generation.promptTokens, FirstToken: 7}
 			tt.want(&want)
 			x.ResponseHeaders(eventStream, testNow+3)
 			x.ResponseBody([]byte(answerOf(tt.text)), true, testNow+7)
@@ -58,7 +62,8 @@ func TestReport(t *testing.T) {
 
 // TestReportOfTools: results of tools are told apart from the rest of the prompt.
 func TestReportOfTools(t *testing.T) {
-	history := `[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"get_weather","arguments":"{}"}}]},` +
+	history := `[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
+		`"function":{"name":"get_weather","arguments":"{}"}}]},` +
 		`{"role":"tool","tool_call_id":"c","content":"sunny"},{"role":"user","name":"functions.x","content":"functions.x"}]`
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", `{"model":"`+testModel+`","messages":`+history+`}`)
 	message := "<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>sunny<|end|>"
@@ -89,7 +94,8 @@ func TestReportOfDroppedParts(t *testing.T) {
 		if n := forwarded(t, testGateway(drop), path, body).Report().DroppedParts; n != 3 {
 			t.Errorf("%s: %d are counted", path, n)
 		}
-		if a := testGateway(nil).Begin("POST", path).Request([]byte(body), Host{Now: testNow, ID: testID}); a.Reply == nil || a.Reply.Status != 400 {
+		if a := testGateway(nil).Begin("POST", path).Request([]byte(body), Host{Now: testNow, ID: testID}); a.Reply == nil ||
+			a.Reply.Status != 400 {
 			t.Errorf("%s: not refused by default: %+v", path, a)
 		}
 	}
@@ -98,7 +104,8 @@ func TestReportOfDroppedParts(t *testing.T) {
 // TestReportOfEffort: an answer without reasoning is as it should be when little was asked for.
 func TestReportOfEffort(t *testing.T) {
 	for effort, want := range map[string]bool{"low": false, "medium": true, "high": true} {
-		x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(true), "}")+`,"reasoning_effort":"`+effort+`"}`)
+		x := forwarded(t, testGateway(nil), "/v1/chat/completions",
+			strings.TrimSuffix(chatBody(true), "}")+`,"reasoning_effort":"`+effort+`"}`)
 		x.ResponseHeaders(eventStream, testNow)
 		x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hello<|return|>")), true, testNow)
 		if r := x.Report(); r.UnexpectedOrder != want {

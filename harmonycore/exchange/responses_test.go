@@ -41,7 +41,8 @@ func TestCompletedAt(t *testing.T) {
 
 // askedLikely is a request for logprobs.
 func askedLikely(more string) string {
-	return `{"model":"` + testModel + `","include":["message.output_text.logprobs"],"top_logprobs":1,"input":"Hi"` + more + `}`
+	return `{"model":"` + testModel + `","include":["message.output_text.logprobs"],"top_logprobs":1,"input":"Hi"` + more +
+		`}`
 }
 
 // respond is what an exchange gives the client of Responses for the server's stream.
@@ -66,8 +67,8 @@ type responsePart struct {
 	}
 }
 
-// TestLogprobsFollowText: for any answer, the bytes of a message's logprobs are those of its text, each token has its own number,
-// and none is a control token's; the final object of a stream is the whole answer.
+// TestLogprobsFollowText: for any answer, the bytes of a message's logprobs are those of its text, each token has its
+// own number, and none is a control token's; the final object of a stream is the whole answer.
 func TestLogprobsFollowText(t *testing.T) {
 	for _, text := range []string{
 		"<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>Hello 👩‍👧 ﷽.<|return|>",
@@ -75,7 +76,8 @@ func TestLogprobsFollowText(t *testing.T) {
 		"no header at all<|return|>", "assistant final and so on<|return|>", "json", "final",
 		"<|channel|>final<|message|>A<|channel|>B<|channel|>final<|message|>C<|return|>",
 		"<|channel|>final<|message|>A<|end|>B<|end|><|start|>assistant<|channel|>final<|message|>C",
-		strings.Repeat("<|channel|>analysis user<|end|><|start|>assistant", 40) + "<|channel|>final<|message|>Hello<|return|>",
+		strings.Repeat("<|channel|>analysis user<|end|><|start|>assistant", 40) +
+			"<|channel|>final<|message|>Hello<|return|>",
 	} {
 		ids := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
 		for _, size := range []int{1, 3, len(ids)} {
@@ -112,7 +114,8 @@ func checkMessages(t *testing.T, ids []uint32, answer string) {
 			var spelled []byte
 			for _, l := range part.Logprobs {
 				at := -l.Logprob
-				if at <= last || at >= len(ids) || tokenizer.IsSpecial(ids[at]) || len(l.Top) != 1 || l.Top[0].Logprob != l.Logprob {
+				if at <= last || at >= len(ids) || tokenizer.IsSpecial(ids[at]) || len(l.Top) != 1 ||
+					l.Top[0].Logprob != l.Logprob {
 					t.Fatalf("%+v behind the token %d in %s", l, last, answer)
 				}
 				last = at
@@ -131,14 +134,15 @@ func checkMessages(t *testing.T, ids []uint32, answer string) {
 	}
 }
 
-// TestResponsesLogprobsRefused: a server that does not say how likely its tokens were, and an answer that has grown too large by
-// them, are errors that say what to ask for instead.
+// TestResponsesLogprobsRefused: a server that does not say how likely its tokens were, and an answer that has grown too
+// large by them, are errors that say what to ask for instead.
 func TestResponsesLogprobsRefused(t *testing.T) {
 	silent := serverChunk(0, "<|channel|>final<|message|>Hi", "")
 	if got := respond(t, askedLikely(""), silent); !strings.Contains(got, "Ask without 'message.output_text.logprobs'") {
 		t.Error(got)
 	}
-	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 20 }), "/v1/responses", askedLikely(""))
+	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 20 }), "/v1/responses",
+		askedLikely(""))
 	x.ResponseHeaders(eventStream, testNow)
 	x.ResponseBody([]byte(serverLikely("<|channel|>final<|message|>")), false, testNow)
 	words := serverLikely(strings.Repeat(" word", 1_000))

@@ -25,7 +25,8 @@ func way(t *testing.T, g *Gateway, path, body string) string {
 		_, code, _ := strings.Cut(string(a.Reply.Body), `"code":"`)
 		return strings.TrimRight(code, `"}`)
 	case a.Forward != nil && a.Forward.Pool == wholeService.Pool:
-		if r := x.Report(); a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() || !r.Routed || r.API != "responses" || r.Model != "gpt-oss-120b" {
+		if r := x.Report(); a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() || !r.Routed ||
+			r.API != "responses" || r.Model != "gpt-oss-120b" {
 			t.Errorf("%s: %+v, %+v", body, a.Forward, r)
 		}
 		return "service"
@@ -40,8 +41,10 @@ func TestBeyondOneAnswer(t *testing.T) {
 	gateway := func(s contract.ResponsesService, refuse bool) *Gateway {
 		return testGateway(func(o *Options) { o.ResponsesService, o.HostedTools, o.Passthrough = s, refusals[refuse], true })
 	}
-	none, refusing, whole := gateway(contract.ResponsesService{}, false), gateway(contract.ResponsesService{}, true), gateway(wholeService, true)
-	store, tools := gateway(contract.ResponsesService{Pool: "service", Stores: true}, false), gateway(contract.ResponsesService{Pool: "service", HostedTools: true}, false)
+	none, refusing, whole := gateway(contract.ResponsesService{}, false), gateway(contract.ResponsesService{},
+		true), gateway(wholeService, true)
+	store, tools := gateway(contract.ResponsesService{Pool: "service", Stores: true},
+		false), gateway(contract.ResponsesService{Pool: "service", HostedTools: true}, false)
 	strict := gateway(contract.ResponsesService{Pool: "service", Stores: true}, true)
 	for _, tt := range []struct {
 		members                                       string
@@ -50,13 +53,31 @@ func TestBeyondOneAnswer(t *testing.T) {
 		{`"store":false`, "model", "model", "model", "model", "model", "model"},
 		{`"store":true`, "model", "model", "service", "service", "model", "service"},
 		{`"stream":true`, "model", "model", "service", "service", "model", "service"},
-		{`"store":false,"tools":[{"type":"web_search"}]`, "model", "unsupported_parameter", "service", "model", "service", "unsupported_parameter"},
-		{`"store":false,"tools":[{"type":"mcp","server_label":"a"}]`, "model", "unsupported_parameter", "service", "model", "service", "unsupported_parameter"},
+		{
+			`"store":false,"tools":[{"type":"web_search"}]`, "model", "unsupported_parameter", "service", "model", "service",
+			"unsupported_parameter",
+		},
+		{
+			`"store":false,"tools":[{"type":"mcp","server_label":"a"}]`, "model", "unsupported_parameter", "service", "model",
+			"service", "unsupported_parameter",
+		},
 		{`"store":false,"tools":[{"type":"function","name":"f"}]`, "model", "model", "model", "model", "model", "model"},
-		{`"store":false,"background":true`, "unsupported_parameter", "unsupported_parameter", "service", "service", "unsupported_parameter", "service"},
-		{`"store":false,"conversation":"c"`, "unsupported_parameter", "unsupported_parameter", "service", "service", "unsupported_parameter", "service"},
-		{`"store":false,"previous_response_id":"r"`, "previous_response_not_found", "previous_response_not_found", "service", "service", "previous_response_not_found", "service"},
-		{`"store":false,"prompt":{"id":"p"}`, "unsupported_parameter", "unsupported_parameter", "unsupported_parameter", "unsupported_parameter", "unsupported_parameter", "unsupported_parameter"},
+		{
+			`"store":false,"background":true`, "unsupported_parameter", "unsupported_parameter", "service", "service",
+			"unsupported_parameter", "service",
+		},
+		{
+			`"store":false,"conversation":"c"`, "unsupported_parameter", "unsupported_parameter", "service", "service",
+			"unsupported_parameter", "service",
+		},
+		{
+			`"store":false,"previous_response_id":"r"`, "previous_response_not_found", "previous_response_not_found", "service",
+			"service", "previous_response_not_found", "service",
+		},
+		{
+			`"store":false,"prompt":{"id":"p"}`, "unsupported_parameter", "unsupported_parameter", "unsupported_parameter",
+			"unsupported_parameter", "unsupported_parameter", "unsupported_parameter",
+		},
 		{`"store":0`, "invalid_type", "invalid_type", "invalid_type", "invalid_type", "invalid_type", "invalid_type"},
 	} {
 		body := `{"model":"gpt-oss-120b","input":"Hi",` + tt.members + `}`
@@ -81,14 +102,17 @@ func TestBeyondOneAnswer(t *testing.T) {
 			t.Errorf("another model's %s: %s", tt.members, got)
 		}
 	}
-	if got := way(t, whole, "/v1/responses", `{"model":"gpt-oss-120b","store":false,"input":[{"type":"item_reference","id":"m"}]}`); got != "service" {
+	if got := way(t, whole, "/v1/responses", `{"model":"gpt-oss-120b","store":false,"input":[{"type":"item_reference",`+
+		`"id":"m"}]}`); got != "service" {
 		t.Errorf("a reference: %s", got)
 	}
-	if got := way(t, whole, "/v1/chat/completions", `{"model":"gpt-oss-120b","store":true,"messages":[{"role":"user","content":"Hi"}]}`); got != "model" {
+	if got := way(t, whole, "/v1/chat/completions", `{"model":"gpt-oss-120b","store":true,"messages":[{"role":"user",`+
+		`"content":"Hi"}]}`); got != "model" {
 		t.Errorf("Chat: %s", got)
 	}
 	// What is counted is not kept.
-	for members, want := range map[string]string{`"input":"Hi"`: "", `"previous_response_id":"r"`: "service", `"input":"Hi","tools":[{"type":"mcp"}]`: "service"} {
+	for members, want := range map[string]string{`"input":"Hi"`: "", `"previous_response_id":"r"`: "service",
+		`"input":"Hi","tools":[{"type":"mcp"}]`: "service"} {
 		x := whole.Begin("POST", "/v1/responses/input_tokens")
 		a := x.Request([]byte(`{"model":"gpt-oss-120b",`+members+`}`), Host{Now: testNow, ID: testID})
 		if got := a.Forward != nil && a.Forward.Pool == want; got != (want != "") {
@@ -100,7 +124,10 @@ func TestBeyondOneAnswer(t *testing.T) {
 func TestStoredPaths(t *testing.T) {
 	none := testGateway(nil)
 	passing := testGateway(func(o *Options) { o.Passthrough = true })
-	tools := testGateway(func(o *Options) { o.ResponsesService = contract.ResponsesService{Pool: "service", HostedTools: true} })
+	tools := testGateway(func(o *Options) {
+		o.ResponsesService = contract.ResponsesService{Pool: "service",
+			HostedTools: true}
+	})
 	storing := testGateway(func(o *Options) { o.ResponsesService, o.Passthrough = wholeService, true })
 	for _, tt := range []struct {
 		method, path string
@@ -120,7 +147,8 @@ func TestStoredPaths(t *testing.T) {
 		if x == nil {
 			t.Fatalf("%s %s is not stored", tt.method, tt.path)
 		}
-		if a := x.Request(nil, Host{Now: testNow, ID: testID}); a.Forward == nil || a.Forward.Pool != "service" || a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() {
+		if a := x.Request(nil, Host{Now: testNow, ID: testID}); a.Forward == nil || a.Forward.Pool != "service" ||
+			a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() {
 			t.Errorf("%s %s: %+v", tt.method, tt.path, a)
 		}
 		x = storing.Begin(tt.method, tt.path)
@@ -142,13 +170,15 @@ func TestStoredPaths(t *testing.T) {
 				t.Errorf("%s %s: the headers go on", tt.method, tt.path)
 			}
 			a := x.Request(nil, Host{Now: testNow, ID: testID})
-			want := `{"error":{"message":"Response with id '` + tt.id + `' not found.","type":"invalid_request_error","param":null,"code":"response_not_found"}}`
+			want := `{"error":{"message":"Response with id '` + tt.id +
+				`' not found.","type":"invalid_request_error","param":null,"code":"response_not_found"}}`
 			if a.Reply == nil || a.Reply.Status != 404 || string(a.Reply.Body) != want || x.Report().Routed {
 				t.Errorf("%s %s: %+v", tt.method, tt.path, a.Reply)
 			}
 		}
 	}
-	for _, path := range []string{"/v1/responses/", "/v1/responses/a/b", "/v1/responses/a/input_items/b", "/v1/conversationsx", "/v1/responsesx/a"} {
+	for _, path := range []string{"/v1/responses/", "/v1/responses/a/b", "/v1/responses/a/input_items/b",
+		"/v1/conversationsx", "/v1/responsesx/a"} {
 		for _, method := range []string{"GET", "DELETE", "PUT"} {
 			if storing.Begin(method, path) != nil {
 				t.Errorf("%s %s is none of ours", method, path)
@@ -156,7 +186,8 @@ func TestStoredPaths(t *testing.T) {
 		}
 	}
 	// The service gets no path that it may read as another.
-	for _, path := range []string{"/v1/responses//cancel", "/v1/responses/..", "/v1/responses/.", "/v1/responses/..%2f..%2fadmin", "/v1/conversations/../../admin", "/v1/conversations/%2e%2E/x"} {
+	for _, path := range []string{"/v1/responses//cancel", "/v1/responses/..", "/v1/responses/.",
+		"/v1/responses/..%2f..%2fadmin", "/v1/conversations/../../admin", "/v1/conversations/%2e%2E/x"} {
 		for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
 			if x := storing.Begin(method, path); x == nil || x.RequestHeaders().Reply == nil {
 				t.Errorf("%s %s is not refused", method, path)

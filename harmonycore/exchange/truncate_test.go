@@ -10,21 +10,28 @@ import (
 
 // longTurns are turns of a conversation as items of an input: those that cannot be parted are one.
 var longTurns = []string{
-	`{"role":"user","content":"One, two."},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Long ago."}]},{"role":"assistant","content":"Three."}`,
-	`{"role":"user","content":"Is it raining?"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"I look."}]},` +
-		`{"type":"function_call","call_id":"a","name":"look","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"rain and more rain"},` +
+	`{"role":"user","content":"One, two."},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text",` +
+		`"text":"Long ago."}]},{"role":"assistant","content":"Three."}`,
+	`{"role":"user","content":"Is it raining?"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text",` +
+		`"text":"I look."}]},` +
+		`{"type":"function_call","call_id":"a","name":"look","arguments":"{}"},{"type":"function_call_output",` +
+		`"call_id":"a","output":"rain and more rain"},` +
 		`{"role":"developer","content":"Be brief."}`,
-	`{"role":"user","content":"And elsewhere?"},{"type":"function_call","call_id":"b","name":"look","arguments":"{}"},{"type":"function_call","call_id":"c","name":"look","arguments":"{}"},` +
-		`{"type":"function_call_output","call_id":"b","output":"sun"},{"role":"user","content":"Hurry up."},{"type":"function_call_output","call_id":"c","output":"fog"}`,
+	`{"role":"user","content":"And elsewhere?"},{"type":"function_call","call_id":"b","name":"look","arguments":"{}"},` +
+		`{"type":"function_call","call_id":"c","name":"look","arguments":"{}"},` +
+		`{"type":"function_call_output","call_id":"b","output":"sun"},{"role":"user","content":"Hurry up."},` +
+		`{"type":"function_call_output","call_id":"c","output":"fog"}`,
 	`{"role":"user","content":"Thanks."}`,
-	`{"role":"user","content":"And then?"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Still at it."}]},{"type":"function_call","call_id":"a","name":"look","arguments":"{}"}`,
+	`{"role":"user","content":"And then?"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text",` +
+		`"text":"Still at it."}]},{"type":"function_call","call_id":"a","name":"look","arguments":"{}"}`,
 }
 
 const longHead = `{"role":"system","content":"You know the weather."}`
 
 // askedOf is a request with these turns.
 func askedOf(turns []string, more string) string {
-	return `{"model":"` + testModel + `","instructions":"Be kind."` + more + `,"tools":[{"type":"function","name":"look","parameters":{}}],"input":[` +
+	return `{"model":"` + testModel + `","instructions":"Be kind."` + more +
+		`,"tools":[{"type":"function","name":"look","parameters":{}}],"input":[` +
 		strings.Join(append([]string{longHead}, turns...), ",") + `]}`
 }
 
@@ -48,11 +55,12 @@ func askedFor(t *testing.T, g *Gateway, body string) (prompt []uint32, room int,
 	return sent.Prompt, sent.MaxTokens, "", x.Report().TruncatedTurns
 }
 
-// TestTruncation: in every context the prompt is that of the request without its oldest turns, of as few as it takes for
-// the prompt and the answer to fit; without truncation, and where the last turn does not fit, it is refused. What is
-// counted beforehand is what is sent.
+// TestTruncation: in every context the prompt is that of the request without its oldest turns, of as few as it takes
+// for the prompt and the answer to fit; without truncation, and where the last turn does not fit, it is refused. What
+// is counted beforehand is what is sent.
 func TestTruncation(t *testing.T) {
-	for _, leading := range []string{"", `{"role":"assistant","content":"Where was I? I had begun to tell of rain in the north, and of fog along the coast."}`} {
+	for _, leading := range []string{"", `{"role":"assistant","content":"Where was I? I had begun to tell of rain in ` +
+		`the north, and of fog along the coast."}`} {
 		turns := slices.Clone(longTurns)
 		if leading != "" {
 			turns = slices.Insert(turns, 0, leading)
@@ -93,8 +101,10 @@ func TestTruncation(t *testing.T) {
 					continue
 				}
 				left := context - len(prompt)
-				if !slices.Equal(prompt, want[dropped]) || told != dropped || left < 1 || answer == 0 && room != left || answer > 0 && room != min(answer, left) {
-					t.Fatalf("%d tokens, %d for the answer: got %q, a prompt of %d without %d turns and room for %d; want %d without %d",
+				if !slices.Equal(prompt, want[dropped]) || told != dropped || left < 1 || answer == 0 && room != left ||
+					answer > 0 && room != min(answer, left) {
+					t.Fatalf("%d tokens, %d for the answer: got %q, a prompt of %d without %d turns and room for %d; want %d "+
+						"without %d",
 						context, answer, code, len(prompt), told, room, len(want[dropped]), dropped)
 				}
 				if _, said := counted(t, g, "/v1/responses/input_tokens", body); said["input_tokens"] != float64(len(prompt)) {
@@ -103,7 +113,8 @@ func TestTruncation(t *testing.T) {
 				seen[dropped] = true
 			}
 			for _, word := range []string{"", `,"truncation":"disabled"`, `,"truncation":null`} {
-				if prompt, _, code, _ := askedFor(t, g, askedOf(turns, word)); (code != "") != (len(want[0]) >= context) || code == "" && !slices.Equal(prompt, want[0]) {
+				if prompt, _, code, _ := askedFor(t, g, askedOf(turns, word)); (code != "") != (len(want[0]) >= context) ||
+					code == "" && !slices.Equal(prompt, want[0]) {
 					t.Fatalf("%d tokens, %q: got %q and a prompt of %d", context, word, code, len(prompt))
 				}
 			}
@@ -116,8 +127,10 @@ func TestTruncation(t *testing.T) {
 
 // TestTruncationHasNothingToDrop: an input without a turn is left as it is.
 func TestTruncationHasNothingToDrop(t *testing.T) {
-	for _, input := range []string{`"Hi"`, `[{"role":"developer","content":"Be kind."}]`, `[{"role":"assistant","content":""},{"role":"user","content":"Hi"}]`} {
-		prompt, _, code, told := askedFor(t, testGateway(nil), `{"model":"`+testModel+`","truncation":"auto","input":`+input+`}`)
+	for _, input := range []string{`"Hi"`, `[{"role":"developer","content":"Be kind."}]`,
+		`[{"role":"assistant","content":""},{"role":"user","content":"Hi"}]`} {
+		prompt, _, code, told := askedFor(t, testGateway(nil),
+			`{"model":"`+testModel+`","truncation":"auto","input":`+input+`}`)
 		if code != "" || told != 0 || len(prompt) == 0 {
 			t.Errorf("%s: got %q, %d turns dropped", input, code, told)
 		}

@@ -146,7 +146,9 @@ func TestWithoutStructuralTags(t *testing.T) {
 	}
 	for members, want := range map[string][2]string{
 		`"tools":[` + fTool + `],` + required: {"tool_choice_not_supported", "tool_choice"},
-		`"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{}}}`: {"unsupported_parameter", "response_format.json_schema.strict"},
+		`"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{}}}`: {
+			"unsupported_parameter", "response_format.json_schema.strict",
+		},
 		`"guided_json":{}`:                   {"unsupported_parameter", "guided_json"},
 		`"guided_choice":["a"]`:              {"unsupported_parameter", "guided_choice"},
 		`"structured_outputs":{"regex":"a"}`: {"unsupported_parameter", "structured_outputs.regex"},

@@ -55,7 +55,8 @@ func TestTokenizeRoundTrip(t *testing.T) {
 			t.Errorf("%q came back as %d %v", text, status, said)
 		}
 	}
-	if _, said := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":[9552]}`); !strings.Contains(said["prompt"].(string), "\ufffd") {
+	_, said := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":[9552]}`)
+	if !strings.Contains(said["prompt"].(string), "\ufffd") {
 		t.Errorf("half a character is %q", said["prompt"])
 	}
 }

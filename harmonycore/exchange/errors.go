@@ -23,7 +23,8 @@ func errProxyLimit(bodyLimit int) *openai.Error {
 	return &openai.Error{
 		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
 		Message: "The request body is larger than the proxy holds: its own limit is per_connection_buffer_limit_bytes of " +
-			"the listener or request_body_buffer_limit of the route. The gateway's limit is " + strconv.Itoa(bodyLimit) + " bytes.",
+			"the listener or request_body_buffer_limit of the route. " +
+			"The gateway's limit is " + strconv.Itoa(bodyLimit) + " bytes.",
 	}
 }
 

@@ -133,7 +133,8 @@ func (g *generation) failure(failed *backend.Error) *openai.Error {
 	case backend.ChoicesRefused:
 		out.Code, out.Param = openai.CodeChoicesNotSupported, "n"
 		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " +
-			strconv.Itoa(g.wanted.Choices) + " choices in one request: it says \"" + clip(failed.Message) + "\" Send one request for each choice."
+			strconv.Itoa(g.wanted.Choices) + " choices in one request: it says \"" + clip(failed.Message) +
+			"\" Send one request for each choice."
 	}
 	return out
 }

@@ -82,13 +82,13 @@ func (c *Callout) name() string {
 // caller is wasmhost's way to the test.
 type caller struct{ host *Host }
 
-// HasCluster implements wasmhost.Caller.
+// HasCluster implements [wasmhost.Caller].
 func (c caller) HasCluster(name string) bool { return router(c).HasCluster(name) }
 
-// HasServers implements wasmhost.Caller.
+// HasServers implements [wasmhost.Caller].
 func (c caller) HasServers(string) bool { return true }
 
-// Call implements wasmhost.Caller.
+// Call implements [wasmhost.Caller].
 func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
 	out := &Callout{
 		Cluster: o.Cluster, Headers: o.Headers, Body: string(o.Body), Trailers: o.Trailers, Timeout: o.Timeout, host: c.host, done: done,

@@ -17,9 +17,11 @@
 // A test that asks for what cannot happen (a response before the request has reached a server) fails and says why. So
 // does a filter that does what Envoy does not survive, or that leaves a content-length that its body contradicts.
 //
-// A Host and all that belongs to it is for one goroutine.
+// A [Host] and all that belongs to it is for one goroutine.
 //
-// The filter's VM is filter/wasmhost, whose rules are proved against Envoy itself. What it does not have: back-pressure,
-// retries, more than one worker, and the headers that Envoy's router and codecs add behind the filter (date, server,
-// x-envoy-…). docs/testing-filters.md leads from nothing to a test.
+// The filter's VM is [github.com/harmonyedge/harmonyedge/filter/wasmhost], whose rules are proved against Envoy itself. It
+// does not have back-pressure, retries, more than one worker, or the headers that Envoy's router and codecs add after the
+// filter (date, server, x-envoy-…). docs/testing-filters.md leads from nothing to a test.
+//
+// The package is promised: docs/library.md says what stays compatible.
 package filtertest

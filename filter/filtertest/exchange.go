@@ -52,7 +52,7 @@ func (h *Host) Request(method, path, body string, headers ...string) *Exchange {
 	return x
 }
 
-// BeginRequest sends the headers of a request whose body follows, by SendRequest and EndRequest.
+// BeginRequest sends the headers of a request whose body follows, by [Exchange.SendRequest] and [Exchange.EndRequest].
 func (h *Host) BeginRequest(method, path string, headers ...string) *Exchange {
 	h.t.Helper()
 	x := h.open(method, path, headers, "BeginRequest", "it is BeginRequest(method, path, name, value, …)")

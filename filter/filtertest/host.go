@@ -39,7 +39,7 @@ func New(t testing.TB, wasm, configuration string, options ...Option) *Host {
 	return h
 }
 
-// Start is New for tests of what a filter refuses: its error wraps ErrRefused then, and has the filter's log in it.
+// Start is New for tests of what a filter refuses: its error wraps [ErrRefused] then, and has the filter's log in it.
 func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, error) {
 	t.Helper()
 	h := &Host{t: t, settings: defaults()}
@@ -112,11 +112,11 @@ func (h *Host) settle(step string) {
 	}
 }
 
-// router keeps the methods of wasmhost.Router out of the sight of tests.
+// router keeps the methods of [wasmhost.Router] out of the sight of tests.
 type router struct{ host *Host }
 
-// HasCluster implements wasmhost.Router.
+// HasCluster implements [wasmhost.Router].
 func (r router) HasCluster(name string) bool { return slices.Contains(r.host.settings.clusters, name) }
 
-// Route implements wasmhost.Router.
+// Route implements [wasmhost.Router].
 func (r router) Route(request *Headers) *Route { return r.host.settings.route(request) }

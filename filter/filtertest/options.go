@@ -18,7 +18,7 @@ type settings struct {
 	start          time.Time
 }
 
-// Server is the cluster that every request goes to unless Routes says otherwise.
+// Server is the cluster that every request goes to unless [Routes] says otherwise.
 const Server = "server"
 
 // Envoy's limits where nothing is said: per_connection_buffer_limit_bytes, and over HTTP/2 initial_stream_window_size.
@@ -55,7 +55,7 @@ func AllowOnHeadersStopIteration(on bool) Option {
 // the client speaks HTTP/2 initial_stream_window_size. Otherwise it is Envoy's default, 1 MiB and 16 MiB.
 func BufferLimit(bytes int) Option { return func(s *settings) { s.bufferLimit = bytes } }
 
-// OnFailure says what becomes of requests once the VM has failed: failure_policy. Otherwise it is FailReload.
+// OnFailure says what becomes of requests once the VM has failed: failure_policy. Otherwise it is [FailReload].
 func OnFailure(p FailurePolicy) Option { return func(s *settings) { s.plugin.FailurePolicy = p } }
 
 // ReloadInterval is reload_config.backoff.base_interval. Otherwise it is Envoy's default, a second. Envoy adds up to
@@ -91,7 +91,7 @@ func Routes(choose func(request *Headers) *Route) Option {
 // a 503, a callout to another fails at once.
 func Clusters(names ...string) Option { return func(s *settings) { s.clusters = names } }
 
-// OnCallout answers the filter's callouts as they are made. Without it they wait for the test; see Host.Callout.
+// OnCallout answers the filter's callouts as they are made. Without it they wait for the test; see [Host.Callout].
 func OnCallout(answer func(*Callout)) Option { return func(s *settings) { s.onCallout = answer } }
 
 // StartAt is the time at which the clock stands first. Otherwise it is 2026-01-02 03:04:05 UTC.

@@ -24,8 +24,8 @@ func (x *Exchange) Respond(status int, body string, headers ...string) {
 	}
 }
 
-// BeginResponse sends the headers of a response whose body follows, by SendResponse and EndResponse. Over HTTP/1.1 the
-// host adds transfer-encoding: chunked if no content-length is given.
+// BeginResponse sends the headers of a response whose body follows, by [Exchange.SendResponse] and
+// [Exchange.EndResponse]. Over HTTP/1.1 the host adds transfer-encoding: chunked if no content-length is given.
 func (x *Exchange) BeginResponse(status int, headers ...string) {
 	x.host.t.Helper()
 	h := x.responseHeaders("BeginResponse", status, headers)

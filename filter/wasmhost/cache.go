@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// CacheDir is the user's own folder for Options.CacheDir, made if it is not there. What lies in it is machine code, so it
-// must be one that nobody else writes to.
+// CacheDir is the user's own folder for [Options.CacheDir], made if it is not there. What lies in it is machine code,
+// so it must be one that nobody else writes to.
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

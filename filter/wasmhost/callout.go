@@ -26,7 +26,7 @@ type CalloutReply struct {
 
 // Caller performs callouts.
 type Caller interface {
-	// HasCluster reports whether there is such a cluster, HasServers whether it has any.
+	// HasCluster reports whether there is such a cluster, [Caller.HasServers] whether it has any.
 	HasCluster(name string) bool
 	HasServers(name string) bool
 	// Call sends a callout and calls done once, from any goroutine. An error that is context.DeadlineExceeded is a

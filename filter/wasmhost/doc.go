@@ -3,9 +3,11 @@
 //
 // It knows the ABI and Envoy's filter manager, not HTTP on the wire (see the package proxy), nor any filter.
 //
-// A Host is one compiled and configured filter, a Worker one thread of the proxy with a VM of its own, a Stream one
-// request and its response. Whoever drives a stream pushes both sides in, piece by piece, and takes out what is to be
-// done. Tests of filters are written with the package filtertest, which is more comfortable.
+// A [Host] is one compiled and configured filter. A [Worker] is one thread of the proxy with a VM of its own. A [Stream] is
+// one request and its response. Its driver pushes both sides in, piece by piece, and takes out [Event] values: what is to
+// be done. Tests of filters are easier to write with [github.com/harmonyedge/harmonyedge/filter/filtertest].
+//
+// The package is promised: docs/library.md says what stays compatible.
 //
 // # Differences from proxytest
 //

@@ -19,7 +19,7 @@ func (s Side) String() string {
 	return "client"
 }
 
-// Kind is what an Event carries.
+// Kind is what an [Event] carries.
 type Kind int
 
 // The kinds of events.
@@ -43,7 +43,7 @@ type Event struct {
 	Data    []byte
 	// End says that the message is complete with this event.
 	End bool
-	// Cluster is where a request's headers go, HostRewrite whether a server is called by its own name.
+	// Cluster is where a request's headers go, [Event.HostRewrite] whether a server is called by its own name.
 	Cluster     string
 	HostRewrite bool
 	// Timeout is how long the server may take for its whole answer; 0 is for ever.

@@ -61,7 +61,7 @@ func (l Level) String() string {
 	return names[l]
 }
 
-// Options is what a Host works with. The zero value is usable.
+// Options is what a [Host] works with. The zero value is usable.
 type Options struct {
 	// CacheDir keeps the compiled module from one process to the next. Empty: it is compiled each time.
 	CacheDir string
@@ -78,7 +78,8 @@ type Options struct {
 	Violation func(string)
 	// Foreign are functions for proxy_call_foreign_function beyond clear_route_cache.
 	Foreign map[string]func(argument []byte) (result []byte, status Status)
-	// Ticking is called when a filter has asked for ticks: whoever drives the workers has to look at NextTick again.
+	// Ticking is called when a filter has asked for ticks: whoever drives the workers has to look at [Worker.NextTick]
+	// again.
 	Ticking func(*Worker)
 	// Node is the property node.id.
 	Node string

@@ -24,7 +24,7 @@ type StreamOptions struct {
 	Changed func()
 	// Protocol is the client's: HTTP/1.1 or HTTP/2.
 	Protocol string
-	// ClientAddress and LocalAddress are the two ends of the client's connection, as host:port.
+	// ClientAddress and [StreamOptions.LocalAddress] are the two ends of the client's connection, as host:port.
 	ClientAddress, LocalAddress string
 }
 

@@ -32,7 +32,7 @@ type Worker struct {
 // ErrRefused is wrapped by the error of a filter that refused its configuration or could not be started.
 var ErrRefused = errors.New("wasmhost: the filter did not start")
 
-// NewWorker starts a VM. Its error wraps ErrRefused when the filter would not have it.
+// NewWorker starts a VM. Its error wraps [ErrRefused] when the filter would not have it.
 func (h *Host) NewWorker() (*Worker, error) {
 	w := &Worker{host: h, open: map[*Stream]bool{}, changed: map[*Stream]bool{}, callouts: map[uint32]*vm{}}
 	w.enter()

@@ -11,4 +11,6 @@
 //
 // The package is package exchange without an inference server: whatever the gateway does to a request and to an answer,
 // it does as well.
+//
+// The package is promised: docs/library.md says what stays compatible.
 package completion

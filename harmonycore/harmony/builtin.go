@@ -8,10 +8,10 @@ import _ "embed"
 var builtin []byte
 
 // BrowserTools is the namespace of the built-in tools browser.search, browser.open and browser.find, as gpt-oss is
-// trained to use them. It belongs into SystemContent.Tools.
+// trained to use them. It belongs into [SystemContent.Tools].
 func BrowserTools() Namespace { return builtinTools("browser") }
 
-// PythonTools is the namespace of the built-in tool python, which runs code. It belongs into SystemContent.Tools.
+// PythonTools is the namespace of the built-in tool python, which runs code. It belongs into [SystemContent.Tools].
 func PythonTools() Namespace { return builtinTools("python") }
 
 func builtinTools(key string) Namespace {

@@ -3,9 +3,9 @@ package harmony
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
 // Collect parses a whole stream of token ids with a [StreamParser], and returns its messages and the counts of what was
-// repaired. It never fails. A stream that begins with <|start|> is read as a conversation, as [NewTranscriptParser] reads
-// it; any other is read as a completion. What a cut-off stream ends with is its last message. A
-// content type is a word such as "json": the control token that may stand before it is not part of it.
+// repaired. It never fails. A stream that begins with <|start|> is read as a conversation, as [NewTranscriptParser]
+// reads it; any other is read as a completion. What a cut-off stream ends with is its last message. A content type is a
+// word such as "json": the control token that may stand before it is not part of it.
 func Collect(t *tokenizer.Tokenizer, ids []uint32) ([]Message, Recoveries) {
 	var c Collector
 	p := NewStreamParser(t, &c)

@@ -2,18 +2,24 @@
 //
 // It knows messages, channels and control tokens, not the OpenAI APIs, inference servers or HTTP.
 //
-// A Renderer makes a prompt of a Conversation. The model is sampled until tokenizer.Return, the end of its answer, or
-// tokenizer.Call, a tool call to be answered with a message of Role Tool. What it wrote goes, token by token, into a
-// parser:
+// A [Renderer] makes a prompt of a [Conversation]. The model is then sampled until one of two tokens: [tokenizer.Return]
+// ends its answer, and [tokenizer.Call] ends a tool call, which is answered with a message of the role [Tool]. A parser
+// takes the model's tokens one by one:
 //
-//   - StreamParser never fails: whatever the model writes becomes messages for a Sink, and what had to be repaired is
-//     counted.
-//   - TextParser does the same for servers that return text instead of ids.
-//   - StrictParser is equal to OpenAI's own parser, openai-harmony 0.0.8, errors included.
+//   - A [StreamParser] never fails. Whatever the model writes becomes messages for a [Sink]. Repairs are counted as
+//     [Recoveries].
+//   - A [TextParser] does the same for servers that return text instead of ids.
+//   - A [StrictParser] is equal to OpenAI's own parser, openai-harmony 0.0.8, errors included. A [StrictCheck] finds its
+//     first error, and keeps no messages.
 //
-// None of them allocates memory for each token; StrictParser keeps what it has read, and StreamParser and TextParser
-// only what they cannot tell yet. Parsers are for one stream and one goroutine.
+// [Collect] parses a whole answer at once, and [Parts] lists its content as reasoning, text, preambles, calls and results.
 //
-// Text of users is only text: no spelling in it becomes a control token. The tokenizer is package tokenizer, with the
-// vocabulary of package o200k.
+// No parser allocates memory for each token. A [StrictParser] keeps what it has read; the others keep only what they
+// cannot decide yet. A parser is for one stream and one goroutine.
+//
+// Text of users is only text: no spelling in it becomes a control token. The tokenizer is
+// [github.com/harmonyedge/harmonyedge/harmonycore/tokenizer], with the vocabulary of
+// [github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k].
+//
+// The package is promised: docs/library.md says what stays compatible.
 package harmony

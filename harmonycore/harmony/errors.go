@@ -8,7 +8,7 @@ const (
 	UnnamedTool RenderErrorKind = iota + 1
 	// MisplacedContent is system or developer content in a message of another role.
 	MisplacedContent
-	// SchemaTooDeep is a tool schema nested beyond MaxSchemaDepth.
+	// SchemaTooDeep is a tool schema nested beyond [MaxSchemaDepth].
 	SchemaTooDeep
 	// NumberOutOfRange is a number in a schema that no double can hold.
 	NumberOutOfRange
@@ -25,7 +25,7 @@ type RenderError struct {
 // Error implements error.
 func (e *RenderError) Error() string { return e.Message }
 
-// ParseErrorKind is the closed list of errors of the StrictParser.
+// ParseErrorKind is the closed list of errors of the [StrictParser].
 type ParseErrorKind uint8
 
 const (
@@ -61,7 +61,7 @@ func (k ParseErrorKind) String() string {
 	return ""
 }
 
-// ParseError is an error of the StrictParser, with the reference's text.
+// ParseError is an error of the [StrictParser], with the reference's text.
 type ParseError struct {
 	Kind ParseErrorKind
 	// Token counts the tokens fed before the one that failed.

@@ -2,7 +2,7 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// MaxHeaderTokens is the longest header that a StreamParser or a TextParser waits for; what grows longer becomes
+// MaxHeaderTokens is the longest header that a [StreamParser] or a [TextParser] waits for; what grows longer becomes
 // content. Four bytes of text count as a token.
 const MaxHeaderTokens = 256
 
@@ -16,13 +16,13 @@ const (
 	atChannel
 )
 
-// machine turns any sequence of symbols into messages: it never fails and never stops (RATIONALE.md#75). A symbol
-// is a control token or a piece of text: one ordinary token's from a StreamParser, any bytes from a TextParser. It is a
-// Mealy machine over the states above; what the grammar does not foresee is repaired and counted (Recovery).
+// machine turns any sequence of symbols into messages: it never fails and never stops (RATIONALE.md#75). A symbol is a
+// control token or a piece of text: one ordinary token's from a [StreamParser], any bytes from a [TextParser]. It is a
+// Mealy machine over the states above; what the grammar does not foresee is repaired and counted ([Recovery]).
 //
-// Invariants, for every sequence: Open, Content and Close come in that order; every byte taken as content is in exactly
-// one Content; control tokens are in none; a closed message is never touched again. Memory is bounded by
-// MaxHeaderTokens.
+// Invariants, for every sequence: [Sink.Open], [Sink.Content] and [Sink.Close] come in that order; every byte taken as
+// content is in exactly one [Sink.Content]; control tokens are in none; a closed message is never touched again. Memory
+// is bounded by [MaxHeaderTokens].
 type machine struct {
 	sink  Sink
 	state streamState

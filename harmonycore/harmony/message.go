@@ -69,7 +69,7 @@ type SystemContent struct {
 	// ConversationStartDate is printed as the current date, as YYYY-MM-DD.
 	ConversationStartDate Optional
 	Effort                Effort
-	// Tools are for built-in ones (BrowserTools, PythonTools).
+	// Tools are for built-in ones ([BrowserTools], [PythonTools]).
 	Tools    []Namespace
 	Channels *ChannelConfig
 }

@@ -1,6 +1,6 @@
 package harmony
 
-// Recovery is a kind of malformed output that StreamParser and TextParser repair.
+// Recovery is a kind of malformed output that [StreamParser] and [TextParser] repair.
 type Recovery uint8
 
 // The recoveries.
@@ -66,7 +66,7 @@ func (k Recovery) String() string {
 	return ""
 }
 
-// Recoveries counts what was repaired, by Recovery.
+// Recoveries counts what was repaired, by [Recovery].
 type Recoveries [recoveryKinds]uint32
 
 // Total is the sum over all kinds.

@@ -36,7 +36,7 @@ type headerWord struct {
 
 var headerWords = [...]string{"assistant", Final, Analysis, Commentary, "user", " json", " ", "json", "system", "developer"}
 
-// NewRenderer makes a Renderer that encodes text with t.
+// NewRenderer makes a [Renderer] that encodes text with t.
 func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
 	r := &Renderer{t: t}
 	for i, word := range headerWords {
@@ -57,7 +57,7 @@ func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p 
 	return r.AppendHeader(out, next), nil
 }
 
-// AppendHeader appends the beginning of a message by next, as AppendCompletion does.
+// AppendHeader appends the beginning of a message by next, as [Renderer.AppendCompletion] does.
 func (r *Renderer) AppendHeader(dst []uint32, next Role) []uint32 {
 	return r.t.AppendEncode(append(dst, tokenizer.Start), next.String())
 }

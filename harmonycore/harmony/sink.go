@@ -4,10 +4,10 @@ package harmony
 type Header struct {
 	Role Role
 	Name string
-	// Channel is what the model wrote, a known one as it is spelled (Analysis, Commentary, Final).
+	// Channel is what the model wrote, a known one as it is spelled ([Analysis], [Commentary], [Final]).
 	Channel string
-	// Recipient is as written. Models glue a content type to it, as in "functions.getjson": only who knows the tools can
-	// tell that from a name.
+	// Recipient is as written. Models glue a content type to it, as in "functions.getjson": only who knows the tools
+	// can tell that from a name.
 	Recipient   string
 	ContentType string
 }
@@ -23,8 +23,8 @@ const (
 	EndedByCall
 )
 
-// Sink receives a stream of messages from a parser: for each message Open once, Content for every token of it, and
-// Close once. No text given to a Sink holds a control token.
+// Sink receives a stream of messages from a parser: for each message [Sink.Open] once, [Sink.Content] for every token
+// of it, and Close once. No text given to a Sink holds a control token.
 type Sink interface {
 	Open(header Header)
 	// Content is the text that became whole with the newest tokens: full runes, possibly none while a rune is held

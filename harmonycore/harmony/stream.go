@@ -5,8 +5,8 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 // StreamParser turns any stream of token ids into messages. It never fails: what is malformed is repaired and counted.
 // Ordinary tokens that merely spell a control token are text like any other: only ids are control tokens here.
 //
-// It needs no Fallback. Ids without any control token are an answer from the first that cannot begin a header, at once
-// and not after a time; to part them at FinalMark, give a TextParser their bytes (tokenizer.TokenBytes).
+// It needs no [Fallback]. Ids without any control token are an answer from the first that cannot begin a header, at
+// once and not after a time; to part them at [FinalMark], give a [TextParser] their bytes ([tokenizer.TokenBytes]).
 type StreamParser struct {
 	t *tokenizer.Tokenizer
 	machine
@@ -45,11 +45,11 @@ func (p *StreamParser) Process(id uint32) {
 // Taken is how many tokens were processed.
 func (p *StreamParser) Taken() int { return p.head.taken }
 
-// Opened is how many messages the Sink was given so far, the open one included.
+// Opened is how many messages the [Sink] was given so far, the open one included.
 func (p *StreamParser) Opened() int { return p.opened }
 
-// Delivering is the number, counted from 0, of the token that the Sink's Content is about while it has a token: mostly the
-// newest, but text that turns out to be no header is delivered late.
+// Delivering is the number, counted from 0, of the token that the [Sink.Content] is about while it has a token:
+// mostly the newest, but text that turns out to be no header is delivered late.
 func (p *StreamParser) Delivering() int { return p.delivering }
 
 // Finish ends the stream: what is held back is delivered, and an open message closes with Cut.

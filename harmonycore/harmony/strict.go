@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// State is where a StrictParser stands.
+// State is where a [StrictParser] stands.
 type State uint8
 
 // The states, numbered as `harmony inspect parse` prints them.

@@ -2,8 +2,8 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// StrictCheck finds the error at which a StrictParser of an answer would stop. It keeps headers only, so that it can run
-// beside a StreamParser at the price of a comparison for each token of content.
+// StrictCheck finds the error at which a [StrictParser] of an answer would stop. It keeps headers only, so that it can
+// run beside a [StreamParser] at the price of a comparison for each token of content.
 type StrictCheck struct {
 	machine strictMachine
 	err     *ParseError

@@ -11,7 +11,7 @@ import (
 //
 //	ExpectingStart --START--> InHeader --MESSAGE--> InContent --END, RETURN, CALL, end of stream--> ExpectingStart
 //
-// An error leaves the state as it was, except that a bad header before MESSAGE leaves ExpectingStart.
+// An error leaves the state as it was, except that a bad header before MESSAGE leaves [ExpectingStart].
 type strictMachine struct {
 	t      *tokenizer.Tokenizer
 	strict bool

@@ -13,30 +13,30 @@ const (
 	// Printed is Harmony with its control tokens printed: servers asked for skip_special_tokens=false.
 	Printed Dialect = iota
 	// Stripped is Harmony that lost its control tokens, "analysis…assistantfinal…", and is ambiguous by nature. It is
-	// taken for that when it begins so, and for Printed otherwise.
+	// taken for that when it begins so, and for [Printed] otherwise.
 	Stripped
-	// Split is reasoning, FinalMark, answer: models that were told in the prompt to write so.
+	// Split is reasoning, [FinalMark], answer: models that were told in the prompt to write so.
 	Split
 )
 
-// FinalMark ends the reasoning of the dialect Split. Only the first one counts.
+// FinalMark ends the reasoning of the dialect [Split]. Only the first one counts.
 const FinalMark = "===FINAL==="
 
-// TextOptions say what text to expect. The zero value is Printed without a fallback.
+// TextOptions say what text to expect. The zero value is [Printed] without a fallback.
 type TextOptions struct {
 	Dialect Dialect
-	// Fallback is for Printed, and for Stripped that does not begin so.
+	// Fallback is for [Printed], and for [Stripped] that does not begin so.
 	Fallback Fallback
 }
 
-// TextParser turns text into messages as StreamParser does token ids, by the same machine, for servers that return
-// none. It cannot tell a control token from text that spells one: every spelling is a control
-// token, the reserved ones too. No event holds one, and all other bytes of content are in exactly one event.
+// TextParser turns text into messages as [StreamParser] does token ids, by the same machine, for servers that return
+// none. It cannot tell a control token from text that spells one: every spelling is a control token, the reserved ones
+// too. No event holds one, and all other bytes of content are in exactly one event.
 //
-// However the text is cut, the messages are the same. The beginning of a control token, or of another mark, is held back
-// until it is one or cannot be, and a rune until it is whole; longer only headers are (MaxHeaderTokens) and what the
-// fallback has not decided yet (MaxUndecided). The tokens that the Sink hears of are estimated, four bytes each over the
-// whole stream.
+// However the text is cut, the messages are the same. The beginning of a control token, or of another mark, is held
+// back until it is one or cannot be, and a rune until it is whole; longer only headers are ([MaxHeaderTokens]) and what
+// the fallback has not decided yet ([MaxUndecided]). The tokens that the [Sink] hears of are estimated, four bytes each
+// over the whole stream.
 type TextParser struct {
 	machine
 	mode textMode
@@ -54,7 +54,7 @@ type textMode uint8
 const (
 	// printed knows control tokens only.
 	printed textMode = iota
-	// undecided holds text until the fallback is decided; it and splitting know FinalMark too.
+	// undecided holds text until the fallback is decided; it and splitting know [FinalMark] too.
 	undecided
 	splitting
 	// stripped is inside the content of a stripped stream, the modes from opening on inside its headers.
@@ -71,7 +71,7 @@ const (
 	boundaryMark
 )
 
-// longestMark is the longest of the control tokens, FinalMark and strippedBoundaries.
+// longestMark is the longest of the control tokens, [FinalMark] and strippedBoundaries.
 const longestMark = max(tokenizer.LongestSpecial, len(FinalMark), len("assistant"+Commentary))
 
 // NewTextParser makes a parser that stands as behind "<|start|>assistant", where a completion begins.
@@ -95,7 +95,7 @@ func NewTextParser(sink Sink, options TextOptions) *TextParser {
 	return p
 }
 
-// NewTextTranscriptParser is NewTranscriptParser for printed text.
+// NewTextTranscriptParser is [NewTranscriptParser] for printed text.
 func NewTextTranscriptParser(sink Sink) *TextParser {
 	p := NewTextParser(sink, TextOptions{})
 	p.state, p.transcript = between, true

@@ -9,12 +9,12 @@ const (
 	NoFallback FallbackTo = iota
 	// FallBackToFinal makes it an answer.
 	FallBackToFinal
-	// FallBackToSplit reads it as the dialect Split. Until the decision text is held, so that an answer without any
-	// mark that ends before it is an answer; a FinalMark decides at once.
+	// FallBackToSplit reads it as the dialect [Split]. Until the decision text is held, so that an answer without any
+	// mark that ends before it is an answer; a [FinalMark] decides at once.
 	FallBackToSplit
 )
 
-// Limits for a Fallback that leave a slow server time for a header. Others call them min_tokens_before_fallback and
+// Limits for a [Fallback] that leave a slow server time for a header. Others call them min_tokens_before_fallback and
 // fallback_on_timeout_ms.
 const (
 	DefaultMinTokens = 32
@@ -25,9 +25,9 @@ const (
 const MaxUndecided = 16 << 10
 
 // Fallback says when the parser gives up waiting for Harmony. It falls back at the first byte of text for which all of
-// this holds: no control token stands before it; MinTokens times four bytes of text do; and the chunk that settles that
-// it is text came TimeoutMS or more after the first chunk. So it is decided only when a chunk arrives, and not in the
-// middle of a header that a slow server writes. Zero is no condition.
+// this holds: no control token stands before it; [Fallback.MinTokens] times four bytes of text do; and the chunk that
+// settles that it is text came [Fallback.TimeoutMS] or more after the first chunk. So it is decided only when a chunk
+// arrives, and not in the middle of a header that a slow server writes. Zero is no condition.
 //
 // A control token that comes later is one all the same: the channel that it names is told from the text before it.
 type Fallback struct {
@@ -44,7 +44,7 @@ type watch struct {
 	// since is when the first chunk came, due that the time has passed.
 	since        int64
 	started, due bool
-	// bytes counts text, and stops at MaxUndecided.
+	// bytes counts text, and stops at [MaxUndecided].
 	bytes int
 	held  []byte
 }

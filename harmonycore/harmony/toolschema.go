@@ -7,7 +7,7 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 type Schema struct{ value rawjson.Value }
 
 // ParseSchema reads a JSON schema. It accepts any JSON value, nested at most 128 levels deep: what the model cannot be
-// shown is refused by the [Renderer]. The Schema keeps nothing of data. The error is an [*InputError].
+// shown is refused by the [Renderer]. The [Schema] keeps nothing of data. The error is an [*InputError].
 func ParseSchema(data []byte) (*Schema, error) {
 	value, err := rawjson.Parse(data, rawjson.MaxDepth)
 	if err != nil {

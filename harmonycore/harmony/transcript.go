@@ -2,8 +2,8 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// Transcript is a conversation so far as JSON: the messages of a prompt, and behind them those that a parser delivers to
-// it, as a Sink. It has a limit, beyond which it lets go of all that it holds and says so.
+// Transcript is a conversation so far as JSON: the messages of a prompt, and behind them those that a parser delivers
+// to it, as a [Sink]. It has a limit, beyond which it lets go of all that it holds and says so.
 type Transcript struct {
 	w     messageJSON
 	first bool
@@ -12,8 +12,8 @@ type Transcript struct {
 	open   bool
 }
 
-// NewTranscript begins a Transcript of at most so many bytes with the messages of c that p keeps. They are written into
-// scratch, which is returned grown; the Transcript has a copy, and nothing of c.
+// NewTranscript begins a [Transcript] of at most so many bytes with the messages of c that p keeps. They are written
+// into scratch, which is returned grown; the [Transcript] has a copy, and nothing of c.
 func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, most int) (*Transcript, []byte) {
 	w := messageJSON{dst: scratch[:0], most: most}
 	dropped := c.analysisDroppedBefore(p)
@@ -35,7 +35,7 @@ func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, most int) 
 	return t, w.dst
 }
 
-// Open implements Sink.
+// Open implements [Sink].
 func (t *Transcript) Open(h Header) {
 	if t.w.over {
 		return
@@ -52,7 +52,7 @@ func (t *Transcript) Open(h Header) {
 	t.w.put(`"`)
 }
 
-// Content implements Sink.
+// Content implements [Sink].
 func (t *Transcript) Content(text []byte, _ int) {
 	if t.w.over || !t.open {
 		return
@@ -64,7 +64,7 @@ func (t *Transcript) Content(text []byte, _ int) {
 	}
 }
 
-// Close implements Sink.
+// Close implements [Sink].
 func (t *Transcript) Close(End) {
 	if t.w.over || !t.open {
 		return
@@ -77,8 +77,8 @@ func (t *Transcript) Close(End) {
 // stated is what a header says, absent when it says nothing.
 func stated(s string) Optional { return Optional{Value: s, Set: s != ""} }
 
-// AppendJSON appends the conversation, {"messages":[…]}, as the reference and DecodeConversation read it: null when it has
-// outgrown its limit, and while a message is open.
+// AppendJSON appends the conversation, {"messages":[…]}, as the reference and [DecodeConversation] read it: null when
+// it has outgrown its limit, and while a message is open.
 func (t *Transcript) AppendJSON(dst []byte) []byte {
 	if t.w.over || t.open {
 		return append(dst, "null"...)

@@ -35,9 +35,8 @@ func (t *Tokenizer) DecodeString(ids []uint32) string {
 	return string(d.Flush(dst))
 }
 
-// Decoder decodes a stream of ids into whole characters. It holds back the
-// bytes of one that is not complete yet. The zero value is ready. However the
-// ids arrive, the text is the same as DecodeString's.
+// Decoder decodes a stream of ids into whole characters. It holds back the bytes of one that is not complete yet. The
+// zero value is ready. However the ids arrive, the text is the same as [Tokenizer.DecodeString]'s.
 type Decoder struct {
 	held [3]byte // the longest beginning that is not a whole character
 	n    uint8

@@ -13,8 +13,8 @@ const (
 	Call        = 200012 // <|call|>: the assistant calls a tool
 )
 
-// FirstSpecial to LastSpecial are special, every one of them: those without a
-// name of their own are reserved. StartOfText and EndOfText lie before them.
+// FirstSpecial to [LastSpecial] are special, every one of them: those without a name of their own are reserved.
+// [StartOfText] and [EndOfText] lie before them.
 const (
 	FirstSpecial = 200000
 	LastSpecial  = 201088
@@ -41,8 +41,8 @@ const (
 	reservedSize = len(reservedHead) + 6 + len("|>") // six digits
 )
 
-// reserved is the spellings of all special ids in a row, as if each were
-// reserved: TokenBytes can return a view of it and needs no allocation.
+// reserved is the spellings of all special ids in a row, as if each were reserved: [Tokenizer.TokenBytes] can return a
+// view of it and needs no allocation.
 var reserved = func() []byte {
 	var all []byte
 	for id := specialBase; id <= LastSpecial; id++ {

@@ -40,8 +40,8 @@ func (t *Tokenizer) AppendEncode(dst []uint32, text string) []uint32 {
 	return dst
 }
 
-// AppendEncodeSpecial is AppendEncode, but every spelling of a control token
-// (SpecialName) gives that token. Only for text that nobody outside wrote.
+// AppendEncodeSpecial is [Tokenizer.AppendEncode], but every spelling of a control token ([SpecialName]) gives that
+// token. Only for text that nobody outside wrote.
 func (t *Tokenizer) AppendEncodeSpecial(dst []uint32, text string) []uint32 {
 	e := t.Borrow()
 	dst = e.AppendSpecial(dst, t, text)
@@ -49,7 +49,7 @@ func (t *Tokenizer) AppendEncodeSpecial(dst []uint32, text string) []uint32 {
 	return dst
 }
 
-// Count is the number of ids that AppendEncode would append.
+// Count is the number of ids that [Tokenizer.AppendEncode] would append.
 func (t *Tokenizer) Count(text string) int {
 	e := t.Borrow()
 	n := e.Count(t, text)
@@ -64,8 +64,8 @@ type Encoder struct {
 	merger bpe.Encoder
 }
 
-// Borrow is an Encoder out of those that the Tokenizer's users share, for many
-// texts in a row; Return it, and use it no more.
+// Borrow is an [Encoder] out of those that the [Tokenizer]'s users share, for many texts in a row; Return it, and use
+// it no more.
 func (t *Tokenizer) Borrow() *Encoder {
 	if e, ok := t.encoders.Get().(*Encoder); ok {
 		return e
@@ -73,10 +73,10 @@ func (t *Tokenizer) Borrow() *Encoder {
 	return new(Encoder)
 }
 
-// Return gives an Encoder to the next who borrows one.
+// Return gives an [Encoder] to the next who borrows one.
 func (t *Tokenizer) Return(e *Encoder) { t.encoders.Put(e) }
 
-// Append is Tokenizer.AppendEncode with this scratch.
+// Append is [Tokenizer.AppendEncode] with this scratch.
 func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 	for i := 0; i < len(text); {
 		end := next(text, i)
@@ -117,13 +117,13 @@ func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, most int
 	return dst, true
 }
 
-// AppendSpecial is Tokenizer.AppendEncodeSpecial with this scratch.
+// AppendSpecial is [Tokenizer.AppendEncodeSpecial] with this scratch.
 func (e *Encoder) AppendSpecial(dst []uint32, t *Tokenizer, text string) []uint32 {
 	dst, _ = e.AppendSpecialWithin(dst, t, text, math.MaxInt)
 	return dst
 }
 
-// AppendSpecialWithin is to AppendSpecial what AppendWithin is to Append.
+// AppendSpecialWithin is to [Encoder.AppendSpecial] what [Encoder.AppendWithin] is to Append.
 func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
 	if t.fewestSpecial.Exceeds(text, most) {
 		return dst, false
@@ -145,7 +145,7 @@ func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, m
 	}
 }
 
-// Count is Tokenizer.Count with this scratch.
+// Count is [Tokenizer.Count] with this scratch.
 func (e *Encoder) Count(t *Tokenizer, text string) int {
 	n := 0
 	for i := 0; i < len(text); {

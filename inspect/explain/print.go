@@ -19,7 +19,7 @@ const MinWidth = 20
 // Options say how a transcript looks.
 type Options struct {
 	Begin Begin
-	// Width is how many columns a line has, at least MinWidth.
+	// Width is how many columns a line has, at least [MinWidth].
 	Width int
 	Color bool
 	// NoIDs leaves out the tokens and shows the messages' texts only.

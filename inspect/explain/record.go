@@ -10,7 +10,7 @@ type Begin uint8
 
 // The beginnings of a stream.
 const (
-	// ByFirstToken is AtStart for a stream that begins with <|start|>, InAssistant for any other.
+	// ByFirstToken is [AtStart] for a stream that begins with <|start|>, [InAssistant] for any other.
 	ByFirstToken Begin = iota
 	// InAssistant is behind "<|start|>assistant", where a completion begins.
 	InAssistant

@@ -19,13 +19,13 @@ type caller struct{ proxy *Proxy }
 // maxReply is how much of a callout's answer is read, in bytes.
 const maxReply = 16 << 20
 
-// HasCluster implements wasmhost.Caller.
+// HasCluster implements [wasmhost.Caller].
 func (c caller) HasCluster(name string) bool { return c.proxy.HasCluster(name) }
 
-// HasServers implements wasmhost.Caller.
+// HasServers implements [wasmhost.Caller].
 func (c caller) HasServers(name string) bool { return len(c.proxy.clusters[name].endpoints) > 0 }
 
-// Call implements wasmhost.Caller.
+// Call implements [wasmhost.Caller].
 func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
 	c.proxy.running.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -23,7 +23,7 @@ type message struct {
 	next func() bool
 }
 
-// relay moves the message until its end, and returns what cut it short, if anything did. endWait is Options.EndWait.
+// relay moves the message until its end, and returns what cut it short, if anything did. endWait is [Options.EndWait].
 func (m *message) relay(endWait time.Duration) error {
 	if !m.http2 {
 		endWait = 0

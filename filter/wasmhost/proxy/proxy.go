@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// Options is what a Proxy is made of.
+// Options is what a [Proxy] is made of.
 type Options struct {
 	// Plugin and Host are the filter's configuration and what its host works with. The proxy performs the callouts and
 	// drives the ticks itself.
@@ -26,7 +26,7 @@ type Options struct {
 	Clusters []Cluster
 	// BufferLimit is how much of a request or response the filter may hold, in bytes.
 	BufferLimit int
-	// BufferLimitHTTP2 is the same for HTTP/2 clients, where it is the stream's window; 0 is BufferLimit.
+	// BufferLimitHTTP2 is the same for HTTP/2 clients, where it is the stream's window; 0 is [Options.BufferLimit].
 	BufferLimitHTTP2 int
 	// MaxHeaders is how many headers a message may have; 0 is Envoy's 100.
 	MaxHeaders int
@@ -162,10 +162,10 @@ func (p *Proxy) Streams() int {
 	return n
 }
 
-// HasCluster implements wasmhost.Router.
+// HasCluster implements [wasmhost.Router].
 func (p *Proxy) HasCluster(name string) bool { return p.clusters[name] != nil }
 
-// Route implements wasmhost.Router.
+// Route implements [wasmhost.Router].
 func (p *Proxy) Route(request *wasmhost.Headers) *wasmhost.Route { return p.options.Route(request) }
 
 // finalize adds what the proxy adds to every response to a request of this id.

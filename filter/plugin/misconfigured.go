@@ -19,8 +19,8 @@ const (
 // One that comes before any that is right is taken, for there is nothing to keep, and the host, which may serve others
 // besides, would not start. The gateway then answers every request for the API with an error.
 //
-// The host asks one VM first, and then all others. The host holds them to what the first decided, so they must decide alike,
-// whatever has come in between. The first VM alone logs and counts the mistake.
+// The host asks one VM first, and then all others. The host holds them to what the first decided, so they must decide
+// alike, whatever has come in between. The first VM alone logs and counts the mistake.
 func (p *plugin) misconfigured(data []byte, reason error) types.OnPluginStartStatus {
 	taken := takenPrefix + fingerprint(data)
 	if shared(taken) {

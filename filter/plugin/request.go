@@ -61,8 +61,8 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	return types.ActionContinue
 }
 
-// asksForUpgrade reports whether a request asks for another protocol on its connection. The host lets only those through
-// that it is configured for, and shows one of HTTP/2 (extended CONNECT) as it shows one of HTTP/1.1.
+// asksForUpgrade reports whether a request asks for another protocol on its connection. The host lets only those
+// through that it is configured for, and shows one of HTTP/2 (extended CONNECT) as it shows one of HTTP/1.1.
 func asksForUpgrade(headers [][2]string) bool {
 	named, connection := false, false
 	for _, h := range headers {

@@ -40,19 +40,39 @@ func TestVLLMEvent(t *testing.T) {
 		want     Event
 		refused  bool
 	}{
-		{name: "tokens", in: `{"choices":[{"index":0,"text":"a","prompt_token_ids":[1,2],"token_ids":[200005, 35644],"finish_reason":null}]}`, want: Event{Tokens: []uint32{200005, 35644}}},
-		{name: "stop", in: `{"choices":[{"token_ids":[200012],"finish_reason":"stop","stop_reason":200012}]}`, want: Event{Tokens: []uint32{200012}, Finish: Stopped}},
+		{
+			name: "tokens", in: `{"choices":[{"index":0,"text":"a","prompt_token_ids":[1,2],"token_ids":[200005, 35644],` +
+				`"finish_reason":null}]}`, want: Event{Tokens: []uint32{200005, 35644}},
+		},
+		{
+			name: "stop", in: `{"choices":[{"token_ids":[200012],"finish_reason":"stop","stop_reason":200012}]}`,
+			want: Event{Tokens: []uint32{200012}, Finish: Stopped},
+		},
 		{name: "length", in: `{"choices":[{"token_ids":[],"finish_reason":"length"}]}`, want: Event{Finish: Length}},
 		{name: "abort", in: `{"choices":[{"finish_reason":"abort"}]}`, want: Event{Finish: Aborted}},
-		{name: "usage", in: `{"choices":[],"usage":{"prompt_tokens":81,"completion_tokens":44,"prompt_tokens_details":{"cached_tokens":64}}}`, want: Event{HasUsage: true, Usage: Usage{Prompt: 81, Cached: 64, Completion: 44, HasCached: true}}},
+		{
+			name: "usage", in: `{"choices":[],"usage":{"prompt_tokens":81,"completion_tokens":44,` +
+				`"prompt_tokens_details":{"cached_tokens":64}}}`,
+			want: Event{HasUsage: true, Usage: Usage{Prompt: 81, Cached: 64, Completion: 44, HasCached: true}},
+		},
 		{name: "null usage", in: `{"choices":[],"usage":null}`},
 		{name: "done", in: `[DONE]`, want: Event{Done: true}},
-		{name: "error", in: `{"error":{"message":"x","type":"InternalServerError","param":null,"code":500}}`, want: Event{Error: &Error{Status: 500, Message: "x", Type: "InternalServerError"}}},
-		{name: "text without ids", in: `{"choices":[{"text":"a","finish_reason":null}]}`, want: Event{Error: &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not know return_token_ids"}}},
+		{
+			name: "error", in: `{"error":{"message":"x","type":"InternalServerError","param":null,"code":500}}`,
+			want: Event{Error: &Error{Status: 500, Message: "x", Type: "InternalServerError"}},
+		},
+		{
+			name: "text without ids", in: `{"choices":[{"text":"a","finish_reason":null}]}`,
+			want: Event{Error: &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it " +
+				"does not know return_token_ids"}},
+		},
 		{name: "text of a held token", in: `{"choices":[{"text":"a","token_ids":[],"finish_reason":null}]}`},
 		{name: "numeric code", in: `{"error":{"message":"x","code":"301"}}`, want: Event{Error: &Error{Message: "x"}}},
 		{name: "null error", in: `{"error":null,"choices":[]}`},
-		{name: "bad ids", in: `{"choices":[{"token_ids":[-1,1.5,99999999999999999999,"7",7]}]}`, want: Event{Tokens: []uint32{4294967295, 4294967295, 4294967295, 4294967295, 7}}},
+		{
+			name: "bad ids", in: `{"choices":[{"token_ids":[-1,1.5,99999999999999999999,"7",7]}]}`,
+			want: Event{Tokens: []uint32{4294967295, 4294967295, 4294967295, 4294967295, 7}},
+		},
 		{name: "garbage", in: `{"choices":`, refused: true},
 		{name: "other", in: `{"hello":1}`, refused: true},
 		{name: "array", in: `[1]`, refused: true},
@@ -80,8 +100,14 @@ func TestReadError(t *testing.T) {
 		in   string
 		want Error
 	}{
-		{`{"error":{"message":"too long","type":"BadRequestError","param":"prompt","code":400}}`, Error{Status: 503, Message: "too long", Type: "BadRequestError", Param: "prompt"}},
-		{`{"object":"error","message":"flat","type":"X","param":null,"code":400}`, Error{Status: 503, Message: "flat", Type: "X"}},
+		{
+			`{"error":{"message":"too long","type":"BadRequestError","param":"prompt","code":400}}`,
+			Error{Status: 503, Message: "too long", Type: "BadRequestError", Param: "prompt"},
+		},
+		{
+			`{"object":"error","message":"flat","type":"X","param":null,"code":400}`,
+			Error{Status: 503, Message: "flat", Type: "X"},
+		},
 		{`{"detail":"Not Found"}`, Error{Status: 503, Message: "Not Found"}},
 		{`{"error":"loading"}`, Error{Status: 503, Message: "loading"}},
 		{`<html>`, Error{Status: 503, Message: "the inference server answered with status 503"}},
@@ -103,7 +129,8 @@ func TestReadError(t *testing.T) {
 // FuzzReadEvent: no input makes the reader panic, and what it reads is bounded by what came in.
 func FuzzReadEvent(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"token_ids":[1,2]}],"usage":{"prompt_tokens":1}}`))
-	f.Add([]byte(`{"choices":[{"index":1,"token_ids":[7],"logprobs":{"token_logprobs":[-0.1],"top_logprobs":[{"token_id:7":-0.1}]}}]}`))
+	f.Add([]byte(`{"choices":[{"index":1,"token_ids":[7],"logprobs":{"token_logprobs":[-0.1],` +
+		`"top_logprobs":[{"token_id:7":-0.1}]}}]}`))
 	f.Add([]byte(`{"error":{"message":"\ud83d\ude00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var e Event
@@ -131,7 +158,8 @@ func TestRename(t *testing.T) {
 	}
 	// An escaped key is the same key.
 	var got map[string]string
-	if err := json.Unmarshal(Rename([]byte(`{"mod\u0065l":"a"}`), "x"), &got); err != nil || got["model"] != "x" || len(got) != 1 {
+	if err := json.Unmarshal(Rename([]byte(`{"mod\u0065l":"a"}`), "x"), &got); err != nil || got["model"] != "x" ||
+		len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
 }
@@ -139,7 +167,10 @@ func TestRename(t *testing.T) {
 func TestTrimmer(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`{"a":1,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}`, `{"a":1,"prompt_token_ids":[],"token_ids":[4,5]}`},
-		{`{"prompt_token_ids": [1, 2],"prompt_token_ids":null,"x":[1]}`, `{"prompt_token_ids": [],"prompt_token_ids":null,"x":[1]}`},
+		{
+			`{"prompt_token_ids": [1, 2],"prompt_token_ids":null,"x":[1]}`,
+			`{"prompt_token_ids": [],"prompt_token_ids":null,"x":[1]}`,
+		},
 		{`{"text":"\"prompt_token_ids\":[1,2]"}`, `{"text":"\"prompt_token_ids\":[1,2]"}`},
 		{`{"prompt_token_ids":[]}`, `{"prompt_token_ids":[]}`},
 		{`{""prompt_token_ids":[9]}`, `{""prompt_token_ids":[]}`},

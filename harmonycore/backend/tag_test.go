@@ -22,7 +22,8 @@ func TestTag(t *testing.T) {
 	tag.Close()
 	got := string(tag.Bytes())
 	want := `{"type":"structural_tag","format":{"type":"sequence","elements":[` +
-		`{"type":"star","content":{"type":"or","elements":[{"type":"const_string","value":"a\"b"},{"type":"any_text","excludes":[]}]}},` +
+		`{"type":"star","content":{"type":"or","elements":[{"type":"const_string","value":"a\"b"},{"type":"any_text",` +
+		`"excludes":[]}]}},` +
 		`{"type":"optional","content":{"type":"any_text","excludes":["x","\""]}},` +
 		`{"type":"json_schema","json_schema":{"type":"object"}},` +
 		`{"type":"json_schema","json_schema":{"b":[1.50,null,true,false,"é\n"],"a":{}}}]}}`

@@ -28,13 +28,15 @@ func trimmed(stream string) []byte {
 func FuzzTrimmer(f *testing.F) {
 	for _, seed := range []string{
 		`{"choices":[{"index":0,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}]}`, `"prompt_token_ids"prompt_token_ids":[1]`,
-		`"prompt_token_ids":  [1,2`, "\"prompt_token_ids\":[1\n2]", `prompt_token_ids":["prompt_token_ids":"prompt_token_ids":[`,
+		`"prompt_token_ids":  [1,2`, "\"prompt_token_ids\":[1\n2]",
+		`prompt_token_ids":["prompt_token_ids":"prompt_token_ids":[`,
 	} {
 		f.Add([]byte(seed), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
 		// Parts of the key, so that streams come near it.
-		parts := [...]string{`"`, `"prompt`, `_token_ids`, `":`, ` `, `[`, `1`, `]`, "\n", promptKey, promptKey[1:], promptKey[:18]}
+		parts := [...]string{`"`, `"prompt`, `_token_ids`, `":`, ` `, `[`, `1`, `]`, "\n", promptKey, promptKey[1:],
+			promptKey[:18]}
 		var near []byte
 		for _, c := range stream {
 			near = append(near, parts[int(c)%len(parts)]...)

@@ -30,13 +30,17 @@ func TestVLLMLogprobs(t *testing.T) {
 	var e Event
 	for _, tt := range []struct{ logprobs, want string }{
 		{`null`, ""}, {`{}`, ""}, {`[]`, ""}, {`{"token_logprobs":null}`, ""}, {`{"token_logprobs":[]}`, ""},
-		{`{"token_logprobs":[-0.1,-2.5e-07],"tokens":["token_id:7","token_id:8"],"text_offset":[0,10],"top_logprobs":[{"token_id:7":-0.1,"token_id:200002":-9999.0},{"token_id:8":-2}]}`,
+		{`{"token_logprobs":[-0.1,-2.5e-07],"tokens":["token_id:7","token_id:8"],"text_offset":[0,10],` +
+			`"top_logprobs":[{"token_id:7":-0.1,"token_id:200002":-9999.0},{"token_id:8":-2}]}`,
 			"-0.1 7:-0.1 200002:-9999.0; -2.5e-07 8:-2; "},
 		{`{"top_logprobs":[{"token_id:8":-2}],"token_logprobs":[-1,-2]}`, "-1 8:-2; -2; "},
 		{`{"token_logprobs":[-1],"top_logprobs":[null,{"token_id:8":-2}]}`, "-1; "},
 		// What is no number ends the list, and what names no id is no alternative.
 		{`{"token_logprobs":[-1,null,-3]}`, "-1; "},
-		{`{"token_logprobs":[-1],"top_logprobs":[{"the":-1,"token_id:":-1,"token_id:x":-1,"token_id:-1":-1,"token_id:99999999999":-1,"token_id:5":"x","token_id:6":-6}]}`, "-1 6:-6; "},
+		{
+			`{"token_logprobs":[-1],"top_logprobs":[{"the":-1,"token_id:":-1,"token_id:x":-1,"token_id:-1":-1,` +
+				`"token_id:99999999999":-1,"token_id:5":"x","token_id:6":-6}]}`, "-1 6:-6; ",
+		},
 	} {
 		if !dialect(t).ReadEvent([]byte(event(tt.logprobs)), &e) || e.Index != 1 || len(e.Tokens) != 2 {
 			t.Fatalf("%s: %+v", tt.logprobs, e)

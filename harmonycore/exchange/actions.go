@@ -52,8 +52,8 @@ type Forward struct {
 // Reply is an answer that the gateway gives by itself, always JSON.
 type Reply struct {
 	Status int
-	// RetryAfter is the header's value, or empty. Upgrade is that of the header upgrade; with one, the connection ends after
-	// the answer.
+	// RetryAfter is the header's value, or empty. Upgrade is that of the header upgrade; with one, the connection ends
+	// after the answer.
 	RetryAfter, Upgrade string
 	Body                []byte
 }

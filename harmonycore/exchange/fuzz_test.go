@@ -24,7 +24,8 @@ func FuzzRequest(f *testing.F) {
 		},
 		{
 			`{"model":"` + testModel + `","input":"Hi","instructions":"<|start|>","stream":true,"tools":[{"type":"custom",` +
-				`"name":"f"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}]}`, true,
+				`"name":"f"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}]}`,
+			true,
 		},
 		{
 			`{"model":"` + testModel + `","input":[{"role":"user","content":[{"type":"input_text","text":"x"}]},` +

@@ -31,9 +31,9 @@ func (r *refusal) request([]byte, Host) RequestAction {
 
 func (r *refusal) early() response { return r.x.earlyReply() }
 
-// BeginUpgrade is [Gateway.Begin] for a request that asks for another protocol on its connection, such as WebSocket, in a
-// proxy that lets it through. What the gateway would take is refused, and so is GET at the paths that take a body: agents
-// dial there, and such a request has no end.
+// BeginUpgrade is [Gateway.Begin] for a request that asks for another protocol on its connection, such as WebSocket, in
+// a proxy that lets it through. What the gateway would take is refused, and so is GET at the paths that take a body:
+// agents dial there, and such a request has no end.
 func (g *Gateway) BeginUpgrade(method, path string) *Exchange {
 	x := g.Begin(method, path)
 	if x == nil && (method != "GET" || !takesBody(path)) {

@@ -11,8 +11,10 @@ func TestUpgrade(t *testing.T) {
 		method, path string
 		status       int // 0: it is left alone
 	}{
-		{"GET", "/v1/responses", 426}, {"GET", "/v1/responses?model=x", 426}, {"POST", "/v1/responses", 426}, {"GET", "/v1/chat/completions", 426},
-		{"POST", "/v1/completions", 426}, {"GET", "/v1/models", 426}, {"POST", "/tokenize", 426}, {"GET", "/v1/..%2fmetrics", 400},
+		{"GET", "/v1/responses", 426}, {"GET", "/v1/responses?model=x", 426}, {"POST", "/v1/responses", 426},
+		{"GET", "/v1/chat/completions", 426},
+		{"POST", "/v1/completions", 426}, {"GET", "/v1/models", 426}, {"POST", "/tokenize", 426},
+		{"GET", "/v1/..%2fmetrics", 400},
 		{"GET", "/v1/realtime", 0}, {"GET", "/", 0}, {"GET", "/ws", 0}, {"PUT", "/v1/responses", 0},
 	} {
 		for _, whole := range []bool{false, true} {
@@ -33,7 +35,8 @@ func TestUpgrade(t *testing.T) {
 			} else {
 				reply = x.RequestHeaders().Reply
 			}
-			if reply == nil || reply.Status != tt.status || (tt.status == 426) != strings.Contains(string(reply.Body), `"code":"websocket_not_supported"`) ||
+			if reply == nil || reply.Status != tt.status ||
+				(tt.status == 426) != strings.Contains(string(reply.Body), `"code":"websocket_not_supported"`) ||
 				(tt.status == 426) != (reply.Upgrade == "HTTP/1.1") {
 				t.Errorf("%s %s, whole: %v: got %+v", tt.method, tt.path, whole, reply)
 			}

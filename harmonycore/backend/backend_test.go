@@ -126,7 +126,7 @@ func TestReadError(t *testing.T) {
 	}
 }
 
-// FuzzReadEvent: no input makes the reader panic, and what it reads is bounded by what came in.
+// FuzzReadEvent checks that no input makes the reader panic, and that what it reads is no larger than the input.
 func FuzzReadEvent(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"token_ids":[1,2]}],"usage":{"prompt_tokens":1}}`))
 	f.Add([]byte(`{"choices":[{"index":1,"token_ids":[7],"logprobs":{"token_logprobs":[-0.1],` +

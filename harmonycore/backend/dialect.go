@@ -6,78 +6,78 @@ type Request struct {
 	Model string
 	// Prompt is the rendered conversation, in token ids.
 	Prompt []uint32
-	// MaxTokens is the most tokens to generate; it is always sent, because servers' defaults are tiny.
+	// MaxTokens is the maximum number of tokens to generate. It is always sent: the defaults of servers are tiny.
 	MaxTokens int
-	// Choices is how many completions to generate; 0 is one.
+	// Choices is the number of completions to generate; 0 means one.
 	Choices int
-	// Logprobs asks how likely every token was, and which TopLogprobs others were most likely in its place.
+	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
 	// StopTokens end the generation.
 	StopTokens []uint32
 	Sampling   Sampling
-	// ThinkingBudget is how many tokens the model may reason for, as the server itself shall see to; nil is not sent.
+	// ThinkingBudget is the maximum number of reasoning tokens, which the server enforces. Nil is not sent.
 	ThinkingBudget *int
-	// StructuralTag is what the answer is held to, as a Tag has written it; empty holds it to nothing.
+	// StructuralTag constrains the answer; a [Tag] writes it. Empty means no constraint.
 	StructuralTag []byte
 }
 
-// Sampling holds JSON numbers as the client spelled them; an empty one is not sent, and the server's default counts.
+// Sampling holds JSON numbers as the client spelled them. An empty field is not sent, so the server's default applies.
 type Sampling struct {
 	Temperature, TopP, PresencePenalty, FrequencyPenalty, Seed string
 	LogitBias                                                  []Bias
-	// Extras are parameters of the servers' own, sent as they are.
+	// Extras are the engines' own parameters. They are sent unchanged.
 	Extras []Member
 }
 
-// Bias is a token and the number that is added to its logit.
+// Bias is a token and the JSON number that is added to its logit.
 type Bias struct {
 	Token uint32
 	By    string
 }
 
-// Member is a member of a JSON object.
+// Member is a member of a JSON object. JSON is its value, as JSON text.
 type Member struct{ Name, JSON string }
 
-// Finish says why a server stopped generating.
+// Finish is the reason why a server stopped generating.
 type Finish uint8
 
-// The reasons to stop. The zero Finish is none yet.
+// The values of [Finish]. The zero value means that generation has not ended.
 const (
 	Running Finish = iota
-	// Stopped is a stop token.
+	// Stopped means that the model generated a stop token.
 	Stopped
-	// Length is MaxTokens or the end of the context.
+	// Length means that [Request.MaxTokens] or the end of the context was reached.
 	Length
-	// Aborted is any other end, such as the server's own abort.
+	// Aborted is any other end, such as an abort by the server.
 	Aborted
 )
 
-// Regular reports whether the answer has come to an end of its own.
+// Regular reports whether the answer ended by itself, at a stop token or at its length limit.
 func (f Finish) Regular() bool { return f == Stopped || f == Length }
 
-// Usage is the server's own count of tokens.
+// Usage is the server's own count, in tokens.
 type Usage struct {
 	Prompt, Cached, Completion int
-	// HasCached says that the server told Cached; many do so only by a flag of theirs.
+	// HasCached reports whether the server sent Cached. Many servers send it only if a flag of theirs is set.
 	HasCached bool
 }
 
-// Event is what one event of a server's stream says: of one choice, of the whole request, or both. Its slices are reused
-// by the next one.
+// Event is the content of one event of a server's stream. It concerns one choice, the whole request, or both. The next
+// event reuses its slices.
 type Event struct {
-	// Index is the choice's that Tokens and Finish are of.
+	// Index is the index of the choice that Tokens, Likely and Finish belong to.
 	Index  int
 	Tokens []uint32
-	// Likely says how likely each of Tokens was, where that was asked for.
+	// Likely holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
 	Likely []Likelihood
 	Finish Finish
 	Usage  Usage
-	// HasUsage says that Usage was sent.
+	// HasUsage reports whether the server sent Usage.
 	HasUsage bool
-	// Done is the server's last word: nothing comes after it.
+	// Done reports whether this is the last event of the stream.
 	Done bool
-	// Error is the server's error, sent instead of a result.
+	// Error is the server's error if it sent one instead of a result, else nil.
 	Error *Error
 }
 
@@ -85,22 +85,23 @@ func (e *Event) reset() {
 	*e = Event{Tokens: e.Tokens[:0], Likely: e.Likely[:0]}
 }
 
-// Likelihood says how likely a token was. Its numbers are JSON's, as the server spelled them, in the memory of the event.
+// Likelihood is the logprob of one token. Its numbers are JSON numbers as the server spelled them. They lie in the
+// event's memory.
 type Likelihood struct {
 	Logprob []byte
-	// Top are the most likely tokens in its place, in no order; the token itself may be one of them.
+	// Top holds the likeliest tokens in this place, in any order. The token itself may be among them.
 	Top []Alternative
 }
 
-// Alternative is a token that could have come, and how likely it was.
+// Alternative is a token that the model could have generated instead, and its logprob.
 type Alternative struct {
 	ID      uint32
 	Logprob []byte
 }
 
-// Error is what a server says when it fails. Empty fields were not said.
+// Error is a server's error. A field that the server did not send is empty.
 type Error struct {
-	// Status is an HTTP status, 0 where the error came without one.
+	// Status is an HTTP status, or 0 if the error came without one.
 	Status  int
 	Message string
 	Type    string
@@ -108,33 +109,33 @@ type Error struct {
 	Param   string
 }
 
-// Cause is what a server's error is about, of what the gateway has words of its own for.
+// Cause is the reason for a server's error, where the gateway has an error message of its own for it.
 type Cause uint8
 
-// The causes. The zero Cause is any other.
+// The values of [Cause]. The zero value is every other reason.
 const (
 	OtherCause Cause = iota
-	// ContextExceeded is a prompt that does not fit into the model's context, alone or with the answer.
+	// ContextExceeded means that the prompt, alone or with the answer, does not fit into the model's context.
 	ContextExceeded
-	// ChoicesRefused is a number of choices that the server does not generate in one request.
+	// ChoicesRefused means that the server does not generate this number of choices in one request.
 	ChoicesRefused
 )
 
 // Dialect is one kind of inference server.
 type Dialect interface {
-	// Kind is the dialect's name in configurations, errors and logs.
+	// Kind returns the dialect's name in configurations, errors and logs.
 	Kind() string
-	// Path is where completions are asked for.
+	// Path returns the HTTP path to which completion requests are sent.
 	Path() string
-	// AppendRequest appends the body that asks for a streamed completion.
+	// AppendRequest appends the body of a request for a streamed completion.
 	AppendRequest(dst []byte, r *Request) []byte
-	// ReadEvent reads the data of one server-sent event into e. False means that it could not be understood.
+	// ReadEvent reads the data of one server-sent event into e. It reports whether it understood the data.
 	ReadEvent(data []byte, e *Event) bool
-	// Cause tells what an error of the server's is about.
+	// Cause classifies an error that the server sent.
 	Cause(e *Error) Cause
 }
 
-// Named returns the dialect of a kind of server, as configurations name it.
+// Named returns the dialect of a kind of server, by the name that configurations use. It reports whether there is one.
 func Named(kind string) (Dialect, bool) {
 	if d := (vllm{}); kind == d.Kind() {
 		return d, true

@@ -1,4 +1,5 @@
-// Package backend speaks the wire formats of inference servers: a prompt's ids go in, events of generated ids come out.
+// Package backend reads and writes the wire formats of inference servers. The token ids of a prompt go in, and events
+// with generated token ids come out.
 //
-// It knows servers' JSON, not Harmony's messages nor the OpenAI API that the client speaks.
+// It knows the servers' JSON. It does not know Harmony's messages or the OpenAI API of the client.
 package backend

@@ -8,8 +8,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// ReadError reads the body of a failed request. Servers nest the error under "error" or write it flat; a proxy
-// before them may answer with something that is no JSON at all, of which nothing is said to the client.
+// ReadError reads the body of a failed request. Servers nest the error in a member "error" or write it flat. A proxy in
+// front of the server may answer with a body that is not JSON: then the message has the status alone, and the client
+// sees nothing of that body.
 func ReadError(status int, body []byte) *Error {
 	e := &Error{}
 	if rawjson.Validate(body, rawjson.MaxDepth) == nil {
@@ -26,8 +27,8 @@ func ReadError(status int, body []byte) *Error {
 	return e
 }
 
-// BodyError returns the error that a successful answer's body carries, or nil: some servers answer 200 and say in
-// JSON that they failed (tenstorrent/vllm#386).
+// BodyError returns the error in the body of a response with status 200, or nil if there is none. Some servers answer
+// 200 and put the error into the JSON (tenstorrent/vllm#386).
 func BodyError(body []byte) *Error {
 	if rawjson.Validate(body, rawjson.MaxDepth) != nil {
 		return nil
@@ -63,7 +64,7 @@ func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 			e.Param = scalar(value, kind)
 		case "code":
 			e.Code = scalar(value, kind)
-			// A number is a status; it says nothing to a client as a code.
+			// A numeric code is an HTTP status, which means nothing to a client as a code.
 			if n, err := strconv.Atoi(e.Code); err == nil {
 				e.Code = ""
 				if n >= 400 && n <= 599 {

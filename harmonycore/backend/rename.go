@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Rename is a client's own request to a server under the server's name for the model. The body is a validated object
-// with one member "model".
+// Rename returns a client's request body with model as its "model", the name by which the server knows the model. The
+// body must be validated JSON: an object with exactly one member "model".
 func Rename(body []byte, model string) []byte {
 	renamed, err := jsonparser.Set(body, rawjson.AppendString(nil, model), "model")
 	if err != nil {

@@ -2,28 +2,28 @@ package backend
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// Tag writes a structural tag, the language in which xgrammar, and with it vLLM, is told what a model may write: a tree
-// of formats, here in the order in which they are read. A format stands alone (Const, Text, JSON, Regex, Grammar) or holds others,
-// from its opening to Close.
+// Tag writes a structural tag. This is the language of xgrammar, which vLLM uses, for what a model may write. A tag is
+// a tree of formats, written here in the order in which they are read. [Tag.Const], [Tag.Text], [Tag.JSON], [Tag.Regex]
+// and [Tag.Grammar] write a leaf. The other formats hold every format up to their [Tag.Close].
 //
 //	format = const_string | any_text | json_schema | regex | grammar | sequence format* | or format* | star format | optional format
 //
-// NewTag makes one. Formats beside each other are only for those that hold several.
+// [NewTag] makes a Tag. Only a sequence and an or may hold several formats.
 type Tag struct {
 	dst []byte
-	// after says that a format stands before this place, in the one that holds both.
+	// after reports whether the open format already holds another one, so that a comma comes next.
 	after bool
-	// ends are the brackets that close what is open, the innermost last: nothing of ours nests deeper than its length.
+	// ends are the brackets that close the open formats, the innermost last. No tag of the gateway nests deeper than this.
 	ends  [8]string
 	depth int
 }
 
-// NewTag begins a tag in dst's memory.
+// NewTag returns a Tag that appends to dst.
 func NewTag(dst []byte) Tag {
 	return Tag{dst: append(dst, `{"type":"structural_tag","format":`...)}
 }
 
-// Bytes ends the tag.
+// Bytes ends the tag and returns it.
 func (t *Tag) Bytes() []byte { return append(t.dst, '}') }
 
 func (t *Tag) begin(text string) {
@@ -43,7 +43,7 @@ func (t *Tag) open(text, end string) {
 	t.after = false
 }
 
-// Close ends the format that was opened last.
+// Close closes the format that was opened last.
 func (t *Tag) Close() {
 	if t.depth > 0 {
 		t.depth--
@@ -52,25 +52,25 @@ func (t *Tag) Close() {
 	t.after = true
 }
 
-// Sequence opens formats that follow each other.
+// Sequence opens a format whose formats follow each other.
 func (t *Tag) Sequence() { t.open(`{"type":"sequence","elements":[`, "]}") }
 
-// Or opens formats of which one is written.
+// Or opens a format that is exactly one of its formats.
 func (t *Tag) Or() { t.open(`{"type":"or","elements":[`, "]}") }
 
-// Star opens one format that is written any number of times.
+// Star opens a format that repeats its one format any number of times, or none.
 func (t *Tag) Star() { t.open(`{"type":"star","content":`, "}") }
 
-// Optional opens one format that may be left out.
+// Optional opens a format that may be left out.
 func (t *Tag) Optional() { t.open(`{"type":"optional","content":`, "}") }
 
-// Const is exactly this text. A special token is its spelling.
+// Const writes the format of exactly this text. A special token is written by its spelling.
 func (t *Tag) Const(text string) {
 	t.begin(`{"type":"const_string","value":`)
 	t.dst = append(rawjson.AppendString(t.dst, text), '}')
 }
 
-// Text is any text without one of these in it.
+// Text writes the format of any text that has none of these texts in it.
 func (t *Tag) Text(without ...string) {
 	t.begin(`{"type":"any_text","excludes":[`)
 	for i, text := range without {
@@ -82,20 +82,20 @@ func (t *Tag) Text(without ...string) {
 	t.dst = append(t.dst, "]}"...)
 }
 
-// Regex is a text of which the pattern matches the whole. xgrammar knows no flags, looks around, boundaries and names of
-// groups, and its dot is any character.
+// Regex writes the format of a text that matches the whole pattern. xgrammar supports no flags, lookaround, boundaries
+// or group names, and its dot matches every character.
 func (t *Tag) Regex(pattern string) {
 	t.begin(`{"type":"regex","pattern":`)
 	t.dst = append(rawjson.AppendString(t.dst, pattern), '}')
 }
 
-// Grammar is a text of a grammar in xgrammar's EBNF, which begins with the rule root.
+// Grammar writes the format of a text of this grammar in xgrammar's EBNF. The grammar begins at the rule root.
 func (t *Tag) Grammar(ebnf string) {
 	t.begin(`{"type":"grammar","grammar":`)
 	t.dst = append(rawjson.AppendString(t.dst, ebnf), '}')
 }
 
-// JSON is a value of a schema, which is JSON text.
+// JSON writes the format of a JSON value that satisfies the schema, which is JSON text.
 func (t *Tag) JSON(schema string) {
 	t.begin(`{"type":"json_schema","json_schema":`)
 	t.dst = append(append(t.dst, schema...), '}')

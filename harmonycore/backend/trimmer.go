@@ -1,28 +1,28 @@
 package backend
 
-// Trimmer takes the ids of the prompt out of a stream of JSON, wherever the network cut it. A server that is asked for
-// token ids sends the prompt's back too, eight bytes each in its first event, and the gateway does not need them: without
-// a Trimmer a long prompt would be held twice. The zero Trimmer is ready.
+// Trimmer removes the prompt's token ids from a stream of JSON, wherever the network cut the stream. A server that is
+// asked for token ids also sends those of the prompt, about eight bytes each, in its first event. The gateway does not
+// need them, and without a Trimmer it would hold a long prompt twice. The zero Trimmer is ready for use.
 //
-// It is an automaton over bytes: looking for the key, between key and array, inside the array. An unescaped quote
-// before the key's name can only open it, so no text inside a string is ever taken for it. Where no part of the key is
-// matched, it searches for the key in larger steps.
+// It is an automaton over bytes with three states: looking for the key, between key and array, inside the array. An
+// unescaped quote before the key's name can only open the key, so text inside a string is never mistaken for it. While
+// no part of the key is matched, the Trimmer searches in larger steps.
 type Trimmer struct {
-	// matched is how much of promptKey the last bytes are.
+	// matched is the length of the longest prefix of [promptKey] that the last bytes are.
 	matched int
-	// inside reports whether the array has begun and has not ended.
+	// inside reports whether the last byte lies inside the array.
 	inside bool
 }
 
 const promptKey = `"prompt_token_ids":`
 
-// Trim returns chunk without what lies inside the array; the result lies in chunk's own memory.
+// Trim returns chunk without the contents of the array. The result lies in chunk's memory.
 func (t *Trimmer) Trim(chunk []byte) []byte {
 	kept := chunk[:0]
 	for len(chunk) > 0 {
 		n := 0
 		if t.inside {
-			// An event's data is one line: an array that does not end in it does not end at all.
+			// The data of an event is one line, so an array without an end in that line has none.
 			for n < len(chunk) && chunk[n] != ']' && chunk[n] != '\n' {
 				n++
 			}
@@ -36,7 +36,7 @@ func (t *Trimmer) Trim(chunk []byte) []byte {
 	return kept
 }
 
-// outside returns how much of chunk lies before the array, its bracket included.
+// outside returns the number of bytes of chunk up to the array, its opening bracket included.
 func (t *Trimmer) outside(chunk []byte) int {
 	for at := 0; ; at++ {
 		if t.matched == 0 {
@@ -51,7 +51,7 @@ func (t *Trimmer) outside(chunk []byte) int {
 	}
 }
 
-// step takes a byte outside of the array.
+// step reads one byte outside the array.
 func (t *Trimmer) step(c byte) {
 	switch {
 	case t.matched < len(promptKey) && c == promptKey[t.matched]:
@@ -68,14 +68,14 @@ func (t *Trimmer) step(c byte) {
 	}
 }
 
-// keyShifts are how far a byte in the place of promptKey's last one is from where it stands last before that, for each
-// byte of the key.
+// keyShifts holds, for each byte of [promptKey], its distance from the key's last position. It counts from the byte's
+// last occurrence before that position.
 var keyShifts = [256]uint8{
 	'"': 1, 's': 2, 'd': 3, 'i': 4, '_': 5, 'n': 6, 'e': 7, 'k': 8, 'o': 9, 't': 10, 'p': 13, 'm': 14, 'r': 16,
 }
 
-// searchKey returns the first place from at on where promptKey stands, or may begin to stand at the end of b; it is len(b)
-// where there is none. It looks at few bytes in between, as Horspool's algorithm does.
+// searchKey returns the first place, from at on, where [promptKey] stands, or where a part of it may stand at the end
+// of b. It returns len(b) if there is none. Like Horspool's algorithm, it looks at few of the bytes in between.
 func searchKey(b []byte, at int) int {
 	const last = len(promptKey) - 1
 	for at+last < len(b) {
@@ -92,8 +92,8 @@ func searchKey(b []byte, at int) int {
 	return min(at, len(b))
 }
 
-// isKey reports whether b, which is as long as promptKey or longer, begins with it. It compares byte by byte, because
-// TinyGo makes garbage for a comparison with a string.
+// isKey reports whether b begins with [promptKey]. b must be at least as long. It compares byte by byte, because TinyGo
+// allocates for a comparison with a string.
 func isKey(b []byte) bool {
 	for i := len(promptKey) - 1; i >= 0; i-- {
 		if b[i] != promptKey[i] {

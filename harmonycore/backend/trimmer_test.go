@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// trimmed is what [Trimmer] makes of a stream, byte by byte.
+// trimmed returns what [Trimmer] leaves of a stream that arrives byte by byte.
 func trimmed(stream string) []byte {
 	var t Trimmer
 	var out []byte
@@ -24,7 +24,7 @@ func trimmed(stream string) []byte {
 	return out
 }
 
-// FuzzTrimmer holds the search for the key against the automaton alone, wherever the stream is cut.
+// FuzzTrimmer compares the search for the key with the plain automaton, wherever the stream is cut.
 func FuzzTrimmer(f *testing.F) {
 	for _, seed := range []string{
 		`{"choices":[{"index":0,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}]}`, `"prompt_token_ids"prompt_token_ids":[1]`,
@@ -34,7 +34,7 @@ func FuzzTrimmer(f *testing.F) {
 		f.Add([]byte(seed), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
-		// Parts of the key, so that streams come near it.
+		// Parts of the key make streams that come near it.
 		parts := [...]string{`"`, `"prompt`, `_token_ids`, `":`, ` `, `[`, `1`, `]`, "\n", promptKey, promptKey[1:],
 			promptKey[:18]}
 		var near []byte
@@ -57,7 +57,7 @@ func FuzzTrimmer(f *testing.F) {
 	})
 }
 
-// TestKeyShifts holds the table against the key that it is of.
+// TestKeyShifts checks the table [keyShifts] against [promptKey].
 func TestKeyShifts(t *testing.T) {
 	var want [256]uint8
 	for i := range len(promptKey) - 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// vllm is vLLM's /v1/completions with token ids both ways, the contract that every vLLM since 0.10.2 has.
+// vllm is vLLM's /v1/completions with token ids in both directions. Every vLLM since 0.10.2 has it (docs/vllm.md).
 type vllm struct{}
 
 func (vllm) Kind() string { return contract.VLLM }
@@ -17,7 +17,7 @@ func (vllm) Kind() string { return contract.VLLM }
 func (vllm) Path() string { return contract.CompletionsPath }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
-	// Ids are at most six digits and a comma.
+	// An id takes at most six digits and a comma.
 	if need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512; cap(dst)-len(dst) < need {
 		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
 	}
@@ -28,7 +28,7 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
 	if r.Logprobs {
-		// Two tokens may have one text, and a part of a character has none: only ids tell them apart.
+		// Two tokens may have the same text, and a part of a character has none. Only ids distinguish them.
 		dst = rawjson.AppendInt(append(dst, `,"logprobs":`...), int64(r.TopLogprobs))
 		dst = append(dst, `,"return_tokens_as_token_ids":true`...)
 	}
@@ -46,12 +46,12 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 		dst = append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)
 	}
 	if len(r.StructuralTag) > 0 {
-		// The tag is JSON inside a string of JSON. Its first token is the answer's first: a vLLM that waits for the end of the
-		// reasoning instead is too old for it (docs/configuration.md, structured_outputs).
+		// The tag is JSON inside a JSON string. It starts at the first token of the answer. A vLLM that starts it at the end
+		// of the reasoning is too old for it (docs/configuration.md, structured_outputs).
 		dst = rawjson.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), rawjson.View(r.StructuralTag))
 		dst = append(dst, '}')
 	}
-	// Nothing is said of the text, which is not read: vLLM's Rust front end refuses some of it.
+	// The request has no options for the text, which is not read. vLLM's Rust front end refuses some of them.
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true}`...)
 }
 
@@ -73,7 +73,8 @@ func appendNumber(dst []byte, key, number string) []byte {
 	return append(append(dst, key...), number...)
 }
 
-// positive puts the smallest mass that leaves one token in place of zero, which OpenAI's API allows and vLLM refuses.
+// positive replaces a top_p of 0, which OpenAI's API allows and vLLM refuses, by the smallest probability mass. It
+// leaves one token.
 func positive(topP string) string {
 	if n, err := strconv.ParseFloat(topP, 64); err == nil && n == 0 {
 		return "1e-6"
@@ -96,8 +97,8 @@ func appendBiases(dst []byte, biases []Bias) []byte {
 	return append(dst, '}')
 }
 
-// Cause knows the parameters that vLLM's refusals name: its Python front end names input_tokens too where the prompt and
-// max_tokens do not fit together, its Rust front end refuses every n but 1.
+// Cause looks at the parameter that vLLM's refusal names. The Python front end also names input_tokens if prompt and
+// max_tokens together do not fit. The Rust front end refuses every n but 1.
 func (vllm) Cause(e *Error) Cause {
 	switch {
 	case e.Status != 400:
@@ -144,7 +145,7 @@ func (vllm) ReadEvent(data []byte, e *Event) bool {
 	return err == nil && understood
 }
 
-// readChoices reads the one choice that an event of vLLM's is about, however many were asked for.
+// readChoices reads the choice of an event. vLLM sends one choice in an event, however many were asked for.
 func readChoices(data []byte, e *Event) {
 	first := true
 	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
@@ -179,14 +180,14 @@ func readChoices(data []byte, e *Event) {
 			}
 			return nil
 		})
-		// An old server ignores that ids were asked for. Its text would be lost without a word.
+		// An old server ignores the request for token ids. Without this error its text would be lost silently.
 		if hasText && !hasIDs {
 			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not know return_token_ids"}
 		}
 	})
 }
 
-// readIndex reads the number of a choice; what is none is one that was never asked for.
+// readIndex reads the index of a choice. An invalid one becomes an index that was never asked for.
 func readIndex(value []byte, kind jsonparser.ValueType) int {
 	n, err := strconv.Atoi(string(value))
 	if kind != jsonparser.Number || err != nil {
@@ -195,7 +196,7 @@ func readIndex(value []byte, kind jsonparser.ValueType) int {
 	return n
 }
 
-// finishReason maps the server's word. "stop" is a stop token, whichever it was: the parser has seen it.
+// finishReason maps vLLM's finish_reason. "stop" does not name the stop token; the parser has seen it.
 func finishReason(word []byte) Finish {
 	switch string(word) {
 	case "stop":
@@ -207,8 +208,8 @@ func finishReason(word []byte) Finish {
 	}
 }
 
-// readIDs reads an array of ids out of validated JSON. What is no id (negative, fractional, a string) becomes an id
-// that no vocabulary has, so that the parser counts it instead of losing it.
+// readIDs reads an array of ids from validated JSON. An element that is not an id (negative, fractional, a string)
+// becomes an id that no vocabulary has, so that the parser counts it.
 func readIDs(dst []uint32, array []byte) []uint32 {
 	const unknown = 1<<32 - 1
 	id, digits, bad := uint64(0), 0, false

@@ -7,11 +7,11 @@ import (
 	"github.com/buger/jsonparser"
 )
 
-// readLogprobs reads the legacy completions' object, whose arrays have an element for each token:
+// readLogprobs reads the logprobs object of the legacy completions API, whose arrays have one element per token:
 //
 //	{"text_offset":[…],"token_logprobs":[-0.1],"tokens":["token_id:7"],"top_logprobs":[{"token_id:7":-0.1,"token_id:9":-2.5}]}
 //
-// Lengths that differ are not hidden: what has no logprob is missing at the end.
+// It stops at the first element that is not a number, so the result may have fewer elements than there are tokens.
 func readLogprobs(dst []Likelihood, data []byte) []Likelihood {
 	own, _, _, err := jsonparser.Get(data, "token_logprobs")
 	if err != nil {

@@ -35,7 +35,7 @@ func TestVLLMLogprobs(t *testing.T) {
 			"-0.1 7:-0.1 200002:-9999.0; -2.5e-07 8:-2; "},
 		{`{"top_logprobs":[{"token_id:8":-2}],"token_logprobs":[-1,-2]}`, "-1 8:-2; -2; "},
 		{`{"token_logprobs":[-1],"top_logprobs":[null,{"token_id:8":-2}]}`, "-1; "},
-		// What is no number ends the list, and what names no id is no alternative.
+		// The list ends at an element that is not a number. A key that does not name an id is left out.
 		{`{"token_logprobs":[-1,null,-3]}`, "-1; "},
 		{
 			`{"token_logprobs":[-1],"top_logprobs":[{"the":-1,"token_id:":-1,"token_id:x":-1,"token_id:-1":-1,` +

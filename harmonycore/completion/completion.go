@@ -8,63 +8,65 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// Completion is one request at work: what the model is asked for, and the answer made of its tokens. It is not for
-// concurrent use.
+// Completion is one request in progress: the request to the model and the answer made from its tokens. It is not safe
+// for concurrent use.
 type Completion struct {
-	// Request is what the model is asked for.
+	// Request is the request to the model.
 	Request
 
 	engine   *engine
 	exchange *exchange.Exchange
 	now      func() time.Time
-	// contentType is that of the response, known before its first byte.
+	// contentType is the response's media type. It is known before the first byte.
 	contentType string
-	// running is how many choices have not ended.
+	// running is the number of choices that have not ended.
 	running int
-	// signal is the event of which the exchange reads the engine's words.
+	// signal is the server-sent event that makes the exchange read the engine's next [backend.Event].
 	signal [len(eventSignal)]byte
 	out    []byte
 }
 
-// Request is what the model is asked for.
+// Request is what the program asks the model for.
 type Request struct {
-	// Prompt is the rendered conversation, up to where the model goes on.
+	// Prompt is the rendered conversation in token ids. The model continues it.
 	Prompt []uint32
-	// MaxTokens is the most tokens that each choice may have.
+	// MaxTokens is the maximum number of tokens of each choice.
 	MaxTokens int
-	// StopTokens end a choice. They are part of it: [Completion.Write] takes the one that the model has stopped at, too.
+	// StopTokens end a choice. A stop token is a part of the choice: pass the one that the model stopped at to
+	// [Completion.Write] as well.
 	StopTokens []uint32
-	// Choices is how many answers are wanted, one or more.
+	// Choices is the number of answers to generate, at least one.
 	Choices  int
 	Sampling Sampling
-	// StructuralTag is what the answer is held to, in the language of xgrammar; empty holds it to nothing.
+	// StructuralTag constrains the answer, in the language of xgrammar. Empty means no constraint.
 	StructuralTag []byte
 }
 
-// Sampling is how tokens are drawn. What the client has not named is what gpt-oss was trained for: temperature and top_p 1,
-// no penalties, no bias.
+// Sampling is how tokens are drawn. A parameter that the client does not send has the value that gpt-oss was trained
+// for: temperature and top_p 1, no penalties, no bias.
 type Sampling struct {
 	Temperature, TopP                 float64
 	PresencePenalty, FrequencyPenalty float64
-	// Seed is the client's number as it was spelled; empty is none.
+	// Seed is the client's number as it was spelled, or empty if there is none.
 	Seed string
-	// LogitBias is added to the logits of its tokens.
+	// LogitBias holds, by token id, the number to add to the token's logit.
 	LogitBias map[uint32]float64
-	// Extras are the parameters that [Model.Extras] names and the client has set, as JSON text.
+	// Extras are the parameters that the client sent and [Model.Extras] names. The values are JSON text.
 	Extras map[string]string
 }
 
-// Finish is why a choice has ended.
+// Finish is the reason why a choice ended.
 type Finish uint8
 
 const (
-	// Stopped is a stop token.
+	// Stopped means that the model generated a stop token.
 	Stopped Finish = iota + 1
-	// Length is [Request.MaxTokens].
+	// Length means that [Request.MaxTokens] was reached.
 	Length
 )
 
-// listen takes over what the gateway asks of its server, and stands where the server has answered with a stream.
+// listen copies the gateway's request to its server into c, and puts the exchange into the state after the server's
+// response headers.
 func (c *Completion) listen() {
 	asked := &c.engine.asked
 	c.Request = Request{
@@ -95,7 +97,7 @@ func samplingOf(s *backend.Sampling) Sampling {
 	return out
 }
 
-// number reads a JSON number that the gateway has checked; an absent one is 0.
+// number reads a JSON number that the gateway has checked. An empty one is 0.
 func number(text string) float64 {
 	f, _ := strconv.ParseFloat(text, 64)
 	return f
@@ -103,14 +105,15 @@ func number(text string) float64 {
 
 func (c *Completion) millis() int64 { return c.now().UnixMilli() }
 
-// Write takes tokens that the model has generated for a choice, counted from 0, and returns what there is for the client:
-// nothing yet, or the next bytes of the response. They are valid until the next call. An error is an [*Error]: the client
-// gets it instead of the response, of which it has nothing.
+// Write takes tokens that the model generated for a choice, counted from 0. It returns the next bytes of the response,
+// which may be none yet. They are valid until the next call. An error is an [*Error]: send it to the client in place of
+// the response, of which the client has no byte yet.
 func (c *Completion) Write(choice int, ids ...uint32) ([]byte, error) {
 	return c.say(backend.Event{Index: choice, Tokens: ids})
 }
 
-// End ends a choice, and returns what [Completion.Write] returns. The response is complete when all choices have ended.
+// End ends a choice and returns the next bytes, as [Completion.Write] does. The response is complete when all choices
+// have ended.
 func (c *Completion) End(choice int, reason Finish) ([]byte, error) {
 	finish := backend.Stopped
 	if reason == Length {
@@ -124,14 +127,14 @@ func (c *Completion) End(choice int, reason Finish) ([]byte, error) {
 	return c.out, err
 }
 
-// Fail ends the answer with an error of the model: a stream gets it as its last event. Where the client has nothing of the
-// response yet, Fail returns an [*Error] with the status.
+// Fail ends the answer with an error of the model. A stream carries it as its last event. If the client has no byte of
+// the response yet, Fail returns an [*Error] with the status.
 func (c *Completion) Fail(status int, message string) ([]byte, error) {
 	return c.say(backend.Event{Error: &backend.Error{Status: status, Message: message}})
 }
 
-// Done reports whether the response is complete. It may be before the model has stopped, such as at a stop sequence of the
-// client's: whatever the model would generate is not wanted.
+// Done reports whether the response is complete. It can be complete before the model has stopped, for example at a stop
+// sequence of the client's. Then stop the model: Write ignores further tokens.
 func (c *Completion) Done() bool {
 	switch c.exchange.Report().Finish {
 	case exchange.FinishStop, exchange.FinishLength, exchange.FinishToolCalls, exchange.FinishError:
@@ -140,13 +143,13 @@ func (c *Completion) Done() bool {
 	return false
 }
 
-// ContentType is the response's media type. It is known when there are bytes of the response, and empty until then.
+// ContentType returns the response's media type. It is empty until the response has bytes.
 func (c *Completion) ContentType() string { return c.contentType }
 
-// Usage is what a completion has taken, in tokens.
+// Usage counts the tokens of a completion.
 type Usage struct {
 	Prompt, Completion int
-	// Reasoning is how many tokens of the completion are reasoning.
+	// Reasoning is the number of tokens of the completion that are reasoning.
 	Reasoning int
 }
 
@@ -156,7 +159,7 @@ func (c *Completion) Usage() Usage {
 	return Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens, Reasoning: r.Reasoning}
 }
 
-// say hands one event over, and returns what comes of it.
+// say passes one event to the exchange and returns the bytes for the client.
 func (c *Completion) say(e backend.Event) ([]byte, error) {
 	c.out = c.out[:0]
 	if c.Done() {
@@ -166,10 +169,10 @@ func (c *Completion) say(e backend.Event) ([]byte, error) {
 	return c.out, err
 }
 
-// eventSignal is the text of a server-sent event of which the engine gives the contents.
+// eventSignal is the text of a server-sent event. The engine supplies its contents.
 const eventSignal = "data: x\n\n"
 
-// take gives the exchange an event and appends what it has for the client.
+// take passes one event to the exchange and appends the bytes for the client to c.out.
 func (c *Completion) take(e backend.Event) error {
 	c.engine.said = e
 	copy(c.signal[:], eventSignal) // the exchange may have overwritten it

@@ -16,7 +16,7 @@ func ids(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(ni
 
 const final = "<|channel|>final<|message|>"
 
-// begun is a completion of a Chat request with these members.
+// begun starts a completion of a Chat request with these members.
 func begun(t *testing.T, members string) *Completion {
 	t.Helper()
 	model := GPTOSS("m")
@@ -29,7 +29,7 @@ func begun(t *testing.T, members string) *Completion {
 	return c
 }
 
-// all gives the model's text to the first choice token by token, and ends it.
+// all passes the model's text to the first choice token by token, and ends the choice.
 func all(t *testing.T, c *Completion, text string, reason Finish) string {
 	t.Helper()
 	var out []byte
@@ -72,7 +72,7 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
-// TestDoneBeforeTheModel: at a stop sequence the response is complete, and what the model still writes is passed over.
+// TestDoneBeforeTheModel checks that the response is complete at a stop sequence and that later tokens are ignored.
 func TestDoneBeforeTheModel(t *testing.T) {
 	for _, stream := range []string{"", `,"stream":true`} {
 		c := begun(t, `,"stop":["END"]`+stream)
@@ -121,7 +121,7 @@ func TestFail(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), `"error":{"message":"out of memory"`) || !c.Done() {
 		t.Error(string(out), err)
 	}
-	// A choice that was not asked for is a fault of the program's.
+	// A choice that was not asked for is an error of the program.
 	if _, err := begun(t, "").Write(1, 13225); !errors.As(err, &refused) || refused.Status != 502 {
 		t.Error(err)
 	}
@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRandomIDs: without a source of ids each answer has its own.
+// TestRandomIDs checks that each answer has an id of its own if the program supplies none.
 func TestRandomIDs(t *testing.T) {
 	a, b := randomID(), randomID()
 	if len(a) < 24 || a == b {

@@ -1,16 +1,15 @@
-// Package completion answers requests of OpenAI's APIs with a model in the same program: the body of a Chat Completions or
-// Responses request becomes a prompt in token ids, and the ids that the model generates become the body of the response.
+// Package completion answers requests to OpenAI's APIs with a model in the same program. The body of a Chat Completions
+// or Responses request becomes a prompt in token ids. The ids that the model generates become the body of the response.
 //
-// It knows the translation as a whole, not how tokens are generated nor how requests arrive.
+// It knows the whole translation. It does not know how tokens are generated or how requests arrive.
 //
-// A [Translator] is made once for a model. [Translator.Chat] and [Translator.Responses] make a [Completion] of a request:
-// it holds the prompt and how to sample. The model's tokens go into [Completion.Write] as they come, and
-// [Completion.End] is called where the model stops. Both return what the client gets: chunks or events of a stream, or
-// the whole answer at its end. Errors are an [*Error] with a status and a body in OpenAI's shape, or the stream's last
+// Make one [Translator] for a model. [Translator.Chat] and [Translator.Responses] turn a request into a [Completion],
+// which holds the prompt and the sampling parameters. Pass the model's tokens to [Completion.Write] as they come, and
+// call [Completion.End] when the model stops. Both return bytes for the client: chunks or events of a stream, or the
+// whole answer at its end. Errors are an [*Error] with a status and a body in OpenAI's shape, or the stream's last
 // event.
 //
-// The package is package exchange without an inference server: whatever the gateway does to a request and to an answer,
-// it does as well.
+// The package is package exchange without an inference server. It treats requests and answers as the gateway does.
 //
 // The package is promised: docs/library.md says what stays compatible.
 package completion

@@ -2,8 +2,8 @@ package completion
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/backend"
 
-// engine is the dialect of a model in the same program. The gateway's request stays in asked, and a server-sent event
-// carries no data: what it says is in said.
+// engine implements [backend.Dialect] for a model in the same program. AppendRequest keeps the gateway's request in
+// asked. Server-sent events carry no data: ReadEvent returns said.
 type engine struct {
 	asked backend.Request
 	said  backend.Event
@@ -12,7 +12,7 @@ type engine struct {
 // Kind implements [backend.Dialect].
 func (*engine) Kind() string { return "embedded" }
 
-// Path implements [backend.Dialect]. No request has an empty path.
+// Path implements [backend.Dialect]. The path is empty, which the path of a request never is.
 func (*engine) Path() string { return "" }
 
 // AppendRequest implements [backend.Dialect].

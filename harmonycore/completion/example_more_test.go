@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// A Responses request without a stream is answered as a whole, once the model has stopped.
+// A Responses request without a stream gets the whole answer after the model has stopped.
 func ExampleTranslator_Responses() {
 	translator := completion.New(completion.Options{
 		Tokenizer: o200k.Tokenizer(), Model: completion.GPTOSS("gpt-oss-120b"),
@@ -42,7 +42,7 @@ func ExampleTranslator_Responses() {
 	// ,"name":"get_weather"}
 }
 
-// A request that cannot be answered is refused with a status and a body for the client.
+// An invalid request is refused with a status and a body for the client.
 func ExampleError() {
 	translator := completion.New(completion.Options{Tokenizer: o200k.Tokenizer(), Model: completion.GPTOSS("gpt-oss-120b")})
 	_, err := translator.Chat([]byte(`{"model":"gpt-oss-120b"}`))

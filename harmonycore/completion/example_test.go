@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// generate stands for a model that runs in this program. Its last token is a stop token.
+// generate stands in for a model in this program. Its last token is a stop token.
 func generate(_ []uint32) []uint32 {
 	return o200k.Tokenizer().AppendEncodeSpecial(nil,
 		"<|channel|>analysis<|message|>A greeting.<|end|><|start|>assistant<|channel|>final<|message|>Hello!<|return|>")
@@ -21,7 +21,7 @@ func Example() {
 	translator := completion.New(completion.Options{
 		Tokenizer: o200k.Tokenizer(),
 		Model:     completion.GPTOSS("gpt-oss-120b"),
-		// Real programs leave these two out.
+		// Real programs leave out Now and NewID.
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		NewID: func() string { return "0123456789abcdef01234567" },
 	})

@@ -5,27 +5,27 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// Model is the model that answers.
+// Model describes the model that answers.
 type Model struct {
-	// Name is what clients call it. A request for another model is refused.
+	// Name is the name that clients use. A request for another model is refused.
 	Name string
-	// ContextLength is how many tokens a prompt and its answer have together.
+	// ContextLength is the maximum length of a prompt and its answer together, in tokens.
 	ContextLength int
-	// Identity and KnowledgeCutoff stand in the system message, where they are not absent.
+	// Identity and KnowledgeCutoff are lines of the system message. An absent one is left out.
 	Identity, KnowledgeCutoff harmony.Optional
-	// Date stands in the system message, as YYYY-MM-DD. If it is empty, the message has the current day, in UTC.
+	// Date is the date in the system message, as YYYY-MM-DD. If it is empty, the message has the current day in UTC.
 	Date string
-	// Effort is the reasoning effort where the client names none.
+	// Effort is the reasoning effort of requests that name none.
 	Effort harmony.Effort
-	// Extras names parameters that engines have and OpenAI has not, such as top_k, min_p, repetition_penalty and
-	// min_tokens: those that the program takes from [Sampling.Extras]. Others of a request are passed over.
+	// Extras names the engines' own parameters that the program supports, such as top_k, min_p, repetition_penalty and
+	// min_tokens. They arrive in [Sampling.Extras]. Other parameters of engines are ignored.
 	Extras []string
-	// StructuralTags reports whether the program holds an answer to [Completion.StructuralTag]. Without it, requests that
-	// need that are refused: forced calls of one tool among several, JSON schemas and grammars.
+	// StructuralTags reports whether the program enforces [Request.StructuralTag]. If it does not, requests that need it
+	// are refused: forced calls of one tool among several, JSON schemas and grammars.
 	StructuralTags bool
 }
 
-// GPTOSS returns a gpt-oss model with the settings that it was trained with, under the name that clients call it by.
+// GPTOSS returns a gpt-oss model with the settings that it was trained with. Clients call it by name.
 func GPTOSS(name string) Model {
 	return Model{
 		Name: name, ContextLength: 131072,
@@ -35,7 +35,7 @@ func GPTOSS(name string) Model {
 	}
 }
 
-// served is the model as a gateway serves it.
+// served returns the model's settings in the form that the gateway uses.
 func (m *Model) served() contract.Model {
 	date := m.Date
 	if date == "" {
@@ -48,7 +48,7 @@ func (m *Model) served() contract.Model {
 			ReasoningEfforts: contract.Efforts{
 				None: contract.EffortRefuse, Minimal: contract.EffortLow, XHigh: contract.EffortHigh, Max: contract.EffortHigh,
 			},
-			// The translation honours these two.
+			// The translation itself reads these two.
 			ServerExtras: append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...),
 			System: contract.System{
 				Identity: m.Identity.Value, KnowledgeCutoff: m.KnowledgeCutoff.Value, Date: date, Effort: m.effort(),

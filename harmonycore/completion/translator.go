@@ -13,25 +13,25 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Options is what a [Translator] is made of.
+// Options configures a [Translator].
 type Options struct {
 	Tokenizer *tokenizer.Tokenizer
 	Model     Model
-	// Now is the clock; nil is [time.Now].
+	// Now is the clock. Nil means [time.Now].
 	Now func() time.Time
-	// NewID returns letters and digits, at least 24 and unique to each request, from which all ids of its answer are made.
-	// Nil makes random ones.
+	// NewID returns at least 24 letters and digits that are unique to each request. All ids of the answer are made from
+	// them. Nil means random ids.
 	NewID func() string
-	// MaxBody is the largest body of a request, in bytes; 0 is 16 MiB.
+	// MaxBody is the maximum length of a request body, in bytes. 0 means 16 MiB.
 	MaxBody int
 }
 
 const defaultMaxBody = 16 << 20
 
-// Translator makes completions of requests for one model. It is safe for concurrent use.
+// Translator turns requests for one model into completions. It is safe for concurrent use.
 type Translator struct{ options Options }
 
-// New makes a Translator.
+// New returns a Translator. [Options.Tokenizer] and [Options.Model] must be set.
 func New(o Options) *Translator {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -52,9 +52,9 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// Error is a request that is refused, or an answer that failed before the client had any of it.
+// Error is the refusal of a request, or the failure of an answer of which the client has no byte yet.
 type Error struct {
-	// Status is the HTTP status, and Body the response's body: OpenAI's error object in JSON.
+	// Status is the HTTP status. Body is the response's body: OpenAI's error object in JSON.
 	Status int
 	Body   []byte
 }
@@ -62,17 +62,17 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return "status " + strconv.Itoa(e.Status) + ": " + string(e.Body) }
 
-// Chat begins to answer the body of POST /v1/chat/completions. The body is not kept. The error is an [*Error].
+// Chat begins to answer the body of POST /v1/chat/completions. It does not keep the body. The error is an [*Error].
 func (t *Translator) Chat(body []byte) (*Completion, error) {
 	return t.begin(contract.ChatPath, body, "logprobs")
 }
 
-// Responses begins to answer the body of POST /v1/responses. The body is not kept. The error is an [*Error].
+// Responses begins to answer the body of POST /v1/responses. It does not keep the body. The error is an [*Error].
 func (t *Translator) Responses(body []byte) (*Completion, error) {
 	return t.begin(contract.ResponsesPath, body, "include")
 }
 
-// begin answers a request at a path; logprobs is the member with which it asks for logprobs.
+// begin answers a request at a path. logprobs is the name of the request member that asks for logprobs.
 func (t *Translator) begin(path string, body []byte, logprobs string) (*Completion, error) {
 	e := &engine{}
 	gateway := exchange.New(exchange.Options{

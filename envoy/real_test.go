@@ -47,7 +47,11 @@ func smallConfig() *config.Config {
 // bootstrap is a whole configuration without the filter, so that no module is needed.
 func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	t.Helper()
-	r, err := xds.Build(c, xds.Options{ModulePath: "/none", CAFile: caFile})
+	resolved, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := xds.Build(resolved, xds.Options{ModulePath: "/none", CAFile: caFile})
 	if err != nil {
 		t.Fatal(err)
 	}

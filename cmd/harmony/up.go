@@ -109,7 +109,11 @@ type up struct {
 
 // resources are the configuration in one piece, for those who discover nothing.
 func (u *up) resources() (*xds.Resources, error) {
-	r, err := xds.Build(u.config, xds.Options{ModulePath: u.module, CAFile: systemCAFile()})
+	c, err := u.config.Resolve()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	r, err := xds.Build(c, xds.Options{ModulePath: u.module, CAFile: systemCAFile()})
 	if err != nil {
 		return nil, usageError{err}
 	}

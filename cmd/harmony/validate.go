@@ -68,15 +68,19 @@ func validate(file string) (*validated, error) {
 		return nil, err
 	}
 	all := map[string][]xds.Server{}
-	for _, p := range c.AllPools() {
-		endpoints := p.Endpoints()
+	resolved, err := c.Resolve()
+	if err != nil {
+		return nil, config.Locate(err, file)
+	}
+	for i := range resolved.Pools {
+		p := &resolved.Pools[i]
+		endpoints := p.Endpoints
 		if p.ServersFile != "" {
 			more, err := pools.ReadFile(p.ServersFile)
 			if err != nil {
-				at := slices.IndexFunc(c.Pools, func(one config.Pool) bool { return one.Name == p.Name })
-				return nil, config.Locate(&config.Error{Field: fmt.Sprintf("pools[%d].servers_file", at), Reason: err.Error()}, file)
+				return nil, config.Locate(&config.Error{Field: fmt.Sprintf("pools[%d].servers_file", i), Reason: err.Error()}, file)
 			}
-			endpoints = append(endpoints, more...)
+			endpoints = slices.Concat(endpoints, more)
 		}
 		all[p.Name] = nil
 		for _, e := range endpoints {
@@ -84,7 +88,7 @@ func validate(file string) (*validated, error) {
 		}
 	}
 	// Which module and which certificates there are is the machine's that runs it.
-	if _, err = xds.Build(c, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
+	if _, err = xds.Build(resolved, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
 		var wrong *config.Error
 		if errors.As(err, &wrong) {
 			return nil, config.Locate(err, file)

@@ -171,9 +171,8 @@ func (m *Model) filter() contract.Model {
 // kind returns what the model's servers speak.
 func (m *Model) kind() string {
 	if m.Dialect == "" && len(m.Servers) > 0 {
-		if s, err := ParseServer(m.Servers[0]); err == nil {
-			return s.Kind
-		}
+		kind, _, _ := strings.Cut(m.Servers[0], "=")
+		return kind
 	}
 	return cmp.Or(m.Dialect, contract.VLLM)
 }

@@ -290,18 +290,22 @@ func TestPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Load(file)
-	if err != nil || c.Validate() != nil {
-		t.Fatal(err, c.Validate())
+	if err != nil {
+		t.Fatal(err)
 	}
-	pools := c.AllPools()
-	if len(pools) != 2 || len(c.ModelsOf("p")) != 2 || len(c.ModelsOf("m")) != 1 {
+	r, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pools := r.Pools
+	if len(pools) != 2 || len(pools[0].Models) != 2 || len(pools[1].Models) != 1 {
 		t.Fatalf("got %+v", pools)
 	}
 	folder := filepath.Dir(file)
 	if p := pools[0]; p.Policy != PolicyLeastRequest || p.Health != (Health{DefaultHealthPath, Duration(DefaultHealthInterval)}) || p.ServersFile != filepath.Join(folder, "p.yaml") {
 		t.Errorf("got %+v", p)
 	}
-	if p := pools[1]; p.Name != "m" || p.Health.Checked() || len(p.Endpoints()) != 1 || p.Endpoints()[0].String() != "http://h:1" {
+	if p := pools[1]; p.Name != "m" || p.Health.Checked() || len(p.Endpoints) != 1 || p.Endpoints[0].String() != "http://h:1" {
 		t.Errorf("got %+v", p)
 	}
 	if s := c.Secret("k"); s.File != filepath.Join(folder, "keys", "k") {

@@ -97,7 +97,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	if len(c.PassthroughPaths) == 0 {
 		c.PassthroughPaths = DefaultPassthroughPaths()
 	}
-	if e := c.check(); e != nil {
+	if _, e := c.check(); e != nil {
 		e.File, e.Line = name, lineOf(tree, e.Field)
 		return nil, e
 	}

@@ -25,7 +25,8 @@ const (
 type Pool struct {
 	// Name is what models call it, and its cluster in Envoy.
 	Name string `yaml:"name"`
-	// Servers are URLs, by address or by a name: http://10.0.0.7:8000. A name stands for every address that DNS gives for it.
+	// Servers are URLs, by address or by a name: http://10.0.0.7:8000. A name stands for every address that DNS gives for
+	// it.
 	Servers []string `yaml:"servers"`
 	// ServersFile is a file with a list of more servers, which is read again whenever it changes.
 	ServersFile string `yaml:"servers_file"`
@@ -66,51 +67,28 @@ const NoHealthChecks = "none"
 // Checked reports whether Envoy asks the servers at all.
 func (h *Health) Checked() bool { return h.Path != NoHealthChecks }
 
-// Endpoints are the servers that are written out. It wants a pool that has been checked.
-func (p *Pool) Endpoints() []Endpoint {
-	var all []Endpoint
-	for _, text := range p.Servers {
-		if e, err := ParseURL(text); err == nil {
-			all = append(all, e)
-		}
+// withDefaults returns the pool with what it does not say filled in.
+func (p Pool) withDefaults() Pool {
+	if p.Policy == "" {
+		p.Policy = PolicyLeastRequest
 	}
-	return all
+	if p.Health.Path == "" {
+		p.Health.Path = DefaultHealthPath
+	}
+	if p.Health.Interval == 0 {
+		p.Health.Interval = Duration(DefaultHealthInterval)
+	}
+	return p
 }
 
-// AllPools are the pools that are written out, and behind them one for each model that names its servers itself. Those
-// have no health checks of their own: a short form must work for any server.
-func (c *Config) AllPools() []Pool {
-	all := make([]Pool, 0, len(c.Pools)+len(c.Models))
-	for _, p := range c.Pools {
-		if p.Policy == "" {
-			p.Policy = PolicyLeastRequest
-		}
-		if p.Health.Path == "" {
-			p.Health.Path = DefaultHealthPath
-		}
-		if p.Health.Interval == 0 {
-			p.Health.Interval = Duration(DefaultHealthInterval)
-		}
-		all = append(all, p)
-	}
-	for i := range c.Models {
-		m := &c.Models[i]
-		if m.Pool != "" || len(m.Servers) == 0 {
-			continue
-		}
-		p := Pool{Name: m.Name, Policy: PolicyLeastRequest, Health: Health{Path: NoHealthChecks}}
-		for _, text := range m.Servers {
-			if s, err := ParseServer(text); err == nil {
-				p.Servers = append(p.Servers, s.Endpoint.String())
-			}
-		}
-		all = append(all, p)
-	}
-	return all
+// shortPool is the pool of a model that names its servers itself. It has no health checks of its own: a short form must
+// work for any server.
+func shortPool(m *Model) Pool {
+	return Pool{Name: m.Name, Policy: PolicyLeastRequest, Health: Health{Path: NoHealthChecks}}
 }
 
-// FindPool finds a pool by its name; nil if it is not there.
-func FindPool(pools []Pool, name string) *Pool {
+// findPool finds a pool by its name; nil if it is not there.
+func findPool(pools []Pool, name string) *Pool {
 	if i := slices.IndexFunc(pools, func(p Pool) bool { return p.Name == name }); i >= 0 {
 		return &pools[i]
 	}
@@ -125,21 +103,15 @@ func (m *Model) PoolName() string {
 	return m.Name
 }
 
-// ModelsOf are the models of a pool.
-func (c *Config) ModelsOf(pool string) []*Model {
-	var all []*Model
-	for i := range c.Models {
-		if c.Models[i].PoolName() == pool {
-			all = append(all, &c.Models[i])
+// checkPools looks at the pools; r gets them.
+func (c *Config) checkPools(r *Resolved) *Error {
+	for i := range c.Pools {
+		if e := c.checkPool(i, r); e != nil {
+			return e
 		}
 	}
-	return all
-}
-
-// checkPools looks at the pools; owners gets their servers.
-func (c *Config) checkPools(owners map[Endpoint]string) *Error {
 	for i := range c.Pools {
-		if e := c.checkPool(i, owners); e != nil {
+		if e := r.checkSpares(i); e != nil {
 			return e
 		}
 	}
@@ -148,7 +120,7 @@ func (c *Config) checkPools(owners map[Endpoint]string) *Error {
 
 const maxCapacity = 1 << 20
 
-func (c *Config) checkPool(i int, owners map[Endpoint]string) *Error {
+func (c *Config) checkPool(i int, r *Resolved) *Error {
 	p := &c.Pools[i]
 	at := fmt.Sprintf("pools[%d]", i)
 	fail := func(field, format string, args ...any) *Error {
@@ -157,7 +129,7 @@ func (c *Config) checkPool(i int, owners map[Endpoint]string) *Error {
 	if !validName(p.Name) {
 		return fail(".name", "%q is no name; use %s", p.Name, nameRule)
 	}
-	if FindPool(c.Pools[:i], p.Name) != nil {
+	if findPool(c.Pools[:i], p.Name) != nil {
 		return fail(".name", "%s is there twice; list all its servers in one entry", p.Name)
 	}
 	if j := slices.IndexFunc(c.Models, func(m Model) bool { return m.Pool == "" && m.Name == p.Name && len(m.Servers) > 0 }); j >= 0 {
@@ -166,21 +138,24 @@ func (c *Config) checkPool(i int, owners map[Endpoint]string) *Error {
 	if len(p.Servers) == 0 && p.ServersFile == "" {
 		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a servers_file", p.Name)
 	}
-	seen := map[Endpoint]bool{}
+	resolved := ResolvedPool{Pool: p.withDefaults()}
 	for j, text := range p.Servers {
 		e, err := ParseURL(text)
+		if j == 0 {
+			resolved.TLS = e.TLS
+		}
 		switch {
 		case err != nil:
 			return fail(fmt.Sprintf(".servers[%d]", j), "%v", err)
-		case seen[e]:
+		case slices.Contains(resolved.Endpoints, e):
 			return fail(fmt.Sprintf(".servers[%d]", j), "%s is there twice", text)
-		case e.TLS != p.TLS():
+		case r.Misfit(&resolved, e) == OtherScheme:
 			return fail(fmt.Sprintf(".servers[%d]", j), "%s mixes http and https in one pool; use one of them for all its servers", text)
 		}
-		seen[e] = true
-		e.TLS = false
-		owners[e] = "the pool " + p.Name
+		resolved.Endpoints = append(resolved.Endpoints, e)
+		r.owners[e.place()] = "the pool " + p.Name
 	}
+	r.Pools = append(r.Pools, resolved)
 	switch p.Policy {
 	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession:
 	default:
@@ -206,24 +181,16 @@ func (c *Config) checkPool(i int, owners map[Endpoint]string) *Error {
 			return e
 		}
 	}
-	return c.checkSpares(at, p)
+	return nil
 }
 
-// TLS reports whether the pool's servers are https, as its first one says. A pool of a file alone is http.
-func (p *Pool) TLS() bool {
-	if len(p.Servers) == 0 {
-		return false
-	}
-	e, err := ParseURL(p.Servers[0])
-	return err == nil && e.TLS
-}
-
-func (c *Config) checkSpares(at string, p *Pool) *Error {
+func (r *Resolved) checkSpares(i int) *Error {
+	p := &r.Pools[i]
 	for j, name := range p.Spares {
 		fail := func(reason string) *Error {
-			return &Error{Field: fmt.Sprintf("%s.spares[%d]", at, j), Reason: reason}
+			return &Error{Field: fmt.Sprintf("pools[%d].spares[%d]", i, j), Reason: reason}
 		}
-		spare := FindPool(c.Pools, name)
+		spare := r.Pool(name)
 		switch {
 		case spare == nil:
 			return fail("there is no pool called " + name + "; add it to pools")
@@ -231,7 +198,7 @@ func (c *Config) checkSpares(at string, p *Pool) *Error {
 			return fail("a pool is no spare of its own")
 		case slices.Contains(p.Spares[:j], name):
 			return fail(name + " is there twice")
-		case spare.TLS() != p.TLS():
+		case spare.TLS != p.TLS:
 			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
 		case spare.Authorization != p.Authorization:
 			return fail(name + " wants another authorization than " + p.Name + "; a spare's servers are asked as the pool's own")

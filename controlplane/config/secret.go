@@ -39,7 +39,10 @@ func (c *Config) Uses(secret string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.Pools, func(p Pool) bool { return p.Authorization == secret && len(c.ModelsOf(p.Name)) > 0 })
+	return slices.ContainsFunc(c.Models, func(m Model) bool {
+		p := findPool(c.Pools, m.Pool)
+		return p != nil && p.Authorization == secret
+	})
 }
 
 func (c *Config) checkSecrets() *Error {

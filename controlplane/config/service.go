@@ -6,11 +6,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// ResponsesPool is the value of the internal header that leads to the responses service. A model cannot be called so while
-// there is one.
+// ResponsesPool is the value of the internal header that leads to the responses service. A model cannot be called so
+// while there is one.
 const ResponsesPool = "responses-service"
 
-// ResponsesService is the server for what the Responses API has beyond one answer of a model: docs/responses-service.md.
+// ResponsesService is the server for what the Responses API has beyond one answer of a model:
+// docs/responses-service.md.
 type ResponsesService struct {
 	// URL is where it is. Empty: there is none.
 	URL string `yaml:"url"`
@@ -28,8 +29,8 @@ func (s *ResponsesService) filter() contract.ResponsesService {
 	return contract.ResponsesService{Pool: ResponsesPool, Stores: isOn(s.Stores), HostedTools: isOn(s.HostedTools)}
 }
 
-// checkService looks at the service; owners are the models' servers.
-func (c *Config) checkService(owners map[Endpoint]string) *Error {
+// checkService looks at the service; r has the models' servers.
+func (c *Config) checkService(r *Resolved) *Error {
 	if field, reason := wrong(c.Settings.Fields()); field != "" {
 		return &Error{Field: field, Reason: reason}
 	}
@@ -40,7 +41,8 @@ func (c *Config) checkService(owners map[Endpoint]string) *Error {
 		}
 		return nil
 	}
-	if e := checkUntranslated("responses_service.url", s.URL, "name the service", owners); e != nil {
+	var e *Error
+	if r.Service, e = r.untranslated("responses_service.url", s.URL, "name the service"); e != nil {
 		return e
 	}
 	if !isOn(s.Stores) && !isOn(s.HostedTools) {

@@ -10,6 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
 // BenchmarkBuild is what a change of one server costs with 20 models on 200 servers, and with ten times as many:
@@ -45,7 +46,11 @@ func BenchmarkBuild(b *testing.B) {
 			}
 			s.pools = pools.New(pools.Options{ReadyInterval: time.Hour})
 			defer s.pools.Close()
-			one := &configuration{config: c, pools: c.AllPools()}
+			resolved, err := c.Resolve()
+			if err != nil {
+				b.Fatal(err)
+			}
+			one := &configuration{Resolved: resolved}
 			var watched []pools.Pool
 			for _, p := range one.watch() {
 				p.Models = nil
@@ -59,6 +64,14 @@ func BenchmarkBuild(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if r, err = s.build(one); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run("endpoints", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err = xds.Endpoints(resolved, s.xdsOptions(one)); err != nil {
 						b.Fatal(err)
 					}
 				}

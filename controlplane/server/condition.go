@@ -79,9 +79,9 @@ func (s *Server) appraise() {
 	states, reports := s.pools.Servers(), s.reach.Reports()
 	before := s.seen
 	now := conditions{servers: map[serverKey]condition{}, down: map[string]time.Time{}}
-	groups := make([]reach.Group, 0, len(c.pools))
-	for i := range c.pools {
-		p := &c.pools[i]
+	groups := make([]reach.Group, 0, len(c.Pools))
+	for i := range c.Pools {
+		p := &c.Pools[i]
 		fit, _ := c.serversOf(p, states[p.Name])
 		groups = append(groups, groupOf(p, fit))
 		well := 0
@@ -146,9 +146,9 @@ func (s *Server) logServers(before, now conditions) {
 
 // groupOf is what Envoys are to check of a pool: what its health check asks for, or else a connection. So it is with https,
 // since these checks speak no TLS.
-func groupOf(p *config.Pool, servers []pools.Server) reach.Group {
+func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 	g := reach.Group{Name: p.Name, Interval: time.Duration(p.Health.Interval)}
-	if p.Health.Checked() && !p.TLS() {
+	if p.Health.Checked() && !p.TLS {
 		g.Path = p.Health.Path
 	}
 	for i := range servers {
@@ -158,7 +158,7 @@ func groupOf(p *config.Pool, servers []pools.Server) reach.Group {
 }
 
 // needed reports whether requests may want the pool's servers: it has models, or is the spare of a pool that has.
-func (c *configuration) needed(p *config.Pool) bool { return len(c.models(p.Name)) > 0 }
+func (c *configuration) needed(p *config.ResolvedPool) bool { return len(c.models(p)) > 0 }
 
 const maxIll = 4
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,7 @@ import (
 
 // configuration is what the operator wants, with everything that it refers to.
 type configuration struct {
-	config     *config.Config
-	pools      []config.Pool
+	*config.Resolved
 	secrets    map[string]xds.SecretValue
 	remembered remembered
 }
@@ -45,7 +45,7 @@ func (s *Server) load(ctx context.Context) error {
 		s.log.Error("the configuration is refused; what is in force stays", "error", err)
 		return err
 	}
-	attributes := []any{"models", len(next.config.Models), "pools", len(next.pools), "versions", s.ads.Versions()}
+	attributes := []any{"models", len(next.Config.Models), "pools", len(next.Pools), "versions", s.ads.Versions()}
 	if before != nil {
 		attributes = append(attributes, "changed", changed(before, next))
 	}
@@ -59,7 +59,7 @@ const mostTold = 20
 
 // changed says what differs between two configurations, without the values.
 func changed(before, after *configuration) []string {
-	all := config.Changes(before.config, after.config)
+	all := config.Changes(before.Config, after.Config)
 	for _, name := range slices.Sorted(maps.Keys(after.secrets)) {
 		if was, ok := before.secrets[name]; ok && !reflect.DeepEqual(was, after.secrets[name]) {
 			all = append(all, "the value of secrets["+name+"]")
@@ -79,7 +79,7 @@ func (s *Server) tellOnlyUp(c *configuration) {
 	if s.options.Adjust != nil {
 		return // harmony up heeds them
 	}
-	said := c.config.OnlyUp()
+	said := c.Config.OnlyUp()
 	if len(said) > 0 && !slices.Equal(said, s.onlyUp) {
 		s.log.Warn("settings are for harmony up only, and mean nothing here: these Envoys are started with a bootstrap of their own", "settings", said)
 	}
@@ -101,12 +101,12 @@ func (s *Server) read() (*configuration, error) {
 			}
 		}
 	}
-	if err := c.Validate(); err != nil {
+	resolved, err := c.Resolve()
+	if err != nil {
 		return nil, err
 	}
-	next := &configuration{config: c, pools: c.AllPools(), remembered: s.remembered}
+	next := &configuration{Resolved: resolved, remembered: s.remembered}
 	s.watchFiles(next, false)
-	var err error
 	next.secrets, err = readSecrets(c, s.options.RefuseSecrets)
 	return next, err
 }
@@ -114,8 +114,8 @@ func (s *Server) read() (*configuration, error) {
 // referred are the files of the secrets, whose change is a reason to read everything again.
 func (c *configuration) referred() []string {
 	var files []string
-	for _, secret := range c.config.Secrets {
-		if !c.config.Uses(secret.Name) {
+	for _, secret := range c.Config.Secrets {
+		if !c.Config.Uses(secret.Name) {
 			continue
 		}
 		files = append(files, secret.File, secret.Certificate, secret.Key)
@@ -123,8 +123,8 @@ func (c *configuration) referred() []string {
 	return files
 }
 
-// watchFiles has changes told of the configuration file and of those that it refers to. A servers file is the pools' own
-// business, unless it is what keeps a configuration from being in force.
+// watchFiles has changes told of the configuration file and of those that it refers to. A servers file is the pools'
+// own business, unless it is what keeps a configuration from being in force.
 func (s *Server) watchFiles(next *configuration, inForce bool) {
 	if s.options.ConfigFile == "" {
 		return
@@ -135,9 +135,9 @@ func (s *Server) watchFiles(next *configuration, inForce bool) {
 	}
 	if next != nil {
 		files = append(files, next.referred()...)
-		for i := range next.pools {
+		for i := range next.Pools {
 			if !inForce {
-				files = append(files, next.pools[i].ServersFile, next.config.CAFile)
+				files = append(files, next.Pools[i].ServersFile, next.Config.CAFile)
 			}
 		}
 	}
@@ -194,9 +194,11 @@ func (s *Server) follow() {
 	if s.current == nil {
 		return
 	}
-	r, err := s.build(s.current)
+	moved, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
 	if err == nil {
-		_, err = s.push(r, false)
+		all := maps.Clone(s.latest)
+		maps.Copy(all, moved)
+		_, err = s.push(all, false)
 	}
 	s.appraise()
 	s.mu.Lock()
@@ -209,10 +211,20 @@ func (s *Server) follow() {
 
 // build makes Envoy's resources of a configuration and the servers of this moment.
 func (s *Server) build(c *configuration) (ads.Resources, error) {
+	r, err := xds.Build(c.Resolved, s.xdsOptions(c))
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.Discovered()
+	return all, err
+}
+
+// xdsOptions are what a configuration's resources are made of beside it: the servers of this moment, and secrets.
+func (s *Server) xdsOptions(c *configuration) xds.Options {
 	states := s.pools.Servers()
-	servers := make(map[string][]xds.Server, len(c.pools))
-	for i := range c.pools {
-		p := &c.pools[i]
+	servers := make(map[string][]xds.Server, len(c.Pools))
+	for i := range c.Pools {
+		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
 		if problem != "" && problem != s.told[p.Name] && problem != states[p.Name].Problem { // which the pools have told
 			s.log.Warn("a pool has not all of its servers", "pool", p.Name, "problem", problem)
@@ -224,25 +236,18 @@ func (s *Server) build(c *configuration) (ads.Resources, error) {
 			})
 		}
 	}
-	r, err := xds.Build(c.config, xds.Options{
-		ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets,
-	})
-	if err != nil {
-		return nil, err
-	}
-	all, err := r.Discovered()
-	return all, err
+	return xds.Options{ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
 }
 
 // watch is what is to be known of the pools' servers.
 func (c *configuration) watch() []pools.Pool {
-	all := make([]pools.Pool, 0, len(c.pools))
-	for i := range c.pools {
-		p := &c.pools[i]
-		one := pools.Pool{Name: p.Name, Servers: p.Endpoints(), File: p.ServersFile, CAFile: c.config.CAFile}
+	all := make([]pools.Pool, 0, len(c.Pools))
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, File: p.ServersFile, CAFile: c.Config.CAFile}
 		// Servers of a short form are asked too, but nothing is taken from them for their answers.
-		if p.Health.Checked() || c.isShort(i) {
-			one.Models = c.models(p.Name)
+		if p.Health.Checked() || p.Short {
+			one.Models = c.models(p)
 		}
 		if token := c.secrets[p.Authorization].Token; token != "" {
 			one.Authorization, one.AuthorizationName = "Bearer "+token, p.Authorization
@@ -252,25 +257,19 @@ func (c *configuration) watch() []pools.Pool {
 	return all
 }
 
-// isShort reports whether a model names the servers of the pool itself. Such pools stand behind those that are written out.
-func (c *configuration) isShort(pool int) bool { return pool >= len(c.config.Pools) }
-
 // models are the names by which a pool's servers must know its models. One that only helps others out must know theirs.
-func (c *configuration) models(pool string) []string {
-	all := c.config.ModelsOf(pool)
+func (c *configuration) models(pool *config.ResolvedPool) []string {
+	all := slices.Clone(pool.Models)
 	if len(all) == 0 {
-		for i := range c.pools {
-			if slices.Contains(c.pools[i].Spares, pool) {
-				all = append(all, c.config.ModelsOf(c.pools[i].Name)...)
+		for i := range c.Pools {
+			if slices.Contains(c.Pools[i].Spares, pool.Name) {
+				all = append(all, c.Pools[i].Models...)
 			}
 		}
 	}
 	var names []string
 	for _, m := range all {
-		name := m.ServerModel
-		if name == "" {
-			name = m.Name
-		}
+		name := cmp.Or(m.ServerModel, m.Name)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -9,17 +9,16 @@ import (
 
 // serversOf are the servers of a pool that may be in it, and why others may not: servers files are read apart from the
 // configuration, and one line in one of them must not hold up all pools, nor let untranslated requests reach a model.
-func (c *configuration) serversOf(p *config.Pool, state pools.PoolState) (fit []pools.Server, problem string) {
+func (c *configuration) serversOf(p *config.ResolvedPool, state pools.PoolState) (fit []pools.Server, problem string) {
 	var problems []string
 	if state.Problem != "" {
 		problems = append(problems, state.Problem)
 	}
-	tls := p.TLS() // reads a URL, and there may be many servers
 	for _, s := range c.remembered.servers(p, state) {
-		switch {
-		case s.Endpoint.TLS != tls:
-			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(tls))
-		case c.config.Untranslated(s.Endpoint):
+		switch c.Misfit(p, s.Endpoint) {
+		case config.OtherScheme:
+			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(p.TLS))
+		case config.Untranslated:
 			problems = append(problems, s.Endpoint.String()+" is left out: it gets requests as they come, as passthrough or responses_service")
 		default:
 			fit = append(fit, s)

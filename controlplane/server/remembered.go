@@ -57,7 +57,7 @@ func (m remembered) add(e *endpointv3.LbEndpoint) {
 }
 
 // servers are those of a pool, as the watcher knows them and, where it does not know yet, as they were.
-func (m remembered) servers(p *config.Pool, state pools.PoolState) []pools.Server {
+func (m remembered) servers(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
 	all := slices.Clone(state.Servers)
 	for i := range all {
 		if s := &all[i]; s.State == pools.Unknown && s.Reason == pools.NotAsked && m.notReady[s.Address] {
@@ -70,14 +70,13 @@ func (m remembered) servers(p *config.Pool, state pools.PoolState) []pools.Serve
 }
 
 // unresolved are the servers that a pool had for names that have no address yet.
-func (m remembered) unresolved(p *config.Pool, state pools.PoolState) []pools.Server {
-	written := p.Endpoints()
+func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
 	var all []pools.Server
 	for _, name := range state.Unresolved {
 		for _, address := range m.addresses[name] {
-			e := config.Endpoint{TLS: p.TLS(), Host: name, Port: address.Port()}
+			e := config.Endpoint{TLS: p.TLS, Host: name, Port: address.Port()}
 			// A servers file may name other ports than are written out.
-			known := p.ServersFile != "" || slices.Contains(written, e)
+			known := p.ServersFile != "" || slices.Contains(p.Endpoints, e)
 			there := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
 			if known && !there {
 				all = append(all, pools.Server{

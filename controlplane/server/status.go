@@ -97,12 +97,12 @@ func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 		return []Pool{}
 	}
 	states, reports := s.pools.Servers(), s.reach.Reports()
-	all := make([]Pool, 0, len(c.pools))
-	for i := range c.pools {
-		p := &c.pools[i]
+	all := make([]Pool, 0, len(c.Pools))
+	for i := range c.Pools {
+		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
 		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}, Down: seen.down[p.Name], Spares: p.Spares}
-		for _, m := range c.config.ModelsOf(p.Name) {
+		for _, m := range p.Models {
 			one.Models = append(one.Models, m.Name)
 		}
 		for j := range fit {

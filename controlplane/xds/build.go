@@ -72,20 +72,16 @@ type Resources struct {
 	Replies []LocalReply
 }
 
-// Build makes the resources of a configuration that Validate has accepted.
-func Build(c *config.Config, o Options) (*Resources, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+// Build makes the resources of a configuration.
+func Build(c *config.Resolved, o Options) (*Resources, error) {
 	if o.ModulePath == "" {
 		return nil, errors.New("xds: no path of the filter's module")
 	}
-	if c.CAFile != "" {
-		o.CAFile = c.CAFile
+	b := newBuilder(c, o)
+	r := &Resources{
+		Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(), Replies: localReplies(c.Config),
 	}
-	b := &builder{config: c, options: o, pools: c.AllPools()}
-	r := &Resources{Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(), Replies: localReplies(c)}
-	overload, err := Overload(&c.Envoy)
+	overload, err := Overload(&c.Config.Envoy)
 	b.fail(err)
 	if b.err != nil {
 		return nil, b.err
@@ -99,10 +95,17 @@ func PoolCluster(m *config.Model) string { return poolPrefix + m.PoolName() }
 
 // builder keeps the first error; what is built after it is thrown away.
 type builder struct {
-	config  *config.Config
-	options Options
-	pools   []config.Pool
-	err     error
+	config   *config.Config
+	resolved *config.Resolved
+	options  Options
+	err      error
+}
+
+func newBuilder(c *config.Resolved, o Options) *builder {
+	if c.Config.CAFile != "" {
+		o.CAFile = c.Config.CAFile
+	}
+	return &builder{config: c.Config, resolved: c, options: o}
 }
 
 func (b *builder) fail(err error) {
@@ -118,18 +121,12 @@ func (b *builder) any(m proto.Message) *anypb.Any {
 	return a
 }
 
-func (b *builder) endpoint(url string) config.Endpoint {
-	e, err := config.ParseURL(url)
-	b.fail(err)
-	return e
-}
-
 // pool finds the pool of a model.
-func (b *builder) pool(m *config.Model) *config.Pool {
-	if p := config.FindPool(b.pools, m.PoolName()); p != nil {
+func (b *builder) pool(m *config.Model) *config.ResolvedPool {
+	if p := b.resolved.Pool(m.PoolName()); p != nil {
 		return p
 	}
-	return &config.Pool{} // Validate has seen to it
+	return &config.ResolvedPool{} // every model has one, once it is resolved
 }
 
 // Envoy's own timers stand behind the filter's, which answers with more to say; so they wait a little longer. They are

@@ -39,10 +39,11 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Build(c, withDiscovery(c, testOptions))
+			r, err := build(c, withDiscovery(t, c, testOptions))
 			if err != nil {
 				t.Fatal(err)
 			}
+			sameEndpoints(t, c, r)
 			found := map[string][]byte{name: discovered(t, r)}
 			if name == "minimal" {
 				found["minimal.static"] = marshal(t, r.Listeners[0], r.Clusters[0], r.Clusters[1])
@@ -70,15 +71,29 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// build makes the resources of a configuration that is not resolved yet.
+func build(c *config.Config, o Options) (*Resources, error) {
+	resolved, err := c.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return Build(resolved, o)
+}
+
 // withDiscovery adds what is found out while running: addresses of servers, values of secrets. One server of the pool
 // h200 is not ready.
-func withDiscovery(c *config.Config, o Options) Options {
+func withDiscovery(t *testing.T, c *config.Config, o Options) Options {
+	t.Helper()
 	o.Servers, o.Secrets = map[string][]Server{}, map[string]SecretValue{}
 	for i, s := range c.Secrets {
 		o.Secrets[s.Name] = SecretValue{Token: fmt.Sprint("token-", i), Certificate: []byte("certificate"), Key: []byte("key")}
 	}
-	for _, p := range c.AllPools() {
-		for i, e := range p.Endpoints() {
+	resolved, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range resolved.Pools {
+		for i, e := range p.Endpoints {
 			address := netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)})
 			if a, err := netip.ParseAddr(e.Host); err == nil {
 				address = a
@@ -89,6 +104,33 @@ func withDiscovery(c *config.Config, o Options) Options {
 		}
 	}
 	return o
+}
+
+// sameEndpoints: what is made of a configuration's servers alone is what is made of the whole of it.
+func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
+	t.Helper()
+	whole, err := r.Discovered()
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Endpoints(resolved, withDiscovery(t, c, testOptions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, resources := range alone {
+		if len(resources) != len(whole[kind]) {
+			t.Fatalf("%s: %d of servers alone, %d of all", kind, len(resources), len(whole[kind]))
+		}
+		for i := range resources {
+			if !proto.Equal(resources[i], whole[kind][i]) {
+				t.Errorf("%s: got %v, want %v", kind, resources[i], whole[kind][i])
+			}
+		}
+	}
 }
 
 // discovered is every resource, by type.
@@ -155,7 +197,7 @@ func marshal(t *testing.T, messages ...proto.Message) []byte {
 
 func TestSameBytesTwice(t *testing.T) {
 	build := func() []byte {
-		r, err := Build(example(), testOptions)
+		r, err := build(example(), testOptions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +226,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"no certificates", https, Options{ModulePath: "/m"}, "ca_file"},
 	}
 	for _, tt := range tests {
-		if _, err := Build(tt.c, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := build(tt.c, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		}
 	}
@@ -223,7 +265,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		c := example()
 		c.ResponsesService.URL = "http://127.0.0.1:9000"
-		r, err := Build(c, testOptions)
+		r, err := build(c, testOptions)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,8 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 const (
@@ -27,24 +29,31 @@ const (
 
 func (b *builder) clusters() []*clusterv3.Cluster {
 	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil, nil)}
-	for i := range b.pools {
-		if len(b.config.ModelsOf(b.pools[i].Name)) > 0 { // a pool without models is a spare, or waits for one
-			clusters = append(clusters, b.poolCluster(&b.pools[i]))
-		}
+	for _, p := range b.usedPools() {
+		clusters = append(clusters, b.poolCluster(p))
 	}
 	if b.config.Passthrough != "" {
-		clusters = append(clusters, b.cluster(PassthroughCluster, b.written(b.config.Passthrough), nil))
+		clusters = append(clusters, b.cluster(PassthroughCluster, written(b.resolved.Passthrough), nil))
 	}
 	if b.config.ResponsesService.URL != "" {
-		clusters = append(clusters, b.cluster(ResponsesCluster, b.written(b.config.ResponsesService.URL), nil))
+		clusters = append(clusters, b.cluster(ResponsesCluster, written(b.resolved.Service), nil))
 	}
 	return clusters
 }
 
-// written is a group of one server whose URL is written out.
-func (b *builder) written(url string) []group {
-	return []group{{servers: []Server{{Endpoint: b.endpoint(url)}}}}
+// usedPools are those with models. Another is a spare, or waits for one.
+func (b *builder) usedPools() []*config.ResolvedPool {
+	var all []*config.ResolvedPool
+	for i := range b.resolved.Pools {
+		if p := &b.resolved.Pools[i]; len(p.Models) > 0 {
+			all = append(all, p)
+		}
+	}
+	return all
 }
+
+// written is a group of one server whose URL is written out.
+func written(e config.Endpoint) []group { return []group{{servers: []Server{{Endpoint: e}}}} }
 
 // group are servers of one priority: those of a higher one are for when these are not enough.
 type group struct {
@@ -58,7 +67,7 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 		Name:                 name,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:       durationpb.New(connectTimeout),
-		LoadAssignment:       &endpointv3.ClusterLoadAssignment{ClusterName: name},
+		LoadAssignment:       assignment(name, groups),
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
 			// By default Envoy sends to every server, dead ones too, once half of them are dead.
 			HealthyPanicThreshold: &typev3.Percent{Value: 0},
@@ -81,7 +90,6 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 		},
 	}
 	for _, g := range groups {
-		locality := &endpointv3.LocalityLbEndpoints{Priority: g.priority}
 		for i := range g.servers {
 			s := &g.servers[i]
 			if !s.Address.IsValid() && !s.Endpoint.IsIP() {
@@ -92,13 +100,24 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 			if s.Endpoint.TLS && c.TransportSocket == nil {
 				c.TransportSocket = b.tls()
 			}
-			locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(s))
-		}
-		if len(locality.LbEndpoints) > 0 {
-			c.LoadAssignment.Endpoints = append(c.LoadAssignment.Endpoints, locality)
 		}
 	}
 	return c
+}
+
+// assignment are the servers of a cluster.
+func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignment {
+	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
+	for _, g := range groups {
+		locality := &endpointv3.LocalityLbEndpoints{Priority: g.priority}
+		for i := range g.servers {
+			locality.LbEndpoints = append(locality.LbEndpoints, lbEndpoint(&g.servers[i]))
+		}
+		if len(locality.LbEndpoints) > 0 {
+			a.Endpoints = append(a.Endpoints, locality)
+		}
+	}
+	return a
 }
 
 func lbEndpoint(s *Server) *endpointv3.LbEndpoint {

@@ -13,6 +13,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 // RuntimeName is the layer of Envoy's runtime that is discovered.
@@ -56,6 +58,20 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 	return all, nil
 }
 
+// Endpoints makes the parts of what [Resources.Discovered] returns that depend on the pools' servers alone: when
+// servers come and go, nothing else changes. It wants servers with addresses.
+func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, error) {
+	b := newBuilder(c, o)
+	all := map[string][]types.Resource{resource.EndpointType: nil}
+	for _, p := range b.usedPools() {
+		a := poolAssignment(p, b.groups(p))
+		b.fail(a.ValidateAll())
+		all[resource.EndpointType] = append(all[resource.EndpointType], a)
+	}
+	all[resource.RuntimeType] = []types.Resource{&runtimev3.Runtime{Name: RuntimeName, Layer: b.runtime()}}
+	return all, b.err
+}
+
 // partListener takes the routes and the filter's configuration out of a listener and leaves their names. The connection
 // manager is the one that came with it.
 func partListener(l *listenerv3.Listener) (*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
@@ -69,13 +85,13 @@ func partListener(l *listenerv3.Listener) (*listenerv3.Listener, *hcmv3.HttpConn
 	}}
 	var filter *corev3.TypedExtensionConfig
 	for _, f := range m.HttpFilters {
-		config := f.GetTypedConfig()
-		if !config.MessageIs(&wasmfilterv3.Wasm{}) {
+		typed := f.GetTypedConfig()
+		if !typed.MessageIs(&wasmfilterv3.Wasm{}) {
 			continue
 		}
-		filter = &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: config}
+		filter = &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: typed}
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: overADS(), TypeUrls: []string{config.GetTypeUrl()},
+			ConfigSource: overADS(), TypeUrls: []string{typed.GetTypeUrl()},
 		}}
 	}
 	packed := &anypb.Any{}

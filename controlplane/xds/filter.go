@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -22,7 +21,6 @@ const (
 
 // wasm is the filter's configuration. Nothing secret may stand in it: Envoy's /config_dump prints it.
 func (b *builder) wasm() *wasmfilterv3.Wasm {
-	settings := string(filterconfig.AppendJSON(nil, b.config.Filter()))
 	plugin := &wasmv3.PluginConfig{
 		Name:   pluginName,
 		RootId: pluginName,
@@ -39,7 +37,7 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 				KeyValues: map[string]string{contract.ErrorVariable: contract.ErrorRefuse},
 			},
 		}},
-		Configuration: b.any(wrapperspb.String(settings)),
+		Configuration: b.any(wrapperspb.String(string(b.resolved.FilterJSON))),
 		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The default is written down differently in
 		// different places, so it is always said.
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,

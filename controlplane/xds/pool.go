@@ -40,9 +40,11 @@ const (
 	outlierPercent  = 50
 )
 
-func (b *builder) poolCluster(p *config.Pool) *clusterv3.Cluster {
-	c := b.cluster(poolPrefix+p.Name, b.groups(p), b.injectCredential(p))
-	if p.TLS() && c.TransportSocket == nil {
+func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
+	groups := b.groups(p)
+	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p))
+	c.LoadAssignment = poolAssignment(p, groups)
+	if p.TLS && c.TransportSocket == nil {
 		c.TransportSocket = b.tls() // a pool may be empty for a while
 	}
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
@@ -61,13 +63,28 @@ func (b *builder) poolCluster(p *config.Pool) *clusterv3.Cluster {
 		MaxEjectionPercent:                     wrapperspb.UInt32(outlierPercent),
 	}
 	if p.Health.Checked() {
-		b.checkHealth(c, p)
+		checkHealth(c, p)
 	}
 	return c
 }
 
+// poolAssignment are the servers of a pool's cluster.
+func poolAssignment(p *config.ResolvedPool, groups []group) *endpointv3.ClusterLoadAssignment {
+	a := assignment(poolPrefix+p.Name, groups)
+	if !p.Health.Checked() {
+		return a
+	}
+	for _, locality := range a.Endpoints {
+		for _, e := range locality.LbEndpoints {
+			// Else Envoy calls the server by its cluster's name, which not every server takes for a host's.
+			e.GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: e.GetEndpoint().GetHostname()}
+		}
+	}
+	return a
+}
+
 // checkHealth has Envoy ask each server. A server that is taken out of the pool is out, well or not; its streams go on.
-func (b *builder) checkHealth(c *clusterv3.Cluster, p *config.Pool) {
+func checkHealth(c *clusterv3.Cluster, p *config.ResolvedPool) {
 	interval := durationpb.New(time.Duration(p.Health.Interval))
 	c.IgnoreHealthOnHostRemoval = true
 	c.HealthChecks = []*corev3.HealthCheck{{
@@ -79,33 +96,26 @@ func (b *builder) checkHealth(c *clusterv3.Cluster, p *config.Pool) {
 		HealthyThreshold:  wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(unhealthyAnswer),
 		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: p.Health.Path}},
 	}}
-	for _, locality := range c.LoadAssignment.Endpoints {
-		for _, e := range locality.LbEndpoints {
-			// Else Envoy calls the server by its cluster's name, which not every server takes for a host's.
-			e.GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: e.GetEndpoint().GetHostname()}
-		}
-	}
 }
 
 // groups are the pool's servers, and behind them those of its spares.
-func (b *builder) groups(p *config.Pool) []group {
+func (b *builder) groups(p *config.ResolvedPool) []group {
 	groups := []group{{servers: b.serversOf(p)}}
 	for i, name := range p.Spares {
-		if spare := config.FindPool(b.pools, name); spare != nil {
+		if spare := b.resolved.Pool(name); spare != nil {
 			groups = append(groups, group{priority: uint32(i + 1), servers: b.serversOf(spare)})
 		}
 	}
 	return groups
 }
 
-func (b *builder) serversOf(p *config.Pool) []Server {
+func (b *builder) serversOf(p *config.ResolvedPool) []Server {
 	if b.options.Servers != nil {
-		tls := p.TLS() // reads a URL, and there may be many servers
 		for _, s := range b.options.Servers[p.Name] {
-			switch {
-			case s.Endpoint.TLS != tls:
+			switch b.resolved.Misfit(p, s.Endpoint) {
+			case config.OtherScheme:
 				b.fail(fmt.Errorf("the pool %s mixes http and https: %s; use one of them for all its servers", p.Name, s.Endpoint))
-			case b.config.Untranslated(s.Endpoint):
+			case config.Untranslated:
 				b.fail(fmt.Errorf("%s is in the pool %s, and gets requests as they come, as passthrough or responses_service: untranslated requests would reach a Harmony model", s.Endpoint, p.Name))
 			}
 		}
@@ -115,14 +125,14 @@ func (b *builder) serversOf(p *config.Pool) []Server {
 		b.fail(fmt.Errorf("the pool %s has a servers_file, which only a control plane reads; write its servers out, or run harmony controlplane", p.Name))
 	}
 	var all []Server
-	for _, e := range p.Endpoints() {
+	for _, e := range p.Endpoints {
 		all = append(all, Server{Endpoint: e})
 	}
 	return all
 }
 
 // balance is the policy by which a server is chosen. Its statistics are each Envoy's own.
-func (b *builder) balance(p *config.Pool) *clusterv3.LoadBalancingPolicy_Policy {
+func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy_Policy {
 	var slow *commonv3.SlowStartConfig
 	if p.SlowStart > 0 {
 		slow = &commonv3.SlowStartConfig{SlowStartWindow: durationpb.New(time.Duration(p.SlowStart))}
@@ -155,9 +165,8 @@ func breakers() *clusterv3.CircuitBreakers {
 // that its requests are told that nobody is there and not that everybody is busy.
 func (b *builder) runtime() *structpb.Struct {
 	keys := map[string]*structpb.Value{}
-	for i := range b.pools {
-		p := &b.pools[i]
-		if p.Capacity == 0 || len(b.config.ModelsOf(p.Name)) == 0 {
+	for _, p := range b.usedPools() {
+		if p.Capacity == 0 {
 			continue
 		}
 		servers := 0

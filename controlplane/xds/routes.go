@@ -137,7 +137,7 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 const sameGroup = connectFailures + 3
 
 // poolRetryPolicy goes on to the spares, in their order, while no Envoy has noticed yet that the pool's servers are gone.
-func (b *builder) poolRetryPolicy(p *config.Pool) *routev3.RetryPolicy {
+func (b *builder) poolRetryPolicy(p *config.ResolvedPool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
 	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
 	if len(p.Spares) == 0 {

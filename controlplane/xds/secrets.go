@@ -73,7 +73,7 @@ func (b *builder) secretConfig(name string) *tlsv3.SdsSecretConfig {
 
 // injectCredential is the chain of a cluster's own filters: the servers' authorization, then the wire. It stands behind
 // the choice of a server, so that no route can forget it.
-func (b *builder) injectCredential(p *config.Pool) []*hcmv3.HttpFilter {
+func (b *builder) injectCredential(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	if p.Authorization == "" {
 		return nil
 	}

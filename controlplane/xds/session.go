@@ -15,7 +15,7 @@ const sessionFilter = "envoy.filters.http.stateful_session"
 
 // keepSession has the requests of a session stay with one server, if the pool's policy says so. A session whose server
 // is gone gets another one: the cookie is set anew, or the hash leads elsewhere.
-func (b *builder) keepSession(r *routev3.Route, p *config.Pool) {
+func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	if p.Policy != config.PolicySession {
 		return
 	}

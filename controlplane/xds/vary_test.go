@@ -19,7 +19,7 @@ func TestVary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Build(c, withDiscovery(c, testOptions))
+	r, err := build(c, withDiscovery(t, c, testOptions))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,7 +107,11 @@ func startVariants(o options, s *server) ([]*variant, error) {
 	if o.beside == "" {
 		return variants, nil
 	}
-	r, err := xds.Build(setup.Config, xds.Options{ModulePath: o.beside})
+	resolved, err := setup.Config.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	r, err := xds.Build(resolved, xds.Options{ModulePath: o.beside})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +143,11 @@ func replaceFilter(r *xds.Resources, c *config.Config, module string) error {
 		return err
 	}
 	if module != "" {
-		replaced, err := xds.Build(c, xds.Options{ModulePath: module})
+		resolved, err := c.Resolve()
+		if err != nil {
+			return err
+		}
+		replaced, err := xds.Build(resolved, xds.Options{ModulePath: module})
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,11 @@ func Resources(s Setup) (*xds.Resources, error) {
 	if module == "" {
 		return nil, errors.New("HARMONY_WASM is not set: run the tests by `make e2e`")
 	}
-	return xds.Build(s.Config, xds.Options{ModulePath: module})
+	c, err := s.Config.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return xds.Build(c, xds.Options{ModulePath: module})
 }
 
 // anyPort lets the system choose.

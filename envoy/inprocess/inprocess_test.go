@@ -15,6 +15,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
+func build(c *config.Config) (*xds.Resources, error) {
+	resolved, err := c.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	return xds.Build(resolved, xds.Options{ModulePath: "/filter.wasm"})
+}
+
 func resources(t *testing.T) *xds.Resources {
 	t.Helper()
 	c := config.Default()
@@ -23,7 +31,7 @@ func resources(t *testing.T) *xds.Resources {
 		config.DefaultModel("one", "vllm=http://10.0.0.1:8000", "vllm=http://gpu.example:8000"),
 		config.DefaultModel("two", "vllm=http://10.0.0.3:8000"),
 	}
-	r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+	r, err := build(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +43,7 @@ func TestAccessLogIsRefused(t *testing.T) {
 	c := config.Default()
 	c.AccessLog = "/var/log/harmony.json"
 	c.Models = []config.Model{config.DefaultModel("one", "vllm=http://10.0.0.1:8000")}
-	r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+	r, err := build(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +165,7 @@ func TestEnvoysOwn(t *testing.T) {
 		c.Pools = []config.Pool{{Name: "p", Servers: []string{"http://h:1"}}, {Name: "q", Servers: []string{"http://i:1"}}}
 		c.Secrets = []config.Secret{{Name: "token", File: "t"}, {Name: "edge", Certificate: "c", Key: "k"}}
 		change(c)
-		r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+		r, err := build(c)
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}

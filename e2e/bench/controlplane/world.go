@@ -56,7 +56,11 @@ func (w *world) inProcess() (build, set time.Duration, err error) {
 			return 0, 0, err
 		}
 		began := time.Now()
-		r, err := xds.Build(c, xds.Options{ModulePath: "/filter.wasm"})
+		resolved, err := c.Resolve()
+		if err != nil {
+			return 0, 0, err
+		}
+		r, err := xds.Build(resolved, xds.Options{ModulePath: "/filter.wasm"})
 		if err != nil {
 			return 0, 0, err
 		}

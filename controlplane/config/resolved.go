@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
+)
+
+// Resolved is a configuration that is complete, with what its texts say, each read once. Neither it nor its [Config]
+// changes.
+type Resolved struct {
+	Config *Config
+	// Pools are the pools that are written out, and after them one for each model that names its servers itself.
+	Pools []ResolvedPool
+	// Passthrough and Service are the servers of [Config.Passthrough] and [ResponsesService.URL], zero where there is
+	// none.
+	Passthrough, Service Endpoint
+	// FilterJSON is the filter's part, as the filter reads it.
+	FilterJSON []byte
+
+	// owners are those whose servers the configuration names, by the servers' places.
+	owners map[Endpoint]string
+}
+
+// ResolvedPool is a pool with its defaults, its servers and its models.
+type ResolvedPool struct {
+	Pool
+	// Endpoints are the servers that are written out.
+	Endpoints []Endpoint
+	// TLS reports whether the servers are https, as the first that is written out is. A pool of a file alone is http.
+	TLS bool
+	// Models are the models whose servers these are.
+	Models []*Model
+	// Short reports whether a model names the servers itself.
+	Short bool
+}
+
+// Resolve reads what c says. The error is the first thing wrong with it, as an [*Error].
+func (c *Config) Resolve() (*Resolved, error) {
+	r, e := c.check()
+	if e != nil {
+		return nil, e
+	}
+	if len(c.Models) == 0 {
+		return nil, &Error{Field: "models", Reason: "no model is configured; name at least one, with its servers"}
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		if m.Pool == "" && len(m.Servers) == 0 {
+			return nil, &Error{
+				Field:  fmt.Sprintf("models[%d].servers", i),
+				Reason: "no server is given for " + m.Name + "; write for example vllm=http://127.0.0.1:8000, or name a pool",
+			}
+		}
+		if p := r.Pool(m.PoolName()); p != nil {
+			p.Models = append(p.Models, m)
+		}
+	}
+	r.FilterJSON = filterconfig.AppendJSON(nil, c.Filter())
+	// The reader's own word is the last.
+	if _, err := filterconfig.Parse(r.FilterJSON); err != nil {
+		return nil, &Error{Reason: err.Error()}
+	}
+	return r, nil
+}
+
+// Pool finds a pool by its name; nil if there is none.
+func (r *Resolved) Pool(name string) *ResolvedPool {
+	if i := slices.IndexFunc(r.Pools, func(p ResolvedPool) bool { return p.Name == name }); i >= 0 {
+		return &r.Pools[i]
+	}
+	return nil
+}
+
+// Misfit is why a server may not be in a pool.
+type Misfit uint8
+
+const (
+	// Fits is a server that may be in the pool.
+	Fits Misfit = iota
+	// OtherScheme is one of https in a pool of http, or of http in one of https.
+	OtherScheme
+	// Untranslated is one that gets requests as they come, as passthrough or as the responses service: untranslated
+	// requests would reach a Harmony model.
+	Untranslated
+)
+
+// Misfit returns why a server may not be in a pool.
+func (r *Resolved) Misfit(p *ResolvedPool, server Endpoint) Misfit {
+	switch place := server.place(); {
+	case server.TLS != p.TLS:
+		return OtherScheme
+	case r.Config.Passthrough != "" && place == r.Passthrough.place(),
+		r.Config.ResponsesService.URL != "" && place == r.Service.place():
+		return Untranslated
+	default:
+		return Fits
+	}
+}
+
+// place is where a server is, whatever it speaks there.
+func (e Endpoint) place() Endpoint {
+	e.TLS = false
+	return e
+}

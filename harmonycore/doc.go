@@ -7,8 +7,8 @@
 // Programs outside this module may import [github.com/harmonyedge/harmonyedge/harmonycore/harmony] for the format,
 // [github.com/harmonyedge/harmonyedge/harmonycore/tokenizer] with
 // [github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k] for text and token ids, and
-// [github.com/harmonyedge/harmonyedge/harmonycore/completion] for the translation of whole requests and answers. The page
-// docs/library.md says what stays compatible. The other packages change without notice.
+// [github.com/harmonyedge/harmonyedge/harmonycore/completion] for the translation of whole requests and answers. The
+// page docs/library.md says what stays compatible. The other packages change without notice.
 //
 // # Words
 //

@@ -67,7 +67,8 @@ type answerer struct {
 	ids      []uint32
 }
 
-// answer appends the answer of a line, or of the error with which it was read. It reports whether the line was valid input.
+// answer appends the answer of a line, or of the error with which it was read. It reports whether the line was valid
+// input.
 func (a *answerer) answer(dst []byte, line []byte, readError error) ([]byte, bool) {
 	q := readRequest(line, readError)
 	dst = append(dst, '{')

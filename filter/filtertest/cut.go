@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Cuts goes through ways in which the network may cut a body, and a filter must do the same in all of them: whole, in two
-// at every place, and byte by byte.
+// Cuts goes through ways in which the network may cut a body, and a filter must do the same in all of them: whole, in
+// two at every place, and byte by byte.
 //
 //	for pieces := range filtertest.Cuts(body) {
 //		x := host.Request("GET", "/", "")

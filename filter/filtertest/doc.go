@@ -1,7 +1,8 @@
 // Package filtertest tests a proxy-wasm filter by Envoy's rules, in the process of the test: without Envoy, without
 // sockets, and with a clock that moves only when the test says so.
 //
-// It knows how a client, a server and a proxy speak to each other around a filter, not any filter, nor HTTP on the wire.
+// It knows how a client, a server and a proxy speak to each other around a filter, not any filter, nor HTTP on the
+// wire.
 //
 // The test plays both sides. What it does as client or server passes the filter at once, and what the other side has
 // got can be looked at after every step:
@@ -19,9 +20,9 @@
 //
 // A [Host] and all that belongs to it is for one goroutine.
 //
-// The filter's VM is [github.com/harmonyedge/harmonyedge/filter/wasmhost], whose rules are proved against Envoy itself. It
-// does not have back-pressure, retries, more than one worker, or the headers that Envoy's router and codecs add after the
-// filter (date, server, x-envoy-…). docs/testing-filters.md leads from nothing to a test.
+// The filter's VM is [github.com/harmonyedge/harmonyedge/filter/wasmhost], whose rules are proved against Envoy itself.
+// It does not have back-pressure, retries, more than one worker, or the headers that Envoy's router and codecs add
+// after the filter (date, server, x-envoy-…). docs/testing-filters.md leads from nothing to a test.
 //
 // The package is promised: docs/library.md says what stays compatible.
 package filtertest

@@ -45,8 +45,8 @@ func Protocols(client, server Protocol) Option {
 	return func(s *settings) { s.client, s.server = client, server }
 }
 
-// AllowOnHeadersStopIteration is Envoy's setting of that name: whether the body callbacks run while the filter pauses in
-// a headers callback. It is on here unless this turns it off; in Envoy's configuration it is off unless set.
+// AllowOnHeadersStopIteration is Envoy's setting of that name: whether the body callbacks run while the filter pauses
+// in a headers callback. It is on here unless this turns it off; in Envoy's configuration it is off unless set.
 func AllowOnHeadersStopIteration(on bool) Option {
 	return func(s *settings) { s.plugin.AllowOnHeadersStopIteration = on }
 }

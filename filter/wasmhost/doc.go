@@ -1,19 +1,20 @@
-// Package wasmhost runs a proxy-wasm 0.2 filter under wazero by Envoy's rules: how streams move, what a filter may do when,
-// and what becomes of it when it does something else.
+// Package wasmhost runs a proxy-wasm 0.2 filter under wazero by Envoy's rules: how streams move, what a filter may do
+// when, and what becomes of it when it does something else.
 //
 // It knows the ABI and Envoy's filter manager, not HTTP on the wire (see the package proxy), nor any filter.
 //
-// A [Host] is one compiled and configured filter. A [Worker] is one thread of the proxy with a VM of its own. A [Stream] is
-// one request and its response. Its driver pushes both sides in, piece by piece, and takes out [Event] values: what is to
-// be done. Tests of filters are easier to write with [github.com/harmonyedge/harmonyedge/filter/filtertest].
+// A [Host] is one compiled and configured filter. A [Worker] is one thread of the proxy with a VM of its own. A
+// [Stream] is one request and its response. Its driver pushes both sides in, piece by piece, and takes out [Event]
+// values: what is to be done. Tests of filters are easier to write with
+// [github.com/harmonyedge/harmonyedge/filter/filtertest].
 //
 // The package is promised: docs/library.md says what stays compatible.
 //
 // # Differences from proxytest
 //
 // The emulator that comes with the Go SDK is permissive, and each of its liberties hides a mistake that shows only in
-// production. The rules were found out on Envoy 1.40 by a probe and recorded; TestRules (in e2e) holds both the real Envoy
-// and this package against the recordings in e2e/rules, which the last column names.
+// production. The rules were found out on Envoy 1.40 by a probe and recorded; TestRules (in e2e) holds both the real
+// Envoy and this package against the recordings in e2e/rules, which the last column names.
 //
 //	proxytest                                       Envoy, and this package                          rules
 //	----------------------------------------------  -----------------------------------------------  ----------------
@@ -50,6 +51,6 @@
 //	                                                flags, and which callback comes last
 //
 // Where a rule differs in the proxy that is built on this package, the rule says so by a name from the list wazeroLacks
-// (e2e/rules_wazero_test.go). Beyond the rules: a held stream slows its sender only if the driver asks Backlog, codecs and
-// interim responses are the driver's business, gRPC calls are not there, and nor are the filters before and behind.
+// (e2e/rules_wazero_test.go). Beyond the rules: a held stream slows its sender only if the driver asks Backlog, codecs
+// and interim responses are the driver's business, gRPC calls are not there, and nor are the filters before and behind.
 package wasmhost

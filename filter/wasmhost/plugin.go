@@ -73,8 +73,8 @@ type Options struct {
 	Log func(Level, string)
 	// Caller performs HTTP callouts. Nil: there are no clusters to call.
 	Caller Caller
-	// Violation is told of an act that Envoy does not survive: a reply to a stream that is done, or its close. Nil: it is
-	// logged as critical.
+	// Violation is told of an act that Envoy does not survive: a reply to a stream that is done, or its close. Nil: it
+	// is logged as critical.
 	Violation func(string)
 	// Foreign are functions for proxy_call_foreign_function beyond clear_route_cache.
 	Foreign map[string]func(argument []byte) (result []byte, status Status)

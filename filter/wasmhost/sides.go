@@ -164,8 +164,8 @@ func (s *Stream) ServerTimeout() {
 	s.localReply(LocalReply{Status: http.StatusGatewayTimeout, Details: "response_timeout", Body: []byte("upstream request timeout")}, nil)
 }
 
-// Refuse answers the request past the filter, as a codec does that finds it malformed. The filter's log callback sees h,
-// which is nil for a request whose headers could not be read.
+// Refuse answers the request past the filter, as a codec does that finds it malformed. The filter's log callback sees
+// h, which is nil for a request whose headers could not be read.
 func (s *Stream) Refuse(h *Headers, r LocalReply) {
 	s.worker.enter()
 	defer s.worker.leave()

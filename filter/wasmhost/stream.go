@@ -102,8 +102,8 @@ func (s *Stream) Take() []Event {
 	return events
 }
 
-// Backlog is how many bytes wait for one side: those that the filter holds, and those in events. A driver that lets it grow
-// over Limit, and what it takes at once itself, has no bound on its memory: the sender must wait.
+// Backlog is how many bytes wait for one side: those that the filter holds, and those in events. A driver that lets it
+// grow over Limit, and what it takes at once itself, has no bound on its memory: the sender must wait.
 func (s *Stream) Backlog(to Side) int {
 	s.worker.enter()
 	defer s.worker.leave()

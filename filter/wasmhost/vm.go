@@ -173,7 +173,8 @@ func (v *vm) freeID() uint32 {
 	return v.nextID - 1
 }
 
-// allocate makes room in the module's memory. 0 is no room, such as for a module whose malloc wants to be given something.
+// allocate makes room in the module's memory. 0 is no room, such as for a module whose malloc wants to be given
+// something.
 func (v *vm) allocate(size int) uint32 {
 	if v.allocating || v.failed {
 		return 0

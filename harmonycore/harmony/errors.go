@@ -16,7 +16,8 @@ const (
 	UnknownRole
 )
 
-// RenderError says why a conversation cannot be rendered. Where the reference refuses it too, the text is the reference's.
+// RenderError says why a conversation cannot be rendered. Where the reference refuses it too, the text is the
+// reference's.
 type RenderError struct {
 	Kind    RenderErrorKind
 	Message string

@@ -38,8 +38,9 @@ func (k PartKind) String() string {
 type Part struct {
 	Kind PartKind
 	Role Role
-	// Name is the tool that a [PartToolCall] is for or a [PartToolResult] is from, as it is written: models glue a content
-	// type to it, as in "functions.getjson". Of any other part it is the author's name, empty where there is none.
+	// Name is the tool that a [PartToolCall] is for or a [PartToolResult] is from, as it is written: models glue a
+	// content type to it, as in "functions.getjson". Of any other part it is the author's name, empty where there is
+	// none.
 	Name string
 	// ContentType is such as "json". It is empty where the message names none.
 	ContentType string
@@ -73,8 +74,8 @@ func Parts(messages []Message) []Part {
 // Kind returns what the content of a parsed message is.
 func (h *Header) Kind() PartKind { return partKind(h.Role, h.Recipient, h.Channel) }
 
-// partKind goes by the role first, the recipient second and the channel third. A message without a channel is an answer:
-// models write such when they lose the format, and the answer must not be lost.
+// partKind goes by the role first, the recipient second and the channel third. A message without a channel is an
+// answer: models write such when they lose the format, and the answer must not be lost.
 func partKind(role Role, recipient, channel string) PartKind {
 	switch role {
 	case User:

@@ -62,8 +62,8 @@ func (r *Renderer) AppendHeader(dst []uint32, next Role) []uint32 {
 	return r.t.AppendEncode(append(dst, tokenizer.Start), next.String())
 }
 
-// AppendCallHeader appends the header of a call of recipient as the model itself writes it behind <|start|>assistant, so
-// that a completion goes on with what it is called with: JSON, or plain text.
+// AppendCallHeader appends the header of a call of recipient as the model itself writes it behind <|start|>assistant,
+// so that a completion goes on with what it is called with: JSON, or plain text.
 func (r *Renderer) AppendCallHeader(dst []uint32, recipient string, plain bool) []uint32 {
 	dst = append(dst, tokenizer.Channel)
 	if plain {

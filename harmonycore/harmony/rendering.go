@@ -22,8 +22,9 @@ func (r *Renderer) Begin(c *Conversation, p AnalysisPolicy) *Rendering {
 // End ends the rendering.
 func (g *Rendering) End() { g.w.r.t.Return(g.w.e) }
 
-// Append appends the messages from one index up to another, and reports whether they take no more than most tokens. If they
-// take more, it stops soon after that many, or before it has begun. Then, and on an error, dst comes back as it was.
+// Append appends the messages from one index up to another, and reports whether they take no more than most tokens. If
+// they take more, it stops soon after that many, or before it has begun. Then, and on an error, dst comes back as it
+// was.
 func (g *Rendering) Append(dst []uint32, from, to, most int) (out []uint32, fit bool, err error) {
 	g.w.limit, g.w.full = math.MaxInt, false
 	if most < math.MaxInt-len(dst) {

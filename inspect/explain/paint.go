@@ -2,8 +2,8 @@ package explain
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
-// colour is the parameter of the terminal's "select graphic rendition". The eight colours of old: what they look like is
-// the reader's own choice, and they are there on every terminal.
+// colour is the parameter of the terminal's "select graphic rendition". The eight colours of old: what they look like
+// is the reader's own choice, and they are there on every terminal.
 type colour string
 
 const (

@@ -128,9 +128,9 @@ func withoutAgent(h http.Header) {
 	}
 }
 
-// normalizePath does what Envoy's normalize_path and merge_slashes do: backslashes become slashes, letters and digits that
-// are escaped without need are not any more, dot segments are resolved, with parameters behind them or without, and then doubled slashes become one. Other escapes
-// stay, and so does the query.
+// normalizePath does what Envoy's normalize_path and merge_slashes do: backslashes become slashes, letters and digits
+// that are escaped without need are not any more, dot segments are resolved, with parameters behind them or without,
+// and then doubled slashes become one. Other escapes stay, and so does the query.
 func normalizePath(target string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "\\") {
@@ -183,8 +183,8 @@ func escapeOdd(s, more string) string {
 	return out.String()
 }
 
-// requestURL is a URL that net/http sends as it is: taken apart and put together again it would not be the path that was
-// routed by.
+// requestURL is a URL that net/http sends as it is: taken apart and put together again it would not be the path that
+// was routed by.
 func requestURL(to *endpoint, target string) *url.URL {
 	u := &url.URL{Scheme: to.scheme, Host: to.Address}
 	if strings.HasPrefix(target, "//") {

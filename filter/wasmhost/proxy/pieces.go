@@ -12,8 +12,8 @@ import (
 // message is one body on its way into a stream.
 type message struct {
 	body io.Reader
-	// http2: the end comes with the last piece, and there may be trailers. Over HTTP/1.1 Envoy tells the end by itself, and
-	// drops trailers.
+	// http2: the end comes with the last piece, and there may be trailers. Over HTTP/1.1 Envoy tells the end by itself,
+	// and drops trailers.
 	http2   bool
 	trailer func() http.Header
 	// data and trailers are where it goes.
@@ -59,8 +59,8 @@ func (m *message) relay(endWait time.Duration) error {
 // readPieces calls each with what a body yields, until it returns false. The last call has an error: io.EOF for a
 // complete body.
 //
-// net/http tells that an HTTP/2 body has ended after its last piece; Envoy tells it with the piece. So a piece waits for
-// so long whether the end comes with it.
+// net/http tells that an HTTP/2 body has ended after its last piece; Envoy tells it with the piece. So a piece waits
+// for so long whether the end comes with it.
 func readPieces(body io.Reader, wait time.Duration, each func(p []byte, err error) bool) {
 	if wait == 0 {
 		readAtOnce(body, each)

@@ -50,8 +50,8 @@ type Options struct {
 	RequestTimeout time.Duration
 	// ServerName is the response header server; empty leaves the servers' own.
 	ServerName string
-	// EndWait is how long a piece of an HTTP/2 body waits whether the body ends with it, which Envoy tells at once; 0 tells
-	// every end by itself.
+	// EndWait is how long a piece of an HTTP/2 body waits whether the body ends with it, which Envoy tells at once; 0
+	// tells every end by itself.
 	EndWait time.Duration
 	// ForwardedFor adds the client's address to x-forwarded-for: use_remote_address.
 	ForwardedFor bool

@@ -16,8 +16,8 @@ var http1Methods = []string{
 	"UNLINK", "UNLOCK", "UNSUBSCRIBE",
 }
 
-// refused answers a request that the filter does not get to see, and reports whether it did. The rules are in e2e/rules,
-// f* and q*.
+// refused answers a request that the filter does not get to see, and reports whether it did. The rules are in
+// e2e/rules, f* and q*.
 func (x *exchange) refused(h *wasmhost.Headers, bodyless bool) bool {
 	o := &x.proxy.options
 	path := h.Get(":path")
@@ -45,8 +45,8 @@ func (x *exchange) refused(h *wasmhost.Headers, bodyless bool) bool {
 	return true
 }
 
-// asksForUpgrade reports whether a request asks for another protocol on its connection, which Envoy refuses unless it is
-// configured for it. h2c is none: both pass over that.
+// asksForUpgrade reports whether a request asks for another protocol on its connection, which Envoy refuses unless it
+// is configured for it. h2c is none: both pass over that.
 func asksForUpgrade(r *http.Request) bool {
 	if r.ProtoMajor != 1 || strings.EqualFold(cmp.Or(r.Header.Get("Upgrade"), "h2c"), "h2c") {
 		return false

@@ -215,7 +215,8 @@ func (x *exchange) readRequest() {
 	}
 }
 
-// roomForRequest waits until the server has taken most of what there is for it, or returns false when the exchange ends.
+// roomForRequest waits until the server has taken most of what there is for it, or returns false when the exchange
+// ends.
 func (x *exchange) roomForRequest() bool {
 	for x.toServe.full() || x.stream.Backlog(wasmhost.ToServer) > x.stream.Limit()+window {
 		select {

@@ -68,8 +68,8 @@ func wholeBody(e wasmhost.Event, rest []wasmhost.Event) []byte {
 	return nil
 }
 
-// repeatable reports whether net/http takes the liberty to send a request twice, when a server closes without an answer.
-// Envoy does not, and a prompt would be paid for twice.
+// repeatable reports whether net/http takes the liberty to send a request twice, when a server closes without an
+// answer. Envoy does not, and a prompt would be paid for twice.
 func repeatable(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:

@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/schema"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/internal/schema"
 )
 
 // lane is what a message of the model is to the client.

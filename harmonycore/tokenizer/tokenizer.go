@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
+	"github.com/harmonyedge/harmonyedge/internal/bpe"
 )
 
 // Tokenizer encodes and decodes with one vocabulary. Safe for concurrent use.

@@ -4,8 +4,8 @@ import (
 	_ "embed"
 	"sync"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/bpe"
 )
 
 // Source is the SHA-256 of the o200k_base.tiktoken that was packed, the one that the reference implementation asks for

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
+	"github.com/harmonyedge/harmonyedge/internal/bpe"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
-	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/bpe"
 	"github.com/harmonyedge/harmonyedge/tools/corebench/ours"
 )
 

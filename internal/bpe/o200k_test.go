@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/bpe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/bpe"
 )
 
 func open(t testing.TB) *bpe.Vocabulary {
@@ -144,7 +144,7 @@ func FuzzMerge(f *testing.F) {
 
 // BenchmarkMerge shows the cost of pieces that are no token. Compare with
 //
-//	go test -run '^$' -bench Merge -count 10 ./harmonycore/bpe | tee new.txt; benchstat old.txt new.txt
+//	go test -run '^$' -bench Merge -count 10 ./internal/bpe | tee new.txt; benchstat old.txt new.txt
 func BenchmarkMerge(b *testing.B) {
 	v := open(b)
 	for _, size := range []int{8, 16, 32, 64, 128, 512, 4096} {

@@ -4,8 +4,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
 // generationState is where a generation stands.

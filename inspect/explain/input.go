@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
-	"github.com/harmonyedge/harmonyedge/harmonycore/sse"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
 // MaxInput is the most that is read of any input, in bytes.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 // TestAdmission: no request takes more memory than it has asked for, garbage included, in a heap like the filter's: there

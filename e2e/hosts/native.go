@@ -17,8 +17,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 // Native runs the core's exchange in an HTTP server of net/http: no proxy, no wasm. In reduced mode it holds no headers

@@ -9,9 +9,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/bpe"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 // Table returns the vocabulary's lookup table. It is asked for once in each VM.

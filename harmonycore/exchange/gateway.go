@@ -4,8 +4,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 // Model is one Harmony model and what its servers speak.

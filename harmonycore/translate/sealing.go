@@ -3,8 +3,8 @@ package translate
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 // Sealing is how reasoning travels with a client who is not to read or to write it.

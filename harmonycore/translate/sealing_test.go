@@ -6,7 +6,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/seal"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
 func sealing(t *testing.T, lifetime int64) Sealing {

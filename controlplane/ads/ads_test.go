@@ -29,7 +29,7 @@ func TestEnvoyIsCurrentWhenItHasAcceptedEverything(t *testing.T) {
 	s := New(Options{})
 	address := serve(t, s)
 	c := connect(t, address, "one")
-	c.subscribe(resource.ClusterType) // before there is anything: answered when there is
+	c.subscribe(resource.ClusterType) // before there are resources: the answer comes with the first ones
 	eventually(t, s, "connected", func(all []Envoy) bool { return len(all) == 1 })
 	if e := s.Envoys()[0]; e.Current || e.ID != "one" || e.Cluster != "edge" || e.Version != "1.40.0" || e.Address == "" || e.Connected.IsZero() {
 		t.Errorf("%+v", e)
@@ -106,7 +106,7 @@ func TestARefusedResourceIsLeftAloneUntilItChanges(t *testing.T) {
 		state.Refusals != 1 || !slices.Equal(state.Resources, []string{"a"}) {
 		t.Errorf("%+v", e)
 	}
-	// Another of its type goes through meanwhile.
+	// Another resource of the same type is still accepted.
 	r = world(t, 1, "a", "b")
 	r[resource.EndpointType] = []types.Resource{endpoint("a", 99999), endpoint("b", 3)}
 	set(t, s, r)
@@ -150,7 +150,7 @@ func TestAnEnvoyThatRefusedManyIsNotTakenToHoldTheOldOnes(t *testing.T) {
 	eventually(t, s, "current", current(1))
 	set(t, s, world(t, 2, "a", "b"))
 	refused := c.receive(resource.EndpointType)
-	set(t, s, world(t, 1, "a", "b")) // back, while Envoy may have taken one of two
+	set(t, s, world(t, 1, "a", "b")) // the old content again, while Envoy may hold one of the two new resources
 	c.nack(refused, "one of them")
 	c.accept(resource.EndpointType, "a")
 	last := c.receive(resource.EndpointType)
@@ -161,7 +161,8 @@ func TestAnEnvoyThatRefusedManyIsNotTakenToHoldTheOldOnes(t *testing.T) {
 	eventually(t, s, "current", current(1))
 }
 
-// As issue 12098 of kuma shows of go-control-plane v0.14: one type being refused must not leave another stale.
+// TestAThousandEndpointChangesWhileRoutesAreRefused checks that a refused type does not leave another type stale. That
+// was a fault of go-control-plane v0.14 (issue 12098 of kuma).
 func TestAThousandEndpointChangesWhileRoutesAreRefused(t *testing.T) {
 	r := world(t, 1, "a")
 	s, address := served(t, r)
@@ -172,7 +173,7 @@ func TestAThousandEndpointChangesWhileRoutesAreRefused(t *testing.T) {
 	go func() {
 		for i := range changes {
 			next := world(t, uint32(i+2), "a")
-			next[resource.RouteType] = []types.Resource{route("r", "a", strings.Repeat("x", i))} // each one refused
+			next[resource.RouteType] = []types.Resource{route("r", "a", strings.Repeat("x", i))} // each of these is refused
 			if _, err := s.Set(next); err != nil {
 				sets <- err
 				return
@@ -209,7 +210,8 @@ func TestAThousandEndpointChangesWhileRoutesAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever is set, refused, and taken of what is refused, and in whatever order: the end is the last snapshot.
+// TestEverythingArrivesInTheEnd sets, refuses and partly accepts resources in random orders. Each time the client must
+// end with the last snapshot.
 func TestEverythingArrivesInTheEnd(t *testing.T) {
 	const bad, last = 99999, 4242
 	for seed := range uint64(20) {
@@ -247,7 +249,7 @@ func TestEverythingArrivesInTheEnd(t *testing.T) {
 				}
 			}
 		}()
-		have := map[string]proto.Message{} // by cluster, its endpoints; nil until they have come
+		have := map[string]proto.Message{} // endpoints by cluster; nil until they have come
 		var routes proto.Message
 		finished := func() bool {
 			for _, name := range want {
@@ -290,7 +292,7 @@ func TestEverythingArrivesInTheEnd(t *testing.T) {
 						t.Fatal(err)
 					}
 					if refused = proto.Equal(m, endpoint(raw.GetName(), bad)); refused {
-						break // what comes after it is not looked at
+						break // Envoy does not look at the resources after a bad one
 					}
 					if _, ok := have[raw.GetName()]; ok {
 						have[raw.GetName()] = m
@@ -315,7 +317,7 @@ func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
 	held := c.start(r)
 	c.close()
 
-	again, address := served(t, world(t, 1, "a", "b")) // the control plane, started anew
+	again, address := served(t, world(t, 1, "a", "b")) // the restarted control plane
 	c = connect(t, address, "one")
 	for _, typ := range order[:5] {
 		request := &discovery.DeltaDiscoveryRequest{TypeUrl: typ, InitialResourceVersions: held[typ]}
@@ -327,7 +329,7 @@ func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
 		}
 		c.send(request)
 		if len(request.GetResourceNamesSubscribe()) == 0 {
-			c.accept(typ) // empty: a wildcard's first request is always answered
+			c.accept(typ) // empty: the first request of a wildcard is always answered
 		}
 	}
 	c.nothing()
@@ -393,13 +395,13 @@ func TestClustersComeBeforeRoutesAndGoAfterThem(t *testing.T) {
 		t.Fatalf("clusters %v: a is still in use", got)
 	}
 	c.subscribe(resource.EndpointType, "b")
-	c.accept(resource.EndpointType, "b") // and no route: Envoy has not said that b is warm
+	c.accept(resource.EndpointType, "b") // and no route: Envoy has not acknowledged that b is warm
 	c.ack(clusters)
 	routes := c.receive(resource.RouteType)
 	if s.Envoys()[0].Types["clusters"].Current {
 		t.Error("an Envoy that still has a removed cluster is current")
 	}
-	c.nack(routes, "not yet") // the old route is in force: a stays
+	c.nack(routes, "not yet") // the old route stays in force, so a stays too
 	c.nothing()
 	r = world(t, 1, "b")
 	r[resource.RouteType] = []types.Resource{route("r", "b", "more")}
@@ -498,11 +500,12 @@ func TestSetRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// A version is the same in every process: an Envoy that comes back to another is to be sent nothing.
+// TestVersionsAreStable checks that a version is the same in every process. Otherwise an Envoy that reconnects to
+// another control plane would be sent everything again.
 func TestVersionsAreStable(t *testing.T) {
 	c := cluster("a", time.Second)
 	c.Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{}}
-	for _, key := range []string{"x", "y", "z", "u", "v"} { // a map has no order of its own
+	for _, key := range []string{"x", "y", "z", "u", "v"} { // the order of a map's entries is random
 		c.Metadata.FilterMetadata[key] = &structpb.Struct{}
 	}
 	got, err := newCollection(resource.ClusterType, []types.Resource{c})

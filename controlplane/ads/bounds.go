@@ -14,44 +14,49 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Whoever reaches the port can speak to it, so everything that a peer may have kept here is bounded. An Envoy is far from
-// all of these.
+// Any peer that reaches the port can open a stream, so there is a limit on everything that the server keeps for a peer.
+// An Envoy stays far below all of these limits.
 const (
-	// DefaultMaxEnvoys is how many Envoys may be connected at once where Options does not say.
+	// DefaultMaxEnvoys is how many Envoys may be connected at once if [Options] sets no limit.
 	DefaultMaxEnvoys = 2000
-	// maxRequest bounds one request, in bytes: an Envoy that comes back names all that it holds, in 100 bytes each.
+	// maxRequest is the largest request, in bytes. An Envoy that reconnects names every resource that it holds, with about
+	// 100 bytes each.
 	maxRequest = 4 << 20
-	// maxStreams bounds the streams of a connection, of which an Envoy uses two: resources, and which servers it reaches.
+	// maxStreams is how many streams a connection may have. An Envoy uses two: one for resources and one for reports on
+	// which servers it reaches.
 	maxStreams = 4
-	// maxHeaders bounds the headers of a stream, in bytes.
+	// maxHeaders is the largest size of a stream's headers, in bytes.
 	maxHeaders = 16 << 10
-	// maxID bounds a node's id and cluster, in bytes.
+	// maxID is the longest id, and the longest cluster, of a node, in bytes.
 	maxID = 512
-	// maxName bounds the name of a resource and of a type, and a version, in bytes.
+	// maxName is the longest name of a resource, name of a type, nonce or version, in bytes.
 	maxName = 1 << 10
-	// maxNames bounds the resources that a stream names, of all types together, in one request or in many.
+	// maxNames is how many resources a stream may name: of all types together, and in all of its requests together.
 	maxNames = 16 << 10
-	// maxFlights bounds the responses of one type that a peer leaves unanswered, maxAfloat the resources in them.
+	// maxFlights is how many responses of one type a peer may leave unanswered.
 	maxFlights = 256
-	maxAfloat  = 4 * maxNames
-	// maxStrange bounds the types asked for that are not served.
+	// maxAfloat is how many resources unanswered responses of one type may hold together.
+	maxAfloat = 4 * maxNames
+	// maxStrange is how many types that are not served here a stream may ask for.
 	maxStrange = 32
-	// maxWords bounds what is kept of Envoy's words, in bytes: they quote what it was sent. maxVersion bounds its version.
-	maxWords   = 1 << 10
+	// maxWords is how many bytes of Envoy's error text are kept. Such a text quotes the resource that Envoy refused.
+	maxWords = 1 << 10
+	// maxVersion is how many bytes of Envoy's own version are kept.
 	maxVersion = 64
-	// firstRequest is how long a stream may say nothing after it has begun.
+	// firstRequest is how long a new stream may stay without a request.
 	firstRequest = 30 * time.Second
-	// tellAgain is how long refusals are told of once only.
+	// tellAgain is the shortest time between two log lines about refused peers.
 	tellAgain = time.Second
 )
 
-// tooMuch refuses a peer. The text says what to change, and quotes nothing of the peer's.
+// tooMuch returns the error that refuses a peer. Its text says what to change, and quotes nothing that the peer sent.
 func tooMuch(format string, args ...any) error {
 	return status.Error(codes.InvalidArgument, "ads: "+fmt.Sprintf(format, args...))
 }
 
-// checkRequest holds one request to its bounds, and takes out what nobody needs of it: an Envoy's node lists all of its
-// extensions, which would be kept for as long as it is connected.
+// checkRequest returns an error if a request exceeds a limit. It also removes from the request what the server does not
+// need. Without that, the list of all extensions in an Envoy's node would be kept for as long as the Envoy is
+// connected.
 func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 	if n := r.GetNode(); n != nil {
 		for what, value := range map[string]string{"id": n.GetId(), "cluster": n.GetCluster()} {
@@ -87,17 +92,17 @@ func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-// guard is a peer's stream, whose requests are held to their bounds before anything is kept of them. It also ends a stream
-// on which nothing is ever said.
+// guard wraps a peer's stream. It checks the limits of each request before anything of the request is kept. It also
+// ends a stream on which no request comes.
 type guard struct {
 	discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
 	silence *time.Timer
 
 	mu     sync.Mutex
-	reason error // why the stream is refused
+	reason error // why the stream is refused; nil if it is not
 }
 
-// newGuard makes one. end ends the stream.
+// newGuard returns a guard of g. It calls end, which must end the stream, if no request comes for as long as silence.
 func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, silence time.Duration, end context.CancelFunc) *guard {
 	peer := &guard{AggregatedDiscoveryService_DeltaAggregatedResourcesServer: g}
 	peer.silence = time.AfterFunc(silence, func() {
@@ -107,11 +112,11 @@ func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesSer
 	return peer
 }
 
-// Recv implements the stream's.
+// Recv returns the peer's next request, or the error that refuses the peer.
 func (g *guard) Recv() (*discovery.DeltaDiscoveryRequest, error) {
 	r, err := g.AggregatedDiscoveryService_DeltaAggregatedResourcesServer.Recv()
 	if err != nil {
-		// gRPC itself refuses a request that is too large, and the peer is told already.
+		// gRPC itself refuses a request that is too large, and has already sent the status to the peer.
 		if status.Code(err) == codes.ResourceExhausted {
 			g.refuse(err)
 		}
@@ -133,20 +138,21 @@ func (g *guard) refuse(reason error) {
 	}
 }
 
-// refused is why the stream is refused, nil if it is not.
+// refused returns why the stream is refused, or nil if it is not.
 func (g *guard) refused() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.reason
 }
 
-// within holds all that a stream has asked for so far to its bounds, of which s is what has just changed.
+// within returns an error if what the stream has asked for so far exceeds a limit. s is the subscription that has just
+// changed.
 func (st *stream) within(s *subscription) error {
 	names := 0
 	for _, one := range st.types {
 		names += max(len(one.names), len(one.sent), len(one.accepted))
 	}
-	// Resources that are served are no peer's invention.
+	// Only names of resources that do not exist count against the limit.
 	for t := range st.types {
 		if c := st.server.snapshot[t]; c != nil {
 			names -= min(len(c.resources), len(st.types[t].sent))
@@ -165,7 +171,8 @@ func (st *stream) within(s *subscription) error {
 	return nil
 }
 
-// tellRefused logs that a peer was refused, but not each time if there are many.
+// tellRefused logs that a peer was refused, at most once in each tellAgain. The next line has the number of those that
+// were not logged.
 func (s *Server) tellRefused(address string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +184,8 @@ func (s *Server) tellRefused(address string, reason error) {
 	s.toldRefused, s.untold = time.Now(), 0
 }
 
-// printable is what may be shown of a peer's words, in a log or on a terminal: no more bytes than limit, on one line, and
-// nothing that steers what shows it.
+// printable returns the part of a peer's text that is safe to show in a log or on a terminal: at most limit bytes, on
+// one line, and without control characters.
 func printable(words string, limit int) string {
 	if len(words) > limit {
 		words = words[:limit]

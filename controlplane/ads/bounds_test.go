@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// logged is a log that may be read while it is written.
+// logged is a log that can be read while it is written.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -38,7 +38,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// attacked is a server that serves something and whose log can be read.
+// attacked returns a server with resources, its address, and its log.
 func attacked(t *testing.T, o Options) (*Server, string, *logged) {
 	t.Helper()
 	log := &logged{}
@@ -48,13 +48,13 @@ func attacked(t *testing.T, o Options) (*Server, string, *logged) {
 	return s, serve(t, s), log
 }
 
-// refused waits for the stream's end, which must be this.
+// refused waits for the end of the stream, and checks the code and the words of its status.
 func (c *client) refused(code codes.Code, words string) {
 	c.t.Helper()
 	for {
 		_, err := c.stream.Recv()
 		if err == nil {
-			continue // what it was sent before
+			continue // a response that was sent earlier
 		}
 		if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) || len(got.Message()) > 300 {
 			c.t.Errorf("ended with %.400v, want %v: %s", err, code, words)
@@ -85,7 +85,8 @@ func TestLongNode(t *testing.T) {
 	}
 }
 
-// TestManyNames: whichever way a peer makes up names, it is refused before they are a burden.
+// TestManyNames checks that a peer that makes up names is refused, whichever way it does so, before the names cost much
+// memory.
 func TestManyNames(t *testing.T) {
 	const million, each = 1_000_000, 10_000
 	batch := func(from int) []string {
@@ -131,7 +132,7 @@ func TestManyNames(t *testing.T) {
 	} {
 		s, address, log := attacked(t, Options{})
 		c := connect(t, address, "one")
-		var reading sync.WaitGroup // meanwhile, or both sides would wait for each other
+		var reading sync.WaitGroup // it reads while the requests are written; otherwise both sides would wait for each other
 		reading.Go(func() { c.refused(codes.InvalidArgument, "resource") })
 		for from := 0; from < million; from += each {
 			r := request(from)
@@ -148,7 +149,8 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// TestManyStreams: an attacker does not wait for the server's word on how many streams a connection may have.
+// TestManyStreams opens more streams than a connection may have, without waiting for the server's settings as a real
+// client does.
 func TestManyStreams(t *testing.T) {
 	_, address, _ := attacked(t, Options{})
 	conn, err := net.Dial("tcp", address)
@@ -168,7 +170,7 @@ func TestManyStreams(t *testing.T) {
 	}
 	const streams = 3000
 	reset := make(chan int, 1)
-	go func() { // reads while the streams are opened, or both sides would wait for each other
+	go func() { // it reads while the streams are opened; otherwise both sides would wait for each other
 		refused := 0
 		for refused < streams-maxStreams {
 			frame, err := framer.ReadFrame()
@@ -194,7 +196,7 @@ func TestManyStreams(t *testing.T) {
 			}
 		}
 		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
-			break // or the server may have closed the connection
+			break // the server may have closed the connection instead
 		}
 	}
 	if refused := <-reset; refused != streams-maxStreams {
@@ -224,7 +226,8 @@ func TestTooManyEnvoys(t *testing.T) {
 	third.receive(resource.ClusterType)
 }
 
-// TestUnansweredResponses: who asks for the same again and again, and answers nothing, is let go.
+// TestUnansweredResponses checks that a peer is refused that asks for the same names again and again and answers no
+// response.
 func TestUnansweredResponses(t *testing.T) {
 	_, address, _ := attacked(t, Options{})
 	c := connect(t, address, "one")
@@ -260,7 +263,7 @@ func TestSilentStreams(t *testing.T) {
 	c.receive(resource.ClusterType)
 	silent := connect(t, address, "silent")
 	silent.refused(codes.DeadlineExceeded, "nothing was asked for on this stream within 100ms")
-	// One that has said something may then be silent, for longer than that by now.
+	// After its first request a stream may be silent for longer than that.
 	if len(s.Envoys()) != 1 {
 		t.Error("an Envoy that has asked for something is let go for its silence")
 	}
@@ -268,7 +271,8 @@ func TestSilentStreams(t *testing.T) {
 	c.receive(resource.EndpointType)
 }
 
-// TestPeersWords: what an Envoy says of itself, and of what it refuses, is shown on terminals and in logs.
+// TestPeersWords checks that control characters do not reach terminals and logs, from an Envoy's description of itself
+// or from its error texts.
 func TestPeersWords(t *testing.T) {
 	const evil = "\x1b[31mred\x1b[0m\r\nlevel=ERROR msg=forged \u202e\x00\u009b"
 	s, address, log := attacked(t, Options{})

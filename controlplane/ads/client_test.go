@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event before it fails.
 const patience = 10 * time.Second
 
 // serve serves s on loopback until the test ends.
@@ -48,7 +48,7 @@ func serve(t *testing.T, s *Server) (address string) {
 	return l.Addr().String()
 }
 
-// served is a server with resources.
+// served returns a server that serves r, and its address.
 func served(t *testing.T, r Resources) (*Server, string) {
 	t.Helper()
 	s := New(Options{})
@@ -63,7 +63,7 @@ func set(t *testing.T, s *Server, r Resources) {
 	}
 }
 
-// client is what an Envoy is to the server.
+// client stands in for an Envoy.
 type client struct {
 	t      *testing.T
 	id     string
@@ -104,7 +104,7 @@ func (c *client) subscribe(typ resource.Type, names ...string) {
 	c.send(&discovery.DeltaDiscoveryRequest{TypeUrl: typ, ResourceNamesSubscribe: names})
 }
 
-// receive is the next response, which must be of this type.
+// receive returns the next response, which must be of this type.
 func (c *client) receive(typ resource.Type) *discovery.DeltaDiscoveryResponse {
 	c.t.Helper()
 	r, err := c.stream.Recv()
@@ -130,7 +130,7 @@ func (c *client) nack(r *discovery.DeltaDiscoveryResponse, words string) {
 	})
 }
 
-// accept receives a response with these resources and accepts it.
+// accept receives a response, which must have these resources, and accepts it.
 func (c *client) accept(typ resource.Type, want ...string) *discovery.DeltaDiscoveryResponse {
 	c.t.Helper()
 	r := c.receive(typ)
@@ -141,14 +141,15 @@ func (c *client) accept(typ resource.Type, want ...string) *discovery.DeltaDisco
 	return r
 }
 
-// nothing checks that nothing has been sent so far: the answer to a question comes next. It works once for a client.
+// nothing checks that no response has been sent so far: it asks for something, and the answer must be the next
+// response. A client can call it once.
 func (c *client) nothing() {
 	c.t.Helper()
 	c.subscribe(resource.RuntimeType)
 	c.accept(resource.RuntimeType)
 }
 
-// start asks for everything as an Envoy does, accepts it, and returns the versions that it then holds.
+// start asks for everything as an Envoy does, accepts it, and returns the versions that the client then holds.
 func (c *client) start(r Resources) map[resource.Type]map[string]string {
 	c.t.Helper()
 	held := map[resource.Type]map[string]string{}
@@ -180,7 +181,7 @@ func resourceNames(all []types.Resource) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// names are a response's resources, and those it removes with a minus.
+// names returns the names of a response's resources; a removed one begins with a minus.
 func names(r *discovery.DeltaDiscoveryResponse) []string {
 	var all []string
 	for _, resource := range r.GetResources() {
@@ -192,7 +193,7 @@ func names(r *discovery.DeltaDiscoveryResponse) []string {
 	return all
 }
 
-// eventually waits until the server shows what is wanted.
+// eventually waits until ok reports true for the server's Envoys.
 func eventually(t *testing.T, s *Server, what string, ok func([]Envoy) bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -211,7 +212,7 @@ func current(n int) func([]Envoy) bool {
 	}
 }
 
-// world is a listener with a route, and clusters with one endpoint each, at this port.
+// world returns a listener with a route, and clusters with one endpoint each, at this port.
 func world(t *testing.T, port uint32, clusters ...string) Resources {
 	t.Helper()
 	r := Resources{resource.ListenerType: {listener(t, "l")}, resource.RouteType: {route("r", clusters...)}}

@@ -1,5 +1,5 @@
-// Package ads gives every Envoy that connects the same resources over delta ADS, and knows which Envoy has accepted
+// Package ads sends the same resources over delta ADS to every Envoy that connects. It records which Envoy has accepted
 // which of them.
 //
-// It knows xDS resources and Envoys, not models, pools or the operator's file, nor what is in a resource.
+// It knows xDS resources and Envoys. It does not know models, pools, the operator's file, or what a resource contains.
 package ads

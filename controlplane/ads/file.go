@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// Save writes resources to a file: a JSON array with a DiscoveryResponse for each type. Secrets are left out, they never
-// lie on disk. The file is there as a whole or not at all.
+// Save writes resources to a file: a JSON array with one DiscoveryResponse for each type. It leaves secrets out, which
+// must not be on disk. It replaces the file atomically.
 func Save(file string, r Resources) error {
 	s, err := newSnapshot(r)
 	if err != nil {
@@ -37,7 +37,7 @@ func Save(file string, r Resources) error {
 		}
 		responses = append(responses, raw)
 	}
-	// Indented by encoding/json: protojson's own spaces change from build to build.
+	// encoding/json indents, because protojson's own spaces differ from build to build.
 	text, err := json.MarshalIndent(responses, "", "  ")
 	if err != nil {
 		return fmt.Errorf("ads: %w", err)
@@ -48,7 +48,7 @@ func Save(file string, r Resources) error {
 	return nil
 }
 
-// replace puts a file in another's place, so that a crash leaves one of them.
+// replace writes text to file atomically: after a crash the file has either its old content or the new one.
 func replace(file string, text []byte) (err error) {
 	folder, err := os.Open(filepath.Dir(file))
 	if err != nil {
@@ -74,7 +74,7 @@ func replace(file string, text []byte) (err error) {
 	return folder.Sync()
 }
 
-// Load reads what Save has written. The error wraps fs.ErrNotExist when there is no such file.
+// Load reads a file that [Save] has written. The error wraps [io/fs.ErrNotExist] if the file does not exist.
 func Load(file string) (Resources, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

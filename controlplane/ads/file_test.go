@@ -14,7 +14,7 @@ import (
 func TestSaveAndLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot.json")
 	r := world(t, 1, "a", "b")
-	for range 2 { // the second takes the first one's place
+	for range 2 { // the second file replaces the first one
 		r[resource.SecretType] = append(r[resource.SecretType], secret("key", "sesame"))
 		if err := Save(file, r); err != nil {
 			t.Fatal(err)

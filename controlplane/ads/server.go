@@ -24,53 +24,61 @@ import (
 )
 
 const (
-	pingAfter   = 30 * time.Second // of silence; a dead Envoy or a forgetful middlebox is found within this and the next
+	// pingAfter is how long a connection may be silent before the server sends an HTTP/2 ping. A dead Envoy, or a
+	// middlebox that has dropped the connection, is detected within pingAfter and pingTimeout.
+	pingAfter   = 30 * time.Second
 	pingTimeout = 10 * time.Second
-	minPing     = 5 * time.Second // Envoys that ping more often are let go
+	// minPing is the shortest time between two pings of an Envoy. A connection with more frequent pings is closed.
+	minPing     = 5 * time.Second
 	stopTimeout = 5 * time.Second
-	// idleConnection is how long a connection may be there without a stream, shakeHands how long its beginning may take.
+	// idleConnection is how long a connection may stay open without a stream.
 	idleConnection = time.Minute
-	shakeHands     = 10 * time.Second
+	// shakeHands is how long the handshakes of a new connection may take.
+	shakeHands = 10 * time.Second
 )
 
 const useDelta = "state-of-the-world ADS is not served here: set api_type: DELTA_GRPC in the bootstrap's ads_config"
 
-// Options of a Server.
+// Options are the settings of a [Server]. The zero value is valid.
 type Options struct {
-	// Log is told of Envoys coming and going and of what they refuse. Nil: nobody is.
+	// Log receives a line when an Envoy connects, when it disconnects, and when it refuses a resource. If Log is nil,
+	// nothing is logged.
 	Log *slog.Logger
-	// Services adds more services to the gRPC server that Envoys connect to. Their streams must end with ctx. Nil: none.
+	// Services registers more services with the gRPC server that Envoys connect to. Their streams must end when ctx ends.
+	// It may be nil.
 	Services func(ctx context.Context, g grpc.ServiceRegistrar)
-	// Vary returns an extension's configuration that means the same and that Envoy takes for another one; two of one variant
-	// are alike. Nil: an Envoy may be taken to hold a configuration that it has refused before.
+	// Vary returns a configuration of an extension that has the same meaning as config but that Envoy does not recognise
+	// as the same. Two results for the same variant are equal. If Vary is nil, the server may count an Envoy as holding a
+	// configuration that the Envoy refused earlier (RATIONALE.md#90).
 	Vary func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
-	// MaxEnvoys is how many Envoys may be connected at once; 0 is DefaultMaxEnvoys.
+	// MaxEnvoys is how many Envoys may be connected at once. 0 means [DefaultMaxEnvoys].
 	MaxEnvoys int
 }
 
-// Server serves delta ADS.
+// Server serves delta ADS (RATIONALE.md#12). Its methods may be called by several goroutines at once.
 type Server struct {
 	log      *slog.Logger
 	services func(ctx context.Context, g grpc.ServiceRegistrar)
 	vary     func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
 	changed  chan struct{}
-	most     int           // Envoys at once
-	silence  time.Duration // firstRequest, but in tests
-	open     atomic.Int64  // streams of all services
+	most     int           // how many Envoys may be connected at once
+	silence  time.Duration // firstRequest; tests set a shorter one
+	open     atomic.Int64  // how many streams are open, of all services
 
 	mu       sync.Mutex
-	snapshot snapshot // nil until the first Set: Envoys wait
+	snapshot snapshot // nil until the first Set; until then Envoys wait
 	streams  map[*stream]struct{}
 	counts   map[string]Count
-	// toldRefused is when a refusal was last told of, untold how many there have been since.
+	// toldRefused is when a refused peer was last logged. untold is how many were refused and not logged since then.
 	toldRefused time.Time
 	untold      int
 }
 
-// Count is how often something has happened to responses of one type, for all Envoys since the start.
+// Count is the number of responses of one type that were sent, accepted and refused. It covers all Envoys since the
+// server was made.
 type Count struct{ Sent, Accepted, Refused uint64 }
 
-// New makes a server that has nothing to give yet.
+// New returns a server that has no resources yet. Envoys may connect, and wait until the first [Server.Set].
 func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -81,8 +89,9 @@ func New(o Options) *Server {
 	}
 }
 
-// Set gives every Envoy these resources from now on. They are refused when they do not fit together; when their content
-// is what it was, nothing is sent. They must not be changed afterwards. Set never waits for an Envoy.
+// Set replaces the resources of every Envoy, and reports whether their content has changed. It returns an error, and
+// changes nothing, if the resources are not consistent. If their content is as before, nothing is sent. The caller must
+// not change r or its resources afterwards. Set never waits for an Envoy.
 func (s *Server) Set(r Resources) (changed bool, err error) {
 	next, err := newSnapshot(r)
 	if err != nil {
@@ -101,7 +110,8 @@ func (s *Server) Set(r Resources) (changed bool, err error) {
 	return true, nil
 }
 
-// Versions are the versions of what Envoys get now, by the short name of the type. A type without resources has none.
+// Versions returns the versions of the present resources, by the short name of the type (see [Types]). A type without
+// resources has no entry.
 func (s *Server) Versions() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,15 +124,15 @@ func (s *Server) Versions() map[string]string {
 	return versions
 }
 
-// Counts are what has become of responses, by the short name of the type.
+// Counts returns the counts of responses, by the short name of the type (see [Types]).
 func (s *Server) Counts() map[string]Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
 }
 
-// Changed is told when there are other resources, when an Envoy comes or goes, and when one answers: once for all that
-// has happened since it was last read.
+// Changed returns a channel that receives a value when the resources change, when an Envoy connects or disconnects, and
+// when an Envoy sends a request. The channel holds one value, however much has happened since it was last read.
 func (s *Server) Changed() <-chan struct{} { return s.changed }
 
 func (s *Server) tell() {
@@ -132,7 +142,7 @@ func (s *Server) tell() {
 	}
 }
 
-// Serve serves until ctx ends, and closes the listener.
+// Serve serves on l until ctx ends, and closes l. It returns nil after ctx has ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(shakeHands),
@@ -145,7 +155,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.services(ctx, g)
 	}
 	failed := make(chan error, 1)
-	// Twice as many connections as Envoys: one that comes back may do so before its old connection is known to be dead.
+	// There may be twice as many connections as Envoys, because an Envoy may reconnect before its old connection is known
+	// to be dead.
 	l = netutil.LimitListener(l, 2*s.most)
 	go func() { failed <- g.Serve(l) }()
 	select {
@@ -153,7 +164,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("ads: %w", err)
 	case <-ctx.Done():
 	}
-	// The streams end with ctx; an Envoy that does not take notice is cut off.
+	// The streams end with ctx. A connection that is still open after stopTimeout is cut.
 	force := time.AfterFunc(stopTimeout, g.Stop)
 	defer force.Stop()
 	g.GracefulStop()
@@ -163,7 +174,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// admit refuses a stream of any service when there are as many as all Envoys together may have.
+// admit refuses a stream of any service if too many streams are open. The limit is two streams for each Envoy.
 func (s *Server) admit(service any, g grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > int64(2*s.most) {
@@ -172,17 +183,19 @@ func (s *Server) admit(service any, g grpc.ServerStream, _ *grpc.StreamServerInf
 	return handle(service, g)
 }
 
-// service is what gRPC calls.
+// service implements the gRPC service for a [Server].
 type service struct {
 	discovery.UnimplementedAggregatedDiscoveryServiceServer
 	server *Server
 	ctx    context.Context
 }
 
+// StreamAggregatedResources refuses state-of-the-world ADS.
 func (s *service) StreamAggregatedResources(discovery.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
 	return status.Error(codes.Unimplemented, useDelta)
 }
 
+// DeltaAggregatedResources serves one stream of an Envoy, and logs why it is refused, if it is.
 func (s *service) DeltaAggregatedResources(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	st := s.server.connect(g.Context())
 	defer s.server.disconnect(st)
@@ -202,6 +215,6 @@ func (s *service) serve(st *stream, g discovery.AggregatedDiscoveryService_Delta
 	peer := newGuard(g, s.server.silence, end)
 	defer peer.silence.Stop()
 	err := delta.NewServer(ctx, st, nil).DeltaStreamHandler(peer, resource.AnyType)
-	// The library takes a request that was refused for the end of the stream.
+	// The library takes a refused request for the end of the stream, so its error is not the reason.
 	return cmp.Or(peer.refused(), err)
 }

@@ -16,23 +16,24 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Resources are what every Envoy gets, by type URL.
+// Resources are the resources that every Envoy gets, by type URL.
 type Resources map[resource.Type][]types.Resource
 
-// order is the order in which types are sent: what is referred to comes before what refers to it.
+// order is the order in which types are sent. A type comes before the types that refer to it, except the runtime, which
+// nothing refers to.
 var order = []resource.Type{
 	resource.ClusterType, resource.EndpointType, resource.SecretType, resource.ListenerType, resource.RouteType,
 	resource.ExtensionConfigType, resource.RuntimeType,
 }
 
-// What the types are called in status, metrics and logs.
+// shortNames are the names of types in the status, in metrics and in logs.
 var shortNames = map[resource.Type]string{
 	resource.ClusterType: "clusters", resource.EndpointType: "endpoints", resource.SecretType: "secrets",
 	resource.ListenerType: "listeners", resource.RouteType: "routes", resource.ExtensionConfigType: "extensions",
 	resource.RuntimeType: "runtime",
 }
 
-// Types are the short names of all types that are served, in the order in which they are sent.
+// Types returns the short names of all types that are served, in the order in which they are sent.
 func Types() []string {
 	names := make([]string, len(order))
 	for i, t := range order {
@@ -41,14 +42,15 @@ func Types() []string {
 	return names
 }
 
-// snapshot is what Envoys are to have. It never changes: Set makes another.
+// snapshot is the resources that Envoys should have, by type URL. It never changes: [Server.Set] makes a new one.
 type snapshot map[resource.Type]*collection
 
-// collection is all resources of one type, ready to be sent.
+// collection is all resources of one type, marshalled.
 type collection struct {
-	version   string // "" when there are none
+	version   string // "" if there are no resources
 	resources map[string]*discovery.Resource
-	// endpoints names, for each cluster that takes its endpoints from here, the resource that holds them.
+	// endpoints are the names of endpoint resources, by the name of the cluster. It has only clusters that get their
+	// endpoints by EDS.
 	endpoints map[string]string
 }
 
@@ -87,8 +89,8 @@ func newCollection(t resource.Type, all []types.Resource) (*collection, error) {
 		if c.resources[name] != nil {
 			return nil, fmt.Errorf("two resources have the name %q", name)
 		}
-		// Deterministic: the same resource has the same version in every process, so that an Envoy that comes back to a
-		// restarted control plane with the versions it holds is sent nothing.
+		// MarshalResource is deterministic, so the same resource has the same version in every process. An Envoy that
+		// reconnects to a restarted control plane, and names the versions that it holds, is therefore sent nothing.
 		raw, err := cache.MarshalResource(r)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", name, err)
@@ -111,7 +113,8 @@ func newCollection(t resource.Type, all []types.Resource) (*collection, error) {
 	return c, nil
 }
 
-// hash is short enough to be read by people and long enough that no two contents share it by chance.
+// hash returns 16 hexadecimal digits: few enough to read, and enough that two different contents do not get the same
+// ones by chance.
 func hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
@@ -129,7 +132,7 @@ func (s snapshot) equal(other snapshot) bool {
 	return true
 }
 
-// Check reports what keeps resources from being given to anybody.
+// Check returns the error that [Server.Set] would return for these resources.
 func (r Resources) Check() error {
 	_, err := newSnapshot(r)
 	return err

@@ -10,39 +10,40 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// Envoy is one that is connected.
+// Envoy is the state of one connected Envoy.
 type Envoy struct {
 	ID      string `json:"id"`
 	Cluster string `json:"cluster"`
-	// Version is Envoy's own, such as 1.40.0.
+	// Version is the version of Envoy itself, such as 1.40.0.
 	Version   string    `json:"version"`
 	Address   string    `json:"address"`
 	Connected time.Time `json:"connected"`
-	// Types are what it has asked for, by the type's short name.
+	// Types has the state of each type that the Envoy has asked for, by the type's short name (see [Types]).
 	Types map[string]TypeState `json:"types"`
-	// Current says that it has accepted everything that every Envoy is to have now.
+	// Current reports whether the Envoy has accepted everything that every Envoy should have now.
 	Current bool `json:"current"`
 }
 
-// TypeState is what an Envoy has said to resources of one type.
+// TypeState is what an Envoy has accepted and refused of the resources of one type.
 type TypeState struct {
-	// Version is the last one of which it held everything; "" for none.
+	// Version is the last version of which the Envoy held all resources. "" means none.
 	Version string `json:"version"`
-	// Current says that it holds everything of the present version.
+	// Current reports whether the Envoy holds all resources of the present version.
 	Current bool `json:"current"`
-	// Refused is the version refused last, "" when nothing that was refused is still what it is to have.
+	// Refused is the version that was refused last. It is "" if no refused resource is still one that the Envoy should
+	// have.
 	Refused string `json:"refused,omitempty"`
-	// Resources are those refused, each by itself.
+	// Resources are the names of the refused resources. Each was refused in a response of its own.
 	Resources []string `json:"resources,omitempty"`
-	// Error is what Envoy said to them.
+	// Error is the text with which Envoy refused them.
 	Error string `json:"error,omitempty"`
-	// Refusals is how often it has refused something since it came.
+	// Refusals is how many responses the Envoy has refused since it connected.
 	Refusals int `json:"refusals"`
-	// Acknowledged is when it has last accepted something; zero when nothing had to be sent.
+	// Acknowledged is when the Envoy last accepted a response. It is zero if nothing had to be sent.
 	Acknowledged time.Time `json:"acknowledged,omitzero"`
 }
 
-// Envoys are those that are connected, by id and address.
+// Envoys returns the state of all connected Envoys, sorted by id and address.
 func (s *Server) Envoys() []Envoy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +92,7 @@ func version(n *corev3.Node) string {
 	return fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
 }
 
-// Refuses reports whether it has refused something that it is still to have.
+// Refuses reports whether the Envoy has refused something that it should still have.
 func (e *Envoy) Refuses() bool {
 	for _, t := range e.Types {
 		if t.Refused != "" {

@@ -13,16 +13,16 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// stream is one Envoy's connection. To the library, which speaks the protocol, it is the cache that has the answers.
-// Everything in it is guarded by the server's mutex.
+// stream is one ADS stream of an Envoy. For the library, which implements the protocol, it is the cache that returns
+// the responses. The server's mutex guards all of its fields.
 type stream struct {
 	server    *Server
 	address   string
 	connected time.Time
 	node      *corev3.Node // nil until the first request
 	types     map[resource.Type]*subscription
-	strange   map[resource.Type]bool // types asked for that are not served
-	beyond    bool                   // there are as many others as there may be
+	strange   map[resource.Type]bool // types that were asked for and are not served
+	beyond    bool                   // the most Envoys that may be connected are connected already
 }
 
 func (s *Server) connect(ctx context.Context) *stream {
@@ -32,7 +32,7 @@ func (s *Server) connect(ctx context.Context) *stream {
 	if p, ok := peer.FromContext(ctx); ok {
 		st.address = p.Addr.String()
 		if p.Addr.Network() == "unix" {
-			st.address = "unix" // clients of Unix sockets have no names
+			st.address = "unix" // the client of a Unix socket has no address
 		}
 	}
 	s.mu.Lock()
@@ -57,13 +57,17 @@ func (st *stream) log() *slog.Logger {
 	return st.server.log.With("envoy", st.node.GetId(), "address", st.address)
 }
 
-// CreateWatch implements cache.ConfigWatcher for a protocol that is not served.
+// CreateWatch returns an error: it belongs to the state-of-the-world protocol, which is not served. It implements
+// [cache.ConfigWatcher].
 func (st *stream) CreateWatch(*cache.Request, cache.Subscription, chan cache.Response) (func(), error) {
 	return nil, errors.New("ads: " + useDelta)
 }
 
-// CreateDeltaWatch implements cache.ConfigWatcher. The library calls it with each request of Envoy's, after it has sent
-// every response that it was given, so the channel never fills: there is one response for each watch at most.
+// CreateDeltaWatch takes in one request of Envoy's and opens a watch for the next response. It implements
+// [cache.ConfigWatcher].
+//
+// The library calls it for each request, and only after it has sent every response that it was given. There is at most
+// one response for each watch, so writing to responses never blocks.
 func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription, responses chan cache.DeltaResponse) (func(), error) {
 	st.server.mu.Lock()
 	defer st.server.mu.Unlock()
@@ -113,7 +117,7 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	return func() { st.close(s, w) }, nil
 }
 
-// close ends a watch: after it nothing is sent to its channel, which the library closes.
+// close ends a watch. After it nothing is sent to the watch's channel, because the library closes the channel.
 func (st *stream) close(s *subscription, w *watch) {
 	st.server.mu.Lock()
 	defer st.server.mu.Unlock()
@@ -122,7 +126,7 @@ func (st *stream) close(s *subscription, w *watch) {
 	}
 }
 
-// hear takes what Envoy says to a response.
+// hear records that Envoy has accepted or refused a response.
 func (st *stream) hear(s *subscription, f *flight, r *cache.DeltaRequest) {
 	short := shortNames[s.typ]
 	count := st.server.counts[short]
@@ -148,7 +152,7 @@ func (st *stream) hear(s *subscription, f *flight, r *cache.DeltaRequest) {
 	st.server.counts[short] = count
 }
 
-// push sends what there is to send, in the order of types.
+// push sends every response that is due and that has an open watch, in the order of types.
 func (st *stream) push() {
 	if st.server.snapshot == nil {
 		return
@@ -173,7 +177,8 @@ func (st *stream) push() {
 		if t == resource.ClusterType {
 			st.remind(c, f)
 		}
-		// The library keeps its own account of what was sent in the map that it is given; ours is the one that counts.
+		// The library records the versions that were sent in NextVersionMap. It is not read here: s.sent and s.accepted
+		// count.
 		s.watch.responses <- &cache.DeltaPassthroughResponse{
 			DeltaRequest: s.watch.request, DeltaDiscoveryResponse: f.response, NextVersionMap: map[string]string{},
 		}
@@ -184,9 +189,13 @@ func (st *stream) push() {
 	}
 }
 
-// hold says what of a type has to wait, so that nothing in force ever refers to a cluster that is not there: what refers
-// to clusters changes when Envoy has answered the clusters, which it does when they are warm, and clusters go when what
-// referred to them is gone. What Envoy does not have yet never waits: its start could hang on it.
+// hold returns which changes of a type have to wait, so that nothing in force refers to a cluster that does not exist:
+//
+//   - Updates of types that refer to clusters wait until Envoy has answered the clusters. It answers when they are
+//     warm.
+//   - Removals of clusters wait until nothing in force refers to them.
+//
+// A resource that Envoy does not have yet never waits, because Envoy's start may depend on it.
 func (st *stream) hold(t resource.Type) holds {
 	switch t {
 	case resource.ListenerType, resource.RouteType, resource.ExtensionConfigType:
@@ -202,7 +211,7 @@ func (st *stream) hold(t resource.Type) holds {
 	return holds{}
 }
 
-// remind has the endpoints of clusters that are on their way sent again: Envoy makes such a cluster anew and waits for
+// remind marks the endpoints of the clusters in f to be sent again. Envoy builds a changed cluster anew and waits for
 // its endpoints, 15 seconds by default, without asking for them.
 func (st *stream) remind(c *collection, f *flight) {
 	s := st.types[resource.EndpointType]

@@ -11,50 +11,54 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// unknown is a version that no resource has: what Envoy holds then is not known, and it is sent again.
+// unknown is a version that no resource has. It means that what Envoy holds is not known, so the resource is sent
+// again.
 const unknown = "?"
 
-// subscription is what one Envoy wants of one type, what it has been sent, and what it has said to that.
+// subscription is what one Envoy wants of one type, what it was sent, and what it has answered.
 //
-// Delta ADS leaves four things to the server, and go-control-plane's own cache (v0.14) does none of them:
-//   - A response is refused as a whole, however much of it Envoy has already taken, and the rest of it may not have been
-//     looked at. So what was refused together is sent once more, each resource by itself; one that is refused by itself
-//     is left alone until it changes.
-//   - A name that is subscribed to again must be sent again, even if its version is the same: Envoy has forgotten it.
+// Delta ADS leaves four things to the server, and go-control-plane's own cache (v0.14) does none of them
+// (RATIONALE.md#88):
+//
+//   - Envoy refuses a response as a whole. It may have taken some of the resources already, and not have looked at
+//     others. So resources that were refused together are sent once more, each in a response of its own. A resource
+//     that is refused alone is not sent again until it changes.
+//   - A name that is subscribed to again must be sent again, even with the same version, because Envoy has dropped it.
 //   - Envoy waits for the endpoints of a cluster that has changed, but does not ask for them again.
-//   - An extension's configuration that Envoy has refused must not come again as it was: see vary.
+//   - An extension's configuration that Envoy has refused must not be sent again unchanged: see vary.
 type subscription struct {
 	typ      resource.Type
-	watch    *watch // open when a response may be sent, else nil
-	greet    bool   // the first request of a wildcard is answered even if there is nothing: Envoy's start waits for it
+	watch    *watch // set while a response may be sent
+	greet    bool   // an empty response is due: Envoy's start waits for the first answer to a wildcard
 	wildcard bool
 	names    map[string]struct{}
 
-	sent     map[string]string // by name, the version sent last, whatever became of it
+	sent     map[string]string // by name, the version sent last, accepted or not
 	accepted map[string]string // by name, the version that Envoy holds
-	refused  map[string]string // by name, the version that Envoy has refused by itself; "" is its removal
-	alone    map[string]bool   // names that must be sent by themselves
+	refused  map[string]string // by name, the version that Envoy has refused alone; "" is its removal
+	alone    map[string]bool   // names that must be sent in a response of their own
 	flights  []*flight         // responses that Envoy has not answered
-	variant  uint32            // that extensions are sent in: no other stream's, and another after each refusal
+	variant  uint32            // for Options.Vary: no other stream has it, and each refusal changes it
 
-	version      string // last one of which Envoy held everything
+	version      string // the last version of which Envoy held all resources
 	acknowledged time.Time
-	refusal      string // version of the response refused last
-	words        string // what Envoy said to it
+	refusal      string // the version of the response refused last
+	words        string // the text with which Envoy refused it
 	refusals     int
 }
 
-// watch is the library's wish to be told the next response.
+// watch is the library's request for the next response.
 type watch struct {
 	request   *cache.DeltaRequest
 	responses chan<- cache.DeltaResponse
 }
 
-// flight is a response on its way. Its nonce is in the response once the library has sent it.
+// flight is a response that Envoy has not answered yet. The library writes the nonce into the response when it sends
+// it.
 type flight struct {
 	response *discovery.DeltaDiscoveryResponse
 	of       *collection
-	versions map[string]string // by name, "" for removed
+	versions map[string]string // by name; "" means removed
 }
 
 func newSubscription(t resource.Type, held map[string]string) *subscription {
@@ -70,10 +74,11 @@ func copied(m map[string]string) map[string]string {
 	return c
 }
 
-// want takes over what a request says that Envoy wants. again are names that it asks for though it may hold them.
+// want updates the names that Envoy subscribes to. again are names that a request mentions, and that must be sent again
+// although Envoy may hold them.
 func (s *subscription) want(sub cache.Subscription, again []string) {
 	s.wildcard = sub.IsWildcard()
-	s.names = maps.Clone(sub.SubscribedResources()) // the library changes its map with the next request
+	s.names = maps.Clone(sub.SubscribedResources()) // the library changes its map at the next request
 	for _, name := range again {
 		if name != "*" {
 			s.sent[name] = unknown
@@ -89,7 +94,8 @@ func (s *subscription) want(sub cache.Subscription, again []string) {
 	maps.DeleteFunc(s.alone, func(name string, _ bool) bool { return gone(name) })
 }
 
-// pending are the names to be sent now, in order: changed since they were sent, and, of a wildcard, removed.
+// pending returns the names to send now, sorted: those that have changed since they were sent and, for a wildcard,
+// those that were removed.
 func (s *subscription) pending(c *collection, hold holds) []string {
 	var names []string
 	for name, r := range c.resources {
@@ -101,7 +107,8 @@ func (s *subscription) pending(c *collection, hold holds) []string {
 		}
 		names = append(names, name)
 	}
-	// A resource asked for by name ends with what refers to it: until Envoy lets go of it, the last one is better than none.
+	// Envoy drops a resource that it has asked for by name when nothing refers to it any more. Until then the last version
+	// is better than none, so a removal is sent only for a wildcard.
 	if s.wildcard && !hold.removals {
 		for name := range s.sent {
 			if c.resources[name] == nil {
@@ -117,10 +124,10 @@ func (s *subscription) pending(c *collection, hold holds) []string {
 	return together
 }
 
-// holds say what has to wait for another type.
+// holds is which changes of a type have to wait for another type.
 type holds struct{ updates, removals bool }
 
-// next is the response to be sent now, nil when there is nothing to say.
+// next returns the response to send now, or nil if there is nothing to send.
 func (s *subscription) next(c *collection, hold holds) *flight {
 	names := s.pending(c, hold)
 	if len(names) == 0 && !s.greet {
@@ -146,7 +153,8 @@ func (s *subscription) next(c *collection, hold holds) *flight {
 	return f
 }
 
-// answered takes the response that a request answers out of those on their way; nil when it answers none.
+// answered removes the response with this nonce from those that are not answered, and returns it. It returns nil if
+// there is no such response.
 func (s *subscription) answered(nonce string) *flight {
 	if nonce == "" {
 		return nil
@@ -190,7 +198,7 @@ func (s *subscription) refuse(f *flight, words string) {
 	}
 }
 
-// forget drops refusals of resources that are no more.
+// forget drops the refusals of resources that no longer exist.
 func (s *subscription) forget(c *collection) {
 	maps.DeleteFunc(s.refused, func(name, version string) bool { return version != "" && c.resources[name] == nil })
 	if !s.wildcard {
@@ -198,14 +206,14 @@ func (s *subscription) forget(c *collection) {
 	}
 }
 
-// reach notes that everything of a collection is held, if it is.
+// reach records the version of c if Envoy holds all of c.
 func (s *subscription) reach(c *collection) {
 	if s.holds(c) {
 		s.version = c.version
 	}
 }
 
-// holds reports whether Envoy has accepted everything of a collection that it is to have, and holds nothing removed.
+// holds reports whether Envoy has accepted everything of c that it should have, and holds nothing that was removed.
 func (s *subscription) holds(c *collection) bool {
 	if s.wildcard && len(s.accepted) != len(c.resources) {
 		return false
@@ -219,8 +227,9 @@ func (s *subscription) holds(c *collection) bool {
 	return true
 }
 
-// wanted reports whether every Envoy is to have all resources of a type: listeners and clusters by wildcard, and what
-// they refer to. Of the others it has those that it asks for.
+// wanted reports whether every Envoy should have all resources of a type. That is so for listeners and clusters, which
+// Envoys ask for by wildcard, and for routes and endpoints, which those refer to. Of the other types an Envoy has only
+// the resources that it asks for.
 func wanted(t resource.Type) bool {
 	switch t {
 	case resource.ListenerType, resource.ClusterType, resource.RouteType, resource.EndpointType:
@@ -230,5 +239,5 @@ func wanted(t resource.Type) bool {
 	}
 }
 
-// stands reports whether something of what Envoy has refused is still what it is to have.
+// stands reports whether Envoy has refused something that it should still have.
 func (s *subscription) stands() bool { return len(s.refused)+len(s.alone) > 0 }

@@ -7,21 +7,22 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// vary replaces extensions on their way to one Envoy by variants of them. Their versions stay: to Envoys that come back,
-// and to the status, all variants are the same.
+// vary replaces extensions in a response to one Envoy by variants of them. All variants share one version, so the
+// status does not tell them apart, and an Envoy that reconnects with that version is sent nothing.
 //
-// Envoy 1.40 keeps the hash of the last configuration that it has looked at, also of one that it has refused. If the same
-// comes again it acknowledges that without trying it, so the acknowledgement would prove nothing. What an Envoy has refused
-// on an earlier stream, perhaps of another control plane, nobody knows: so each stream has a variant of its own.
+// Envoy 1.40 keeps the hash of the last configuration that it has looked at, refused ones included. If the same
+// configuration comes again, Envoy acknowledges it without trying it, and the acknowledgement proves nothing. Which
+// configurations an Envoy refused on an earlier stream is not known, because that may have been a stream of another
+// control plane. So each stream has a variant of its own (RATIONALE.md#90).
 func vary(all []*discovery.Resource, variant uint32, how func(*corev3.TypedExtensionConfig, uint32) *corev3.TypedExtensionConfig) {
 	for i, r := range all {
 		config := &corev3.TypedExtensionConfig{}
 		if r.GetResource().UnmarshalTo(config) != nil {
-			continue // cannot be: it was marshalled here
+			continue // cannot happen: it was marshalled here
 		}
 		raw, err := cache.MarshalResource(how(config, variant))
 		if err != nil {
-			continue // cannot be either
+			continue // cannot happen
 		}
 		all[i] = &discovery.Resource{
 			Name: r.GetName(), Version: r.GetVersion(), Resource: &anypb.Any{TypeUrl: r.GetResource().GetTypeUrl(), Value: raw},

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// numbered is a configuration of an extension.
+// numbered returns a configuration of an extension.
 func numbered(t *testing.T, content string) *corev3.TypedExtensionConfig {
 	t.Helper()
 	packed, err := anypb.New(wrapperspb.String(content))
@@ -21,8 +21,9 @@ func numbered(t *testing.T, content string) *corev3.TypedExtensionConfig {
 	return &corev3.TypedExtensionConfig{Name: "filter", TypedConfig: packed}
 }
 
-// TestARefusedExtensionNeverComesAgainAsItWas: Envoy would acknowledge it without trying it, on this stream or on a later one.
-// One that is held is not sent again for that.
+// TestARefusedExtensionNeverComesAgainAsItWas checks that a refused configuration is not sent again unchanged, on the
+// same stream or on a later one: Envoy would acknowledge it without trying it. A configuration that is held is not sent
+// again for that reason.
 func TestARefusedExtensionNeverComesAgainAsItWas(t *testing.T) {
 	with := func(content string) Resources {
 		r := world(t, 1, "a")
@@ -56,7 +57,7 @@ func TestARefusedExtensionNeverComesAgainAsItWas(t *testing.T) {
 				version = got
 			}
 			c.nack(r, "no such file")
-			c.subscribe(resource.ExtensionConfigType, "filter") // as an Envoy does that has let go of it
+			c.subscribe(resource.ExtensionConfigType, "filter") // as an Envoy does that has dropped the resource
 		}
 		different(c.receive(resource.ExtensionConfigType))
 		c.close()

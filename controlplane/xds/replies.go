@@ -38,77 +38,77 @@ type LocalReply struct {
 
 const resetBefore = "upstream_reset_before_response_started{"
 
-// localReplies are looked at in order; the first that matches is taken. The codes are those of harmonycore/exchange.
+// localReplies are looked at in order; the first that matches is taken. The codes are the contract's.
 func localReplies(c *config.Config) []LocalReply {
 	return []LocalReply{
 		{
 			Details: []string{"request_payload_too_large"},
 			message: fmt.Sprintf("The request body is larger than the limit of %d bytes.", int64(c.BodyLimit)),
-			kind:    "invalid_request_error", code: "request_too_large",
+			kind:    contract.InvalidRequestError, code: contract.CodeRequestTooLarge,
 		},
 		{
 			Prefixes: []string{resetBefore + "overflow"},
 			message:  "The inference servers are at their limit. Try again later.",
-			kind:     "server_error", code: "server_overloaded",
+			kind:     contract.ServerErrorType, code: contract.CodeServerOverloaded,
 		},
 		{
 			Details:  []string{"no_healthy_upstream", "cluster_not_found"},
 			Prefixes: []string{resetBefore + "connection_failure", resetBefore + "remote_connection_failure", resetBefore + "connection_timeout"},
 			message:  "No inference server can be reached at the moment. Try again later.",
-			kind:     "server_error", code: "server_unavailable",
+			kind:     contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
 			// Agents try WebSocket first, and 426 alone makes them go on over HTTP; Envoy's is 403. RFC 9110 wants the protocol
 			// to use named in such an answer.
 			Details: []string{"upgrade_failed"},
 			message: "WebSocket is not served here. Send POST " + contract.ResponsesPath + " over HTTP.",
-			kind:    "invalid_request_error", code: "websocket_not_supported", status: http.StatusUpgradeRequired,
+			kind:    contract.InvalidRequestError, code: contract.CodeWebSocketNotSupported, status: http.StatusUpgradeRequired,
 			Headers: [][2]string{{"upgrade", "HTTP/1.1"}, {"connection", "upgrade, close"}},
 		},
 		{
 			Details: []string{"health_check_failed"},
 			message: "The gateway is being stopped. Send new requests to another.",
-			kind:    "server_error", code: "server_unavailable",
+			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
 			// Envoy's 401 would tell clients that their own key is wrong.
 			Details: []string{"failed_to_inject_credential"},
 			message: "The gateway has no credentials for the inference servers at the moment. Try again later.",
-			kind:    "server_error", code: "server_unavailable", status: http.StatusServiceUnavailable,
+			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable, status: http.StatusServiceUnavailable,
 		},
 		{
 			Details: []string{"wasm_fail_stream"},
 			message: "The gateway is restarting a worker. Try again.",
-			kind:    "server_error", code: "server_error",
+			kind:    contract.ServerErrorType, code: contract.CodeServerError,
 		},
 		{
 			Prefixes: []string{"upstream_reset_"},
 			message:  "The inference server closed the connection before its answer was finished.",
-			kind:     "server_error", code: "server_error",
+			kind:     contract.ServerErrorType, code: contract.CodeServerError,
 		},
 		{
 			Details: []string{"request_overall_timeout"},
 			message: fmt.Sprintf("The request was not all there after %s.", &c.RequestTimeout),
-			kind:    "invalid_request_error", code: "invalid_request",
+			kind:    contract.InvalidRequestError, code: contract.CodeInvalidRequest,
 		},
 		{
 			Details: []string{"overload"},
 			message: "The gateway has no memory to spare for another request. Try again.",
-			kind:    "server_error", code: "gateway_overloaded", Headers: [][2]string{{"retry-after", "1"}},
+			kind:    contract.ServerErrorType, code: contract.CodeGatewayOverloaded, Headers: [][2]string{{"retry-after", "1"}},
 		},
 		{
 			Statuses: []int{408, 504},
 			message:  "Nothing came for too long, and the request was given up.",
-			kind:     "server_error", code: "server_timeout",
+			kind:     contract.ServerErrorType, code: contract.CodeServerTimeout,
 		},
 		{
 			Statuses: []int{500},
 			message:  "The gateway could not answer the request.",
-			kind:     "server_error", code: "server_error",
+			kind:     contract.ServerErrorType, code: contract.CodeServerError,
 		},
 		{
 			message: "The gateway refused the request: it is not well-formed HTTP, or beyond the gateway's limits.",
-			kind:    "invalid_request_error", code: "invalid_request",
+			kind:    contract.InvalidRequestError, code: contract.CodeInvalidRequest,
 		},
 	}
 }
@@ -174,7 +174,7 @@ func (r *LocalReply) Status(envoys int) int { return cmp.Or(r.status, envoys) }
 // itself Envoy then answers 500, with a flag and nothing else.
 var unconfigured = LocalReply{
 	message: "The gateway is misconfigured. Its operator finds the reason in its log.",
-	kind:    "server_error", code: "gateway_misconfigured",
+	kind:    contract.ServerErrorType, code: contract.CodeGatewayMisconfigured,
 }
 
 func (b *builder) localReplies() *hcmv3.LocalReplyConfig {

@@ -16,8 +16,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + contract.ChatPath + ` and POST ` + contract.ResponsesPath +
-	`.","type":"invalid_request_error","param":null,"code":"unknown_url"}}`
+const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The API is POST ` + contract.ChatPath +
+	` and POST ` + contract.ResponsesPath +
+	`.","type":"` + contract.InvalidRequestError + `","param":null,"code":"` + contract.CodeUnknownURL + `"}}`
 
 // routes is the route table. Its order is its meaning:
 //

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
@@ -12,7 +13,7 @@ import (
 
 func errBodyTooLarge(limit int) *openai.Error {
 	return &openai.Error{
-		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
+		Status: 413, Type: contract.InvalidRequestError, Code: contract.CodeRequestTooLarge,
 		Message: "The request body is larger than the limit of " + strconv.Itoa(limit) + " bytes.",
 	}
 }
@@ -21,7 +22,7 @@ func errBodyTooLarge(limit int) *openai.Error {
 // configures holds as much as the gateway accepts.
 func errProxyLimit(bodyLimit int) *openai.Error {
 	return &openai.Error{
-		Status: 413, Type: openai.InvalidRequestError, Code: openai.CodeRequestTooLarge,
+		Status: 413, Type: contract.InvalidRequestError, Code: contract.CodeRequestTooLarge,
 		Message: "The request body is larger than the proxy holds: its own limit is per_connection_buffer_limit_bytes of " +
 			"the listener or request_body_buffer_limit of the route. " +
 			"The gateway's limit is " + strconv.Itoa(bodyLimit) + " bytes.",
@@ -30,7 +31,7 @@ func errProxyLimit(bodyLimit int) *openai.Error {
 
 func errBadPath() *openai.Error {
 	return &openai.Error{
-		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeInvalidRequest,
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeInvalidRequest,
 		Message: "The method or the path can be read in more than one way. Write the method in capitals, and the path " +
 			"without escaped slashes, dots or control characters, without backslashes, and without empty, '.' or '..' segments.",
 	}
@@ -38,21 +39,21 @@ func errBadPath() *openai.Error {
 
 func errUpgrade() *openai.Error {
 	return &openai.Error{
-		Status: 426, Type: openai.InvalidRequestError, Code: openai.CodeWebSocketNotSupported,
+		Status: 426, Type: contract.InvalidRequestError, Code: contract.CodeWebSocketNotSupported,
 		Message: "WebSocket is not served here. Send POST /v1/responses over HTTP.",
 	}
 }
 
 func errModelNotFound(model string) *openai.Error {
 	return &openai.Error{
-		Status: 404, Type: openai.InvalidRequestError, Code: openai.CodeModelNotFound, Param: "model",
+		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeModelNotFound, Param: "model",
 		Message: "The model '" + clip(model) + "' does not exist here.",
 	}
 }
 
 func errRawPrompt(model string) *openai.Error {
 	return &openai.Error{
-		Status: 403, Type: openai.InvalidRequestError, Code: openai.CodeRawPromptNotAllowed, Param: "prompt",
+		Status: 403, Type: contract.InvalidRequestError, Code: contract.CodeRawPromptNotAllowed, Param: "prompt",
 		Message: "Raw prompts are not allowed for the model '" + clip(model) + "': " +
 			"use /v1/chat/completions or /v1/responses.",
 	}
@@ -62,7 +63,7 @@ func errRawPrompt(model string) *openai.Error {
 // too long.
 func errContextLength(param string, context int) *openai.Error {
 	return &openai.Error{
-		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeContextLengthExceeded, Param: param,
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeContextLengthExceeded, Param: param,
 		// Clients look for the first words, which are OpenAI's own.
 		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. " +
 			"The prompt has more, or leaves none for the answer. Shorten the " + param + ".",
@@ -71,7 +72,7 @@ func errContextLength(param string, context int) *openai.Error {
 
 func errToolChoice(kind string) *openai.Error {
 	return &openai.Error{
-		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeToolChoiceNotSupported, Param: "tool_choice",
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeToolChoiceNotSupported, Param: "tool_choice",
 		Message: "The model's servers (" + kind + ") cannot be made to call a tool of their own choice: " +
 			"name one function, or use 'auto'.",
 	}
@@ -85,7 +86,7 @@ func errTooManyTools(n int) *openai.Error {
 
 func errStrict(param, kind string) *openai.Error {
 	return &openai.Error{
-		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeUnsupportedParameter, Param: param,
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeUnsupportedParameter, Param: param,
 		Message: "The model's servers (" + kind + ") cannot be held to a form of the answer. " +
 			"Leave '" + param + "' out, and ask the model for it.",
 	}
@@ -99,42 +100,42 @@ func errRender(reason string) *openai.Error {
 
 func errMisconfigured() *openai.Error {
 	return &openai.Error{
-		Status: 503, Type: openai.ServerErrorType, Code: openai.CodeGatewayMisconfigured,
+		Status: 503, Type: contract.ServerErrorType, Code: contract.CodeGatewayMisconfigured,
 		Message: "The gateway is misconfigured. Its operator finds the reason in its log.",
 	}
 }
 
 func errFull() *openai.Error {
 	return &openai.Error{
-		Status: 503, Type: openai.ServerErrorType, Code: openai.CodeGatewayOverloaded,
+		Status: 503, Type: contract.ServerErrorType, Code: contract.CodeGatewayOverloaded,
 		Message: "The gateway has no memory to spare for another request. Try again.",
 	}
 }
 
 func errCannotRewrite() *openai.Error {
 	return &openai.Error{
-		Status: 500, Type: openai.ServerErrorType, Code: openai.CodeGatewayMisconfigured,
+		Status: 500, Type: contract.ServerErrorType, Code: contract.CodeGatewayMisconfigured,
 		Message: "The gateway cannot rewrite requests: its proxy must set allow_on_headers_stop_iteration.",
 	}
 }
 
 func errStalled(milliseconds int64) *openai.Error {
 	return &openai.Error{
-		Status: 504, Type: openai.ServerErrorType, Code: openai.CodeServerTimeout,
+		Status: 504, Type: contract.ServerErrorType, Code: contract.CodeServerTimeout,
 		Message: "The inference server was silent for " + strconv.FormatInt(milliseconds, 10) + " ms.",
 	}
 }
 
 func errUnfinished() *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
 		Message: "The inference server ended its answer before it was finished.",
 	}
 }
 
 func errNotUnderstood() *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
 		Message: "The inference server's answer could not be understood.",
 	}
 }
@@ -145,14 +146,14 @@ func errNoLogprobs(api translate.API) *openai.Error {
 		asked = "message.output_text.logprobs"
 	}
 	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
 		Message: "The inference server does not say how likely its tokens are. Ask without '" + asked + "'.",
 	}
 }
 
 func errTooManyMessages() *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeAnswerTooLarge,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeAnswerTooLarge,
 		Message: "The model wrote more than " + strconv.Itoa(maxMessages) + " messages in one answer.",
 	}
 }
@@ -166,7 +167,7 @@ func errAnswerTooLarge(api translate.API, stream bool) *openai.Error {
 		instead = "ask for fewer 'top_logprobs', or without 'message.output_text.logprobs', or for a shorter one."
 	}
 	return &openai.Error{
-		Status: 400, Type: openai.InvalidRequestError, Code: openai.CodeAnswerTooLarge,
+		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeAnswerTooLarge,
 		Message: "The answer is larger than the gateway can hold: " + instead,
 	}
 }
@@ -174,14 +175,14 @@ func errAnswerTooLarge(api translate.API, stream bool) *openai.Error {
 // errHarmony is what the reference would have said of the model's answer.
 func errHarmony(e *harmony.ParseError) *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeHarmonyParseError, Message: e.Message,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeHarmonyParseError, Message: e.Message,
 	}
 }
 
 // errServerModel is for a server that does not have the model by the name that it was asked by.
 func errServerModel(serverModel string) *openai.Error {
 	return &openai.Error{
-		Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerModelNotFound,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerModelNotFound,
 		Message: "The inference server does not know the model by the name '" + clip(serverModel) + "'. " +
 			"This gateway's operator sets the name that GET /v1/models of the server lists: " +
 			"--server-model of harmony up, or server_model in the configuration.",
@@ -195,7 +196,7 @@ func serverError(e *backend.Error, serverModel string) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
 	if e.Status == 404 {
 		named := serverModel != "" && strings.Contains(e.Message, serverModel)
-		if e.Param == "model" || e.Code == openai.CodeModelNotFound || named {
+		if e.Param == "model" || e.Code == contract.CodeModelNotFound || named {
 			return errServerModel(serverModel)
 		}
 		out.Status, out.Param = 502, ""
@@ -228,20 +229,20 @@ func localError(status int, text string, received, bodyLimit int) *openai.Error 
 
 // kindOf gives the error's type, and a code where the server named none.
 func kindOf(status int, code string) (kind, codeOut string) {
-	fallback := openai.CodeServerError
+	fallback := contract.CodeServerError
 	switch {
 	case status == 429:
-		kind, fallback = openai.RateLimitError, openai.CodeRateLimitExceeded
+		kind, fallback = contract.RateLimitError, contract.CodeRateLimitExceeded
 	case status == 503:
-		kind, fallback = openai.ServerErrorType, openai.CodeServerOverloaded
+		kind, fallback = contract.ServerErrorType, contract.CodeServerOverloaded
 	case status == 504:
-		kind, fallback = openai.ServerErrorType, openai.CodeServerTimeout
+		kind, fallback = contract.ServerErrorType, contract.CodeServerTimeout
 	case status >= 500:
-		kind = openai.ServerErrorType
+		kind = contract.ServerErrorType
 	case status == 401:
-		kind, fallback = openai.AuthenticationError, openai.CodeServerRefusedCredentials
+		kind, fallback = contract.AuthenticationError, contract.CodeServerRefusedCredentials
 	default:
-		kind, fallback = openai.InvalidRequestError, openai.CodeInvalidRequest
+		kind, fallback = contract.InvalidRequestError, contract.CodeInvalidRequest
 	}
 	if code != "" {
 		return kind, code

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
@@ -129,9 +130,9 @@ func (g *generation) failure(failed *backend.Error) *openai.Error {
 	switch g.server.Cause(failed) {
 	case backend.ContextExceeded:
 		// Its message begins with OpenAI's words too.
-		out.Code, out.Param = openai.CodeContextLengthExceeded, g.param()
+		out.Code, out.Param = contract.CodeContextLengthExceeded, g.param()
 	case backend.ChoicesRefused:
-		out.Code, out.Param = openai.CodeChoicesNotSupported, "n"
+		out.Code, out.Param = contract.CodeChoicesNotSupported, "n"
 		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " +
 			strconv.Itoa(g.wanted.Choices) + " choices in one request: it says \"" + clip(failed.Message) +
 			"\" Send one request for each choice."

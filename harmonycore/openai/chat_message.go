@@ -1,6 +1,10 @@
 package openai
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // The roles of messages, which both APIs share; RoleTool is Chat's alone.
 const (
@@ -39,7 +43,7 @@ type ToolCall struct {
 const maxTurns = 1 << 14
 
 func tooManyTurns(param string) *Error {
-	return badRequest(CodeContextLengthExceeded, param, "Invalid '"+param+"': more than "+strconv.Itoa(maxTurns)+
+	return badRequest(contract.CodeContextLengthExceeded, param, "Invalid '"+param+"': more than "+strconv.Itoa(maxTurns)+
 		" messages, calls and content parts, which no context has room for.")
 }
 
@@ -130,9 +134,9 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 		err := f.readAssistant(at, &m, d)
 		return m, err
 	case "function":
-		return m, badRequest(CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' and 'tool_call_id' instead.")
+		return m, badRequest(contract.CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' and 'tool_call_id' instead.")
 	default:
-		return m, badRequest(CodeUnknownRole, join(at, "role"), "Invalid value: '"+clip(m.Role)+
+		return m, badRequest(contract.CodeUnknownRole, join(at, "role"), "Invalid value: '"+clip(m.Role)+
 			"'. Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'.")
 	}
 	if f.content.kind == 0 {

@@ -1,6 +1,9 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
 
 // Error is what a client is told when a request fails: its HTTP status and the members of the error object.
 type Error struct {
@@ -45,35 +48,37 @@ func appendStringOrNull(dst []byte, s string) []byte {
 }
 
 // Invalid makes a 400 for a value that has no meaning at param.
-func Invalid(param, message string) *Error { return badRequest(CodeInvalidValue, param, message) }
+func Invalid(param, message string) *Error {
+	return badRequest(contract.CodeInvalidValue, param, message)
+}
 
 func badRequest(code, param, message string) *Error {
-	return &Error{Status: 400, Type: InvalidRequestError, Code: code, Param: param, Message: message}
+	return &Error{Status: 400, Type: contract.InvalidRequestError, Code: code, Param: param, Message: message}
 }
 
 // InvalidEncryptedContent is the error of an encrypted_content that does not open.
 func InvalidEncryptedContent(param, message string) *Error {
-	return badRequest(CodeInvalidEncryptedContent, param, message)
+	return badRequest(contract.CodeInvalidEncryptedContent, param, message)
 }
 
 // Unsupported makes a 400 for what the API allows and this translation does not do.
 func Unsupported(param, message string) *Error {
-	return badRequest(CodeUnsupportedParameter, param, message)
+	return badRequest(contract.CodeUnsupportedParameter, param, message)
 }
 
 func missing(param string) *Error {
-	return badRequest(CodeMissingParameter, param, "Missing required parameter: '"+param+"'.")
+	return badRequest(contract.CodeMissingParameter, param, "Missing required parameter: '"+param+"'.")
 }
 
 func wrongType(param, want string, got value) *Error {
-	return badRequest(CodeInvalidType, param,
+	return badRequest(contract.CodeInvalidType, param,
 		"Invalid type for '"+param+"': expected "+want+", but got "+got.describe()+" instead.")
 }
 
 // NoFinalChannel is the failure of a model that ended without an answer.
 func NoFinalChannel() *Error {
 	return &Error{
-		Status: 502, Type: ServerErrorType, Code: CodeNoFinalChannel,
+		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeNoFinalChannel,
 		Message: "The model ended without a message on its final channel and without a call. Ask again.",
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -70,7 +71,7 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 
 // exclusive is the error of a second parameter that says what a first one has said.
 func exclusive(param, first, second string) *Error {
-	return badRequest(CodeMutuallyExclusive, param, "Mutually exclusive parameters. Ensure you are only providing one of: '"+first+"' or '"+second+"'.")
+	return badRequest(contract.CodeMutuallyExclusive, param, "Mutually exclusive parameters. Ensure you are only providing one of: '"+first+"' or '"+second+"'.")
 }
 
 func (g *guided) readKind(at, kind string, v value) *Error {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -39,7 +40,7 @@ func OpenWithin(body []byte, most int) (*Body, *Error) {
 // NoModel reports that Open could read a body, in which no model is named: model is not there, or no name.
 func (e *Error) NoModel() bool {
 	switch e.Code {
-	case CodeMissingParameter, CodeInvalidType, CodeInvalidValue:
+	case contract.CodeMissingParameter, contract.CodeInvalidType, contract.CodeInvalidValue:
 		return e.Param == "model"
 	}
 	return false
@@ -59,7 +60,7 @@ func object(body []byte, most int) (root value, values int, failure *Error) {
 		at++
 	}
 	if at == len(body) || body[at] != '{' {
-		return value{}, 0, badRequest(CodeInvalidType, "", "Invalid body: expected a JSON object.")
+		return value{}, 0, badRequest(contract.CodeInvalidType, "", "Invalid body: expected a JSON object.")
 	}
 	return value{rawjson.Object, body[at:]}, values, nil
 }
@@ -77,7 +78,7 @@ func (b *Body) Bounded(free int) *Error {
 }
 
 func tooManyValues() *Error {
-	return badRequest(CodeMaxValuesExceeded, "", "The request holds more than "+strconv.Itoa(MaxValues)+
+	return badRequest(contract.CodeMaxValuesExceeded, "", "The request holds more than "+strconv.Itoa(MaxValues)+
 		" JSON values, which is the limit. Send fewer messages, content parts, tools or other values.")
 }
 
@@ -99,15 +100,15 @@ func Named(body []byte) string {
 }
 
 func syntaxError(param, prefix string, err error) *Error {
-	code := CodeInvalidJSON
+	code := contract.CodeInvalidJSON
 	if e, ok := err.(*rawjson.SyntaxError); ok {
 		switch e.Kind {
 		case rawjson.BadUTF8:
-			code = CodeInvalidUTF8
+			code = contract.CodeInvalidUTF8
 		case rawjson.TooDeep:
-			code = CodeMaxDepthExceeded
+			code = contract.CodeMaxDepthExceeded
 		}
-		if param == "" && code != CodeInvalidJSON {
+		if param == "" && code != contract.CodeInvalidJSON {
 			param = e.Member
 		}
 	}
@@ -124,7 +125,7 @@ func topLevel(root value) (model string, err *Error) {
 				continue
 			}
 			if seen[i] {
-				return badRequest(CodeDuplicateKey, name, "Duplicate key: '"+name+"' stands more than once in the body.")
+				return badRequest(contract.CodeDuplicateKey, name, "Duplicate key: '"+name+"' stands more than once in the body.")
 			}
 			seen[i] = true
 			if i == 0 {

@@ -1,6 +1,9 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
 
 // ItemKind tells the items of a Responses input apart.
 type ItemKind uint8
@@ -193,7 +196,7 @@ func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Er
 			return item, nil
 		}
 	default:
-		return item, badRequest(CodeUnknownRole, join(at, "role"), "Invalid value: '"+clip(item.Role)+
+		return item, badRequest(contract.CodeUnknownRole, join(at, "role"), "Invalid value: '"+clip(item.Role)+
 			"'. Supported values are: 'system', 'developer', 'user', and 'assistant'.")
 	}
 	if f.content.kind == 0 {

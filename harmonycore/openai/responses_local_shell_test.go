@@ -3,6 +3,8 @@ package openai
 import (
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func decodeShellTools(members string) (*ResponsesRequest, *Error) {
@@ -40,12 +42,12 @@ func TestLocalShellTool(t *testing.T) {
 		`"tools":[{"type":"namespace","name":"n","tools":[{"type":"local_shell"}]}]`:                                                     "tools[0].tools[0].type",
 	} {
 		_, err := decodeShellTools(members)
-		checkError(t, members, err, 400, CodeInvalidValue, param)
+		checkError(t, members, err, 400, contract.CodeInvalidValue, param)
 	}
 	_, err := decodeShellTools(tools + `,"tool_choice":{"type":"local_shell"}`)
-	checkError(t, "a choice that the API has not", err, 400, CodeUnsupportedParameter, "tool_choice.type")
+	checkError(t, "a choice that the API has not", err, 400, contract.CodeUnsupportedParameter, "tool_choice.type")
 	_, err = decodeWith(`"tool_choice":{"type":"local_shell"},` + twoTools)
-	checkError(t, "a local shell in Chat", err, 400, CodeInvalidValue, "tool_choice.type")
+	checkError(t, "a local shell in Chat", err, 400, contract.CodeInvalidValue, "tool_choice.type")
 }
 
 func TestLocalShellAction(t *testing.T) {

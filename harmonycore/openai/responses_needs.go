@@ -1,6 +1,9 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
 
 // Needs is what a Responses request asks for beyond one answer of the model's.
 type Needs struct {
@@ -122,7 +125,7 @@ func (n *Needs) NotHostedHere() *Error {
 // ResponseNotFound is the error for a stored response that is not there.
 func ResponseNotFound(id string) *Error {
 	return &Error{
-		Status: 404, Type: InvalidRequestError, Code: CodeResponseNotFound,
+		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeResponseNotFound,
 		Message: "Response with id '" + clip(id) + "' not found.",
 	}
 }

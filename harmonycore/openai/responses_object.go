@@ -1,6 +1,9 @@
 package openai
 
-import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
 
 // The states of a response and of its items.
 const (
@@ -101,7 +104,7 @@ func (r *Response) appendError(dst []byte) []byte {
 	if r.Error == nil {
 		return append(dst, "null"...)
 	}
-	code := CodeServerError
+	code := contract.CodeServerError
 	switch r.Error.Code {
 	case "rate_limit_exceeded", "invalid_prompt":
 		code = r.Error.Code

@@ -1,6 +1,10 @@
 package openai
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
 // ResponsesRequest is what is used of a body of POST /v1/responses.
 type ResponsesRequest struct {
@@ -155,7 +159,7 @@ func (v value) stateless(name string) *Error {
 			return err
 		}
 		// 400 and these words are OpenAI's own: clients take a 404 of this path for a model that is not there.
-		return badRequest(CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+
+		return badRequest(contract.CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+
 			"' not found. Nothing is stored here: send the whole conversation in 'input'.")
 	default:
 		return Unsupported(name, "Unsupported parameter: '"+name+"' is not supported.")

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 func decodeMembers(members string) (*ChatRequest, *Error) {
@@ -48,32 +50,32 @@ func TestGuided(t *testing.T) {
 	}
 	long := strings.Repeat("a", maxGrammar+1)
 	for _, tt := range []struct{ members, code, param string }{
-		{`"structured_outputs":{}`, CodeInvalidValue, "structured_outputs"},
-		{`"structured_outputs":"json"`, CodeInvalidType, "structured_outputs"},
-		{`"structured_outputs":{"regex":"a","choice":["a"]}`, CodeMutuallyExclusive, "structured_outputs.choice"},
-		{`"guided_regex":"a","regex":"a"`, CodeMutuallyExclusive, "regex"},
-		{`"guided_regex":"a","response_format":{"type":"json_object"}`, CodeMutuallyExclusive, "guided_regex"},
-		{`"structured_outputs":{"structural_tag":"{}"}`, CodeUnsupportedParameter, "structured_outputs.structural_tag"},
-		{`"structured_outputs":{"json":{},"whitespace_pattern":" "}`, CodeUnsupportedParameter, "structured_outputs.whitespace_pattern"},
-		{`"structured_outputs":{"json":{},"disable_any_whitespace":true}`, CodeUnsupportedParameter, "structured_outputs.disable_any_whitespace"},
-		{`"guided_json":[1]`, CodeInvalidType, "guided_json"},
-		{`"guided_json":"[]"`, CodeInvalidValue, "guided_json"},
-		{`"guided_json":"{"`, CodeInvalidJSON, "guided_json"},
-		{`"guided_json":` + strings.Repeat(`{"a":`, MaxSchemaDepth+1) + "1" + strings.Repeat("}", MaxSchemaDepth+1), CodeMaxDepthExceeded, "guided_json"},
-		{`"guided_json":{"a":"` + strings.Repeat("a", maxFormat) + `"}`, CodeInvalidValue, "guided_json"},
-		{`"guided_json_object":1`, CodeInvalidType, "guided_json_object"},
-		{`"regex":1`, CodeInvalidType, "regex"},
-		{`"structured_outputs":{"regex":""}`, CodeInvalidValue, "structured_outputs.regex"},
-		{`"regex":"` + long + `"`, CodeInvalidValue, "regex"},
-		{`"structured_outputs":{"choice":[]}`, CodeInvalidValue, "structured_outputs.choice"},
-		{`"guided_choice":"a"`, CodeInvalidType, "guided_choice"},
-		{`"guided_choice":["a",1]`, CodeInvalidType, "guided_choice[1]"},
-		{`"guided_choice":[""]`, CodeInvalidValue, "guided_choice[0]"},
-		{`"guided_choice":[` + strings.Repeat(`"a",`, maxAnswers) + `"a"]`, CodeInvalidValue, "guided_choice[1024]"},
-		{`"guided_choice":["` + long + `"]`, CodeInvalidValue, "guided_choice"},
-		{`"guided_grammar":"start: x"`, CodeUnsupportedParameter, "guided_grammar"},
-		{`"guided_grammar":"taproot ::= x"`, CodeUnsupportedParameter, "guided_grammar"},
-		{`"guided_grammar":"a ::= root"`, CodeUnsupportedParameter, "guided_grammar"},
+		{`"structured_outputs":{}`, contract.CodeInvalidValue, "structured_outputs"},
+		{`"structured_outputs":"json"`, contract.CodeInvalidType, "structured_outputs"},
+		{`"structured_outputs":{"regex":"a","choice":["a"]}`, contract.CodeMutuallyExclusive, "structured_outputs.choice"},
+		{`"guided_regex":"a","regex":"a"`, contract.CodeMutuallyExclusive, "regex"},
+		{`"guided_regex":"a","response_format":{"type":"json_object"}`, contract.CodeMutuallyExclusive, "guided_regex"},
+		{`"structured_outputs":{"structural_tag":"{}"}`, contract.CodeUnsupportedParameter, "structured_outputs.structural_tag"},
+		{`"structured_outputs":{"json":{},"whitespace_pattern":" "}`, contract.CodeUnsupportedParameter, "structured_outputs.whitespace_pattern"},
+		{`"structured_outputs":{"json":{},"disable_any_whitespace":true}`, contract.CodeUnsupportedParameter, "structured_outputs.disable_any_whitespace"},
+		{`"guided_json":[1]`, contract.CodeInvalidType, "guided_json"},
+		{`"guided_json":"[]"`, contract.CodeInvalidValue, "guided_json"},
+		{`"guided_json":"{"`, contract.CodeInvalidJSON, "guided_json"},
+		{`"guided_json":` + strings.Repeat(`{"a":`, MaxSchemaDepth+1) + "1" + strings.Repeat("}", MaxSchemaDepth+1), contract.CodeMaxDepthExceeded, "guided_json"},
+		{`"guided_json":{"a":"` + strings.Repeat("a", maxFormat) + `"}`, contract.CodeInvalidValue, "guided_json"},
+		{`"guided_json_object":1`, contract.CodeInvalidType, "guided_json_object"},
+		{`"regex":1`, contract.CodeInvalidType, "regex"},
+		{`"structured_outputs":{"regex":""}`, contract.CodeInvalidValue, "structured_outputs.regex"},
+		{`"regex":"` + long + `"`, contract.CodeInvalidValue, "regex"},
+		{`"structured_outputs":{"choice":[]}`, contract.CodeInvalidValue, "structured_outputs.choice"},
+		{`"guided_choice":"a"`, contract.CodeInvalidType, "guided_choice"},
+		{`"guided_choice":["a",1]`, contract.CodeInvalidType, "guided_choice[1]"},
+		{`"guided_choice":[""]`, contract.CodeInvalidValue, "guided_choice[0]"},
+		{`"guided_choice":[` + strings.Repeat(`"a",`, maxAnswers) + `"a"]`, contract.CodeInvalidValue, "guided_choice[1024]"},
+		{`"guided_choice":["` + long + `"]`, contract.CodeInvalidValue, "guided_choice"},
+		{`"guided_grammar":"start: x"`, contract.CodeUnsupportedParameter, "guided_grammar"},
+		{`"guided_grammar":"taproot ::= x"`, contract.CodeUnsupportedParameter, "guided_grammar"},
+		{`"guided_grammar":"a ::= root"`, contract.CodeUnsupportedParameter, "guided_grammar"},
 	} {
 		_, err := decodeMembers(tt.members)
 		checkError(t, tt.members, err, 400, tt.code, tt.param)
@@ -96,7 +98,7 @@ func TestServerParams(t *testing.T) {
 		}
 		for _, v := range asks {
 			_, err := decodeMembers(`"` + p.name + `":` + v)
-			checkError(t, p.name+" "+v, err, 400, CodeUnsupportedParameter, p.name)
+			checkError(t, p.name+" "+v, err, 400, contract.CodeUnsupportedParameter, p.name)
 			if err != nil && (!strings.Contains(err.Message, "'"+p.name+"'") || !strings.HasSuffix(err.Message, ".")) {
 				t.Errorf("%s: %s", p.name, err.Message)
 			}
@@ -108,12 +110,12 @@ func TestServerParams(t *testing.T) {
 		}
 		if p.wants != noBool {
 			_, err := decodeMembers(`"` + p.name + `":1`)
-			checkError(t, p.name, err, 400, CodeInvalidType, p.name)
+			checkError(t, p.name, err, 400, contract.CodeInvalidType, p.name)
 		}
 	}
 	for members, code := range map[string]string{
-		`"best_of":1`: "", `"best_of":null`: "", `"best_of":2`: CodeUnsupportedParameter, `"best_of":"2"`: CodeInvalidType,
-		`"include_reasoning":1`: CodeInvalidType, `"unknown":1`: "", `"skip_special_tokens":false`: "", `"separate_reasoning":true`: "",
+		`"best_of":1`: "", `"best_of":null`: "", `"best_of":2`: contract.CodeUnsupportedParameter, `"best_of":"2"`: contract.CodeInvalidType,
+		`"include_reasoning":1`: contract.CodeInvalidType, `"unknown":1`: "", `"skip_special_tokens":false`: "", `"separate_reasoning":true`: "",
 	} {
 		_, err := decodeMembers(members)
 		param := ""

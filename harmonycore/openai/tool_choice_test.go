@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const twoTools = `"tools":[{"type":"function","function":{"name":"f","strict":true}},{"type":"function","function":{"name":"g","strict":null}}]`
@@ -57,29 +59,29 @@ func TestToolChoice(t *testing.T) {
 	}
 	many := strings.Repeat(`{"type":"function","function":{"name":"f"}},`, 2000)
 	for _, tt := range []struct{ choice, code, param string }{
-		{`"any"`, CodeInvalidValue, "tool_choice"}, {`1`, CodeInvalidType, "tool_choice"}, {`[]`, CodeInvalidType, "tool_choice"},
-		{`{}`, CodeMissingParameter, "tool_choice.type"}, {`{"type":1}`, CodeInvalidType, "tool_choice.type"},
-		{`{"type":"web_search"}`, CodeInvalidValue, "tool_choice.type"},
-		{`{"type":"function"}`, CodeMissingParameter, "tool_choice.function"},
-		{`{"type":"function","name":"f"}`, CodeMissingParameter, "tool_choice.function"},
-		{`{"type":"function","function":{}}`, CodeMissingParameter, "tool_choice.function.name"},
-		{`{"type":"function","function":{"name":"a b"}}`, CodeInvalidValue, "tool_choice.function.name"},
-		{`{"type":"function","function":{"name":"h"}}`, CodeInvalidValue, "tool_choice"},
-		{`{"type":"allowed_tools"}`, CodeMissingParameter, "tool_choice.allowed_tools"},
-		{`{"type":"allowed_tools","allowed_tools":{"tools":[]}}`, CodeMissingParameter, "tool_choice.allowed_tools.mode"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto"}}`, CodeMissingParameter, "tool_choice.allowed_tools.tools"},
-		{allow("none", "f"), CodeInvalidValue, "tool_choice.allowed_tools.mode"},
-		{allow("auto"), CodeInvalidValue, "tool_choice"}, {allow("auto", "h"), CodeInvalidValue, "tool_choice"}, {allow("auto", "f", "h"), CodeInvalidValue, "tool_choice"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`, CodeInvalidValue, "tool_choice.allowed_tools.tools[0].type"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function"}]}}`, CodeMissingParameter, "tool_choice.allowed_tools.tools[0].function"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + many + `{}]}}`, CodeInvalidValue, "tool_choice"},
+		{`"any"`, contract.CodeInvalidValue, "tool_choice"}, {`1`, contract.CodeInvalidType, "tool_choice"}, {`[]`, contract.CodeInvalidType, "tool_choice"},
+		{`{}`, contract.CodeMissingParameter, "tool_choice.type"}, {`{"type":1}`, contract.CodeInvalidType, "tool_choice.type"},
+		{`{"type":"web_search"}`, contract.CodeInvalidValue, "tool_choice.type"},
+		{`{"type":"function"}`, contract.CodeMissingParameter, "tool_choice.function"},
+		{`{"type":"function","name":"f"}`, contract.CodeMissingParameter, "tool_choice.function"},
+		{`{"type":"function","function":{}}`, contract.CodeMissingParameter, "tool_choice.function.name"},
+		{`{"type":"function","function":{"name":"a b"}}`, contract.CodeInvalidValue, "tool_choice.function.name"},
+		{`{"type":"function","function":{"name":"h"}}`, contract.CodeInvalidValue, "tool_choice"},
+		{`{"type":"allowed_tools"}`, contract.CodeMissingParameter, "tool_choice.allowed_tools"},
+		{`{"type":"allowed_tools","allowed_tools":{"tools":[]}}`, contract.CodeMissingParameter, "tool_choice.allowed_tools.mode"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto"}}`, contract.CodeMissingParameter, "tool_choice.allowed_tools.tools"},
+		{allow("none", "f"), contract.CodeInvalidValue, "tool_choice.allowed_tools.mode"},
+		{allow("auto"), contract.CodeInvalidValue, "tool_choice"}, {allow("auto", "h"), contract.CodeInvalidValue, "tool_choice"}, {allow("auto", "f", "h"), contract.CodeInvalidValue, "tool_choice"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`, contract.CodeInvalidValue, "tool_choice.allowed_tools.tools[0].type"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function"}]}}`, contract.CodeMissingParameter, "tool_choice.allowed_tools.tools[0].function"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + many + `{}]}}`, contract.CodeInvalidValue, "tool_choice"},
 	} {
 		_, err := decodeWith(`"tool_choice":` + tt.choice + `,` + twoTools)
 		checkError(t, tt.choice, err, 400, tt.code, tt.param)
 	}
 	for _, choice := range []string{`"required"`, `{"type":"function","function":{"name":"f"}}`} {
 		_, err := decodeWith(`"tool_choice":` + choice)
-		checkError(t, choice, err, 400, CodeInvalidValue, "tool_choice")
+		checkError(t, choice, err, 400, contract.CodeInvalidValue, "tool_choice")
 	}
 }
 
@@ -97,11 +99,11 @@ func TestToolChoiceKinds(t *testing.T) {
 		shown         int
 	}{
 		{function, function, "", 1}, {custom, custom, "", 1}, {function + "," + other, other, "", 2},
-		{function, custom, CodeInvalidValue, 0}, {custom, function, CodeInvalidValue, 0},
+		{function, custom, contract.CodeInvalidValue, 0}, {custom, function, contract.CodeInvalidValue, 0},
 		{function, allow(function), "", 1}, {function + "," + other, allow(other), "", 1},
 		{other + "," + function, allow(other + "," + function), "", 2},
-		{function, allow(custom), CodeInvalidValue, 0}, {custom, allow(function), CodeInvalidValue, 0},
-		{function + "," + other, allow(function + "," + custom), CodeInvalidValue, 0},
+		{function, allow(custom), contract.CodeInvalidValue, 0}, {custom, allow(function), contract.CodeInvalidValue, 0},
+		{function + "," + other, allow(function + "," + custom), contract.CodeInvalidValue, 0},
 	} {
 		members := `"tools":[` + tt.tools + `],"tool_choice":` + tt.choice
 		r, err := decodeWith(members)
@@ -138,19 +140,19 @@ func TestTextFormat(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for _, tt := range []struct{ in, code, param string }{
-		{`1`, CodeInvalidType, "response_format"}, {`"text"`, CodeInvalidType, "response_format"},
-		{`{}`, CodeMissingParameter, "response_format.type"}, {`{"type":"xml"}`, CodeInvalidValue, "response_format.type"},
-		{`{"type":"json_schema"}`, CodeMissingParameter, "response_format.json_schema"},
-		{`{"type":"json_schema","json_schema":1}`, CodeInvalidType, "response_format.json_schema"},
-		{`{"type":"json_schema","json_schema":{"schema":{}}}`, CodeMissingParameter, "response_format.json_schema.name"},
-		{`{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}`, CodeInvalidValue, "response_format.json_schema.name"},
-		{`{"type":"json_schema","json_schema":{"name":"` + strings.Repeat("n", 65) + `","schema":{}}}`, CodeInvalidValue, "response_format.json_schema.name"},
-		{`{"type":"json_schema","json_schema":{"name":"n"}}`, CodeMissingParameter, "response_format.json_schema.schema"},
-		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"strict":1}}`, CodeInvalidType, "response_format.json_schema.strict"},
-		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"description":1}}`, CodeInvalidType, "response_format.json_schema.description"},
-		{schema(`true`), CodeInvalidType, "response_format.json_schema.schema"},
-		{schema(`{"a":` + deep + `}`), CodeMaxDepthExceeded, "response_format.json_schema.schema"},
-		{schema(`{"a":"` + strings.Repeat("x", maxFormat) + `"}`), CodeInvalidValue, "response_format"},
+		{`1`, contract.CodeInvalidType, "response_format"}, {`"text"`, contract.CodeInvalidType, "response_format"},
+		{`{}`, contract.CodeMissingParameter, "response_format.type"}, {`{"type":"xml"}`, contract.CodeInvalidValue, "response_format.type"},
+		{`{"type":"json_schema"}`, contract.CodeMissingParameter, "response_format.json_schema"},
+		{`{"type":"json_schema","json_schema":1}`, contract.CodeInvalidType, "response_format.json_schema"},
+		{`{"type":"json_schema","json_schema":{"schema":{}}}`, contract.CodeMissingParameter, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}`, contract.CodeInvalidValue, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"` + strings.Repeat("n", 65) + `","schema":{}}}`, contract.CodeInvalidValue, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"n"}}`, contract.CodeMissingParameter, "response_format.json_schema.schema"},
+		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"strict":1}}`, contract.CodeInvalidType, "response_format.json_schema.strict"},
+		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"description":1}}`, contract.CodeInvalidType, "response_format.json_schema.description"},
+		{schema(`true`), contract.CodeInvalidType, "response_format.json_schema.schema"},
+		{schema(`{"a":` + deep + `}`), contract.CodeMaxDepthExceeded, "response_format.json_schema.schema"},
+		{schema(`{"a":"` + strings.Repeat("x", maxFormat) + `"}`), contract.CodeInvalidValue, "response_format"},
 	} {
 		_, err := decodeWith(`"response_format":` + tt.in)
 		checkError(t, tt.in[:min(len(tt.in), 200)], err, 400, tt.code, tt.param)
@@ -201,16 +203,16 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, tt := range []struct{ members, code, param string }{
-		{`"tool_choice":{"type":"function"}`, CodeMissingParameter, "tool_choice.name"},
-		{`"tool_choice":{"type":"function","function":{}}`, CodeMissingParameter, "tool_choice.function.name"},
-		{`"tool_choice":{"type":"function","function":{"name":"h"}}`, CodeInvalidValue, "tool_choice"},
-		{`"tool_choice":{"type":"custom"}`, CodeMissingParameter, "tool_choice.name"},
-		{`"tool_choice":{"type":"custom","name":"f"}`, CodeInvalidValue, "tool_choice"},
-		{`"tool_choice":{"type":"function","name":"c"}`, CodeInvalidValue, "tool_choice"},
-		{`"tool_choice":{"type":"file_search"}`, CodeUnsupportedParameter, "tool_choice.type"},
-		{`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"h"}]}`, CodeInvalidValue, "tool_choice"},
-		{`"text":{"format":{"type":"json_schema"}}`, CodeMissingParameter, "text.format.name"},
-		{`"text":{"format":{"type":"json_schema","name":"n"}}`, CodeMissingParameter, "text.format.schema"},
+		{`"tool_choice":{"type":"function"}`, contract.CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"function","function":{}}`, contract.CodeMissingParameter, "tool_choice.function.name"},
+		{`"tool_choice":{"type":"function","function":{"name":"h"}}`, contract.CodeInvalidValue, "tool_choice"},
+		{`"tool_choice":{"type":"custom"}`, contract.CodeMissingParameter, "tool_choice.name"},
+		{`"tool_choice":{"type":"custom","name":"f"}`, contract.CodeInvalidValue, "tool_choice"},
+		{`"tool_choice":{"type":"function","name":"c"}`, contract.CodeInvalidValue, "tool_choice"},
+		{`"tool_choice":{"type":"file_search"}`, contract.CodeUnsupportedParameter, "tool_choice.type"},
+		{`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"h"}]}`, contract.CodeInvalidValue, "tool_choice"},
+		{`"text":{"format":{"type":"json_schema"}}`, contract.CodeMissingParameter, "text.format.name"},
+		{`"text":{"format":{"type":"json_schema","name":"n"}}`, contract.CodeMissingParameter, "text.format.schema"},
 	} {
 		_, err := decode(tt.members)
 		checkError(t, tt.members, err, 400, tt.code, tt.param)
@@ -225,7 +227,7 @@ func TestToolsOfOneName(t *testing.T) {
 		custom + "," + function: "tools[1].function.name",
 	} {
 		_, err := decodeWith(`"tools":[` + tools + `]`)
-		checkError(t, tools, err, 400, CodeInvalidValue, param)
+		checkError(t, tools, err, 400, contract.CodeInvalidValue, param)
 	}
 	const flat, text, shell = `{"type":"function","name":"f"}`, `{"type":"custom","name":"f"}`, `{"type":"local_shell"}`
 	group := func(name, tools string) string {
@@ -239,7 +241,7 @@ func TestToolsOfOneName(t *testing.T) {
 		`{"type":"custom","name":"local_shell"},` + shell:   "tools[1].type",
 	} {
 		_, err := decodeShellTools(`"tools":[` + tools + `]`)
-		checkError(t, tools, err, 400, CodeInvalidValue, param)
+		checkError(t, tools, err, 400, contract.CodeInvalidValue, param)
 	}
 	if r, err := decodeShellTools(`"tools":[` + flat + "," + group("n", flat) + "," + group("m", text) + "," + shell + "," + shell + `]`); err != nil || len(r.Tools) != 4 {
 		t.Errorf("%+v, %v", r, err)

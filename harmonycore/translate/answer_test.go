@@ -156,7 +156,7 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 		if got := a.Take(nil); len(got) > 0 || a.ContentType() != "application/json" {
 			t.Errorf("api %d: %s %s", api, a.ContentType(), got)
 		}
-		a.Fail(&openai.Error{Status: 502, Type: openai.ServerErrorType, Code: openai.CodeServerError})
+		a.Fail(&openai.Error{Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError})
 		e, ok := decode(t, string(a.Take(nil)))["error"].(map[string]any)
 		if !ok || e["code"] != "server_error" {
 			t.Errorf("api %d: %v", api, e)

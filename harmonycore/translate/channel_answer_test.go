@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
@@ -96,7 +97,7 @@ func TestChannelStreamFails(t *testing.T) {
 	c.Open(harmony.Header{Recipient: "functions.f", Channel: harmony.Commentary})
 	c.Content([]byte("{"), 1)
 	c.Close(harmony.Cut)
-	a.Fail(&openai.Error{Type: openai.ServerErrorType, Code: openai.CodeServerError, Message: "m"})
+	a.Fail(&openai.Error{Type: contract.ServerErrorType, Code: contract.CodeServerError, Message: "m"})
 	a.Fail(&openai.Error{})
 	c.Open(harmony.Header{Channel: harmony.Final})
 	c.Content([]byte("late"), 1)

@@ -189,7 +189,7 @@ func TestEfforts(t *testing.T) {
 		}
 		r, err := Chat(body, &m, testEnv)
 		switch {
-		case tt.want == 0 && (err == nil || err.Code != openai.CodeUnsupportedParameter || !strings.HasSuffix(err.Param, "reasoning_effort")):
+		case tt.want == 0 && (err == nil || err.Code != contract.CodeUnsupportedParameter || !strings.HasSuffix(err.Param, "reasoning_effort")):
 			t.Errorf("%s: %+v", tt.members, err)
 		case tt.want != 0 && (err != nil || r.effort != tt.want):
 			t.Errorf("%s: %+v, %v", tt.members, r, err)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
@@ -76,7 +77,7 @@ func TestSealedText(t *testing.T) {
 				}
 			}
 			_, err := readSealed(t, s, 60, hide, `{"model":"m","input":[{"type":"reasoning","summary":[],"encrypted_content":"`+whole+`"}]}`)
-			if err == nil || err.Code != openai.CodeInvalidEncryptedContent || err.Param != "input[0].encrypted_content" || !strings.Contains(err.Message, "expired") {
+			if err == nil || err.Code != contract.CodeInvalidEncryptedContent || err.Param != "input[0].encrypted_content" || !strings.Contains(err.Message, "expired") {
 				t.Errorf("after its time: %v", err)
 			}
 		}
@@ -94,7 +95,7 @@ func TestHiddenReasoning(t *testing.T) {
 
 func TestUnknownInclude(t *testing.T) {
 	_, err := readSealed(t, Sealing{}, 0, false, `{"model":"m","input":"q","include":["reasoning.encrypted_content","reasoning"]}`)
-	if err == nil || err.Code != openai.CodeInvalidValue || err.Param != "include[1]" {
+	if err == nil || err.Code != contract.CodeInvalidValue || err.Param != "include[1]" {
 		t.Errorf("got %v", err)
 	}
 }

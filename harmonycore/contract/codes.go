@@ -1,4 +1,4 @@
-package openai
+package contract
 
 // The types of errors, as OpenAI names them.
 const (
@@ -8,8 +8,8 @@ const (
 	ServerErrorType     = "server_error"
 )
 
-// The codes of errors in a request. CodeUnsupportedParameter is for what the API allows and this translation does not
-// do; CodeInvalidValue is for what has no meaning here at all.
+// The codes of errors in a request. [CodeUnsupportedParameter] is for what the API allows and this translation does not
+// do. [CodeInvalidValue] is for what has no meaning here at all.
 const (
 	CodeInvalidJSON              = "invalid_json"
 	CodeInvalidUTF8              = "invalid_utf8"
@@ -31,16 +31,18 @@ const (
 	CodeToolChoiceNotSupported   = "tool_choice_not_supported"
 	CodeMutuallyExclusive        = "mutually_exclusive_parameters"
 	CodeChoicesNotSupported      = "choices_not_supported"
+	CodeUnknownURL               = "unknown_url"
 	CodeWebSocketNotSupported    = "websocket_not_supported"
 )
 
-// The codes of what went wrong behind the request: the servers' own stand beside them, when a server names one.
+// The codes of what went wrong after the request was read. When a server names a code of its own, that one is sent.
 const (
 	CodeInvalidRequest           = "invalid_request"
 	CodeServerRefusedCredentials = "server_refused_credentials"
 	CodeRateLimitExceeded        = "rate_limit_exceeded"
 	CodeServerModelNotFound      = "server_model_not_found"
 	CodeServerOverloaded         = "server_overloaded"
+	CodeServerUnavailable        = "server_unavailable"
 	CodeServerTimeout            = "server_timeout"
 	CodeServerError              = "server_error"
 	CodeAnswerTooLarge           = "answer_too_large"

@@ -11,15 +11,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// Callout is an HTTP request of the filter's own. It is answered once, by Respond or Fail; when the clock is advanced
-// past its time-out it has got Envoy's 504.
+// Callout is an HTTP request that the filter makes itself. [Callout.Respond] or [Callout.Fail] answers it, once. When
+// [Host.Advance] moves the clock past its timeout, the filter receives the 504 that Envoy sends.
 type Callout struct {
 	Cluster string
 	Headers *Headers
 	Body    string
-	// Trailers has no fields if there are none.
+	// Trailers is an empty map if the filter sent no trailers.
 	Trailers *Headers
-	// Timeout is how long the answer may take; 0 is for ever.
+	// Timeout is how long the reply may take; 0 means no limit.
 	Timeout time.Duration
 
 	host     *Host
@@ -30,7 +30,7 @@ type Callout struct {
 
 var errDead = errors.New("nobody listens there")
 
-// Callout is the oldest callout that has no answer. A test that has none fails.
+// Callout returns the oldest callout without a reply. It fails the test if there is none.
 func (h *Host) Callout() *Callout {
 	h.t.Helper()
 	at := slices.IndexFunc(h.callouts, (*Callout).Open)
@@ -40,13 +40,14 @@ func (h *Host) Callout() *Callout {
 	return h.callouts[at]
 }
 
-// Callouts are all callouts that the filter has made, in their order.
+// Callouts returns all callouts that the filter has made, oldest first.
 func (h *Host) Callouts() []*Callout { return slices.Clone(h.callouts) }
 
-// Open reports whether the callout has no answer yet.
+// Open reports whether the callout has no reply yet.
 func (c *Callout) Open() bool { return c.answered == "" }
 
-// Respond answers the callout; headers are names and values that alternate. The host adds the body's content-length.
+// Respond answers the callout. The headers alternate between names and values. The host adds a content-length if none
+// is given. A second answer fails the test.
 func (c *Callout) Respond(status int, body string, headers ...string) {
 	c.host.t.Helper()
 	if len(headers)%2 != 0 {
@@ -59,7 +60,7 @@ func (c *Callout) Respond(status int, body string, headers ...string) {
 	c.end("Respond", &wasmhost.CalloutReply{Headers: h, Body: []byte(body), Trailers: wasmhost.NewHeaders()}, nil)
 }
 
-// Fail is a server that cannot be reached: the filter gets Envoy's 503.
+// Fail answers the callout as if its server could not be reached: the filter receives the 503 that Envoy sends.
 func (c *Callout) Fail() {
 	c.host.t.Helper()
 	c.end("Fail", nil, errDead)
@@ -79,7 +80,7 @@ func (c *Callout) name() string {
 	return fmt.Sprintf("the callout %s %s to %s", c.Headers.Get(":method"), c.Headers.Get(":path"), c.Cluster)
 }
 
-// caller is wasmhost's way to the test.
+// caller implements [wasmhost.Caller] by keeping callouts for the test.
 type caller struct{ host *Host }
 
 // HasCluster implements [wasmhost.Caller].
@@ -102,5 +103,5 @@ func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error
 	}
 }
 
-// expire is the callout's time-out.
+// expire ends the callout by its timeout.
 func (c *Callout) expire() { c.end("its time-out", nil, context.DeadlineExceeded) }

@@ -12,7 +12,8 @@ import (
 
 const asks = "reqh: pause, callout server 1000 /auth token; callout: get callh :status, read call 0 100, resume req"
 
-// TestCalloutByHand: a callout waits for the test, and others may be made meanwhile.
+// TestCalloutByHand shows that a callout waits for the test to answer it, and that other callouts can be made
+// meanwhile.
 func TestCalloutByHand(t *testing.T) {
 	host := probe(t)
 	a := host.Request("GET", "/a", "", script("a", asks)...)
@@ -33,7 +34,7 @@ func TestCalloutByHand(t *testing.T) {
 	}
 }
 
-// TestCalloutTimeout: a callout that nobody answers gets a 504 when its time is over.
+// TestCalloutTimeout shows that a callout without a reply ends with a 504 when its timeout expires.
 func TestCalloutTimeout(t *testing.T) {
 	host := probe(t)
 	x := host.Request("GET", "/", "", script("a", asks)...)
@@ -61,7 +62,7 @@ func TestCalloutTimeout(t *testing.T) {
 	}
 }
 
-// TestOnCallout: the test's function answers as the callouts are made.
+// TestOnCallout shows that the function of [filtertest.OnCallout] answers callouts as they are made.
 func TestOnCallout(t *testing.T) {
 	var asked []string
 	host := probe(t, filtertest.Clusters("server", "auth"), filtertest.OnCallout(func(c *filtertest.Callout) {
@@ -79,7 +80,7 @@ func TestOnCallout(t *testing.T) {
 	}
 }
 
-// TestMetricsAndState: what a filter leaves behind for its operator.
+// TestMetricsAndState reads what a filter writes for its operator: metrics and filter state.
 func TestMetricsAndState(t *testing.T) {
 	host := probe(t)
 	x := host.Request("GET", "/", "", script("a", "reqh: metric counter hits, inc hits 2, metric gauge level, record level 7, set-prop usage 12")...)

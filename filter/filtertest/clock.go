@@ -2,8 +2,8 @@ package filtertest
 
 import "time"
 
-// Advance moves the clock on. What is due on the way happens in its order, each at its time: ticks of the filter, and
-// the time-outs of callouts, routes and idle requests. Nothing else moves the clock.
+// Advance moves the clock forward by d. Whatever falls due on the way happens in order, each at its own time: the
+// filter's ticks, and the timeouts of callouts, routes and idle streams. Nothing else moves the clock.
 func (h *Host) Advance(d time.Duration) {
 	h.t.Helper()
 	if d < 0 {
@@ -24,7 +24,7 @@ func (h *Host) Advance(d time.Duration) {
 	h.now = until
 }
 
-// next is what is due first, nil if nothing ever is.
+// next returns the event that is due first, and its time. strike is nil if no event is pending.
 func (h *Host) next() (first time.Time, strike func()) {
 	consider := func(at time.Time, f func()) {
 		if !at.IsZero() && (strike == nil || at.Before(first)) {
@@ -50,13 +50,13 @@ func (h *Host) next() (first time.Time, strike func()) {
 	return first, strike
 }
 
-// expire is the route's time-out.
+// expire runs when the route's timeout has passed.
 func (x *Exchange) expire() {
 	x.deadline = time.Time{}
 	x.stream.ServerTimeout()
 }
 
-// idle is stream_idle_timeout.
+// idle runs when nothing has happened on the stream for stream_idle_timeout.
 func (x *Exchange) idle() {
 	x.active = x.host.now
 	x.stream.Timeout()

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// TestTicks: they come at their time and not before, however far the clock is moved at once.
+// TestTicks shows that each tick comes at its time, however far the clock moves in one step.
 func TestTicks(t *testing.T) {
 	host := filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "configure: tick-period 100; tick: say now")
 	ticks := func() int { return strings.Count(strings.Join(said(host, "plugin"), "\n"), "say now") }
@@ -27,7 +27,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestTickResumes: a tick may let a request go that was held.
+// TestTickResumes shows that a tick can resume a request that the filter holds.
 func TestTickResumes(t *testing.T) {
 	host := filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "configure: tick-period 1000")
 	x := host.Request("GET", "/", "", script("a", "reqh: pause, wake; tick: resume req")...)
@@ -36,7 +36,7 @@ func TestTickResumes(t *testing.T) {
 	wantServer(t, x, filtertest.Complete)
 }
 
-// TestStartAt: the clock stands where it is put, and moves by what it is advanced.
+// TestStartAt shows that the clock starts at the given time and moves by what [filtertest.Host.Advance] is given.
 func TestStartAt(t *testing.T) {
 	start := time.Date(2030, time.May, 6, 7, 8, 9, 0, time.UTC)
 	host := probe(t, filtertest.StartAt(start))
@@ -46,7 +46,8 @@ func TestStartAt(t *testing.T) {
 	}
 }
 
-// TestTrap: a VM that has failed answers 503 until the reload interval is over, and then there is a new one.
+// TestTrap shows that a failed VM answers 503 until the reload interval has passed, and that a new VM then takes its
+// place.
 func TestTrap(t *testing.T) {
 	host := probe(t, filtertest.ReloadInterval(200*time.Millisecond))
 	other := host.Request("GET", "/", "", script("other", "")...)
@@ -56,7 +57,7 @@ func TestTrap(t *testing.T) {
 	if s := host.Stats(); !s.Failed || x.Details() != "wasm_fail_stream" {
 		t.Errorf("%+v, %s", s, x.Details())
 	}
-	other.SendResponse("first") // a stream of the dead VM is cut when it would call the filter next
+	other.SendResponse("first") // a stream of the dead VM is cut when it would next call the filter
 	wantClient(t, other, "200 | transfer-encoding: chunked | reset")
 
 	host.Advance(199 * time.Millisecond)
@@ -74,7 +75,7 @@ func TestTrap(t *testing.T) {
 	}
 }
 
-// TestFailurePolicies: what becomes of requests without a VM is the policy's to say.
+// TestFailurePolicies shows what each failure policy does with requests after the VM has failed.
 func TestFailurePolicies(t *testing.T) {
 	for policy, want := range map[filtertest.FailurePolicy]filtertest.State{
 		filtertest.FailReload: filtertest.Complete, filtertest.FailClosed: filtertest.Nothing, filtertest.FailOpen: filtertest.Complete,
@@ -90,7 +91,8 @@ func TestFailurePolicies(t *testing.T) {
 	}
 }
 
-// TestTimeouts: a route's time-out runs from the end of the request, the idle time-out from the last sign of life.
+// TestTimeouts shows that a route's timeout runs from the end of the request, and the idle timeout from the last
+// activity.
 func TestTimeouts(t *testing.T) {
 	host := probe(t, filtertest.IdleTimeout(time.Minute), filtertest.Routes(func(*filtertest.Headers) *filtertest.Route {
 		return &filtertest.Route{Cluster: filtertest.Server, Timeout: 15 * time.Second}
@@ -105,7 +107,7 @@ func TestTimeouts(t *testing.T) {
 	wantServer(t, x, filtertest.Reset, "body")
 
 	x = host.Request("GET", "/", "", script("a", "resph: pause; respb: pause")...)
-	x.Respond(200, "answer") // the server is done; what the filter holds is idle
+	x.Respond(200, "answer") // the server is done; the stream is idle because the filter holds the rest
 	host.Advance(59 * time.Second)
 	wantClient(t, x, "nothing")
 	host.Advance(time.Second)
@@ -116,7 +118,8 @@ func TestTimeouts(t *testing.T) {
 	wantClient(t, x, `408 | content-length: 14 | content-type: text/plain | "stream timeout" | complete`)
 }
 
-// TestRefused: Start gives the error and the filter's log, New fails the test with them.
+// TestRefused shows that Start returns an error with the filter's log in it when the filter refuses its configuration,
+// and that New fails the test with the same text.
 func TestRefused(t *testing.T) {
 	_, err := filtertest.Start(t, module(t, "HARMONY_PROBE_WASM"), "configure: say because, return 0")
 	if !errors.Is(err, filtertest.ErrRefused) || !strings.Contains(err.Error(), `say because = "because"`) {
@@ -135,7 +138,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestConfigurations: the filter can read what it is configured with.
+// TestConfigurations shows that the filter can read its plugin and VM configurations.
 func TestConfigurations(t *testing.T) {
 	host := filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "configure: read plugin 0 9, prop plugin_root_id",
 		filtertest.VMConfiguration("vmstart: read vm 0 7"), filtertest.RootID("root"))

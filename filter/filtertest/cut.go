@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Cuts goes through ways in which the network may cut a body, and a filter must do the same in all of them: whole, in
-// two at every place, and byte by byte.
+// Cuts returns an iterator over ways in which the network may cut a body: whole, in two at every place, and byte by
+// byte. A filter must behave the same for all of them.
 //
 //	for pieces := range filtertest.Cuts(body) {
 //		x := host.Request("GET", "/", "")
@@ -31,7 +31,7 @@ func Cuts(body string) iter.Seq[[]string] {
 	}
 }
 
-// CutAt is a body cut at offsets, which must rise and lie within it.
+// CutAt returns a body cut at offsets, which must increase and lie within the body.
 func CutAt(body string, offsets ...int) []string {
 	pieces := make([]string, 0, len(offsets)+1)
 	from := 0
@@ -45,7 +45,7 @@ func CutAt(body string, offsets ...int) []string {
 	return append(pieces, body[from:])
 }
 
-// EveryByte is a body cut behind every byte.
+// EveryByte returns a body cut after every byte.
 func EveryByte(body string) []string {
 	pieces := make([]string, len(body))
 	for i := range pieces {

@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// TestCuts: every way is there once, none has an empty piece, and none loses a byte.
+// TestCuts shows that every way to cut comes once, without an empty piece and without losing a byte.
 func TestCuts(t *testing.T) {
 	for body, want := range map[string][]string{
 		"":    {""},
@@ -26,7 +26,7 @@ func TestCuts(t *testing.T) {
 	}
 	for pieces := range filtertest.Cuts("abc") {
 		if len(pieces) == 2 {
-			break // leaving early is allowed
+			break // a loop may end early
 		}
 	}
 }

@@ -1,28 +1,29 @@
-// Package filtertest tests a proxy-wasm filter by Envoy's rules, in the process of the test: without Envoy, without
-// sockets, and with a clock that moves only when the test says so.
+// Package filtertest tests a proxy-wasm filter under Envoy's rules inside the test's own process. It needs neither
+// Envoy nor sockets, and its clock moves only when the test moves it.
 //
-// It knows how a client, a server and a proxy speak to each other around a filter, not any filter, nor HTTP on the
-// wire.
+// It knows how a client, a server and a proxy behave around a filter. It knows no particular filter, and it does not
+// know HTTP on the wire.
 //
-// The test plays both sides. What it does as client or server passes the filter at once, and what the other side has
-// got can be looked at after every step:
+// The test plays both client and server. Everything that it sends passes through the filter at once, and after every
+// step the test can look at what the other side has received:
 //
 //	host := filtertest.New(t, "my-filter.wasm", `{"greeting":"hello"}`)
 //	x := host.BeginRequest("POST", "/v1/things", "content-type", "application/json")
 //	x.SendRequest(`{"a":`)
 //	x.EndRequest(`1}`)
-//	fmt.Println(x.Server()) // what the server has got
+//	fmt.Println(x.Server()) // what the server has received
 //	x.Respond(200, "done")
-//	fmt.Println(x.Client()) // what the client has got
+//	fmt.Println(x.Client()) // what the client has received
 //
-// A test that asks for what cannot happen (a response before the request has reached a server) fails and says why. So
-// does a filter that does what Envoy does not survive, or that leaves a content-length that its body contradicts.
+// Three mistakes fail the test, with the reason:
 //
-// A [Host] and all that belongs to it is for one goroutine.
+//   - The test asks for something impossible, such as a response before the request has reached a server.
+//   - The filter makes a call that crashes Envoy.
+//   - The filter leaves a content-length that does not match the body.
 //
-// The filter's VM is [github.com/harmonyedge/harmonyedge/filter/wasmhost], whose rules are proved against Envoy itself.
-// It does not have back-pressure, retries, more than one worker, or the headers that Envoy's router and codecs add
-// after the filter (date, server, x-envoy-…). docs/testing-filters.md leads from nothing to a test.
+// A [Host], and everything that belongs to it, must be used from one goroutine.
 //
-// The package is promised: docs/library.md says what stays compatible.
+// The VM comes from [wasmhost], whose rules are tested against Envoy itself. This package leaves out back-pressure,
+// retries, more than one worker, and the headers that Envoy's router and codecs add after the filter (date, server,
+// x-envoy-…). docs/testing-filters.md shows every step from an empty directory to a test.
 package filtertest

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// exampleT stands for the *testing.T of a test, which an example does not have.
+// exampleT takes the place of a test's [testing.T], which an example does not have.
 type exampleT struct {
 	testing.TB
 	cleanups []func()
@@ -24,12 +24,12 @@ func (t *exampleT) end() {
 	}
 }
 
-// greeter is a filter that adds its configuration to every response, as the header x-greeting.
+// greeter is the module of a filter that adds its configuration to every response as the header x-greeting.
 const greeter = "../wasmhost/testdata/greeter.wasm"
 
-// The test plays the client and the server, and looks at what has come through the filter.
+// The test plays the client and the server, and prints what each of them has received.
 func Example() {
-	t := &exampleT{} // in a test it is the test's own
+	t := &exampleT{} // a test passes its own t
 	defer t.end()
 	host := filtertest.New(t, greeter, "hello")
 	x := host.Request("POST", "/v1/things", `{"a":1}`, "content-type", "application/json")
@@ -41,7 +41,7 @@ func Example() {
 	// 200 | content-length: 4 | x-greeting: hello | "done" | complete
 }
 
-// A filter must do the same wherever the network cuts a body.
+// A filter must behave the same wherever the network cuts a body.
 func ExampleCuts() {
 	t := &exampleT{}
 	defer t.end()

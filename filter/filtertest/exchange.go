@@ -10,34 +10,37 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// Exchange is one request and its response. Several may be under way at once, in the same VM.
+// Exchange is one request and its response. Several exchanges may run at the same time in one VM.
 type Exchange struct {
 	host   *Host
 	stream *wasmhost.Stream
-	// name is the exchange in messages: its method and path.
+	// name identifies the exchange in messages by its method and path.
 	name           string
 	client, server Protocol
 	method         string
 
 	request  Request
 	response Response
-	// sent and answered are the two messages as the sides have spoken them, left that the client has.
+	// sent and answered are the two messages as client and server have sent them. left reports whether the client has
+	// left.
 	sent, answered side
 	left           bool
-	// timeout is the route's, deadline when it strikes; zero is never. active is when something happened last.
+	// timeout is the route's timeout, deadline the time at which it expires (zero: never). active is the time of the last
+	// activity.
 	timeout          time.Duration
 	deadline, active time.Time
 }
 
-// side is what one side of the test has said of its message.
+// side is what one side of the test has sent of its message.
 type side struct {
 	begun, ended bool
-	// declared is its content-length, or -1, and spoken how much of it has been said.
+	// declared is the content-length, or -1; spoken is the number of bytes sent so far.
 	declared, spoken int
 }
 
-// Request sends a whole request; the empty body is none. Headers are names and values that alternate. The host adds the
-// body's content-length, and what Envoy adds before the first filter: x-request-id and x-forwarded-proto.
+// Request sends a whole request; an empty body means a request without one. The headers alternate between names and
+// values. The host adds the content-length and the headers that Envoy adds before the first filter: x-request-id and
+// x-forwarded-proto.
 func (h *Host) Request(method, path, body string, headers ...string) *Exchange {
 	h.t.Helper()
 	x := h.open(method, path, headers, "Request", "it is Request(method, path, body, name, value, …)")
@@ -52,7 +55,7 @@ func (h *Host) Request(method, path, body string, headers ...string) *Exchange {
 	return x
 }
 
-// BeginRequest sends the headers of a request whose body follows, by [Exchange.SendRequest] and [Exchange.EndRequest].
+// BeginRequest sends the headers of a request. Its body follows with [Exchange.SendRequest] and [Exchange.EndRequest].
 func (h *Host) BeginRequest(method, path string, headers ...string) *Exchange {
 	h.t.Helper()
 	x := h.open(method, path, headers, "BeginRequest", "it is BeginRequest(method, path, name, value, …)")
@@ -77,13 +80,13 @@ func (h *Host) open(method, path string, headers []string, step, usage string) *
 	}
 	x.stream = h.worker.Open(wasmhost.StreamOptions{
 		Router: router{h}, BufferLimit: limit, Protocol: x.client.String(),
-		ClientAddress: "192.0.2.1:50000", LocalAddress: "192.0.2.2:80", // of the addresses for documentation
+		ClientAddress: "192.0.2.1:50000", LocalAddress: "192.0.2.2:80", // addresses reserved for documentation (RFC 5737)
 	})
 	h.exchanges = append(h.exchanges, x)
 	return x
 }
 
-// connectionHeaders are those that a client's connection has used up.
+// connectionHeaders are the headers that apply only to the client's own connection.
 var connectionHeaders = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding"}
 
 func (x *Exchange) requestHeaders(path string, pairs []string) *Headers {
@@ -113,7 +116,7 @@ func (x *Exchange) beginRequest(h *Headers, end bool, step string) {
 	x.settle(step)
 }
 
-// SendRequest sends pieces of the request's body, each by itself. Nobody sends an empty piece: it is passed over.
+// SendRequest sends pieces of the request's body, each one separately. Empty pieces are skipped.
 func (x *Exchange) SendRequest(pieces ...string) {
 	x.host.t.Helper()
 	if !x.mayRequest("SendRequest", pieces, false) {
@@ -127,8 +130,8 @@ func (x *Exchange) SendRequest(pieces ...string) {
 	}
 }
 
-// EndRequest sends the last pieces, if any, and ends the request: over HTTP/2 with the last piece, over HTTP/1.1 behind
-// it.
+// EndRequest sends the last pieces, if any, and ends the request. Over HTTP/2 the last piece carries the end; over
+// HTTP/1.1 the end follows it.
 func (x *Exchange) EndRequest(pieces ...string) {
 	x.host.t.Helper()
 	x.endRequest("EndRequest", pieces...)
@@ -146,7 +149,7 @@ func (x *Exchange) endRequest(step string, pieces ...string) {
 	}
 }
 
-// RequestTrailers ends the request with trailers. Envoy drops those of an HTTP/1.1 client.
+// RequestTrailers ends the request with trailers. Envoy drops the trailers of an HTTP/1.1 client.
 func (x *Exchange) RequestTrailers(trailers ...string) {
 	x.host.t.Helper()
 	x.pairs("RequestTrailers", trailers)
@@ -161,7 +164,7 @@ func (x *Exchange) RequestTrailers(trailers ...string) {
 	x.settle("RequestTrailers")
 }
 
-// ClientLeaves ends the client's connection, over HTTP/2 its stream. The filter is told of it only in its last
+// ClientLeaves closes the client's connection or, over HTTP/2, resets its stream. The filter sees it only in its last
 // callbacks.
 func (x *Exchange) ClientLeaves() {
 	x.host.t.Helper()
@@ -173,7 +176,8 @@ func (x *Exchange) ClientLeaves() {
 	x.settle("ClientLeaves")
 }
 
-// mayRequest reports whether there is still somebody who hears the client, and fails the test if it contradicts itself.
+// mayRequest reports whether the rest of the request still has a receiver. It fails the test if the client contradicts
+// itself.
 func (x *Exchange) mayRequest(step string, pieces []string, end bool) bool {
 	x.host.t.Helper()
 	switch {
@@ -186,7 +190,7 @@ func (x *Exchange) mayRequest(step string, pieces []string, end bool) bool {
 	return !x.stream.Done()
 }
 
-// speak notes what a side says, and fails the test if its content-length forbids it.
+// speak records what a side sends, and fails the test if that contradicts its content-length.
 func (x *Exchange) speak(s *side, step string, pieces []string, end bool) {
 	x.host.t.Helper()
 	for _, p := range pieces {
@@ -198,7 +202,7 @@ func (x *Exchange) speak(s *side, step string, pieces []string, end bool) {
 	}
 }
 
-// ending are the pieces to send, of which the last ends the body.
+// ending returns the pieces to send; the last one ends the body.
 func ending(pieces []string, p Protocol) []string {
 	pieces = slices.DeleteFunc(slices.Clone(pieces), func(p string) bool { return p == "" })
 	if len(pieces) == 0 || p == HTTP1 {
@@ -214,13 +218,13 @@ func (x *Exchange) pairs(step string, headers []string) {
 	}
 }
 
-// misuse ends a test that asks for what cannot happen.
+// misuse fails a test that asks for something impossible.
 func (x *Exchange) misuse(step, format string, args ...any) {
 	x.host.t.Helper()
 	x.host.t.Fatalf("filtertest: %s of %s: %s", step, x.name, fmt.Sprintf(format, args...))
 }
 
-// settle ends a step that has something to do with this exchange.
+// settle ends a step of this exchange: see [Host.settle].
 func (x *Exchange) settle(step string) {
 	x.host.t.Helper()
 	x.active = x.host.now

@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// TestHeldHeaders: with allow_on_headers_stop_iteration the body is shown to a filter that has paused in the headers'
-// callback, without it the filter waits for ever.
+// TestHeldHeaders shows that with allow_on_headers_stop_iteration a filter that has paused in a headers callback
+// receives the body. Without it the stream waits until the filter resumes it.
 func TestHeldHeaders(t *testing.T) {
 	const text = "reqh: pause; reqb: pause; reqend: remove reqh content-length, append req +, continue; " +
 		"resph: pause; respb: pause; respend: remove resph content-length, append resp !, continue"
@@ -31,7 +31,7 @@ func TestHeldHeaders(t *testing.T) {
 	wantSaid(t, host, "a", "reqh(9,false)", "log", "done", "delete")
 }
 
-// TestBufferLimit: what a filter may hold has an end.
+// TestBufferLimit shows that a body cannot be held beyond the buffer limit.
 func TestBufferLimit(t *testing.T) {
 	const text = "reqh: pause; reqb: pause; reqend: continue; resph: pause; respb: pause; respend: continue"
 	host := probe(t, filtertest.BufferLimit(10))
@@ -65,7 +65,7 @@ func TestBufferLimit(t *testing.T) {
 	}
 }
 
-// TestStreamsAtOnce: exchanges interleave in one VM and do not disturb each other.
+// TestStreamsAtOnce shows that exchanges can interleave in one VM without affecting each other.
 func TestStreamsAtOnce(t *testing.T) {
 	host := probe(t)
 	a := host.BeginRequest("POST", "/a", script("a", "reqh: count; reqb1: append req +a")...)
@@ -86,8 +86,8 @@ func TestStreamsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRoutes: a route leads to a cluster, to an answer of its own, to a cluster that is not there, or there is none. It
-// is chosen again when the filter has changed a header.
+// TestRoutes covers a route to a cluster, a direct response, an unknown cluster, and no route at all. The route is
+// chosen again after the filter has changed a header.
 func TestRoutes(t *testing.T) {
 	host := probe(t, filtertest.Clusters("one", "two"), filtertest.Routes(func(r *filtertest.Headers) *filtertest.Route {
 		switch r.Get(":path") {

@@ -20,16 +20,16 @@ type Host struct {
 	worker   *wasmhost.Worker
 	now      time.Time
 	logs     []string
-	// exchanges are those that have not ended, requests how many there have been.
+	// exchanges are the open ones; requests counts all that were ever begun.
 	exchanges []*Exchange
 	requests  int
 	callouts  []*Callout
-	// faults are what the filter must not do, until the test's step has ended and can be told of them.
+	// faults are the filter's mistakes in the current step. The end of the step reports them to the test.
 	faults []string
 }
 
-// New starts the filter in the file wasm with its configuration. A filter that does not start fails the test; see Start
-// for tests in which it must not. The host ends with the test, and if the test has failed the filter's log is shown.
+// New starts the filter in the file wasm with its configuration. A filter that does not start fails the test; a test
+// that expects this uses [Start]. The host ends with the test. If the test fails, the filter's log is printed.
 func New(t testing.TB, wasm, configuration string, options ...Option) *Host {
 	t.Helper()
 	h, err := Start(t, wasm, configuration, options...)
@@ -39,7 +39,8 @@ func New(t testing.TB, wasm, configuration string, options ...Option) *Host {
 	return h
 }
 
-// Start is New for tests of what a filter refuses: its error wraps [ErrRefused] then, and has the filter's log in it.
+// Start is [New] for tests that expect the filter to refuse to start. The error then wraps [ErrRefused] and contains
+// the filter's log.
 func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, error) {
 	t.Helper()
 	h := &Host{t: t, settings: defaults()}
@@ -58,7 +59,7 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 	}
 	cache, err := wasmhost.CacheDir()
 	if err != nil {
-		cache = "" // compiled each time, then
+		cache = "" // the module is then compiled each time
 	}
 	h.host, err = wasmhost.New(module, h.settings.plugin, wasmhost.Options{
 		CacheDir: cache, Now: func() time.Time { return h.now }, Random: rand.NewChaCha8([32]byte{}),
@@ -85,20 +86,20 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 	return h, nil
 }
 
-// Now is the time on the host's clock.
+// Now returns the time on the host's clock.
 func (h *Host) Now() time.Time { return h.now }
 
-// Logs is what the filter has logged, and the host about it, each line with its level: "[warning] …".
+// Logs returns the log lines of the filter, and those of the host about it, each with its level: "[warning] …".
 func (h *Host) Logs() []string { return slices.Clone(h.logs) }
 
-// Metrics are the filter's counters and gauges by name, and of histograms the number of values recorded.
+// Metrics returns the filter's counters and gauges by name. A histogram's value is the number of recorded values.
 func (h *Host) Metrics() map[string]uint64 { return h.host.Metrics() }
 
-// Stats are the counts of the filter's VM: whether it has failed, and how often it was replaced.
+// Stats returns whether the filter's VM has failed and how often it was replaced.
 func (h *Host) Stats() Stats { return h.worker.Stats() }
 
-// settle ends a step of the test: what the filter has let go is handed to the sides, and what it must not do fails the
-// test, in the line of the test that led to it.
+// settle ends a step of the test. It hands what the filter has sent on to the client and the server, and fails the test
+// for the filter's mistakes. The failure is reported at the test's line that caused it.
 func (h *Host) settle(step string) {
 	h.t.Helper()
 	for _, x := range h.exchanges {
@@ -112,7 +113,7 @@ func (h *Host) settle(step string) {
 	}
 }
 
-// router keeps the methods of [wasmhost.Router] out of the sight of tests.
+// router implements [wasmhost.Router]. It is a type of its own so that [Host] does not export these methods.
 type router struct{ host *Host }
 
 // HasCluster implements [wasmhost.Router].

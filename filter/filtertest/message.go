@@ -7,59 +7,59 @@ import (
 	"strings"
 )
 
-// State is how far a message has got.
+// State is how much of a message has arrived.
 type State int
 
-// The states.
+// The states of a message.
 const (
-	// Nothing has come.
+	// Nothing means that nothing has arrived.
 	Nothing State = iota
-	// Open: it has begun, and more may come.
+	// Open means that the message has begun and more may arrive.
 	Open
-	// Complete: all of it has come.
+	// Complete means that the whole message has arrived.
 	Complete
-	// Reset: it was cut, by the end of the connection or by a reset of the stream. Nothing more will come, and the side
-	// knows that something is missing. Of a request that had come whole: nobody wants the answer any more.
+	// Reset means that the message was cut, by the end of the connection or by a stream reset. Nothing more arrives, and
+	// the receiver knows that something is missing. If a complete request is reset, its response is no longer wanted.
 	Reset
 )
 
-// String is the state's name.
+// String returns the state's name.
 func (s State) String() string {
 	return [...]string{"nothing", "open", "complete", "reset"}[s]
 }
 
-// Message is what a side has got so far.
+// Message is what a side has received so far.
 type Message struct {
 	State State
-	// Headers is nil while nothing has come.
+	// Headers is nil until the headers arrive.
 	Headers *Headers
-	// Chunks are the pieces of the body, one for each that was sent on.
+	// Chunks are the pieces of the body, one for each that was passed on.
 	Chunks []string
 	// Trailers is nil if there are none.
 	Trailers *Headers
 }
 
-// Body is the body as far as it has come.
+// Body returns the body received so far.
 func (m Message) Body() string { return strings.Join(m.Chunks, "") }
 
-// Header is the first value of a header, or empty.
+// Header returns the first value of a header, or an empty string.
 func (m Message) Header(name string) string { return m.Headers.Get(name) }
 
-// Response is what the client has got.
+// Response is what the client has received.
 type Response struct {
-	// Status is 0 while nothing has come.
+	// Status is 0 until the headers arrive.
 	Status int
 	Message
 }
 
-// Request is what a server has got.
+// Request is what a server has received.
 type Request struct {
-	// Cluster is where the request went.
+	// Cluster is the cluster that the request was sent to.
 	Cluster string
 	Message
 }
 
-// String shows the response in one line.
+// String returns the response as one line.
 func (r Response) String() string {
 	if r.Headers == nil {
 		return r.State.String()
@@ -67,7 +67,7 @@ func (r Response) String() string {
 	return strconv.Itoa(r.Status) + r.describe()
 }
 
-// String shows the request in one line.
+// String returns the request as one line.
 func (r Request) String() string {
 	if r.Headers == nil {
 		return r.State.String()
@@ -92,7 +92,7 @@ func (m Message) describe() string {
 	return out.String() + " | " + m.State.String()
 }
 
-// copied shares nothing with m.
+// copied returns a copy that shares nothing with m.
 func (m Message) copied() Message {
 	m.Chunks = slices.Clone(m.Chunks)
 	if m.Headers != nil {
@@ -104,7 +104,7 @@ func (m Message) copied() Message {
 	return m
 }
 
-// length is what the headers say that the body has, or -1.
+// length returns the content-length of the headers, or -1 if there is none.
 func length(h *Headers) int {
 	n, err := strconv.Atoi(h.Get("content-length"))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// TestMisuse: a test that asks for what cannot happen fails, and is told what to do.
+// TestMisuse shows that a test that asks for something impossible fails with a hint at what to do instead.
 func TestMisuse(t *testing.T) {
 	wasm := module(t, "HARMONY_PROBE_WASM")
 	held := script("a", "reqh: pause; reqb: pause")
@@ -81,7 +81,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestDeadlyActs: what Envoy does not survive fails the test, and what only looks like it does not.
+// TestDeadlyActs shows that calls that crash Envoy fail the test, and that similar but harmless calls do not.
 func TestDeadlyActs(t *testing.T) {
 	wasm := module(t, "HARMONY_PROBE_WASM")
 	for text, deadly := range map[string]bool{
@@ -110,8 +110,8 @@ func TestDeadlyActs(t *testing.T) {
 	}
 }
 
-// TestContentLength: a filter that leaves a content-length that the body contradicts fails the test; one that takes it
-// away while it holds the headers does not.
+// TestContentLength shows that a filter fails the test if it leaves a content-length that does not match the body, and
+// that removing the header while it is held is enough.
 func TestContentLength(t *testing.T) {
 	wasm := module(t, "HARMONY_PROBE_WASM")
 	for text, want := range map[string]string{

@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// settings are what options change.
+// settings are the values that options change.
 type settings struct {
 	plugin         wasmhost.Plugin
 	client, server Protocol
@@ -18,10 +18,10 @@ type settings struct {
 	start          time.Time
 }
 
-// Server is the cluster that every request goes to unless [Routes] says otherwise.
+// Server is the cluster that receives every request unless [Routes] says otherwise.
 const Server = "server"
 
-// Envoy's limits where nothing is said: per_connection_buffer_limit_bytes, and over HTTP/2 initial_stream_window_size.
+// Envoy's default buffer limits: per_connection_buffer_limit_bytes and, over HTTP/2, initial_stream_window_size.
 const (
 	bufferLimitHTTP1 = 1 << 20
 	bufferLimitHTTP2 = 16 << 20
@@ -37,62 +37,64 @@ func defaults() *settings {
 	}
 }
 
-// Option is something about a host that is not as usual.
+// Option changes one setting of a [Host].
 type Option func(*settings)
 
-// Protocols says what the client and the server speak. Both speak HTTP/1.1 otherwise.
+// Protocols sets what the client and the server speak. The default for both is HTTP/1.1.
 func Protocols(client, server Protocol) Option {
 	return func(s *settings) { s.client, s.server = client, server }
 }
 
-// AllowOnHeadersStopIteration is Envoy's setting of that name: whether the body callbacks run while the filter pauses
-// in a headers callback. It is on here unless this turns it off; in Envoy's configuration it is off unless set.
+// AllowOnHeadersStopIteration sets Envoy's option allow_on_headers_stop_iteration: whether body callbacks run while the
+// filter pauses in a headers callback. The default here is true; Envoy's own default is false.
 func AllowOnHeadersStopIteration(on bool) Option {
 	return func(s *settings) { s.plugin.AllowOnHeadersStopIteration = on }
 }
 
-// BufferLimit is how much of a body the filter may have held, in bytes: per_connection_buffer_limit_bytes, and where
-// the client speaks HTTP/2 initial_stream_window_size. Otherwise it is Envoy's default, 1 MiB and 16 MiB.
+// BufferLimit sets how many bytes of a body the filter may hold: per_connection_buffer_limit_bytes or, where the client
+// speaks HTTP/2, initial_stream_window_size. The defaults are Envoy's: 1 MiB and 16 MiB.
 func BufferLimit(bytes int) Option { return func(s *settings) { s.bufferLimit = bytes } }
 
-// OnFailure says what becomes of requests once the VM has failed: failure_policy. Otherwise it is [FailReload].
+// OnFailure sets Envoy's failure_policy: what happens to requests after the VM has failed. The default is [FailReload].
 func OnFailure(p FailurePolicy) Option { return func(s *settings) { s.plugin.FailurePolicy = p } }
 
-// ReloadInterval is reload_config.backoff.base_interval. Otherwise it is Envoy's default, a second. Envoy adds up to
-// half of it by chance, and so does the host: only after one and a half intervals is a new VM certain.
+// ReloadInterval sets reload_config.backoff.base_interval. The default is Envoy's, one second. Like Envoy, the host
+// adds a random delay of up to half the interval, so a new VM is certain only after one and a half intervals.
 func ReloadInterval(d time.Duration) Option {
 	return func(s *settings) { s.plugin.ReloadInterval = d }
 }
 
-// IdleTimeout is stream_idle_timeout: a request on which nothing happens for so long is answered 408 or 504. Otherwise
-// there is none.
+// IdleTimeout sets stream_idle_timeout: a stream without activity for this long is answered 408 or 504. The default is
+// no timeout.
 func IdleTimeout(d time.Duration) Option { return func(s *settings) { s.idleTimeout = d } }
 
-// VMConfiguration is vm_config.configuration.
+// VMConfiguration sets vm_config.configuration.
 func VMConfiguration(text string) Option {
 	return func(s *settings) { s.plugin.VMConfiguration = []byte(text) }
 }
 
-// Environment is vm_config.environment_variables.
+// Environment sets vm_config.environment_variables.
 func Environment(variables map[string]string) Option {
 	return func(s *settings) { s.plugin.Environment = variables }
 }
 
-// RootID is root_id, by which a module with several plugins knows which one is meant.
+// RootID sets root_id, which selects one of several plugins in a module.
 func RootID(id string) Option { return func(s *settings) { s.plugin.RootID = id } }
 
-// Routes chooses routes; nil is no route, which is a 404. It is asked again when the filter has changed a request
-// header. Otherwise every request goes to the cluster Server, without a time-out.
+// Routes sets the function that chooses routes. It returns nil for a request without a route, which is answered 404. It
+// is called again after the filter has changed a request header. By default every request goes to the cluster [Server],
+// without a timeout.
 func Routes(choose func(request *Headers) *Route) Option {
 	return func(s *settings) { s.route = choose }
 }
 
-// Clusters are the clusters that exist, for routes and for callouts. Otherwise it is only Server. A route to another is
-// a 503, a callout to another fails at once.
+// Clusters sets which clusters exist, for routes and for callouts. The default is [Server] alone. A route to any other
+// cluster returns 503; a callout to any other fails at once.
 func Clusters(names ...string) Option { return func(s *settings) { s.clusters = names } }
 
-// OnCallout answers the filter's callouts as they are made. Without it they wait for the test; see [Host.Callout].
+// OnCallout sets a function that answers the filter's callouts as they are made. By default they wait for the test: see
+// [Host.Callout].
 func OnCallout(answer func(*Callout)) Option { return func(s *settings) { s.onCallout = answer } }
 
-// StartAt is the time at which the clock stands first. Otherwise it is 2026-01-02 03:04:05 UTC.
+// StartAt sets the time at which the clock starts. The default is 2026-01-02 03:04:05 UTC.
 func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }

@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// module is the file of a filter, which must have been built: `make dist/probe.wasm` and `make wasm`.
+// module returns the file of a filter, which must have been built: `make dist/probe.wasm` and `make wasm`.
 func module(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -23,16 +23,17 @@ func module(t *testing.T, variable string) string {
 	return path
 }
 
-// probe is a host with the probe (e2e/probe), which does what x-probe tells it.
+// probe starts a host with the probe (e2e/probe), which runs the script in the header x-probe.
 func probe(t *testing.T, options ...filtertest.Option) *filtertest.Host {
 	t.Helper()
 	return filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "", options...)
 }
 
-// script is the headers that make the probe do something for one request; id is what its log calls the request.
+// script returns the headers that make the probe run text for one request. The probe logs the request under the name
+// id.
 func script(id, text string) []string { return []string{"x-probe-id", id, "x-probe", text} }
 
-// said is what the probe has said of a request, and forgets nothing.
+// said returns all that the probe has logged about a request.
 func said(h *filtertest.Host, id string) []string {
 	var out []string
 	for _, line := range h.Logs() {
@@ -50,7 +51,7 @@ func wantSaid(t *testing.T, h *filtertest.Host, id string, want ...string) {
 	}
 }
 
-// wantClient compares all that the client has got, as one line, without the headers of the probe.
+// wantClient compares everything that the client has received, as one line.
 func wantClient(t *testing.T, x *filtertest.Exchange, want string) {
 	t.Helper()
 	if got := x.Client().String(); got != want {
@@ -65,7 +66,7 @@ func wantServer(t *testing.T, x *filtertest.Exchange, state filtertest.State, ch
 	}
 }
 
-// tester is a testing.TB that notes how its test fails.
+// tester is a [testing.TB] that records how its test fails.
 type tester struct {
 	testing.TB
 	errors   []string
@@ -87,7 +88,7 @@ func (t *tester) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// tried runs a test within the test and says how it failed.
+// tried runs a test within the test and returns how it failed.
 func tried(test func(t testing.TB)) *tester {
 	t := &tester{}
 	ended := make(chan struct{})

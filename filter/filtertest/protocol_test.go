@@ -8,7 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// TestEnds: how the filter is told that a message has ended, which differs with the protocol of the side that sends it.
+// TestEnds shows how the filter learns that a message has ended. It depends on the protocol of the side that sends the
+// message.
 func TestEnds(t *testing.T) {
 	one, two := filtertest.Protocols(filtertest.HTTP1, filtertest.HTTP1), filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2)
 	pieces := func(h *filtertest.Host) *filtertest.Exchange {
@@ -99,7 +100,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestBodylessResponses: a response without a body may say how long it would be.
+// TestBodylessResponses shows that a response without a body may still carry a content-length.
 func TestBodylessResponses(t *testing.T) {
 	host := probe(t)
 	x := host.Request("HEAD", "/", "")
@@ -113,7 +114,7 @@ func TestBodylessResponses(t *testing.T) {
 	wantClient(t, x, "204 | complete")
 }
 
-// TestRequestHeaders: what the filter and the server see of a request beside what the test has said.
+// TestRequestHeaders shows which headers the filter and the server see besides those that the test sends.
 func TestRequestHeaders(t *testing.T) {
 	host := probe(t, filtertest.Clusters("server", "other"))
 	x := host.Request("GET", "/a?b=c", "", append(script("a", "reqh: headers reqh"), "host", "api.example", "X-Two", "1", "x-two", "2", "connection", "close")...)
@@ -128,7 +129,7 @@ func TestRequestHeaders(t *testing.T) {
 	}
 }
 
-// TestCallbacksProveCuts: the count tells a test that its cuts have reached the filter.
+// TestCallbacksProveCuts shows that the number of callbacks proves that a test's cuts have reached the filter.
 func TestCallbacksProveCuts(t *testing.T) {
 	host := probe(t)
 	for pieces := range filtertest.Cuts("abcdef") {

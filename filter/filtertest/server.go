@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// Respond sends the server's whole response. The host adds the body's content-length, as a server does.
+// Respond sends the server's whole response. The host adds a content-length, as a server does.
 func (x *Exchange) Respond(status int, body string, headers ...string) {
 	x.host.t.Helper()
 	h := x.responseHeaders("Respond", status, headers)
@@ -24,7 +24,7 @@ func (x *Exchange) Respond(status int, body string, headers ...string) {
 	}
 }
 
-// BeginResponse sends the headers of a response whose body follows, by [Exchange.SendResponse] and
+// BeginResponse sends the headers of a response. Its body follows with [Exchange.SendResponse] and
 // [Exchange.EndResponse]. Over HTTP/1.1 the host adds transfer-encoding: chunked if no content-length is given.
 func (x *Exchange) BeginResponse(status int, headers ...string) {
 	x.host.t.Helper()
@@ -52,7 +52,7 @@ func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
 	heard := x.mayRespond(step)
 	x.answered = side{begun: true, ended: end, declared: length(h)}
 	if bodyless {
-		x.answered.declared = -1 // of the body that there would have been
+		x.answered.declared = -1 // the content-length of a body that is not sent
 	}
 	if !heard {
 		return
@@ -61,7 +61,7 @@ func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
 	x.settle(step)
 }
 
-// SendResponse sends pieces of the response's body, each by itself. Nobody sends an empty piece: it is passed over.
+// SendResponse sends pieces of the response's body, each one separately. Empty pieces are skipped.
 func (x *Exchange) SendResponse(pieces ...string) {
 	x.host.t.Helper()
 	if !x.mayGoOn("SendResponse", pieces, false) {
@@ -75,8 +75,8 @@ func (x *Exchange) SendResponse(pieces ...string) {
 	}
 }
 
-// EndResponse sends the last pieces, if any, and ends the response: over HTTP/2 with the last piece, over HTTP/1.1
-// behind it.
+// EndResponse sends the last pieces, if any, and ends the response. Over HTTP/2 the last piece carries the end; over
+// HTTP/1.1 the end follows it.
 func (x *Exchange) EndResponse(pieces ...string) {
 	x.host.t.Helper()
 	x.endResponse("EndResponse", pieces...)
@@ -94,7 +94,7 @@ func (x *Exchange) endResponse(step string, pieces ...string) {
 	}
 }
 
-// ResponseTrailers ends the response with trailers. Envoy drops those of an HTTP/1.1 server.
+// ResponseTrailers ends the response with trailers. Envoy drops the trailers of an HTTP/1.1 server.
 func (x *Exchange) ResponseTrailers(trailers ...string) {
 	x.host.t.Helper()
 	x.pairs("ResponseTrailers", trailers)
@@ -109,9 +109,9 @@ func (x *Exchange) ResponseTrailers(trailers ...string) {
 	x.settle("ResponseTrailers")
 }
 
-// KillServer lets the server fail, before it answers or in the middle of its answer. As in Envoy, the filter is called
-// for the 503 or 502 that takes the place of an answer that has not begun; while it holds the headers of one that has,
-// and later, it is told of the failure only in its last callbacks.
+// KillServer makes the server fail, before or in the middle of its response. If the response has not begun, the filter
+// is called for the 503 or 502 that replaces it, as in Envoy. If it has begun, the filter sees the failure only in its
+// last callbacks, even while it holds the response's headers.
 func (x *Exchange) KillServer(why Failure) {
 	x.host.t.Helper()
 	if x.answered.ended {
@@ -135,7 +135,7 @@ func (x *Exchange) KillServer(why Failure) {
 		}
 	case ConnectionTermination:
 		if x.answered.begun && x.server == HTTP1 {
-			why = ProtocolError // a body that is cut short is Envoy's codec's to complain of
+			why = ProtocolError // Envoy's codec reports a body that is cut short as a protocol error
 		}
 	}
 	x.answered.begun, x.answered.ended = true, true
@@ -144,8 +144,7 @@ func (x *Exchange) KillServer(why Failure) {
 	x.settle("KillServer")
 }
 
-// mayRespond reports whether the client still wants the server's answer, and fails the test if no server has the
-// request.
+// mayRespond reports whether the client still waits for the response. It fails the test if no server has the request.
 func (x *Exchange) mayRespond(step string) bool {
 	x.host.t.Helper()
 	if x.request.State == Nothing {
@@ -161,7 +160,7 @@ func (x *Exchange) mayRespond(step string) bool {
 	return x.request.State != Reset && !x.stream.Done()
 }
 
-// missing says what the filter may be waiting for.
+// missing names the step that the filter may be waiting for, or returns an empty string.
 func (x *Exchange) missing() string {
 	if !x.sent.ended {
 		return ", and the request has not ended; is EndRequest missing?"
@@ -169,7 +168,7 @@ func (x *Exchange) missing() string {
 	return ""
 }
 
-// mayGoOn is mayRespond for an answer that has begun.
+// mayGoOn is [Exchange.mayRespond] for a response that has begun.
 func (x *Exchange) mayGoOn(step string, pieces []string, end bool) bool {
 	x.host.t.Helper()
 	switch {

@@ -8,7 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// TestKillServer: when the server fails decides what the client gets and whether the filter is called for it.
+// TestKillServer shows that the moment of a server's failure decides what the client receives and whether the filter is
+// called for it.
 func TestKillServer(t *testing.T) {
 	const upstream = "upstream connect error or disconnect/reset before headers. reset reason: "
 	two := filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2)
@@ -16,7 +17,7 @@ func TestKillServer(t *testing.T) {
 		name    string
 		options []filtertest.Option
 		script  string
-		// begun and sent say how far the server gets.
+		// begun and sent report how far the server gets.
 		begun, sent bool
 		why         filtertest.Failure
 		client      string
@@ -77,7 +78,8 @@ func TestKillServer(t *testing.T) {
 	}
 }
 
-// TestClientLeaves: the server is told, and the filter only at last.
+// TestClientLeaves shows that the server is reset when the client leaves, and that the filter sees it only in its last
+// callbacks.
 func TestClientLeaves(t *testing.T) {
 	for protocol, details := range map[filtertest.Protocol]string{filtertest.HTTP1: "downstream_remote_disconnect", filtertest.HTTP2: "http2.remote_reset"} {
 		host := probe(t, filtertest.Protocols(protocol, filtertest.HTTP1))
@@ -94,7 +96,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestLocalReply: the filter answers by itself, early, and when it is too late.
+// TestLocalReply shows what a filter's own reply does early and after the response has begun.
 func TestLocalReply(t *testing.T) {
 	host := probe(t)
 	x := host.BeginRequest("POST", "/", script("a", "reqh: reply 403 no x-a=1")...)
@@ -113,7 +115,7 @@ func TestLocalReply(t *testing.T) {
 	wantClient(t, x, "reset")
 }
 
-// TestEarlyResponse: a server may answer before it has all of the request.
+// TestEarlyResponse shows that a server may answer before it has received the whole request.
 func TestEarlyResponse(t *testing.T) {
 	host := probe(t)
 	x := host.BeginRequest("POST", "/")

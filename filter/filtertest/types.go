@@ -2,64 +2,64 @@ package filtertest
 
 import "github.com/harmonyedge/harmonyedge/filter/wasmhost"
 
-// What a test needs of the host's own types.
+// Types of [wasmhost] that tests use.
 type (
-	// Headers are headers with Envoy's behaviour: names in lower case, pseudo-headers first.
+	// Headers is a header map with Envoy's behaviour: names in lower case, pseudo-headers first.
 	Headers = wasmhost.Headers
-	// Callbacks counts the calls that the filter got for an exchange.
+	// Callbacks counts the filter's callbacks for one exchange.
 	Callbacks = wasmhost.Callbacks
 	// Stats are the counts of the filter's VM.
 	Stats = wasmhost.Stats
-	// Route is where a request goes: to a cluster, or straight back.
+	// Route is where a request goes: to a cluster, or to a direct response.
 	Route = wasmhost.Route
-	// DirectResponse is a route's own answer.
+	// DirectResponse is a response that the route itself gives.
 	DirectResponse = wasmhost.DirectResponse
-	// FailurePolicy says what becomes of requests once the filter's VM has failed.
+	// FailurePolicy selects what happens to requests after the filter's VM has failed.
 	FailurePolicy = wasmhost.FailurePolicy
-	// Failure is how a server fails.
+	// Failure is a way in which a server fails.
 	Failure = wasmhost.Reset
 )
 
 // Envoy's failure policies.
 const (
-	// FailReload starts a new VM for the next request, but not more often than the reload interval allows.
+	// FailReload starts a new VM for the next request, at most once per reload interval.
 	FailReload = wasmhost.FailReload
 	// FailClosed answers every further request 503.
 	FailClosed = wasmhost.FailClosed
-	// FailOpen lets every further request pass as if there were no filter.
+	// FailOpen passes every further request on without the filter.
 	FailOpen = wasmhost.FailOpen
 )
 
-// How a server fails.
+// The ways in which a server fails.
 const (
-	// ConnectionFailure: nobody listens there.
+	// ConnectionFailure means that the connection was refused.
 	ConnectionFailure = wasmhost.ConnectionFailure
-	// ConnectionTimeout: no connection comes about in time.
+	// ConnectionTimeout means that no connection was made in time.
 	ConnectionTimeout = wasmhost.ConnectionTimeout
-	// NoHealthyUpstream: the cluster has no server that could be asked.
+	// NoHealthyUpstream means that the cluster has no usable server.
 	NoHealthyUpstream = wasmhost.NoHealthyUpstream
-	// ConnectionTermination: the server's connection ends.
+	// ConnectionTermination means that the server closed its connection.
 	ConnectionTermination = wasmhost.ConnectionTermination
-	// RemoteReset: an HTTP/2 server resets the stream.
+	// RemoteReset means that an HTTP/2 server reset the stream.
 	RemoteReset = wasmhost.RemoteReset
-	// ProtocolError: what the server sends is not HTTP.
+	// ProtocolError means that the server sent something that is not HTTP.
 	ProtocolError = wasmhost.ProtocolError
 )
 
-// ErrRefused is wrapped by Start's error when the filter refused its configuration or failed while it started.
+// ErrRefused is wrapped by the error of [Start] if the filter refused its configuration or failed while it started.
 var ErrRefused = wasmhost.ErrRefused
 
-// Protocol is what a side speaks.
+// Protocol is the version of HTTP that a side speaks.
 type Protocol int
 
-// The protocols. Over HTTP/1.1 the end of a body is a piece of its own with nothing in it, and trailers are dropped.
-// Over HTTP/2 the end comes with the last piece, and trailers have a callback.
+// The protocols. Over HTTP/1.1 the end of a body comes as a separate empty piece, and trailers are dropped. Over HTTP/2
+// the end comes with the last piece, and trailers have a callback.
 const (
 	HTTP1 Protocol = iota
 	HTTP2
 )
 
-// String is the protocol as the property request.protocol has it.
+// String returns the protocol as the property request.protocol has it.
 func (p Protocol) String() string {
 	if p == HTTP2 {
 		return "HTTP/2"

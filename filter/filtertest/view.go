@@ -8,37 +8,38 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// Server is what the server has got of the request so far.
+// Server returns what the server has received of the request so far.
 func (x *Exchange) Server() Request {
 	r := x.request
 	r.Message = r.copied()
 	return r
 }
 
-// Client is what the client has got of the response so far. A client that has left gets nothing more.
+// Client returns what the client has received of the response so far. A client that has left receives nothing more.
 func (x *Exchange) Client() Response {
 	r := x.response
 	r.Message = r.copied()
 	return r
 }
 
-// Callbacks is how often the filter was called for this exchange: with it a test can prove that a body came in as many
-// pieces as it was cut into.
+// Callbacks returns how often the filter was called for this exchange. A test can use it to prove that a body reached
+// the filter in as many pieces as it was cut into.
 func (x *Exchange) Callbacks() Callbacks { return x.stream.Callbacks() }
 
-// Done reports that the exchange has ended and the filter has had its last callbacks for it.
+// Done reports whether the exchange has ended and the filter has had its last callbacks for it.
 func (x *Exchange) Done() bool { return x.stream.Done() }
 
-// Details is why the response is as it is: %RESPONSE_CODE_DETAILS% of Envoy's access log.
+// Details returns why the response is as it is: %RESPONSE_CODE_DETAILS% of Envoy's access log.
 func (x *Exchange) Details() string { return x.stream.Details() }
 
-// FilterState is what the filter has set with proxy_set_property at a path, dots between its parts.
+// FilterState returns the value that the filter has set at a path with proxy_set_property. Dots separate the parts of
+// the path. The second result reports whether there is a value.
 func (x *Exchange) FilterState(path string) (string, bool) {
 	value, ok := x.stream.State(path)
 	return string(value), ok
 }
 
-// take hands what the stream has let go to the two sides.
+// take hands what the stream has sent on to the client and the server.
 func (x *Exchange) take() {
 	events := x.stream.Take()
 	if x.response.State == Nothing && slices.ContainsFunc(events, cutsClient) && slices.ContainsFunc(events, isLocal) {
@@ -70,7 +71,7 @@ func (x *Exchange) toServer(e wasmhost.Event) {
 	}
 	if x.request.State == Complete {
 		if x.timeout > 0 {
-			x.deadline = x.host.now.Add(x.timeout) // Envoy's timer, too, starts when the request is complete
+			x.deadline = x.host.now.Add(x.timeout) // Envoy, too, starts this timer when the request is complete
 		}
 		x.check(x.request.Message, "request", "server", false)
 	}
@@ -78,7 +79,7 @@ func (x *Exchange) toServer(e wasmhost.Event) {
 
 func (x *Exchange) toClient(e wasmhost.Event) {
 	if e.Kind == wasmhost.HeadersKind {
-		x.response.Status, _ = strconv.Atoi(e.Headers.Get(":status")) // the host lets no other pass
+		x.response.Status, _ = strconv.Atoi(e.Headers.Get(":status")) // the host lets no invalid status pass
 	}
 	x.response.add(e, x.client)
 	if x.response.State == Complete {
@@ -87,7 +88,7 @@ func (x *Exchange) toClient(e wasmhost.Event) {
 	}
 }
 
-// add adds an event to what a side has got.
+// add adds an event to what a side has received.
 func (m *Message) add(e wasmhost.Event, p Protocol) {
 	switch e.Kind {
 	case wasmhost.HeadersKind:
@@ -113,8 +114,8 @@ func (m *Message) add(e wasmhost.Event, p Protocol) {
 	}
 }
 
-// check finds a content-length that the body contradicts. Envoy sends both on as they are, and what comes of it is bad:
-// bytes that the next message on the connection begins with, or a side that waits for ever.
+// check looks for a content-length that does not match the body. Envoy sends both on unchanged. The receiver then waits
+// for bytes that never come, or takes the rest of the body for the beginning of the next message.
 func (x *Exchange) check(m Message, message, to string, bodyless bool) {
 	if n, has := length(m.Headers), len(m.Body()); n >= 0 && n != has && !bodyless {
 		x.host.faults = append(x.host.faults, "the "+message+" that the filter lets go to the "+to+" says content-length: "+strconv.Itoa(n)+

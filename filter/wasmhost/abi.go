@@ -7,15 +7,16 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// hostcall is one function of the ABI. All of them return a status.
+// hostcall is one function of the ABI. Each of them returns a [Status].
 type hostcall struct {
 	name string
-	// params has one letter for each parameter: i for 32 bits, I for 64.
+	// params has one letter for each parameter: i for 32 bits, I for 64 bits.
 	params string
 	call   func(v *vm, a []uint64) Status
 }
 
-// hostcalls are all that Envoy offers a module of proxy-wasm 0.2. A module that imports anything else cannot start.
+// hostcalls are the functions that Envoy offers to a module of proxy-wasm 0.2. A module that imports any other cannot
+// start.
 var hostcalls = []hostcall{
 	{"proxy_log", "iii", writeLog},
 	{"proxy_get_log_level", "i", func(v *vm, a []uint64) Status { return v.giveUint32(uint32(Trace), a[0]) }},
@@ -24,7 +25,7 @@ var hostcalls = []hostcall{
 	}},
 	{"proxy_set_tick_period_milliseconds", "i", setTickPeriod},
 	{"proxy_set_effective_context", "i", setEffectiveContext},
-	// A filter whose plugin may end only later is told nothing here: ours end with their worker.
+	// proxy_done is for filters whose plugin ends later than asked. Here the plugin ends with its worker.
 	{"proxy_done", "", func(*vm, []uint64) Status { return StatusNotFound }},
 	{"proxy_get_status", "iii", getStatus},
 
@@ -62,7 +63,7 @@ var hostcalls = []hostcall{
 	{"proxy_http_call", "iiiiiiiiii", httpCall},
 	{"proxy_call_foreign_function", "iiiiii", callForeign},
 
-	// gRPC has no place in a host for HTTP filters; a module that imports it can start, and is told so.
+	// This host has no gRPC. A module that imports these functions can start, and each call returns "unimplemented".
 	{"proxy_grpc_call", "iiiiiiiiiiii", unimplemented},
 	{"proxy_grpc_stream", "iiiiiiiii", unimplemented},
 	{"proxy_grpc_send", "iiii", unimplemented},
@@ -72,7 +73,7 @@ var hostcalls = []hostcall{
 
 func unimplemented(*vm, []uint64) Status { return StatusUnimplemented }
 
-// instantiateABI makes the module "env" that filters import.
+// instantiateABI instantiates the host module "env", which filters import.
 func instantiateABI(ctx context.Context, r wazero.Runtime) error {
 	builder := r.NewHostModuleBuilder("env")
 	for _, h := range hostcalls {
@@ -91,7 +92,7 @@ func instantiateABI(ctx context.Context, r wazero.Runtime) error {
 			}
 			for i, t := range params {
 				if t == api.ValueTypeI32 {
-					stack[i] = uint64(api.DecodeU32(stack[i])) // the upper half may be anything
+					stack[i] = uint64(api.DecodeU32(stack[i])) // the upper half of a 32-bit argument is undefined
 				}
 			}
 			stack[0] = uint64(h.call(v, stack[:len(params)]))

@@ -2,7 +2,7 @@ package wasmhost
 
 import "slices"
 
-// The types of buffers.
+// The buffer types of the ABI.
 const (
 	bufferRequestBody         = 0
 	bufferResponseBody        = 1
@@ -11,7 +11,8 @@ const (
 	bufferPluginConfiguration = 7
 )
 
-// content is what the filter may read of a buffer now; false is a buffer that does not exist at this moment.
+// content returns what the filter may read of a buffer now. The second result reports whether the buffer exists at this
+// moment.
 func (v *vm) content(kind uint32) ([]byte, bool) {
 	switch kind {
 	case bufferRequestBody, bufferResponseBody:
@@ -37,7 +38,7 @@ func getBuffer(v *vm, a []uint64) Status {
 	if kind > bufferPluginConfiguration {
 		return StatusBadArgument
 	}
-	// A buffer that is not there reads as an empty one, and what lies beyond the end is not an error.
+	// A missing buffer reads as an empty one, and a range beyond the end is not an error.
 	p, _ := v.content(kind)
 	start := min(a[1], uint64(len(p)))
 	size := min(a[2], uint64(len(p))-start)
@@ -58,7 +59,8 @@ func getBufferStatus(v *vm, a []uint64) Status {
 	return v.giveUint32(0, a[2])
 }
 
-// setBuffer knows the edits that Envoy knows: put before, put behind, replace the beginning or all.
+// setBuffer makes the edits that Envoy allows: insert before the data, append after it, and replace its beginning or
+// all of it.
 func setBuffer(v *vm, a []uint64) Status {
 	data, ok := v.read(a[3], a[4])
 	if !ok {
@@ -67,7 +69,7 @@ func setBuffer(v *vm, a []uint64) Status {
 	kind := uint32(a[0])
 	if kind != bufferRequestBody && kind != bufferResponseBody {
 		if _, ok := v.content(kind); ok {
-			return StatusBadArgument // there to be read
+			return StatusBadArgument // the buffer is read-only
 		}
 		return StatusNotFound
 	}

@@ -1,6 +1,6 @@
 package wasmhost
 
-// The types of header maps.
+// The header map types of the ABI.
 const (
 	mapRequestHeaders       = 0
 	mapRequestTrailers      = 1
@@ -10,7 +10,7 @@ const (
 	mapCallResponseTrailers = 7
 )
 
-// readable is a header map as the filter may read it now; nil is a map that is not there at this moment.
+// readable returns the header map if the filter may read it now, and nil otherwise.
 func (v *vm) readable(kind uint64) *Headers {
 	switch kind {
 	case mapCallResponseHeaders:
@@ -30,7 +30,7 @@ func (v *vm) readable(kind uint64) *Headers {
 	return v.active.headerMap(kind)
 }
 
-// writable is a header map as the filter may edit it now, or nil.
+// writable returns the header map if the filter may edit it now, and nil otherwise.
 func (v *vm) writable(kind uint64) *Headers {
 	if v.active == nil || v.active.logging || kind > mapResponseTrailers {
 		return nil
@@ -38,7 +38,7 @@ func (v *vm) writable(kind uint64) *Headers {
 	return v.active.headerMap(kind)
 }
 
-// edit changes a map, if the filter may.
+// edit changes a header map if the filter may edit it now.
 func (v *vm) edit(kind uint64, how func(*Headers)) Status {
 	h := v.writable(kind)
 	if h == nil {
@@ -46,7 +46,7 @@ func (v *vm) edit(kind uint64, how func(*Headers)) Status {
 	}
 	how(h)
 	if kind == mapRequestHeaders {
-		// Modules of this ABI cannot keep the route: Envoy chooses it again after every edit.
+		// Modules of this ABI version cannot keep the route: Envoy chooses it again after every edit.
 		v.active.route = nil
 	}
 	return StatusOK
@@ -68,7 +68,7 @@ func getHeader(v *vm, a []uint64) Status {
 	return v.give([]byte(value), a[3], a[4])
 }
 
-// editField changes one field.
+// editField changes one field of a header map.
 func (v *vm) editField(a []uint64, how func(h *Headers, name, value string)) Status {
 	name, ok1 := v.readString(a[1], a[2])
 	value, ok2 := v.readString(a[3], a[4])
@@ -92,7 +92,7 @@ func removeHeader(v *vm, a []uint64) Status {
 func getHeaders(v *vm, a []uint64) Status {
 	h := v.readable(a[0])
 	if h == nil {
-		// Unlike for a single header this is no error.
+		// Unlike the call for a single header, this one does not fail.
 		return v.give(nil, a[1], a[2])
 	}
 	return v.give(appendPairs(h), a[1], a[2])
@@ -103,7 +103,7 @@ func setHeaders(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusInvalidMemoryAccess
 	}
-	// Too many pairs are none, and no error either.
+	// A map with too many pairs becomes an empty one, without an error.
 	fields, _ := readPairs(p)
 	return v.edit(a[0], func(h *Headers) { h.replaceAll(fields) })
 }

@@ -9,14 +9,14 @@ func setTickPeriod(v *vm, a []uint64) Status {
 	return StatusOK
 }
 
-// The types of streams.
+// The stream types of the ABI.
 const (
 	streamRequest  = 0
 	streamResponse = 1
-	streamUpstream = 3 // the last of TCP's two
+	streamUpstream = 3 // the last of the two TCP types
 )
 
-// acting is the stream that a call to act on one means; nil if there is none to act on, which is no error.
+// acting returns the stream that a filter's call acts on. It is nil if there is none, which is not an error.
 func (v *vm) acting() *Stream {
 	if s := v.active; s != nil && !s.logging && !s.done {
 		return s
@@ -24,14 +24,15 @@ func (v *vm) acting() *Stream {
 	return nil
 }
 
-// tooLate reports a reply or a close on a stream that is done.
+// tooLate calls [Options.Violation] for a reply or a close on a stream that is done.
 func (v *vm) tooLate(what string) {
 	if v.active != nil {
 		v.worker.host.violation("%s on a stream that is done: Envoy does not survive this", what)
 	}
 }
 
-// continueStream, closeStream and sendLocalResponse take effect when the call into the module has returned.
+// continueStream resumes one direction. Like [closeStream] and [sendLocalResponse] it takes effect when the call into
+// the module has returned.
 func continueStream(v *vm, a []uint64) Status {
 	if a[0] > streamResponse {
 		return StatusBadArgument
@@ -42,7 +43,7 @@ func continueStream(v *vm, a []uint64) Status {
 	}
 	d := &s.response
 	if a[0] == streamRequest {
-		// The filter loses the request's maps at once, though the stream moves only later.
+		// The filter loses access to the request's maps at once, although the stream moves later.
 		d = &s.request
 		d.headersOpen, d.trailersOpen = false, false
 	}
@@ -61,7 +62,7 @@ func closeStream(v *vm, a []uint64) Status {
 	if a[0] > streamUpstream {
 		return StatusBadArgument
 	}
-	// The types of TCP streams are accepted and mean nothing here.
+	// The types of TCP streams are accepted and have no effect.
 	if a[0] <= streamResponse {
 		v.afterCall = append(v.afterCall, func() {
 			if s.details == nil {
@@ -102,7 +103,8 @@ func sendLocalResponse(v *vm, a []uint64) Status {
 	return StatusOK
 }
 
-// callForeign knows the functions that an HTTP filter in Envoy needs; others can be added by whoever runs the host.
+// callForeign offers clear_route_cache, the one function that an HTTP filter in Envoy needs. [Options.Foreign] adds
+// others.
 func callForeign(v *vm, a []uint64) Status {
 	name, ok1 := v.readString(a[0], a[1])
 	argument, ok2 := v.read(a[2], a[3])

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// CacheDir is the user's own folder for [Options.CacheDir], made if it is not there. What lies in it is machine code,
-// so it must be one that nobody else writes to.
+// CacheDir returns the user's own folder for [Options.CacheDir] and creates it if needed. The folder holds machine
+// code, so no other user may be able to write to it.
 func CacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// Callout is an HTTP request that a filter makes by itself.
+// Callout is an HTTP request that the filter makes itself.
 type Callout struct {
 	Cluster  string
 	Headers  *Headers
 	Body     []byte
 	Trailers *Headers
-	// Timeout is how long the whole exchange may take; 0 is for ever.
+	// Timeout limits the whole exchange; 0 means no limit.
 	Timeout time.Duration
 }
 
-// CalloutReply is a server's answer to a Callout.
+// CalloutReply is a server's reply to a [Callout].
 type CalloutReply struct {
 	Headers  *Headers
 	Body     []byte
 	Trailers *Headers
 }
 
-// Caller performs callouts.
+// Caller sends callouts.
 type Caller interface {
-	// HasCluster reports whether there is such a cluster, [Caller.HasServers] whether it has any.
+	// HasCluster reports whether a cluster exists; HasServers reports whether it has any server.
 	HasCluster(name string) bool
 	HasServers(name string) bool
-	// Call sends a callout and calls done once, from any goroutine. An error that is context.DeadlineExceeded is a
-	// time-out; any other, a server that cannot be reached. The filter is told of both by a reply, as Envoy does it.
+	// Call sends a callout and calls done once, from any goroutine. An error that is [context.DeadlineExceeded] means a
+	// timeout; any other error means that the server could not be reached. The filter receives both as replies, 504 and
+	// 503, as in Envoy.
 	Call(c Callout, done func(*CalloutReply, error))
 }
 
@@ -78,7 +79,7 @@ func httpCall(v *vm, a []uint64) Status {
 	return StatusOK
 }
 
-// called tells the filter what came of a callout.
+// called passes the reply of a callout, or its failure, to the filter.
 func (w *Worker) called(id uint32, r *CalloutReply, err error) {
 	w.enter()
 	defer w.leave()

@@ -1,28 +1,28 @@
 package wasmhost
 
-// iteration is whether a direction of a stream moves, in the words of Envoy's filter manager.
+// iteration is the state of one direction of a stream, named as in Envoy's filter manager.
 type iteration int
 
 const (
-	// moving: what the filter lets go goes.
+	// moving means that whatever the filter passes on is sent at once.
 	moving iteration = iota
-	// stopped: the filter has paused, and goes on being called.
+	// stopped means that the filter has paused and is still called.
 	stopped
-	// stoppedAll: the filter has paused and is not called until it resumes the stream.
+	// stoppedAll means that the filter has paused and is not called until it resumes the stream.
 	stoppedAll
 )
 
-// The results of a callback. The SDKs have names for the first two.
+// The results of a callback. The SDKs name only the first two.
 const (
 	resultContinue  = 0
-	resultPause     = 1 // for a body: buffer
-	resultWatermark = 2 // for a body: buffer, and let the sender wait instead of failing
+	resultPause     = 1 // for a body: buffer it
+	resultWatermark = 2 // for a body: buffer it, and slow the sender down instead of failing
 	resultNoBuffer  = 3 // for a body: the filter keeps the data itself
-	// resultContinueOpen is what 2 means for headers: they go on.
+	// resultContinueOpen is the meaning of 2 for headers: continue.
 	resultContinueOpen = 2
 )
 
-// direction is one half of a stream, the request or the response. Both follow the same rules.
+// direction is one half of a stream: the request or the response. Both follow the same rules.
 type direction struct {
 	stream   *Stream
 	response bool
@@ -30,26 +30,25 @@ type direction struct {
 	state    iteration
 	headers  *Headers
 	trailers *Headers
-	// headersOpen and trailersOpen say that the filter may read and edit them.
+	// headersOpen and trailersOpen report whether the filter may read and edit them.
 	headersOpen, trailersOpen bool
-	// open is the buffer that the filter may read and edit.
+	// open is the buffer that the filter may read and edit now.
 	open *[]byte
-	// held is what has been buffered; nil is nothing, which is not the same as empty.
+	// held is the buffered body. Nil means that nothing is buffered; an empty buffer is different.
 	held *[]byte
-	// buffering says that the last body callback wants all of the body so far to be there in the next.
+	// buffering reports whether the last body callback asked for the whole body so far in the next one.
 	buffering bool
-	// strict says that what is held must not grow over the limit; otherwise the sender is slowed down, which is its
-	// driver's business.
+	// strict reports whether a held body over the limit fails the stream. If not, the driver slows the sender down.
 	strict bool
-	// complete says that all of the message is there.
+	// complete reports whether the whole message has arrived.
 	complete bool
-	// headersSent says that the headers have gone on.
+	// headersSent reports whether the headers have been sent on.
 	headersSent bool
-	// sent says that the last of the message has gone on.
+	// sent reports whether the end of the message has been sent on.
 	sent bool
-	// aborted says that nothing of this half is wanted any more.
+	// aborted reports whether the rest of this half is no longer wanted.
 	aborted bool
-	// local says that no server sent this response.
+	// local reports whether the response comes from the host, the filter or a route, and not from a server.
 	local bool
 	bytes uint64
 }
@@ -60,15 +59,15 @@ func (d *direction) over() bool {
 	return d.aborted || d.stream.done || d.stream.logging || d.stream.replaced
 }
 
-// call calls the filter and says how to go on; false is not at all, because the stream has ended or been answered, or
-// the VM has failed.
+// call invokes the filter's callback and returns its result. The second result reports whether the stream continues: it
+// does not if the stream has ended or been answered, or if the VM has failed.
 func (d *direction) call(c callback, args ...uint64) (uint32, bool) {
 	name, count := d.callback(c)
 	s := d.stream
 	v := s.vm
 	switch {
 	case v == nil && (d.response || s.worker.host.plugin.FailurePolicy == FailOpen):
-		return resultContinue, true // a stream that never got a VM
+		return resultContinue, true // a stream that never had a VM
 	case v != nil && !v.failed && v.calls[name] == nil:
 		return resultContinue, true
 	case v != nil && !v.failed:
@@ -77,7 +76,7 @@ func (d *direction) call(c callback, args ...uint64) (uint32, bool) {
 			return result, !d.over()
 		}
 	}
-	// That the policy lets later streams pass does not help the ones of a VM that is no more.
+	// Even if the policy lets later streams pass, streams of a failed VM fail.
 	s.fail()
 	return 0, false
 }
@@ -119,13 +118,13 @@ func (d *direction) takeData(p []byte, end bool) {
 	d.feed(p, end)
 }
 
-// feed gives a piece of the body to the filter.
+// feed passes a piece of the body to the filter.
 func (d *direction) feed(p []byte, end bool) {
 	d.open = &p
 	if d.buffering {
 		d.hold(p)
 		d.open = d.held
-		// A response that is too large is answered at once, a request after the filter has had its call.
+		// A response that is too large fails before the filter is called, a request after it.
 		if d.response && d.tooLarge() {
 			return
 		}
@@ -135,7 +134,7 @@ func (d *direction) feed(p []byte, end bool) {
 	result, ok := d.call(bodyCallback, uint64(len(*given)), flag(end))
 	d.buffering = false
 	if fromHeld && d.held == nil {
-		given = &[]byte{} // a resume within the call has sent it on
+		given = &[]byte{} // a resume within the callback has already sent it
 	}
 	if !ok || given == d.held && d.tooLarge() {
 		return
@@ -201,7 +200,7 @@ func (d *direction) feedTrailers() {
 	d.proceed()
 }
 
-// resume is what the filter asks for from outside of the direction's callbacks.
+// resume continues the direction when the filter asks for it outside the direction's own callbacks.
 func (d *direction) resume() {
 	if d.over() || d.headers == nil {
 		return
@@ -214,7 +213,7 @@ func (d *direction) resume() {
 		d.proceed()
 		return
 	}
-	// The filter has not seen what came since: it is called for it now.
+	// The filter has not seen the body and trailers that arrived meanwhile: it is called for them now.
 	d.state = moving
 	held, trailers := d.held, d.trailers
 	d.held = nil
@@ -227,7 +226,7 @@ func (d *direction) resume() {
 	}
 }
 
-// proceed sends on what was held.
+// proceed sends everything that was held.
 func (d *direction) proceed() {
 	d.state = moving
 	held := d.held
@@ -248,7 +247,7 @@ func (d *direction) hold(p []byte) {
 	*d.held = append(*d.held, p...)
 }
 
-// tooLarge reports whether more is held than may be, and answers the stream if so.
+// tooLarge reports whether a held body exceeds the limit, and answers the stream if it does.
 func (d *direction) tooLarge() bool {
 	if !d.strict || d.held == nil || len(*d.held) <= d.stream.limit {
 		return false
@@ -257,7 +256,7 @@ func (d *direction) tooLarge() bool {
 	return true
 }
 
-// callback is one of the three that each half of a stream has.
+// callback is one of the three callbacks that each half of a stream has.
 type callback int
 
 const (
@@ -266,7 +265,7 @@ const (
 	trailersCallback
 )
 
-// callback is the function of the module, and the count of its calls.
+// callback returns the name of the module's function and a pointer to the counter of its calls.
 func (d *direction) callback(c callback) (name string, count *int) {
 	n := &d.stream.callbacks
 	if d.response {

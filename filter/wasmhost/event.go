@@ -2,7 +2,7 @@ package wasmhost
 
 import "time"
 
-// Side is one of the two that a stream lies between.
+// Side is one of the two sides of a stream.
 type Side int
 
 // The two sides.
@@ -11,7 +11,7 @@ const (
 	ToServer
 )
 
-// String is the side's name.
+// String returns the side's name.
 func (s Side) String() string {
 	if s == ToServer {
 		return "server"
@@ -19,37 +19,38 @@ func (s Side) String() string {
 	return "client"
 }
 
-// Kind is what an [Event] carries.
+// Kind is the kind of an [Event].
 type Kind int
 
 // The kinds of events.
 const (
 	// HeadersKind begins a message.
 	HeadersKind Kind = iota
-	// DataKind is a piece of its body.
+	// DataKind is a piece of the body.
 	DataKind
-	// TrailersKind ends it with trailers.
+	// TrailersKind ends a message with trailers.
 	TrailersKind
-	// ResetKind cuts it: nothing more will come, and the other side must learn that it is not complete.
+	// ResetKind cuts a message. Nothing more follows, and the other side must learn that the message is incomplete.
 	ResetKind
 )
 
-// Event is what a stream wants done towards one side. Nothing in it is shared with the stream any more.
+// Event is one thing that the stream's driver must do towards one side. It shares no memory with the stream.
 type Event struct {
 	To   Side
 	Kind Kind
-	// Headers are the headers or trailers.
+	// Headers are the headers or the trailers.
 	Headers *Headers
 	Data    []byte
-	// End says that the message is complete with this event.
+	// End reports whether the message is complete with this event.
 	End bool
-	// Cluster is where a request's headers go, [Event.HostRewrite] whether a server is called by its own name.
+	// Cluster is where a request's headers go. HostRewrite reports whether the server receives its own name as host:
+	// [Route.HostRewrite].
 	Cluster     string
 	HostRewrite bool
-	// Timeout is how long the server may take for its whole answer; 0 is for ever.
+	// Timeout limits the server's whole response; 0 means no limit.
 	Timeout time.Duration
-	// RequestOpen says of a response's headers that the request is not complete yet.
+	// RequestOpen, for a response's headers, reports whether the request is still incomplete.
 	RequestOpen bool
-	// Local says that a response's headers come from no server.
+	// Local, for a response's headers, reports whether they come from somewhere other than a server.
 	Local bool
 }

@@ -14,9 +14,9 @@ type router struct{}
 func (router) Route(*wasmhost.Headers) *wasmhost.Route { return &wasmhost.Route{Cluster: "server"} }
 func (router) HasCluster(name string) bool             { return name == "server" }
 
-// Whoever drives a stream pushes both sides in, piece by piece, and takes out what is to be done.
+// The driver of a stream pushes both sides in, piece by piece, and takes out the events to act on.
 func Example() {
-	wasm, err := os.ReadFile("testdata/greeter.wasm") // it adds its configuration to responses, as x-greeting
+	wasm, err := os.ReadFile("testdata/greeter.wasm") // a filter that adds its configuration to responses as x-greeting
 	if err != nil {
 		log.Fatal(err)
 	}

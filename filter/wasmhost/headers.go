@@ -9,13 +9,13 @@ import (
 // Field is one header.
 type Field struct{ Name, Value string }
 
-// Headers is a header map with Envoy's behaviour: names are lower case, pseudo-headers come first, a name may stand
-// several times. The nil map is empty and must not be written to.
+// Headers is a header map with Envoy's behaviour: names are in lower case, pseudo-headers come first, and a name may
+// occur several times. The nil map is empty and must not be written to.
 type Headers struct {
 	fields []Field
 }
 
-// NewHeaders makes a map of names and values that alternate; an odd last name has the empty value.
+// NewHeaders makes a map from alternating names and values. An odd last name gets the empty value.
 func NewHeaders(pairs ...string) *Headers {
 	h := &Headers{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -28,7 +28,7 @@ func NewHeaders(pairs ...string) *Headers {
 	return h
 }
 
-// Len is the number of fields.
+// Len returns the number of fields.
 func (h *Headers) Len() int {
 	if h == nil {
 		return 0
@@ -36,7 +36,7 @@ func (h *Headers) Len() int {
 	return len(h.fields)
 }
 
-// Bytes is the size of all names and values.
+// Bytes returns the total length of all names and values.
 func (h *Headers) Bytes() int {
 	n := 0
 	for _, f := range h.All() {
@@ -45,7 +45,7 @@ func (h *Headers) Bytes() int {
 	return n
 }
 
-// All goes through the fields in order.
+// All returns an iterator over the fields, in order.
 func (h *Headers) All() iter.Seq2[int, Field] {
 	if h == nil {
 		return func(func(int, Field) bool) {}
@@ -53,13 +53,13 @@ func (h *Headers) All() iter.Seq2[int, Field] {
 	return slices.All(h.fields)
 }
 
-// Get is the first value of a name, or empty.
+// Get returns the first value of a name, or an empty string.
 func (h *Headers) Get(name string) string {
 	v, _ := h.Lookup(name)
 	return v
 }
 
-// Lookup is Get that tells an empty value from none.
+// Lookup returns the first value of a name and reports whether there is one.
 func (h *Headers) Lookup(name string) (string, bool) {
 	name = canonical(name)
 	for _, f := range h.All() {
@@ -70,7 +70,7 @@ func (h *Headers) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// Values are all values of a name.
+// Values returns all values of a name.
 func (h *Headers) Values(name string) []string {
 	name = canonical(name)
 	var out []string
@@ -82,7 +82,7 @@ func (h *Headers) Values(name string) []string {
 	return out
 }
 
-// canonical is a name as the map has it; host is another name of :authority.
+// canonical returns a name as the map stores it: in lower case, and :authority for host.
 func canonical(name string) string {
 	name = strings.ToLower(name)
 	if name == "host" {
@@ -91,7 +91,7 @@ func canonical(name string) string {
 	return name
 }
 
-// joined are headers of which Envoy's map keeps one field: to add another value is to append it behind a comma.
+// joined are the headers that Envoy's map stores as one field: adding another value appends it after a comma.
 var joined = map[string]bool{
 	"accept": true, ":authority": true, ":method": true, ":path": true, ":protocol": true, ":scheme": true, ":status": true,
 	"accept-encoding": true, "cache-control": true, "connection": true, "content-encoding": true, "content-length": true,
@@ -102,7 +102,7 @@ var joined = map[string]bool{
 	"x-forwarded-proto": true, "x-request-id": true,
 }
 
-// Add adds a field, or a value to a field that stands once only.
+// Add adds a field, or appends the value to a field that may occur only once.
 func (h *Headers) Add(name, value string) {
 	name = canonical(name)
 	if joined[name] {
@@ -129,8 +129,8 @@ func (h *Headers) insert(f Field) {
 	h.fields = slices.Insert(h.fields, at, f)
 }
 
-// Set replaces every value of a name by one. A name that stands once keeps its place, one that stands several times
-// goes to the end.
+// Set replaces all values of a name by one. A name that occurs once keeps its place; one that occurs several times
+// moves to the end.
 func (h *Headers) Set(name, value string) {
 	name = canonical(name)
 	if len(h.Values(name)) == 1 {
@@ -142,19 +142,19 @@ func (h *Headers) Set(name, value string) {
 	h.insert(Field{name, value})
 }
 
-// Remove removes every value of a name.
+// Remove removes all values of a name.
 func (h *Headers) Remove(name string) {
 	name = canonical(name)
 	h.fields = slices.DeleteFunc(slices.Clone(h.fields), func(f Field) bool { return f.Name == name })
 }
 
-// RemovePrefix removes every name that begins so.
+// RemovePrefix removes all fields whose names begin with prefix.
 func (h *Headers) RemovePrefix(prefix string) {
 	prefix = strings.ToLower(prefix)
 	h.fields = slices.DeleteFunc(slices.Clone(h.fields), func(f Field) bool { return strings.HasPrefix(f.Name, prefix) })
 }
 
-// Clone is a copy that shares nothing with h.
+// Clone returns a copy that shares nothing with h.
 func (h *Headers) Clone() *Headers {
 	if h == nil {
 		return &Headers{}
@@ -169,8 +169,8 @@ func (h *Headers) replaceAll(fields []Field) {
 	}
 }
 
-// fault is what Envoy finds wrong with a map before it sends it on, or empty: a required header that is missing, or a
-// name or value that cannot be written.
+// fault returns what Envoy rejects in a map before it sends it on, or an empty string: a missing required header, or a
+// name or value that is not legal in HTTP.
 func (h *Headers) fault(required string) string {
 	if h.Get(required) == "" {
 		return "missing required header: " + required
@@ -186,7 +186,7 @@ func (h *Headers) fault(required string) string {
 	return ""
 }
 
-// validName reports whether a name is a token of HTTP, or that of a pseudo-header.
+// validName reports whether a name is an HTTP token, or a pseudo-header's name.
 func validName(name string) bool {
 	name = strings.TrimPrefix(name, ":")
 	for _, c := range []byte(name) {

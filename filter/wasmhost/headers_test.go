@@ -15,7 +15,7 @@ func spell(h *Headers) string {
 	return strings.Join(out, " ")
 }
 
-// TestHeaders: the rules k01 and k02 of e2e/rules, step by step.
+// TestHeaders runs the rules k01 and k02 of e2e/rules step by step.
 func TestHeaders(t *testing.T) {
 	h := NewHeaders(":authority", "rules", ":path", "/", "X-Twice", "1", "x-twice", "2", "accept", "a", "cookie", "c=1", "Mixed-Case", "Value")
 	steps := []struct {
@@ -66,7 +66,8 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// FuzzPairs: whatever a module hands over is refused or read within its bounds, and what was read is written as it was.
+// FuzzPairs shows that any bytes from a module are either refused or read within their bounds, and that pairs survive
+// being written and read again.
 func FuzzPairs(f *testing.F) {
 	f.Add(appendPairs(NewHeaders(":status", "200", "a", "", "b", "c")))
 	f.Add([]byte{})

@@ -11,13 +11,13 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
-// memoryPages is the most memory that Envoy gives a VM: 1 GiB, in pages of 64 KiB.
+// memoryPages is the largest memory that Envoy allows a VM: 1 GiB, in pages of 64 KiB.
 const memoryPages = 1 << 14
 
-// defaultReload is Envoy's reload_config.backoff.base_interval when nothing is said.
+// defaultReload is Envoy's default of reload_config.backoff.base_interval.
 const defaultReload = time.Second
 
-// Host is one filter, compiled and configured, and what its VMs share.
+// Host is one filter, compiled and configured, with everything that its VMs share.
 type Host struct {
 	plugin  Plugin
 	options Options
@@ -31,11 +31,12 @@ type Host struct {
 
 	mu      sync.Mutex
 	workers []*Worker
-	// running are the calls that nobody waits for.
+	// running counts the goroutines that [Host.Close] waits for.
 	running sync.WaitGroup
 }
 
-// New compiles a filter. An error means that the module is not one, or imports what no host has.
+// New compiles a filter. It returns an error if the module is not a proxy-wasm 0.2 filter or imports functions that no
+// host offers.
 func New(wasm []byte, plugin Plugin, options Options) (*Host, error) {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -87,7 +88,7 @@ func (h *Host) load(wasm []byte) error {
 	return nil
 }
 
-// Close ends every worker. Streams that are still open end without another word from the filter.
+// Close ends every worker. The filter gets no more callbacks for streams that are still open.
 func (h *Host) Close() {
 	h.mu.Lock()
 	workers := h.workers
@@ -97,7 +98,7 @@ func (h *Host) Close() {
 		w.Close()
 	}
 	h.running.Wait()
-	// Closing frees memory of ours; there is nothing to be told about it.
+	// Closing only frees memory of this process; its error has no consequence.
 	_ = h.runtime.Close(h.ctx)
 	if h.cache != nil {
 		_ = h.cache.Close(h.ctx)
@@ -119,10 +120,10 @@ func (h *Host) violation(format string, args ...any) {
 	h.log(Critical, "%s", message)
 }
 
-// longestLine is what is kept of a line that does not end, in bytes.
+// longestLine is the length in bytes at which an output line without an end is split.
 const longestLine = 64 << 10
 
-// lines is the module's standard output, a log line for each.
+// lines turns the module's standard output into log lines.
 type lines struct {
 	host  *Host
 	level Level
@@ -150,5 +151,5 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// Metrics are the values of all counters and gauges by name, and of histograms the number of values recorded.
+// Metrics returns the values of all counters and gauges by name. A histogram's value is the number of recorded values.
 func (h *Host) Metrics() map[string]uint64 { return h.metrics.snapshot() }

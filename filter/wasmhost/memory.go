@@ -2,7 +2,7 @@ package wasmhost
 
 import "encoding/binary"
 
-// Status is proxy-wasm's result of a host call.
+// Status is the result of a host call in proxy-wasm.
 type Status uint32
 
 // The statuses of proxy-wasm 0.2.
@@ -32,7 +32,8 @@ func (v *vm) readString(at, size uint64) (string, bool) {
 	return string(p), ok
 }
 
-// give hands bytes to the module: a copy in its memory, whose place and size go where the module wants them.
+// give copies bytes into memory that it allocates in the module. It writes their address to place and their length to
+// size.
 func (v *vm) give(p []byte, place, size uint64) Status {
 	at := uint32(0)
 	if len(p) > 0 {
@@ -63,13 +64,14 @@ func (v *vm) giveUint64(n uint64, place uint64) Status {
 	return StatusOK
 }
 
-// maxPairs and maxPairsBytes are what Envoy's host decodes of a header map that a filter hands over.
+// maxPairs and maxPairsBytes are Envoy's limits for a header map that a filter hands over.
 const (
 	maxPairs      = 1024
 	maxPairsBytes = 1 << 20
 )
 
-// appendPairs writes a header map as the ABI has it: the number of pairs, their sizes, then each with a zero behind.
+// appendPairs encodes a header map as the ABI defines it: the number of pairs, the lengths of names and values, then
+// each name and value followed by a zero byte.
 func appendPairs(h *Headers) []byte {
 	out := binary.LittleEndian.AppendUint32(nil, uint32(h.Len()))
 	for _, f := range h.All() {
@@ -83,7 +85,7 @@ func appendPairs(h *Headers) []byte {
 	return out
 }
 
-// readPairs is the reverse, with Envoy's limits.
+// readPairs decodes what [appendPairs] writes, within Envoy's limits.
 func readPairs(p []byte) ([]Field, bool) {
 	if len(p) == 0 {
 		return nil, true

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The kinds of metrics, which are also the low bits of their ids.
+// The kinds of metrics. They are also the low bits of a metric's id.
 const (
 	counter   = 0
 	gauge     = 1
@@ -20,11 +20,11 @@ type metric struct {
 	value uint64
 }
 
-// metrics are those of all workers together.
+// metrics are the metrics of all workers together.
 type metrics struct {
 	mu  sync.Mutex
 	all []*metric
-	// ids has an entry for each definition: the same name defined again is another id of the same metric.
+	// ids has an entry for each definition. Defining a name again gives another id for the same metric.
 	ids []*metric
 }
 
@@ -40,7 +40,7 @@ func (m *metrics) define(kind uint32, name string) uint32 {
 	return uint32(len(m.ids))<<kindBits | kind
 }
 
-// with calls f with a metric, or reports that there is none of that id.
+// with calls f with the metric of an id, or returns an error status if there is none.
 func (m *metrics) with(id uint32, f func(*metric) Status) Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()

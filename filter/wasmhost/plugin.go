@@ -7,39 +7,38 @@ import (
 
 // Plugin is a filter's configuration. Its fields are those of Envoy's envoy.extensions.wasm.v3.PluginConfig.
 type Plugin struct {
-	// Name stands in logs and metrics.
+	// Name appears in logs and metrics.
 	Name string
-	// RootID and VMID are what the filter may ask for as properties.
+	// RootID and VMID are available to the filter as properties.
 	RootID, VMID string
 	// VMConfiguration and Configuration are what the filter reads when it starts.
 	VMConfiguration, Configuration []byte
-	// Environment is the module's, as vm_config.environment_variables.
+	// Environment is vm_config.environment_variables.
 	Environment map[string]string
-	// AllowOnHeadersStopIteration decides what it means to pause in a headers callback. With it the headers are held
-	// and the body callbacks run; without it nothing runs until the filter resumes the stream.
+	// AllowOnHeadersStopIteration decides what a pause in a headers callback means. If true, the headers are held and the
+	// body callbacks run. If false, no callback runs until the filter resumes the stream.
 	AllowOnHeadersStopIteration bool
-	// IgnoresHeldHeaders makes a host that Envoy is not: one that sends the headers on though the filter has paused.
-	// There are such (an Envoy that does not know the field above in a mesh that sets it), and a filter had better fail
-	// safely on them.
+	// IgnoresHeldHeaders makes the host send headers on although the filter has paused. Such hosts exist: an Envoy too old
+	// for the field above, in a mesh that sets it. A filter should fail safely on them.
 	IgnoresHeldHeaders bool
 	FailurePolicy      FailurePolicy
-	// ReloadInterval is reload_config.backoff.base_interval; 0 is Envoy's default of a second.
+	// ReloadInterval is reload_config.backoff.base_interval; 0 means Envoy's default of one second.
 	ReloadInterval time.Duration
 }
 
-// FailurePolicy says what becomes of streams once the filter's VM has failed.
+// FailurePolicy selects what happens to streams after the filter's VM has failed.
 type FailurePolicy int
 
 const (
 	// FailReload starts a new VM for the next stream, as often as the back-off allows.
 	FailReload FailurePolicy = iota
-	// FailClosed answers every stream 503 for ever.
+	// FailClosed answers every further stream 503.
 	FailClosed
-	// FailOpen lets every stream pass as if there were no filter.
+	// FailOpen passes every further stream on without the filter.
 	FailOpen
 )
 
-// Level is a proxy-wasm log level.
+// Level is a log level of proxy-wasm.
 type Level int
 
 // The levels of proxy_log.
@@ -52,7 +51,7 @@ const (
 	Critical
 )
 
-// String is the level's name as Envoy writes it.
+// String returns the level's name as Envoy writes it.
 func (l Level) String() string {
 	names := [...]string{"trace", "debug", "info", "warning", "error", "critical"}
 	if l < 0 || int(l) >= len(names) {
@@ -61,24 +60,24 @@ func (l Level) String() string {
 	return names[l]
 }
 
-// Options is what a [Host] works with. The zero value is usable.
+// Options are what a [Host] works with. The zero value is usable.
 type Options struct {
-	// CacheDir keeps the compiled module from one process to the next. Empty: it is compiled each time.
+	// CacheDir keeps the compiled module between processes. Empty: the module is compiled each time.
 	CacheDir string
-	// Now is the time that the filter sees and that ticks and back-off go by. Nil: the system's.
+	// Now is the clock of the filter, its ticks and the back-off. Nil: [time.Now].
 	Now func() time.Time
-	// Random is where the filter's random bytes come from. Nil: the system.
+	// Random is the source of the filter's random bytes. Nil: [crypto/rand.Reader].
 	Random io.Reader
-	// Log gets what the filter logs, and what the host has to say about it. Nil: nothing is logged.
+	// Log receives the filter's log lines, and those of the host about it. Nil: nothing is logged.
 	Log func(Level, string)
-	// Caller performs HTTP callouts. Nil: there are no clusters to call.
+	// Caller sends HTTP callouts. Nil: there are no clusters to call.
 	Caller Caller
-	// Violation is told of an act that Envoy does not survive: a reply to a stream that is done, or its close. Nil: it
-	// is logged as critical.
+	// Violation is called when the filter makes a call that crashes Envoy: a reply or a close on a stream that is done.
+	// Nil: the violation is logged as critical.
 	Violation func(string)
-	// Foreign are functions for proxy_call_foreign_function beyond clear_route_cache.
+	// Foreign are functions for proxy_call_foreign_function besides clear_route_cache.
 	Foreign map[string]func(argument []byte) (result []byte, status Status)
-	// Ticking is called when a filter has asked for ticks: whoever drives the workers has to look at [Worker.NextTick]
+	// Ticking is called when the time of a worker's next tick has changed; the driver must then ask [Worker.NextTick]
 	// again.
 	Ticking func(*Worker)
 	// Node is the property node.id.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// getProperty knows the attributes of Envoy that mean something for one HTTP stream. Text comes as it is, numbers and
-// yes or no as the ABI has them.
+// getProperty offers those of Envoy's attributes that make sense for a single HTTP stream. Texts are returned as they
+// are, numbers and booleans in the encoding of the ABI.
 func getProperty(v *vm, a []uint64) Status {
 	path, ok := v.readString(a[0], a[1])
 	if !ok {
@@ -67,7 +67,7 @@ func (v *vm) property(path []string) ([]byte, Status) {
 	return nil, StatusNotFound
 }
 
-// attributes are the groups of properties of a stream.
+// attributes are the groups of a stream's properties, by the first part of their path.
 var attributes = map[string]func(*Stream, []string) ([]byte, bool){
 	"request":    (*Stream).requestProperty,
 	"response":   (*Stream).responseProperty,
@@ -89,7 +89,7 @@ func text(s string, there bool) ([]byte, bool) {
 
 func number(n uint64) ([]byte, bool) { return binary.LittleEndian.AppendUint64(nil, n), true }
 
-// headerProperty is request.headers.NAME and its like.
+// headerProperty returns a property such as request.headers.NAME.
 func headerProperty(h *Headers, path []string) ([]byte, bool) {
 	if len(path) != 2 {
 		return nil, false
@@ -99,7 +99,7 @@ func headerProperty(h *Headers, path []string) ([]byte, bool) {
 }
 
 func (s *Stream) requestProperty(path []string) ([]byte, bool) {
-	// Like the maps, the headers are not there between the request's callbacks and the log.
+	// Like the header maps, these are unavailable between the request's callbacks and the log callback.
 	h := s.headerMap(mapRequestHeaders)
 	target := h.Get(":path")
 	file, query, hasQuery := strings.Cut(target, "?")
@@ -177,7 +177,7 @@ func (s *Stream) responseProperty(path []string) ([]byte, bool) {
 	return nil, false
 }
 
-// grpcStatus is what gRPC makes of a response that is none of its own.
+// grpcStatus returns the status that gRPC gives an HTTP response that is not gRPC.
 func grpcStatus(status string) uint64 {
 	switch status {
 	case "400":
@@ -235,7 +235,7 @@ func addressProperty(address, name string) ([]byte, bool) {
 func (s *Stream) xdsProperty(path []string) ([]byte, bool) {
 	switch path[0] {
 	case "listener_direction":
-		return number(0) // none is said
+		return number(0) // the listener has no direction
 	case "filter_chain_name":
 		return nil, true
 	}
@@ -254,7 +254,7 @@ func (s *Stream) xdsProperty(path []string) ([]byte, bool) {
 	return nil, false
 }
 
-// setProperty keeps what the filter says as filter state, where access logs find it.
+// setProperty stores a value as filter state, where access logs can read it.
 func setProperty(v *vm, a []uint64) Status {
 	path, ok1 := v.readString(a[0], a[1])
 	value, ok2 := v.read(a[2], a[3])

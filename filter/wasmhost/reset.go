@@ -1,25 +1,25 @@
 package wasmhost
 
-// Reset is why a server's answer ended before it was complete.
+// Reset is the reason why a server's response ended before it was complete.
 type Reset int
 
-// The reasons, by Envoy's names.
+// The reasons, named as in Envoy.
 const (
-	// ConnectionFailure: no connection came about.
+	// ConnectionFailure means that the connection failed.
 	ConnectionFailure Reset = iota
-	// ConnectionTimeout: none came about in time.
+	// ConnectionTimeout means that no connection was made in time.
 	ConnectionTimeout
-	// ConnectionTermination: the connection ended.
+	// ConnectionTermination means that the connection ended.
 	ConnectionTermination
-	// RemoteReset: the server reset the HTTP/2 stream.
+	// RemoteReset means that the server reset the HTTP/2 stream.
 	RemoteReset
-	// ProtocolError: what came was not HTTP, or its body was cut short.
+	// ProtocolError means that the response was not valid HTTP, or that its body was cut short.
 	ProtocolError
-	// NoHealthyUpstream: the cluster has no server.
+	// NoHealthyUpstream means that the cluster has no usable server.
 	NoHealthyUpstream
 )
 
-// String is the reason as it stands in response.code_details.
+// String returns the reason as it appears in response.code_details.
 func (r Reset) String() string {
 	names := [...]string{
 		"remote_connection_failure", "connection_timeout", "connection_termination", "remote_reset", "protocol_error", "no_healthy_upstream",
@@ -30,7 +30,7 @@ func (r Reset) String() string {
 	return names[r]
 }
 
-// Envoy's response flags, as the property response.flags has them.
+// Envoy's response flags, as in the property response.flags.
 const (
 	flagNoHealthyUpstream             = 1 << 1
 	flagUpstreamRequestTimeout        = 1 << 2

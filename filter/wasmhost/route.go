@@ -2,49 +2,49 @@ package wasmhost
 
 import "time"
 
-// Route is where a request goes: to a cluster, or straight back.
+// Route is where a request goes: to a cluster, or to a direct response.
 type Route struct {
 	Name string
-	// VirtualHost is the name of the host that the route is of.
+	// VirtualHost is the name of the virtual host that contains the route.
 	VirtualHost string
 	Cluster     string
-	// Direct answers in place of a cluster.
+	// Direct is the response that the route itself gives, in place of a cluster.
 	Direct *DirectResponse
-	// BodyLimit is request_body_buffer_limit, in bytes; 0 leaves the stream's own limit.
+	// BodyLimit is request_body_buffer_limit, in bytes; 0 keeps the stream's own limit.
 	BodyLimit int
-	// Timeout is how long a server may take for its whole answer, from the end of the request; 0 is for ever.
+	// Timeout limits the server's whole response, counted from the end of the request; 0 means no limit.
 	Timeout time.Duration
-	// RemoveRequestHeaders are taken off before the request goes to the cluster.
+	// RemoveRequestHeaders are removed before the request goes to the cluster.
 	RemoveRequestHeaders []string
-	// SetResponseHeaders are set on every response, direct ones as well.
+	// SetResponseHeaders are set on every response, direct ones included.
 	SetResponseHeaders []Field
-	// HostRewrite calls a server by its own name instead of the client's: auto_host_rewrite.
+	// HostRewrite sends a server its own name as host in place of the client's: auto_host_rewrite.
 	HostRewrite bool
 }
 
-// DirectResponse is a route's own answer.
+// DirectResponse is a response that the route itself gives.
 type DirectResponse struct {
 	Status int
 	Body   string
 }
 
-// Router chooses routes and knows which clusters there are.
+// Router chooses routes and knows which clusters exist.
 type Router interface {
-	// Route is the route of a request with these headers, nil if there is none. It is asked again when the filter has
-	// changed a header, as Envoy does.
+	// Route returns the route of a request with these headers, or nil if there is none. As in Envoy, it is called again
+	// after the filter has changed a header.
 	Route(request *Headers) *Route
 	// HasCluster reports whether a cluster exists.
 	HasCluster(name string) bool
 }
 
-// LocalReply is an answer that comes from no server: the host's own, the filter's or a route's.
+// LocalReply is a response that does not come from a server: the host's own, the filter's or a route's.
 type LocalReply struct {
 	Status int
-	// Details is what the property response.code_details says about it. It is empty for the filter's own.
+	// Details is the property response.code_details. It is empty for a reply of the filter.
 	Details string
 	Body    []byte
-	// ContentType is the body's.
+	// ContentType is the body's type.
 	ContentType string
-	// Headers are further headers of it.
+	// Headers are further headers of the reply.
 	Headers [][2]string
 }

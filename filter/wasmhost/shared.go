@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// shared is what all VMs of a plugin see: data with compare-and-swap, and queues.
+// shared is what all VMs of a plugin have in common: data with compare-and-swap, and queues.
 type shared struct {
 	mu      sync.Mutex
 	data    map[string]sharedValue
@@ -18,7 +18,7 @@ type sharedValue struct {
 	cas   uint32
 }
 
-// queue belongs to the worker that registered it: its filter is called when something arrives.
+// queue belongs to the worker that registered it. That worker's filter is called when an item arrives.
 type queue struct {
 	vmID, name string
 	owner      *Worker
@@ -43,7 +43,8 @@ func getSharedData(v *vm, a []uint64) Status {
 	return v.giveUint32(value.cas, a[4])
 }
 
-// setSharedData sets a value if its number is still the one that the filter has seen; 0 sets it in any case.
+// setSharedData sets a value if its CAS number is still the one that the filter has read. The number 0 sets it in any
+// case.
 func setSharedData(v *vm, a []uint64) Status {
 	key, ok1 := v.readString(a[0], a[1])
 	value, ok2 := v.read(a[2], a[3])
@@ -122,7 +123,7 @@ func enqueue(v *vm, a []uint64) Status {
 	}
 	q.waiting = append(q.waiting, value)
 	owner, id := q.owner, a[0]
-	// By a goroutine of its own: a filter may enqueue while it is told of its queue.
+	// The callback runs in a goroutine of its own, because a filter may enqueue during a queue callback.
 	h := v.worker.host
 	v.worker.afterwards = append(v.worker.afterwards, func() {
 		h.running.Go(func() {

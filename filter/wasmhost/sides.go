@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// RequestHeaders begins the request; end says that it has no body.
+// RequestHeaders begins the request; end reports whether it has no body.
 func (s *Stream) RequestHeaders(h *Headers, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -15,8 +15,8 @@ func (s *Stream) RequestHeaders(h *Headers, end bool) {
 	s.request.takeHeaders(h.Clone(), end)
 }
 
-// RequestData is a piece of the request's body; end says that it is the last. Over HTTP/1.1 Envoy gives the end as a
-// piece of its own, with nothing in it.
+// RequestData adds a piece of the request's body; end reports whether it is the last. Over HTTP/1.1 Envoy sends the end
+// as a separate empty piece.
 func (s *Stream) RequestData(p []byte, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -30,7 +30,8 @@ func (s *Stream) RequestTrailers(t *Headers) {
 	s.request.takeTrailers(t.Clone())
 }
 
-// ClientGone says that the client has left: with its connection, or over HTTP/2 by a reset of the stream.
+// ClientGone ends the stream because the client has left. reset reports whether the client reset its HTTP/2 stream;
+// otherwise its connection has ended.
 func (s *Stream) ClientGone(reset bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -47,15 +48,15 @@ func (s *Stream) ClientGone(reset bool) {
 	s.finish()
 }
 
-// UpstreamAddress says which server got the request, as host:port.
+// UpstreamAddress records which server received the request, as host:port.
 func (s *Stream) UpstreamAddress(address string) {
 	s.worker.enter()
 	defer s.worker.leave()
 	s.upstream = address
 }
 
-// ResponseHeaders begins the server's response; end says that it has no body. Interim responses are not the filter's
-// business.
+// ResponseHeaders begins the server's response; end reports whether it has no body. Interim (1xx) responses must not be
+// passed in.
 func (s *Stream) ResponseHeaders(h *Headers, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -73,7 +74,7 @@ func (s *Stream) ResponseHeaders(h *Headers, end bool) {
 	s.response.takeHeaders(h, end)
 }
 
-// ResponseData is a piece of the response's body; end says that it is the last.
+// ResponseData adds a piece of the response's body; end reports whether it is the last.
 func (s *Stream) ResponseData(p []byte, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -101,8 +102,7 @@ func (s *Stream) ended(end bool) {
 	}
 }
 
-// ServerReset says that the server's connection is gone, or was never there. why is what the transport has to say about
-// it, if anything.
+// ServerReset fails the server's response. why is the transport's error text, or empty.
 func (s *Stream) ServerReset(r Reset, why string) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -134,7 +134,7 @@ func (s *Stream) ServerReset(r Reset, why string) {
 	s.localReply(reply, nil)
 }
 
-// Timeout answers a stream that nothing has happened on for too long.
+// Timeout answers a stream that has been idle for too long.
 func (s *Stream) Timeout() {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -164,8 +164,8 @@ func (s *Stream) ServerTimeout() {
 	s.localReply(LocalReply{Status: http.StatusGatewayTimeout, Details: "response_timeout", Body: []byte("upstream request timeout")}, nil)
 }
 
-// Refuse answers the request past the filter, as a codec does that finds it malformed. The filter's log callback sees
-// h, which is nil for a request whose headers could not be read.
+// Refuse answers the request before it reaches the filter, as a codec does for a malformed request. The filter sees h
+// only in its log callback. h is nil if the request's headers could not be read.
 func (s *Stream) Refuse(h *Headers, r LocalReply) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -178,7 +178,7 @@ func (s *Stream) Refuse(h *Headers, r LocalReply) {
 	s.sendToClient(reply, body)
 }
 
-// RefuseWhole is Refuse for a request without a body, after which the connection can be used again.
+// RefuseWhole is [Stream.Refuse] for a request without a body, after which the connection can be used again.
 func (s *Stream) RefuseWhole(h *Headers, r LocalReply) {
 	s.worker.enter()
 	s.request.complete = true
@@ -186,7 +186,7 @@ func (s *Stream) RefuseWhole(h *Headers, r LocalReply) {
 	s.Refuse(h, r)
 }
 
-// ClientFailed says that what the client sends is not HTTP.
+// ClientFailed ends the stream because the client sent something that is not HTTP.
 func (s *Stream) ClientFailed() {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -202,7 +202,7 @@ func (s *Stream) ClientFailed() {
 	s.sendToClient(h, body)
 }
 
-// raiseLimit lets the route of a request raise how much may be held, if it leads to a cluster; it cannot lower it.
+// raiseLimit applies the limit of a route to a cluster: it can raise the stream's limit, but not lower it.
 func (s *Stream) raiseLimit(r *Route) {
 	if r != nil && r.Direct == nil {
 		s.limit = max(s.limit, r.BodyLimit)
@@ -217,7 +217,7 @@ func (s *Stream) tooLarge(response bool) {
 	s.localReply(LocalReply{Status: http.StatusRequestEntityTooLarge, Details: "request_payload_too_large", Body: []byte("Payload Too Large")}, nil)
 }
 
-// chooseRoute is the route of the request as it stands, kept until a header changes.
+// chooseRoute returns the route of the request as it is now. The route is kept until a header changes.
 func (s *Stream) chooseRoute(h *Headers) *Route {
 	if s.route == nil {
 		s.route = s.options.Router.Route(h)
@@ -268,7 +268,7 @@ func (d *direction) sendHeaders(end bool) {
 	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, HostRewrite: route.HostRewrite, Timeout: route.Timeout})
 }
 
-// sendResponseHeaders checks what the filter has left of a response's headers, and sends them on.
+// sendResponseHeaders checks a response's headers after the filter and sends them on.
 func (d *direction) sendResponseHeaders(end bool) {
 	s := d.stream
 	if _, err := strconv.ParseUint(d.headers.Get(":status"), 10, 32); err != nil {
@@ -311,7 +311,7 @@ func (d *direction) to() Side {
 	return ToServer
 }
 
-// finished ends the stream with the last of its response.
+// finished ends the stream after the end of its response.
 func (d *direction) finished() {
 	if d.response && d.sent {
 		d.stream.finish()

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// StreamOptions is what a stream is opened with.
+// StreamOptions are the options of [Worker.Open].
 type StreamOptions struct {
 	Router Router
-	// BufferLimit is how much of a request or a response may be held, in bytes: per_connection_buffer_limit_bytes.
-	// 0 is Envoy's default of 1 MiB.
+	// BufferLimit is how many bytes of a request or response may be held: per_connection_buffer_limit_bytes. 0 means
+	// Envoy's default of 1 MiB.
 	BufferLimit int
-	// Shape puts local replies into another form, as local_reply_config does. Nil leaves them.
+	// Shape changes the form of local replies, as local_reply_config does. Nil leaves them unchanged.
 	Shape func(*LocalReply)
-	// Finalize is given the headers of every response on their way to the client, to add what a proxy adds. Nil adds
+	// Finalize receives the headers of every response on their way to the client, and adds what the proxy adds. Nil adds
 	// nothing.
 	Finalize func(*Headers)
-	// Changed is called when there are events to Take, from any goroutine.
+	// Changed is called, from any goroutine, when there are events to [Stream.Take].
 	Changed func()
 	// Protocol is the client's: HTTP/1.1 or HTTP/2.
 	Protocol string
@@ -30,14 +30,14 @@ type StreamOptions struct {
 
 const defaultBufferLimit = 1 << 20
 
-// Callbacks counts the calls that the filter got for one stream.
+// Callbacks counts the filter's callbacks for one stream.
 type Callbacks struct {
 	RequestHeaders, RequestBody, RequestTrailers    int
 	ResponseHeaders, ResponseBody, ResponseTrailers int
 }
 
-// Stream is one request and its response on their way through the filter. Both sides are pushed in, piece by piece;
-// what goes on to the other side is taken out as events.
+// Stream is one request and its response on their way through the filter. The driver pushes both in, piece by piece,
+// and takes out events for both sides.
 type Stream struct {
 	worker  *Worker
 	vm      *vm
@@ -49,30 +49,31 @@ type Stream struct {
 	callbacks         Callbacks
 
 	route *Route
-	// sentTo is the route that the request was sent by.
+	// sentTo is the route by which the request was sent.
 	sentTo *Route
-	// limit is how much may be held, in bytes.
+	// limit is how many bytes may be held.
 	limit int
-	// head says that the request is a HEAD: its answer has no body.
+	// head reports whether the request is a HEAD, whose response has no body.
 	head     bool
 	upstream string
-	// transport is why there is no connection to the server.
+	// transport is the reason why there is no connection to the server.
 	transport string
-	// details is response.code_details; nil while nothing is known.
+	// details is response.code_details; nil if not known yet.
 	details *string
 	flags   uint64
 	state   map[string][]byte
 	opened  time.Time
-	// replying says that a local reply passes the filter, replaced that another has taken its place meanwhile.
+	// replying reports whether a local reply is passing the filter; replaced reports whether another reply has replaced it
+	// meanwhile.
 	replying, replaced bool
-	// serverBusy says that a server has a request of ours and has not finished its answer.
+	// serverBusy reports whether a server has the request and has not finished its response.
 	serverBusy bool
-	// logging says that the filter is being told that the stream is done, logged that it has seen the maps for the last
-	// time, done that it has been told.
+	// The end of a stream has three steps. logging is true during the filter's last callbacks, logged after it has seen
+	// the header maps for the last time, done after the last callback.
 	logging, logged, done bool
 }
 
-// Open begins a stream. Without a VM, which a worker that has failed may not get back at once, every stream is
+// Open begins a stream. If the worker has no VM, because it has failed and may not be replaced yet, every stream is
 // answered 503.
 func (w *Worker) Open(o StreamOptions) *Stream {
 	w.enter()
@@ -93,7 +94,7 @@ func (w *Worker) Open(o StreamOptions) *Stream {
 	return s
 }
 
-// Take returns the events since it was last called.
+// Take returns the events since the last call.
 func (s *Stream) Take() []Event {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -102,8 +103,9 @@ func (s *Stream) Take() []Event {
 	return events
 }
 
-// Backlog is how many bytes wait for one side: those that the filter holds, and those in events. A driver that lets it
-// grow over Limit, and what it takes at once itself, has no bound on its memory: the sender must wait.
+// Backlog returns how many bytes wait for one side: those that the filter holds and those in events. The driver must
+// stop the sender while this exceeds [Stream.Limit] plus what the driver reads at once; otherwise memory grows without
+// bound.
 func (s *Stream) Backlog(to Side) int {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -126,7 +128,7 @@ func (s *Stream) Backlog(to Side) int {
 	return n
 }
 
-// Limit is how much the filter may hold, in bytes, as the stream's route has it now.
+// Limit returns how many bytes the filter may hold, as the stream's route has it now.
 func (s *Stream) Limit() int {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -140,7 +142,8 @@ func (s *Stream) Callbacks() Callbacks {
 	return s.callbacks
 }
 
-// State is the filter state that the filter has set with proxy_set_property, by its path with dots between the parts.
+// State returns the value that the filter has set at a path with proxy_set_property. Dots separate the parts of the
+// path. The second result reports whether there is a value.
 func (s *Stream) State(path string) ([]byte, bool) {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -148,7 +151,7 @@ func (s *Stream) State(path string) ([]byte, bool) {
 	return slices.Clone(v), ok
 }
 
-// Details is why the response is as it is, as in Envoy's response.code_details.
+// Details returns why the response is as it is: Envoy's response.code_details.
 func (s *Stream) Details() string {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -158,7 +161,7 @@ func (s *Stream) Details() string {
 	return *s.details
 }
 
-// Done reports that the stream has ended.
+// Done reports whether the stream has ended.
 func (s *Stream) Done() bool {
 	s.worker.enter()
 	defer s.worker.leave()
@@ -170,7 +173,7 @@ func (s *Stream) emit(e Event) {
 	s.worker.changed[s] = true
 }
 
-// headerMap is one of the four maps of the stream, nil when the filter cannot have it now.
+// headerMap returns one of the stream's four maps, or nil if the filter may not have it now.
 func (s *Stream) headerMap(kind uint64) *Headers {
 	d := &s.request
 	if kind == mapResponseHeaders || kind == mapResponseTrailers {
@@ -188,7 +191,7 @@ func (s *Stream) headerMap(kind uint64) *Headers {
 	return nil
 }
 
-// body is the buffer that the filter can have now, or nil.
+// body returns the buffer that the filter may have now, or nil.
 func (s *Stream) body(kind uint32) *[]byte {
 	if kind == bufferResponseBody {
 		return s.response.open
@@ -199,8 +202,9 @@ func (s *Stream) body(kind uint32) *[]byte {
 // explain sets response.code_details.
 func (s *Stream) explain(details string) { s.details = &details }
 
-// localReply answers in place of a server: through the filter while the response has not begun, past it while the
-// response's headers are held, and by a reset when they have gone.
+// localReply answers in place of a server. If the response has not begun, the reply passes through the filter. If the
+// response's headers are held, the reply replaces them without passing the filter. If they have been sent, the stream
+// is reset.
 func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 	if s.done || s.logging || s.replaced {
 		return
@@ -219,7 +223,7 @@ func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 		s.sendToClient(h, body)
 		return
 	}
-	// The filter sees the whole reply, even if it puts another in its place while it looks at the headers.
+	// The filter sees the whole reply even if it replaces the reply in the headers callback.
 	s.replying = true
 	s.response.takeHeaders(h, len(body) == 0)
 	s.replying = false
@@ -261,7 +265,7 @@ func (s *Stream) compose(r LocalReply, edit func(*Headers)) (*Headers, []byte) {
 	return h, r.Body
 }
 
-// sendToClient is a whole response past the filter.
+// sendToClient sends a whole response without passing the filter.
 func (s *Stream) sendToClient(h *Headers, body []byte) {
 	d := &s.response
 	d.headers, d.headersOpen, d.headersSent, d.sent = h, false, true, true
@@ -278,14 +282,14 @@ func (s *Stream) sendToClient(h *Headers, body []byte) {
 	s.finish()
 }
 
-// finalize gives a response what the proxy adds to every one.
+// finalize adds the headers that the proxy adds to every response.
 func (s *Stream) finalize(h *Headers) {
 	if s.options.Finalize != nil {
 		s.options.Finalize(h)
 	}
 }
 
-// cancelServer lets a server go whose answer is not wanted any more.
+// cancelServer resets the request to a server whose response is no longer wanted.
 func (s *Stream) cancelServer() {
 	if s.serverBusy || s.sentTo != nil && !s.request.sent {
 		s.serverBusy, s.request.sent = false, true
@@ -302,7 +306,7 @@ func (s *Stream) reset() {
 	s.finish()
 }
 
-// finish ends the stream: the filter is told, for the last time.
+// finish ends the stream and makes the filter's last callbacks for it.
 func (s *Stream) finish() {
 	if s.done || s.logging {
 		return
@@ -323,7 +327,7 @@ func (s *Stream) finish() {
 	delete(s.worker.open, s)
 }
 
-// fail is what becomes of a stream whose VM has failed, when it is noticed.
+// fail answers a stream whose VM has failed, at the moment when it would next call the filter.
 func (s *Stream) fail() {
 	s.localReply(LocalReply{Status: http.StatusServiceUnavailable, Details: "wasm_fail_stream"}, nil)
 }

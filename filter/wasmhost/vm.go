@@ -11,7 +11,7 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// rootID is the context that stands for the plugin itself; streams count on from it.
+// rootID is the context id of the plugin itself; streams have higher ids.
 const rootID = 1
 
 // vm is one instance of the module. It runs one call at a time, under its worker's lock.
@@ -26,24 +26,24 @@ type vm struct {
 	// streams are the contexts that have been created and not deleted.
 	streams map[uint32]*Stream
 	nextID  uint32
-	// active is the context of the running call, or the one that the filter has chosen; nil is the plugin's.
+	// active is the stream of the running call, or the one that the filter has chosen; nil means the plugin itself.
 	active *Stream
-	// afterCall is what the filter has put off until the running call's end.
+	// afterCall are the actions to run when the current call ends.
 	afterCall []func()
 	failed    bool
-	// allocating says that the module's malloc runs.
+	// allocating reports whether the module's malloc is running.
 	allocating bool
-	// buffers are what may be read while the filter starts, callout what it is being told of.
+	// buffers can be read while the filter starts; callout is the reply that the filter is being called for.
 	buffers map[uint32][]byte
 	callout *CalloutReply
-	// tick is the time between two ticks, next the time of the next.
+	// tick is the time between two ticks, next the time of the next one.
 	tick time.Duration
 	next time.Time
 }
 
 type vmKey struct{}
 
-// vmOf is the VM whose call a host function serves.
+// vmOf returns the VM whose call a host function serves.
 func vmOf(ctx context.Context) *vm {
 	v, _ := ctx.Value(vmKey{}).(*vm)
 	return v
@@ -59,7 +59,7 @@ func newVM(w *Worker) (*vm, error) {
 		WithWalltime(func() (int64, int32) { t := h.options.Now(); return t.Unix(), int32(t.Nanosecond()) }, sys.ClockResolution(1)).
 		WithNanotime(func() int64 { return h.options.Now().UnixNano() }, sys.ClockResolution(1))
 	if h.options.Random == nil {
-		config = config.WithRandSource(rand.Reader) // wazero's own is the same in every process
+		config = config.WithRandSource(rand.Reader) // wazero's default is the same sequence in every process
 	} else {
 		config = config.WithRandSource(h.options.Random)
 	}
@@ -120,18 +120,19 @@ func (v *vm) start() error {
 }
 
 func (v *vm) close() {
-	// An instance of memory and code of ours; there is nothing to be told about its end.
+	// Closing only frees memory of this process; its error has no consequence.
 	_ = v.module.Close(v.ctx)
 }
 
-// ask calls a function that answers yes or no. One that the module lacks answers yes.
+// ask calls a function that returns a boolean. A missing function counts as true.
 func (v *vm) ask(s *Stream, name string, args ...uint64) bool {
 	result, ok := v.call(s, name, args...)
 	return !ok || result != 0
 }
 
-// call calls a function of the module for a stream, nil being the plugin itself, and does what the filter has put off
-// until the call's end. It reports whether there was a result: the module may lack the function, or fail in it.
+// call calls a function of the module for a stream, or for the plugin itself if s is nil. It then runs the actions that
+// the filter has asked for during the call. The second result reports whether there was a result: it is false if the
+// module lacks the function or fails in it.
 func (v *vm) call(s *Stream, name string, args ...uint64) (uint32, bool) {
 	f := v.calls[name]
 	if f == nil || v.failed {
@@ -156,7 +157,7 @@ func (v *vm) call(s *Stream, name string, args ...uint64) (uint32, bool) {
 	return api.DecodeU32(results[0]), true
 }
 
-// fail ends the VM. Its streams learn of it when they would call it next, as in Envoy.
+// fail ends the VM. As in Envoy, its streams fail when they would next call it.
 func (v *vm) fail(name string, err error) {
 	v.failed = true
 	v.afterCall = nil
@@ -164,7 +165,7 @@ func (v *vm) fail(name string, err error) {
 	v.worker.host.log(Critical, "Function: %s failed: %v", name, err)
 }
 
-// freeID is the next context id that is not in use: they may wrap round.
+// freeID returns the next unused context id. Ids may wrap round.
 func (v *vm) freeID() uint32 {
 	for v.nextID <= rootID || v.streams[v.nextID] != nil {
 		v.nextID++
@@ -173,8 +174,7 @@ func (v *vm) freeID() uint32 {
 	return v.nextID - 1
 }
 
-// allocate makes room in the module's memory. 0 is no room, such as for a module whose malloc wants to be given
-// something.
+// allocate reserves memory in the module. It returns 0 if that fails.
 func (v *vm) allocate(size int) uint32 {
 	if v.allocating || v.failed {
 		return 0

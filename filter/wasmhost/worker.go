@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Worker is one thread of the proxy with a VM of its own. It may be used from several goroutines; what it does is done
-// one after the other.
+// Worker is one thread of the proxy with a VM of its own. It may be used from several goroutines; its work is done one
+// call at a time.
 type Worker struct {
 	host *Host
 
@@ -18,21 +18,21 @@ type Worker struct {
 	closed bool
 	loaded time.Time
 	open   map[*Stream]bool
-	// changed are the streams with events that nobody has been told of yet.
+	// changed are the streams with new events, whose [StreamOptions.Changed] has not been called yet.
 	changed map[*Stream]bool
-	// afterwards is what waits for the lock to be free.
+	// afterwards are the functions to call when the lock is free.
 	afterwards []func()
-	// callouts are those under way, by the VM that made them, which may be gone when they end.
+	// callouts are the callouts under way, with the VM that made them. That VM may be gone when they end.
 	callouts map[uint32]*vm
 	nextCall uint32
 	reloads  int
 	backoffs int
 }
 
-// ErrRefused is wrapped by the error of a filter that refused its configuration or could not be started.
+// ErrRefused is wrapped by the error for a filter that refused its configuration or could not be started.
 var ErrRefused = errors.New("wasmhost: the filter did not start")
 
-// NewWorker starts a VM. Its error wraps [ErrRefused] when the filter would not have it.
+// NewWorker starts a VM. Its error wraps [ErrRefused] if the filter refused to start.
 func (h *Host) NewWorker() (*Worker, error) {
 	w := &Worker{host: h, open: map[*Stream]bool{}, changed: map[*Stream]bool{}, callouts: map[uint32]*vm{}}
 	w.enter()
@@ -46,8 +46,8 @@ func (h *Host) NewWorker() (*Worker, error) {
 	return w, nil
 }
 
-// enter and leave bracket everything that is done to a worker. What streams have to say, and what other workers must
-// do, is passed on when the lock is free again.
+// enter and leave surround every operation on a worker. leave first frees the lock, then notifies the streams' drivers
+// and runs the work for other workers.
 func (w *Worker) enter() { w.mu.Lock() }
 
 func (w *Worker) leave() {
@@ -82,8 +82,8 @@ func (w *Worker) load() error {
 	return nil
 }
 
-// ready makes sure of a VM for the next stream: one that has failed is replaced if the policy allows it, but not more
-// often than the back-off, which counts from when the last was loaded.
+// ready ensures a VM for the next stream and reports whether there is one. A failed VM is replaced if the policy allows
+// it and the back-off has passed, counted from the last load.
 func (w *Worker) ready() bool {
 	switch {
 	case w.closed || w.vm == nil:
@@ -94,7 +94,7 @@ func (w *Worker) ready() bool {
 		return false
 	}
 	interval := w.host.plugin.ReloadInterval
-	// Envoy's jitter: between the interval and half as much again.
+	// Envoy's jitter: between one and one and a half intervals.
 	if half := int64(interval / 2); half > 0 {
 		interval += time.Duration(rand.Int64N(half))
 	}
@@ -112,11 +112,11 @@ func (w *Worker) ready() bool {
 
 // Stats are a worker's counts.
 type Stats struct {
-	// Streams are those that are open.
+	// Streams is the number of open streams.
 	Streams int
-	// Failed says that the VM has failed and not been replaced yet.
+	// Failed reports whether the VM has failed and not been replaced yet.
 	Failed bool
-	// Reloads is how often a new VM took the place of a failed one, Backoffs how often it was too soon for that.
+	// Reloads is how often a new VM has replaced a failed one; Backoffs is how often the back-off prevented that.
 	Reloads, Backoffs int
 	// MemoryBytes is the size of the VM's memory.
 	MemoryBytes int
@@ -136,7 +136,7 @@ func (w *Worker) Stats() Stats {
 	return out
 }
 
-// NextTick is when Tick wants to be called; false is never, as far as is known now.
+// NextTick returns when [Worker.Tick] should be called next. The second result is false if no tick is planned.
 func (w *Worker) NextTick() (time.Time, bool) {
 	w.enter()
 	defer w.leave()
@@ -146,14 +146,14 @@ func (w *Worker) NextTick() (time.Time, bool) {
 	return w.vm.next, true
 }
 
-// ticking says that the time of the next tick has changed.
+// ticking reports to the driver that the time of the next tick has changed.
 func (w *Worker) ticking() {
 	if f := w.host.options.Ticking; f != nil {
 		w.afterwards = append(w.afterwards, func() { f(w) })
 	}
 }
 
-// Tick calls the filter's tick if it is due.
+// Tick calls the filter's tick callback if it is due.
 func (w *Worker) Tick() {
 	w.enter()
 	defer w.leave()
@@ -164,7 +164,7 @@ func (w *Worker) Tick() {
 	}
 }
 
-// Close ends the VM. Nothing is called in it any more.
+// Close ends the VM. No callback runs after it.
 func (w *Worker) Close() {
 	w.enter()
 	defer w.leave()

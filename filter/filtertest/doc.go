@@ -23,7 +23,10 @@
 //
 // A [Host], and everything that belongs to it, must be used from one goroutine.
 //
-// The VM comes from [wasmhost], whose rules are tested against Envoy itself. This package leaves out back-pressure,
-// retries, more than one worker, and the headers that Envoy's router and codecs add after the filter (date, server,
-// x-envoy-…). docs/testing-filters.md shows every step from an empty directory to a test.
+// The VM comes from [github.com/harmonyedge/harmonyedge/filter/wasmhost], whose rules are tested against Envoy itself.
+// This package leaves out back-pressure, retries, more than one worker, and the headers that Envoy's router and codecs
+// add after the filter (date, server, x-envoy-…). docs/testing-filters.md shows every step from an empty directory to a
+// test.
+//
+// The package is promised: docs/library.md says what stays compatible.
 package filtertest

@@ -6,7 +6,10 @@
 //
 // A [Host] is one compiled and configured filter. A [Worker] is one thread of the proxy with a VM of its own. A
 // [Stream] is one request and its response. The program that drives a stream pushes both sides in, piece by piece, and
-// takes out [Event] values to act on. Tests of filters are easier to write with the package filtertest.
+// takes out [Event] values to act on. Tests of filters are easier to write with the package
+// [github.com/harmonyedge/harmonyedge/filter/filtertest].
+//
+// The package is promised: docs/library.md says what stays compatible.
 //
 // # Differences from proxytest
 //

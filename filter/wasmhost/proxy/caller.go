@@ -13,10 +13,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// caller performs the filter's callouts.
+// caller sends the filter's callouts.
 type caller struct{ proxy *Proxy }
 
-// maxReply is how much of a callout's answer is read, in bytes.
+// maxReply is how many bytes of a callout's reply are read.
 const maxReply = 16 << 20
 
 // HasCluster implements [wasmhost.Caller].
@@ -29,7 +29,7 @@ func (c caller) HasServers(name string) bool { return len(c.proxy.clusters[name]
 func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
 	c.proxy.running.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		if o.Timeout > 0 { // without one it may take for ever
+		if o.Timeout > 0 { // without a timeout the callout may take for ever
 			ctx, cancel = context.WithTimeout(ctx, o.Timeout)
 		}
 		defer cancel()
@@ -58,7 +58,7 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 		if len(o.Body) > 0 {
 			r.Body = io.NopCloser(bytes.NewReader(o.Body))
 		}
-		// What Envoy says about requests of its own making.
+		// Envoy adds these headers to requests that it makes itself.
 		r.Header.Set("X-Envoy-Internal", "true")
 		r.Header.Set("X-Envoy-Expected-Rq-Timeout-Ms", strconv.FormatInt(o.Timeout.Milliseconds(), 10))
 		withoutAgent(r.Header)

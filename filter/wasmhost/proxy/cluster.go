@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// Cluster is a set of servers that are alike.
+// Cluster is a set of equivalent servers.
 type Cluster struct {
 	Name      string
 	Endpoints []Endpoint
-	// TLS is how the servers are spoken to; nil is in clear text.
+	// TLS is the configuration for TLS to the servers; nil means clear text.
 	TLS *tls.Config
-	// HTTP2 speaks it without asking; otherwise HTTP/1.1.
+	// HTTP2 selects HTTP/2 with prior knowledge; otherwise HTTP/1.1 is used.
 	HTTP2 bool
-	// IdleTimeout closes a connection that is not used for so long.
+	// IdleTimeout is how long a connection may be unused before it is closed.
 	IdleTimeout time.Duration
 }
 
-// Endpoint is one server.
+// Endpoint is one server of a [Cluster].
 type Endpoint struct {
 	// Address is host:port.
 	Address string
-	// Hostname is what the server is called by where a route says so, and the name that TLS asks for.
+	// Hostname is the host header where a route asks for a rewrite, and the server name in TLS.
 	Hostname string
 }
 
@@ -68,7 +68,7 @@ func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
 				}
 				return conn, nil
 			},
-			// What servers send is the filter's to read, as it is.
+			// The filter reads what servers send, so nothing is decompressed before it.
 			DisableCompression: true, Protocols: protocols,
 			IdleConnTimeout: c.IdleTimeout, MaxIdleConnsPerHost: 1000,
 		}
@@ -79,7 +79,7 @@ func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
 			if config.ServerName == "" {
 				config.ServerName = e.Hostname
 			}
-			// By ourselves, because a handshake that fails is a connection that did not come about.
+			// The handshake is done here so that its failure counts as a failed connection.
 			t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 				return dialTLS(ctx, connect, config, func(ctx context.Context) (net.Conn, error) { return t.DialContext(ctx, network, address) })
 			}
@@ -110,7 +110,7 @@ func (c *cluster) close() {
 	}
 }
 
-// pick is the server with the fewest requests among those not tried yet, or nil.
+// pick returns the server with the fewest requests among those not tried yet, or nil.
 func (c *cluster) pick(tried []*endpoint) *endpoint {
 	var best *endpoint
 	for _, e := range c.endpoints {
@@ -121,8 +121,8 @@ func (c *cluster) pick(tried []*endpoint) *endpoint {
 	return best
 }
 
-// send sends a request to a server of the cluster. While no connection comes about the next one is tried: nobody has
-// begun to work on the request. release is to be called when the response is done with.
+// send sends a request to a server of the cluster. If the connection fails, it tries the next server: no server has
+// begun to work on the request. The caller must call release when it has read the response.
 func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) (response *http.Response, release func(), err error) {
 	var tried []*endpoint
 	err = errNoServer
@@ -150,7 +150,7 @@ func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) 
 	return nil, nil, err
 }
 
-// kept is a request's body that a failed attempt must not close.
+// kept is a request body that a failed attempt cannot close.
 type kept struct{ io.Reader }
 
 func (kept) Close() error { return nil }

@@ -1,21 +1,21 @@
 package proxy
 
-// Cut says where a server's stream is split before the filter gets it. A filter must do the same wherever a stream is
-// cut, and the network cuts where it likes.
+// Cut sets where a server's stream is split before the filter receives it. The network may cut a stream anywhere, and a
+// filter must behave the same wherever it is cut.
 type Cut struct {
-	// Every cuts after so many bytes; 0 does not.
+	// Every cuts after every so many bytes; 0 means no such cuts.
 	Every int
 	// At are offsets in the body at which it is cut as well.
 	At []int
 }
 
-// cutter is one body on its way.
+// cutter cuts one body.
 type cutter struct {
 	cut    *Cut
 	offset int
 }
 
-// split calls each with the pieces of p in order, and says which is the last.
+// split calls each with the pieces of p, in order; last reports whether a piece is the last of p.
 func (c *cutter) split(p []byte, each func(piece []byte, last bool)) {
 	if c.cut == nil || len(p) == 0 {
 		each(p, true)

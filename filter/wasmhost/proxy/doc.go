@@ -1,5 +1,5 @@
-// Package proxy is an HTTP proxy around a wasmhost: net/http in front, net/http behind, and a filter that runs on
-// several workers in between.
+// Package proxy is an HTTP proxy around [wasmhost]: a net/http server in front, a net/http client at the back, and
+// between them a filter that runs on several workers.
 //
-// It knows HTTP and clusters, not any filter, nor where its routes come from.
+// It knows HTTP and clusters. It knows no particular filter, and it does not know where its routes come from.
 package proxy

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// flow is a body on its way to a server: pieces are put in without waiting, and read as an io.Reader. Whoever fills it
-// asks before whether there is room.
+// flow is a body on its way to a server. Pieces are put in without waiting and read as an [io.Reader]. The writer must
+// check flow.full before it reads more from the client.
 type flow struct {
 	mu     sync.Mutex
 	ready  sync.Cond
@@ -34,7 +34,7 @@ func (f *flow) put(p []byte, end bool) {
 	f.ready.Broadcast()
 }
 
-// close makes readers fail that wait for more.
+// close makes readers that wait for more fail.
 func (f *flow) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,14 +44,14 @@ func (f *flow) close() {
 	f.ready.Broadcast()
 }
 
-// full reports whether there is no room; room tells when there may be.
+// full reports whether there is no room. The channel room signals that there may be some again.
 func (f *flow) full() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.size > window
 }
 
-// Read implements io.Reader.
+// Read implements [io.Reader].
 func (f *flow) Read(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

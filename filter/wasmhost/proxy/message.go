@@ -15,10 +15,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// hopByHop are headers that concern one connection only.
+// hopByHop are the headers that apply to a single connection.
 var hopByHop = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade", "expect"}
 
-// envoyOrders are headers by which Envoy's own parts tell each other what to do.
+// envoyOrders are the headers with which Envoy's own parts give each other instructions.
 var envoyOrders = []string{
 	"x-envoy-decorator-operation", "x-envoy-downstream-service-cluster", "x-envoy-downstream-service-node", "x-envoy-expected-rq-timeout-ms",
 	"x-envoy-force-trace", "x-envoy-hedge-on-per-try-timeout", "x-envoy-internal", "x-envoy-ip-tags", "x-envoy-is-timeout-retry",
@@ -27,7 +27,8 @@ var envoyOrders = []string{
 	"x-envoy-upstream-rq-timeout-alt-response", "x-envoy-upstream-rq-timeout-ms", "x-envoy-upstream-stream-duration-ms",
 }
 
-// requestHeaders is a request as a filter sees it: lower case, with pseudo-headers, and with what Envoy adds.
+// requestHeaders returns a request's headers as a filter sees them: in lower case, with pseudo-headers, and with what
+// Envoy adds.
 func requestHeaders(r *http.Request, o *Options) *wasmhost.Headers {
 	scheme := "http"
 	if r.TLS != nil {
@@ -35,7 +36,7 @@ func requestHeaders(r *http.Request, o *Options) *wasmhost.Headers {
 	}
 	target := r.RequestURI
 	if r.URL.IsAbs() {
-		target = r.URL.RequestURI() // a request to a proxy names the host as well
+		target = r.URL.RequestURI() // a request to a forward proxy names the host as well
 	}
 	h := wasmhost.NewHeaders(":authority", r.Host, ":path", target, ":method", r.Method, ":scheme", scheme)
 	appendHeader(h, r.Header)
@@ -43,7 +44,7 @@ func requestHeaders(r *http.Request, o *Options) *wasmhost.Headers {
 		h.Remove(name)
 	}
 	if o.ForwardedFor {
-		// With use_remote_address a client is a stranger, from whom no orders are taken.
+		// With use_remote_address the client is untrusted, and its instructions to Envoy are removed.
 		for _, name := range envoyOrders {
 			h.Remove(name)
 		}
@@ -60,7 +61,7 @@ func requestHeaders(r *http.Request, o *Options) *wasmhost.Headers {
 
 const requestIDHeader = "x-request-id"
 
-// requestID is a random UUID.
+// requestID returns a random UUID.
 func requestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // crypto/rand does not fail
@@ -69,7 +70,8 @@ func requestID() string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// responseHeaders is a server's response as a filter sees it: unlike a request's, with what concerns the connection.
+// responseHeaders returns a server's response headers as a filter sees them. Unlike those of a request they include the
+// headers that apply to a single connection.
 func responseHeaders(r *http.Response) *wasmhost.Headers {
 	h := wasmhost.NewHeaders(":status", strconv.Itoa(r.StatusCode))
 	appendHeader(h, r.Header)
@@ -77,12 +79,12 @@ func responseHeaders(r *http.Response) *wasmhost.Headers {
 		h.Add("transfer-encoding", coding)
 	}
 	if r.Close && r.ProtoMajor == 1 {
-		h.Set("connection", "close") // net/http has taken it out
+		h.Set("connection", "close") // net/http has removed the header
 	}
 	return h
 }
 
-// appendHeader adds headers in the order of their names: net/http does not keep the wire's.
+// appendHeader adds headers in the order of their names, because net/http does not keep the order of the wire.
 func appendHeader(h *wasmhost.Headers, from http.Header) {
 	names := make([]string, 0, len(from))
 	for name := range from {
@@ -96,7 +98,7 @@ func appendHeader(h *wasmhost.Headers, from http.Header) {
 	}
 }
 
-// fieldCount is how many headers a message has, pseudo-headers not counted.
+// fieldCount returns the number of headers, without pseudo-headers.
 func fieldCount(from http.Header) int {
 	n := 0
 	for _, values := range from {
@@ -105,7 +107,8 @@ func fieldCount(from http.Header) int {
 	return n
 }
 
-// toHTTP is the other way, without pseudo-headers and what concerns the connection, which net/http says by itself.
+// toHTTP returns the headers for net/http, without pseudo-headers and without those of a single connection, which
+// net/http writes itself.
 func toHTTP(h *wasmhost.Headers) http.Header {
 	out := http.Header{}
 	for _, f := range h.All() {
@@ -121,16 +124,21 @@ var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 // unreserved are the characters that mean the same whether they are escaped or not (RFC 3986, section 2.3).
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-// withoutAgent keeps net/http from adding a user agent of its own.
+// withoutAgent keeps net/http from adding its own user agent.
 func withoutAgent(h http.Header) {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = nil
 	}
 }
 
-// normalizePath does what Envoy's normalize_path and merge_slashes do: backslashes become slashes, letters and digits
-// that are escaped without need are not any more, dot segments are resolved, with parameters behind them or without,
-// and then doubled slashes become one. Other escapes stay, and so does the query.
+// normalizePath does what Envoy's normalize_path and merge_slashes do, in this order:
+//
+//   - Backslashes become slashes.
+//   - Unreserved characters are unescaped; all other escapes stay.
+//   - Dot segments are resolved, whether or not parameters follow them.
+//   - Doubled slashes become one.
+//
+// The query stays as it is.
 func normalizePath(target string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
 	if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "\\") {
@@ -170,7 +178,7 @@ func normalizePath(target string) string {
 
 var doubled = regexp.MustCompile("//+")
 
-// escapeOdd escapes what may not stand in a request line, and more.
+// escapeOdd escapes characters that are not allowed in a request line, and those in more.
 func escapeOdd(s, more string) string {
 	var out strings.Builder
 	for _, c := range []byte(s) {
@@ -183,12 +191,12 @@ func escapeOdd(s, more string) string {
 	return out.String()
 }
 
-// requestURL is a URL that net/http sends as it is: taken apart and put together again it would not be the path that
-// was routed by.
+// requestURL returns a URL that net/http sends unchanged. Parsing and rebuilding the target could give another path
+// than the one that the route was chosen by.
 func requestURL(to *endpoint, target string) *url.URL {
 	u := &url.URL{Scheme: to.scheme, Host: to.Address}
 	if strings.HasPrefix(target, "//") {
-		u.Path, u.RawQuery, _ = strings.Cut(target, "?") // as Opaque it would be taken for a host
+		u.Path, u.RawQuery, _ = strings.Cut(target, "?") // as Opaque it would be read as a host
 		return u
 	}
 	u.Opaque = escapeOdd(target, "")

@@ -12,18 +12,18 @@ import (
 // message is one body on its way into a stream.
 type message struct {
 	body io.Reader
-	// http2: the end comes with the last piece, and there may be trailers. Over HTTP/1.1 Envoy tells the end by itself,
-	// and drops trailers.
+	// http2 reports whether the end comes with the last piece, and whether trailers are possible. Over HTTP/1.1 Envoy
+	// sends the end separately and drops trailers.
 	http2   bool
 	trailer func() http.Header
-	// data and trailers are where it goes.
+	// data and trailers receive the message.
 	data     func(p []byte, end bool)
 	trailers func(*wasmhost.Headers)
-	// next waits for room, and reports whether there is anybody left who wants more.
+	// next waits for room and reports whether the message still has a receiver.
 	next func() bool
 }
 
-// relay moves the message until its end, and returns what cut it short, if anything did. endWait is [Options.EndWait].
+// relay moves the message until its end and returns the error that cut it short, or nil. endWait is [Options.EndWait].
 func (m *message) relay(endWait time.Duration) error {
 	if !m.http2 {
 		endWait = 0
@@ -56,11 +56,11 @@ func (m *message) relay(endWait time.Duration) error {
 	return failure
 }
 
-// readPieces calls each with what a body yields, until it returns false. The last call has an error: io.EOF for a
-// complete body.
+// readPieces calls each with every piece of a body until each returns false. The last call has an error, which is
+// [io.EOF] for a complete body.
 //
-// net/http tells that an HTTP/2 body has ended after its last piece; Envoy tells it with the piece. So a piece waits
-// for so long whether the end comes with it.
+// net/http reports the end of an HTTP/2 body after its last piece, while Envoy reports it with that piece. So every
+// piece waits for up to wait to see whether the end comes with it.
 func readPieces(body io.Reader, wait time.Duration, each func(p []byte, err error) bool) {
 	if wait == 0 {
 		readAtOnce(body, each)

@@ -13,55 +13,54 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// Options is what a [Proxy] is made of.
+// Options are the options of [New].
 type Options struct {
-	// Plugin and Host are the filter's configuration and what its host works with. The proxy performs the callouts and
-	// drives the ticks itself.
+	// Plugin and Host configure the filter and its host. The proxy itself sends the callouts and drives the ticks.
 	Plugin wasmhost.Plugin
 	Host   wasmhost.Options
-	// Workers is the number of VMs; streams are spread over them. At least 1.
+	// Workers is the number of VMs that share the streams; at least 1.
 	Workers int
-	// Route chooses routes.
+	// Route chooses routes; see [wasmhost.Router].
 	Route    func(request *wasmhost.Headers) *wasmhost.Route
 	Clusters []Cluster
-	// BufferLimit is how much of a request or response the filter may hold, in bytes.
+	// BufferLimit is how many bytes of a request or response the filter may hold.
 	BufferLimit int
-	// BufferLimitHTTP2 is the same for HTTP/2 clients, where it is the stream's window; 0 is [Options.BufferLimit].
+	// BufferLimitHTTP2 is the limit for HTTP/2 clients, for which Envoy uses the stream's window; 0 means BufferLimit.
 	BufferLimitHTTP2 int
-	// MaxHeaders is how many headers a message may have; 0 is Envoy's 100.
+	// MaxHeaders is how many headers a message may have; 0 means 100, as in Envoy.
 	MaxHeaders int
-	// IdleTimeout gives a stream up on which nothing happens for so long; 0 never.
+	// IdleTimeout is how long a stream may be without activity; 0 means no limit.
 	IdleTimeout time.Duration
-	// ConnectTimeout is how long a server may take to accept a connection; 0 is 5 seconds.
+	// ConnectTimeout is how long a connection to a server may take; 0 means 5 seconds.
 	ConnectTimeout time.Duration
-	// Retries is how many other servers are tried when no connection comes about.
+	// Retries is how many other servers are tried when a connection fails.
 	Retries int
-	// Shape puts local replies into another form.
+	// Shape changes the form of local replies.
 	Shape func(*wasmhost.LocalReply)
-	// RemoveRequestPrefix are headers that no client may send, by their prefix; empty removes none.
+	// RemoveRequestPrefix is the prefix of headers that are removed from clients' requests; an empty prefix removes none.
 	RemoveRequestPrefix string
-	// NormalizePath takes dot segments and doubled slashes out of paths before anything looks at them.
+	// NormalizePath resolves dot segments and doubled slashes in paths before anything else reads them.
 	NormalizePath bool
-	// UnescapeSlashes makes escaped slashes and backslashes of paths plain ones before: UNESCAPE_AND_FORWARD.
+	// UnescapeSlashes unescapes slashes and backslashes in paths before that: UNESCAPE_AND_FORWARD.
 	UnescapeSlashes bool
-	// NoUnderscores refuses requests with an underscore in the name of a header: REJECT_REQUEST.
+	// NoUnderscores refuses requests with an underscore in a header's name: REJECT_REQUEST.
 	NoUnderscores bool
-	// RequestTimeout is how long a client may take to send a request; 0 is as long as it likes.
+	// RequestTimeout is how long a client may take to send a request; 0 means no limit.
 	RequestTimeout time.Duration
-	// ServerName is the response header server; empty leaves the servers' own.
+	// ServerName is the value of the response header server; empty keeps the server's own.
 	ServerName string
-	// EndWait is how long a piece of an HTTP/2 body waits whether the body ends with it, which Envoy tells at once; 0
-	// tells every end by itself.
+	// EndWait is how long a piece of an HTTP/2 body waits to see whether the body ends with it, as Envoy knows at once. 0
+	// sends every end separately.
 	EndWait time.Duration
 	// ForwardedFor adds the client's address to x-forwarded-for: use_remote_address.
 	ForwardedFor bool
-	// KeepRequestID takes a client's x-request-id for the request's: preserve_external_request_id.
+	// KeepRequestID keeps a client's x-request-id: preserve_external_request_id.
 	KeepRequestID bool
-	// TellRequestID sets it on every response: always_set_request_id_in_response.
+	// TellRequestID sets x-request-id on every response: always_set_request_id_in_response.
 	TellRequestID bool
-	// Cut splits what servers send before the filter sees it; nil leaves the pieces as they come.
+	// Cut splits servers' responses before the filter sees them; nil leaves the pieces as they arrive.
 	Cut *Cut
-	// StreamDone is told of every stream that has ended.
+	// StreamDone is called for every stream that has ended.
 	StreamDone func(*wasmhost.Stream)
 }
 
@@ -70,25 +69,25 @@ const (
 	defaultConnectTimeout = 5 * time.Second
 )
 
-// Proxy is an http.Handler. Close it when its server has stopped.
+// Proxy is an [http.Handler]. Close it after its server has stopped.
 type Proxy struct {
 	options  Options
 	host     *wasmhost.Host
 	clusters map[string]*cluster
 	closed   chan struct{}
 	close    sync.Once
-	// inflight are the requests, running what else goes on.
+	// inflight counts the requests, running the other goroutines.
 	inflight, running sync.WaitGroup
 
-	mu      sync.Mutex // guards workers while they are being started
+	mu      sync.Mutex // guards workers while they start
 	workers []*worker
 }
 
-// worker is a VM and how busy it is.
+// worker is a VM and the number of its streams.
 type worker struct {
 	*wasmhost.Worker
 	streams atomic.Int64
-	// kick wakes the ticker: the time of the next tick has changed.
+	// kick wakes the ticker when the time of the next tick has changed.
 	kick chan struct{}
 }
 
@@ -128,7 +127,8 @@ func New(wasm []byte, o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Close waits for the requests, which somebody else must have told to end, and stops the workers.
+// Close waits until all requests have ended, then stops the workers. It does not end the requests; the caller must do
+// that first.
 func (p *Proxy) Close() {
 	p.close.Do(func() {
 		p.inflight.Wait()
@@ -141,10 +141,10 @@ func (p *Proxy) Close() {
 	})
 }
 
-// Metrics are the filter's, by name.
+// Metrics returns the filter's metrics by name: see [wasmhost.Host.Metrics].
 func (p *Proxy) Metrics() map[string]uint64 { return p.host.Metrics() }
 
-// Stats are the workers' counts.
+// Stats returns the counts of each worker.
 func (p *Proxy) Stats() []wasmhost.Stats {
 	out := make([]wasmhost.Stats, len(p.workers))
 	for i, w := range p.workers {
@@ -153,7 +153,7 @@ func (p *Proxy) Stats() []wasmhost.Stats {
 	return out
 }
 
-// Streams is how many requests run.
+// Streams returns the number of requests under way.
 func (p *Proxy) Streams() int {
 	n := 0
 	for _, w := range p.workers {
@@ -168,7 +168,7 @@ func (p *Proxy) HasCluster(name string) bool { return p.clusters[name] != nil }
 // Route implements [wasmhost.Router].
 func (p *Proxy) Route(request *wasmhost.Headers) *wasmhost.Route { return p.options.Route(request) }
 
-// finalize adds what the proxy adds to every response to a request of this id.
+// finalize adds the headers that every response gets. id is the request's x-request-id.
 func (p *Proxy) finalize(h *wasmhost.Headers, id string) {
 	if p.options.TellRequestID {
 		h.Set(requestIDHeader, id)
@@ -188,8 +188,8 @@ func (p *Proxy) now() time.Time {
 	return time.Now()
 }
 
-// kick is called for a worker whose next tick is at another time than it was. While the workers are being started
-// theirs is not known yet, and each looks for itself then.
+// kick wakes the ticker of a worker whose next tick has moved. While the workers start they are not in the list yet;
+// each ticker then reads the time of its first tick itself.
 func (p *Proxy) kick(of *wasmhost.Worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +223,7 @@ func (p *Proxy) tick(w *worker) {
 	}
 }
 
-// pick is the worker with the fewest streams.
+// pick returns the worker with the fewest streams.
 func (p *Proxy) pick() *worker {
 	return slices.MinFunc(p.workers, func(a, b *worker) int { return cmp.Compare(a.streams.Load(), b.streams.Load()) })
 }

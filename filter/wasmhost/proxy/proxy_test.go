@@ -72,7 +72,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// slowly yields each text by itself, and the last with err.
+// slowly is a reader that yields each text separately, and err with the last one.
 type slowly struct {
 	texts []string
 	err   error
@@ -87,7 +87,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestRelay: how a body's end and its trailers reach a stream, over both protocols.
+// TestRelay shows how a body's end and its trailers reach a stream, over both protocols.
 func TestRelay(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -156,7 +156,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestRequestURL: what goes to a server is the path that was routed by, to the letter.
+// TestRequestURL shows that a server receives exactly the path that the route was chosen by.
 func TestRequestURL(t *testing.T) {
 	to := &endpoint{Endpoint: Endpoint{Address: "127.0.0.1:1"}, scheme: "http"}
 	for in, want := range map[string]string{
@@ -172,7 +172,7 @@ func TestRequestURL(t *testing.T) {
 	}
 }
 
-// TestRepeatable: net/http may not send what has a price twice.
+// TestRepeatable shows that net/http may not send a request twice if the request costs something.
 func TestRepeatable(t *testing.T) {
 	post := &http.Request{Method: http.MethodPost, Header: http.Header{}}
 	if repeatable(post) {

@@ -9,15 +9,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// http1Methods are those that Envoy's codec knows. It takes no other over HTTP/1.1.
+// http1Methods are the methods that Envoy's HTTP/1.1 codec accepts.
 var http1Methods = []string{
 	"ACL", "BIND", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET", "HEAD", "LINK", "LOCK", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL", "MOVE", "MSEARCH",
 	"NOTIFY", "OPTIONS", "PATCH", "POST", "PROPFIND", "PROPPATCH", "PURGE", "PUT", "REBIND", "REPORT", "SEARCH", "SOURCE", "SUBSCRIBE", "TRACE", "UNBIND",
 	"UNLINK", "UNLOCK", "UNSUBSCRIBE",
 }
 
-// refused answers a request that the filter does not get to see, and reports whether it did. The rules are in
-// e2e/rules, f* and q*.
+// refused answers a request that is refused before the filter sees it, and reports whether it did so. The rules are f*
+// and q* in e2e/rules.
 func (x *exchange) refused(h *wasmhost.Headers, bodyless bool) bool {
 	o := &x.proxy.options
 	path := h.Get(":path")
@@ -45,8 +45,8 @@ func (x *exchange) refused(h *wasmhost.Headers, bodyless bool) bool {
 	return true
 }
 
-// asksForUpgrade reports whether a request asks for another protocol on its connection, which Envoy refuses unless it
-// is configured for it. h2c is none: both pass over that.
+// asksForUpgrade reports whether a request asks for another protocol on its connection. Envoy refuses that unless it is
+// configured to allow it. An upgrade to h2c does not count: Envoy and this proxy ignore it.
 func asksForUpgrade(r *http.Request) bool {
 	if r.ProtoMajor != 1 || strings.EqualFold(cmp.Or(r.Header.Get("Upgrade"), "h2c"), "h2c") {
 		return false
@@ -74,7 +74,7 @@ func hasNUL(target string) bool {
 	return strings.Contains(path, "%00")
 }
 
-// refuse answers as a codec does that finds a request malformed.
+// refuse answers as a codec does for a malformed request.
 func (x *exchange) refuse(status int, why string) {
 	codec := "http1."
 	if x.r.ProtoMajor >= 2 {
@@ -83,10 +83,10 @@ func (x *exchange) refuse(status int, why string) {
 	x.stream.Refuse(nil, wasmhost.LocalReply{Status: status, Details: codec + why, Body: []byte(http.StatusText(status))})
 }
 
-// slashes are the escapes that UNESCAPE_AND_FORWARD knows.
+// slashes are the escapes that UNESCAPE_AND_FORWARD replaces.
 var slashes = strings.NewReplacer("%2f", "/", "%2F", "/", "%5c", "\\", "%5C", "\\")
 
-// unescapeSlashes leaves the query as it is.
+// unescapeSlashes replaces escaped slashes and backslashes in the path and leaves the query as it is.
 func unescapeSlashes(target string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
 	path = slashes.Replace(path)

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// readSize is how much of a body is taken at once.
+	// readSize is how many bytes of a body are read at once.
 	readSize = 32 << 10
-	// window is how much may lie between one side and the other before the sender has to wait.
+	// window is how many bytes may be under way between the two sides before the sender has to wait.
 	window = 1 << 20
 )
 
-// delayedClose is how long a client may take to read an answer that came before its request was complete.
+// delayedClose is how long a client may take to read a response that was sent before its request was complete.
 const delayedClose = time.Second
 
-// exchange is one request in the proxy. Its own goroutine is the one that net/http gives it: it alone writes to the
-// client and acts on the stream's events.
+// exchange is one request in the proxy. It runs in the goroutine that net/http gives it. Only that goroutine writes to
+// the client and acts on the stream's events.
 type exchange struct {
 	proxy  *Proxy
 	w      http.ResponseWriter
@@ -32,22 +32,22 @@ type exchange struct {
 	stream *wasmhost.Stream
 	// id is the request's x-request-id.
 	id string
-	// changed says that the stream has events.
+	// changed signals that the stream has events.
 	changed chan struct{}
 	ctx     context.Context //nolint:containedctx // the exchange's own, which ends with it
 	cancel  context.CancelFunc
 	server  *serverSide
 	busy    sync.WaitGroup
-	// active is told of every sign of life.
+	// active signals activity on the stream.
 	active  chan struct{}
 	toServe *flow
-	// begun says that the client has got a status.
+	// begun reports whether the client has received a status.
 	begun bool
-	// reading says that the client's body is not all there.
+	// reading reports whether the client's body is still incomplete.
 	reading atomic.Bool
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements [http.Handler].
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.inflight.Add(1)
 	defer p.inflight.Done()
@@ -76,11 +76,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	x.run()
 	if !x.begun {
-		panic(http.ErrAbortHandler) // or net/http would say 200
+		panic(http.ErrAbortHandler) // otherwise net/http would send a 200
 	}
 }
 
-// clientGone tells the stream that the client has left. Over HTTP/2 it takes its stream back and keeps the connection.
+// clientGone ends the stream because the client has left. An HTTP/2 client resets its stream and keeps the connection.
 func (x *exchange) clientGone() { x.stream.ClientGone(x.r.ProtoMajor >= 2) }
 
 func (x *exchange) wake() { signal(x.changed) }
@@ -92,14 +92,14 @@ func signal(c chan struct{}) {
 	}
 }
 
-// close ends what the exchange has begun, whichever way it ends.
+// close ends everything that the exchange has started, however it ends.
 func (x *exchange) close() {
-	x.clientGone() // of no effect on one that has ended
+	x.clientGone() // without effect on a stream that has ended
 	x.cancel()
 	x.toServe.close()
 	x.act()
 	if x.reading.Load() {
-		// What the client still sends is for nobody, and the connection is not used again.
+		// The rest of the client's request is discarded, and the connection is not used again.
 		limit := time.Unix(1, 0)
 		if x.r.ProtoMajor == 1 {
 			limit = time.Now().Add(delayedClose)
@@ -129,7 +129,7 @@ func (x *exchange) run() {
 	switch {
 	case x.refused(h, bodyless):
 	case x.r.Method == http.MethodConnect:
-		// A tunnel has a host and no path. There is no route for one.
+		// A CONNECT request has a host and no path, so no route matches it.
 		h.Remove(":path")
 		x.stream.RequestHeaders(h, false)
 	default:
@@ -173,7 +173,7 @@ func (x *exchange) run() {
 	}
 }
 
-// requestTimer runs out when the request should be all there. Without a limit it never does.
+// requestTimer returns a timer that fires when the request should be complete. Without a limit it never fires.
 func (x *exchange) requestTimer() *time.Timer {
 	t := time.NewTimer(max(x.proxy.options.RequestTimeout, time.Hour))
 	if limit := x.proxy.options.RequestTimeout; limit > 0 && x.reading.Load() {
@@ -191,7 +191,7 @@ func (x *exchange) readRequest() {
 		body: x.r.Body, http2: x.r.ProtoMajor >= 2, trailer: func() http.Header { return x.r.Trailer },
 		data: func(p []byte, end bool) {
 			if end {
-				x.reading.Store(false) // before an answer to it can end the exchange
+				x.reading.Store(false) // before a response to it can end the exchange
 			}
 			signal(x.active)
 			x.stream.RequestData(p, end)
@@ -205,7 +205,7 @@ func (x *exchange) readRequest() {
 	err := m.relay(x.proxy.options.EndWait)
 	switch {
 	case err == nil && x.ctx.Err() != nil && x.r.ProtoMajor == 1:
-		// To close on a client that is still sending would take the answer from it.
+		// If the connection were closed while the client is still sending, the client would lose the response.
 		_, _ = io.Copy(io.Discard, x.r.Body)
 	case err == nil || x.ctx.Err() != nil:
 	case x.r.Context().Err() != nil:
@@ -215,7 +215,7 @@ func (x *exchange) readRequest() {
 	}
 }
 
-// roomForRequest waits until the server has taken most of what there is for it, or returns false when the exchange
+// roomForRequest waits until the server has taken most of what is waiting for it. It returns false if the exchange
 // ends.
 func (x *exchange) roomForRequest() bool {
 	for x.toServe.full() || x.stream.Backlog(wasmhost.ToServer) > x.stream.Limit()+window {
@@ -228,11 +228,11 @@ func (x *exchange) roomForRequest() bool {
 	return true
 }
 
-// act does what the stream wants done, and reports whether the exchange is over.
+// act carries out the stream's events and reports whether the exchange is over.
 func (x *exchange) act() (over bool) {
 	events := x.stream.Take()
 	if !x.begun && slices.ContainsFunc(events, isReset) && slices.ContainsFunc(events, isLocal) {
-		// A local reply that is cut at once is not begun.
+		// A local reply that is cut at once has not begun.
 		events = slices.DeleteFunc(events, func(e wasmhost.Event) bool { return e.To == wasmhost.ToClient && !isReset(e) })
 	}
 	for i, e := range events {
@@ -282,7 +282,7 @@ func (x *exchange) begin(e wasmhost.Event) {
 	if e.RequestOpen && x.r.ProtoMajor == 1 {
 		header.Set("Connection", "close") // what the client still sends is not read
 		if e.End && x.r.Method != http.MethodHead {
-			header.Set("Content-Length", "0") // all of it goes now
+			header.Set("Content-Length", "0") // the response ends here
 		}
 	}
 	for name, values := range toHTTP(e.Headers) {
@@ -290,23 +290,24 @@ func (x *exchange) begin(e wasmhost.Event) {
 	}
 	status, err := strconv.Atoi(e.Headers.Get(":status"))
 	if err != nil || status < 200 || status > 999 {
-		status = http.StatusOK // as Envoy's codec does when a filter has taken the status away
+		status = http.StatusOK // as Envoy's codec does when a filter has removed the status
 	}
 	if e.Local && status == http.StatusUpgradeRequired {
-		// What it says of the connection is the proxy's own word.
+		// These headers of a local reply are about the connection, and net/http must send them as they are.
 		header["Upgrade"], header["Connection"] = []string{e.Headers.Get("upgrade")}, []string{e.Headers.Get("connection")}
 	}
 	x.w.WriteHeader(status)
-	// Without a flush net/http would say over HTTP/2 that the body has no bytes, which nobody has said.
+	// Over HTTP/2, net/http without a flush would add a content-length of 0 that no server has sent.
 	if !e.End || e.RequestOpen || x.r.ProtoMajor >= 2 {
 		x.flush()
 	}
 }
 
-// write reports whether the client takes what there is for it.
+// write sends a piece to the client and reports whether the client accepted it.
 func (x *exchange) write(p []byte) bool {
 	if idle := x.proxy.options.IdleTimeout; idle > 0 {
-		// Over HTTP/2 the deadline ends the stream, even if nothing is left to be written: the idle timer comes first.
+		// Over HTTP/2 an expired deadline ends the stream even if nothing is left to write, so the idle timer must fire
+		// first.
 		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(idle + time.Second))
 	}
 	if _, err := x.w.Write(p); err != nil {
@@ -318,6 +319,6 @@ func (x *exchange) write(p []byte) bool {
 }
 
 func (x *exchange) flush() {
-	// Whoever wraps the ResponseWriter without Flush gets the answer in one piece.
+	// If a wrapper of the [http.ResponseWriter] has no Flush, the client receives the response in one piece.
 	_ = http.NewResponseController(x.w).Flush()
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// serverSide is the request that the filter has let go, and its response.
+// serverSide is the request as the filter has sent it on, and its response.
 type serverSide struct {
 	exchange *exchange
 	ctx      context.Context //nolint:containedctx // the request's own, which ends with it
 	cancel   context.CancelFunc
-	// timeout is the route's.
+	// timeout is the route's timeout.
 	timeout time.Duration
-	// room says that the client has taken something.
+	// room signals that the client has taken something.
 	room chan struct{}
 }
 
-// toServer acts on one event for the server; rest are those behind it.
+// toServer carries out one event for the server; rest are the events after it.
 func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 	switch e.Kind {
 	case wasmhost.HeadersKind:
@@ -38,21 +38,21 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 	case wasmhost.DataKind:
 		x.toServe.put(e.Data, e.End)
 	case wasmhost.TrailersKind:
-		x.toServe.put(nil, true) // without them: they would have to be announced before
+		x.toServe.put(nil, true) // without the trailers, which would have to be announced in advance
 	case wasmhost.ResetKind:
 		if x.server != nil {
 			x.server.cancel()
 		}
 	}
-	// The route's time counts from the end of the request.
+	// The route's timeout counts from the end of the request.
 	if s := x.server; e.End && s != nil && s.timeout > 0 {
 		timer := time.AfterFunc(s.timeout, x.stream.ServerTimeout)
 		context.AfterFunc(s.ctx, func() { timer.Stop() })
 	}
 }
 
-// wholeBody is the request's body if all of it is there already, and nil otherwise. A request that can be sent again
-// survives a connection that the server closed just then.
+// wholeBody returns the request's body if all of it has arrived, and nil otherwise. A request with a whole body can be
+// sent again on another connection.
 func wholeBody(e wasmhost.Event, rest []wasmhost.Event) []byte {
 	if e.End {
 		return []byte{}
@@ -68,8 +68,8 @@ func wholeBody(e wasmhost.Event, rest []wasmhost.Event) []byte {
 	return nil
 }
 
-// repeatable reports whether net/http takes the liberty to send a request twice, when a server closes without an
-// answer. Envoy does not, and a prompt would be paid for twice.
+// repeatable reports whether net/http by itself would send a request a second time when a server closes the connection
+// without a response. Envoy does not do that, and a repeated prompt would cost twice.
 func repeatable(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -90,7 +90,7 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	withoutAgent(r.Header)
 	switch {
 	case e.End && to.transport.Protocols.HTTP1() && repeatable(r):
-		// Not http.NoBody: net/http would send it again by itself when a server closes without an answer.
+		// With http.NoBody, net/http would send it again by itself when a server closes the connection without a response.
 		r.ContentLength, r.Body = 0, kept{bytes.NewReader(nil)}
 	case e.End:
 		r.ContentLength, r.Body = 0, http.NoBody
@@ -102,7 +102,7 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	default:
 		r.Body = kept{s.exchange.toServe}
 	}
-	// The length that the filter has left there, right or wrong; without one the body goes in chunks.
+	// The length is the one that the filter has left, right or wrong. Without one the body is sent in chunks.
 	if lengthErr == nil && !e.End {
 		r.ContentLength = length
 	}
@@ -157,7 +157,7 @@ func (s *serverSide) relay(ctx context.Context, response *http.Response) {
 	case m.http2:
 		x.stream.ServerReset(reason(err))
 	default:
-		x.stream.ServerReset(wasmhost.ProtocolError, "") // whatever happened to the connection, a body was cut short
+		x.stream.ServerReset(wasmhost.ProtocolError, "") // however the connection failed, the body was cut short
 	}
 }
 
@@ -167,7 +167,7 @@ func bodyless(r *http.Response) bool {
 		r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified
 }
 
-// wait returns when the client has taken most of what there is for it, or false when ctx ends.
+// wait returns true when the client has taken most of what is waiting for it, and false when ctx ends.
 func (s *serverSide) wait(ctx context.Context) bool {
 	for s.exchange.stream.Backlog(wasmhost.ToClient) > s.exchange.stream.Limit()+window {
 		select {
@@ -179,7 +179,7 @@ func (s *serverSide) wait(ctx context.Context) bool {
 	return true
 }
 
-// reason is what an error of net/http means in Envoy's words, and what the transport has to say.
+// reason returns what an error of net/http is in Envoy's terms, and the transport's error text.
 func reason(err error) (wasmhost.Reset, string) {
 	var failed connectError
 	var timeout interface{ Timeout() bool }

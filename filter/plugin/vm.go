@@ -10,7 +10,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/internal/bpe"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
@@ -47,12 +46,12 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	}
 	gcroots.SkipConstants()
 	arenaHeap = &v.heap
-	vocabulary, err := bpe.Open(v.table())
+	t, err := tokenizer.New(v.table())
 	if err != nil {
 		proxywasm.LogCritical("harmony: vocabulary: " + err.Error())
 		return types.OnVMStartStatusFailed
 	}
-	v.tokenizer = tokenizer.New(vocabulary)
+	v.tokenizer = t
 	if v.keys, err = seal.ParseKeys(environment(contract.SealKeysVariable)); err != nil {
 		proxywasm.LogCritical("harmony: " + contract.SealKeysVariable + ": " + err.Error())
 		return types.OnVMStartStatusFailed

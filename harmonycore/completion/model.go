@@ -11,8 +11,8 @@ type Model struct {
 	Name string
 	// ContextLength is the maximum length of a prompt and its answer together, in tokens.
 	ContextLength int
-	// Identity and KnowledgeCutoff are lines of the system message. An absent one is left out.
-	Identity, KnowledgeCutoff harmony.Optional
+	// Identity and KnowledgeCutoff are lines of the system message. An empty one is left out.
+	Identity, KnowledgeCutoff string
 	// Date is the date in the system message, as YYYY-MM-DD. If it is empty, the message has the current day in UTC.
 	Date string
 	// Effort is the reasoning effort of requests that name none.
@@ -27,34 +27,24 @@ type Model struct {
 
 // GPTOSS returns a gpt-oss model with the settings that it was trained with. Clients call it by name.
 func GPTOSS(name string) Model {
+	d := contract.DefaultModel(name)
 	return Model{
-		Name: name, ContextLength: 131072,
-		Identity:        harmony.Some("You are ChatGPT, a large language model trained by OpenAI."),
-		KnowledgeCutoff: harmony.Some("2024-06"),
-		Effort:          harmony.Medium,
+		Name: name, ContextLength: d.ContextLength,
+		Identity: d.System.Identity, KnowledgeCutoff: d.System.KnowledgeCutoff, Effort: harmony.Medium,
 	}
 }
 
 // served returns the model's settings in the form that the gateway uses.
 func (m *Model) served() contract.Model {
-	date := m.Date
-	if date == "" {
-		date = contract.DateUTC
+	s := contract.DefaultModel(m.Name)
+	s.ContextLength, s.StructuredOutputs = m.ContextLength, m.structure()
+	// The translation itself reads these two.
+	s.ServerExtras = append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...)
+	s.System.Identity, s.System.KnowledgeCutoff, s.System.Effort = m.Identity, m.KnowledgeCutoff, m.effort()
+	if m.Date != "" {
+		s.System.Date = m.Date
 	}
-	return contract.Model{
-		Name: m.Name, ServerModel: m.Name,
-		ModelSettings: contract.ModelSettings{
-			ContextLength: m.ContextLength, StructuredOutputs: m.structure(),
-			ReasoningEfforts: contract.Efforts{
-				None: contract.EffortRefuse, Minimal: contract.EffortLow, XHigh: contract.EffortHigh, Max: contract.EffortHigh,
-			},
-			// The translation itself reads these two.
-			ServerExtras: append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...),
-			System: contract.System{
-				Identity: m.Identity.Value, KnowledgeCutoff: m.KnowledgeCutoff.Value, Date: date, Effort: m.effort(),
-			},
-		},
-	}
+	return s
 }
 
 func (m *Model) structure() string {

@@ -16,8 +16,13 @@ type Tokenizer struct {
 	encoders              sync.Pool // of *Encoder
 }
 
-// New returns a tokenizer for v, whose ids must be those of o200k.
-func New(v *bpe.Vocabulary) *Tokenizer {
+// New returns a tokenizer that uses the lookup table of a vocabulary, whose ids must be those of o200k. The table stays
+// where it lies, and must not be written to. Programs that import package o200k take its tokenizer instead.
+func New(table []byte) (*Tokenizer, error) {
+	v, err := bpe.Open(table)
+	if err != nil {
+		return nil, err
+	}
 	t := &Tokenizer{vocabulary: v, fewest: bpe.NewFewest(v)}
 	special := *t.fewest
 	for id := uint32(specialBase); id <= LastSpecial; id++ {
@@ -26,7 +31,7 @@ func New(v *bpe.Vocabulary) *Tokenizer {
 		}
 	}
 	t.fewestSpecial = &special
-	return t
+	return t, nil
 }
 
 // AppendEncode appends the ids of text to dst. Text is only text: whatever

@@ -24,22 +24,21 @@ var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
 	if err != nil {
 		panic(err)
 	}
-	v, err := bpe.Open(table)
+	t, err := tokenizer.New(table)
 	if err != nil {
 		panic(err)
 	}
-	return table, tokenizer.New(v)
+	return table, t
 })
 
-// Table returns the lookup table of package bpe, about 4.7 MB, made at first
-// use (some 0.15 seconds); the same bytes in every build. Callers share it and
-// must not write to it.
+// Table returns the lookup table that [tokenizer.New] takes, about 4.7 MB. It is made at first use, in some 0.15 seconds,
+// and has the same bytes in every build. Callers share it and must not write to it.
 func Table() []byte {
 	table, _ := load()
 	return table
 }
 
-// Tokenizer returns the tokenizer over Table that the process shares.
+// Tokenizer returns the tokenizer over [Table] that the process shares.
 func Tokenizer() *tokenizer.Tokenizer {
 	_, t := load()
 	return t

@@ -17,7 +17,6 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
-	"github.com/harmonyedge/harmonyedge/internal/bpe"
 	"github.com/harmonyedge/harmonyedge/tools/corebench/ours"
 )
 
@@ -43,12 +42,11 @@ type vm struct {
 func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	start := time.Now()
 	table := vocabulary.Table()
-	opened, err := bpe.Open(table)
+	t, err := tokenizer.New(table)
 	if err != nil {
 		proxywasm.LogCritical(err.Error())
 		return types.OnVMStartStatusFailed
 	}
-	t := tokenizer.New(opened)
 	t.AppendEncode(nil, "a")
 	load := time.Since(start)
 	v.bench = ours.New(t)

@@ -5,9 +5,11 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	filelogv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// accessLogFields are a line of the access log: what Envoy knows, and what the filter has said (filter/plugin). No text
+// accessLogFields are what Envoy knows of a line of the access log; the filter's are [contract.LogFields]. No text
 // of a request or an answer is in it, and so not the query of a path.
 var accessLogFields = []struct{ name, format string }{
 	{"time", "%START_TIME%"},
@@ -19,20 +21,12 @@ var accessLogFields = []struct{ name, format string }{
 	{"bytes_received", "%BYTES_RECEIVED%"},
 	{"bytes_sent", "%BYTES_SENT%"},
 	{"upstream", "%UPSTREAM_HOST%"},
-	{"api", harmonyState("api")},
-	{"model", harmonyState("model")},
-	{"server", harmonyState("server")},
-	{"prompt_tokens", harmonyState("prompt_tokens")},
-	{"reasoning_tokens", harmonyState("reasoning_tokens")},
-	{"final_tokens", harmonyState("final_tokens")},
-	{"recoveries", harmonyState("recoveries")},
-	{"finish", harmonyState("finish")},
-	{"early_end", harmonyState("early_end")},
-	{"cut", harmonyState("cut")},
 }
 
 // harmonyState is what the filter has set as a property of the stream.
-func harmonyState(name string) string { return "%FILTER_STATE(wasm.harmony_" + name + ":PLAIN)%" }
+func harmonyState(field string) string {
+	return "%FILTER_STATE(wasm." + contract.LogStatePrefix + field + ":PLAIN)%"
+}
 
 // accessLog writes a JSON object for each request, to the file that the configuration names.
 func (b *builder) accessLog() []*accesslogv3.AccessLog {
@@ -42,6 +36,9 @@ func (b *builder) accessLog() []*accesslogv3.AccessLog {
 	format := &structpb.Struct{Fields: map[string]*structpb.Value{}}
 	for _, f := range accessLogFields {
 		format.Fields[f.name] = structpb.NewStringValue(f.format)
+	}
+	for _, field := range contract.LogFields() {
+		format.Fields[field] = structpb.NewStringValue(harmonyState(field))
 	}
 	return []*accesslogv3.AccessLog{{
 		Name:   "envoy.access_loggers.file",

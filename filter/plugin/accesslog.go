@@ -6,6 +6,7 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 
 	"github.com/harmonyedge/harmonyedge/filter/metrics"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
@@ -16,23 +17,24 @@ func describe(r *exchange.Report) {
 	if model == "" {
 		model = metrics.Other
 	}
-	setState("harmony_api", r.API)
-	setState("harmony_model", model)
-	setState("harmony_server", r.Server)
+	setState(contract.LogAPI, r.API)
+	setState(contract.LogModel, model)
+	setState(contract.LogServer, r.Server)
 	if !r.Translated {
 		return
 	}
-	setState("harmony_prompt_tokens", strconv.Itoa(r.PromptTokens))
-	setState("harmony_reasoning_tokens", strconv.Itoa(r.Reasoning))
-	setState("harmony_final_tokens", strconv.Itoa(r.Final))
-	setState("harmony_recoveries", strconv.FormatUint(r.Recoveries.Total(), 10))
-	setState("harmony_finish", r.Finish)
-	setState("harmony_early_end", r.EarlyEnd)
-	setState("harmony_cut", r.Cut)
+	setState(contract.LogPromptTokens, strconv.Itoa(r.PromptTokens))
+	setState(contract.LogReasoningTokens, strconv.Itoa(r.Reasoning))
+	setState(contract.LogFinalTokens, strconv.Itoa(r.Final))
+	setState(contract.LogRecoveries, strconv.FormatUint(r.Recoveries.Total(), 10))
+	setState(contract.LogFinish, r.Finish)
+	setState(contract.LogEarlyEnd, r.EarlyEnd)
+	setState(contract.LogCut, r.Cut)
 }
 
-func setState(name, value string) {
+func setState(field, value string) {
 	if value != "" {
+		name := contract.LogStatePrefix + field
 		check("set "+name, proxywasm.SetProperty([]string{name}, []byte(value)))
 	}
 }

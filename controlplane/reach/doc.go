@@ -1,4 +1,5 @@
-// Package reach hears from Envoys which servers they reach, over Envoy's health discovery service (HDS).
+// Package reach asks Envoys which servers they reach, over Envoy's health discovery service (HDS).
 //
-// It knows addresses and how Envoys check them, not which models servers have, nor what anybody concludes from a report.
+// It knows addresses and how Envoys check them. It does not know which models servers have, or what follows from a
+// report.
 package reach

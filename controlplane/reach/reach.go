@@ -15,36 +15,36 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Group is a set of servers that are checked alike.
+// Group is a set of servers that Envoys check in the same way.
 type Group struct {
 	Name string
-	// Path is what a server must answer with status 200. Empty: a connection is enough.
+	// Path is the path that a server must answer with status 200. If it is empty, Envoy only connects.
 	Path     string
 	Interval time.Duration
 	Servers  []Server
 }
 
-// Server is one address of a group. Host is the Host header of its checks.
+// Server is one address of a [Group]. Host is the Host header of its checks.
 type Server struct {
 	Address netip.AddrPort
 	Host    string
 }
 
-// Key names a server of a group.
+// Key identifies a server of a [Group].
 type Key struct {
 	Group   string
 	Address netip.AddrPort
 }
 
-// Count is how many Envoys reach a server, and how many have tried and do not.
+// Count is how many Envoys reach a server, and how many have checked it and do not reach it.
 type Count struct{ Reach, Fail int }
 
-// Options of a [Tracker].
+// Options are the settings of a [Tracker]. The zero value is valid.
 type Options struct {
-	// Grace is how long the bad reports of an Envoy that has just been given a server do not count: Envoy calls a server
-	// bad until its first check has succeeded. Zero: 5 seconds.
+	// Grace is how long bad reports do not count after an Envoy's first report on a server. Envoy reports a server as bad
+	// until the first check has succeeded. 0 means 5 seconds.
 	Grace time.Duration
-	// Silence is how long a stream may say nothing after it has begun. Zero: 30 seconds.
+	// Silence is how long a new stream may stay without a message. 0 means 30 seconds.
 	Silence time.Duration
 }
 
@@ -53,8 +53,8 @@ const (
 	defaultSilence = 30 * time.Second
 )
 
-// Tracker asks every connected Envoy to check the servers, and remembers what each has reported last. All methods may be
-// called at the same time.
+// Tracker asks every connected Envoy to check the servers, and keeps the last report of each (RATIONALE.md#59). Its
+// methods may be called by several goroutines at once.
 type Tracker struct {
 	grace   time.Duration
 	silence time.Duration
@@ -66,7 +66,7 @@ type Tracker struct {
 	streams map[*stream]struct{}
 }
 
-// New makes a tracker without servers.
+// New returns a [Tracker] without servers.
 func New(o Options) *Tracker {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
@@ -77,7 +77,7 @@ func New(o Options) *Tracker {
 	return &Tracker{grace: o.Grace, silence: o.Silence, changed: make(chan struct{}, 1), order: specifier(nil), streams: map[*stream]struct{}{}}
 }
 
-// Set replaces the servers that Envoys check. Reports on servers that stay are kept.
+// Set replaces the servers that Envoys check. It keeps the reports on servers that stay.
 func (t *Tracker) Set(groups []Group) {
 	groups = slices.SortedFunc(slices.Values(groups), func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
 	order := specifier(groups)
@@ -98,7 +98,7 @@ func (t *Tracker) Set(groups []Group) {
 	}
 }
 
-// Reports are what the Envoys that are connected say. A server of which none has said anything is not there.
+// Reports returns how many of the connected Envoys reach each server. A server without a report has no entry.
 func (t *Tracker) Reports() map[Key]Count {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *Tracker) Reports() map[Key]Count {
 	return all
 }
 
-// Changed has a token when reports have changed since it last had one.
+// Changed returns a channel that receives a value when reports have changed since the last value.
 func (t *Tracker) Changed() <-chan struct{} { return t.changed }
 
 func (t *Tracker) tell() {
@@ -131,23 +131,23 @@ func (t *Tracker) tell() {
 	}
 }
 
-// Register adds the service to a gRPC server. Its streams end with ctx.
+// Register adds the health discovery service to a gRPC server. Its streams end when ctx ends.
 func (t *Tracker) Register(ctx context.Context, g grpc.ServiceRegistrar) {
 	healthv3.RegisterHealthDiscoveryServiceServer(g, &service{tracker: t, ctx: ctx})
 }
 
-// report is what one Envoy has said last of one server.
+// report is the last report of one Envoy on one server.
 type report struct {
-	first   time.Time // when it has first said anything
+	first   time.Time // when the Envoy first reported on the server
 	well    bool
-	settled bool // a bad report counts
+	settled bool // the grace period is over, so a bad report counts
 }
 
 func (r *report) counts(now time.Time, grace time.Duration) bool {
 	return r.settled || now.Sub(r.first) >= grace
 }
 
-// hear takes the reports of one message, and tells of changes.
+// hear records the reports of one message.
 func (t *Tracker) hear(s *stream, m *healthv3.EndpointHealthResponse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 const patience = 20 * time.Second
 
-// serve runs a tracker on a free port until the test ends.
+// serve serves a tracker on a free port until the test ends.
 func serve(t *testing.T, grace time.Duration) (tracker *Tracker, address string, stop func()) {
 	t.Helper()
 	return serveWith(t, Options{Grace: grace})
@@ -40,7 +40,7 @@ func serveWith(t *testing.T, o Options) (tracker *Tracker, address string, stop 
 	return tracker, l.Addr().String(), func() { cancel(); g.GracefulStop() }
 }
 
-// envoy is one that reports what it is told to.
+// envoy stands in for an Envoy. The test decides what it reports.
 type envoy struct {
 	*testing.T
 	stream healthv3.HealthDiscoveryService_StreamHealthCheckClient
@@ -56,7 +56,7 @@ func connect(t *testing.T, address string) *envoy {
 	return e
 }
 
-// connectSilently opens a stream and says nothing.
+// connectSilently opens a stream and sends no message on it.
 func connectSilently(t *testing.T, address string) *envoy {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -78,7 +78,7 @@ func (e *envoy) send(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) {
 	}
 }
 
-// order is what it is to check, told anew.
+// order returns the next list of servers that the tracker sends.
 func (e *envoy) order() *healthv3.HealthCheckSpecifier {
 	e.Helper()
 	order, err := e.stream.Recv()
@@ -138,7 +138,7 @@ func TestReports(t *testing.T) {
 		c[0].GetLocalityEndpoints()[0].GetEndpoints()[0].GetHostname() != "gpu" {
 		t.Fatalf("got %v", order)
 	}
-	tracker.Set(group(at)) // no change, so nothing is sent: the next order is that of the other servers
+	tracker.Set(group(at)) // no change, so nothing is sent: the next list has the other servers
 	second := connect(t, address)
 	second.order()
 	first.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_HEALTHY)
@@ -169,7 +169,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestFirstReports: Envoy calls a server bad until its first check has come back, which says nothing.
+// TestFirstReports checks the grace period: Envoy reports a server as bad until its first check has ended.
 func TestFirstReports(t *testing.T) {
 	at := netip.MustParseAddrPort("10.0.0.7:8000")
 	tracker, address, _ := serve(t, time.Hour)
@@ -183,7 +183,8 @@ func TestFirstReports(t *testing.T) {
 	await(t, tracker, Key{"p", at}, Count{Fail: 1})
 }
 
-// TestSilentStreams: a peer that says nothing is let go; one that has said something may then be silent.
+// TestSilentStreams checks that a stream without any message is ended, and that a stream may be silent after its first
+// message.
 func TestSilentStreams(t *testing.T) {
 	tracker, address, _ := serveWith(t, Options{Silence: 100 * time.Millisecond})
 	e := connect(t, address)
@@ -203,14 +204,14 @@ func TestSilentStreams(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("a stream on which nothing is said is held")
 	}
-	// The first stream is older than that, and still there.
+	// The first stream is older than that, and is still open.
 	tracker.Set(group(netip.MustParseAddrPort("10.0.0.7:8000")))
 	if order := e.order(); len(order.GetClusterHealthChecks()) != 1 {
 		t.Errorf("got %v", order)
 	}
 }
 
-// TestStop: streams end with the context, so that the server can end gracefully.
+// TestStop checks that streams end with the context, so that the gRPC server can end gracefully.
 func TestStop(t *testing.T) {
 	_, address, stop := serve(t, 0)
 	e := connect(t, address)

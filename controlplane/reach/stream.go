@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// clusterPrefix keeps Envoy's statistics of these checks apart from those of the cluster that has the servers.
+	// clusterPrefix separates Envoy's statistics of these checks from those of the pool's own cluster.
 	clusterPrefix = "harmony-reach-"
 
 	reportInterval   = time.Second
 	checkTimeout     = 3 * time.Second
 	defaultInterval  = 5 * time.Second
-	unreachableAgain = time.Second // how often a server that is not reached is tried again
+	unreachableAgain = time.Second // how often an unreachable server is checked
 )
 
-// specifier is what Envoys are told to check.
+// specifier returns the message that asks Envoys to check these groups.
 func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
 	order := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval)}
 	for _, g := range groups {
@@ -59,7 +59,7 @@ func check(g Group) *corev3.HealthCheck {
 	c := &corev3.HealthCheck{
 		Timeout: durationpb.New(checkTimeout), Interval: interval, NoTrafficInterval: interval, IntervalJitterPercent: 10,
 		UnhealthyInterval: durationpb.New(min(g.Interval, unreachableAgain)),
-		// Nobody acts on it, so one failure is worth telling.
+		// One failure is enough for a report, because no request is routed by it.
 		HealthyThreshold: wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(1),
 		HealthChecker: &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}},
 	}
@@ -77,13 +77,13 @@ func keyOf(cluster string, e *healthv3.EndpointHealth) (Key, bool) {
 	return Key{group, netip.AddrPortFrom(ip, uint16(port))}, ok && err == nil && port <= math.MaxUint16
 }
 
-// stream is one Envoy's connection. reports is guarded by the tracker's mutex.
+// stream is one HDS stream of an Envoy. The tracker's mutex guards reports.
 type stream struct {
-	orders  chan *healthv3.HealthCheckSpecifier // the newest, if it has not been sent
+	orders  chan *healthv3.HealthCheckSpecifier // holds the newest order until it is sent
 	reports map[Key]*report
 }
 
-// give leaves an order in the place of one that has not been sent. The tracker's mutex is held.
+// give replaces the order that has not been sent yet. The caller holds the tracker's mutex.
 func (s *stream) give(order *healthv3.HealthCheckSpecifier) {
 	select {
 	case <-s.orders:
@@ -92,14 +92,14 @@ func (s *stream) give(order *healthv3.HealthCheckSpecifier) {
 	s.orders <- order
 }
 
-// service is what gRPC calls.
+// service implements the gRPC service for a [Tracker].
 type service struct {
 	healthv3.UnimplementedHealthDiscoveryServiceServer
 	tracker *Tracker
 	ctx     context.Context
 }
 
-// StreamHealthCheck tells an Envoy what to check, and hears what comes of it.
+// StreamHealthCheck serves one stream: it sends an Envoy the servers to check, and records the reports.
 func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHealthCheckServer) error {
 	t := s.tracker
 	st := &stream{orders: make(chan *healthv3.HealthCheckSpecifier, 1), reports: map[Key]*report{}}
@@ -125,7 +125,7 @@ func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHeal
 		case <-silence.C:
 			return status.Error(codes.DeadlineExceeded, "reach: nothing was said on this stream within "+t.silence.String())
 		case <-s.ctx.Done():
-			return nil // which ends listen too
+			return nil // this ends listen too
 		case err := <-failed:
 			return err
 		case order := <-st.orders:
@@ -136,7 +136,8 @@ func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHeal
 	}
 }
 
-// listen hears what an Envoy says until its stream ends. heard is called at each message.
+// listen records an Envoy's reports until its stream ends, and returns the stream's error. It calls heard at each
+// message.
 func (t *Tracker) listen(g healthv3.HealthDiscoveryService_StreamHealthCheckServer, st *stream, heard func()) error {
 	for {
 		m, err := g.Recv()

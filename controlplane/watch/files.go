@@ -17,35 +17,37 @@ import (
 )
 
 const (
-	// rereadInterval is for file systems that tell nothing, such as NFS, and for what no folder on the way tells.
+	// rereadInterval is how often all files are read again. This finds changes without an event, as on NFS, or in a folder
+	// that cannot be watched.
 	rereadInterval = 5 * time.Second
-	// A file is looked at when nothing has happened to it for settle, so that half of what is being written is no change;
-	// but at the latest after patience.
-	settle   = 15 * time.Millisecond
+	// settle is how long no event must come before the files are read, so that a half-written file does not count as a
+	// change.
+	settle = 15 * time.Millisecond
+	// patience is how long a stream of events may delay the reading.
 	patience = 100 * time.Millisecond
-	// maxRead is how large a file may be whose changes are told.
+	// maxRead is the largest file whose content is compared, in bytes.
 	maxRead = 16 << 20
 )
 
-// Files watches a set of files. All methods may be called at the same time.
+// Files watches a set of files. Its methods may be called by several goroutines at once.
 type Files struct {
 	log     *slog.Logger
-	events  *fsnotify.Watcher // nil where the system has none left
-	stirred chan struct{}     // something happened to one of the files
+	events  *fsnotify.Watcher // nil if the system has no watcher left
+	stirred chan struct{}     // holds a value after an event about one of the files
 	changed chan struct{}
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// places is what an event must be about, to be about one of the files. No lock is in the way of who reads it: events
-	// that nobody takes would stop the system's watcher inside its own lock, which Add needs.
+	// places are the paths whose events matter. listen reads it without a lock: if listen waited for mu, fsnotify would
+	// stop inside its own lock, and Add, which is called under mu, needs that lock.
 	places atomic.Pointer[map[string]bool]
 
 	mu      sync.Mutex
 	sums    map[string][sha256.Size]byte // by path
-	folders map[string]bool              // those that the system watches for us
+	folders map[string]bool              // the folders that the system watches for f
 }
 
-// New watches no files yet. A nil log discards.
+// New returns a [Files] without files. If log is nil, nothing is logged. The caller must call [Files.Close].
 func New(log *slog.Logger) *Files {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -68,8 +70,8 @@ func New(log *slog.Logger) *Files {
 	return f
 }
 
-// Set replaces the set of files. A file need not exist: its coming is a change. What a caller reads after Set is watched:
-// no change between the two is lost. For files that were in the set before nothing begins anew.
+// Set replaces the set of files. A file need not exist: it counts as changed when it appears. A caller that reads a
+// file after Set misses no later change. Files that were in the set before are not read again.
 func (f *Files) Set(paths []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,20 +89,20 @@ func (f *Files) Set(paths []string) {
 	}
 }
 
-// Changed has a token when a file's content is another than it was when Changed last had one. A file that comes, goes or
-// can no longer be read has changed.
+// Changed returns a channel that receives a value when the content of a file has changed since the last value. A file
+// that appears, disappears or can no longer be read has changed too.
 func (f *Files) Changed() <-chan struct{} { return f.changed }
 
-// Close ends the watching. Changed tells nothing more.
+// Close stops watching. After it, Changed receives no more values.
 func (f *Files) Close() {
 	f.cancel()
 	if f.events != nil {
-		_ = f.events.Close() // nothing to be done about it
+		_ = f.events.Close() // nothing can be done about an error
 	}
 	f.running.Wait()
 }
 
-// listen takes the system's events, until there are no more.
+// listen handles the system's events until the watcher is closed.
 func (f *Files) listen() {
 	events, errs := f.events.Events, f.events.Errors
 	for events != nil || errs != nil {
@@ -126,7 +128,7 @@ func (f *Files) run(ctx context.Context) {
 	defer reread.Stop()
 	settled := time.NewTimer(rereadInterval)
 	settled.Stop()
-	var since time.Time // when the first thing happened that was not looked at
+	var since time.Time // the first event since the files were last read
 	for {
 		select {
 		case <-ctx.Done():
@@ -145,7 +147,7 @@ func (f *Files) run(ctx context.Context) {
 	}
 }
 
-// tell leaves a token. One that lies there already tells of this too.
+// tell sends a value to c unless c holds one already.
 func tell(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -153,11 +155,11 @@ func tell(c chan<- struct{}) {
 	}
 }
 
-// look compares all files with what they were, and tells if one is another.
+// look reads all files and sends a value to changed if the content of one has changed.
 func (f *Files) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.follow() // first: what changes behind it brings an event
+	f.follow() // first, so that a change during the reading brings an event
 	changed := false
 	for p, old := range f.sums {
 		if now := sum(p); now != old {
@@ -170,13 +172,13 @@ func (f *Files) look() {
 	}
 }
 
-// follow has the system watch the folders that decide what the files are, and no others.
+// follow makes the system watch exactly the folders that decide what the files are.
 func (f *Files) follow() {
 	places, folders := map[string]bool{}, map[string]bool{}
 	for p := range f.sums {
 		for _, at := range trail(p) {
 			places[at.path()] = true
-			places[at.folder] = true // it may itself go
+			places[at.folder] = true // the folder itself may be removed
 			folders[at.folder] = true
 		}
 	}
@@ -187,11 +189,12 @@ func (f *Files) follow() {
 	for folder := range f.folders {
 		if !folders[folder] {
 			delete(f.folders, folder)
-			_ = f.events.Remove(folder) // it may be gone already
+			_ = f.events.Remove(folder) // it may have been removed already
 		}
 	}
 	for folder := range folders {
-		// Each time: a folder that was removed and made anew is another one, which Add knows.
+		// Add is called each time, because a folder may have been removed and made again. Add does nothing for a folder that
+		// is watched already.
 		err := f.events.Add(folder)
 		if err != nil && !f.folders[folder] {
 			f.log.Warn("a folder cannot be watched; its files are read again now and then", "folder", folder, "error", err, "interval", rereadInterval)
@@ -200,7 +203,7 @@ func (f *Files) follow() {
 	}
 }
 
-// sum is the hash of a file's content, or of why there is none.
+// sum returns the hash of a file's content or, if it cannot be read, of the error's text.
 func sum(path string) [sha256.Size]byte {
 	data, err := Read(path, maxRead)
 	if err != nil {
@@ -209,7 +212,8 @@ func sum(path string) [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// Read is the content of a file that is no larger than limit. It waits for no pipe.
+// Read returns the content of a regular file of at most limit bytes. For anything else, such as a folder, a pipe or a
+// larger file, it returns an error, which is an [io/fs.PathError]. It never blocks on a pipe.
 func Read(path string, limit int64) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err

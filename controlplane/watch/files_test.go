@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// watched is Files on the paths, closed with the test.
+// watched returns a Files that watches paths, and closes it when the test ends.
 func watched(t *testing.T, paths ...string) *Files {
 	t.Helper()
 	f := New(nil)
@@ -19,7 +19,7 @@ func watched(t *testing.T, paths ...string) *Files {
 	return f
 }
 
-// awaitChange fails unless the change is told by an event: long before the files are read again.
+// awaitChange fails unless an event reports the change, well before the files would be read again.
 func awaitChange(t *testing.T, f *Files) {
 	t.Helper()
 	start := time.Now()
@@ -31,7 +31,7 @@ func awaitChange(t *testing.T, f *Files) {
 	}
 }
 
-// calm takes what is told of a change that came in several steps.
+// calm takes the value that reports the rest of a change that came in several steps.
 func calm(t *testing.T, f *Files) {
 	t.Helper()
 	f.look()
@@ -42,7 +42,7 @@ func calm(t *testing.T, f *Files) {
 	quiet(t, f)
 }
 
-// quiet looks once more, as run would later, and fails if something has changed.
+// quiet reads the files once more, as run would later, and fails if something has changed.
 func quiet(t *testing.T, f *Files) {
 	t.Helper()
 	f.look()
@@ -60,7 +60,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// must is for steps that prepare a test.
+// must fails the test if a step of its preparation fails.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -68,7 +68,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestChanges: each way in which programs replace a file is told once.
+// TestChanges replaces a file in each way that programs use, and expects one report.
 func TestChanges(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -106,7 +106,7 @@ func TestChanges(t *testing.T) {
 			must(t, err)
 			write(t, real, "two")
 		}},
-		// A volume of Kubernetes: f -> ..data/f, ..data -> ..1; an update makes ..2 and swaps ..data by a rename.
+		// This is a volume of Kubernetes: f -> ..data/f, ..data -> ..1. An update makes ..2 and replaces ..data by a rename.
 		{"a volume of Kubernetes", func(t *testing.T, dir string) {
 			must(t, os.Remove(filepath.Join(dir, "f")))
 			must(t, os.Mkdir(filepath.Join(dir, "..1"), 0o700))
@@ -137,13 +137,14 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestSameContent: a file that is written as it was has not changed, and neither has one when its neighbours do.
+// TestSameContent checks that a file does not count as changed when it is written with the same content, or when
+// another file of its folder changes.
 func TestSameContent(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "f"), "one")
 	write(t, filepath.Join(dir, "g"), "one")
 	f := watched(t, filepath.Join(dir, "f"))
-	f.mu.Lock() // nobody looks while the file is half written
+	f.mu.Lock() // look waits while the file is half written
 	write(t, filepath.Join(dir, "f"), "one")
 	write(t, filepath.Join(dir, "neighbour"), "two")
 	folder := f.folders[dir]
@@ -154,7 +155,8 @@ func TestSameContent(t *testing.T) {
 	}
 }
 
-// TestSet: what is in both sets keeps what was known of it, what comes is as it is, what goes is not told of.
+// TestSet checks three kinds of files: one in both sets keeps its last known content, a new one counts as it is, and
+// changes of one that is no longer in the set are not reported.
 func TestSet(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(one, "f"), "one")
@@ -163,7 +165,7 @@ func TestSet(t *testing.T) {
 	write(t, filepath.Join(one, "f"), "two")
 	write(t, filepath.Join(two, "f"), "two")
 	f.Set([]string{filepath.Join(one, "f"), filepath.Join(two, "f")})
-	awaitChange(t, f) // of one/f
+	awaitChange(t, f) // one/f has changed
 	calm(t, f)
 	f.Set([]string{filepath.Join(two, "f")})
 	write(t, filepath.Join(one, "f"), "three")
@@ -177,7 +179,7 @@ func TestSet(t *testing.T) {
 	awaitChange(t, f)
 }
 
-// TestRead: what is no file is not read, for it might be waited for, and no more is read than wanted.
+// TestRead checks that only regular files are read, because reading others may block, and only up to the limit.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	quiet(t, watched(t, dir, os.DevNull))

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// place is a name in a folder. The folder's own path leads through no symlink.
+// place is a name in a folder. The folder's own path has no symlinks.
 type place struct{ folder, name string }
 
 func (p place) path() string { return filepath.Join(p.folder, p.name) }
 
-// maxLinks is how many symlinks are followed; more are a circle.
+// maxLinks is how many symlinks are followed. More of them are taken for a cycle.
 const maxLinks = 40
 
-// trail lists the places that decide what lies at path: every symlink on the way, and the file itself. Where the way ends
-// early, that is the last place.
+// trail lists the places that decide which file path names: every symlink on the way, and the file itself. If a part of
+// the path does not exist, that part is the last place.
 func trail(path string) []place {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func trail(path string) []place {
 	}
 }
 
-// root splits an absolute path behind its root.
+// root splits an absolute path into its root and the rest.
 func root(path string) (root, rest string) {
 	volume := filepath.VolumeName(path)
 	return volume + string(filepath.Separator), path[len(volume):]

@@ -1,5 +1,6 @@
-// Package pools says which servers each pool has at this moment, by address, by name and by file, and whether each of them
+// Package pools reports which servers each pool has now, by address, by name and by file, and whether each of them
 // serves the pool's models.
 //
-// It knows names, files and /v1/models, not what anybody does with a server, nor Envoy, xDS or the operator's YAML.
+// It knows names, files and /v1/models. It does not know what servers are used for, or Envoy, xDS and the operator's
+// YAML.
 package pools

@@ -19,7 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// engine is a server that says at /v1/models what it is told to say.
+// engine is a server that answers /v1/models as a test has set it.
 type engine struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -79,7 +79,7 @@ func says(status int, body string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// raw writes bytes that need not be HTTP, and closes the connection.
+// raw returns a handler that writes text, which need not be HTTP, and closes the connection.
 func raw(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
@@ -107,11 +107,11 @@ func endpoints(t *testing.T, urls ...string) []config.Endpoint {
 	return all
 }
 
-// zone is a name service.
+// zone stands in for a name service.
 type zone struct {
 	mu    sync.Mutex
-	names map[string][]string // without a name: no such host
-	err   error               // of every lookup
+	names map[string][]string // a name that is missing here is an unknown host
+	err   error               // the error of every lookup
 	asked int
 }
 
@@ -133,7 +133,7 @@ func (z *zone) lookup(_ context.Context, network, host string) ([]netip.Addr, er
 	return found, nil
 }
 
-// change alters the zone and waits until every name was looked up since.
+// change alters the zone, and waits until every name has been looked up again.
 func (z *zone) change(t *testing.T, alter func()) {
 	t.Helper()
 	z.mu.Lock()
@@ -167,7 +167,7 @@ func (l *lines) String() string {
 
 func (l *lines) count(part string) int { return strings.Count(l.String(), part) }
 
-// watcher is a Watcher in a hurry, with all that it logs.
+// watcher returns a Watcher with short intervals, and its log.
 func watcher(t *testing.T, z *zone) (*Watcher, *lines) {
 	t.Helper()
 	log := &lines{}
@@ -180,7 +180,7 @@ func watcher(t *testing.T, z *zone) (*Watcher, *lines) {
 	return w, log
 }
 
-// addresses are the servers of the pool p, as text.
+// addresses returns the addresses of the pool p, as text.
 func addresses(w *Watcher) string {
 	var all []string
 	for _, s := range w.Servers()["p"].Servers {
@@ -189,7 +189,7 @@ func addresses(w *Watcher) string {
 	return strings.Join(all, " ")
 }
 
-// awaitAddresses waits for the tokens of Changed alone.
+// awaitAddresses waits until the pool p has these addresses. It looks only when Changed has a value.
 func awaitAddresses(t *testing.T, w *Watcher, want string) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -202,7 +202,7 @@ func awaitAddresses(t *testing.T, w *Watcher, want string) {
 	}
 }
 
-// server is the only one of the pool p.
+// server returns the only server of the pool p.
 func server(t *testing.T, w *Watcher) Server {
 	t.Helper()
 	all := w.Servers()["p"].Servers
@@ -212,10 +212,10 @@ func server(t *testing.T, w *Watcher) Server {
 	return all[0]
 }
 
-// patience is what a machine may need that has much else to do.
+// patience is how long a test waits on a busy machine before it fails.
 const patience = time.Minute
 
-// eventually is for what no channel tells of.
+// eventually polls until is reports true, for conditions that no channel reports.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -237,7 +237,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// replace writes a file as careful programs do.
+// replace replaces a file by a rename.
 func replace(t *testing.T, path, text string) {
 	t.Helper()
 	temporary := filepath.Join(filepath.Dir(path), ".new")

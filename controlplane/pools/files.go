@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// sources are the files of the pools. Those that were not known are read; the others are as they were, and followFiles sees
-// to their changes. w.reading is held.
+// sources returns the files of the pools. It reads those that are new. The others stay as they are, because followFiles
+// handles their changes. The caller holds w.reading.
 func (w *Watcher) sources(pools map[string]*pool) (lists map[string]source[[]config.Endpoint], roots map[string]source[*x509.CertPool], err error) {
 	var files, cas []string
 	for _, p := range pools {
@@ -20,7 +20,7 @@ func (w *Watcher) sources(pools map[string]*pool) (lists map[string]source[[]con
 			cas = append(cas, p.CAFile)
 		}
 	}
-	// Watched before they are read, so that no change falls between.
+	// The files are watched before they are read, so that no change in between is missed.
 	watched := slices.Concat(slices.Collect(maps.Keys(w.lists)), slices.Collect(maps.Keys(w.roots)))
 	w.files.Set(slices.Concat(watched, files, cas))
 	defer func() {
@@ -71,7 +71,7 @@ func (w *Watcher) rereadFiles() {
 	w.refresh()
 }
 
-// reread looks at the sources again, and says what went wrong, or is right again.
+// reread reads the files again. It logs errors that are new, and files that have new valid content.
 func reread[T any](w *Watcher, known map[string]source[T]) map[string]source[T] {
 	next := make(map[string]source[T], len(known))
 	for path, old := range known {

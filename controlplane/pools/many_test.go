@@ -14,12 +14,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// herd is many servers on one port, each at an address of its own in 127.0.0.0/8.
+// herd is many servers on one port, each at its own address in 127.0.0.0/8.
 type herd struct {
 	addresses []netip.AddrPort
-	running   atomic.Int64 // questions
-	most      atomic.Int64 // of running
-	bare      atomic.Bool  // they serve nothing
+	running   atomic.Int64 // questions that are being answered
+	most      atomic.Int64 // the highest value of running
+	bare      atomic.Bool  // the servers list no models
 	mu        sync.Mutex
 	asked     map[string]int // by address
 }
@@ -56,8 +56,8 @@ func (h *herd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestManyServers: 2,000 servers are asked one after another by a few, and what all of them say is known within an interval
-// and the time that the questions take.
+// TestManyServers checks that 2,000 servers are asked a few at a time, and that their answers are known after one
+// interval and the time that the questions take.
 func TestManyServers(t *testing.T) {
 	const n = 2000
 	h := newHerd(t, n)
@@ -91,7 +91,7 @@ func TestManyServers(t *testing.T) {
 	if got := h.most.Load(); got > maxQuestions {
 		t.Errorf("%d questions at once, want at most %d", got, maxQuestions)
 	}
-	// A question has a few goroutines here, and one at the server.
+	// A question has a few goroutines here, and one in the server.
 	if most > 8*maxQuestions {
 		t.Errorf("%d goroutines more than before", most)
 	}
@@ -103,7 +103,7 @@ func TestManyServers(t *testing.T) {
 	}
 }
 
-// BenchmarkSet is a change of one server of 2,000 in 200 pools.
+// BenchmarkSet measures the change of one server among 2,000 in 200 pools.
 func BenchmarkSet(b *testing.B) {
 	var pools []Pool
 	for i := range 200 {

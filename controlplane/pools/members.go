@@ -10,14 +10,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// member is a server in a pool. Another question makes another member, with the state of the old one.
+// member is a server in a pool. When the pool's question changes, a new member replaces it and takes over its state.
 type member struct {
 	question *question
-	gone     bool // it is in no pool any more, and nobody wants to know its state
+	gone     bool // it is in no pool any more, so an answer has no effect
 	Server
 }
 
-// refresh makes names and members what the pools, the files and the names' addresses say. w.mu is held.
+// refresh updates names and members to the pools, the files and the addresses of names. The caller holds w.mu.
 func (w *Watcher) refresh() {
 	w.refreshNames()
 	var asked []*member
@@ -36,12 +36,13 @@ func (w *Watcher) refresh() {
 	w.ready.set(asked)
 }
 
-// endpoints are the pool's servers as they are written, those of its file last.
+// endpoints returns the pool's servers as the operator wrote them, those of the file last.
 func (w *Watcher) endpoints(p *pool) []config.Endpoint {
 	return slices.Concat(p.Servers, w.lists[p.File].good)
 }
 
-// membersOf is what the pool's members are now. Of two endpoints with the same address the first counts.
+// membersOf returns the pool's members, sorted by address. If two endpoints have the same address, the first one
+// counts.
 func (w *Watcher) membersOf(p *pool) []*member {
 	old := make(map[netip.AddrPort]*member, len(p.members))
 	for _, m := range p.members {
@@ -67,8 +68,8 @@ func (w *Watcher) membersOf(p *pool) []*member {
 	return members
 }
 
-// newMember has the state of the one that it replaces, if that is the same server: a change of what is asked alone neither
-// takes a server out nor brings it back.
+// newMember returns a member with the state of the one that it replaces, if that was the same server. So a change of
+// the question alone neither removes a server nor brings it back.
 func newMember(e config.Endpoint, address netip.AddrPort, q *question, old *member) *member {
 	m := &member{question: q, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now()}}
 	if len(q.models) == 0 {
@@ -81,7 +82,7 @@ func newMember(e config.Endpoint, address netip.AddrPort, q *question, old *memb
 	return m
 }
 
-// compare dismisses the members that are no more, and counts the servers that came and went.
+// compare dismisses the members that are no longer in the pool, and counts the servers that were added and removed.
 func (w *Watcher) compare(before, now []*member) (added, removed int) {
 	type identity struct {
 		endpoint config.Endpoint
@@ -115,7 +116,7 @@ func (w *Watcher) dismiss(members []*member) {
 	}
 }
 
-// hosts are the names in a pool, each once.
+// hosts returns the names in a pool, each once.
 func (w *Watcher) hosts(p *pool) []string {
 	names := map[string]bool{}
 	for _, e := range w.endpoints(p) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// lookupTimeout is how long a name server may take.
+// lookupTimeout is how long a lookup may take.
 const lookupTimeout = 5 * time.Second
 
-// name is a host that is looked up.
+// name is a host name that is looked up.
 type name struct {
-	addresses []netip.Addr  // the last that were good
-	problem   string        // what is wrong with the last lookup
-	asked     chan struct{} // closed when the name has been looked up once, or is no longer wanted
+	addresses []netip.Addr  // of the last lookup that found any
+	problem   string        // the error of the last lookup; "" if it succeeded
+	asked     chan struct{} // closed after the first lookup, or when the name is no longer needed
 }
 
 func (n *name) done() {
@@ -26,7 +26,7 @@ func (n *name) done() {
 	}
 }
 
-// refreshNames has all names of the pools looked up, and no others. w.mu is held.
+// refreshNames makes w.dns look up exactly the names of the pools. The caller holds w.mu.
 func (w *Watcher) refreshNames() {
 	before := w.names
 	w.names = make(map[string]*name, len(before))
@@ -52,7 +52,7 @@ func (w *Watcher) refreshNames() {
 	w.dns.set(hosts)
 }
 
-// addresses are those of a host, which may be one itself. w.mu is held.
+// addresses returns the addresses of a host, which may itself be an address. The caller holds w.mu.
 func (w *Watcher) addresses(host string) []netip.Addr {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{ip.Unmap()}
@@ -60,13 +60,13 @@ func (w *Watcher) addresses(host string) []netip.Addr {
 	return w.names[host].addresses
 }
 
-// resolve looks a name up, and keeps the addresses that it had if it has none now.
+// resolve looks a name up. If the lookup finds no address, the name keeps those that it had.
 func (w *Watcher) resolve(ctx context.Context, host string) {
 	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	found, err := w.lookup(lookup, "ip", host)
 	if ctx.Err() != nil {
-		return // the lookup may have ended for that
+		return // the lookup may have ended because ctx ended
 	}
 	addresses := preferred(found)
 	problem := ""
@@ -79,7 +79,7 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	defer w.mu.Unlock()
 	n := w.names[host]
 	if n == nil {
-		return // no longer wanted
+		return // no longer needed
 	}
 	defer n.done()
 	before := n.problem
@@ -102,8 +102,8 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	}
 }
 
-// preferred are the IPv4 addresses, or if there are none the others, sorted: a machine with both kinds is one server, and
-// engines listen on IPv4.
+// preferred returns the IPv4 addresses or, if there are none, the others, sorted. A machine with addresses of both
+// kinds is one server, and engines listen on IPv4.
 func preferred(found []netip.Addr) []netip.Addr {
 	var v4, v6 []netip.Addr
 	for _, ip := range found {

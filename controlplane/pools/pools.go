@@ -19,71 +19,79 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/watch"
 )
 
-// Pool is what is to be watched.
+// Pool is a pool as the operator describes it.
 type Pool struct {
 	Name string
-	// Servers are addresses, or names that may stand for many addresses.
+	// Servers are addresses or names. A name may have many addresses, each of which is a server.
 	Servers []config.Endpoint
-	// File holds more servers and is read again when it changes. Empty: there is none.
+	// File is the path of a file with more servers. It is read again when it changes. "" means no file.
 	File string
-	// Models are what every server of the pool must serve. Empty: no server is asked.
+	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked.
 	Models []string
-	// Authorization is the header of that name with which the servers are asked. It is told to nobody else.
+	// Authorization is the Authorization header of the requests to the servers. It is not used for anything else, and is
+	// not logged.
 	Authorization string
-	// AuthorizationName is what the operator calls it. A server that refuses it is told of by this name.
+	// AuthorizationName is the operator's name for the authorization. Logs and reasons use it when a server refuses the
+	// authorization.
 	AuthorizationName string
-	// CAFile holds the certificates that https servers are checked against when they are asked, and is read again when it
-	// changes. Empty: the system's.
+	// CAFile is the path of a PEM file with the authorities that https servers' certificates are checked against. It is
+	// read again when it changes. "" means the system's authorities.
 	CAFile string
 }
 
-// State is whether a server serves its pool's models.
+// State is what is known of a server: whether it serves all models of its pool.
 type State string
 
-// A server that is Unknown may well serve them: whether it can be reached is for those to judge who send it requests.
+// The states of a server (RATIONALE.md#58).
 const (
-	Unknown  State = "unknown"
-	Ready    State = "ready"
+	// Unknown is the state of a server that has not listed its models. It may serve them: the Envoys judge whether it is
+	// reachable.
+	Unknown State = "unknown"
+	// Ready is the state of a server that has listed all models of its pool.
+	Ready State = "ready"
+	// NotReady is the state of a server that has listed its models, and one of the pool's is missing.
 	NotReady State = "not_ready"
 )
 
-// NotAsked is the Reason of a server that has not been asked yet and will be. Its first answer is a change.
+// NotAsked is the [Server] Reason of a server that will be asked and has not been asked yet. Its first answer counts as
+// a change.
 const NotAsked = "not asked yet"
 
 // Server is one address of a pool.
 type Server struct {
-	// Endpoint is the server as it was written; its host is the name for TLS and the Host header.
+	// Endpoint is the server as the operator wrote it. Its host is the name for TLS and for the Host header.
 	Endpoint config.Endpoint
 	Address  netip.AddrPort
 	State    State
-	// Reason says why the server is not ready, or why the last question brought no answer that counts.
+	// Reason is why the server is not ready, or why the last question brought no list of models.
 	Reason string
-	// Since is when State came to be.
+	// Since is when State last changed.
 	Since time.Time
-	// Silent is since when questions have brought no answer at all, for which Reason says why. Zero: the last one brought
-	// one, or none has been asked.
+	// Silent is since when the server has not answered at all. Reason says why. It is zero if the last question was
+	// answered, or if none was asked.
 	Silent time.Time
-	// Refuses reports whether the server's last answer was that it does not accept the pool's authorization.
+	// Refuses reports whether the server's last answer refused the pool's authorization.
 	Refuses bool
 }
 
-// PoolState is a pool at one moment.
+// PoolState is the state of a pool at one moment.
 type PoolState struct {
-	// Servers are sorted by address, each of which is there once.
+	// Servers are sorted by address. Each address occurs once.
 	Servers []Server
-	// Unresolved are the names that have had no address yet. What such a pool had before this program ran is not known, so
-	// that nobody should take servers away for it.
+	// Unresolved are the names for which no address has been found since the [Watcher] was made. Which servers they stood
+	// for earlier is not known, so no server should be removed because of them.
 	Unresolved []string
-	// Problem is why Servers may be old: what is wrong with a file or a name. Empty: they are not.
+	// Problem is why Servers may be out of date: an error of a file or of a name. "" means that they are up to date.
 	Problem string
 }
 
-// Options are a Watcher's settings. The zero value of each is its default.
+// Options are the settings of a [Watcher]. The zero value of each field is its default.
 type Options struct {
-	Log           *slog.Logger  // none
-	DNSInterval   time.Duration // 5s, between two lookups of a name
-	ReadyInterval time.Duration // 5s, between two questions to a server
-	// Lookup finds a name's addresses; the system's resolver. network is "ip".
+	Log           *slog.Logger  // default: nothing is logged
+	DNSInterval   time.Duration // between two lookups of a name; default: 5s
+	ReadyInterval time.Duration // between two questions to a server; default: 5s
+	// Lookup finds the addresses of a name. network is "ip". The default is [net.Resolver.LookupNetIP] of the system's
+	// resolver.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
@@ -93,7 +101,7 @@ const (
 	maxQuestions    = 64 // at once
 )
 
-// Watcher watches pools. All methods may be called at the same time.
+// Watcher watches pools. Its methods may be called by several goroutines at once.
 type Watcher struct {
 	log     *slog.Logger
 	lookup  func(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -105,24 +113,24 @@ type Watcher struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// reading is held by whoever reads files and then puts what they say into lists and roots.
+	// reading is held while files are read and their content is stored in lists and roots.
 	reading sync.Mutex
 
-	mu    sync.Mutex // never held while files are read or somebody is asked
+	mu    sync.Mutex // never held while files are read or servers are asked
 	pools map[string]*pool
 	names map[string]*name
 	lists map[string]source[[]config.Endpoint] // by path
 	roots map[string]source[*x509.CertPool]    // by path
 }
 
-// pool is a Pool, and what became of it.
+// pool is a [Pool] and its members.
 type pool struct {
 	Pool
 	question *question
-	members  []*member // by address
+	members  []*member // sorted by address
 }
 
-// New watches no pools yet.
+// New returns a [Watcher] without pools. The caller must call [Watcher.Close].
 func New(o Options) *Watcher {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -146,8 +154,9 @@ func New(o Options) *Watcher {
 	return w
 }
 
-// Set replaces the pools, or on an error leaves them as they are. Servers that stay keep their state. A file that was not
-// watched before must be good; what goes wrong with it later is a PoolState's Problem.
+// Set replaces the pools. Servers that stay keep their state. A file that was not watched before must be valid:
+// otherwise Set returns an error that names it, and changes nothing. If a file becomes invalid later, its last valid
+// content stays in force, and the error is in [PoolState].
 func (w *Watcher) Set(pools []Pool) error {
 	w.reading.Lock()
 	defer w.reading.Unlock()
@@ -188,7 +197,7 @@ func (w *Watcher) Set(pools []Pool) error {
 	return nil
 }
 
-// Servers tells of every pool, by name.
+// Servers returns the state of every pool, by name.
 func (w *Watcher) Servers() map[string]PoolState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +213,7 @@ func (w *Watcher) Servers() map[string]PoolState {
 	return all
 }
 
-// troubles are the names without an address, and all that is wrong.
+// troubles returns the pool's names without an address, and all errors of its files and names.
 func (w *Watcher) troubles(p *pool) (unresolved []string, problem string) {
 	var problems []string
 	if err := w.lists[p.File].err; err != nil {
@@ -225,10 +234,11 @@ func (w *Watcher) troubles(p *pool) (unresolved []string, problem string) {
 	return unresolved, strings.Join(problems, "; ")
 }
 
-// Changed has a token when servers came, went or changed their state since it last had one.
+// Changed returns a channel that receives a value when servers are added or removed, or change their state.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Resolved waits until every name of the pools has been looked up once, well or not.
+// Resolved waits until every name of the pools has been looked up once, with or without success. It returns an error if
+// ctx ends first, or if the [Watcher] is closed.
 func (w *Watcher) Resolved(ctx context.Context) error {
 	w.mu.Lock()
 	var asked []<-chan struct{}
@@ -248,7 +258,7 @@ func (w *Watcher) Resolved(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the watching. Servers still tells of the last moment.
+// Close stops watching. After it, [Watcher.Servers] returns the last state.
 func (w *Watcher) Close() {
 	w.cancel()
 	w.files.Close()

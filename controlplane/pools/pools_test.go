@@ -18,7 +18,7 @@ func TestAddresses(t *testing.T) {
 		{Name: "p", Servers: endpoints(t, "http://10.0.0.2:80", "http://10.0.0.1:81", "http://10.0.0.1:80", "http://10.0.0.2", "http://[::1]:80", "http://[::ffff:10.0.0.1]:80")},
 		{Name: "none"},
 	}))
-	// At once, each once, sorted.
+	// Addresses are there without a lookup. Each is there once, and they are sorted.
 	if got, want := addresses(w), "10.0.0.1:80 10.0.0.1:81 10.0.0.2:80 [::1]:80"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -93,8 +93,8 @@ func TestNames(t *testing.T) {
 	awaitAddresses(t, w, "10.0.0.1:8000 10.0.0.2:8000 10.0.0.9:8000 10.0.1.1:1 10.0.2.1:1 10.0.3.1:8000 10.0.9.9:1 127.0.0.1:1 [fd00::1]:1 [fd00::2]:1")
 }
 
-// TestNamesFailStatic: whatever a name service says of a name that it knew, the last good addresses stay, and the log is not
-// filled with it.
+// TestNamesFailStatic checks that a name keeps its last addresses whatever error a lookup has, and that the error is
+// logged once.
 func TestNamesFailStatic(t *testing.T) {
 	z := &zone{names: map[string][]string{"gpu": {"10.0.0.1", "10.0.0.2"}}}
 	w, log := watcher(t, z)
@@ -138,11 +138,11 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// TestResolvedEnds: nobody waits for ever for a name service that does not answer.
+// TestResolvedEnds checks that Resolved does not wait for ever for a name service that does not answer.
 func TestResolvedEnds(t *testing.T) {
 	z := &zone{}
 	w, _ := watcher(t, z)
-	z.mu.Lock() // no lookup ends
+	z.mu.Lock() // no lookup ends while it is locked
 	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://gpu:1")}}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -152,11 +152,12 @@ func TestResolvedEnds(t *testing.T) {
 	resolved := make(chan error)
 	go func() { resolved <- w.Resolved(t.Context()) }()
 	must(t, w.Set(nil))
-	must(t, <-resolved) // the name is no longer wanted
+	must(t, <-resolved) // the name is no longer needed
 	z.mu.Unlock()
 }
 
-// TestFile: a file's changes become the pool's, in whatever way it is replaced; what is bad changes nothing and says where.
+// TestFile checks that changes of a file reach the pool, however the file is replaced, and that an invalid file changes
+// nothing and reports its line.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "servers.yaml")
@@ -197,7 +198,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestFileInVolume: a volume of Kubernetes swaps a symlink to a folder.
+// TestFileInVolume replaces a file as a volume of Kubernetes does, by a symlink to another folder.
 func TestFileInVolume(t *testing.T) {
 	dir := t.TempDir()
 	version := func(n int) {

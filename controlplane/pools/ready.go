@@ -25,12 +25,12 @@ const (
 	maxAnswer     = 1 << 20
 )
 
-// question is what the servers of a pool are asked, and what answer is wanted.
+// question is what the servers of a pool are asked, and which models their answers must have.
 type question struct {
 	pool          string
 	models        []string
 	authorization string
-	name          string // of the authorization
+	name          string // the operator's name for the authorization
 	caFile        string
 }
 
@@ -42,7 +42,7 @@ func (q *question) equal(other *question) bool {
 	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name && q.caFile == other.caFile
 }
 
-// ask asks a server which models it serves.
+// ask asks a server which models it serves, and judges the answer.
 func (w *Watcher) ask(ctx context.Context, m *member) {
 	w.mu.Lock()
 	roots := w.roots[m.question.caFile].good
@@ -51,7 +51,7 @@ func (w *Watcher) ask(ctx context.Context, m *member) {
 	defer cancel()
 	served, err := list(limited, m.Endpoint, m.Address, m.question.authorization, roots)
 	if ctx.Err() != nil {
-		return // the question may have ended for that
+		return // the question may have ended because ctx ended
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,8 +60,9 @@ func (w *Watcher) ask(ctx context.Context, m *member) {
 	}
 }
 
-// judge changes a server's state only on evidence. A server that says what it serves is Ready or NotReady for that, until it
-// says otherwise. One that says nothing may be reached by others and stays Ready; but its being NotReady is no longer known.
+// judge updates a server's state after a question. Only a list of models makes a server Ready or NotReady. After any
+// other answer, or none, a server that was Ready stays Ready, because Envoys may still reach it. A server that was
+// NotReady becomes Unknown.
 func (w *Watcher) judge(m *member, served []string, err error) {
 	refuses := w.judgeAuthorization(m, err)
 	state, reason := Ready, ""
@@ -95,18 +96,19 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 	if state == NotReady {
 		log = w.log.Warn
 	} else if before == Unknown {
-		log = w.log.Debug // as it should be, and of every server at the start
+		log = w.log.Debug // the usual change, and that of every server at the start
 	}
 	log("a server's readiness has changed", "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "state", state, "reason", reason)
 }
 
-// judgeAuthorization tells of a server that does not accept the pool's authorization, and of its accepting it again: a token
-// that was rotated here and not there fails every request, while the server stays ready. It reports whether this answer refuses it.
+// judgeAuthorization reports whether this answer refuses the pool's authorization. It logs when a server begins and
+// when it ceases to refuse it. Without that log line nothing would show that a token was rotated in only one of the two
+// places: every request fails, and the server stays Ready.
 func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
 	var status answered
 	refuses = m.question.authorization != "" && errors.As(err, &status) && (status == http.StatusUnauthorized || status == http.StatusForbidden)
 	if m.Refuses == refuses || !refuses && err != nil {
-		return refuses // an error of another kind says nothing of it
+		return refuses // another error does not show whether the authorization is accepted
 	}
 	m.Refuses = refuses
 	tell(w.changed)
@@ -118,7 +120,8 @@ func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
 	return refuses
 }
 
-// Ask asks a server which models it serves, as a [Watcher] asks it, with no authorization. caFile is that of a [Pool].
+// Ask asks a server which models it serves, as a [Watcher] does, but without authorization. caFile is the CAFile of a
+// [Pool]. See [Answered] for its errors.
 func Ask(ctx context.Context, e config.Endpoint, caFile string) (served []string, err error) {
 	var roots *x509.CertPool
 	if caFile != "" && e.TLS {
@@ -141,23 +144,23 @@ func Ask(ctx context.Context, e config.Endpoint, caFile string) (served []string
 	return list(ctx, e, netip.AddrPortFrom(addresses[0], e.Port), "", roots)
 }
 
-// Answered reports whether an error of [Ask] is a server's answer that says nothing of models.
+// Answered reports whether an error of [Ask] is an answer that is not a list of models, or that the host has no address.
 func Answered(err error) bool { return errors.As(err, new(odd)) }
 
-// list is the names that a server knows, by GET /v1/models.
+// list returns the ids of the models that a server lists at GET /v1/models.
 func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string, roots *x509.CertPool) ([]string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+contract.ModelsPath, nil)
 	if err != nil {
 		return nil, err
 	}
-	if e.TLS || e.Port == 80 { // as Envoy asks it
+	if e.TLS || e.Port == 80 { // as Envoy does
 		request.Host = strings.TrimSuffix(request.URL.Host, ":"+request.URL.Port())
 	}
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	// A transport for each question, since the address is no part of what a transport tells connections apart by. It keeps
-	// none, follows no redirect and knows no proxy.
+	// Each question has a transport of its own, because a transport does not tell connections apart by the address that
+	// they are dialled to. It keeps no connection, follows no redirect and uses no proxy.
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", address.String())
@@ -197,16 +200,19 @@ func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, author
 	return ids, nil
 }
 
-// odd is an answer that says nothing of models.
+// odd is the error of an answer that is not a list of models.
 type odd string
 
+// Error implements error.
 func (o odd) Error() string { return string(o) }
 
-// answered is a status other than 200, which is odd too.
+// answered is the error of an answer with a status other than 200. [errors.As] also finds it as an odd.
 type answered int
 
+// Error implements error.
 func (a answered) Error() string { return fmt.Sprintf("answers %d to GET /v1/models", int(a)) }
 
+// As sets target if it is a pointer to odd. [errors.As] calls it.
 func (a answered) As(target any) bool {
 	o, ok := target.(*odd)
 	if ok {
@@ -215,7 +221,7 @@ func (a answered) As(target any) bool {
 	return ok
 }
 
-// without are the models that are not served.
+// without returns the models that are not in served.
 func without(models, served []string) []string {
 	var missing []string
 	for _, m := range models {
@@ -231,7 +237,8 @@ const (
 	maxQuotedName = 96 // bytes
 )
 
-// Quoted shows some names of a list that may be long and may hold anything.
+// Quoted returns up to four names of a list, quoted and shortened, and how many more there are. The list may be long,
+// and its names may have any bytes.
 func Quoted(names []string) string {
 	if len(names) == 0 {
 		return "nothing"

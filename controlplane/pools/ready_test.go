@@ -15,7 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// asked is a pool of one engine that must serve m, and does not answer yet.
+// asked returns a Watcher with one server, which must serve m and does not answer yet, that server, and the log.
 func asked(t *testing.T) (*Watcher, *engine, *lines) {
 	t.Helper()
 	engine := newEngine(t)
@@ -25,7 +25,7 @@ func asked(t *testing.T) (*Watcher, *engine, *lines) {
 	return w, engine, log
 }
 
-// await waits until the pool's only server is so.
+// await waits until the pool's only server has this state and this reason.
 func await(t *testing.T, w *Watcher, state State, reason string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s %q", state, reason), func() bool {
@@ -34,7 +34,7 @@ func await(t *testing.T, w *Watcher, state State, reason string) {
 	})
 }
 
-// TestEvidence: a server that is not known yet becomes ready, or not, only by a list of models.
+// TestEvidence checks that only a list of models makes an unknown server ready or not ready.
 func TestEvidence(t *testing.T) {
 	const nothing = "answers no list of models to GET /v1/models"
 	for _, c := range []struct {
@@ -80,8 +80,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestTransitions: one answer takes a server out and one brings it back; without an answer a server that was ready stays so,
-// and of one that was not nothing is known.
+// TestTransitions checks that one answer makes a server not ready and one makes it ready again. Without an answer a
+// ready server stays ready, and one that was not ready becomes unknown.
 func TestTransitions(t *testing.T) {
 	w, engine, log := asked(t)
 	const missing, broken = `does not serve "m"; it serves nothing`, "answers 500 to GET /v1/models"
@@ -116,7 +116,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestRefusedAuthorization: a token that is rotated here and not at the server takes nothing out, and is told of once.
+// TestRefusedAuthorization checks that a server that refuses the pool's token stays ready, and that the refusal is
+// logged once.
 func TestRefusedAuthorization(t *testing.T) {
 	engine := newEngine(t)
 	wants := func(token string) {
@@ -140,7 +141,7 @@ func TestRefusedAuthorization(t *testing.T) {
 	await(t, w, Ready, "")
 	rotate("new")
 	await(t, w, Ready, reason)
-	engine.set(says(500, "")) // nothing is said of the token
+	engine.set(says(500, "")) // this answer does not show whether the token is accepted
 	await(t, w, Ready, `answers 500 to GET /v1/models`)
 	wants("new")
 	await(t, w, Ready, "")
@@ -150,13 +151,13 @@ func TestRefusedAuthorization(t *testing.T) {
 	if strings.Contains(log.String(), "Bearer") {
 		t.Errorf("the log has the token:\n%s", log)
 	}
-	// A server without the pool's token is a server that answers 401, and nothing of ours is refused.
+	// The pool has no token now. A server that answers 401 then refuses no authorization.
 	wants("other")
 	must(t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}}}))
 	await(t, w, Ready, "answers 401 to GET /v1/models")
 }
 
-// TestChangedTellsStates: a token is there after every change of a state, and none when nothing changes.
+// TestChangedTellsStates checks that Changed has a value after every change of a state, and none without a change.
 func TestChangedTellsStates(t *testing.T) {
 	w, engine, _ := asked(t)
 	for _, c := range []struct {
@@ -188,7 +189,7 @@ func TestChangedTellsStates(t *testing.T) {
 	}
 }
 
-// TestQuestion: a server is asked as its endpoint says, and gets the pool's credentials.
+// TestQuestion checks that a request goes to the endpoint's host and carries the pool's credentials.
 func TestQuestion(t *testing.T) {
 	engine := newEngine(t)
 	_, port, _ := strings.Cut(engine.Listener.Addr().String(), ":")
@@ -203,10 +204,11 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestTLS: the certificate is checked for the endpoint's name, against the pool's authorities, whose file is followed.
+// TestTLS checks that the certificate is verified for the endpoint's name with the pool's authorities, and that changes
+// of their file take effect.
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Host != "example.com" { // as Envoy says it: without a port
+		if r.Host != "example.com" { // as Envoy sends it: without a port
 			http.NotFound(w, r)
 			return
 		}
@@ -254,7 +256,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// find is the server of the pool p at an address.
+// find returns the server of the pool p at an address.
 func find(w *Watcher, address netip.AddrPort) Server {
 	for _, s := range w.Servers()["p"].Servers {
 		if s.Address == address {
@@ -264,8 +266,8 @@ func find(w *Watcher, address netip.AddrPort) Server {
 	return Server{}
 }
 
-// TestSetKeepsState: what stays in a pool is what it was, whatever else changes; also while a changed question has not been
-// answered yet.
+// TestSetKeepsState checks that a server that stays in its pool keeps its state, whatever else changes, and also until
+// a changed question is answered.
 func TestSetKeepsState(t *testing.T) {
 	engine := newEngine(t)
 	w, _ := watcher(t, &zone{names: map[string][]string{"localhost": {"127.0.0.1"}}})

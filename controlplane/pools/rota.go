@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// rota runs a task for each of its keys, again and again: no more than limit tasks at once, and no two of one key. A key
-// has its next turn an interval after the end of the last, more or less a tenth, so that turns spread by themselves.
+// rota runs a task for each of its keys again and again: at most limit tasks at once, and one at a time for each key. A
+// key's next turn is one interval after its last task ended, plus or minus a tenth, so that turns do not bunch up.
 type rota[K comparable] struct {
 	interval time.Duration
 	limit    int
@@ -26,7 +26,7 @@ func newRota[K comparable](interval time.Duration, limit int, task func(context.
 	return &rota[K]{interval: interval, limit: limit, task: task, wake: make(chan struct{}, 1), running: map[K]bool{}}
 }
 
-// set replaces the keys. Those that are new have their turn at once.
+// set replaces the keys. A new key has its first turn at once.
 func (r *rota[K]) set(keys []K) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *rota[K]) set(keys []K) {
 	tell(r.wake)
 }
 
-// run returns when ctx has ended and no task runs any more.
+// run runs the tasks. It returns when ctx has ended and the last task has returned.
 func (r *rota[K]) run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -75,7 +75,8 @@ func (r *rota[K]) run(ctx context.Context) {
 	}
 }
 
-// due takes the keys whose turn it is, as many as there is room for, and says when to look again unless woken before.
+// due removes the keys whose turn it is, as many as the limit allows, and returns them. next is how long to wait before
+// the next look, if wake has no value before.
 func (r *rota[K]) due(now time.Time) (due []K, next time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,22 +107,31 @@ type turn[K comparable] struct {
 	key K
 }
 
-// turns is a heap, the next one first.
+// turns is a heap, with the next turn first.
 type turns[K comparable] []turn[K]
 
-func (t turns[K]) Len() int           { return len(t) }
+// Len implements [heap.Interface].
+func (t turns[K]) Len() int { return len(t) }
+
+// Less implements [heap.Interface].
 func (t turns[K]) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
-func (t turns[K]) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *turns[K]) Push(x any)        { *t = append(*t, x.(turn[K])) }
+
+// Swap implements [heap.Interface].
+func (t turns[K]) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+
+// Push implements [heap.Interface].
+func (t *turns[K]) Push(x any) { *t = append(*t, x.(turn[K])) }
+
+// Pop implements [heap.Interface].
 func (t *turns[K]) Pop() any {
 	old := *t
 	last := old[len(old)-1]
-	old[len(old)-1] = turn[K]{} // lets its key go
+	old[len(old)-1] = turn[K]{} // so that the key can be collected
 	*t = old[:len(old)-1]
 	return last
 }
 
-// tell leaves a token. One that lies there already tells of this too.
+// tell sends a value to c unless c holds one already.
 func tell(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

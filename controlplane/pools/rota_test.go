@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ledger notes what a rota does.
+// ledger records what a rota does.
 type ledger struct {
 	mu           sync.Mutex
 	turns        map[int][]time.Time
@@ -33,7 +33,8 @@ func (l *ledger) end(k int) {
 	delete(l.running, k)
 }
 
-// started is a rota with an interval of 10s and tasks of one second, four at once, in the clock of a bubble.
+// started runs a rota with an interval of 10s, tasks of one second and four of them at once. It uses the clock of a
+// synctest bubble.
 func started(t *testing.T) (*rota[int], *ledger) {
 	l := &ledger{turns: map[int][]time.Time{}, running: map[int]bool{}}
 	r := newRota(10*time.Second, 4, func(ctx context.Context, k int) {
@@ -63,7 +64,7 @@ func TestRota(t *testing.T) {
 				t.Errorf("%d waits %v for its first turn", k, at[0].Sub(begin))
 			}
 			for i := 1; i < len(at); i++ {
-				// The task's second, the interval, and as long as a place is waited for.
+				// A gap is the second of the task, the interval, and the wait for one of the four places.
 				if gap := at[i].Sub(at[i-1]); gap < 10*time.Second || gap > 14*time.Second {
 					t.Errorf("%d waits %v between two turns", k, gap)
 				}
@@ -75,13 +76,14 @@ func TestRota(t *testing.T) {
 	})
 }
 
-// TestRotaSet: who stays keeps his turn, who comes has it at once, who goes has none; also while their tasks run.
+// TestRotaSet checks that a key that stays keeps its turn, that a new key has its turn at once, and that a removed key
+// has none, also while their tasks run.
 func TestRotaSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, l := started(t)
 		r.set([]int{1, 2})
 		time.Sleep(500 * time.Millisecond)
-		r.set([]int{2, 3}) // 1 and 2 are running
+		r.set([]int{2, 3}) // the tasks of 1 and 2 are running
 		time.Sleep(4 * time.Second)
 		r.set([]int{2, 3, 4})
 		synctest.Wait()
@@ -91,7 +93,7 @@ func TestRotaSet(t *testing.T) {
 			}
 		}
 		r.set([]int{2, 3})
-		r.set([]int{2, 3, 4}) // its task runs: it is not begun once more
+		r.set([]int{2, 3, 4}) // the task of 4 is running: it is not started twice
 		time.Sleep(30 * time.Second)
 		r.set(nil)
 		synctest.Wait()

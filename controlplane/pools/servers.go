@@ -15,16 +15,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// ReadFile reads a file of servers as a Watcher does.
+// ReadFile reads a file of servers as a [Watcher] does. Its errors begin with the path.
 func ReadFile(path string) ([]config.Endpoint, error) {
 	s := (source[[]config.Endpoint]{path: path, parse: parseServers}).reread()
 	return s.good, s.err
 }
 
-// parseServers reads a file of servers: a list of URLs in YAML, of which JSON is a part. Errors begin with file:line.
+// parseServers parses a file of servers: a list of URLs in YAML or JSON. Its errors begin with file:line where they
+// have a line.
 //
-// A file that is empty, or has only comments, is none: programs that write a file in place empty it first, and a pool must
-// not lose its servers for that. Whoever wants none writes [].
+// A file that is empty, or has only comments, is an error. Programs that write a file in place empty it first, and the
+// pool must not lose its servers then. For no servers the operator writes [].
 func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 	fail := func(t *token.Token, reason string) ([]config.Endpoint, error) {
 		if t == nil || t.Position == nil {
@@ -79,12 +80,12 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 
 const noList = "is not a list of URLs; write one in each line, such as - http://10.0.0.7:8000"
 
-// block finds what begins a text of several lines, outside a comment. No URL has one of these, and the lexer takes minutes
-// for a few thousand empty lines behind them.
+// block matches a character that begins a block scalar, outside comments. URLs do not have these characters, and the
+// lexer takes minutes for a block scalar of a few thousand empty lines.
 var block = regexp.MustCompile(`(?:^|[\n\r])[^#\n\r]*[|>]`)
 
-// notFlat finds the first token that no list of scalars has. The parser's time and memory grow with the square of how deep
-// lists lie in each other: 128 KiB of brackets take a machine down.
+// notFlat returns the first token that a flat list of scalars does not have. The parser's time and memory grow with the
+// square of the nesting depth: 128 KiB of brackets exhaust a machine.
 func notFlat(tokens token.Tokens) *token.Token {
 	open, column := 0, 0
 	for _, t := range tokens {

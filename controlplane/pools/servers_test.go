@@ -62,8 +62,8 @@ func TestParseServersRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseServers: what is accepted is a list without doubles, and is accepted as it was understood; what is not is told in
-// one line that begins with the file.
+// FuzzParseServers checks that accepted text yields a list without duplicates, that this list is accepted again with
+// the same result, and that an error is one line that begins with the file.
 func FuzzParseServers(f *testing.F) {
 	for _, seed := range []string{
 		"- http://10.0.0.7:8000\n- https://gpu.example # c\n", "[\"http://a:1\", 'http://b']", "[]", "", "# c\n", "- \n- ~",
@@ -73,7 +73,7 @@ func FuzzParseServers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 64<<10 {
-			return // it would only be slower
+			return // larger input would only be slower
 		}
 		servers, err := parseServers("f", data)
 		if err != nil {

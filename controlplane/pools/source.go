@@ -10,25 +10,25 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/watch"
 )
 
-// maxFile is how large a file of servers or of certificates may be.
+// maxFile is the largest file of servers or of certificates, in bytes.
 const maxFile = 1 << 20
 
-// source is a file of which the last content counts that was good.
+// source is a file whose last valid content counts.
 type source[T any] struct {
 	path  string
 	parse func(path string, data []byte) (T, error)
-	sum   [sha256.Size]byte // of what was read last
+	sum   [sha256.Size]byte // hash of the content read last
 	good  T
-	err   error // what is wrong with what was read last; its text names the file
+	err   error // what is wrong with the content read last; its text names the file
 }
 
-// reread is the source after another look at the file.
+// reread returns the source after reading its file again.
 func (s source[T]) reread() source[T] {
 	data, err := watch.Read(s.path, maxFile)
 	if err != nil {
 		var p *fs.PathError
 		if errors.As(err, &p) {
-			err = p.Err // the rest says the path again
+			err = p.Err // the rest of the error repeats the path
 		}
 		s.sum, s.err = [sha256.Size]byte{}, fmt.Errorf("%s: cannot be read: %w", s.path, err)
 		return s

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// why says in a few words what an error of the network means. Its words are always the same for the same cause and hold
-// nothing that a peer sent, as the errors' own texts do. otherwise stands for what is not known here.
+// why returns the cause of a network error in a few words. The words are always the same for one cause, and contain
+// nothing that a peer sent, unlike the errors' own texts. For an unknown cause it returns otherwise.
 func why(err error, otherwise string) string {
 	var (
 		own    odd

@@ -13,7 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// alertFile is a Prometheus rules file, as far as ours has of it. Prometheus too refuses members that it does not know.
+// alertFile is the part of a Prometheus rules file that examples/alerts.yaml uses. Unknown members are an error here,
+// as in Prometheus.
 type alertFile struct {
 	Groups []struct {
 		Name  string `yaml:"name"`
@@ -27,8 +28,8 @@ type alertFile struct {
 	} `yaml:"groups"`
 }
 
-// TestAlerts: the rules read only metrics and states that there are, in expressions that are simple enough to be checked
-// without Prometheus.
+// TestAlerts checks that the rules read only metrics and states that exist. Their expressions are simple enough to be
+// checked without Prometheus.
 func TestAlerts(t *testing.T) {
 	text, err := os.ReadFile("../../examples/alerts.yaml")
 	if err != nil {

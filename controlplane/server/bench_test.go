@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// BenchmarkBuild is what a change of one server costs with 20 models on 200 servers, and with ten times as many:
+// BenchmarkBuild measures a change of one server, with 20 models on 200 servers and with ten times as many:
 //
 //	go test -run '^$' -bench Build -count 10 ./controlplane/server | tee new.txt; benchstat old.txt new.txt
 func BenchmarkBuild(b *testing.B) {

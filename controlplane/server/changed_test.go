@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTellsWhatHasChanged: a line of the log says which settings differ, and which mean nothing to a control plane.
+// TestTellsWhatHasChanged checks that a log line names the settings that differ, and those that have no effect in a
+// control plane.
 func TestTellsWhatHasChanged(t *testing.T) {
 	first := oneModel(newEngine(t, `{"id":"m"}`).URL)
 	p := start(t, folderWith(t, "admin: 127.0.0.1:9901\n"+first))

@@ -11,11 +11,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
-// Unreachable is the state of a server that cannot be reached, as far as anybody knows. The pools' watcher does not have it: it
-// is concluded here, of what the watcher and the Envoys say, and shown. Only Envoys keep requests away from such a server.
+// Unreachable is the state of a server that neither the Envoys nor the control plane reach (RATIONALE.md#59). It is
+// derived from the reports of the Envoys and of the pools' watcher, which does not have this state, and is only shown.
+// Each Envoy by itself stops sending requests to a server that it does not reach.
 const Unreachable pools.State = "unreachable"
 
-// condition is how a server is, all told.
+// condition is the state of a server, derived from all reports on it.
 type condition struct {
 	state  pools.State
 	reason string
@@ -23,9 +24,9 @@ type condition struct {
 	envoys reach.Count
 }
 
-// conclude is the condition of a server that the control plane knows as s, and that the Envoys know as r. Who sends requests
-// knows best: while one Envoy reaches the server it is not unreachable, whatever the control plane has seen; and if Envoys
-// have tried and none reaches it, it is, even if it answers the control plane.
+// conclude returns the condition of a server from the control plane's own view of it, s, and from the Envoys' reports,
+// r. The Envoys decide: a server that one of them reaches is not unreachable, even if it does not answer the control
+// plane. A server that Envoys have checked and none reaches is unreachable, even if it answers the control plane.
 func conclude(s *pools.Server, r reach.Count) condition {
 	c := condition{state: s.State, reason: s.Reason, since: s.Since, envoys: r}
 	silent := !s.Silent.IsZero()
@@ -56,13 +57,13 @@ func conclude(s *pools.Server, r reach.Count) condition {
 	return c
 }
 
-// well reports whether the server may answer requests. One of which nothing is known may.
+// well reports whether the server may answer requests. A server whose state is unknown may.
 func (c *condition) well() bool { return c.state == pools.Ready || c.state == pools.Unknown }
 
-// conditions are those of all servers and pools, as they were looked at last.
+// conditions are the conditions of all servers and pools at the last look.
 type conditions struct {
 	servers map[serverKey]condition
-	down    map[string]time.Time // pools without a well server, since when
+	down    map[string]time.Time // by pool, since when it has no well server
 }
 
 type serverKey struct {
@@ -70,7 +71,7 @@ type serverKey struct {
 	address netip.AddrPort
 }
 
-// appraise looks how the servers are, tells Envoys which to check, and logs what has changed.
+// appraise derives the condition of every server, sends Envoys the servers to check, and logs what has changed.
 func (s *Server) appraise() {
 	c := s.current
 	if c == nil {
@@ -116,7 +117,7 @@ func (s *Server) appraise() {
 	s.reach.Set(groups)
 }
 
-// since is when a condition's state came to be.
+// since returns when a condition got its state.
 func since(found *condition, before condition, s *pools.Server) time.Time {
 	switch {
 	case before.state == found.state:
@@ -129,8 +130,8 @@ func since(found *condition, before condition, s *pools.Server) time.Time {
 	return time.Now()
 }
 
-// logServers tells of servers that have become unreachable, or are reached again. What they say of their models is told by
-// the pools.
+// logServers logs servers that have become unreachable or are reached again. The pools' watcher logs changes of
+// readiness.
 func (s *Server) logServers(before, now conditions) {
 	for key, c := range now.servers {
 		was := before.servers[key].state
@@ -144,8 +145,8 @@ func (s *Server) logServers(before, now conditions) {
 	}
 }
 
-// groupOf is what Envoys are to check of a pool: what its health check asks for, or else a connection. So it is with https,
-// since these checks speak no TLS.
+// groupOf returns what Envoys check of a pool: the path of its health check or, without one, a connection. It is a
+// connection for https too, because HDS checks have no TLS here (RATIONALE.md#59).
 func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 	g := reach.Group{Name: p.Name, Interval: time.Duration(p.Health.Interval)}
 	if p.Health.Checked() && !p.TLS {
@@ -157,12 +158,13 @@ func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 	return g
 }
 
-// needed reports whether requests may want the pool's servers: it has models, or is the spare of a pool that has.
+// needed reports whether requests may go to the pool's servers: the pool has models, or is the spare of a pool with
+// models.
 func (c *configuration) needed(p *config.ResolvedPool) bool { return len(c.models(p)) > 0 }
 
 const maxIll = 4
 
-// someOf are a few of many reasons.
+// someOf returns the first maxIll of the reasons, and how many more there are.
 func someOf(all []string) string {
 	if len(all) == 0 {
 		return "it has no servers"

@@ -14,7 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
-// TestConclude: what is told of a server, by who reaches it.
+// TestConclude has a row for each combination of who reaches a server.
 func TestConclude(t *testing.T) {
 	silent := pools.Server{State: pools.Ready, Reason: "connection refused", Silent: time.Now()}
 	ready := pools.Server{State: pools.Ready}
@@ -41,7 +41,8 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// TestAPoolThatIsDown: its server is killed, and that is in the status, the metrics and the log until it is back.
+// TestAPoolThatIsDown kills the server of a pool, and checks the status, the metrics and the log until the server is
+// back.
 func TestAPoolThatIsDown(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	p := start(t, folderWith(t, oneModel(engine.URL)))
@@ -49,7 +50,7 @@ func TestAPoolThatIsDown(t *testing.T) {
 		if all := p.Status().Pools; len(all) == 1 && len(all[0].Servers) == 1 {
 			return all[0].Servers[0]
 		}
-		return PoolServer{} // ready comes a moment before the servers' states
+		return PoolServer{} // Ready is closed shortly before the servers' states are known
 	}
 	up := func() string { return p.metric(`harmony_controlplane_pool_up{pool="p"}`) }
 	p.ready()
@@ -80,7 +81,7 @@ func TestAPoolThatIsDown(t *testing.T) {
 	}
 }
 
-// TestAPoolWithoutServersIsDown: if a model needs it, and only then.
+// TestAPoolWithoutServersIsDown checks that a pool without servers is down if a model needs it, and only then.
 func TestAPoolWithoutServersIsDown(t *testing.T) {
 	folder := folderWith(t, "", "empty.yaml", "[]\n")
 	file := filepath.Join(folder, "empty.yaml")
@@ -96,7 +97,8 @@ func TestAPoolWithoutServersIsDown(t *testing.T) {
 	}
 }
 
-// TestShortFormsAreAskedToo: a server that a model names itself is told not to serve it, and goes on getting requests.
+// TestShortFormsAreAskedToo checks a server in a model's own list: it is reported as not ready if it does not list the
+// model, and still gets requests.
 func TestShortFormsAreAskedToo(t *testing.T) {
 	engine := newEngine(t, `{"id":"openai/m"}`)
 	p := start(t, folderWith(t, "models:\n- name: m\n  servers: [ vllm="+engine.URL+" ]\n"))

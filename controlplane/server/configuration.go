@@ -16,14 +16,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// configuration is what the operator wants, with everything that it refers to.
+// configuration is the operator's configuration, with the values of its secrets and the servers known from before the
+// start.
 type configuration struct {
 	*config.Resolved
 	secrets    map[string]xds.SecretValue
 	remembered remembered
 }
 
-// load reads the configuration and puts it in force, as a whole or not at all. What goes wrong is told.
+// load reads the configuration and puts it in force. An error is logged and returned, and the old configuration stays
+// in force.
 func (s *Server) load(ctx context.Context) error {
 	before := s.current
 	next, err := s.read()
@@ -54,10 +56,10 @@ func (s *Server) load(ctx context.Context) error {
 	return nil
 }
 
-// mostTold is how many changes a line of the log tells.
+// mostTold is how many changes a log line lists.
 const mostTold = 20
 
-// changed says what differs between two configurations, without the values.
+// changed returns the names of the settings that differ between two configurations, without their values.
 func changed(before, after *configuration) []string {
 	all := config.Changes(before.Config, after.Config)
 	for _, name := range slices.Sorted(maps.Keys(after.secrets)) {
@@ -74,10 +76,10 @@ func changed(before, after *configuration) []string {
 	return all
 }
 
-// tellOnlyUp says, once, of settings that they mean nothing here.
+// tellOnlyUp logs settings that only harmony up uses. It logs the same settings once.
 func (s *Server) tellOnlyUp(c *configuration) {
 	if s.options.Adjust != nil {
-		return // harmony up heeds them
+		return // harmony up uses them
 	}
 	said := c.Config.OnlyUp()
 	if len(said) > 0 && !slices.Equal(said, s.onlyUp) {
@@ -86,7 +88,8 @@ func (s *Server) tellOnlyUp(c *configuration) {
 	s.onlyUp = said
 }
 
-// read reads the file and what it refers to. From then on a change of any of them is told.
+// read reads the configuration file and the secrets' files. They are watched before they are read, so no later change
+// is missed.
 func (s *Server) read() (*configuration, error) {
 	c := s.options.Config
 	if file := s.options.ConfigFile; file != "" {
@@ -111,7 +114,8 @@ func (s *Server) read() (*configuration, error) {
 	return next, err
 }
 
-// referred are the files of the secrets, whose change is a reason to read everything again.
+// referred returns the files of the secrets that are used. When one of them changes, the whole configuration is read
+// again.
 func (c *configuration) referred() []string {
 	var files []string
 	for _, secret := range c.Config.Secrets {
@@ -123,8 +127,9 @@ func (c *configuration) referred() []string {
 	return files
 }
 
-// watchFiles has changes told of the configuration file and of those that it refers to. A servers file is the pools'
-// own business, unless it is what keeps a configuration from being in force.
+// watchFiles sets the files whose changes make the configuration be read again: the configuration file and the files
+// that it refers to. The pools' watcher follows servers files by itself. They are in the set only while a configuration
+// is not in force, because one of them may be the reason.
 func (s *Server) watchFiles(next *configuration, inForce bool) {
 	if s.options.ConfigFile == "" {
 		return
@@ -144,7 +149,8 @@ func (s *Server) watchFiles(next *configuration, inForce bool) {
 	s.files.Set(slices.DeleteFunc(files, func(f string) bool { return f == "" }))
 }
 
-// adopt puts a configuration in force. It is built once before anything is changed, so that a mistake changes nothing.
+// adopt puts a configuration in force. It first builds the resources once without any effect, so that an error changes
+// nothing.
 func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	r, err := s.build(next)
 	if err != nil {
@@ -156,10 +162,10 @@ func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	if err := s.pools.Set(next.watch()); err != nil {
 		return wrong(err)
 	}
-	// Else a name that has not been looked up yet would take its servers away for a moment.
+	// Without this wait a name that has not been looked up yet would remove its servers for a moment.
 	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
-	_ = s.pools.Resolved(wait) // those that take longer come when they come
+	_ = s.pools.Resolved(wait) // a name that takes longer adds its servers later
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -180,7 +186,7 @@ func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	return nil
 }
 
-// wrong makes an error of what a configuration says one of the configuration, if it is none yet.
+// wrong returns err as a [config.Error], unless it is one already.
 func wrong(err error) error {
 	var own *config.Error
 	if errors.As(err, &own) {
@@ -189,7 +195,7 @@ func wrong(err error) error {
 	return &config.Error{Reason: err.Error()}
 }
 
-// follow gives Envoys the servers that the pools have now.
+// follow sends Envoys the present servers of the pools.
 func (s *Server) follow() {
 	if s.current == nil {
 		return
@@ -209,7 +215,7 @@ func (s *Server) follow() {
 	}
 }
 
-// build makes Envoy's resources of a configuration and the servers of this moment.
+// build returns Envoy's resources for a configuration and the present servers.
 func (s *Server) build(c *configuration) (ads.Resources, error) {
 	r, err := xds.Build(c.Resolved, s.xdsOptions(c))
 	if err != nil {
@@ -219,14 +225,15 @@ func (s *Server) build(c *configuration) (ads.Resources, error) {
 	return all, err
 }
 
-// xdsOptions are what a configuration's resources are made of beside it: the servers of this moment, and secrets.
+// xdsOptions returns the inputs of the resources besides the configuration: the present servers and the secrets.
 func (s *Server) xdsOptions(c *configuration) xds.Options {
 	states := s.pools.Servers()
 	servers := make(map[string][]xds.Server, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
-		if problem != "" && problem != s.told[p.Name] && problem != states[p.Name].Problem { // which the pools have told
+		// The pools' watcher has logged its own problem already.
+		if problem != "" && problem != s.told[p.Name] && problem != states[p.Name].Problem {
 			s.log.Warn("a pool has not all of its servers", "pool", p.Name, "problem", problem)
 		}
 		s.told[p.Name] = problem
@@ -239,13 +246,13 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 	return xds.Options{ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
 }
 
-// watch is what is to be known of the pools' servers.
+// watch returns the pools for the pools' watcher.
 func (c *configuration) watch() []pools.Pool {
 	all := make([]pools.Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, File: p.ServersFile, CAFile: c.Config.CAFile}
-		// Servers of a short form are asked too, but nothing is taken from them for their answers.
+		// Servers of the short form are asked too, but their answers never remove them (RATIONALE.md#58).
 		if p.Health.Checked() || p.Short {
 			one.Models = c.models(p)
 		}
@@ -257,7 +264,8 @@ func (c *configuration) watch() []pools.Pool {
 	return all
 }
 
-// models are the names by which a pool's servers must know its models. One that only helps others out must know theirs.
+// models returns the names of the models that the servers of a pool must list. For a pool that is only a spare they are
+// the models of the pools that it helps.
 func (c *configuration) models(pool *config.ResolvedPool) []string {
 	all := slices.Clone(pool.Models)
 	if len(all) == 0 {

@@ -1,6 +1,7 @@
-// Package server is the control plane as a whole: it reads the operator's configuration, again at each change, follows the
-// pools' servers, gives Envoys what comes of both, and tells over HTTP how things stand.
+// Package server is the control plane as a whole. It reads the operator's configuration, and reads it again at each
+// change. It follows the pools' servers, sends Envoys the resources that result from both, and serves status and
+// metrics over HTTP.
 //
-// It knows in which order things happen and what is kept when one of them fails, not how Envoy's resources look, how
-// servers are found or how Envoys are told.
+// It knows in which order things happen, and what stays in force when a step fails. It does not know what Envoy's
+// resources look like, how servers are found, or how resources reach Envoys.
 package server

@@ -23,14 +23,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// fakeEnvoy is what an Envoy is to the control plane: it asks for everything and accepts what it is not told to refuse.
+// fakeEnvoy stands in for an Envoy: it asks for everything, and accepts everything except what a test makes it refuse.
 type fakeEnvoy struct {
 	mu     sync.Mutex
 	holds  map[resource.Type]map[string]proto.Message
 	refuse resource.Type
 }
 
-// startEnvoy connects one until the test ends.
+// startEnvoy connects a fakeEnvoy until the test ends.
 func startEnvoy(t *testing.T, address, id string, secrets ...string) *fakeEnvoy {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -51,7 +51,7 @@ func startEnvoy(t *testing.T, address, id string, secrets ...string) *fakeEnvoy 
 	})
 	ask := func(r *discovery.DeltaDiscoveryRequest) {
 		r.Node = &corev3.Node{Id: id, Cluster: "edge"}
-		_ = stream.Send(r) // the stream may have ended, which Recv tells
+		_ = stream.Send(r) // the stream may have ended; Recv returns the error
 	}
 	for typ, names := range map[resource.Type][]string{
 		resource.ClusterType: nil, resource.ListenerType: nil, resource.RouteType: {xds.RouteName},
@@ -112,14 +112,14 @@ func (e *fakeEnvoy) refuses(typ resource.Type) {
 	e.refuse = typ
 }
 
-// resource is what it holds, nil for nothing.
+// resource returns a resource that the Envoy holds, or nil.
 func (e *fakeEnvoy) resource(typ resource.Type, name string) types.Resource {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.holds[typ][name]
 }
 
-// text is a resource as it is on the wire, in which what stands in it can be looked for.
+// text returns the bytes of a resource on the wire, to search in.
 func (e *fakeEnvoy) text(t *testing.T, typ resource.Type, name string) string {
 	t.Helper()
 	raw, err := cache.MarshalResource(e.resource(typ, name))
@@ -129,7 +129,7 @@ func (e *fakeEnvoy) text(t *testing.T, typ resource.Type, name string) string {
 	return string(raw)
 }
 
-// newEngine is a server that serves these models.
+// newEngine returns a server that lists these models.
 func newEngine(t *testing.T, models string) *httptest.Server {
 	t.Helper()
 	return newEngineAt(t, "127.0.0.1:0", models)
@@ -155,7 +155,7 @@ func newEngineAt(t *testing.T, address, models string) *httptest.Server {
 	return s
 }
 
-// eventually looks until it is so.
+// eventually polls until ok reports true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)

@@ -7,8 +7,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// serversOf are the servers of a pool that may be in it, and why others may not: servers files are read apart from the
-// configuration, and one line in one of them must not hold up all pools, nor let untranslated requests reach a model.
+// serversOf returns the servers of a pool that may be in it, and why others may not. Servers files are read
+// independently of the configuration. So one bad line must not block the other pools, and must not make a server of
+// untranslated requests reachable as a model's.
 func (c *configuration) serversOf(p *config.ResolvedPool, state pools.PoolState) (fit []pools.Server, problem string) {
 	var problems []string
 	if state.Problem != "" {

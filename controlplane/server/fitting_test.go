@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// twoPools are each of a file of its own.
+// twoPools has two pools, each with a servers file.
 const twoPools = `passthrough: http://127.0.0.1:9
 models: [{name: m, pool: a}, {name: n, pool: b}]
 pools:
@@ -20,11 +20,11 @@ pools:
 - {name: b, servers_file: b.yaml, health: {path: none}}
 `
 
-// urls are a pool's servers as the status tells them.
+// urls returns the URLs of a pool's servers from the status.
 func (p *plane) urls(pool int) string {
 	pools := p.Status().Pools
 	if pool >= len(pools) {
-		return "" // Envoys are served a moment before the status says so
+		return "" // Envoys are served shortly before the status shows it
 	}
 	var all []string
 	for _, s := range pools[pool].Servers {
@@ -33,8 +33,8 @@ func (p *plane) urls(pool int) string {
 	return strings.Join(all, " ")
 }
 
-// TestServersThatDoNotFit: one of another scheme, or one that gets requests untranslated, is left out and told, and holds up
-// nothing else.
+// TestServersThatDoNotFit checks that a server with the other scheme, or one that gets untranslated requests, is left
+// out and reported, and that nothing else is affected.
 func TestServersThatDoNotFit(t *testing.T) {
 	p := start(t, folderWith(t, twoPools, "a.yaml", "- http://127.0.0.1:1\n", "b.yaml", "- http://127.0.0.1:2\n"))
 	p.ready()
@@ -58,7 +58,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestFromHTTPToHTTPS: a pool may change its scheme while it is in force.
+// TestFromHTTPToHTTPS checks that a pool in force can change its scheme.
 func TestFromHTTPToHTTPS(t *testing.T) {
 	const text = "models: [{name: m, servers: ['vllm=http://localhost:1']}]\n"
 	p := start(t, folderWith(t, text), func(o *Options) { o.CAFile = "/etc/ssl/certs/ca-certificates.crt" })
@@ -67,7 +67,7 @@ func TestFromHTTPToHTTPS(t *testing.T) {
 	eventually(t, "https", func() bool { return p.Status().Configuration.Error == "" && p.urls(0) == "https://localhost:1" })
 }
 
-// TestABadServersFileAtTheStart is the configuration's mistake, as any other.
+// TestABadServersFileAtTheStart checks that a bad servers file at the start is an error of the configuration.
 func TestABadServersFileAtTheStart(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

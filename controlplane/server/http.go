@@ -15,7 +15,7 @@ const (
 	closeTimeout  = 5 * time.Second
 )
 
-// serveHTTP tells how things stand, to people and to Prometheus.
+// serveHTTP serves the status, the metrics and the readiness check until ctx ends.
 func (s *Server) serveHTTP(ctx context.Context) error {
 	if s.options.HTTP == nil {
 		return nil
@@ -31,7 +31,7 @@ func (s *Server) serveHTTP(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if server.Shutdown(limited) != nil {
-		_ = server.Close() // who is still reading then has had time
+		_ = server.Close() // clients that are still reading have had their time
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -45,7 +45,7 @@ func (s *Server) handler() http.Handler {
 		w.Header().Set("content-type", "application/json")
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		_ = e.Encode(s.Status()) // who has gone needs no answer
+		_ = e.Encode(s.Status()) // fails only if the client has disconnected
 	})
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
 		select {

@@ -12,8 +12,8 @@ import (
 
 const namespace = "harmony_controlplane"
 
-// metrics are the server's own, in a registry of their own. What can be looked up is, when they are asked for, so that no
-// pool or server that is gone is left behind.
+// metrics are the metrics of the server, in a registry of their own. Values that can be looked up are looked up at each
+// scrape, so that no series remains of a pool or server that was removed.
 type metrics struct {
 	server   *Server
 	registry *prometheus.Registry
@@ -58,7 +58,7 @@ func newMetrics(s *Server) *metrics {
 			Help: "Time from a push until every connected Envoy has accepted everything. Pushes that one refuses are not in it.",
 		}),
 	}
-	for _, o := range outcomes { // a counter that begins with its first event hides it
+	for _, o := range outcomes { // so that a counter is there before its first event
 		m.loads.WithLabelValues(o)
 		m.saves.WithLabelValues(o)
 	}
@@ -80,14 +80,14 @@ func outcome(err error) string {
 	return outcomes[0]
 }
 
-// Describe implements prometheus.Collector.
+// Describe implements [prometheus.Collector].
 func (m *metrics) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range allDescs {
 		c <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements [prometheus.Collector].
 func (m *metrics) Collect(c chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -132,7 +132,7 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 	gauge(pushedDesc, unix(status.Snapshot.Pushed))
 }
 
-// unix is 0 for never.
+// unix returns t in seconds, and 0 if t is zero.
 func unix(t time.Time) float64 {
 	if t.IsZero() {
 		return 0

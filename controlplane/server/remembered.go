@@ -14,8 +14,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// remembered is what another run knew of servers and this one does not know yet: a restart while the name server is away
-// takes no servers from anybody, and one that was not ready gets no requests before it has been asked.
+// remembered is what the last snapshot of an earlier run shows of the servers. It is used for what this run does not
+// know yet: a restart while the name server is away removes no servers, and a server that was not ready gets no
+// requests before it has been asked.
 type remembered struct {
 	addresses map[string][]netip.AddrPort // by name
 	notReady  map[netip.AddrPort]bool
@@ -43,7 +44,7 @@ func (m remembered) add(e *endpointv3.LbEndpoint) {
 	if err != nil {
 		return
 	}
-	name := e.GetEndpoint().GetHostname() // with its port, but for the usual one
+	name := e.GetEndpoint().GetHostname() // it has the port unless that is the default port
 	if host, _, err := net.SplitHostPort(name); err == nil {
 		name = host
 	}
@@ -56,7 +57,7 @@ func (m remembered) add(e *endpointv3.LbEndpoint) {
 	}
 }
 
-// servers are those of a pool, as the watcher knows them and, where it does not know yet, as they were.
+// servers returns the servers of a pool as the watcher knows them, completed by what was known before the start.
 func (m remembered) servers(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
 	all := slices.Clone(state.Servers)
 	for i := range all {
@@ -69,13 +70,13 @@ func (m remembered) servers(p *config.ResolvedPool, state pools.PoolState) []poo
 	return all
 }
 
-// unresolved are the servers that a pool had for names that have no address yet.
+// unresolved returns the servers that a pool had for names without an address so far.
 func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
 	var all []pools.Server
 	for _, name := range state.Unresolved {
 		for _, address := range m.addresses[name] {
 			e := config.Endpoint{TLS: p.TLS, Host: name, Port: address.Port()}
-			// A servers file may name other ports than are written out.
+			// The ports in a servers file are not known here.
 			known := p.ServersFile != "" || slices.Contains(p.Endpoints, e)
 			there := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
 			if known && !there {

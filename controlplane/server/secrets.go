@@ -14,12 +14,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// maxSecret is far more than any token or chain of certificates.
+// maxSecret is the largest file of a secret, in bytes. Tokens and certificate chains are much smaller.
 const maxSecret = 1 << 20
 
-// readSecrets finds the values of the secrets that are used. No error holds one. refuse is Options.RefuseSecrets.
+// readSecrets returns the values of the secrets that are used. No error contains a value. refuse is
+// [Options].RefuseSecrets.
 func readSecrets(c *config.Config, refuse string) (map[string]xds.SecretValue, error) {
-	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil: Envoys get them from here
+	values := make(map[string]xds.SecretValue, len(c.Secrets)) // not nil, because Envoys get the secrets from here
 	for i := range c.Secrets {
 		if !c.Uses(c.Secrets[i].Name) {
 			continue

@@ -9,8 +9,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// TestSecretsAreRefused: where strangers may connect, a configuration with secrets does not come into force, neither at the
-// start nor later. What needs none is served.
+// TestSecretsAreRefused checks that a configuration with secrets is refused where strangers may connect, at the start
+// and later, and that one without secrets is served.
 func TestSecretsAreRefused(t *testing.T) {
 	const why = "strangers would be given it"
 	engine := newEngine(t, `{"id":"m"}`)
@@ -24,7 +24,7 @@ func TestSecretsAreRefused(t *testing.T) {
 		}
 	}
 	write("key", "sesame")
-	write("config.yaml", without+secret) // which nobody uses
+	write("config.yaml", without+secret) // the secret is not used
 	p := start(t, folder, func(o *Options) { o.RefuseSecrets = why })
 	e := startEnvoy(t, p.ads, "one", "key")
 	eventually(t, "current", p.current)

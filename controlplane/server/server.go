@@ -20,46 +20,49 @@ import (
 )
 
 const (
-	// resolveTimeout is how long a configuration waits for names that have not been looked up yet.
+	// resolveTimeout is how long a new configuration waits for the first lookups of its names.
 	resolveTimeout = 2 * time.Second
-	// coalesce is how long the pools' next change waits behind the last: many servers that come at once are one push.
+	// coalesce is the shortest time between two pushes of changed servers, so that many servers that are added at once are
+	// one push.
 	coalesce = 10 * time.Millisecond
-	// saveInterval is the least time between two writes of the last good snapshot.
+	// saveInterval is the shortest time between two writes of the last good snapshot.
 	saveInterval = time.Second
 )
 
-// snapshotFile is the last good snapshot in the state folder.
+// snapshotFile is the name of the last good snapshot in the state folder.
 const snapshotFile = "snapshot.json"
 
-// Options of a Server.
+// Options are the settings of a [Server].
 type Options struct {
-	// ConfigFile is read, and read again whenever it changes. Empty: Config is what holds, as it is.
+	// ConfigFile is the path of the configuration. The file is read again whenever it changes. If it is empty, Config is
+	// the configuration. Exactly one of the two must be set.
 	ConfigFile string
 	Config     *config.Config
-	// Adjust is what a program's flags make of each configuration that is read. Nil: nothing.
+	// Adjust applies a program's flags to each configuration that is read. It may be nil.
 	Adjust func(*config.Config) error
-	// StateDir is the folder for the last good snapshot. Empty: none is kept.
+	// StateDir is the folder for the last good snapshot. If it is empty, the snapshot is not saved.
 	StateDir string
-	// ModulePath is the filter's module, CAFile the file of trusted certificates, both as Envoy finds them.
+	// ModulePath is the path of the filter's module, and CAFile that of the trusted certificates. Both are paths on the
+	// Envoys' machines.
 	ModulePath, CAFile string
-	// ADS is where Envoys connect. HTTP is where status, metrics and readiness are asked for; nil: nowhere.
+	// ADS is the listener for Envoys. HTTP is the listener for status, metrics and the readiness check. HTTP may be nil.
 	ADS, HTTP net.Listener
-	// RefuseSecrets is why a configuration that uses secrets is refused: who may connect to ADS is not to have them. Empty:
-	// none is.
+	// RefuseSecrets is why a configuration that uses secrets is refused: peers that must not have them may connect to ADS.
+	// If it is empty, secrets are allowed.
 	RefuseSecrets string
-	// MaxEnvoys is how many Envoys may be connected at once; 0 is ads.DefaultMaxEnvoys.
+	// MaxEnvoys is how many Envoys may be connected at once. 0 means [ads.DefaultMaxEnvoys].
 	MaxEnvoys int
-	// Version is this program's own.
+	// Version is the version of this program, for the status and the metrics.
 	Version string
-	// Log is told what happens. Nil: nobody is.
+	// Log receives the events of the control plane. If it is nil, nothing is logged.
 	Log *slog.Logger
-	// Pools are the settings of the pools' watcher; its Log is the one above.
+	// Pools are the settings of the [pools.Watcher]. Their Log is replaced by the one above.
 	Pools pools.Options
-	// Reach are the settings of what hears from Envoys which servers they reach.
+	// Reach are the settings of the [reach.Tracker].
 	Reach reach.Options
 }
 
-// Server is a control plane.
+// Server is a control plane. [New] makes one, and [Server.Run] runs it.
 type Server struct {
 	options Options
 	log     *slog.Logger
@@ -70,28 +73,28 @@ type Server struct {
 	files   *watch.Files
 	metrics *metrics
 
-	ready chan struct{} // closed with the first snapshot
-	dirty chan struct{} // there is a snapshot to be saved
+	ready chan struct{} // closed by the first snapshot
+	dirty chan struct{} // holds a value while a snapshot waits to be saved
 
-	// What only Run's own goroutine uses.
+	// Only the goroutine of Run uses these.
 	remembered remembered
 	pushedLast time.Time
-	told       map[string]string // by pool, what was last said to be wrong with its servers
-	onlyUp     []string          // the settings that were last said to mean nothing here
+	told       map[string]string // by pool, the problem logged last
+	onlyUp     []string          // the settings for harmony up that were logged last
 
 	mu      sync.Mutex
-	current *configuration // that in force, nil before the first
-	failure error          // why the last one read is not in force
-	stuck   error          // why the pools' servers of this moment are not passed on
+	current *configuration // the configuration in force; nil before the first
+	failure error          // why the configuration read last is not in force
+	stuck   error          // why the pools' present servers are not sent to Envoys
 	loaded  time.Time      // when current was read
-	latest  ads.Resources  // what Envoys are given
-	pushed  time.Time      // since when
-	seen    conditions     // of the servers and pools
-	saved   bool           // it is the last good snapshot of another run
-	waiting time.Time      // when the first push was made that not all Envoys have accepted; zero: all have
+	latest  ads.Resources  // the resources that Envoys get
+	pushed  time.Time      // when latest was pushed
+	seen    conditions     // conditions of the servers and pools at the last look
+	saved   bool           // latest is the last good snapshot of an earlier run
+	waiting time.Time      // the first push that not all Envoys have accepted; zero if they all have
 }
 
-// New makes a control plane, which does nothing before Run.
+// New returns a control plane. It does nothing before [Server.Run].
 func New(o Options) (*Server, error) {
 	if o.ADS == nil {
 		return nil, errors.New("the control plane has no address for Envoys")
@@ -112,10 +115,11 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Ready is closed when Envoys are given their first snapshot.
+// Ready returns a channel that is closed when Envoys get their first snapshot.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Run runs it until ctx ends or something fails that it cannot do without. The listeners are closed then.
+// Run runs the control plane until ctx ends, and then returns nil. It returns an error if a necessary part fails: a
+// listener, or the first configuration when there is no saved snapshot. The listeners are closed when it returns.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,12 +159,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// program is the one goroutine that decides what Envoys are given.
+// program runs the only goroutine that decides which resources Envoys get.
 func (s *Server) program(ctx context.Context) error {
 	s.restore()
 	if err := s.load(ctx); err != nil {
 		select {
-		case <-s.ready: // by the last good snapshot
+		case <-s.ready: // the last good snapshot is served
 		default:
 			return err
 		}
@@ -170,7 +174,7 @@ func (s *Server) program(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-s.files.Changed():
-			_ = s.load(ctx) // told; the last good one stays
+			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.pools.Changed():
 			if !s.pause(ctx, coalesce-time.Since(s.pushedLast)) {
 				return nil
@@ -182,7 +186,7 @@ func (s *Server) program(ctx context.Context) error {
 	}
 }
 
-// pause waits, and reports whether it is to go on.
+// pause waits for d, and reports whether ctx has not ended meanwhile.
 func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -195,7 +199,7 @@ func (s *Server) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// restore serves the last good snapshot of another run, so that Envoys need not wait for names and servers.
+// restore serves the last good snapshot of an earlier run, so that Envoys need not wait for names and servers.
 func (s *Server) restore() {
 	if s.options.StateDir == "" {
 		return
@@ -215,7 +219,7 @@ func (s *Server) restore() {
 	s.log.Info("the last good snapshot is served until the configuration is built", "versions", s.ads.Versions())
 }
 
-// push gives resources to the Envoys.
+// push gives resources to the ADS server, and reports whether their content has changed.
 func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,12 +250,12 @@ func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
 	return true, nil
 }
 
-// saveSnapshots writes the last good snapshot behind each push, now and then if there are many.
+// saveSnapshots saves the last good snapshot after each push, at most once in each saveInterval.
 func (s *Server) saveSnapshots(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil // what is left Run saves, when there can be no more
+			return nil // Run saves the rest after the last push
 		case <-s.dirty:
 			s.save()
 			s.pause(ctx, saveInterval)
@@ -285,7 +289,7 @@ func (s *Server) followEnvoys(ctx context.Context) error {
 	}
 }
 
-// measure looks whether all Envoys have accepted everything. A push that one of them refuses is never accepted by all.
+// measure checks whether all Envoys have accepted everything. If one of them refuses a push, its time is not measured.
 func (s *Server) measure() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// plane is a control plane that runs.
+// plane is a running control plane.
 type plane struct {
 	*Server
 	t      *testing.T
@@ -55,7 +55,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// start runs a control plane on the configuration file in a folder, where its state is too.
+// start runs a control plane with the configuration file in a folder. The folder is also its state folder.
 func start(t *testing.T, folder string, change ...func(*Options)) *plane {
 	t.Helper()
 	p := &plane{t: t, folder: folder, log: &lockedBuffer{}}
@@ -127,7 +127,7 @@ func (p *plane) get(path string) (int, string) {
 	return r.StatusCode, string(body)
 }
 
-// metric is a metric's value as it is told, "" when it is not there.
+// metric returns the value of a metric as /metrics shows it, or "" if it is missing.
 func (p *plane) metric(name string) string {
 	p.t.Helper()
 	_, text := p.get("/metrics")
@@ -149,7 +149,7 @@ func (p *plane) current() bool {
 	return len(all) > 0
 }
 
-// folderWith is a folder with a configuration file.
+// folderWith returns a folder with a configuration file and more files.
 func folderWith(t *testing.T, text string, more ...string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -164,7 +164,7 @@ func folderWith(t *testing.T, text string, more ...string) string {
 	return folder
 }
 
-// oneModel is a configuration with one model, on one server.
+// oneModel returns a configuration with one model on one server.
 func oneModel(server string) string {
 	return fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers: [ %s ]\n", server)
 }
@@ -352,8 +352,8 @@ func TestADamagedSnapshotIsTold(t *testing.T) {
 	}
 }
 
-// A control plane that starts while the name server is away leaves Envoys the servers that they have, and one that was
-// not ready gets no requests before it has been asked.
+// TestARestartTakesNoServersAway starts a control plane while the name server is away. The Envoys must keep their
+// servers, and a server that was not ready must get no requests before it has been asked.
 func TestARestartTakesNoServersAway(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	var silent atomic.Bool
@@ -384,7 +384,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 	away := func(context.Context, string, string) ([]netip.Addr, error) {
 		return nil, &net.DNSError{Err: "nobody there", IsTemporary: true}
 	}
-	silent.Store(true) // it is not known to be anything yet
+	silent.Store(true) // the server's state is unknown from here on
 	again := start(t, folder, func(o *Options) { o.Pools.Lookup = away })
 	eventually(t, "in force", func() bool { return !again.Status().Configuration.Loaded.IsZero() })
 	status := again.Status()

@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
-// Status is how things stand, as GET /status tells it.
+// Status is the state of the control plane, as GET /status returns it.
 type Status struct {
 	Version       string        `json:"version"`
 	Started       time.Time     `json:"started"`
@@ -18,58 +18,61 @@ type Status struct {
 	Pools         []Pool        `json:"pools"`
 }
 
-// Configuration is the one in force.
+// Configuration describes the configuration in force.
 type Configuration struct {
-	// File is where it stands; empty when it came by flags.
+	// File is the path of the configuration. It is empty if the configuration came by flags.
 	File string `json:"file,omitempty"`
-	// Loaded is when the one in force was read; zero when none is.
+	// Loaded is when the configuration in force was read. It is zero if none is in force.
 	Loaded time.Time `json:"loaded,omitzero"`
-	// Error says why what stands there now is not in force. Empty: it is.
+	// Error is why the present content of the file, or the pools' present servers, are not in force. It is empty if they
+	// are.
 	Error string `json:"error,omitempty"`
 }
 
-// Snapshot is what Envoys are given.
+// Snapshot describes the resources that Envoys get.
 type Snapshot struct {
-	// Versions are those of each type of resource, by its short name.
+	// Versions has the version of each type of resource, by the type's short name (see [ads.Types]).
 	Versions map[string]string `json:"versions"`
-	// Pushed is since when; zero when there is nothing yet.
+	// Pushed is when Envoys first got these resources. It is zero if there are none yet.
 	Pushed time.Time `json:"pushed,omitzero"`
-	// Saved says that it is the last good one of another run, as no configuration is in force yet.
+	// Saved reports whether they are the last good snapshot of an earlier run, because no configuration is in force yet.
 	Saved bool `json:"saved,omitempty"`
 }
 
-// Pool is one pool of servers.
+// Pool is the state of one pool of servers.
 type Pool struct {
 	Name   string   `json:"name"`
 	Models []string `json:"models"`
 	Policy string   `json:"policy"`
-	// Problem is why the servers may not be those that are wanted.
+	// Problem is why the servers may differ from those in the configuration.
 	Problem string       `json:"problem,omitempty"`
 	Servers []PoolServer `json:"servers"`
-	// Down is since when no server has been reachable and ready; zero when one is, or when no model needs the pool.
+	// Down is since when no server of the pool has been reachable and ready. It is zero if one is, or if no model needs
+	// the pool.
 	Down time.Time `json:"down,omitzero"`
-	// Spares are the pools whose servers help out.
+	// Spares are the pools whose servers help this one.
 	Spares []string `json:"spares,omitempty"`
 }
 
-// PoolServer is one address of a pool.
+// PoolServer is the state of one address of a pool.
 type PoolServer struct {
 	URL     string      `json:"url"`
 	Address string      `json:"address"`
 	State   pools.State `json:"state"`
 	Reason  string      `json:"reason,omitempty"`
 	Since   time.Time   `json:"since,omitzero"`
-	// Envoys are those that have said whether they reach the server.
+	// Envoys counts the Envoys that have reported on the server.
 	Envoys Reached `json:"envoys"`
 }
 
-// Reached counts the Envoys that reach a server, or find it well where the pool has a health check, and those that do not.
+// Reached is how many Envoys reach a server, and how many do not. If the pool has a health check, a server whose check
+// fails is not reached.
 type Reached struct {
 	Reach int `json:"reach"`
 	Fail  int `json:"fail"`
 }
 
-// Status tells how things stand.
+// Status returns the present state.
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	c, seen := s.current, s.seen
@@ -91,7 +94,7 @@ func (s *Server) Status() Status {
 	return status
 }
 
-// poolsOf are the pools of a configuration, with their servers of this moment.
+// poolsOf returns the state of the pools of a configuration, with their present servers.
 func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 	if c == nil {
 		return []Pool{}
@@ -107,7 +110,7 @@ func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 		}
 		for j := range fit {
 			server := &fit[j]
-			// Concluded anew, since a reason may change without a change of state.
+			// Derived again, because a reason may change without a change of state.
 			found := conclude(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
 			found.since = since(&found, seen.servers[serverKey{p.Name, server.Address}], server)
 			one.Servers = append(one.Servers, PoolServer{

@@ -21,8 +21,8 @@ type Config struct {
 	MemoryLimit int
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64
-	// Seal says how reasoning is sealed. Its keys are not in the configuration, which whoever may ask the proxy for it can
-	// read: see [SealKeysVariable].
+	// Seal says how reasoning is sealed. Its keys are not in the configuration, since the proxy shows that to its
+	// administrators: see [SealKeysVariable].
 	Seal Seal
 	// ResponsesService takes what the filter does not do by itself.
 	ResponsesService ResponsesService
@@ -32,7 +32,7 @@ type Config struct {
 
 // Settings are the settings beside the models that an operator's file and the filter's JSON have in common.
 type Settings struct {
-	// HostedTools is "ignore" or "refuse": what becomes of tools that nobody here runs.
+	// HostedTools is "ignore" or "refuse": what becomes of hosted tools that no service runs.
 	HostedTools string `yaml:"hosted_tools"`
 }
 

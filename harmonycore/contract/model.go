@@ -19,10 +19,10 @@ type ModelSettings struct {
 	ContextLength int `yaml:"context_length"`
 	// MaxReasoningTokens limits the reasoning of every answer; 0 is no limit. A client can only ask for less.
 	MaxReasoningTokens int `yaml:"max_reasoning_tokens"`
-	// ThinkingTokenBudget says that the servers know thinking_token_budget and hold the limit themselves.
+	// ThinkingTokenBudget reports whether the servers know thinking_token_budget and hold the limit themselves.
 	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
 	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
-	// sequence or at the limit on reasoning. Behind them the stream is cut, which clients that read on take for an error.
+	// sequence or at the limit on reasoning. After them the stream is cut, which clients that read on take for an error.
 	// Absent: the filter's default.
 	DrainTokens int `yaml:"drain_tokens"`
 	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
@@ -57,9 +57,9 @@ type Answers struct {
 	ReasoningFields string `yaml:"reasoning_fields"`
 	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
 	HideReasoning bool `yaml:"hide_reasoning"`
-	// ReasoningAsSummary tells Responses clients that ask for a summary of the reasoning all of it as its summary.
+	// ReasoningAsSummary sends all of the reasoning as its summary to Responses clients that ask for one.
 	ReasoningAsSummary bool `yaml:"reasoning_as_summary"`
-	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is told as.
+	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is shown as.
 	UndeclaredCalls string `yaml:"undeclared_calls"`
 	// MaxChoices is the largest n of a Chat request; 0 is the default.
 	MaxChoices int `yaml:"max_choices"`

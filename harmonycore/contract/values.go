@@ -61,7 +61,7 @@ const (
 	EventsChannels = "channels"
 )
 
-// The settings of [System.Date] that are no day: the UTC day of the host's clock, or no date at all.
+// The settings of [System.Date] beside a fixed day: the UTC day of the host's clock, or no date at all.
 const (
 	DateUTC  = "utc"
 	DateOmit = "omit"

@@ -87,7 +87,8 @@ func TestTextParserAllocatesNothing(t *testing.T) {
 			}
 			p := NewTextParser(&nothing{}, dialect.o)
 			p.Write([]byte(dialect.head), 0)
-			// One text and where its tokens end: thousands of views of the vocabulary would slow TinyGo's collector down.
+			// One text and where its tokens end: thousands of views of the vocabulary would slow TinyGo's collector
+			// down.
 			var text []byte
 			var ends []int
 			for _, id := range repeated(tokens(tt.text), steadyTokens) {

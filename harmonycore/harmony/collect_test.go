@@ -72,8 +72,8 @@ func TestCollectIsTolerant(t *testing.T) {
 	}
 }
 
-// TestCollectAgreesWithStrict: where the strict parser finds no error, both read the same messages. Only the tolerant one
-// reads a content type as a word, whether a control token stands before it or not.
+// TestCollectAgreesWithStrict: where the strict parser finds no error, both read the same messages. Only the tolerant
+// one reads a content type as a word, whether a control token stands before it or not.
 func TestCollectAgreesWithStrict(t *testing.T) {
 	r := NewRenderer(o200k.Tokenizer())
 	ids, err := r.AppendConversation(nil, conversation(3, 2), KeepAnalysis)

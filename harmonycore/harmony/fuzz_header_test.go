@@ -14,7 +14,8 @@ var (
 	answerWords    = []string{"%[1]sYes%03[2]d.", "%[1]sno%03[2]d,", "%[1]s%03[2]d!", "%[1]s{\"a\":\"%03[2]d\"}", "%[1]sé%03[2]d…", "\u2003x%03[2]d?", "%[1]s(to %03[2]d)", "%[1]s<b>%03[2]d</b>"}
 )
 
-// headerText is what a fuzzer's bytes stand for: the text, the words that must be told once, and those that may be lost.
+// headerText is what a fuzzer's bytes stand for: the text, the words that must be told once, and those that may be
+// lost.
 //
 // A word may be lost in a header that a message token ends: there the words are fields, or what is left of them.
 func headerText(data []byte) (text string, kept, loose []string) {

@@ -65,7 +65,8 @@ func FuzzStreamParser(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkInvariants(t, fuzzed(data)) })
 }
 
-// FuzzStreamParserContent: between a message token and an end every ordinary token is content once, and nothing else is.
+// FuzzStreamParserContent: between a message token and an end every ordinary token is content once, and nothing else
+// is.
 func FuzzStreamParserContent(f *testing.F) {
 	addFuzzSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -45,7 +45,7 @@ type machine struct {
 	opened int
 }
 
-// finish ends the stream: what is held back is delivered, and an open message closes with Cut.
+// finish ends the stream: what is held back is delivered, and an open message closes with [Cut].
 func (m *machine) finish() {
 	switch m.state {
 	case inHeader:

@@ -31,7 +31,8 @@ func Some(s string) Optional { return Optional{Value: s, Set: true} }
 // Message is one message of a conversation.
 type Message struct {
 	Role Role
-	// Name is the author's name: a tool's full name ("functions.get_weather") for Role Tool, where it is required.
+	// Name is the author's name: a tool's full name ("functions.get_weather") for the role [Tool], where it is
+	// required.
 	Name Optional
 	// Recipient is who is spoken to: the tool that is called, or for a tool's answer "assistant".
 	Recipient Optional
@@ -41,7 +42,8 @@ type Message struct {
 	Content     []Content
 }
 
-// Content is one item of a message: exactly one of System and Developer is set, or neither, and then Text counts.
+// Content is one item of a message: exactly one of [Content.System] and [Content.Developer] is set, or neither, and
+// then [Content.Text] counts.
 type Content struct {
 	Text      string
 	System    *SystemContent
@@ -51,7 +53,7 @@ type Content struct {
 // Text makes the content of a message that is one text.
 func Text(s string) []Content { return []Content{{Text: s}} }
 
-// Effort is the reasoning effort named in the system message; the zero Effort names none.
+// Effort is the reasoning effort named in the system message; the zero [Effort] names none.
 type Effort uint8
 
 // The efforts that gpt-oss knows.
@@ -84,11 +86,12 @@ type ChannelConfig struct {
 // DeveloperContent is rendered as the text of a developer message: what OpenAI's APIs call the system prompt.
 type DeveloperContent struct {
 	Instructions Optional
-	// Tools are the functions of the application, in a namespace whose Key is "functions".
+	// Tools are the functions of the application, in a namespace whose [Namespace.Key] is "functions".
 	Tools []Namespace
 }
 
-// Namespace is a group of tools. Namespaces are printed in the byte order of Key, under the name Name.
+// Namespace is a group of tools. Namespaces are printed in the byte order of [Namespace.Key], under the name
+// [Namespace.Name].
 type Namespace struct {
 	Key         string
 	Name        string

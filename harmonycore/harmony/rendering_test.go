@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestRendering: messages that are rendered some at a time come to what all at once do, and are given up only where they
-// take more tokens than are wanted.
+// TestRendering: messages that are rendered some at a time come to what all at once do, and are given up only where
+// they take more tokens than are wanted.
 func TestRendering(t *testing.T) {
 	r := NewRenderer(o200k.Tokenizer())
 	c := &Conversation{Messages: []Message{

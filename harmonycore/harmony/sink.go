@@ -24,7 +24,7 @@ const (
 )
 
 // Sink receives a stream of messages from a parser: for each message [Sink.Open] once, [Sink.Content] for every token
-// of it, and Close once. No text given to a Sink holds a control token.
+// of it, and [Sink.Close] once. No text given to a Sink holds a control token.
 type Sink interface {
 	Open(header Header)
 	// Content is the text that became whole with the newest tokens: full runes, possibly none while a rune is held

@@ -52,5 +52,5 @@ func (p *StreamParser) Opened() int { return p.opened }
 // mostly the newest, but text that turns out to be no header is delivered late.
 func (p *StreamParser) Delivering() int { return p.delivering }
 
-// Finish ends the stream: what is held back is delivered, and an open message closes with Cut.
+// Finish ends the stream: what is held back is delivered, and an open message closes with [Cut].
 func (p *StreamParser) Finish() { p.finish() }

@@ -57,7 +57,8 @@ func (p *StrictParser) ContentType() Optional { return p.inContent(p.machine.hea
 // LastDelta is the text that the last token added to the content.
 func (p *StrictParser) LastDelta() Optional { return p.inContent(p.text.delta()) }
 
-// Content is the sum of the deltas of the message being read; what is held back at its end is only in Messages.
+// Content is the sum of the deltas of the message being read; what is held back at its end is only in
+// [StrictParser.Messages].
 func (p *StrictParser) Content() string { return p.text.whole.String() }
 
 // Messages are the messages read so far.

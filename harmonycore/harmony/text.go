@@ -123,7 +123,7 @@ func (p *TextParser) Write(chunk []byte, now int64) {
 	p.run(chunk, false)
 }
 
-// Finish ends the stream: what is held back is delivered, and an open message closes with Cut.
+// Finish ends the stream: what is held back is delivered, and an open message closes with [Cut].
 func (p *TextParser) Finish() {
 	p.rerun(true)
 	p.finishStripped()

@@ -66,8 +66,8 @@ func recordText(t *testing.T, options TextOptions, chunks []timed) (*textRecorde
 	return r, p.FellBack()
 }
 
-// cuts are the ways in which a stream is cut for the tests: into single bytes, in two at every place (or at some sixty of
-// them), and at random.
+// cuts are the ways in which a stream is cut for the tests: into single bytes, in two at every place (or at some sixty
+// of them), and at random.
 func cuts(chunks []timed) [][]timed {
 	length := 0
 	for _, c := range chunks {

@@ -14,8 +14,8 @@ import (
 //
 //	go test -run '^$' -bench Encode -count 10 ./harmonycore/tokenizer | tee new.txt; benchstat old.txt new.txt
 //
-// HARMONY_CORPUS=file adds a text of one's own. Texts are made once, of words
-// with a natural spread of frequency, so that caches see what prose shows them.
+// HARMONY_CORPUS=file adds a text of one's own. Texts are made once, of words with a natural spread of frequency, so
+// that caches see what prose shows them.
 func BenchmarkEncode(b *testing.B) {
 	tok := o200k.Tokenizer()
 	for _, c := range corpora(b) {

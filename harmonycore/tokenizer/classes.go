@@ -48,8 +48,8 @@ var asciiClass = func() (t [256]class) {
 	return t
 }()
 
-// classAt is the class and the length in bytes of the character at i, which
-// must be inside s. A byte that is not UTF-8 counts as a character of no class.
+// classAt is the class and the length in bytes of the character at i, which must be inside s. A byte that is not UTF-8
+// counts as a character of no class.
 func classAt(s string, i int) (class, int) {
 	if c := asciiClass[s[i]]; c != wide {
 		return c, 1

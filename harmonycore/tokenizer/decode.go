@@ -1,8 +1,7 @@
 package tokenizer
 
-// TokenBytes returns the bytes of a token: an ordinary one's own, a special
-// one's spelling. The bytes are a view, not to be written to, and may be part
-// of a character. ok is false for an id that does not exist.
+// TokenBytes returns the bytes of a token: an ordinary one's own, a special one's spelling. The bytes are a view, not
+// to be written to, and may be part of a character. ok is false for an id that does not exist.
 func (t *Tokenizer) TokenBytes(id uint32) (b []byte, ok bool) {
 	if id >= specialBase {
 		return specialBytes(id)
@@ -10,8 +9,8 @@ func (t *Tokenizer) TokenBytes(id uint32) (b []byte, ok bool) {
 	return t.vocabulary.Bytes(id)
 }
 
-// AppendDecode appends the bytes of ids to dst. At an unknown id it stops and
-// returns false, with the bytes of the ids before it.
+// AppendDecode appends the bytes of ids to dst. At an unknown id it stops and returns false, with the bytes of the ids
+// before it.
 func (t *Tokenizer) AppendDecode(dst []byte, ids []uint32) ([]byte, bool) {
 	for _, id := range ids {
 		b, ok := t.TokenBytes(id)
@@ -23,9 +22,8 @@ func (t *Tokenizer) AppendDecode(dst []byte, ids []uint32) ([]byte, bool) {
 	return dst, true
 }
 
-// DecodeString returns the text of ids. What is not UTF-8 becomes U+FFFD, one
-// for each maximal part of a character (the Unicode standard's advice, which
-// Python and Rust follow too), and so does each unknown id.
+// DecodeString returns the text of ids. What is not UTF-8 becomes U+FFFD, one for each maximal part of a character (the
+// Unicode standard's advice, which Python and Rust follow too), and so does each unknown id.
 func (t *Tokenizer) DecodeString(ids []uint32) string {
 	var d Decoder
 	dst := make([]byte, 0, 4*len(ids))
@@ -44,8 +42,7 @@ type Decoder struct {
 
 const replacement = "\uFFFD"
 
-// Append appends the text that id completes to dst: nothing if the character
-// is still incomplete.
+// Append appends the text that id completes to dst: nothing if the character is still incomplete.
 func (d *Decoder) Append(dst []byte, t *Tokenizer, id uint32) []byte {
 	b, ok := t.TokenBytes(id)
 	if !ok {
@@ -99,8 +96,7 @@ func (d *Decoder) appendBytes(dst, b []byte) []byte {
 	return dst
 }
 
-// Flush ends the stream: a character that stayed incomplete becomes U+FFFD.
-// The decoder is then as new.
+// Flush ends the stream: a character that stayed incomplete becomes U+FFFD. The decoder is then as new.
 func (d *Decoder) Flush(dst []byte) []byte {
 	if d.n == 0 {
 		return dst
@@ -117,9 +113,8 @@ const (
 	incomplete           // may, with more bytes
 )
 
-// character judges the start of b, which must not be empty: how many bytes
-// belong together, and what they are. Broken ones are the maximal part that
-// could have begun a character, at least one byte (Unicode, table 3-7).
+// character judges the start of b, which must not be empty: how many bytes belong together, and what they are. Broken
+// ones are the maximal part that could have begun a character, at least one byte (Unicode, table 3-7).
 func character(b []byte) (size int, state charState) {
 	first := b[0]
 	if first < 0x80 {

@@ -14,8 +14,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// twinText replaces what is not UTF-8 by the definition: at each place the
-// longest beginning of some character, of three bytes at most, or one byte.
+// twinText replaces what is not UTF-8 by the definition: at each place the longest beginning of some character, of
+// three bytes at most, or one byte.
 func twinText(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {
@@ -118,8 +118,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip: every text, UTF-8 or not, comes back; no text gives a special
-// token; the count is right; a decoded stream is the text.
+// FuzzRoundTrip: every text, UTF-8 or not, comes back; no text gives a special token; the count is right; a decoded
+// stream is the text.
 func FuzzRoundTrip(f *testing.F) {
 	for _, s := range []string{"", "Hello, world", "<|start|>user<|message|>", "a\xff\xc3(", " \n\t中文'ſ", "1234567", "<|reserved_200000|>"} {
 		f.Add(s)
@@ -208,8 +208,8 @@ func TestSpecialNames(t *testing.T) {
 	}
 }
 
-// TestLinear would take hours if any of these were quadratic; the bound is
-// lax, for slow machines and the race detector.
+// TestLinear would take hours if any of these were quadratic; the bound is lax, for slow machines and the race
+// detector.
 func TestLinear(t *testing.T) {
 	tok := o200k.Tokenizer()
 	for _, unit := range []string{"a", "A", " ", "\n", "-", "中", "\u0301", "é", "0", "\xff", "A\u0301", "aB", " \n", "ab", "'s", "<|", "\xf0\x9f"} {

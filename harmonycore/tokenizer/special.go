@@ -55,12 +55,11 @@ var reserved = func() []byte {
 	return all
 }()
 
-// IsSpecial reports whether id is a control token: one that no ordinary text
-// can encode to.
+// IsSpecial reports whether id is a control token: one that no ordinary text can encode to.
 func IsSpecial(id uint32) bool { return id >= specialBase && id <= LastSpecial }
 
-// SpecialName returns the spelling of a special id, such as "<|start|>" or
-// "<|reserved_200000|>"; ok is false for every other id.
+// SpecialName returns the spelling of a special id, such as "<|start|>" or "<|reserved_200000|>"; ok is false for every
+// other id.
 func SpecialName(id uint32) (name string, ok bool) {
 	b, ok := specialBytes(id)
 	return string(b), ok
@@ -84,10 +83,9 @@ func specialBytes(id uint32) ([]byte, bool) {
 // LongestSpecial is the longest spelling of a special token, in bytes.
 const LongestSpecial = reservedSize
 
-// MatchSpecial looks for the spelling of a special token at the beginning of
-// text, which may be cut anywhere: its id and size in bytes, size 0 without
-// one. partial says that there is none yet, but that more bytes may make one.
-// It never allocates.
+// MatchSpecial looks for the spelling of a special token at the beginning of text, which may be cut anywhere: its id
+// and size in bytes, size 0 without one. partial says that there is none yet, but that more bytes may make one. It
+// never allocates.
 func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 	for i, name := range names {
 		if name == "" || !agree(text, name) {
@@ -132,8 +130,8 @@ func agree(text []byte, word string) bool {
 	return true
 }
 
-// findSpecial finds the first spelling of a special token in text: its place,
-// its size in bytes and its id. Without one: len(text) and size 0.
+// findSpecial finds the first spelling of a special token in text: its place, its size in bytes and its id. Without
+// one: len(text) and size 0.
 func findSpecial(text string) (at, size int, id uint32) {
 	for at = 0; at+1 < len(text); at++ {
 		if text[at] != '<' || text[at+1] != '|' {

@@ -4,9 +4,8 @@ package tokenizer
 // docs/harmony-format.md#splitting-into-pieces, numbered 1 to 7 there and here. Each rule looks at a run of characters
 // once or twice and then consumes most of it, so time grows linearly on every input.
 
-// next is the end of the pre-token that begins at i, which must be inside s;
-// it is always beyond i. Words, numbers and marks in ASCII are decided here;
-// whatever touches another character goes to nextAny, which knows all rules.
+// next is the end of the pre-token that begins at i, which must be inside s; it is always beyond i. Words, numbers and
+// marks in ASCII are decided here; whatever touches another character goes to nextAny, which knows all rules.
 func next(s string, i int) int {
 	j := i
 	switch c := asciiClass[s[i]]; {
@@ -40,8 +39,8 @@ func next(s string, i int) int {
 	return j
 }
 
-// nextMark is next for an ASCII character that is no letter, number or line
-// end, with no letter after it: rule 4 if that holds at once, else nextAny.
+// nextMark is next for an ASCII character that is no letter, number or line end, with no letter after it: rule 4 if
+// that holds at once, else nextAny.
 func nextMark(s string, i int) int {
 	j := i
 	if s[j] == ' ' {
@@ -132,9 +131,8 @@ func nextSpace(s string, i int) int {
 	return i + 1 // never: rule 4 takes whatever is not whitespace
 }
 
-// nextWord is rules 1 and 2 for the character at i, of class c; 0 if neither
-// matches. Each is tried with that character as the optional one before the
-// word, then without.
+// nextWord is rules 1 and 2 for the character at i, of class c; 0 if neither matches. Each is tried with that character
+// as the optional one before the word, then without.
 func nextWord(s string, i int, c class, size int) int {
 	var before word
 	if c&(letter|number|newline) == 0 {
@@ -157,13 +155,11 @@ func nextWord(s string, i int, c class, size int) int {
 	return 0
 }
 
-// word is where a word ends by rule 1 (small) and by rule 2 (any); 0 where the
-// rule does not match.
+// word is where a word ends by rule 1 (small) and by rule 2 (any); 0 where the rule does not match.
 type word struct{ small, any int }
 
-// wordAt matches the run of UP and then the run of LOW from i. Rule 1 needs a
-// LOW at the end: if the second run is empty, the first one gives back what
-// follows its last character that is LOW too.
+// wordAt matches the run of UP and then the run of LOW from i. Rule 1 needs a LOW at the end: if the second run is
+// empty, the first one gives back what follows its last character that is LOW too.
 func wordAt(s string, i int) (w word) {
 	both := upper | lower // what goes on with the word
 	for end := i; end < len(s); {
@@ -188,9 +184,8 @@ func wordAt(s string, i int) (w word) {
 	return w
 }
 
-// contraction is where the word that ends at i ends with its contraction, if
-// one follows: 's 't 're 've 'm 'll 'd in either case, and 'ſ (U+017F), which
-// folds to s.
+// contraction is where the word that ends at i ends with its contraction, if one follows: 's 't 're 've 'm 'll 'd in
+// either case, and 'ſ (U+017F), which folds to s.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return i

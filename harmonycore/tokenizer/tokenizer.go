@@ -34,10 +34,9 @@ func New(table []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// AppendEncode appends the ids of text to dst. Text is only text: whatever
-// spells a control token gives ordinary ids. Bytes that are not UTF-8 are
-// encoded as they are; the reference never sees such. One fragment per call:
-// tokens never join across two calls.
+// AppendEncode appends the ids of text to dst. Text is only text: whatever spells a control token gives ordinary ids.
+// Bytes that are not UTF-8 are encoded as they are; the reference never sees such. One fragment per call: tokens never
+// join across two calls.
 func (t *Tokenizer) AppendEncode(dst []uint32, text string) []uint32 {
 	e := t.Borrow()
 	dst = e.Append(dst, t, text)
@@ -62,15 +61,14 @@ func (t *Tokenizer) Count(text string) int {
 	return n
 }
 
-// Encoder is the scratch of encoding, 530 KB at most, and a memory of the words
-// that it took apart: it is faster the longer it is used. For a caller that
-// encodes often. The zero value is ready. Not for concurrent use.
+// Encoder is the scratch of encoding, 530 KB at most, and a memory of the words that it took apart: it is faster the
+// longer it is used. For a caller that encodes often. The zero value is ready. Not for concurrent use.
 type Encoder struct {
 	merger bpe.Encoder
 }
 
-// Borrow is an [Encoder] out of those that the [Tokenizer]'s users share, for many texts in a row; Return it, and use
-// it no more.
+// Borrow is an [Encoder] out of those that the [Tokenizer]'s users share, for many texts in a row; [Tokenizer.Return]
+// it, and use it no more.
 func (t *Tokenizer) Borrow() *Encoder {
 	if e, ok := t.encoders.Get().(*Encoder); ok {
 		return e
@@ -96,9 +94,9 @@ func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 	return dst
 }
 
-// AppendWithin is Append for a text of which at most so many ids are wanted. It
-// reports whether the text has no more. If it has, AppendWithin stops soon
-// after that many, or before it has begun, and what it has appended is no use.
+// AppendWithin is [Encoder.Append] for a text of which at most so many ids are wanted. It reports whether the text has
+// no more. If it has, AppendWithin stops soon after that many, or before it has begun, and what it has appended is no
+// use.
 func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
 	if t.fewest.Exceeds(text, most) {
 		return dst, false
@@ -128,7 +126,7 @@ func (e *Encoder) AppendSpecial(dst []uint32, t *Tokenizer, text string) []uint3
 	return dst
 }
 
-// AppendSpecialWithin is to [Encoder.AppendSpecial] what [Encoder.AppendWithin] is to Append.
+// AppendSpecialWithin is to [Encoder.AppendSpecial] what [Encoder.AppendWithin] is to [Encoder.Append].
 func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
 	if t.fewestSpecial.Exceeds(text, most) {
 		return dst, false

@@ -13,8 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// vector is one line of testdata, made by tools/vocab/vectors.py from the
-// reference implementation; the format is described there.
+// vector is one line of testdata, made by tools/vocab/vectors.py from the reference implementation; the format is
+// described there.
 type vector struct {
 	place, kind, text string
 	ids               []uint32

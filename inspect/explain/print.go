@@ -31,8 +31,8 @@ const (
 	textIndent  = "  | "
 )
 
-// Write prints the transcript of a stream. Whatever the stream holds, only printable text, line ends and, with Color,
-// our own colours are written.
+// Write prints the transcript of a stream. Whatever the stream holds, only printable text, line ends and, with
+// [Options.Color], our own colours are written.
 func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
 	p := printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t, r: record(t, ids, o.Begin)}
 	number := 0

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// testTokens is a small vocabulary with what makes merging hard: long runs,
-// chains of pairs whose ranks fall from left to right, tokens that can be made
-// in two ways, one (the last) that no merge can make.
+// testTokens is a small vocabulary with what makes merging hard: long runs, chains of pairs whose ranks fall from left
+// to right, tokens that can be made in two ways, one (the last) that no merge can make.
 func testTokens() [][]byte {
 	var tokens [][]byte
 	for b := range 256 {
@@ -55,8 +54,7 @@ func join(tokens [][]byte) (blob []byte, ends, sorted []uint32) {
 	return blob, ends, sorted
 }
 
-// twin is the rule as it is written: whole piece, else merge the pair of the
-// lowest rank until none is left.
+// twin is the rule as it is written: whole piece, else merge the pair of the lowest rank until none is left.
 func twin(ranks map[string]uint32, piece []byte) []uint32 {
 	if id, ok := ranks[string(piece)]; ok {
 		return []uint32{id}
@@ -125,21 +123,19 @@ func TestMergeFormsAgree(t *testing.T) {
 			check(piece)
 		}
 	}
-	// The last pair of this chain takes its first byte from the pair before,
-	// and so on back to the beginning.
+	// The last pair of this chain takes its first byte from the pair before, and so on back to the beginning.
 	chain := bytes.Repeat([]byte("rstuvwxyz"), 150)
 	for n := range 3 {
 		check(chain[n : len(chain)-n])
 	}
 }
 
-// TestWindowsReachBack forces windows to be begun again further back: in this
-// vocabulary one byte at the end decides about a thousand bytes before it.
+// TestWindowsReachBack forces windows to be begun again further back: in this vocabulary one byte at the end decides
+// about a thousand bytes before it.
 func TestWindowsReachBack(t *testing.T) {
 	tokens := testTokens()[:256]
 	rng := rand.New(rand.NewPCG(2, 2))
-	// Every two-byte string gets a token; a path through them whose ranks
-	// fall all the way is as bad as it can be.
+	// Every two-byte string gets a token; a path through them whose ranks fall all the way is as bad as it can be.
 	order := rng.Perm(65536)
 	for _, k := range order[:30000] {
 		tokens = append(tokens, []byte{byte(k >> 8), byte(k)})
@@ -205,8 +201,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestDamage changes the table everywhere: no answer matters, but a panic
-// would end a wasm host.
+// TestDamage changes the table everywhere: no answer matters, but a panic would end a wasm host.
 func TestDamage(t *testing.T) {
 	table := buildTable(t, testTokens())
 	rng := rand.New(rand.NewPCG(3, 3))

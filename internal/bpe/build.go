@@ -5,13 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// Build makes the table of a vocabulary: token i is blob[ends[i-1]:ends[i]]
-// (the first begins at 0), and sorted has the ids in the order of their bytes.
-// The same tokens always give the same table.
+// Build makes the table of a vocabulary: token i is blob[ends[i-1]:ends[i]] (the first begins at 0), and sorted has the
+// ids in the order of their bytes. The same tokens always give the same table.
 //
-// ErrTable when the tokens do not fit the format: none or more than 262,144,
-// an empty one or one longer than 255 bytes, two alike, sorted out of order, a
-// byte without its own token.
+// ErrTable when the tokens do not fit the format: none or more than 262,144, an empty one or one longer than 255 bytes,
+// two alike, sorted out of order, a byte without its own token.
 func Build(blob []byte, ends, sorted []uint32) ([]byte, error) {
 	b := builder{blob: blob, ends: ends, sorted: sorted}
 	if !b.check() || !b.plant() {
@@ -29,8 +27,7 @@ type builder struct {
 	ends, sorted []uint32
 	longest      uint32
 
-	// The tokens in sorted order: their bytes, where each begins, and how many
-	// bytes it shares with the one before.
+	// The tokens in sorted order: their bytes, where each begins, and how many bytes it shares with the one before.
 	text   []byte
 	starts []uint32
 	shared []uint8

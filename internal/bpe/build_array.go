@@ -9,8 +9,8 @@ type array struct {
 	from        [8]uint32 // where the search begins for a node of so many children
 }
 
-// patience is how many places may fail before later searches begin at the one
-// that fits. Less makes Build faster and the array larger.
+// patience is how many places may fail before later searches begin at the one that fits. Less makes Build faster and
+// the array larger.
 const patience = 8
 
 // place finds a base at which all children fit, and takes their cells.

@@ -2,8 +2,8 @@ package bpe
 
 import "encoding/binary"
 
-// node is one of the trie's while it is built: the sorted tokens from … to-1,
-// alike in the first depth bytes, go on from it.
+// node is one of the trie's while it is built: the sorted tokens from … to-1, alike in the first depth bytes, go on
+// from it.
 type node struct {
 	from, to, depth    uint32
 	least              uint32 // lowest id below it
@@ -11,8 +11,8 @@ type node struct {
 	cell               uint32 // that leads to it
 }
 
-// child is what hangs below a node under one byte: the sorted tokens from …
-// to-1, the first of which ends there if it is its own.
+// child is what hangs below a node under one byte: the sorted tokens from … to-1, the first of which ends there if it
+// is its own.
 type child struct {
 	from, to uint32
 	node     uint32 // the number of its node, 0 for none
@@ -53,8 +53,7 @@ func (b *builder) plant() bool {
 	return true
 }
 
-// unfold appends the children of n, in the order of their labels, and their
-// nodes.
+// unfold appends the children of n, in the order of their labels, and their nodes.
 func (b *builder) unfold(children []child, nodes []node, n node) ([]child, []node) {
 	for from := n.from; from < n.to; {
 		least := b.sorted[from]
@@ -95,9 +94,8 @@ func (b *builder) cell(c child, depth uint32) uint64 {
 	return cell
 }
 
-// byLeast is the order in which nodes are laid out: the lower its least id,
-// the nearer to the beginning. A node is later in nodes than its parent, and
-// its least id is not lower: so it also comes later here.
+// byLeast is the order in which nodes are laid out: the lower its least id, the nearer to the beginning. A node is
+// later in nodes than its parent, and its least id is not lower: so it also comes later here.
 func byLeast(nodes []node, ids int) []uint32 {
 	heads := make([]uint32, ids+1)
 	for _, n := range nodes {

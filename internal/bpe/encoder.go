@@ -2,9 +2,8 @@ package bpe
 
 import "math"
 
-// Encoder holds the scratch of merging and a memory of pieces, to be used
-// again. The zero value is ready. Not for concurrent use. It does not grow with
-// the length of a piece: 530 KB at most, nearly all of it the memory, which a
+// Encoder holds the scratch of merging and a memory of pieces, to be used again. The zero value is ready. Not for
+// concurrent use. It does not grow with the length of a piece: 530 KB at most, nearly all of it the memory, which a
 // short text does not need.
 type Encoder struct {
 	merged int   // pieces, as long as there is no memo

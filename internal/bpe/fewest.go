@@ -3,13 +3,12 @@ package bpe
 // fewestUnit is what one token counts in Fewest's sums.
 const fewestUnit = 1 << 20
 
-// Fewest bounds from below how many ids any text has, by its bytes alone. It
-// is made by NewFewest, which walks all tokens once.
+// Fewest bounds from below how many ids any text has, by its bytes alone. It is made by NewFewest, which walks all
+// tokens once.
 //
-// Every byte counts for as much as one of the longest token that it occurs in:
-// a digit, for which that has 3 bytes, for a third of an id. The bytes of one
-// token count for one id at most, so that a text has at least as many ids as
-// its bytes count for.
+// Every byte counts for as much as one of the longest token that it occurs in: a digit, for which that has 3 bytes, for
+// a third of an id. The bytes of one token count for one id at most, so that a text has at least as many ids as its
+// bytes count for.
 type Fewest [256]uint32
 
 // NewFewest returns the bounds that v gives.
@@ -38,8 +37,7 @@ func (f *Fewest) Add(token []byte) {
 	}
 }
 
-// Exceeds reports whether text certainly has more than most ids. It reads no
-// more of it than it must.
+// Exceeds reports whether text certainly has more than most ids. It reads no more of it than it must.
 func (f *Fewest) Exceeds(text string, most int) bool {
 	if len(text) <= most {
 		return false

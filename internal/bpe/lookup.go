@@ -5,8 +5,8 @@ import "unsafe"
 // Len is the number of ids; they run from 0 to Len()-1.
 func (v *Vocabulary) Len() int { return int(v.count) }
 
-// Bytes returns the bytes of a token as a view of the table, not to be
-// written to; ok is false for an id the vocabulary does not have.
+// Bytes returns the bytes of a token as a view of the table, not to be written to; ok is false for an id the vocabulary
+// does not have.
 func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 	if id >= v.count {
 		return nil, false
@@ -34,8 +34,7 @@ func (v *Vocabulary) child(cell uint64, b byte) uint64 {
 	return child
 }
 
-// follow is the cell of the token that ends where rest leads from the node
-// base; none if there is no such token.
+// follow is the cell of the token that ends where rest leads from the node base; none if there is no such token.
 func (v *Vocabulary) follow(base uint32, rest string) uint64 {
 	cells := unsafe.Add(v.head, headerSize) // cellAt, but for a load that the loop need not repeat
 	cell, i := uint64(0), 0
@@ -56,8 +55,8 @@ func (v *Vocabulary) follow(base uint32, rest string) uint64 {
 	return none
 }
 
-// tail is follow where the cells end: the token whose tail, at a place in the
-// tails, is rest, as the cell that a leaf would have.
+// tail is follow where the cells end: the token whose tail, at a place in the tails, is rest, as the cell that a leaf
+// would have.
 func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	if at+tailHead > v.tailSize {
 		return none

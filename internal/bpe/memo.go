@@ -1,8 +1,7 @@
 package bpe
 
 const (
-	// memoAfter is how many merges it takes for the memo to pay for its memory,
-	// 512 KiB.
+	// memoAfter is how many merges it takes for the memo to pay for its memory, 512 KiB.
 	memoAfter = 400
 	memoBits  = 13
 
@@ -12,9 +11,8 @@ const (
 	mixer = 0x9e3779b97f4a7c15
 )
 
-// memo remembers what the last pieces gave that are no token: the names and
-// rare words of a text come again. Each piece has one place; the last one that
-// fell on it stays.
+// memo remembers what the last pieces gave that are no token: the names and rare words of a text come again. Each piece
+// has one place; the last one that fell on it stays.
 type memo [1 << memoBits]knownPiece
 
 // knownPiece is a piece and what it gave.
@@ -23,8 +21,8 @@ type knownPiece struct {
 	ids [pieceIDs]uint32 // id+1 each, then 0
 }
 
-// pieceKey is a piece in eights, of which the last one ends where the piece
-// does, and its length in the last byte: 0 for none.
+// pieceKey is a piece in eights, of which the last one ends where the piece does, and its length in the last byte: 0
+// for none.
 type pieceKey [(pieceBytes + 1) / 8]uint64
 
 // place is the place of a piece of at most pieceBytes, and its key.

@@ -1,22 +1,19 @@
 package bpe
 
-// windowSize is the stretch, in bytes, that is merged at once; longer pieces
-// are cut (window.go).
+// windowSize is the stretch, in bytes, that is merged at once; longer pieces are cut (window.go).
 const windowSize = 512
 
-// parts is the state of merging one stretch of bytes, as short is for one of at
-// most shortSize, which is written out for speed.
+// parts is the state of merging one stretch of bytes, as short is for one of at most shortSize, which is written out
+// for speed.
 //
-// A part is named by the place of its first byte. key[i] is the pair that
-// begins with part i, as rank<<32 | i, so that the least key is the leftmost
-// pair of the lowest rank; none when it makes no token, or when i begins no
-// part. cell[i] and pair[i] are the cells of the tokens that the part is and
-// that the pair makes. next[i] and prev[i] are the neighbouring parts.
+// A part is named by the place of its first byte. key[i] is the pair that begins with part i, as rank<<32 | i, so that
+// the least key is the leftmost pair of the lowest rank; none when it makes no token, or when i begins no part. cell[i]
+// and pair[i] are the cells of the tokens that the part is and that the pair makes. next[i] and prev[i] are the
+// neighbouring parts.
 //
-// least[b] is the least of eight keys from 8b, and top[c] of
-// eight of those: finding the next pair and changing a key cost three steps of
-// eight in a window, without the jumps of a heap. All three are filled up to
-// whole eights with none.
+// least[b] is the least of eight keys from 8b, and top[c] of eight of those: finding the next pair and changing a key
+// cost three steps of eight in a window, without the jumps of a heap. All three are filled up to whole eights with
+// none.
 type parts struct {
 	key, least, top []uint64
 	cell, pair      []uint64
@@ -105,8 +102,7 @@ func (p *parts) start(v *Vocabulary, piece string) {
 	}
 }
 
-// look looks up the pair that begins with part at, goes on at second and ends
-// before end.
+// look looks up the pair that begins with part at, goes on at second and ends before end.
 func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 	p.key[at] = none
 	if uint(second) >= uint(end) || uint(end) > uint(len(piece)) {
@@ -117,8 +113,7 @@ func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 	}
 }
 
-// refresh makes least and top right again after the keys of three parts have
-// changed, which are mostly close together.
+// refresh makes least and top right again after the keys of three parts have changed, which are mostly close together.
 func (p *parts) refresh(before, at, gone int) {
 	x, y, z := uint(before)>>3, uint(at)>>3, uint(gone)>>3
 	p.leastOf(y)

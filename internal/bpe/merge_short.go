@@ -1,11 +1,10 @@
 package bpe
 
-// shortSize is the longest stretch, in bytes, whose pairs are all looked at to
-// find the least: nearly all words.
+// shortSize is the longest stretch, in bytes, whose pairs are all looked at to find the least: nearly all words.
 const shortSize = 64
 
-// short is the state of merging a short stretch; see parts. Its arrays have a
-// fixed size and places are taken modulo that, so no index needs a check.
+// short is the state of merging a short stretch; see parts. Its arrays have a fixed size and places are taken modulo
+// that, so no index needs a check.
 type short struct {
 	key, cell, pair [shortSize]uint64
 	next, prev      [shortSize]uint8
@@ -70,16 +69,15 @@ func (s *short) start(v *Vocabulary, piece string) {
 	}
 }
 
-// look looks up the pair that begins with part at, goes on at second and ends
-// before end.
+// look looks up the pair that begins with part at, goes on at second and ends before end.
 func (s *short) look(v *Vocabulary, piece string, at, second, end uint8) {
 	if second < end && int(end) <= len(piece) {
 		s.set(at, v.follow(uint32(s.cell[at%shortSize])>>baseShift, piece[second:end]))
 	}
 }
 
-// set notes the token that a pair makes. The high half of none, for a pair that
-// makes no token, is higher than every rank.
+// set notes the token that a pair makes. The high half of none, for a pair that makes no token, is higher than every
+// rank.
 func (s *short) set(at uint8, pair uint64) {
 	s.pair[at%shortSize] = pair
 	s.key[at%shortSize] = pair>>idShift<<idShift | uint64(at)

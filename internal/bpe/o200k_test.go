@@ -21,8 +21,7 @@ func open(t testing.TB) *bpe.Vocabulary {
 	return v
 }
 
-// TestLookup finds every token, and nothing that differs from one in a byte
-// and is no token.
+// TestLookup finds every token, and nothing that differs from one in a byte and is no token.
 func TestLookup(t *testing.T) {
 	v := open(t)
 	if v.Len() != 199998 {

@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// ErrTable is what Open returns for bytes that are not a table of this
-// version, and Build for tokens that no table can hold.
+// ErrTable is what Open returns for bytes that are not a table of this version, and Build for tokens that no table can
+// hold.
 var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 
-// The table, all numbers in the byte order of the machine, which is
-// little-endian for WebAssembly and nearly everywhere else:
+// The table, all numbers in the byte order of the machine, which is little-endian for WebAssembly and nearly everywhere
+// else:
 //
 //	header   headerSize bytes, fields below
 //	cells    u64 each: a trie of the tokens' bytes as a double array
@@ -19,15 +19,13 @@ var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 //	         u32 id | length << 18, then the bytes
 //	bytes    of all tokens, by id
 //
-// A node of the trie is a base, and the cell of its child under byte b is
-// base+b, if that cell has the label b. No two nodes share a base, so the label
-// says whose child a cell is. Base 0 is nobody's: from there nothing goes on.
+// A node of the trie is a base, and the cell of its child under byte b is base+b, if that cell has the label b. No two
+// nodes share a base, so the label says whose child a cell is. Base 0 is nobody's: from there nothing goes on.
 //
-// Why so: what costs is memory beyond the second-level cache (on the machine
-// this was tuned on 7 ns within 512 KB, 160 ns in 4 MB). The nodes of low ids,
-// two thirds to nine tenths of all text, lie together at the beginning. One
-// walk finds a word; while merging, a pair is looked up by going on from the
-// left part's node, and most pairs that make no token end at the first byte.
+// Why so: what costs is memory beyond the second-level cache (on the machine this was tuned on 7 ns within 512 KB, 160
+// ns in 4 MB). The nodes of low ids, two thirds to nine tenths of all text, lie together at the beginning. One walk
+// finds a word; while merging, a pair is looked up by going on from the left part's node, and most pairs that make no
+// token end at the first byte.
 const (
 	magic   = "HBPE"
 	version = 2
@@ -64,12 +62,11 @@ const (
 	sizeShift = 8 // in the index
 )
 
-// Vocabulary is a read-only view of one table. It holds no copy: the table
-// must not change while the view is used. Safe for concurrent use.
+// Vocabulary is a read-only view of one table. It holds no copy: the table must not change while the view is used. Safe
+// for concurrent use.
 type Vocabulary struct {
-	// head points at the table's first byte. Places inside are computed where
-	// they are used: TinyGo's collector walks from a pointer into the middle of
-	// a block to its beginning, 16 bytes at a time.
+	// head points at the table's first byte. Places inside are computed where they are used: TinyGo's collector walks
+	// from a pointer into the middle of a block to its beginning, 16 bytes at a time.
 	head               unsafe.Pointer
 	root, cells        uint32
 	count, maxLen      uint32
@@ -78,9 +75,8 @@ type Vocabulary struct {
 	index, tails, blob uint32
 }
 
-// Open checks the header of table, its version and its lengths, and that the
-// trie stays inside, and returns a view of it. A table that was damaged inside
-// gives wrong answers or none, never a panic.
+// Open checks the header of table, its version and its lengths, and that the trie stays inside, and returns a view of
+// it. A table that was damaged inside gives wrong answers or none, never a panic.
 func Open(table []byte) (*Vocabulary, error) {
 	if len(table) < headerSize || string(table[:len(magic)]) != magic {
 		return nil, ErrTable

@@ -25,7 +25,8 @@ type Options struct {
 	Clusters []Cluster
 	// BufferLimit is how many bytes of a request or response the filter may hold.
 	BufferLimit int
-	// BufferLimitHTTP2 is the limit for HTTP/2 clients, for which Envoy uses the stream's window; 0 means BufferLimit.
+	// BufferLimitHTTP2 is the limit for HTTP/2 clients, for which Envoy uses the stream's window; 0 means
+	// [Options.BufferLimit].
 	BufferLimitHTTP2 int
 	// MaxHeaders is how many headers a message may have; 0 means 100, as in Envoy.
 	MaxHeaders int
@@ -37,7 +38,8 @@ type Options struct {
 	Retries int
 	// Shape changes the form of local replies.
 	Shape func(*wasmhost.LocalReply)
-	// RemoveRequestPrefix is the prefix of headers that are removed from clients' requests; an empty prefix removes none.
+	// RemoveRequestPrefix is the prefix of headers that are removed from clients' requests; an empty prefix removes
+	// none.
 	RemoveRequestPrefix string
 	// NormalizePath resolves dot segments and doubled slashes in paths before anything else reads them.
 	NormalizePath bool
@@ -49,8 +51,8 @@ type Options struct {
 	RequestTimeout time.Duration
 	// ServerName is the value of the response header server; empty keeps the server's own.
 	ServerName string
-	// EndWait is how long a piece of an HTTP/2 body waits to see whether the body ends with it, as Envoy knows at once. 0
-	// sends every end separately.
+	// EndWait is how long a piece of an HTTP/2 body waits to see whether the body ends with it, as Envoy knows at once.
+	// 0 sends every end separately.
 	EndWait time.Duration
 	// ForwardedFor adds the client's address to x-forwarded-for: use_remote_address.
 	ForwardedFor bool

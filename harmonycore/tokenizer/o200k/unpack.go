@@ -31,8 +31,7 @@ const (
 
 var errFile = errors.New("o200k: not a packed vocabulary of this version")
 
-// unpack returns the bytes of all tokens by rank, where each one ends, and the
-// ranks in the order of the tokens' bytes.
+// unpack returns the bytes of all tokens by rank, where each one ends, and the ranks in the order of the tokens' bytes.
 func unpack(file []byte) (blob []byte, ends, sorted []uint32, err error) {
 	if len(file) < fileHeader || string(file[:4]) != "OVOC" {
 		return nil, nil, nil, errFile
@@ -91,8 +90,8 @@ func unpack(file []byte) (blob []byte, ends, sorted []uint32, err error) {
 	return blob, ends, sorted, nil
 }
 
-// expandedSum is the SHA-256 of a length byte and the bytes of every token, by
-// rank: it names the vocabulary apart from any file format.
+// expandedSum is the SHA-256 of a length byte and the bytes of every token, by rank: it names the vocabulary apart from
+// any file format.
 func expandedSum(blob []byte, ends []uint32) [sha256.Size]byte {
 	all := make([]byte, 0, len(blob)+len(ends))
 	from := uint32(0)

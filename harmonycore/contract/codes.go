@@ -9,7 +9,7 @@ const (
 )
 
 // The codes of errors in a request. [CodeUnsupportedParameter] is for what the API allows and this translation does not
-// do. [CodeInvalidValue] is for what has no meaning here at all.
+// support. [CodeInvalidValue] is for a value that the API does not allow.
 const (
 	CodeInvalidJSON              = "invalid_json"
 	CodeInvalidUTF8              = "invalid_utf8"

@@ -2,11 +2,11 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ChannelEvent is the kind of a channel event: docs/channel-events.md. OpenAI has no such stream; it stands here because
-// clients read it.
+// ChannelEvent is the kind of a channel event (docs/channel-events.md). OpenAI has no such stream. The events are here
+// because clients read them.
 type ChannelEvent uint8
 
-// The kinds of events, of which the last two end a stream.
+// The kinds of events. [EventDone] and [EventError] end a stream.
 const (
 	EventAnalysis ChannelEvent = iota
 	EventCommentary
@@ -21,7 +21,7 @@ var channelEventNames = [...]string{
 	EventToolCall: "tool_call", EventDone: "done", EventError: "error",
 }
 
-// appendEventOpen begins an event of a kind, up to the inside of its object.
+// appendEventOpen begins an event of a kind, up to the first member of its object.
 func appendEventOpen(dst []byte, kind ChannelEvent) []byte {
 	dst = append(dst, "event: "...)
 	if int(kind) < len(channelEventNames) {
@@ -32,22 +32,23 @@ func appendEventOpen(dst []byte, kind ChannelEvent) []byte {
 
 const eventClose = "}\n\n"
 
-// AppendEventText appends a piece of the text of the model's message with this index.
+// AppendEventText appends one piece of text of the model's message with this index.
 func AppendEventText(dst []byte, kind ChannelEvent, message int, text []byte) []byte {
 	dst = appendCount(appendEventOpen(dst, kind), `"message":`, message)
 	dst = rawjson.AppendEscaped(append(dst, `,"text":"`...), string(text))
 	return append(append(dst, '"'), eventClose...)
 }
 
-// EventCall is a whole call of the model's.
+// EventCall is one whole call by the model.
 type EventCall struct {
 	Kind     CallKind
 	ID, Name string
-	// Arguments are escaped, as rawjson.AppendEscaped writes them.
+	// Arguments are escaped, as [rawjson.AppendEscaped] writes them.
 	Arguments []byte
 }
 
-// AppendEventCall appends a call up to its conversation, which is JSON for the caller to append before AppendEventCallClose.
+// AppendEventCall appends a call up to its conversation. The caller appends the conversation as JSON, then calls
+// [AppendEventCallClose].
 func AppendEventCall(dst []byte, message, index int, c *EventCall) []byte {
 	dst = appendCount(appendEventOpen(dst, EventToolCall), `"message":`, message)
 	dst = appendCount(dst, `,"index":`, index)
@@ -58,10 +59,10 @@ func AppendEventCall(dst []byte, message, index int, c *EventCall) []byte {
 	return append(dst, `,"conversation":`...)
 }
 
-// AppendEventCallClose ends what AppendEventCall began.
+// AppendEventCallClose ends the event that [AppendEventCall] began.
 func AppendEventCallClose(dst []byte) []byte { return append(dst, eventClose...) }
 
-// AppendEventDone appends the regular end.
+// AppendEventDone appends the last event of a complete answer.
 func AppendEventDone(dst []byte, h *ChatHead, reason string, u Usage) []byte {
 	dst = rawjson.AppendString(append(appendEventOpen(dst, EventDone), `"id":`...), h.ID)
 	dst = rawjson.AppendInt(append(dst, `,"created":`...), h.Created)
@@ -71,7 +72,7 @@ func AppendEventDone(dst []byte, h *ChatHead, reason string, u Usage) []byte {
 	return append(dst, eventClose...)
 }
 
-// AppendEventError appends the end of a stream that failed; usage is nil where the server's count is not known.
+// AppendEventError appends the last event of a failed stream. A nil usage means that the server's count is not known.
 func AppendEventError(dst []byte, e *Error, usage *Usage) []byte {
 	dst = e.appendMembers(appendEventOpen(dst, EventError))
 	dst = append(dst, `,"usage":`...)

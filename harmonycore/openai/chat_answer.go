@@ -2,19 +2,19 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// The finish reasons of Chat.
+// The finish reasons of Chat Completions.
 const (
 	FinishStop      = "stop"
 	FinishLength    = "length"
 	FinishToolCalls = "tool_calls"
 )
 
-// ChatHead is what a Chat answer says of itself, whole or in chunks.
+// ChatHead holds the members that a Chat answer and each of its chunks begin with.
 type ChatHead struct {
 	ID      string
 	Created int64
 	Model   string
-	// TierAsked tells a client that named a service tier which it got: there is one only.
+	// TierAsked reports whether the client named a service tier. The answer then names the only tier there is.
 	TierAsked bool
 }
 
@@ -36,26 +36,26 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 // ChatCompletion is a whole Chat answer.
 type ChatCompletion struct {
 	Head ChatHead
-	// Reasoning are the fields that carry the reasoning.
+	// Reasoning says which fields carry the reasoning.
 	Reasoning ReasoningFields
 	Choices   []ChatChoice
 	Usage     Usage
 }
 
-// ChatChoice is one choice of a whole answer. Its texts are escaped already, as rawjson.AppendEscaped writes them.
+// ChatChoice is one choice of a whole answer. Its texts are already escaped, as [rawjson.AppendEscaped] writes them.
 type ChatChoice struct {
 	Content   []byte
 	Reasoning []byte
-	// ToolCalls are the members of the array, as AppendCallOpen and AppendCallClose frame them.
+	// ToolCalls are the elements of the array, written with [AppendCallOpen] and [AppendCallClose].
 	ToolCalls []byte
-	// Logprobs is what AppendLogprob has written.
+	// Logprobs are the elements of logprobs.content, as [AppendLogprob] writes them.
 	Logprobs []byte
-	// NoContent says that the content is null where it is empty.
+	// NoContent reports whether an empty content is written as null.
 	NoContent    bool
 	FinishReason string
 }
 
-// AppendCallOpen begins a whole tool call, up to where its escaped arguments stand.
+// AppendCallOpen begins a whole tool call, up to its escaped arguments.
 func AppendCallOpen(dst []byte, kind CallKind, id, name string) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
@@ -67,7 +67,7 @@ func AppendCallOpen(dst []byte, kind CallKind, id, name string) []byte {
 	return append(append(dst, ','), kind.text()...)
 }
 
-// AppendCallClose ends what AppendCallOpen began.
+// AppendCallClose ends the tool call that [AppendCallOpen] began.
 func AppendCallClose(dst []byte) []byte { return append(dst, `"}}`...) }
 
 // AppendJSON appends the chat.completion object.
@@ -82,7 +82,7 @@ func (c *ChatCompletion) AppendJSON(dst []byte) []byte {
 	return append(c.Usage.appendChat(append(dst, `],"usage":`...)), '}')
 }
 
-// appendJSON appends a choice. The fields for reasoning are null when there is none of it.
+// appendJSON appends the choice with this index. The reasoning fields are null if there is no reasoning.
 func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) []byte {
 	dst = appendCount(dst, `{"index":`, index)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
@@ -110,11 +110,11 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 	return append(dst, `"}`...)
 }
 
-// ReasoningFields are the fields of a Chat message that carry reasoning. OpenAI's own API has none: some clients read the
-// one name, some the other.
+// ReasoningFields says which fields of a Chat message carry reasoning. OpenAI's own API has no such field. Some clients
+// read "reasoning", others "reasoning_content".
 type ReasoningFields uint8
 
-// The choices of ReasoningFields.
+// The values of [ReasoningFields].
 const (
 	BothReasoningFields ReasoningFields = iota
 	OnlyReasoning
@@ -135,7 +135,7 @@ func (f ReasoningFields) append(dst, escaped []byte) []byte {
 	return dst
 }
 
-// none are the fields of a message or delta without reasoning.
+// none returns the fields of a message or delta without reasoning.
 func (f ReasoningFields) none() string {
 	switch f {
 	case OnlyReasoning:

@@ -6,10 +6,10 @@ const (
 	typeCustom   = "custom"
 )
 
-// CallKind is what a call of an answer is made to.
+// CallKind is the kind of tool that a call in an answer is for.
 type CallKind uint8
 
-// The kinds of calls. The zero CallKind is a function's.
+// The values of [CallKind]. The zero value is a call of a function.
 const (
 	FunctionCall CallKind = iota
 	CustomCall
@@ -22,7 +22,7 @@ func (k CallKind) name() string {
 	return typeFunction
 }
 
-// open is what stands before the name of what is called, text what before the text that it is called with.
+// open returns the JSON before the name of the called tool.
 func (k CallKind) open() string {
 	if k == CustomCall {
 		return `,"type":"custom","custom":{"name":`
@@ -37,7 +37,7 @@ func (k CallKind) text() string {
 	return `"arguments":"`
 }
 
-// piece is what stands before a piece of that text in a chunk.
+// piece returns the JSON before a piece of the arguments or the input in a chunk.
 func (k CallKind) piece() string {
 	if k == CustomCall {
 		return `,"custom":{"input":"`
@@ -45,7 +45,7 @@ func (k CallKind) piece() string {
 	return `,"function":{"arguments":"`
 }
 
-// readToolCall reads a call of the past. One without a type is a function's.
+// readToolCall reads a call in the history. A call without a type is a function's.
 func readToolCall(at string, v value) (ToolCall, *Error) {
 	var call ToolCall
 	f, err := v.chatToolFields(at, typeFunction)
@@ -75,7 +75,7 @@ func readToolCall(at string, v value) (ToolCall, *Error) {
 	return call, err
 }
 
-// readCalled reads what was called, and with what: the member called text.
+// readCalled reads the name of the called tool, and its arguments or input from the member with the name in text.
 func (v value) readCalled(at, text string, call *ToolCall) *Error {
 	var name, written value
 	err := v.members(at, func(key []byte, v value) *Error {

@@ -2,22 +2,22 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ChatChunks writes the events of one choice of a streamed Chat answer, each a whole line `data: {…}` with the empty
-// line behind it. What all chunks share is written once, so that a chunk costs no more than its text.
+// ChatChunks writes the events of one choice of a streamed Chat answer. Each event is a line `data: {…}` and an empty
+// line. The part that all chunks share is made once, so a chunk costs no more than its text.
 type ChatChunks struct {
 	head         ChatHead
 	includeUsage bool
 	reasoning    ReasoningFields
-	// textOnly reports that the choice can have no calls.
+	// textOnly reports whether the choice can have no calls.
 	textOnly bool
-	// opening is a chunk up to the inside of its delta.
+	// opening is a chunk up to the first member of its delta.
 	opening []byte
 	scratch []byte
 }
 
-// NewChatChunks makes the writer of the choice with this index. includeUsage is the client's
-// stream_options.include_usage, reasoning the fields for that. textOnly says that the choice can have no calls: then
-// every delta without reasoning has a text for its content, if only an empty one.
+// NewChatChunks returns the writer for the choice with this index. includeUsage is the client's
+// stream_options.include_usage. reasoning says which fields carry the reasoning. textOnly says that the choice can have
+// no calls: every delta without reasoning then has a string as its content, even if it is empty.
 func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning ReasoningFields, textOnly bool) ChatChunks {
 	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
 	opening = appendCount(opening, `{"index":`, index)
@@ -30,7 +30,7 @@ func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning Reason
 	}
 }
 
-// closeLikely ends a chunk from the inside of its delta on. logprobs is what AppendLogprob has written, or nothing.
+// closeLikely ends a chunk after the last member of its delta. logprobs is what [AppendLogprob] has written, or empty.
 func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
 	dst = appendLogprobs(append(dst, `},"logprobs":`...), logprobs)
 	dst = append(dst, `,"finish_reason":`...)
@@ -42,8 +42,8 @@ func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// AppendRole appends the first chunk of every choice. Where calls may come, nobody knows yet whether there will be content:
-// what clients add up begins with none, and is still none where calls are all that there is.
+// AppendRole appends the first chunk of a choice. Its content is null if calls may come: a client that adds up the
+// pieces then keeps null for an answer of calls alone (RATIONALE.md#35).
 func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	dst = append(dst, c.opening...)
 	content := `"role":"assistant","content":null,`
@@ -53,8 +53,8 @@ func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	return c.closeSilent(append(dst, content...), nil, "")
 }
 
-// closeSilent closes a delta without reasoning. Its fields are there all the same, as null: clients in Python read them as
-// attributes, which would be missing otherwise. dst ends with a comma, or with the delta's opening.
+// closeSilent ends a chunk whose delta has no reasoning. The reasoning fields are null rather than missing, because
+// clients in Python read them as attributes (RATIONALE.md#36). dst must end with a comma or with c.opening.
 func (c *ChatChunks) closeSilent(dst, logprobs []byte, reason string) []byte {
 	if c.reasoning == NoReasoning && dst[len(dst)-1] == ',' {
 		dst = dst[:len(dst)-1]
@@ -62,7 +62,7 @@ func (c *ChatChunks) closeSilent(dst, logprobs []byte, reason string) []byte {
 	return c.closeLikely(append(dst, c.reasoning.none()...), logprobs, reason)
 }
 
-// AppendContent appends a piece of the answer. logprobs is what AppendLogprob has written of its tokens, or nothing.
+// AppendContent appends a piece of the answer. logprobs is what [AppendLogprob] has written for its tokens, or empty.
 func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = append(dst, `"content":"`...)
@@ -70,7 +70,7 @@ func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	return c.closeSilent(append(dst, `",`...), logprobs, "")
 }
 
-// AppendReasoning appends a piece of the reasoning, unless no field is for that.
+// AppendReasoning appends a piece of the reasoning, or nothing with [NoReasoning].
 func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	if c.reasoning == NoReasoning {
 		return dst
@@ -80,7 +80,7 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	return c.closeLikely(c.reasoning.append(dst, c.scratch), nil, "")
 }
 
-// AppendCall appends the beginning of the call with this index, which alone has its id and name.
+// AppendCall appends the first chunk of the call with this index. Only this chunk has the call's id and name.
 func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name string) []byte {
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
@@ -92,7 +92,7 @@ func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name s
 	return c.closeSilent(append(dst, `"}}],`...), nil, "")
 }
 
-// AppendArguments appends a piece of a call's arguments.
+// AppendArguments appends a piece of a call's arguments or input.
 func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
@@ -110,7 +110,8 @@ func (c *ChatChunks) AppendFinish(dst []byte, reason string) []byte {
 	return c.closeSilent(dst, nil, reason)
 }
 
-// AppendDone appends the end of a stream, behind the last chunks of all choices: the usage when it was asked for, [DONE].
+// AppendDone appends the end of a stream, after the last chunks of all choices: the usage if the client asked for it,
+// and [DONE].
 func (c *ChatChunks) AppendDone(dst []byte, u Usage) []byte {
 	if c.includeUsage {
 		dst = c.head.appendOpen(append(dst, "data: "...), "chat.completion.chunk")
@@ -120,7 +121,7 @@ func (c *ChatChunks) AppendDone(dst []byte, u Usage) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// AppendFailure ends a stream that cannot be finished.
+// AppendFailure appends the end of a stream that failed: the error as the last event.
 func (c *ChatChunks) AppendFailure(dst []byte, e *Error) []byte {
 	dst = e.AppendJSON(append(dst, "data: "...))
 	return append(dst, "\n\ndata: [DONE]\n\n"...)

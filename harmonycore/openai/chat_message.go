@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// The roles of messages, which both APIs share; RoleTool is Chat's alone.
+// The roles of messages. Both APIs share them, except [RoleTool], which only Chat has.
 const (
 	RoleSystem    = "system"
 	RoleDeveloper = "developer"
@@ -18,28 +18,28 @@ const (
 // ChatMessage is one message of a Chat history.
 type ChatMessage struct {
 	Role string
-	// Name tells users apart. It is read of RoleUser only.
+	// Name distinguishes users. It is read for [RoleUser] only.
 	Name string
-	// Content are the text parts in their order: a plain string is one part.
+	// Content holds the text parts in their order. A plain string is one part.
 	Content []string
-	// Reasoning is what the client kept of the assistant's reasoning, whichever of its field names it uses.
+	// Reasoning is the assistant's reasoning that the client kept, in whichever field it sends it.
 	Reasoning string
 	ToolCalls []ToolCall
-	// ToolCallID says which call a message of RoleTool answers.
+	// ToolCallID is the id of the call that a message of [RoleTool] answers.
 	ToolCallID string
 }
 
-// ToolCall is a call of the past: of a function, or of a custom tool.
+// ToolCall is a call in the history, of a function or of a custom tool.
 type ToolCall struct {
 	ID     string
 	Name   string
 	Custom bool
-	// Arguments is the text that the model wrote, JSON or not; of a custom tool its input.
+	// Arguments is the text that the model wrote, JSON or not. For a custom tool it is the input.
 	Arguments string
 }
 
-// maxTurns is the most messages, calls and content parts of a request: eight tokens each fill a context of 131,072. Each
-// takes memory and time beyond those of its text, and none of either may be taken without a bound.
+// maxTurns is the maximum number of messages, calls and content parts in a request. At eight tokens each they fill a
+// context of 131,072. The limit exists because each of them takes memory and time in addition to its text.
 const maxTurns = 1 << 14
 
 func tooManyTurns(param string) *Error {
@@ -70,10 +70,10 @@ func readChatMessages(v value, d *Dropped) ([]ChatMessage, *Error) {
 	return messages, nil
 }
 
-// chatFields are a message's members before its role says what they mean.
+// chatFields holds the members of a message before its role is known.
 type chatFields struct {
 	role, name, content, refusal, audio, toolCalls, functionCall, toolCallID value
-	// reasoning are the names that clients use for it, in the order of preference.
+	// reasoning holds the members that clients use for reasoning, the preferred one first.
 	reasoning [4]value
 }
 
@@ -146,8 +146,8 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 	return m, err
 }
 
-// readName takes a user's name, which becomes a word of a header and is held to the API's pattern. The others' names
-// are not shown to the model: it speaks as itself, and a tool's name is that of the call that it answers.
+// readName reads a user's name. The name becomes a word of a header, so it must match the API's pattern. Names of other
+// roles are not shown to the model: the assistant has none, and a tool's name is that of the call it answers.
 func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 	name := ""
 	if err := f.name.text(param, &name); err != nil || m.Role != RoleUser || name == "" {
@@ -170,8 +170,7 @@ func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 	return nil
 }
 
-// readAssistant is generous, since histories hold whatever other servers once answered: content may be absent, null
-// or empty.
+// readAssistant accepts a content that is absent, null or empty, because a history holds answers of other servers.
 func (f *chatFields) readAssistant(at string, m *ChatMessage, d *Dropped) (err *Error) {
 	if f.functionCall.given() {
 		return Unsupported(join(at, "function_call"), "Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")

@@ -1,48 +1,49 @@
 package openai
 
-// ChatRequest is what is used of a body of POST /v1/chat/completions.
+// ChatRequest holds the used members of a body of POST /v1/chat/completions.
 type ChatRequest struct {
 	Model    string
 	Messages []ChatMessage
 	Tools    []Tool
-	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
+	// Choice says which of the tools must be called, if any. Tools that may not be called are not in Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.
 	Format TextFormat
-	// OneCall is parallel_tool_calls false: an answer has no second call.
+	// OneCall is parallel_tool_calls false: the answer has at most one call.
 	OneCall      bool
 	Sampling     Sampling
 	Stream       bool
 	IncludeUsage bool
-	// Stop are sequences before which the answer ends.
+	// Stop are the stop sequences. The answer ends before the first one that appears.
 	Stop []string
-	// Choices is how many answers are wanted.
+	// Choices is the number of answers to generate.
 	Choices int
-	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
-	// Effort is the client's word, or empty when it names none.
+	// Effort is the client's reasoning_effort, or empty if there is none.
 	Effort string
-	// Dropped are the parts that stand in Messages as notes.
+	// Dropped describes the parts of Messages that were replaced by notes.
 	Dropped Dropped
-	// HideReasoning is include_reasoning false: the answer is told without the reasoning.
+	// HideReasoning is include_reasoning false: the answer has no reasoning.
 	HideReasoning bool
-	// TierAsked says that the client named a service tier, and wants to be told which it got.
+	// TierAsked reports whether the client named a service tier. The answer then names the one in use.
 	TierAsked bool
 
 	guided guided
-	// tokenized says that the prompt is all that is wanted, of which DecodeTokenizeRequest has read how it ends.
+	// tokenized reports whether the body is a [TokenizeRequest]. Then [DecodeTokenizeRequest] has read
+	// add_generation_prompt.
 	tokenized bool
 }
 
-// The most answers that a request may ask for, and the most alternatives for each of their tokens.
+// The maximum number of choices in a request, and of alternatives for each of their tokens.
 const (
 	MaxChoices     = 128
 	MaxTopLogprobs = 20
 )
 
-// DecodeChatRequest reads a body, once. The texts of the conversation lie in the body's memory, which is overwritten,
-// and are valid as long as it is left alone; everything else is copied.
+// DecodeChatRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of the
+// conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	r := &ChatRequest{Model: b.Model, Choices: 1, tokenized: b.tokenized}
 	var messages, streamOptions value

@@ -2,8 +2,8 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// readRest reads the members that no conversation and no answer depends on: they are checked, so that a mistake does
-// not go unseen, and those that ask for what cannot be had are refused.
+// readRest reads the members on which neither the prompt nor the answer's tokens depend. It checks them, so that
+// mistakes are reported, and refuses those that ask for something unsupported.
 func (r *ChatRequest) readRest(name string, v value) *Error {
 	switch name {
 	case "modalities":
@@ -54,7 +54,8 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 	}
 }
 
-// readCacheRetention and readCacheOptions check what clients want of a cache. The servers' caches keep what they like.
+// readCacheRetention and readCacheOptions check the client's wishes for a prompt cache. They have no effect on the
+// servers' caches.
 func (v value) readCacheRetention(param string) *Error {
 	return v.oneOf(param, "in_memory", "24h")
 }
@@ -74,7 +75,7 @@ func (v value) readCacheOptions(param string) *Error {
 	})
 }
 
-// readBreakpoint checks where a client would have a cache end. The servers' caches end where they like.
+// readBreakpoint checks where the client wants a prompt cache to end. It has no effect on the servers' caches.
 func (v value) readBreakpoint(param string) *Error {
 	if !v.given() {
 		return nil
@@ -92,7 +93,7 @@ func (v value) readBreakpoint(param string) *Error {
 	return err
 }
 
-// maxSafetyIdentifier is the API's own limit.
+// maxSafetyIdentifier is the limit of OpenAI's API.
 const maxSafetyIdentifier = 64
 
 func (v value) refuseGiven(param, message string) *Error {
@@ -137,7 +138,7 @@ func (v value) readModalities(param string) *Error {
 	})
 }
 
-// readPrediction checks a guess at the answer. It would only make a server faster that can use it, and none here can.
+// readPrediction checks a prediction of the answer. It has no effect: no supported server can use one.
 func (v value) readPrediction(param string) *Error {
 	if !v.given() {
 		return nil
@@ -167,7 +168,7 @@ func (v value) readPrediction(param string) *Error {
 	return content.checkTexts(join(param, "content"))
 }
 
-// checkTexts checks parts of text that nobody reads.
+// checkTexts checks text parts whose text is not used.
 func (v value) checkTexts(param string) *Error {
 	if v.kind != rawjson.Array {
 		return wrongType(param, "one of a string or an array of objects", v)

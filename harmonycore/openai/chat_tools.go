@@ -1,12 +1,12 @@
 package openai
 
-// chatToolFields are the members of a tool, or of a call of one, before its type says which of them count.
+// chatToolFields holds the members of a tool, or of a call of one, before its type is known.
 type chatToolFields struct {
 	kind                 string
 	id, function, custom value
 }
 
-// chatToolFields reads them; kind is that of one without a type.
+// chatToolFields reads these members. kind is the type if the object has none.
 func (v value) chatToolFields(at, kind string) (f chatToolFields, err *Error) {
 	f.kind = kind
 	err = v.members(at, func(key []byte, v value) *Error {
@@ -25,7 +25,7 @@ func (v value) chatToolFields(at, kind string) (f chatToolFields, err *Error) {
 	return f, err
 }
 
-// readTool takes a function or a custom tool; names are those of the tools before it.
+// readTool reads a function or a custom tool. names holds the names of the tools before it.
 func (r *ChatRequest) readTool(at string, v value, names *toolNames) *Error {
 	f, err := v.chatToolFields(at, "")
 	if err != nil {
@@ -75,7 +75,7 @@ func (v value) readFunction(at string, tool *Tool) *Error {
 	return name.functionName(join(at, "name"), &tool.Name)
 }
 
-// readCustom takes a tool whose input is a text.
+// readCustom reads a tool whose input is text.
 func (v value) readCustom(at string, tool *Tool) *Error {
 	if !v.given() {
 		return missing(at)

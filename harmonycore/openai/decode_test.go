@@ -237,7 +237,7 @@ func TestDecodeChatErrors(t *testing.T) {
 	}
 }
 
-// pairs are so many members of an object.
+// pairs returns n members of an object with this value.
 func pairs(n int, value string) string {
 	var b strings.Builder
 	for i := range n {
@@ -396,8 +396,8 @@ func TestErrorJSON(t *testing.T) {
 	}
 }
 
-// TestOnlyTextsAreBorrowed overwrites the body after decoding: a host's buffer is only valid for the call, and nothing
-// but the conversation's texts may lie in it.
+// TestOnlyTextsAreBorrowed overwrites the body after decoding. A host's buffer is valid only during the call, and only
+// texts of the conversation may lie in it.
 func TestOnlyTextsAreBorrowed(t *testing.T) {
 	body := []byte(`{"model":"mmm","input":[{"role":"user","content":"hello"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],
 		"temperature":0.5,"metadata":{ "k" : "a  b" },"instructions":"i","tools":[{"type":"function","name":"f","parameters":{"a" : [1, 2]}}]}`)
@@ -428,7 +428,7 @@ func TestOnlyTextsAreBorrowed(t *testing.T) {
 	}
 }
 
-// Schemas cost many times their size, so the tools of a request are bounded by themselves.
+// TestToolsAreBounded checks the limit of a request's tools. Schemas take many times their size in memory.
 func TestToolsAreBounded(t *testing.T) {
 	schema := `{"enum":[` + strings.TrimSuffix(strings.Repeat("0,", MaxTools/2), ",") + `]}`
 	_, err := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}}]}`))
@@ -441,7 +441,7 @@ func TestToolsAreBounded(t *testing.T) {
 	}
 }
 
-// What is repeated in the answer is held as long as the answer lasts, so it is bounded by itself.
+// TestEchoIsBounded checks the limits of echoed members, which are held as long as the answer lasts.
 func TestEchoIsBounded(t *testing.T) {
 	long := strings.Repeat("x", maxInstructions+1)
 	for _, field := range []string{

@@ -1,14 +1,15 @@
 package openai
 
-// Dropped are the parts of a request that a model of text cannot read. Each has left a note in its place.
+// Dropped describes the parts of a request that a text model cannot read. A note replaces each of them
+// (RATIONALE.md#54).
 type Dropped struct {
 	Count int
-	// First is the error of the first one, for who refuses such parts; nil when there are none.
+	// First is the error for the first such part, for models that refuse them. It is nil if there are none.
 	First *Error
 }
 
-// omitted is the note that a part of this type leaves: the model shall know that there was something, and can say that
-// it has not seen it. It is empty for types that nobody knows.
+// omitted returns the note that replaces a part of this type. It lets the model know that there was something it has
+// not seen. It is empty for unknown types.
 func omitted(kind string) string {
 	switch kind {
 	case "image_url", "input_image":

@@ -5,7 +5,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Error is what a client is told when a request fails: its HTTP status and the members of the error object.
+// Error is the error that a client gets: the HTTP status and the members of the error object.
 type Error struct {
 	Status  int
 	Type    string
@@ -22,7 +22,7 @@ func (e *Error) Error() string {
 	return e.Param + ": " + e.Message
 }
 
-// AppendJSON appends the body {"error":{…}}. All four members are always there; empty ones are null.
+// AppendJSON appends the body {"error":{…}}. It always has all four members. An empty param or code is null.
 func (e *Error) AppendJSON(dst []byte) []byte {
 	return append(e.appendMembers(append(dst, '{')), '}')
 }
@@ -47,7 +47,7 @@ func appendStringOrNull(dst []byte, s string) []byte {
 	return rawjson.AppendString(dst, s)
 }
 
-// Invalid makes a 400 for a value that has no meaning at param.
+// Invalid returns a 400 for a value that the API does not allow at param.
 func Invalid(param, message string) *Error {
 	return badRequest(contract.CodeInvalidValue, param, message)
 }
@@ -56,12 +56,12 @@ func badRequest(code, param, message string) *Error {
 	return &Error{Status: 400, Type: contract.InvalidRequestError, Code: code, Param: param, Message: message}
 }
 
-// InvalidEncryptedContent is the error of an encrypted_content that does not open.
+// InvalidEncryptedContent returns a 400 for an encrypted_content that cannot be opened.
 func InvalidEncryptedContent(param, message string) *Error {
 	return badRequest(contract.CodeInvalidEncryptedContent, param, message)
 }
 
-// Unsupported makes a 400 for what the API allows and this translation does not do.
+// Unsupported returns a 400 for what the API allows and this translation does not support.
 func Unsupported(param, message string) *Error {
 	return badRequest(contract.CodeUnsupportedParameter, param, message)
 }
@@ -75,7 +75,7 @@ func wrongType(param, want string, got value) *Error {
 		"Invalid type for '"+param+"': expected "+want+", but got "+got.describe()+" instead.")
 }
 
-// NoFinalChannel is the failure of a model that ended without an answer.
+// NoFinalChannel returns a 502 for a model that ended without an answer.
 func NoFinalChannel() *Error {
 	return &Error{
 		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeNoFinalChannel,
@@ -83,17 +83,18 @@ func NoFinalChannel() *Error {
 	}
 }
 
-// notOneOf is for a string out of a closed set; supported is that set, quoted, as it shall be printed.
+// notOneOf returns a 400 for a string outside a closed set. supported lists the set, quoted, for the message.
 func notOneOf(param, got, supported string) *Error {
 	return Invalid(param, "Invalid value: '"+clip(got)+"'. Supported values are: "+supported+".")
 }
 
-// mostQuoted is how much of a client's value an error of the decoders repeats, in bytes.
+// mostQuoted is the maximum length of a client's value in an error message, in bytes.
 const mostQuoted = 64
 
 func clip(s string) string { return Clip(s, mostQuoted) }
 
-// Clip keeps what somebody sent from filling an error message: at most so many bytes of it, no character cut in half.
+// Clip returns at most most bytes of s, without cutting a character in half. It keeps foreign text from filling an
+// error message.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s

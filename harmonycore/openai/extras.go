@@ -8,17 +8,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Extra is a parameter that inference servers have and the API has not, checked, as JSON text.
+// Extra is a parameter that inference servers have and OpenAI's API does not. JSON is its checked value as JSON text.
 type Extra struct{ Name, JSON string }
 
-// askedExtra is one as the client sent it. It lies in the body.
+// askedExtra is an extra as the client sent it. Its value lies in the body.
 type askedExtra struct {
 	name string
 	v    value
 }
 
-// extraNames are the extras that can be let through. Whatever else servers know is passed over like any other member
-// that the API has not: ignore_eos, for one, would make the model write on after the end of its answer.
+// extraNames are the extras that an operator can allow (RATIONALE.md#42). Other parameters of servers are ignored, like
+// any unknown member. ignore_eos, for example, would make the model continue after the end of its answer.
 var extraNames = contract.KnownExtras()
 
 func (s *Sampling) ask(name string, v value) {
@@ -36,7 +36,7 @@ func (s *Sampling) ask(name string, v value) {
 	}
 }
 
-// Allow takes those extras over that names lists, and forgets all others unread.
+// Allow reads the extras that names lists into s, and discards all others unread.
 func (s *Sampling) Allow(names []string) *Error {
 	asked := s.asked
 	s.asked = nil
@@ -53,17 +53,17 @@ func (s *Sampling) Allow(names []string) *Error {
 	return nil
 }
 
-// The bounds of what comes over the wire.
+// The limits of extras.
 const (
 	maxStopTokenIDs = 64
-	maxCacheSalt    = 1024 // the servers' own
+	maxCacheSalt    = 1024 // in bytes; the servers' own limit
 )
 
 func (s *Sampling) readExtra(name string, v value) *Error {
 	switch name {
 	case "top_k":
 		if k := string(v.raw); v.kind == rawjson.Number && (k == "0" || k == "-0") {
-			v.raw = []byte("-1") // which is off for every vLLM; 0 is only for later ones
+			v.raw = []byte("-1") // -1 means off for every vLLM, 0 only for newer ones
 		}
 		return s.extraInteger(name, v, -1, nil)
 	case "priority":
@@ -108,7 +108,7 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 	case "chat_template_kwargs":
 		return v.members(name, func(key []byte, v value) *Error {
 			if string(key) != "reasoning_effort" {
-				return nil // templates are the servers' own, and none is in use here
+				return nil // templates belong to the servers, and none is used here
 			}
 			return v.effort(join(name, "reasoning_effort"), &s.TemplateEffort)
 		})

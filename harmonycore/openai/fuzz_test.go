@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// checkDecoded holds a decoder to its word: a request or an error, never both or none; and that the second reader
-// never fails on what our scanner accepted.
+// checkDecoded checks that a decoder returns a request or an error, never both and never neither. It also checks that
+// the second reader never fails on JSON that our scanner accepted.
 func checkDecoded(t *testing.T, body []byte, decoded bool, err *Error) {
 	if decoded == (err != nil) {
 		t.Fatalf("%q: decoded %v, error %v", body, decoded, err)

@@ -8,20 +8,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// guided is what the answer is held to by the parameters that inference servers have for it, and the API has not. The zero
-// value is nothing.
+// guided is a constraint on the answer by one of the inference servers' own parameters. The zero value is no
+// constraint.
 type guided struct {
 	// at is the place of the parameter.
 	at     string
 	format TextFormat
 }
 
-// The names of those parameters. vLLM has structured_outputs, and had guided_* before; the others are SGLang's and
-// llama.cpp's. What a client spells by any of them is enforced, or refused: an answer of another form would be taken for
-// the one that was asked for.
+// paramStructuredOutputs is one of these parameters. vLLM has structured_outputs, and had guided_* before. The others
+// belong to SGLang and llama.cpp. Each is enforced or refused, never ignored: a client would take an answer of another
+// form for the one it asked for (RATIONALE.md#44).
 const paramStructuredOutputs = "structured_outputs"
 
-// guidedKinds are the forms, by the names of structured_outputs and by those of parameters of their own.
+// guidedKinds maps members of structured_outputs, and parameters of their own, to the kind of constraint.
 var guidedKinds = map[string]string{
 	"json": "json", "guided_json": "json", "json_schema": "json",
 	"json_object": "json_object", "guided_json_object": "json_object",
@@ -30,12 +30,12 @@ var guidedKinds = map[string]string{
 	"grammar": "grammar", "guided_grammar": "grammar", "ebnf": "grammar",
 }
 
-// guidedNames are the parameters of the body's top level.
+// guidedNames are the parameters at the top level of the body.
 var guidedNames = []string{
 	paramStructuredOutputs, "guided_json", "guided_json_object", "guided_regex", "guided_choice", "guided_grammar", "json_schema", "regex", "ebnf", "grammar",
 }
 
-// read reads a parameter of the top level, and reports whether it is one of these.
+// read reads a parameter at the top level. known reports whether it is one of [guidedNames].
 func (g *guided) read(name string, v value) (known bool, err *Error) {
 	for _, n := range guidedNames {
 		known = known || n == name
@@ -58,7 +58,7 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 		case kind == "whitespace_pattern", kind == "disable_any_whitespace" && v.isTrue(), kind == "disable_additional_properties" && v.isTrue():
 			return Unsupported(at, "Unsupported parameter: '"+at+"' cannot be enforced; leave it out.")
 		case guidedKinds[kind] != kind:
-			return nil // how a server enforces, or nothing that anybody knows
+			return nil // a detail of the enforcement, or unknown
 		}
 		forms++
 		return g.readKind(at, kind, v)
@@ -69,7 +69,7 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 	return true, err
 }
 
-// exclusive is the error of a second parameter that says what a first one has said.
+// exclusive returns a 400 for a parameter that cannot be combined with another one.
 func exclusive(param, first, second string) *Error {
 	return badRequest(contract.CodeMutuallyExclusive, param, "Mutually exclusive parameters. Ensure you are only providing one of: '"+first+"' or '"+second+"'.")
 }
@@ -102,7 +102,7 @@ func (g *guided) readKind(at, kind string, v value) *Error {
 	return err
 }
 
-// hasRoot reports whether a grammar in EBNF has the rule that an answer is. A Lark grammar has none.
+// hasRoot reports whether a grammar has EBNF's rule root. A Lark grammar does not.
 func hasRoot(grammar string) bool {
 	for rest := grammar; ; {
 		before, after, found := strings.Cut(rest, "::=")
@@ -117,7 +117,7 @@ func hasRoot(grammar string) bool {
 	}
 }
 
-// form reads a text that says what an answer looks like.
+// form reads a text that describes the answer's form.
 func (v value) form(at string, dst *string) *Error {
 	if len(v.raw) > maxGrammar {
 		return tooLong(at, maxGrammar)
@@ -131,7 +131,7 @@ func (v value) form(at string, dst *string) *Error {
 	return nil
 }
 
-// readGuidedSchema reads a schema, or the text of one.
+// readGuidedSchema reads a schema, or a string that holds one.
 func (t *TextFormat) readGuidedSchema(at string, v value) *Error {
 	if len(v.raw) > maxFormat {
 		return tooLong(at, maxFormat)
@@ -153,7 +153,7 @@ func (t *TextFormat) readGuidedSchema(at string, v value) *Error {
 	return nil
 }
 
-// maxAnswers is the most answers that a choice may be between.
+// maxAnswers is the maximum number of texts that a choice can have.
 const maxAnswers = 1024
 
 func (v value) readChoices(at string, dst *[]string) *Error {
@@ -182,8 +182,7 @@ func (v value) readChoices(at string, dst *[]string) *Error {
 	return nil
 }
 
-// hold takes over what a server's own parameter says of the answer's form; param is the API's own, which may not stand
-// beside it.
+// hold copies the constraint in g into t. param names OpenAI's own parameter, which must not be given as well.
 func (t *TextFormat) hold(g *guided, param string) *Error {
 	switch {
 	case g.format.StrictAt == "":

@@ -1,7 +1,7 @@
 package openai
 
-// HarmonyMessages are what the model has read and written, each as JSON text: an array of messages, or null, for which
-// empty stands.
+// HarmonyMessages are the messages that the model has read and written. Each field is JSON text: an array of messages,
+// or empty for null.
 type HarmonyMessages struct{ Input, Output []byte }
 
 // append adds them to a response, under vLLM's names.

@@ -1,22 +1,23 @@
 package openai
 
-// InputGrammar is what the input of a custom tool shall look like; the zero InputGrammar is any text.
+// InputGrammar is the form of a custom tool's input. The zero value is any text.
 type InputGrammar struct {
-	// Syntax is SyntaxRegex or SyntaxLark.
+	// Syntax is [SyntaxRegex] or [SyntaxLark].
 	Syntax, Definition string
 }
 
-// The languages of grammars.
+// The values of [InputGrammar.Syntax].
 const (
 	SyntaxRegex = "regex"
 	SyntaxLark  = "lark"
 )
 
-// maxGrammar is the largest definition, in bytes: it stands in the prompt, and may stand in the server's request too.
+// maxGrammar is the maximum length of a definition, in bytes. The definition goes into the prompt, and may go into the
+// server's request.
 const maxGrammar = 64 << 10
 
-// readInputFormat reads what a custom tool takes. Chat has a grammar's members in an object of their own, Responses beside
-// the type.
+// readInputFormat reads the input format of a custom tool. nested reports whether the grammar's members are in an object
+// of their own, as in Chat. In Responses they are next to the type.
 func (v value) readInputFormat(at string, nested bool, g *InputGrammar) *Error {
 	if !v.given() {
 		return nil

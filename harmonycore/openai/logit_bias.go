@@ -2,7 +2,7 @@ package openai
 
 import "strconv"
 
-// maxBiases is the most tokens that a request may bias.
+// maxBiases is the maximum number of tokens that a request can bias.
 const maxBiases = 1024
 
 // readLogitBias reads biases by token id.

@@ -7,20 +7,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Logprob says how likely a token was.
+// Logprob is the logprob of a token.
 type Logprob struct {
 	Likely
-	// Top are the most likely tokens in its place, the likeliest first.
+	// Top holds the likeliest tokens in its place, the likeliest first.
 	Top []Likely
 }
 
-// Likely is a token's bytes, which may be part of a character, and its logarithmic probability as a JSON number.
+// Likely is a token's bytes, which may be a part of a character, and its logprob as a JSON number.
 type Likely struct {
 	Token   []byte
 	Logprob []byte
 }
 
-// Clone is a copy in memory of its own.
+// Clone returns a copy in memory of its own.
 func (l *Logprob) Clone() Logprob {
 	clone := Logprob{Likely: l.Likely.clone()}
 	for i := range l.Top {
@@ -33,7 +33,7 @@ func (l *Likely) clone() Likely {
 	return Likely{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}
 }
 
-// AppendLogprob appends an element of logprobs.content, behind a comma if one is there before it.
+// AppendLogprob appends an element of logprobs.content. It appends a comma first if dst is not empty.
 func AppendLogprob(dst []byte, l *Logprob) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
@@ -49,10 +49,12 @@ func AppendLogprob(dst []byte, l *Logprob) []byte {
 	return append(dst, `]}`...)
 }
 
-// bytesMember is how appendMembers writes the name. No token's text looks like it, since the quotes in it are escaped.
+// bytesMember is the text that appendMembers writes before the bytes. A token's text cannot contain it, because quotes
+// in it are escaped.
 var bytesMember = []byte(`,"bytes":[`)
 
-// appendWithoutBytes appends elements that AppendLogprob has written as the events of Responses have them.
+// appendWithoutBytes appends elements that [AppendLogprob] has written, in the form of Responses events, which have no
+// bytes.
 func appendWithoutBytes(dst, elements []byte) []byte {
 	for {
 		before, rest, found := bytes.Cut(elements, bytesMember)
@@ -81,7 +83,8 @@ func (l *Likely) appendMembers(dst []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendTokenText appends a token as OpenAI spells it: bytes that are no whole character as \xf0.
+// appendTokenText appends a token as OpenAI spells it. A byte that does not belong to a whole character is written as
+// \xf0.
 func appendTokenText(dst, token []byte) []byte {
 	for len(token) > 0 {
 		r, n := utf8.DecodeRune(token)
@@ -96,7 +99,7 @@ func appendTokenText(dst, token []byte) []byte {
 	return dst
 }
 
-// appendLogprobs appends the logprobs object of these elements, or null where there are none.
+// appendLogprobs appends the logprobs object with these elements, or null if there are none.
 func appendLogprobs(dst, elements []byte) []byte {
 	if len(elements) == 0 {
 		return append(dst, "null"...)

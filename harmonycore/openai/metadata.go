@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// What the API allows of metadata: so many strings, and so many characters of a name and of a value.
+// The limits of OpenAI's API for metadata: the number of pairs, and the characters of a key and of a value.
 const (
 	maxMetadataPairs = 16
 	maxMetadataKey   = 64
@@ -30,7 +30,7 @@ func (v value) checkMetadata(param string) *Error {
 		if v.kind != rawjson.String {
 			return wrongType(at, "a string", v)
 		}
-		// No escape is shorter than what it spells, so a text that is short enough as it stands needs no unescaping.
+		// An escape is never shorter than the character it stands for. A raw text within the limit needs no unescaping.
 		if len(v.raw) > maxMetadataValue && utf8.RuneCountInString(rawjson.Unescape(v.raw)) > maxMetadataValue {
 			return Invalid(at, "Invalid '"+at+"': longer than "+strconv.Itoa(maxMetadataValue)+" characters.")
 		}

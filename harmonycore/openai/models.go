@@ -6,17 +6,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// ListedModel is a model as GET /v1/models shows it.
+// ListedModel is a model in the answer of GET /v1/models.
 type ListedModel struct {
 	Name string
-	// ContextLength is in tokens; it is shown as vLLM does.
+	// ContextLength is in tokens. It is written as max_model_len, as vLLM does.
 	ContextLength int
 }
 
-// released is when gpt-oss was, 2025-08-05, in Unix seconds: the models' age.
+// released is the "created" of all models: the day on which gpt-oss was released, 2025-08-05, in Unix seconds.
 const released = 1754352000
 
-// AppendJSON appends the model.
+// AppendJSON appends the model object.
 func (m ListedModel) AppendJSON(dst []byte) []byte {
 	dst = appendMember(dst, `{"id":`, m.Name)
 	dst = append(dst, `,"object":"model","created":`...)
@@ -25,8 +25,8 @@ func (m ListedModel) AppendJSON(dst []byte) []byte {
 	return append(rawjson.AppendInt(dst, int64(m.ContextLength)), '}')
 }
 
-// AppendModels appends the list of models: ours, and behind them those of another server's list that have other names.
-// others is that list, if there is one; what cannot be read of it is left out.
+// AppendModels appends the list of models: ours, then those of another server's list that have other names. others is
+// the body of that list, or empty. Whatever cannot be read in it is left out.
 func AppendModels(dst []byte, ours []ListedModel, others []byte) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
 	for i := range ours {

@@ -2,10 +2,10 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// partKind is a content part that carries text: its type, and the member that the text is in.
+// partKind is a content part that carries text: its type, and the member with the text.
 type partKind struct{ name, field string }
 
-// The parts that each place may hold, and how they are printed to a client that sends another.
+// The parts that each place allows, in the order in which error messages list them.
 var (
 	chatParts      = partSet{{"text", "text"}}
 	assistantParts = partSet{{"text", "text"}, {"refusal", "refusal"}}
@@ -27,8 +27,8 @@ func (s partSet) String() string {
 	return out
 }
 
-// readParts reads a content: a string, or an array of parts that carry text. The texts lie in the body. Parts that d takes
-// out leave a note in their place; nil takes none.
+// readParts reads a content: a string, or an array of parts that carry text. The texts lie in the body. Parts that a
+// text model cannot read are counted in d and replaced by notes. If d is nil they are an error.
 func (v value) readParts(param string, allowed partSet, d *Dropped) ([]string, *Error) {
 	switch v.kind {
 	case rawjson.String:

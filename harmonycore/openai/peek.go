@@ -8,23 +8,23 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Body is a request's body that has passed the checks which come before its API is known. Only Open makes one, so
-// whatever reads a Body reads JSON that our own scanner has accepted.
+// Body is a request's body that has passed the checks that do not depend on the API. Only [Open] and [OpenWithin] make
+// one, so every decoder of a Body reads JSON that our own scanner has accepted.
 type Body struct {
-	// Model is the model that the request is for.
+	// Model is the model that the request names.
 	Model string
-	// Values is how many JSON values the body holds, itself included.
+	// Values is the number of JSON values in the body, the body itself included.
 	Values int
 	root   value
-	// tokenized says that it is a TokenizeRequest, and how its prompt ends has been read.
+	// tokenized reports whether the body is a [TokenizeRequest] whose add_generation_prompt has been read.
 	tokenized bool
 }
 
-// Open checks that body is JSON and an object, that no second model, messages, input or stream hides behind the
-// first, and which model it names. The Body lies in the same memory.
+// Open checks that body is a JSON object, that model, messages, input and stream appear at most once at the top level,
+// and which model it names. The Body lies in the same memory.
 func Open(body []byte) (*Body, *Error) { return OpenWithin(body, math.MaxInt) }
 
-// OpenWithin is Open for a body of which no more than most values would be read: it stops at the first that is more.
+// OpenWithin is [Open] with a limit: it stops when the body holds more than most values.
 func OpenWithin(body []byte, most int) (*Body, *Error) {
 	root, values, err := object(body, most)
 	if err != nil {
@@ -37,7 +37,8 @@ func OpenWithin(body []byte, most int) (*Body, *Error) {
 	return &Body{Model: model, Values: values, root: root}, nil
 }
 
-// NoModel reports that Open could read a body, in which no model is named: model is not there, or no name.
+// NoModel reports whether e is an error of [Open] for a body without a model name. The model is then missing, empty or
+// not a string.
 func (e *Error) NoModel() bool {
 	switch e.Code {
 	case contract.CodeMissingParameter, contract.CodeInvalidType, contract.CodeInvalidValue:
@@ -46,7 +47,7 @@ func (e *Error) NoModel() bool {
 	return false
 }
 
-// object makes the whole of a body readable, and counts its values.
+// object checks the whole body and counts its values.
 func object(body []byte, most int) (root value, values int, failure *Error) {
 	values, err := rawjson.Count(body, rawjson.MaxDepth, most)
 	if values > most {
@@ -65,11 +66,11 @@ func object(body []byte, most int) (root value, values int, failure *Error) {
 	return value{rawjson.Object, body[at:]}, values, nil
 }
 
-// MaxValues is the most JSON values of a request, itself included. What reads a request takes memory for each of them, and
-// time. 500 tools of 100 values each and 10,000 messages stay below it.
+// MaxValues is the maximum number of JSON values in a request, the body itself included. A decoder takes memory and
+// time for each of them. 500 tools of 100 values each and 10,000 messages are below the limit.
 const MaxValues = 1 << 17
 
-// Bounded returns an error when the body holds more than [MaxValues] values, of which free do not count.
+// Bounded returns an error if the body holds more than [MaxValues] values. The first free values do not count.
 func (b *Body) Bounded(free int) *Error {
 	if b.Values-free <= MaxValues {
 		return nil
@@ -82,7 +83,8 @@ func tooManyValues() *Error {
 		" JSON values, which is the limit. Send fewer messages, content parts, tools or other values.")
 }
 
-// Named is the model that a body seems to name, which may be no JSON at all: what it says counts only when Open agrees.
+// Named returns the model that a body seems to name, or empty. The body may be invalid JSON, so the result counts only
+// if [Open] returns the same.
 func Named(body []byte) string {
 	at := rawjson.Space(body, 0)
 	if at == len(body) || body[at] != '{' {

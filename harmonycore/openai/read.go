@@ -7,15 +7,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// value is one value inside a body that rawjson.Validate has accepted; the zero value is an absent one. Its bytes
-// belong to the caller of the decoder: names and settings are copied, the texts of the conversation are borrowed.
+// value is one value inside a body that [rawjson.Validate] has accepted. The zero value is an absent one. Its bytes
+// belong to the decoder's caller. Decoders copy names and settings, and borrow the texts of the conversation.
 type value struct {
 	kind rawjson.Kind
-	// raw is the value's text; of a String, what stands between the quotes.
+	// raw is the value's JSON text. For a string it is the text between the quotes.
 	raw []byte
 }
 
-// valueAt is the value at i in JSON text that our scanner has accepted, and where it ends.
+// valueAt returns the value at i in JSON text that our scanner has accepted, and the place where it ends.
 func valueAt(data []byte, i int) (v value, end int) {
 	end = rawjson.Skip(data, i)
 	if i >= end {
@@ -41,7 +41,7 @@ func valueAt(data []byte, i int) (v value, end int) {
 	}
 }
 
-// given reports whether there is a value other than null, which the API takes for an absent one.
+// given reports whether there is a value other than null. The API takes null for an absent value.
 func (v value) given() bool { return v.kind > rawjson.Null }
 
 func (v value) describe() string {
@@ -66,11 +66,11 @@ func (v value) describe() string {
 	}
 }
 
-// mostKey is the longest key that is unescaped, in bytes: no member that is read has a longer one.
+// mostKey is the length of the longest key that is unescaped, in bytes. No known member has a longer name.
 const mostKey = 128
 
-// members calls f for each member in order, doubled keys included. Keys are unescaped, but for very long ones, and only
-// valid during the call.
+// members calls f for each member in order, duplicate keys included. Keys are unescaped, except very long ones. A key
+// is valid only during the call.
 func (v value) members(param string, f func(key []byte, v value) *Error) *Error {
 	if v.kind != rawjson.Object {
 		return wrongType(param, "an object", v)
@@ -96,7 +96,7 @@ func (v value) members(param string, f func(key []byte, v value) *Error) *Error 
 	return nil
 }
 
-// next is where what follows begins, behind a comma or a colon and white space.
+// next returns the place of the next token, after white space and at most one comma or colon.
 func next(data []byte, i int) int {
 	i = rawjson.Space(data, i)
 	if i < len(data) && (data[i] == ',' || data[i] == ':') {
@@ -135,7 +135,7 @@ func join(param, key string) string {
 	return param + "." + key
 }
 
-// text reads a string; absent and null leave *dst as it is.
+// text reads a string. An absent value or null leaves *dst unchanged.
 func (v value) text(param string, dst *string) *Error {
 	if !v.given() {
 		return nil
@@ -147,8 +147,8 @@ func (v value) text(param string, dst *string) *Error {
 	return nil
 }
 
-// borrow is text for what may be as large as the body: the string lies in the body, whose bytes it overwrites, so that
-// v can be read only once.
+// borrow is text for strings that may be as long as the body. The string lies in the body, whose bytes borrow
+// overwrites, so v can be read only once.
 func (v value) borrow(param string, dst *string) *Error {
 	if !v.given() {
 		return nil
@@ -160,7 +160,7 @@ func (v value) borrow(param string, dst *string) *Error {
 	return nil
 }
 
-// bytes is borrow for what is decoded where it lies.
+// bytes is borrow for data that is decoded in place.
 func (v value) bytes(param string, dst *[]byte) *Error {
 	if !v.given() {
 		return nil
@@ -186,7 +186,7 @@ func (v value) boolean(param string, dst *bool) *Error {
 	return nil
 }
 
-// integer reads a whole number not below least.
+// integer reads a whole number of at least least.
 func (v value) integer(param string, least int64, dst *int64) *Error {
 	if !v.given() {
 		return nil
@@ -206,7 +206,7 @@ func (v value) integer(param string, least int64, dst *int64) *Error {
 	return nil
 }
 
-// within reads a whole number within limits.
+// within reads a whole number from least to most.
 func (v value) within(param string, least, most int64, dst *int64) *Error {
 	n := *dst
 	if err := v.integer(param, least, &n); err != nil {
@@ -220,7 +220,7 @@ func (v value) within(param string, least, most int64, dst *int64) *Error {
 	return nil
 }
 
-// number reads a number within limits and keeps its spelling.
+// number reads a number from least to most and keeps its spelling.
 func (v value) number(param string, least, most float64, dst *Number) *Error {
 	if !v.given() {
 		return nil
@@ -240,8 +240,8 @@ func (v value) number(param string, least, most float64, dst *Number) *Error {
 	return nil
 }
 
-// compact copies the value's JSON text without the white space between its tokens, so that it can stand in a
-// one-line event.
+// compact copies the value's JSON text without the white space between its tokens. It then fits into an event of one
+// line.
 func (v value) compact() string {
 	if v.kind == rawjson.String {
 		return `"` + string(v.raw) + `"`
@@ -249,7 +249,7 @@ func (v value) compact() string {
 	return string(appendCompact(make([]byte, 0, len(v.raw)), v.raw))
 }
 
-// appendCompact never writes further than it has read, so that out may be where raw is.
+// appendCompact never writes beyond what it has read, so out may share raw's memory.
 func appendCompact(out, raw []byte) []byte {
 	quoted := false
 	for i := 0; i < len(raw); i++ {

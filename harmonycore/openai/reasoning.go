@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// reasoning is the text of one of the members that clients keep an assistant's reasoning in: a string, or an array of
-// details as some gateways write them. Anything else has come from a server that we do not know, and is empty.
+// reasoning returns the text of a member in which clients keep an assistant's reasoning: a string, or an array of
+// details as some gateways write them. Any other value comes from an unknown server, and its text is empty.
 func (v value) reasoning() string {
 	switch v.kind {
 	case rawjson.String:
@@ -22,8 +22,8 @@ func (v value) reasoning() string {
 	}
 }
 
-// reasoningDetails joins the texts, which streams cut into many details, or the summaries where there is no text.
-// Encrypted details are none of ours.
+// reasoningDetails joins the texts, which streams cut into many details. If there are none, it joins the summaries.
+// Encrypted details are ignored: only the gateway that made them can open them.
 func (v value) reasoningDetails() string {
 	var texts, summaries []string
 	_ = v.elements("", func(_ int, _ string, v value) *Error {

@@ -2,11 +2,11 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ResponsesEvents writes the events of a streamed response and numbers them. Each call appends whole events, name
-// and data line and the empty line behind them. The order in which it is called is the caller's to keep.
+// ResponsesEvents writes the events of a streamed response and numbers them. Each call appends whole events: the name,
+// the data line and an empty line. The caller must call the methods in the API's order.
 type ResponsesEvents struct{ sequence int64 }
 
-// open begins an event: its name, which comes in two pieces, and the members that all events have.
+// open begins an event. It writes the name, which comes in two pieces, and the members that all events have.
 func (w *ResponsesEvents) open(dst []byte, name, suffix string) []byte {
 	dst = append(dst, "event: "...)
 	dst = append(append(dst, name...), suffix...)
@@ -20,13 +20,13 @@ func (w *ResponsesEvents) open(dst []byte, name, suffix string) []byte {
 
 const eventEnd = "}\n\n"
 
-// The ends of the names of events that come in pairs.
+// The suffixes of events that come in pairs.
 const (
 	added = ".added"
 	done  = ".done"
 )
 
-// AppendResponse appends an event of the response as a whole: created, in_progress, completed, incomplete, failed.
+// AppendResponse appends an event about the whole response: created, in_progress, completed, incomplete or failed.
 func (w *ResponsesEvents) AppendResponse(dst []byte, name string, r *Response) []byte {
 	dst = w.open(dst, name, "")
 	dst = append(dst, `,"response":`...)
@@ -47,7 +47,7 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 	return append(dst, eventEnd...)
 }
 
-// AppendDelta appends a piece of an item's text, with the logprobs of its tokens as AppendLogprob writes them.
+// AppendDelta appends a piece of an item's text. logprobs are those of its tokens, as [AppendLogprob] writes them.
 func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text, logprobs []byte) []byte {
 	dst = w.openInside(dst, o.shape().text, ".delta", index, o)
 	dst = append(dst, `,"delta":"`...)
@@ -88,7 +88,7 @@ func (w *ResponsesEvents) appendTextDone(dst []byte, index int, o *OutputItem) [
 	return append(dst, eventEnd...)
 }
 
-// openInside begins an event of the text of an item, or of the part that it is in.
+// openInside begins an event about the text of an item, or about the part that holds the text.
 func (w *ResponsesEvents) openInside(dst []byte, name, suffix string, index int, o *OutputItem) []byte {
 	dst = w.open(dst, name, suffix)
 	dst = appendMember(dst, `,"item_id":`, o.ID)

@@ -1,13 +1,14 @@
 package openai
 
-// includable are the API's values of include. All but two ask for a detail of something that there is none of here.
+// includable lists the API's values of include, for error messages. All but two ask for details of tools and images
+// that this gateway never has.
 const includable = "'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url', " +
 	"'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content', and 'message.output_text.logprobs'"
 
-// IncludeMessages asks for HarmonyMessages. It is no value of OpenAI's.
+// IncludeMessages is the value of include that asks for [HarmonyMessages]. OpenAI's API does not have it.
 const IncludeMessages = "harmony.messages"
 
-// NotIncludable is the error of a value of include that cannot be had.
+// NotIncludable returns the error for an unsupported value of include.
 func NotIncludable(at, name string) *Error { return notOneOf(at, name, includable) }
 
 func (r *ResponsesRequest) readInclude(param string, v value) *Error {

@@ -5,16 +5,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// ItemKind tells the items of a Responses input apart.
+// ItemKind is the kind of an item of a Responses input.
 type ItemKind uint8
 
-// The kinds of input items.
+// The values of [ItemKind].
 const (
 	ItemMessage ItemKind = iota + 1
 	ItemReasoning
 	ItemCall
 	ItemCallOutput
-	// itemUnknown is none that anybody is given.
+	// itemUnknown is for the decoder alone: no [InputItem] in a request has it.
 	itemUnknown
 )
 
@@ -27,25 +27,25 @@ const (
 // InputItem is one item of a Responses input.
 type InputItem struct {
 	Kind ItemKind
-	// Index is its place among all items, those that say nothing to the model included.
+	// Index is the item's place among all items of the input. Items that the model does not see count as well.
 	Index int
-	// Role is that of an ItemMessage, and Phase too, which says whether an assistant's text was the answer or led to
-	// a call. Clients may leave Phase out.
+	// Role and Phase belong to an [ItemMessage]. Phase says whether an assistant's text was the answer or came before a
+	// call. Clients may leave it out.
 	Role, Phase string
-	// Content are the text parts of a message, a reasoning or a call's output, in their order; of an ItemCall that is
-	// Answered what it came back with.
+	// Content holds the text parts of a message, a reasoning or a call's output, in their order. For an [ItemCall] that is
+	// Answered it holds the output.
 	Content []string
-	// Sealed is an ItemReasoning's encrypted_content. It lies in the body, and may be overwritten.
+	// Sealed is the encrypted_content of an [ItemReasoning]. It lies in the body and may be overwritten.
 	Sealed []byte
-	// CallID binds an ItemCallOutput to its ItemCall.
+	// CallID connects an [ItemCallOutput] to its [ItemCall].
 	CallID   string
 	Answered bool
-	// Name, Namespace and Arguments are those of an ItemCall, and Custom says that the Arguments are a custom tool's input.
+	// Name, Namespace and Arguments belong to an [ItemCall]. Custom reports whether Arguments is a custom tool's input.
 	Name, Namespace, Arguments string
 	Custom                     bool
 }
 
-// readInput reads the input: a user's text, or items. Those that say nothing to the model are left out.
+// readInput reads the input: a user's text, or items. It leaves out items that the model does not see.
 func (r *ResponsesRequest) readInput(v value) *Error {
 	switch v.kind {
 	case rawjson.String:
@@ -77,14 +77,14 @@ func (r *ResponsesRequest) readInput(v value) *Error {
 	return err
 }
 
-// itemFields are an item's members before its type says which of them count. Ids, statuses and whatever else is sent
-// back from an earlier answer are passed over.
+// itemFields holds the members of an item before its type is known. Ids, statuses and other members of earlier answers
+// are ignored.
 type itemFields struct {
 	kind                                                                                            string
 	id, role, content, phase, summary, encrypted, callID, name, namespace, arguments, input, output value
 }
 
-// readItem reads an item. One of no Kind says nothing to the model.
+// readItem reads an item. The model does not see an item whose Kind is 0.
 func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
@@ -151,7 +151,7 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	case "computer_call_output":
 		return InputItem{}, Unsupported(at, "Unsupported item: this model reads text only, not the screenshot of a 'computer_call_output'.")
 	case "mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
-		return InputItem{}, nil // of tools that cannot be called here
+		return InputItem{}, nil // tools that cannot be called here
 	default:
 		if tool, ok := ownTools(f.kind); ok {
 			return v.readOwnCall(at, tool)
@@ -160,12 +160,12 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	}
 }
 
-// refers reports whether an item is only named.
+// refers reports whether an item is only a reference to a stored one.
 func (f *itemFields) refers() bool {
 	return f.kind == "item_reference" || f.kind == "" && f.id.given() && !f.role.given()
 }
 
-// notStored is the error of an item that is only named.
+// notStored returns the error for a reference to a stored item.
 func (f *itemFields) notStored(at string) *Error {
 	if !f.id.given() {
 		return missing(join(at, "id"))
@@ -206,7 +206,7 @@ func (f *itemFields) readMessage(at string, d *Dropped) (item InputItem, err *Er
 	return item, err
 }
 
-// readReasoning prefers the reasoning itself to its summary. Encrypted reasoning is none of ours and is passed over.
+// readReasoning reads the reasoning itself, or its summary if there is no reasoning text.
 func (f *itemFields) readReasoning(at string) (item InputItem, err *Error) {
 	item.Kind = ItemReasoning
 	if f.encrypted.given() {
@@ -225,7 +225,7 @@ func (f *itemFields) readReasoning(at string) (item InputItem, err *Error) {
 	return item, err
 }
 
-// readCall reads a call whose text is in the member with this name.
+// readCall reads a call. text is the value of the member that holds the arguments or the input.
 func (f *itemFields) readCall(at, member string, text value) (InputItem, *Error) {
 	item := InputItem{Kind: ItemCall}
 	if err := f.readCallID(at, &item); err != nil {

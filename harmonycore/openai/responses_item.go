@@ -1,25 +1,26 @@
 package openai
 
-// OutputKind tells the items of a response's output apart.
+// OutputKind is the kind of an item of a response's output.
 type OutputKind uint8
 
-// The kinds of output items.
+// The values of [OutputKind].
 const (
 	OutputMessage OutputKind = iota + 1
 	OutputReasoning
-	// OutputSummary is reasoning whose text is told as its own summary.
+	// OutputSummary is reasoning whose text is written as its summary.
 	OutputSummary
 	OutputCall
 	OutputCustomCall
 	OutputLocalShellCall
 )
 
-// shape is how the text of an item is told.
+// shape says how the text of an item is written.
 type shape struct {
-	// text begins the names of the events of its text, and member is the member that has it all. An item may have neither.
+	// text begins the names of the events of the text. member precedes the whole text in the item. Both are empty for an
+	// item without such events.
 	text, member string
-	// part begins the names of the events of the part that the text is in, partType is the part's type, and index the member
-	// with which events name it. A call's text is in none.
+	// part begins the names of the events of the part that holds the text. partType is the type of the part. index is the
+	// member of these events that holds the part's index. All are empty for calls, which have no parts.
 	part, partType, index string
 }
 
@@ -38,27 +39,27 @@ type OutputItem struct {
 	Kind   OutputKind
 	ID     string
 	Status string
-	// Phase is that of an OutputMessage.
+	// Phase belongs to an [OutputMessage].
 	Phase string
-	// CallID, Name and Namespace are those of a call; Namespace may be empty.
+	// CallID, Name and Namespace belong to a call. Namespace may be empty.
 	CallID, Name, Namespace string
-	// Text is the message's or the reasoning's text or the call's arguments or input so far, escaped as
-	// rawjson.AppendEscaped writes it. Of an OutputLocalShellCall it is the action, as LocalShellAction writes it.
+	// Text is the text so far of a message or reasoning, or the arguments or input of a call. It is escaped, as
+	// [rawjson.AppendEscaped] writes it. For an [OutputLocalShellCall] it is the action, as [LocalShellAction] writes it.
 	Text []byte
-	// Logprobs are those of an OutputMessage's text so far, as AppendLogprob writes them.
+	// Logprobs are those of the text so far of an [OutputMessage], as [AppendLogprob] writes them.
 	Logprobs []byte
-	// Hidden says that reasoning shows no text.
+	// Hidden reports whether the text of reasoning is left out.
 	Hidden bool
-	// Sealed is the reasoning's encrypted_content as JSON text, or empty where the client has not asked for it.
+	// Sealed is the reasoning's encrypted_content as JSON text. It is empty if the client has not asked for it.
 	Sealed []byte
 }
 
 func (o *OutputItem) shape() *shape { return &shapes[o.Kind] }
 
-// AppendJSON appends the item as it is when it is finished.
+// AppendJSON appends the finished item.
 func (o *OutputItem) AppendJSON(dst []byte) []byte { return o.append(dst, true) }
 
-// append writes the item; without its content it is one that just begins.
+// append writes the item. Without content it is an item that has just begun.
 func (o *OutputItem) append(dst []byte, content bool) []byte {
 	dst = appendMember(dst, `{"id":`, o.ID)
 	switch o.Kind {
@@ -116,7 +117,7 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 	}
 }
 
-// appendPart writes the one part that a message or a reasoning has.
+// appendPart writes the only part of a message or reasoning.
 func (o *OutputItem) appendPart(dst, text []byte) []byte {
 	dst = appendMember(dst, `{"type":`, o.shape().partType)
 	if o.Kind == OutputMessage {

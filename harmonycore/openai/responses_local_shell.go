@@ -2,8 +2,8 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// typeLocalShell is a tool of the Responses API that its client runs. The model sees a function of this name, whose
-// parameters are the members of an action but for its type.
+// typeLocalShell is a tool of the Responses API that the client runs. The model sees a function of this name. Its
+// parameters are the members of an action except the type.
 const typeLocalShell = "local_shell"
 
 const localShellSchema = `{"type":"object","properties":{` +
@@ -14,7 +14,8 @@ const localShellSchema = `{"type":"object","properties":{` +
 	`"user":{"type":"string","description":"Whom it runs as."}},` +
 	`"required":["command"],"additionalProperties":false}`
 
-// readLocalShell takes the tool. It is strict, since a call that is no action is one that some agents cannot answer.
+// readLocalShell reads the tool. The tool is strict, because some agents cannot answer a call that is not a valid
+// action.
 func (r *ResponsesRequest) readLocalShell(at string) *Error {
 	r.localShell = true
 	tool := Tool{
@@ -26,14 +27,14 @@ func (r *ResponsesRequest) readLocalShell(at string) *Error {
 	return r.names.add(join(at, "type"), &tool)
 }
 
-// localShellFields are the members of an action.
+// localShellFields holds the members of an action.
 type localShellFields struct{ command, timeout, directory, env, user value }
 
-// noAction stands in an item that just begins.
+// noAction is the action of an item that has just begun.
 const noAction = `{"type":"exec","command":[],"env":{},"timeout_ms":null,"user":null,"working_directory":null}`
 
-// LocalShellAction appends the action that a call's arguments ask for, every member written out. Arguments of which
-// something would be lost that way, because they are no JSON, cut off, or of other members or types, are no action.
+// LocalShellAction appends the action of a call's arguments, with every member written out. ok is false for arguments
+// that an action cannot hold completely: invalid or truncated JSON, other members, other types (RATIONALE.md#53).
 func LocalShellAction(dst, arguments []byte) (action []byte, ok bool) {
 	var f localShellFields
 	root, _, err := object(arguments, MaxValues)
@@ -94,8 +95,8 @@ func (f *localShellFields) set(key []byte, v value) *Error {
 	return err
 }
 
-// shellArguments are the arguments that an action was made of: without its type, and without what it only has because an
-// action has every member. So the model finds in its history what it wrote.
+// shellArguments returns the arguments from which an action was made. It leaves out the type and the members that only
+// [LocalShellAction] added. The model then sees in its history what it wrote.
 func (v value) shellArguments(at string) (string, *Error) {
 	if v.kind != rawjson.Object {
 		return v.textOrJSON(at)

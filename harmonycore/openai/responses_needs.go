@@ -5,19 +5,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Needs is what a Responses request asks for beyond one answer of the model's.
+// Needs says what a Responses request needs beyond one answer of the model (RATIONALE.md#50).
 type Needs struct {
-	// State says that something is asked for which was stored before, or which goes on when the client has left.
+	// State reports whether the request refers to something stored, or continues after the client has disconnected.
 	State bool
-	// Store says that the response is to be kept, which the API does unless it is told not to.
+	// Store reports whether the response is to be stored. This is the API's default.
 	Store bool
-	// HostedTool is where the first tool says that it is one which the model is not shown, as tools[2].type; HostedKind is
-	// its type. Both are empty where there is none.
+	// HostedTool is the place of the type of the first tool that the model is not shown, such as tools[2].type. HostedKind
+	// is that type. Both are empty if there is none.
 	HostedTool, HostedKind string
 }
 
-// ResponsesNeeds reads what a request needs, and nothing else of it: what is of the wrong type is no need, and is left
-// to the decoder's judgement.
+// ResponsesNeeds reads what a request needs and nothing else. It ignores values of a wrong type, which the decoder
+// reports.
 func (b *Body) ResponsesNeeds() (Needs, *Error) {
 	n := Needs{Store: true}
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -47,7 +47,7 @@ func (v value) isTrue() bool {
 	return v.kind == rawjson.Bool && len(v.raw) > 0 && v.raw[0] == 't'
 }
 
-// readItems looks for items that stand for stored ones.
+// readItems looks for items that are references to stored ones.
 func (n *Needs) readItems(v value) *Error {
 	if v.kind != rawjson.Array {
 		return nil
@@ -62,8 +62,8 @@ func (n *Needs) readItems(v value) *Error {
 	})
 }
 
-// refers reports whether an item stands for a stored one. The type of such an item may be missing: then it has an id, and
-// nothing of a message's.
+// refers reports whether an item is a reference to a stored one. A reference without a type has an id and no members of
+// a message.
 func (v value) refers(at string) (bool, *Error) {
 	if v.kind != rawjson.Object {
 		return false, nil
@@ -103,7 +103,7 @@ func (n *Needs) readTools(v value) *Error {
 	})
 }
 
-// typeOf is what an object's member "type" says, or empty.
+// typeOf returns an object's member "type", or empty if there is none.
 func (v value) typeOf(at string) (kind string, err *Error) {
 	if v.kind != rawjson.Object {
 		return "", nil
@@ -117,12 +117,12 @@ func (v value) typeOf(at string) (kind string, err *Error) {
 	return kind, err
 }
 
-// NotHostedHere is the error for a tool that neither the model is shown nor anybody runs.
+// NotHostedHere returns the error for a tool that the model is not shown and that the gateway cannot run.
 func (n *Needs) NotHostedHere() *Error {
 	return Unsupported(n.HostedTool, "Unsupported tool: '"+clip(n.HostedKind)+"' is not run here. Declare functions, and run them yourself.")
 }
 
-// ResponseNotFound is the error for a stored response that is not there.
+// ResponseNotFound returns a 404 for a stored response that does not exist.
 func ResponseNotFound(id string) *Error {
 	return &Error{
 		Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeResponseNotFound,

@@ -13,7 +13,7 @@ func TestResponsesNeeds(t *testing.T) {
 		{`"store":null`, kept},
 		{`"store":true`, kept},
 		{`"store":false`, Needs{}},
-		{`"store":"no"`, Needs{}}, // which the decoder refuses
+		{`"store":"no"`, Needs{}}, // the decoder refuses it
 		{`"previous_response_id":"resp_1"`, state},
 		{`"previous_response_id":null,"conversation":null,"background":false,"tools":null,"input":null`, kept},
 		{`"previous_response_id":7,"conversation":7,"background":1,"tools":{},"input":7`, kept},
@@ -41,7 +41,7 @@ func TestResponsesNeeds(t *testing.T) {
 	}
 }
 
-// TestResponsesNeedsLeaveTheBody: whoever gets the body next finds it as it came.
+// TestResponsesNeedsLeaveTheBody checks that reading the needs leaves the body unchanged for the next reader.
 func TestResponsesNeedsLeaveTheBody(t *testing.T) {
 	const body = `{"model":"m","previous_response_id":"r\u0065sp","input":[{"type":"item\u005freference","id":"\u0061"}],"tools":[{"type":"m\u0063p"}]}`
 	data := []byte(body)
@@ -57,8 +57,8 @@ func TestResponsesNeedsLeaveTheBody(t *testing.T) {
 	}
 }
 
-// FuzzResponsesNeeds: reading what a request needs changes nothing of it, and what needs a store is never read as a request
-// that needs none.
+// FuzzResponsesNeeds checks that reading the needs does not change the request, and that a request that needs a store
+// is never taken for one that does not.
 func FuzzResponsesNeeds(f *testing.F) {
 	f.Add([]byte(`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"x"}],"previous_response_id":"r","store":false}`))
 	f.Add([]byte(`{"model":"m","input":"x","background":true,"conversation":{"id":"c"},"tools":[{"type":"function","name":"f"},{"type":"mcp","server_label":"\u0061"}]}`))

@@ -13,7 +13,7 @@ const (
 	StatusFailed     = "failed"
 )
 
-// ReasonMaxOutputTokens is why a response is incomplete.
+// ReasonMaxOutputTokens is the reason of an incomplete response.
 const ReasonMaxOutputTokens = "max_output_tokens"
 
 // Response is a Response object at one moment.
@@ -21,24 +21,24 @@ type Response struct {
 	ID        string
 	Model     string
 	CreatedAt int64
-	// CompletedAt only shows when the status is completed.
+	// CompletedAt is written only if Status is [StatusCompleted].
 	CompletedAt      int64
 	Status           string
 	IncompleteReason string
 	Error            *Error
-	// Effort is the effort in use, the model's own when the client named none.
+	// Effort is the effort in use, which is the model's own if the client names none.
 	Effort string
-	// Output are the finished items, as OutputItem writes them, with commas between.
+	// Output holds the finished items, as [OutputItem.AppendJSON] writes them, separated by commas.
 	Output []byte
-	// Usage is nil as long as it is not known.
+	// Usage is nil until it is known.
 	Usage *Usage
 	Echo  ResponsesEcho
-	// Messages are what the model has read and written, nil where nobody asked for them.
+	// Messages are the messages that the model has read and written, or nil if the client did not ask for them.
 	Messages *HarmonyMessages
 }
 
-// AppendJSON appends the object with every member that the API, its clients or Open Responses ask for, in the order
-// in which OpenAI prints them.
+// AppendJSON appends the object in OpenAI's order of members. It has every member that OpenAI's API, its clients or the
+// Open Responses specification require.
 func (r *Response) AppendJSON(dst []byte) []byte {
 	e := &r.Echo
 	dst = appendMember(dst, `{"id":`, r.ID)
@@ -99,7 +99,7 @@ func (r *Response) AppendJSON(dst []byte) []byte {
 	return append(r.Messages.append(dst), '}')
 }
 
-// appendError writes the failure under the few codes that a response may have.
+// appendError writes the failure. A response has only a few codes; every other one becomes server_error.
 func (r *Response) appendError(dst []byte) []byte {
 	if r.Error == nil {
 		return append(dst, "null"...)
@@ -118,7 +118,7 @@ func appendMember(dst []byte, before, s string) []byte {
 	return rawjson.AppendString(append(dst, before...), s)
 }
 
-// appendText appends JSON text, or other when there is none.
+// appendText appends JSON text, or other if json is empty.
 func appendText(dst []byte, before, json, other string) []byte {
 	dst = append(dst, before...)
 	if json == "" {

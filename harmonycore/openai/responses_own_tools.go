@@ -2,15 +2,15 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ownTool is a tool that the API has items of its own for. The model is shown its calls as those of a function.
+// ownTool is a tool that has items of its own in the API. The model sees its calls as calls of a function.
 type ownTool struct {
-	// name is the function's, and asked the member that says what was asked of it.
+	// name is the function's name. asked is the member that holds the arguments.
 	name, asked string
-	// answered says that a call has no output of its own: it comes with what it returned, or how it ended.
+	// answered reports whether a call has no separate output item, but holds its result or its status itself.
 	answered bool
 }
 
-// ownTools are known by the type of their calls.
+// ownTools returns the tool of a type of call. ok reports whether there is one.
 func ownTools(kind string) (tool ownTool, ok bool) {
 	switch kind {
 	case "local_shell_call":
@@ -27,7 +27,7 @@ func ownTools(kind string) (tool ownTool, ok bool) {
 	return ownTool{}, false
 }
 
-// ownFields are the members of such items.
+// ownFields holds the members of such items.
 type ownFields struct{ id, callID, name, asked, output, failure, status value }
 
 func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
@@ -53,7 +53,7 @@ func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
 	return f, err
 }
 
-// readOwnCall reads a call of such a tool. A search that does not say what was searched for shows nothing.
+// readOwnCall reads a call of such a tool. The model does not see a search without a query.
 func (v value) readOwnCall(at string, tool ownTool) (item InputItem, err *Error) {
 	f, err := v.ownFields(at, tool.asked)
 	if err != nil || tool.name == "web_search" && !f.asked.given() {
@@ -98,7 +98,8 @@ func (v value) readOwnOutput(at string) (item InputItem, err *Error) {
 	return item, err
 }
 
-// readCallID takes the item's own id where there is no call_id: a local shell's output has been described with each of them.
+// readCallID takes the item's own id if there is no call_id. The output of a local shell has been documented with
+// either.
 func (f *ownFields) readCallID(at string, item *InputItem) *Error {
 	if !f.callID.given() && f.id.given() {
 		return f.id.text(join(at, "id"), &item.CallID)
@@ -109,8 +110,8 @@ func (f *ownFields) readCallID(at string, item *InputItem) *Error {
 	return f.callID.text(join(at, "call_id"), &item.CallID)
 }
 
-// returned is what a call came back with: its output or its error, or its status where that is all there is. A failure
-// that does not show in the output stands before it.
+// returned returns the result of a call: its output or its error, or its status if it has neither. A failure that the
+// output does not show comes before it.
 func (f *ownFields) returned(at string) ([]string, *Error) {
 	status := StatusCompleted
 	if err := f.status.text(join(at, "status"), &status); err != nil {
@@ -130,8 +131,8 @@ func (f *ownFields) returned(at string) ([]string, *Error) {
 	return []string{text}, err
 }
 
-// textOrJSON is borrow for a string, and for an object or an array its JSON text without white space, which it writes
-// where it lies.
+// textOrJSON is borrow for strings. For an object or an array it returns the JSON text without white space, compacted
+// in place.
 func (v value) textOrJSON(param string) (text string, err *Error) {
 	switch v.kind {
 	case rawjson.Object, rawjson.Array:

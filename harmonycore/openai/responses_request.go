@@ -6,58 +6,59 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// ResponsesRequest is what is used of a body of POST /v1/responses.
+// ResponsesRequest holds the used members of a body of POST /v1/responses.
 type ResponsesRequest struct {
 	Model        string
 	Instructions string
 	Input        []InputItem
-	// UnknownItems is how many items were passed over, because nobody here knows their kind.
+	// UnknownItems is the number of ignored items of an unknown type.
 	UnknownItems int
-	// Dropped are the parts that stand in Input as notes.
+	// Dropped describes the parts of Input that were replaced by notes.
 	Dropped Dropped
-	// Tools are the functions offered, those out of namespaces included.
+	// Tools are the functions and custom tools that the model may call, those in namespaces included.
 	Tools []Tool
-	// Choice says which of the tools must be called, if any. Those that may not be called are not among Tools.
+	// Choice says which of the tools must be called, if any. Tools that may not be called are not in Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.
 	Format   TextFormat
 	Sampling Sampling
 	Stream   bool
-	// OneCall is parallel_tool_calls false: an answer has no second call.
+	// OneCall is parallel_tool_calls false: the answer has at most one call.
 	OneCall bool
-	// Effort is the client's word, or empty when it names none.
+	// Effort is the client's reasoning.effort, or empty if there is none.
 	Effort string
-	// Logprobs asks how likely the tokens of messages were, and which TopLogprobs others were most likely in their place.
+	// Logprobs asks for the logprob of each token of messages, and for those of the TopLogprobs likeliest tokens in its
+	// place.
 	Logprobs    bool
 	TopLogprobs int
-	// Truncate lets the oldest turns be left out of a conversation that does not fit.
+	// Truncate is truncation "auto": the oldest turns of a conversation that is too long are left out.
 	Truncate bool
-	// SealedReasoning asks for reasoning that the client can send back and not read.
+	// SealedReasoning asks for encrypted reasoning, which the client can send back but not read.
 	SealedReasoning bool
-	// MessagesAt is the place of the wish for HarmonyMessages, empty without it.
+	// MessagesAt is the place of [IncludeMessages] in the request, or empty.
 	MessagesAt string
-	// Echo is what the answer repeats of the request.
+	// Echo holds the members that the answer repeats.
 	Echo ResponsesEcho
-	// localShell says that it is among the Tools.
+	// localShell reports whether Tools has the local shell.
 	localShell bool
 	guided     guided
-	// names are those of the Tools, while they are read.
+	// names holds the names of Tools while they are read.
 	names toolNames
 }
 
-// ResponsesEcho holds the members of a Response object that repeat the request, as JSON text. Empty ones were not
-// given, and are answered by their default.
+// ResponsesEcho holds, as JSON text, the members of a Response object that repeat the request. An empty field was not
+// given; the answer has its default.
 type ResponsesEcho struct {
 	Instructions, MaxOutputTokens, MaxToolCalls, Metadata, PromptCacheKey, Summary, SafetyIdentifier,
 	ParallelToolCalls, Tools, ToolChoice, TextFormat, TopLogprobs, Truncation, User, Verbosity string
 	PresencePenalty, FrequencyPenalty, Temperature, TopP Number
-	// ReasoningContext and ReasoningMode say that the client has named a context and a mode for the reasoning: it is told
-	// those that are in effect.
+	// ReasoningContext and ReasoningMode report whether the client named a context and a mode for the reasoning. The
+	// answer then names those in effect.
 	ReasoningContext, ReasoningMode bool
 }
 
-// DecodeResponsesRequest reads a body, once. The texts of the conversation lie in the body's memory, which is
-// overwritten, and are valid as long as it is left alone; everything else is copied.
+// DecodeResponsesRequest reads a body. It can be called once for each body: it overwrites the body, and the texts of
+// the conversation lie in the body's memory. They are valid until the caller changes it. Everything else is copied.
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	r := &ResponsesRequest{Model: b.Model}
 	var input value
@@ -108,14 +109,14 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	return r, nil
 }
 
-// leastOutputTokens is the API's own limit.
+// leastOutputTokens is the limit of OpenAI's API.
 const leastOutputTokens = 16
 
-// What is echoed is held as long as the answer lasts, and stands in three of its events. These are the most that it may
-// take, in bytes of JSON: six streams with 15 MB of metadata each would end the VM (RATIONALE.md#76).
+// The limits of echoed members, in bytes of JSON. An echo is held as long as the answer lasts, and three of its events
+// contain it. Six streams with 15 MB of metadata each would end the VM (RATIONALE.md#76).
 const (
 	maxInstructions = 1 << 20
-	maxMetadata     = 64 << 10 // the API itself allows 16 pairs of 64 and 512 characters
+	maxMetadata     = 64 << 10 // OpenAI allows 16 pairs of 64 and 512 characters
 	maxLabel        = 4 << 10
 )
 
@@ -123,7 +124,7 @@ func tooLong(param string, limit int) *Error {
 	return Invalid(param, "Invalid '"+param+"': longer than the limit of "+strconv.Itoa(limit)+" bytes.")
 }
 
-// statesOnce refuses a request that goes on from a response and from a conversation, which may differ.
+// statesOnce refuses a request that continues both a response and a conversation, because the two may differ.
 func (b *Body) statesOnce() *Error {
 	previous, conversation := false, false
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -141,7 +142,7 @@ func (b *Body) statesOnce() *Error {
 	return err
 }
 
-// stateless refuses what needs a memory or a second call, unless it is switched off.
+// stateless refuses a member that needs a memory or a second call, unless its value switches it off.
 func (v value) stateless(name string) *Error {
 	if !v.given() {
 		return nil
@@ -158,7 +159,7 @@ func (v value) stateless(name string) *Error {
 		if err := v.text(name, &id); err != nil {
 			return err
 		}
-		// 400 and these words are OpenAI's own: clients take a 404 of this path for a model that is not there.
+		// Status 400 and these words are OpenAI's own. Clients take a 404 on this path for an unknown model.
 		return badRequest(contract.CodePreviousResponseNotFound, name, "Previous response with id '"+clip(id)+
 			"' not found. Nothing is stored here: send the whole conversation in 'input'.")
 	default:
@@ -213,7 +214,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 	}
 }
 
-// echoed reads a string, both for itself and as it shall be repeated.
+// echoed reads a string into *dst, and its JSON text for the answer into *echo.
 func (r *ResponsesRequest) echoed(param string, v value, dst, echo *string) *Error {
 	text := ""
 	if err := v.text(param, &text); err != nil || !v.given() {
@@ -287,7 +288,7 @@ func (r *ResponsesRequest) readMetadata(param string, v value) *Error {
 	return v.checkMetadata(param)
 }
 
-// quotedWord is word as JSON text.
+// quotedWord is word, with the result as JSON text.
 func (v value) quotedWord(param string, dst *string, words ...string) *Error {
 	got := ""
 	if err := v.word(param, &got, words...); err != nil || got == "" {

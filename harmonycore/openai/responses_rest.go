@@ -1,7 +1,7 @@
 package openai
 
-// readRest reads the members that say how the answer is made, and not what it says. Some only mean something to OpenAI's own
-// servers: they are checked, so that a mistake does not go unseen.
+// readRest reads the members that say how the answer is made. Some have a meaning only for OpenAI's own servers. They
+// are checked, so that mistakes are reported.
 func (r *ResponsesRequest) readRest(name string, v value) *Error {
 	switch name {
 	case "truncation":
@@ -38,8 +38,8 @@ func (r *ResponsesRequest) readRest(name string, v value) *Error {
 	}
 }
 
-// readObfuscation checks the options of a stream. Events are not padded, whatever is asked: OpenAI's own are by default, and
-// clients that say so say nothing of this gateway.
+// readObfuscation checks the stream options. Events are never padded, whatever the client asks for: clients ask for it
+// because OpenAI pads by default.
 func (v value) readObfuscation(param string) *Error {
 	if !v.given() {
 		return nil
@@ -53,11 +53,11 @@ func (v value) readObfuscation(param string) *Error {
 	})
 }
 
-// leastCompactThreshold is the API's own limit, in tokens.
+// leastCompactThreshold is the limit of OpenAI's API, in tokens.
 const leastCompactThreshold = 1000
 
-// readContextManagement checks when the client would have its conversation compacted. What does not fit is refused or
-// truncated.
+// readContextManagement checks when the client wants its conversation to be compacted. It has no effect: a conversation
+// that is too long is refused or truncated.
 func (v value) readContextManagement(param string) *Error {
 	if !v.given() {
 		return nil

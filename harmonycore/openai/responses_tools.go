@@ -2,7 +2,7 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// toolFields are the members of a tool of the Responses API, before its type says which of them count.
+// toolFields holds the members of a tool of the Responses API before its type is known.
 type toolFields struct {
 	kind                                                 string
 	name, description, parameters, strict, format, tools value
@@ -34,7 +34,7 @@ func (v value) toolFields(at string) (f toolFields, err *Error) {
 	return f, err
 }
 
-// shownTool reports whether the model is shown tools of a type. All others somebody has to run for the client.
+// shownTool reports whether the model is shown tools of a type. A server would have to run all others for the client.
 func shownTool(kind string) bool {
 	switch kind {
 	case typeFunction, typeCustom, typeLocalShell, "namespace":
@@ -43,8 +43,9 @@ func shownTool(kind string) bool {
 	return false
 }
 
-// readTools takes functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs by itself (web_search and its like) are
-// passed over, and not echoed either: agents send them whoever the server is, and fail when they are refused.
+// readTools reads functions and custom tools, alone or in namespaces, and the local shell. Tools that OpenAI runs
+// itself, such as web_search, are ignored and not echoed: agents send them to every server, and fail if they are
+// refused.
 func (r *ResponsesRequest) readTools(v value) *Error {
 	r.Tools, r.Echo.Tools, r.localShell, r.names = nil, "", false, nil
 	if !v.given() {
@@ -59,7 +60,7 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 		if err != nil {
 			return err
 		}
-		if !shownTool(f.kind) || f.kind == typeLocalShell && r.localShell { // a second local shell is none
+		if !shownTool(f.kind) || f.kind == typeLocalShell && r.localShell { // a second local shell is ignored
 			return nil
 		}
 		if len(echo) > 1 {
@@ -86,7 +87,7 @@ func (r *ResponsesRequest) readTools(v value) *Error {
 }
 
 func (r *ResponsesRequest) readNamespace(at string, f *toolFields) *Error {
-	var tool Tool // what all of them have
+	var tool Tool // the members that all its tools share
 	if err := f.name.functionName(join(at, "name"), &tool.Namespace); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (r *ResponsesRequest) readNamespace(at string, f *toolFields) *Error {
 	})
 }
 
-// readFunction takes a function; tool is what it has of its namespace.
+// readFunction reads a function. tool holds the members of its namespace.
 func (r *ResponsesRequest) readFunction(at string, tool Tool, f *toolFields) *Error {
 	if err := f.name.functionName(join(at, "name"), &tool.Name); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (r *ResponsesRequest) readCustom(at string, tool Tool, f *toolFields) *Erro
 	return r.names.add(join(at, "name"), &tool)
 }
 
-// appendFunctionEcho writes every member, since some clients want them all.
+// appendFunctionEcho writes every member, because some clients require all of them.
 func appendFunctionEcho(dst []byte, f *toolFields) []byte {
 	dst = append(dst, `{"type":"function","description":`...)
 	dst = append(dst, f.description.compactOrNull()...)

@@ -6,16 +6,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Number is a JSON number as the client spelled it; the empty Number is an absent one.
+// Number is a JSON number as the client spelled it. An empty one is absent.
 type Number string
 
-// Bias is a token and what is added to its logit, from -100 to 100.
+// Bias is a token and the number, from -100 to 100, that is added to its logit.
 type Bias struct {
 	Token uint32
 	By    Number
 }
 
-// Sampling is how the client wants tokens to be drawn. All numbers are within the ranges of the API.
+// Sampling holds the client's sampling parameters. All numbers are within the ranges of the API.
 type Sampling struct {
 	Temperature      Number
 	TopP             Number
@@ -23,24 +23,25 @@ type Sampling struct {
 	FrequencyPenalty Number
 	// Seed is an integer of 64 bits.
 	Seed Number
-	// LogitBias are changes of single tokens' odds. Whether the model has the tokens is not known here.
+	// LogitBias changes the logits of single tokens. Whether the vocabulary has these ids is not checked here.
 	LogitBias []Bias
-	// MaxTokens limits the answer, reasoning included; 0 is no limit but the context.
+	// MaxTokens is the maximum number of tokens of the answer, reasoning included. 0 means that only the context limits
+	// it.
 	MaxTokens int
-	// ThinkingBudget limits the reasoning, in tokens; nil is no limit.
+	// ThinkingBudget is the maximum number of reasoning tokens. Nil means no limit.
 	ThinkingBudget *int
-	// Extras are what Allow has let through, and MinTokens, StopTokenIDs and TemplateEffort those of them that mean
-	// something before they reach a server.
+	// Extras are the extras that [Sampling.Allow] accepted. MinTokens, StopTokenIDs and TemplateEffort are the ones among
+	// them that the gateway itself uses.
 	Extras         []Extra
 	MinTokens      int
 	StopTokenIDs   []uint32
 	TemplateEffort string
 
-	// asked are all extras of the request, until Allow.
+	// asked holds all extras of the request until [Sampling.Allow] is called.
 	asked []askedExtra
 }
 
-// read takes the parameters that both APIs spell alike.
+// read reads the parameters that both APIs spell alike.
 func (s *Sampling) read(key string, v value) *Error {
 	switch key {
 	case "temperature":
@@ -70,7 +71,7 @@ func (s *Sampling) read(key string, v value) *Error {
 	}
 }
 
-// maxTokens reads a limit of tokens, not below least and held to what 32 bits can count.
+// maxTokens reads a maximum number of tokens. It must be at least least, and is capped at 32 bits.
 func (v value) maxTokens(param string, least int64, dst *int) *Error {
 	n := int64(*dst)
 	if err := v.integer(param, least, &n); err != nil {
@@ -80,8 +81,8 @@ func (v value) maxTokens(param string, least int64, dst *int) *Error {
 	return nil
 }
 
-// thinkingBudget reads how many tokens the model may reason for, by the name that vLLM and others have for it. -1 is any
-// number, as if nothing had been asked for.
+// thinkingBudget reads the maximum number of reasoning tokens, under the name that vLLM and others use. -1 means no
+// limit.
 func (v value) thinkingBudget(param string, dst **int) *Error {
 	n := int64(-1)
 	if err := v.integer(param, n, &n); err != nil || n < 0 {
@@ -92,17 +93,17 @@ func (v value) thinkingBudget(param string, dst **int) *Error {
 	return nil
 }
 
-// effort reads a reasoning effort as the API knows it. What gpt-oss makes of it is a matter of configuration.
+// effort reads a reasoning effort of the API. The configuration maps it to one of gpt-oss.
 func (v value) effort(param string, dst *string) *Error {
 	return v.word(param, dst, "none", "minimal", "low", "medium", "high", "xhigh", "max")
 }
 
-// oneOf checks a string out of a closed set of which nothing is made.
+// oneOf checks a string of a closed set whose value is not used.
 func (v value) oneOf(param string, words ...string) *Error {
 	return v.word(param, new(string), words...)
 }
 
-// word reads a string out of a closed set.
+// word reads a string of a closed set.
 func (v value) word(param string, dst *string, words ...string) *Error {
 	got := ""
 	if err := v.text(param, &got); err != nil || !v.given() {
@@ -128,13 +129,13 @@ func (v value) word(param string, dst *string, words ...string) *Error {
 	return notOneOf(param, got, supported)
 }
 
-// longestEscape is the most bytes of JSON that a byte of a string takes.
+// longestEscape is the maximum number of bytes of JSON for one byte of a string.
 const longestEscape = 6
 
-// label checks a string that nobody keeps: no longer than so many bytes.
+// label checks a string that is not used. It may have at most most bytes.
 func (v value) label(param string, most int) *Error {
 	if v.kind == rawjson.String && len(v.raw) > most*longestEscape {
-		return tooLong(param, most) // without a copy of something so large
+		return tooLong(param, most) // without a copy of a text this long
 	}
 	text := ""
 	if err := v.text(param, &text); err != nil {

@@ -2,12 +2,13 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// serverParam is a parameter that inference servers have, which changes what a client gets, and which is not done here.
+// serverParam is a parameter of inference servers that would change the client's answer, and that is not supported
+// here.
 type serverParam struct {
 	name string
-	// wants is what a client says that asks for it: true, false, or anything at all, which is noBool.
+	// wants is the value that asks for the parameter's effect: true, false, or with noBool any value.
 	wants wanted
-	// why ends the sentence about it.
+	// why ends the error message.
 	why string
 }
 
@@ -19,8 +20,8 @@ const (
 	whenFalse
 )
 
-// serverParams are those of vLLM's and SGLang's chat endpoints. What only says how a server works, or adds to its answer,
-// is passed over, as everything is that nobody knows.
+// serverParams are parameters of the Chat endpoints of vLLM and SGLang. Parameters that only affect how a server works,
+// or that add to its answer, are ignored, as unknown ones are.
 var serverParams = [...]serverParam{
 	{"continue_final_message", whenTrue, "an answer begins with a message of its own"},
 	{"add_generation_prompt", whenFalse, "an answer begins with a message of its own"},
@@ -48,7 +49,8 @@ var serverParams = [...]serverParam{
 	{"guided_whitespace_pattern", noBool, ""},
 }
 
-// ServerParams are the names of all parameters that only inference servers have, and that are honoured or refused here.
+// ServerParams returns the names of all parameters that only inference servers have and that are supported or refused
+// here.
 func ServerParams() []string {
 	names := append([]string{"include_reasoning", "best_of", "thinking_token_budget"}, guidedNames...)
 	for i := range serverParams {
@@ -59,7 +61,7 @@ func ServerParams() []string {
 	return append(names, extraNames...)
 }
 
-// refuseServers refuses a parameter that only servers have, where the client asks for something by it.
+// refuseServers refuses a parameter that only servers have, if its value asks for an effect.
 func (v value) refuseServers(name string) *Error {
 	if name == "best_of" {
 		n := int64(0)
@@ -98,7 +100,7 @@ func (v value) refuseServers(name string) *Error {
 	return nil
 }
 
-// isEmpty reports whether a value is an array, an object or a string that has nothing in it.
+// isEmpty reports whether a value is an empty array, object or string. White space counts as empty.
 func (v value) isEmpty() bool {
 	switch v.kind {
 	case rawjson.Array, rawjson.Object:

@@ -12,7 +12,7 @@ func decodeMembers(members string) (*ChatRequest, *Error) {
 	return decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}],` + members + `}`))
 }
 
-// TestGuided: what servers' own parameters hold an answer to.
+// TestGuided checks the constraints that the servers' own parameters put on an answer.
 func TestGuided(t *testing.T) {
 	schema := func(at string) TextFormat { return TextFormat{Name: "json", Schema: `{"type":"object"}`, StrictAt: at} }
 	object := func(at string) TextFormat {
@@ -82,12 +82,12 @@ func TestGuided(t *testing.T) {
 	}
 }
 
-// TestServerParams: what is not done is refused where it is asked for, and only there.
+// TestServerParams checks that a parameter that is not supported is refused exactly when its value asks for an effect.
 func TestServerParams(t *testing.T) {
 	for i := range serverParams {
 		p := &serverParams[i]
 		if p.name == "stop" || p.name == "include_reasoning" {
-			continue // which Chat has
+			continue // Chat has it
 		}
 		asks, asksNot := []string{`["a"]`, `"a"`, `1`, `{"a":1}`}, []string{`null`, `[]`, `""`, `{ }`}
 		switch p.wants {

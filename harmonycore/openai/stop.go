@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// The bounds of stop: the API's own number of sequences, and a length that nobody needs more of, in bytes.
+// The limits of stop: OpenAI's maximum number of sequences, and our maximum length of one, in bytes.
 const (
 	maxStops      = 4
 	maxStopLength = 1024

@@ -2,26 +2,27 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// TextFormat is the form of the answer that the client wants; the zero TextFormat is any text.
+// TextFormat is the form of the answer that the client asks for. The zero value is any text.
 type TextFormat struct {
-	// Name is what the form is called. It is empty for plain text.
+	// Name is the name of the form. It is empty for plain text.
 	Name        string
 	Description string
-	// Schema is the JSON schema of the answer, as the client spelled it but for the white space.
+	// Schema is the JSON schema of the answer, as the client spelled it but without white space.
 	Schema string
-	// StrictAt is the place of "strict": true: the client wants no answer rather than one of another form. Else empty.
+	// StrictAt is the place of "strict": true, or empty. A strict form is enforced or the request is refused.
 	StrictAt string
-	// Pattern, Grammar and Choices are forms of another kind, of which there is one at most, and then no Schema: a regular
-	// expression that the whole answer matches, a grammar in EBNF, and the texts of which the answer is one.
+	// Pattern, Grammar and Choices are other kinds of forms. At most one of them is set, and then Schema is empty. Pattern
+	// is a regular expression that the whole answer matches. Grammar is a grammar in EBNF. Choices are texts, one of which
+	// is the answer.
 	Pattern, Grammar string
 	Choices          []string
 }
 
-// maxFormat is the largest form of an answer, in bytes of JSON: it stands in the prompt, in the server's request and, in
-// the Responses API, three times in the answer.
+// maxFormat is the maximum length of a form, in bytes of JSON. The form goes into the prompt, into the server's request
+// and, in the Responses API, three times into the answer.
 const maxFormat = 256 << 10
 
-// formatFields are the members of a format of kind json_schema, which Chat has in an object of their own.
+// formatFields holds the members of a format of type json_schema. Chat nests them in an object.
 type formatFields struct{ name, description, schema, strict value }
 
 func (v value) formatFields(param string) (f formatFields, err *Error) {
@@ -41,7 +42,7 @@ func (v value) formatFields(param string) (f formatFields, err *Error) {
 	return f, err
 }
 
-// read reads Chat's response_format, whose members are nested, or the Responses API's text.format.
+// read reads Chat's response_format, whose members are nested, or text.format of Responses.
 func (t *TextFormat) read(param string, v value, nested bool) *Error {
 	*t = TextFormat{}
 	if !v.given() {

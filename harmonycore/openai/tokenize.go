@@ -6,19 +6,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// TokenizeRequest is a body of POST /tokenize, a path of vLLM's: a text, or a Chat request.
+// TokenizeRequest is a body of POST /tokenize, which is vLLM's path. It holds a text or a Chat request.
 type TokenizeRequest struct {
-	// Chat says that the body has messages, to be read as a Chat request.
+	// Chat reports whether the body has messages. Then it is to be read as a Chat request.
 	Chat bool
 	// Prompt is the text. It lies in the body.
 	Prompt string
-	// Generation adds to messages the header at which the model goes on.
+	// Generation reports whether the header of the model's next message is added after the messages.
 	Generation bool
-	// Strings asks for each token's text too.
+	// Strings reports whether the client wants the text of each token too.
 	Strings bool
 }
 
-// DecodeTokenizeRequest reads a body. Chat is left for DecodeChatRequest to read.
+// DecodeTokenizeRequest reads a body. If it holds a Chat request, the caller reads that with [DecodeChatRequest].
 func DecodeTokenizeRequest(b *Body) (*TokenizeRequest, *Error) {
 	r := &TokenizeRequest{Generation: true}
 	var prompt value
@@ -49,7 +49,8 @@ func DecodeTokenizeRequest(b *Body) (*TokenizeRequest, *Error) {
 	return r, prompt.borrow("prompt", &r.Prompt)
 }
 
-// AppendTokens appends the answer to a TokenizeRequest. text is the bytes of a token, for an answer with strings, or nil.
+// AppendTokens appends the answer to a [TokenizeRequest]. text returns the bytes of a token. It is nil if the client
+// does not want them.
 func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint32) []byte) []byte {
 	dst = appendCount(dst, `{"count":`, len(ids))
 	dst = appendCount(dst, `,"max_model_len":`, contextLength)
@@ -69,13 +70,14 @@ func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint
 			dst = append(dst, ',')
 		}
 		dst = append(dst, '"')
-		// A token may have a part of a character only, which is no UTF-8 and becomes U+FFFD.
+		// The bytes of a token may be only a part of a character. That is not UTF-8 and becomes U+FFFD.
 		dst = append(rawjson.AppendEscaped(dst, rawjson.View(text(id))), '"')
 	}
 	return append(dst, "]}"...)
 }
 
-// DecodeDetokenizeRequest reads a body of POST /detokenize: its tokens, appended to dst, of which there may be so many.
+// DecodeDetokenizeRequest reads a body of POST /detokenize and appends its tokens to dst. It accepts at most most
+// tokens.
 func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error) {
 	var tokens value
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -107,7 +109,7 @@ func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error)
 	return dst, err
 }
 
-// AppendPrompt appends the answer to a DetokenizeRequest.
+// AppendPrompt appends the answer of POST /detokenize.
 func AppendPrompt(dst, text []byte) []byte {
 	dst = append(dst, `{"prompt":"`...)
 	return append(rawjson.AppendEscaped(dst, rawjson.View(text)), `"}`...)

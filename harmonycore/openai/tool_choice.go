@@ -2,19 +2,19 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ToolChoice says whether the model may, must or must not call the tools, and which of them.
+// ToolChoice says whether the model may, must or must not call tools, and which of them.
 type ToolChoice struct {
-	// Required says that the answer has to be a call.
+	// Required reports whether the answer must be a call.
 	Required bool
-	// Name is the only tool that may be called, a custom one or a function; empty for any.
+	// Name is the only tool that may be called, or empty for any. Custom reports whether it is a custom tool.
 	Name   string
 	Custom bool
-	// none and allowed take tools away before anybody is shown them; nil allows all.
+	// none and allowed remove tools before the model is shown them. A nil allowed keeps all.
 	none    bool
 	allowed *allowedTools
 }
 
-// allowedTools are names of tools, each with whether there is such a tool.
+// allowedTools holds names of tools. A value reports whether a tool of that name was found.
 type allowedTools struct{ functions, customs map[string]bool }
 
 func (a *allowedTools) of(custom bool) map[string]bool {
@@ -24,11 +24,12 @@ func (a *allowedTools) of(custom bool) map[string]bool {
 	return a.functions
 }
 
-// maxToolChoice is the largest tool choice, in bytes of JSON: the Responses API repeats it three times in its answer.
+// maxToolChoice is the maximum length of a tool choice, in bytes of JSON. The Responses API repeats it three times in
+// the answer.
 const maxToolChoice = 64 << 10
 
-// read reads a tool choice of either API. Chat has a function's name and a list of allowed tools each in an object of
-// its own, Responses has them beside the type.
+// read reads a tool choice of either API. Chat nests the name of a function and the list of allowed tools in objects.
+// Responses has them next to the type.
 func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	*c = ToolChoice{}
 	if len(v.raw) > maxToolChoice {
@@ -65,12 +66,12 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 	case nested:
 		return notOneOf(join(param, "type"), kind, "'function', 'custom', and 'allowed_tools'")
 	default:
-		// Responses has many more, each for a tool that a server would run by itself.
+		// Responses has many more types, each for a tool that a server would run itself.
 		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', and 'allowed_tools'.")
 	}
 }
 
-// responsesJSON is the choice of a named tool as Responses tell it back.
+// responsesJSON returns the choice of a named tool in the form in which Responses repeats it.
 func (c *ToolChoice) responsesJSON() string {
 	kind := typeFunction
 	if c.Custom {
@@ -79,7 +80,8 @@ func (c *ToolChoice) responsesJSON() string {
 	return `{"type":"` + kind + `","name":` + string(rawjson.AppendString(nil, c.Name)) + `}`
 }
 
-// typed reads an object's type, and returns what says the rest: the object itself, or its member of the type's name.
+// typed reads an object's type. inner is the object with the other members: with nested the member that is named like
+// the type, else v itself.
 func (v value) typed(param string, nested bool) (kind string, inner value, err *Error) {
 	if err = v.members(param, func(key []byte, v value) *Error {
 		if string(key) == "type" {
@@ -104,8 +106,8 @@ func (v value) typed(param string, nested bool) (kind string, inner value, err *
 	return kind, inner, err
 }
 
-// chatShaped is where the name of a Responses tool choice stands: beside its type, or in an object of the type's name, as
-// Chat has it and many clients send it here.
+// chatShaped finds the object that holds the name of a Responses tool choice: v itself, or a nested object as Chat has
+// it. Many clients send Chat's form here.
 func (v value) chatShaped(param, kind string) (at string, inner value, err *Error) {
 	var name, object value
 	err = v.members(param, func(key []byte, v value) *Error {
@@ -123,7 +125,7 @@ func (v value) chatShaped(param, kind string) (at string, inner value, err *Erro
 	return join(param, kind), object, err
 }
 
-// toolRef reads the name of a declared tool out of an object.
+// toolRef reads the name of a declared tool from an object.
 func (v value) toolRef(param string, name *string) *Error {
 	if !v.given() {
 		return missing(param)
@@ -215,8 +217,8 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 	})
 }
 
-// of keeps the tools that the model is shown, once all of them are known. What is not shown cannot be called, whatever
-// server it is.
+// of returns the tools that the model is shown, when all tools have been read. A tool that is not shown cannot be
+// called, whatever the server enforces.
 func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
 	const param = "tool_choice"
 	if c.none {

@@ -10,7 +10,7 @@ import (
 
 const twoTools = `"tools":[{"type":"function","function":{"name":"f","strict":true}},{"type":"function","function":{"name":"g","strict":null}}]`
 
-// decodeWith decodes a Chat body with these members beside the two tools.
+// decodeWith decodes a Chat body with these members.
 func decodeWith(members string) (*ChatRequest, *Error) {
 	return decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],` + members + `}`))
 }
@@ -42,7 +42,7 @@ func TestToolChoice(t *testing.T) {
 		{`{"function":{"name":"f"},"type":"function"}`, "f g", true, "f"},
 		{allow("auto", "g"), "g", false, ""}, {allow("required", "g", "f", "g"), "f g", true, ""},
 	} {
-		// The choice may stand before the tools that it names, and behind them.
+		// The choice may come before or after the tools that it names.
 		for _, members := range []string{`"tool_choice":` + tt.choice + `,` + twoTools, twoTools + `,"tool_choice":` + tt.choice} {
 			r, err := decodeWith(members)
 			if err != nil {
@@ -85,7 +85,7 @@ func TestToolChoice(t *testing.T) {
 	}
 }
 
-// A name is a function's or a custom tool's, and chooses no tool of the other kind.
+// TestToolChoiceKinds checks that a name chooses only tools of its kind, function or custom tool.
 func TestToolChoiceKinds(t *testing.T) {
 	const function = `{"type":"function","function":{"name":"f"}}`
 	const custom = `{"type":"custom","custom":{"name":"f"}}`
@@ -159,7 +159,8 @@ func TestTextFormat(t *testing.T) {
 	}
 }
 
-// The Responses API says the same without the inner objects, and repeats it in its answer.
+// TestResponsesChoiceAndFormat checks the same for the Responses API, which does not nest these objects and repeats
+// them in its answer.
 func TestResponsesChoiceAndFormat(t *testing.T) {
 	decode := func(members string) (*ResponsesRequest, *Error) {
 		return decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","strict":true},{"type":"custom","name":"c"}],` + members + `}`))
@@ -187,7 +188,7 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 	if err != nil || names(r.Tools) != "f c" || r.Choice.Required {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// Chat's shape is read too, and told back as the API has it.
+	// Chat's form is accepted too, and echoed in the form of Responses.
 	for members, echo := range map[string]string{
 		`"tool_choice":{"type":"function","function":{"name":"f"}}`:           `{"type":"function","name":"f"}`,
 		`"tool_choice":{"type":"function","function":{},"name":"f"}`:          `{"type":"function","name":"f"}`,
@@ -219,7 +220,8 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 	}
 }
 
-// Two tools of one name are refused, of whatever kind they are: the model could call only one of them.
+// TestToolsOfOneName checks that two tools of the same name are refused, whatever their kinds: the model could call
+// only one of them.
 func TestToolsOfOneName(t *testing.T) {
 	const function, custom = `{"type":"function","function":{"name":"f"}}`, `{"type":"custom","custom":{"name":"f"}}`
 	for tools, param := range map[string]string{

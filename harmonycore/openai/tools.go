@@ -7,14 +7,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// MaxSchemaDepth is the deepest nesting of arrays and objects in a tool's parameters.
+// MaxSchemaDepth is the maximum nesting of arrays and objects in a tool's parameters.
 const MaxSchemaDepth = 32
 
-// MaxTools is the most that a request's tools may take, in bytes of JSON. A schema costs twenty times its size as values
-// and up to ninety times as printed text, so that one of 15 MB would end the VM (RATIONALE.md#76).
+// MaxTools is the maximum length of a request's tools, in bytes of JSON. A schema takes 20 times its size as values and
+// up to 90 times as printed text. One of 15 MB would end the VM (RATIONALE.md#76).
 const MaxTools = 2 << 20
 
-// toolsFit refuses tools beyond MaxTools.
+// toolsFit refuses tools that are longer than [MaxTools].
 func (v value) toolsFit(param string) *Error {
 	if len(v.raw) > MaxTools {
 		return Invalid(param, "Invalid '"+param+"': larger than the limit of "+strconv.Itoa(MaxTools)+" bytes.")
@@ -22,28 +22,30 @@ func (v value) toolsFit(param string) *Error {
 	return nil
 }
 
-// Tool is what the client offers to the model: a function, or a custom tool, whose input is plain text.
+// Tool is a tool that the client offers to the model: a function, or a custom tool, whose input is plain text.
 type Tool struct {
 	Name        string
 	Description string
 	Custom      bool
-	// Grammar is what a custom tool's input shall look like.
+	// Grammar is the form of a custom tool's input.
 	Grammar InputGrammar
-	// LocalShell is the Responses API's tool of that name, shown as a function.
+	// LocalShell reports whether this is local_shell of the Responses API, which the model sees as a function.
 	LocalShell bool
-	// Namespace is the Responses API's group that the function stands in; empty for none. NamespaceDescription is what
-	// that group says of itself.
+	// Namespace is the group of the Responses API that the tool is in, or empty. NamespaceDescription is the group's
+	// description.
 	Namespace, NamespaceDescription string
-	// Parameters is its JSON schema as the client has spelled it; nil when there is none.
+	// Parameters is the JSON schema as the client spelled it, or nil if there is none.
 	Parameters []byte
-	// Strict asks that the arguments of every call have the schema.
+	// Strict asks that the arguments of every call match the schema.
 	Strict bool
 }
 
-// toolNames are the names of a request's tools, each with its namespace: no dot is in either of them.
+// toolNames holds the names of a request's tools, each as namespace, dot and name. Neither of them can have a dot in
+// it.
 type toolNames map[string]bool
 
-// add takes a tool's name, and refuses one that another tool of the same namespace has: a call of it would mean either.
+// add adds a tool's name. It refuses a name that another tool of the same namespace has, because a call of it would be
+// ambiguous.
 func (n *toolNames) add(param string, t *Tool) *Error {
 	if *n == nil {
 		*n = toolNames{}
@@ -60,10 +62,10 @@ func (n *toolNames) add(param string, t *Tool) *Error {
 	return nil
 }
 
-// functionName reads a tool's name where one is declared, which becomes a word of a header.
+// functionName reads the name of a declared tool, which becomes a word of a header.
 func (v value) functionName(param string, dst *string) *Error { return v.identifier(param, 128, dst) }
 
-// identifier reads a name of the API's pattern, of so many characters at most.
+// identifier reads a name of the API's pattern with at most most characters.
 func (v value) identifier(param string, most int, dst *string) *Error {
 	if !v.given() {
 		return missing(param)
@@ -83,8 +85,8 @@ func (v value) identifier(param string, most int, dst *string) *Error {
 	return nil
 }
 
-// calledName reads the name in a call of the past, which may come from another model and its own rules. It must
-// still be one word, since it becomes part of a header.
+// calledName reads the name in a call of the history. The call may come from another model with its own rules. The name
+// must still be one word, because it becomes a part of a header.
 func (v value) calledName(param string, dst *string) *Error {
 	if !v.given() {
 		return missing(param)

@@ -7,19 +7,19 @@ type Usage struct {
 	PromptTokens     int
 	CachedTokens     int
 	CompletionTokens int
-	// ReasoningTokens are those of the completion that were answered as reasoning.
+	// ReasoningTokens is the part of CompletionTokens that was sent to the client as reasoning.
 	ReasoningTokens int
-	// CachedKnown is false when the server does not say how much of the prompt it had in its cache.
+	// CachedKnown reports whether the server sent the number of prompt tokens that it had in its cache.
 	CachedKnown bool
 }
 
-// visible keeps the parts within the whole, whatever the server counted.
+// visible limits the parts to the whole, whatever the server counted.
 func (u Usage) visible() Usage {
 	u.ReasoningTokens = min(u.ReasoningTokens, u.CompletionTokens)
 	return u
 }
 
-// appendChat writes Chat's usage object. An unknown count of cached tokens is left out rather than called 0.
+// appendChat writes Chat's usage object. An unknown count of cached tokens is left out.
 func (u Usage) appendChat(dst []byte) []byte {
 	u = u.visible()
 	dst = appendCount(dst, `{"prompt_tokens":`, u.PromptTokens)
@@ -33,7 +33,7 @@ func (u Usage) appendChat(dst []byte) []byte {
 	return append(dst, `}}`...)
 }
 
-// appendResponses writes the Responses API's usage object, which knows no absent members.
+// appendResponses writes the usage object of Responses. It has every member, so an unknown count is 0.
 func (u Usage) appendResponses(dst []byte) []byte {
 	u = u.visible()
 	dst = appendCount(dst, `{"input_tokens":`, u.PromptTokens)

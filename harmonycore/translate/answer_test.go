@@ -11,14 +11,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// said is one message that a model writes: its header, its text in pieces, and its end.
+// said is one message of a model: its header, its text in pieces, and its end.
 type said struct {
 	recipient, channel string
 	pieces             []string
 	end                harmony.End
 }
 
-// answerCase is a turn of a model and why it ended.
+// answerCase is a turn of a model and the reason why it ended.
 type answerCase struct {
 	name   string
 	turn   []said
@@ -68,7 +68,7 @@ var answerCases = []answerCase{
 	{"a custom call cut at the limit", []said{{"functions.run", "commentary", []string{"pri"}, harmony.Cut}}, Length},
 }
 
-// play runs a turn through an answer, taking its bytes as often as takes says.
+// play runs a turn through an answer. It takes the answer's bytes whenever takes returns true.
 func play(a Answer, c answerCase, takes func() bool) string {
 	var out []byte
 	a.Begin()
@@ -90,7 +90,7 @@ func play(a Answer, c answerCase, takes func() bool) string {
 
 func never() bool { return false }
 
-// read opens a body and reads it by its API.
+// read opens a body and reads it with api.
 func read(api func(*openai.Body, *contract.Model, Env) (*Request, *openai.Error), body string) (*Request, *openai.Error) {
 	b, err := openai.Open([]byte(body))
 	if err != nil {
@@ -132,7 +132,8 @@ func encode(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestTakingOftenChangesNothing: however the bytes are taken, they are the same, and whole events each time.
+// TestTakingOftenChangesNothing checks that the bytes do not depend on how often they are taken, and that each part has
+// whole events.
 func TestTakingOftenChangesNothing(t *testing.T) {
 	for _, api := range []API{ChatAPI, ResponsesAPI} {
 		for _, c := range answerCases {
@@ -169,7 +170,7 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 	}
 }
 
-// TestLargeBuffersAreLetGo: a stream does not keep the room that one large piece of it took.
+// TestLargeBuffersAreLetGo checks that a stream does not keep the buffer of one large piece.
 func TestLargeBuffersAreLetGo(t *testing.T) {
 	stream := newChatStream(&Request{API: ChatAPI, Stream: true})
 	stream.Begin()

@@ -7,7 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// TestArgumentsAreHeldAgainstTheirSchema: they are counted where they do not fit, and told as they are all the same.
+// TestArgumentsAreHeldAgainstTheirSchema checks that arguments that do not match their schema are counted and sent
+// unchanged.
 func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
 	const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 	tools := map[API]string{

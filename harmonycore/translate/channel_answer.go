@@ -6,16 +6,18 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// conversationLimit is how much of a conversation is kept for a stream of channel events, in bytes of JSON: some 60,000
-// tokens. It is memory that a stream holds as long as it lasts.
+// conversationLimit is the maximum length of the conversation that is kept for a stream of channel events, in bytes of
+// JSON. That is about 60,000 tokens. A stream holds this memory as long as it lasts.
 const conversationLimit = 256 << 10
 
-// carriedLimit is how much all conversations of an answer may have together, in bytes: a model may go on after a call.
+// carriedLimit is the maximum length of all conversations in one answer together, in bytes. A model may continue after
+// a call, so there can be several.
 const carriedLimit = 4 * conversationLimit
 
-// ByChannels has a streamed Chat request answered with channel events (docs/channel-events.md), and keeps the conversation
-// for its calls, since its texts lie in a body that will be gone. Where clients are shown no reasoning nothing is kept.
-// scratch is overwritten, and returned grown.
+// ByChannels makes the answer to a streamed Chat request a stream of channel events (docs/channel-events.md). It keeps
+// the conversation, which the events of calls carry, because its texts lie in a body that will be gone
+// (RATIONALE.md#45). If clients are shown no reasoning, it keeps nothing. ByChannels overwrites scratch and returns it,
+// grown if necessary.
 func (r *Request) ByChannels(scratch []byte) []byte {
 	most := conversationLimit
 	if r.reasoning == openai.NoReasoning {
@@ -29,8 +31,8 @@ func (r *Request) ByChannels(scratch []byte) []byte {
 //
 //	( analysis | commentary | token | tool_call )* ( done | error )
 //
-// A call is told as a whole, once its message has ended. One that was cut waits until it is known why: before another
-// message, or where the model stopped by itself, it counts; at the token limit and before an error it does not.
+// A call is one event, sent when its message has ended. A call that was cut waits until the reason is known. It is sent
+// if another message begins or if the model stopped by itself. It is not sent at the token limit or before an error.
 type channelStream struct {
 	turn
 	ending
@@ -41,11 +43,11 @@ type channelStream struct {
 	head       openai.ChatHead
 	reasoning  openai.ReasoningFields
 	transcript *harmony.Transcript
-	// message is the index of the model's message, the next one's while none is open.
+	// message is the index of the open message, or of the next one if none is open.
 	message int
 	call    openai.EventCall
 	calling bool
-	// carried is how much has been told of conversations, in bytes.
+	// carried is the length of the conversations sent so far, in bytes.
 	carried int
 }
 
@@ -75,8 +77,8 @@ func (a *channelStream) Open(h harmony.Header) {
 	}
 }
 
-// asTold is a message's header in the conversation: that of a call and of an answer as they stand in a history, whatever
-// the model has lost of it.
+// asTold returns a message's header for the conversation. Calls and answers get the header that they have in a history,
+// even if the model's own header is incomplete.
 func (t *turn) asTold(h harmony.Header, tool *shownTool) harmony.Header {
 	switch {
 	case tool != nil:
@@ -117,7 +119,7 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	a.out = openai.AppendEventText(a.out, kind, a.message, text)
 }
 
-// Logprob implements [Choice]. Channel events have no logprobs, and a request that asks for both is refused.
+// Logprob implements [Choice]. Channel events have no logprobs. A request that asks for both is refused.
 func (a *channelStream) Logprob(*openai.Logprob) {}
 
 func (a *channelStream) Close(end harmony.End) {
@@ -131,7 +133,7 @@ func (a *channelStream) Close(end harmony.End) {
 	}
 }
 
-// closeCall tells the call that has ended, once.
+// closeCall appends the event of a call that has ended, if there is one.
 func (a *channelStream) closeCall() {
 	if !a.calling {
 		return
@@ -148,7 +150,7 @@ func (a *channelStream) closeCall() {
 	a.out = openai.AppendEventCallClose(a.out)
 }
 
-// End tells a call that was open. The stream's own end waits for the usage.
+// End implements [Choice]. It appends the event of an open call. The last event of the stream waits for the usage.
 func (a *channelStream) End(f Finish) {
 	if a.ended {
 		return
@@ -171,7 +173,7 @@ func (a *channelStream) Finish(u Usage, _ int64) {
 	a.out = openai.AppendEventDone(a.out, &a.head, a.finishReason(a.finish), usage)
 }
 
-// mostArguments is how long the arguments of one call may be, in bytes of JSON: they are told in one piece.
+// mostArguments is the maximum length of the arguments of one call, in bytes of JSON. One event carries them all.
 const mostArguments = 8 << 20
 
 // Full implements [Answer].

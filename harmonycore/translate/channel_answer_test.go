@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// channelAnswer is an answer by channel events to a question.
+// channelAnswer returns an answer to a question, as channel events.
 func channelAnswer(t *testing.T, question string, requireFinal bool) Answer {
 	t.Helper()
 	r, err := read(Chat, `{"model":"m","stream":true,"messages":[{"role":"user","content":"`+question+`"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
@@ -23,7 +23,7 @@ func channelAnswer(t *testing.T, question string, requireFinal bool) Answer {
 	return r.NewAnswer()
 }
 
-// eventsOf are the events of a stream, NAME DATA.
+// eventsOf returns the events of a stream, each as NAME DATA.
 func eventsOf(stream string) (list []string) {
 	for event := range strings.SplitSeq(strings.TrimSuffix(stream, "\n\n"), "\n\n") {
 		name, data, _ := strings.Cut(strings.TrimPrefix(event, "event: "), "\ndata: ")
@@ -53,7 +53,7 @@ func TestChannelStreamGolden(t *testing.T) {
 	}
 }
 
-// TestChannelStreamEnds: how each turn ends, with a final message required and without.
+// TestChannelStreamEnds checks the end of each turn, with and without a required final message.
 func TestChannelStreamEnds(t *testing.T) {
 	for _, c := range answerCases {
 		for _, required := range []bool{false, true} {
@@ -75,7 +75,7 @@ func TestChannelStreamEnds(t *testing.T) {
 	}
 }
 
-// TestChannelStreamTakenOften: however the bytes are taken, they are the same.
+// TestChannelStreamTakenOften checks that the bytes do not depend on how often they are taken.
 func TestChannelStreamTakenOften(t *testing.T) {
 	for _, c := range answerCases {
 		whole := play(channelAnswer(t, "q", false), c, never)
@@ -86,7 +86,7 @@ func TestChannelStreamTakenOften(t *testing.T) {
 	}
 }
 
-// TestChannelStreamFails: the error is the last event, and a call that was open is not told.
+// TestChannelStreamFails checks that the error is the last event and that an open call is not sent.
 func TestChannelStreamFails(t *testing.T) {
 	a := channelAnswer(t, "q", false)
 	a.Begin()
@@ -110,7 +110,8 @@ func TestChannelStreamFails(t *testing.T) {
 	}
 }
 
-// TestChannelStreamIsBounded: a conversation that is too long is null, and so are those of calls behind many others.
+// TestChannelStreamIsBounded checks that a conversation that is too long is null, and so are those of calls after many
+// others.
 func TestChannelStreamIsBounded(t *testing.T) {
 	long := strings.Repeat("x", conversationLimit)
 	if got := play(channelAnswer(t, long, false), answerCases[1], never); !strings.Contains(got, `"conversation":null}`) || len(got) > 2000 {

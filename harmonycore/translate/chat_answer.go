@@ -21,7 +21,7 @@ func (t *turn) finishReason(f Finish) string {
 	}
 }
 
-// visible is the usage as clients are told it; reasoning is how much of it was reasoning, in all choices.
+// visible returns the usage in the client's form. reasoning is the number of reasoning tokens in all choices.
 func (u Usage) visible(reasoning int) openai.Usage {
 	return openai.Usage{
 		PromptTokens: u.PromptTokens, CachedTokens: u.CachedTokens, CachedKnown: u.CachedKnown,
@@ -29,7 +29,7 @@ func (u Usage) visible(reasoning int) openai.Usage {
 	}
 }
 
-// callID is the id of the call with this index, the same in a stream and in a whole answer.
+// callID returns the id of the call with this index. A stream and a whole answer have the same ids.
 func callID(env Env, index int) string {
 	return "call_" + env.ID + "_" + strconv.Itoa(index)
 }
@@ -41,8 +41,8 @@ func callKind(t *shownTool) openai.CallKind {
 	return openai.FunctionCall
 }
 
-// callIDIn is callID in the choice with this index. Ids must differ between choices, since clients join their messages
-// to one conversation.
+// callIDIn is callID for the choice with this index. Ids differ between choices, because clients join the messages of
+// several choices in one conversation.
 func callIDIn(env Env, choice, index int) string {
 	if choice == 0 {
 		return callID(env, index)

@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// noReasoning are the fields of a message or delta without reasoning.
+// noReasoning holds the fields of a message or delta without reasoning.
 const noReasoning = `"reasoning":null,"reasoning_content":null`
 
 func TestChatStreamGolden(t *testing.T) {
@@ -62,7 +62,8 @@ func TestChatStreamSaysWhatTheWholeSays(t *testing.T) {
 	}
 }
 
-// checkChat adds up a stream as a client does, and compares it to the whole answer of the same messages.
+// checkChat adds up the chunks of a stream as a client does, and compares the sum with the whole answer of the same
+// messages.
 func checkChat(t *testing.T, c answerCase) {
 	t.Helper()
 	stream := play(answerTo(t, ChatAPI, `"stream":true,"stream_options":{"include_usage":true},`), c, never)
@@ -75,7 +76,7 @@ func checkChat(t *testing.T, c answerCase) {
 		t.Fatalf("%s: no end in %s", c.name, stream)
 	}
 	texts := map[string]string{}
-	var content any // nil until a chunk has some, as openai-python and openai-node have it
+	var content any // nil until a chunk has content, as in openai-python and openai-node
 	var calls []any
 	var reason, usage any
 	for i, event := range events[:len(events)-1] {

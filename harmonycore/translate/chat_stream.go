@@ -12,18 +12,18 @@ type chatStream struct {
 	choices []chatStreamChoice
 }
 
-// chatStreamChoice is one choice of a stream; its chunks go among those of the others as they come.
+// chatStreamChoice is one choice of a stream. Chunks of different choices are interleaved as they come.
 type chatStreamChoice struct {
 	turn
 	stream *chatStream
 	env    Env
 	index  int
 	chunks openai.ChatChunks
-	// told says that there was a chunk with content.
+	// told reports whether a chunk with content was written.
 	told bool
-	// likely are the logprobs of tokens whose text is still to come.
+	// likely holds the logprobs of tokens whose text has not come yet.
 	likely []byte
-	// kind is that of the call that is open.
+	// kind is the kind of the open call.
 	kind openai.CallKind
 }
 
@@ -38,8 +38,8 @@ func newChatStream(r *Request) *chatStream {
 	return a
 }
 
-// textOnly reports whether every choice's content will be a text, whatever the model does: no call can come, and an answer
-// without a final message is not told from an empty one.
+// textOnly reports whether the content of every choice will be a string. Then no call can come, and an answer without a
+// final message is written as an empty one.
 func (r *Request) textOnly() bool { return len(r.tools) == 0 && !r.answers.RequireFinalChannel }
 
 func (a *chatStream) Choices() []Choice {
@@ -90,8 +90,8 @@ func (c *chatStreamChoice) say(text []byte) {
 	c.likely, c.told = c.likely[:0], true
 }
 
-// Logprob keeps a token's logprob until there is text to show it with: a token that ends within a character goes with the
-// one that completes it.
+// Logprob implements [Choice]. It keeps a token's logprob until there is text for a chunk. The logprob of a token that
+// ends within a character goes into the chunk of the token that completes the character (RATIONALE.md#37).
 func (c *chatStreamChoice) Logprob(l *openai.Logprob) {
 	if c.lane == finalLane && !c.stream.ended {
 		c.likely = openai.AppendLogprob(c.likely, l)
@@ -100,7 +100,7 @@ func (c *chatStreamChoice) Logprob(l *openai.Logprob) {
 
 func (c *chatStreamChoice) Close(end harmony.End) { c.close(end) }
 
-// End says of an answer without text that it is empty, where it is not none.
+// End implements [Choice]. It marks an answer without text as empty, unless its content is null.
 func (c *chatStreamChoice) End(f Finish) {
 	if c.stream.ended {
 		return
@@ -132,7 +132,7 @@ func (a *chatStream) Fail(e *openai.Error) {
 	}
 }
 
-// Full implements [Answer]. A stream holds nothing.
+// Full implements [Answer]. A stream holds nothing, so it is never full.
 func (a *chatStream) Full() bool { return false }
 
 func (a *chatStream) ContentType() string { return typeStream }

@@ -10,10 +10,13 @@ import (
 )
 
 // Chat reads a Chat Completions body for a model. The conversation is the model's system message, a developer message
-// of the leading instructions and the tools, and then the history. An assistant's turn that calls functions comes as
-// the model itself writes it: reasoning, then its text as a preamble on the commentary channel, then the calls;
-// any other turn is reasoning and then the final text. The conversation's texts lie in the body's memory, which is
-// overwritten; everything else of the Request is its own.
+// with the leading instructions and the tools, and then the history.
+//
+// An assistant's turn that calls functions is rendered as the model writes it: the reasoning, then the text as a
+// preamble on the commentary channel, then the calls. Any other turn is the reasoning and then the final text.
+//
+// The texts of the conversation lie in the body's memory, which Chat overwrites. Everything else in the [Request] is a
+// copy.
 func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeChatRequest(body)
 	if err != nil {
@@ -70,14 +73,15 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	return r, nil
 }
 
-// sample takes the client's sampling over, with those of the servers' own parameters that the model allows.
+// sample copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
 func (r *Request) sample(s *openai.Sampling, m *contract.Model) *openai.Error {
 	err := s.Allow(m.ServerExtras)
 	r.Sampling = *s
 	return err
 }
 
-// chatEffort prefers the API's own parameter to the one that servers' templates have.
+// chatEffort returns the effort of reasoning_effort, else that of chat_template_kwargs, which is a parameter of
+// servers.
 func chatEffort(m *contract.Model, in *openai.ChatRequest) (harmony.Effort, *openai.Error) {
 	if in.Effort == "" {
 		return effortOf(m, in.Sampling.TemplateEffort, "chat_template_kwargs.reasoning_effort")

@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// chatWhole answers a Chat request with one object, which says what the chunks would have said.
+// chatWhole answers a Chat request with one object. It has the same content as the chunks of a stream.
 type chatWhole struct {
 	ending
 	outbox
@@ -67,7 +67,7 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	}
 }
 
-// Logprob adds a token's logprob.
+// Logprob implements [Choice].
 func (c *chatWholeChoice) Logprob(l *openai.Logprob) {
 	if c.lane == finalLane && !c.whole.ended {
 		c.choice.Logprobs = openai.AppendLogprob(c.choice.Logprobs, l)
@@ -79,7 +79,7 @@ func (c *chatWholeChoice) Close(end harmony.End) {
 	c.closeCall()
 }
 
-// closeCall ends the text of a call, once.
+// closeCall ends the text of the open call, if there is one.
 func (c *chatWholeChoice) closeCall() {
 	if c.lane == callLane {
 		c.choice.ToolCalls = openai.AppendCallClose(c.choice.ToolCalls)
@@ -113,8 +113,9 @@ func (a *chatWhole) Tally() Tally {
 	return sum
 }
 
-// mostHeld is how much a whole answer may hold, in bytes: more, of which there are copies in the end, would endanger a VM
-// with all its streams. Text alone comes near it in no context, but 128 choices, or 20 alternatives for each token, do.
+// mostHeld is the maximum memory that a whole answer holds, in bytes. Copies of it are made at the end, so a larger one
+// would endanger the VM with all its streams. No context has enough text to come near it, but 128 choices or 20
+// alternatives for each token do.
 const mostHeld = 32 << 20
 
 // Full implements [Answer].

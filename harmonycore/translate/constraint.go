@@ -7,45 +7,46 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Constraint is what the model's answer has to be, once it has thought: a call of a function, or text of some form. The
-// zero Constraint leaves it free.
+// Constraint is what the model's answer must be after the reasoning: a call of a function, or text of some form. The
+// zero value allows every answer.
 type Constraint struct {
-	// Calls are the functions that may be called, if anything is wanted of the answer.
+	// Calls are the functions that may be called. It is empty if nothing constrains the answer.
 	Calls []CallConstraint
-	// Forced says that the answer must be a call.
+	// Forced reports whether the answer must be a call.
 	Forced bool
-	// Named says that Calls is the one tool that the client has named.
+	// Named reports whether Calls holds the one tool that the client named.
 	Named bool
-	// Schema is the JSON schema of an answer that is no call; empty is any text, unless there is one of these: a regular
-	// expression that the whole of it matches, a grammar in EBNF, or the texts of which it is one.
+	// Schema is the JSON schema of an answer that is not a call. At most one of Schema, Pattern, Grammar and Choices is
+	// set; none means any text. Pattern is a regular expression that the whole answer matches. Grammar is a grammar in
+	// EBNF. Choices are texts, one of which is the answer.
 	Schema, Pattern, Grammar string
 	Choices                  []string
-	// StrictAt is the place in the request of a promise that only a server can keep: that the answer has the Schema. Empty
-	// is none.
+	// StrictAt is the place in the request of a promise that only a server can keep: that the answer has this form. It is
+	// empty if there is none.
 	StrictAt string
 }
 
 // CallConstraint is a function that may be called, under the name that the model sees.
 type CallConstraint struct {
 	Name string
-	// Custom is a tool that takes plain text, and no Parameters.
+	// Custom reports whether the tool takes plain text. It then has no Parameters.
 	Custom bool
-	// Pattern is a regular expression that a custom tool's whole input matches; empty is any text.
+	// Pattern is a regular expression that the whole input of a custom tool matches. Empty means any text.
 	Pattern string
-	// Parameters is the JSON schema of its arguments; nil when it takes none.
+	// Parameters is the JSON schema of the arguments, or nil if the function takes none.
 	Parameters *harmony.Schema
 }
 
-// Free reports that the model may write what it likes.
+// Free reports whether every answer is allowed.
 func (c *Constraint) Free() bool { return len(c.Calls) == 0 && !c.formed() }
 
-// formed reports whether an answer that is no call has a form.
+// formed reports whether an answer that is not a call has a form.
 func (c *Constraint) formed() bool {
 	return c.Schema != "" || c.Pattern != "" || c.Grammar != "" || len(c.Choices) > 0
 }
 
-// constraint puts together what the client wants of the answer. A strict function asks for it too, since its arguments
-// shall have its schema, whether it must be called or only may; and so does a custom tool with a regular expression.
+// constraint returns the constraint that the client asks for. The answer is also constrained if a function is strict,
+// whether it must be called or only may be, and if a custom tool has a regular expression.
 func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
@@ -72,7 +73,8 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 	return c
 }
 
-// enforceable makes the answer's regular expression, if it has one, such as servers read it.
+// enforceable rewrites the regular expression of the answer, if it has one, in a form that servers understand. It
+// returns an error if there is no such form.
 func (c *Constraint) enforceable() *openai.Error {
 	if c.Pattern == "" {
 		return nil
@@ -86,7 +88,8 @@ func (c *Constraint) enforceable() *openai.Error {
 	return nil
 }
 
-// inputPatterns are the tools' regular expressions that a server can hold their inputs to, each empty where there is none.
+// inputPatterns returns, for each tool, the regular expression that a server can enforce for its input, or an empty
+// string.
 func inputPatterns(declared []openai.Tool) []string {
 	patterns := make([]string, len(declared))
 	room := maxPatterns
@@ -102,12 +105,12 @@ func inputPatterns(declared []openai.Tool) []string {
 	return patterns
 }
 
-// maxPatterns is how much the regular expressions of a request may take, in bytes as they are sent, where a dot has five;
-// what is beyond it is only shown.
+// maxPatterns is the maximum length of all regular expressions of a request, in bytes as sent, where a dot takes five.
+// Patterns beyond it are shown to the model but not enforced.
 const maxPatterns = 256 << 10
 
-// formatText is the section of the developer message that shows the model the form of its answer, as gpt-oss was trained
-// to find it.
+// formatText returns the section of the developer message that shows the form of the answer to the model, as in
+// gpt-oss's training.
 func formatText(f *openai.TextFormat) string {
 	text := append([]byte("# Response Formats\n\n## "), f.Name...)
 	text = append(text, "\n\n"...)

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// summary prints a constraint on one line.
+// summary returns a constraint on one line.
 func summary(c *Constraint) string {
 	var b strings.Builder
 	if c.Forced {
@@ -55,7 +55,7 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// The form of the answer stands at the end of the developer message, in a text of its own behind what else is said.
+// TestFormatText checks that the form of the answer is a text of its own at the end of the developer message.
 func TestFormatText(t *testing.T) {
 	const format = `"response_format":{"type":"json_schema","json_schema":{"name":"n","description":"a\r\nb\n\nc","schema":{ "x" : 1 }}}`
 	const section = "# Response Formats\n\n## n\n\n// a\n// b\n// \n// c\n{\"x\":1}\n"

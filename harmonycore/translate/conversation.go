@@ -8,21 +8,21 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// builder makes a conversation. It knows what both APIs' histories have in common: a head of instructions and tools,
-// and calls that are answered by their ids.
+// builder makes a conversation. It has what the histories of both APIs share: a head of instructions and tools, and
+// calls that results find by their ids.
 type builder struct {
 	messages []harmony.Message
-	// calls are all of the history, of which made have become messages so far.
+	// calls are all calls of the history. The first made of them have become messages.
 	calls pastCalls
 	made  int
-	// turns is where the conversation can be cut, if it may be.
+	// turns are the places where the conversation can be cut, if truncation is allowed.
 	turns turns
-	// dropCommentary leaves out what the assistant said on its way to a call.
+	// dropCommentary reports whether the assistant's preambles are left out.
 	dropCommentary bool
 }
 
-// head adds the system message, and a developer message when there is anything to say in it: instructions, tools, and at
-// its end the form of the answer, apart from the rest so that large instructions need not be copied.
+// head adds the system message, and a developer message if there are instructions, tools or a form of the answer. The
+// form is a content of its own at the end, so that large instructions need not be copied.
 func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace, format *openai.TextFormat) {
 	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
 		System: &harmony.SystemContent{
@@ -62,7 +62,7 @@ func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instru
 	}
 }
 
-// instruct adds instructions that come later than the first turn.
+// instruct adds instructions after the first turn.
 func (b *builder) instruct(text string) {
 	if text == "" {
 		return
@@ -72,7 +72,7 @@ func (b *builder) instruct(text string) {
 	}}})
 }
 
-// user adds what a user said. One with a name is user:NAME in the header, as the format has it.
+// user adds a user's message. The header of a user with a name is user:NAME (docs/harmony-format.md#messages).
 func (b *builder) user(name string, parts []string) {
 	m := harmony.Message{Role: harmony.User, Content: texts(parts)}
 	if name != "" {
@@ -82,7 +82,7 @@ func (b *builder) user(name string, parts []string) {
 	b.messages = append(b.messages, m)
 }
 
-// assistant adds the assistant's text on a channel; an empty one is left out, as if it had not been said.
+// assistant adds the assistant's text on a channel. It leaves out a message without text.
 func (b *builder) assistant(channel string, parts []string) {
 	if channel == harmony.Commentary && b.dropCommentary {
 		return
@@ -97,8 +97,9 @@ func (b *builder) assistant(channel string, parts []string) {
 	}
 }
 
-// call adds the next of the calls, with the content type "json" as the model's own chat template and vLLM write it:
-// assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool is no JSON.
+// call adds the next call of the history. Its content type is "json", as in the model's own chat template and in vLLM:
+// assistant to=functions.NAME<|channel|>commentary json<|message|>. The input of a custom tool has no content type
+// (RATIONALE.md#15).
 func (b *builder) call(shown, arguments string, custom bool) {
 	if b.made < len(b.calls.list) {
 		b.calls.list[b.made].message = len(b.messages)
@@ -116,8 +117,8 @@ func (b *builder) call(shown, arguments string, custom bool) {
 	b.messages = append(b.messages, m)
 }
 
-// result adds what a function returned, as one text whatever parts it came in, since a function returns one thing;
-// param names the place of id for a client that answers a call it never had.
+// result adds the result of the call with this id. A function returns one thing, so all parts become one text. param
+// names the place of id, for the error if there is no such call.
 func (b *builder) result(id string, parts []string, param string) *openai.Error {
 	call := b.calls.find(id, b.made)
 	if call == nil {
@@ -138,7 +139,8 @@ func (b *builder) returned(shown string, parts []string) {
 	})
 }
 
-// texts keeps the client's parts apart; no parts are one empty text.
+// texts returns one content for each of the client's parts (RATIONALE.md#14). If there are none, it returns one empty
+// text.
 func texts(parts []string) []harmony.Content {
 	if len(parts) == 0 {
 		return harmony.Text("")

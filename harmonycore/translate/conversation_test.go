@@ -134,7 +134,7 @@ user:
 	}
 }
 
-// TestDropCommentary: what led to a call goes, the calls and the answers stay, in both APIs.
+// TestDropCommentary checks in both APIs that preambles are left out and that calls and answers are kept.
 func TestDropCommentary(t *testing.T) {
 	m := *testModel
 	m.DropCommentaryFromHistory = true
@@ -172,7 +172,7 @@ assistant|final: done
 func TestEfforts(t *testing.T) {
 	for _, tt := range []struct {
 		members string
-		want    harmony.Effort // 0: refused
+		want    harmony.Effort // 0 means refused
 	}{
 		{``, harmony.Medium}, {`"reasoning_effort":null,`, harmony.Medium}, {`"reasoning_effort":"low",`, harmony.Low},
 		{`"reasoning_effort":"minimal",`, harmony.Low}, {`"reasoning_effort":"xhigh",`, harmony.High},

@@ -1,5 +1,5 @@
-// Package translate turns OpenAI requests into Harmony conversations, and the messages that a model answers with into
+// Package translate turns OpenAI requests into Harmony conversations, and the messages that a model generates into
 // OpenAI answers.
 //
-// It knows both sides' meanings, not token ids, inference servers or HTTP.
+// It knows what both formats mean. It does not know token ids, inference servers or HTTP.
 package translate

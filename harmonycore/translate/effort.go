@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// effortNamed is the effort that a setting names; the zero Effort is a refusal.
+// effortNamed returns the effort that a setting names. The zero Effort means that the request is refused.
 func effortNamed(word string) harmony.Effort {
 	switch word {
 	case contract.EffortLow:
@@ -20,7 +20,7 @@ func effortNamed(word string) harmony.Effort {
 	}
 }
 
-// standIns are the words of the API, each with the setting of what the model is told.
+// standIns returns the API's words for efforts, each with the setting of the effort that the model gets.
 func standIns(m *contract.Model) [7]struct{ word, setting string } {
 	e := &m.ReasoningEfforts
 	return [...]struct{ word, setting string }{
@@ -30,7 +30,8 @@ func standIns(m *contract.Model) [7]struct{ word, setting string } {
 	}
 }
 
-// effortOf is the effort that the client's word stands for, or without one the model's own; param is where it stood.
+// effortOf returns the effort for the client's word, or the model's own if the word is empty. param is the place of the
+// word, for the error.
 func effortOf(m *contract.Model, word, param string) (harmony.Effort, *openai.Error) {
 	if word == "" {
 		return effortNamed(m.System.Effort), nil

@@ -6,36 +6,36 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Gate stands between a parser and a Choice, and shuts where the answer ends before the model does: at a stop sequence in
-// the text of a final message, at the first token of reasoning beyond the cap, or where another message begins behind the
-// only call that the client wants. What comes later is kept from the Choice, which is left without an open message and
-// whose End is for the Gate's owner to call.
+// Gate stands between a parser and a [Choice]. It shuts where the answer ends before the model does: at a stop sequence
+// in the text of a final message, at the first reasoning token beyond the maximum, or at the message after the only
+// call that the client wants (RATIONALE.md#43). The Choice gets nothing that comes later, and has no open message then.
+// The owner of the Gate calls the Choice's End.
 //
-// Preambles are on the way to a call, and a call that a stop sequence swallowed would be an agent's turn lost: like
-// reasoning and arguments they are not looked at. Nor does a sequence reach from one message into another.
+// Stop sequences are looked for in final messages only, not in reasoning, preambles or arguments. A preamble leads to a
+// call, and an agent would lose its turn if a stop sequence cut the call off. A sequence never spans two messages.
 type Gate struct {
 	Choice
 	turn  turn
 	stops stops
-	// oneCall says that there is to be no second call, called that the Gate has shut at it.
+	// oneCall reports whether a second call is not wanted. called reports whether the Gate shut at one.
 	oneCall, called bool
-	// left is how many tokens of reasoning may still come, where there is a cap.
+	// capped reports whether the reasoning has a maximum. left is the number of reasoning tokens that may still come.
 	capped bool
 	left   int
 	shut   Finish
-	// held are the logprobs of tokens whose text is held back.
+	// held holds the logprobs of tokens whose text is held back.
 	held []heldLogprob
-	// received and shown are how much of the final message's text has come, and gone on, in bytes.
+	// received and shown count the bytes of the final message's text that came in and that were passed on.
 	received, shown int
 }
 
-// heldLogprob goes on when the text before end has.
+// heldLogprob is passed on after the text before end.
 type heldLogprob struct {
 	end     int
 	logprob openai.Logprob
 }
 
-// reasoningLimit is the lower one of the model's limit and the client's.
+// reasoningLimit returns the lower of the model's maximum and the client's.
 func reasoningLimit(m *contract.Model, asked *int) *int {
 	if m.MaxReasoningTokens > 0 && (asked == nil || *asked > m.MaxReasoningTokens) {
 		return &m.MaxReasoningTokens
@@ -43,7 +43,7 @@ func reasoningLimit(m *contract.Model, asked *int) *int {
 	return asked
 }
 
-// Gate is what a parser that speaks to c must speak to instead, or nil where the request limits nothing.
+// Gate returns the Gate to put between a parser and c, or nil if the request limits nothing.
 func (r *Request) Gate(c Choice) *Gate {
 	oneCall := r.oneCall && len(r.tools) > 0
 	if len(r.Stop) == 0 && r.MaxReasoning == nil && !oneCall {
@@ -56,13 +56,14 @@ func (r *Request) Gate(c Choice) *Gate {
 	return g
 }
 
-// Shut is how the answer has ended where the Gate has shut: Stop, or at the cap Length; zero while it is open.
+// Shut returns how the answer ended if the Gate has shut: [Stop], or [Length] at the maximum of reasoning. It returns 0
+// while the Gate is open.
 func (g *Gate) Shut() Finish { return g.shut }
 
-// Called reports whether it was behind a call that the Gate has shut, and not at a stop sequence.
+// Called reports whether the Gate shut after a call, not at a stop sequence.
 func (g *Gate) Called() bool { return g.called }
 
-// Open implements harmony.Sink.
+// Open implements [harmony.Sink].
 func (g *Gate) Open(h harmony.Header) {
 	if g.shut != 0 {
 		return
@@ -76,7 +77,7 @@ func (g *Gate) Open(h harmony.Header) {
 	g.Choice.Open(h)
 }
 
-// Logprob implements [Choice]. A token's logprob waits for the token's text, and goes where the text goes.
+// Logprob implements [Choice]. The logprob of a token waits for the token's text, and is passed on or dropped with it.
 func (g *Gate) Logprob(l *openai.Logprob) {
 	switch {
 	case g.shut != 0:
@@ -87,7 +88,7 @@ func (g *Gate) Logprob(l *openai.Logprob) {
 	}
 }
 
-// Content implements harmony.Sink.
+// Content implements [harmony.Sink].
 func (g *Gate) Content(text []byte, tokens int) {
 	if g.shut != 0 {
 		return
@@ -112,7 +113,7 @@ func (g *Gate) Content(text []byte, tokens int) {
 	}
 }
 
-// Close implements harmony.Sink.
+// Close implements [harmony.Sink].
 func (g *Gate) Close(end harmony.End) {
 	if g.shut != 0 {
 		return
@@ -124,7 +125,7 @@ func (g *Gate) Close(end harmony.End) {
 	g.Choice.Close(end)
 }
 
-// complete says that so much text has come, with which the tokens end that had none of it.
+// complete counts n more bytes of text. Earlier tokens that had no text of their own end with this text.
 func (g *Gate) complete(n int) {
 	if n == 0 {
 		return
@@ -137,7 +138,7 @@ func (g *Gate) complete(n int) {
 	g.received += n
 }
 
-// tell passes on what is known of the tokens whose text ends at upto or before.
+// tell passes on the logprobs of the tokens whose text ends at upto or before.
 func (g *Gate) tell(upto int) {
 	n := 0
 	for n < len(g.held) && g.held[n].end <= upto {

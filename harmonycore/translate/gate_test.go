@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// heard is a Choice that writes down what it is told.
+// heard is a [Choice] that writes down its calls.
 type heard struct{ strings.Builder }
 
 func (h *heard) Open(header harmony.Header) {

@@ -2,7 +2,7 @@ package translate
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/openai"
 
-// describe is a tool's description as the model reads it: with the grammar that its input shall keep to, if it has one.
+// describe returns a tool's description for the model. It includes the grammar of the tool's input, if there is one.
 func describe(t *openai.Tool) string {
 	note := ""
 	switch t.Grammar.Syntax {
@@ -19,7 +19,7 @@ func describe(t *openai.Tool) string {
 	return t.Description + note + t.Grammar.Definition
 }
 
-// inputPattern is the regular expression that a server can hold a tool's input to, or empty where there is none.
+// inputPattern returns the regular expression that a server can enforce for a tool's input, or an empty string.
 func inputPattern(t *openai.Tool) string {
 	if t.Grammar.Syntax != openai.SyntaxRegex {
 		return ""

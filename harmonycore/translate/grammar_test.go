@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// TestGrammars: every grammar is shown, and a server is asked for what it can hold the input to.
+// TestGrammars checks that the model is shown every grammar, and that the server is asked to enforce those that it can.
 func TestGrammars(t *testing.T) {
 	for _, tt := range []struct {
 		grammar        openai.InputGrammar

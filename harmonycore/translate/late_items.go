@@ -7,8 +7,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// tellLate opens the item that has been held back until its end, with a status, and gives it its text: only now is it known
-// what it is. It reports whether it is an item at all, which half a call of a built-in tool is not.
+// tellLate opens an item that was held back until its end, and writes its text: only now is its kind known. status is
+// the item's status. tellLate reports whether the item is sent at all. Half a call of a built-in tool is not
+// (RATIONALE.md#84).
 func (a *responsesAnswer) tellLate(status string) bool {
 	switch {
 	case a.item.Kind == openai.OutputLocalShellCall:
@@ -28,8 +29,9 @@ func (a *responsesAnswer) tellLate(status string) bool {
 	return true
 }
 
-// settle says what a call of the local shell is: an action, if its arguments are one. What is none, or was cut, is a
-// function's call: so nothing of it is lost, and a client without such a function tells the model.
+// settle decides what a call of the local shell is. It is an action if its arguments are a valid one. Otherwise, or if
+// it was cut, it becomes a function's call. Nothing is lost that way, and a client without such a function reports that
+// to the model (RATIONALE.md#53).
 func (a *responsesAnswer) settle(status string) {
 	if action, ok := openai.LocalShellAction(nil, a.plain); ok && status == openai.StatusCompleted {
 		a.item.Text = action

@@ -5,8 +5,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// KeepMessages writes down what the model reads, for a response that shall tell it: the texts lie in a body that will be
-// gone. Where clients are shown no reasoning nothing is kept. scratch is overwritten, and returned grown.
+// KeepMessages keeps the messages that the model reads, for a response that includes them. It copies them, because
+// their texts lie in a body that will be gone. If clients are shown no reasoning, it keeps nothing. KeepMessages
+// overwrites scratch and returns it, grown if necessary.
 func (r *Request) KeepMessages(scratch []byte) []byte {
 	if !r.messages || r.answers.HideReasoning {
 		return scratch
@@ -15,7 +16,7 @@ func (r *Request) KeepMessages(scratch []byte) []byte {
 	return scratch
 }
 
-// keepMessages has the answer write down what the model writes.
+// keepMessages makes the answer keep the messages that the model writes.
 func (a *responsesAnswer) keepMessages(r *Request) {
 	if !r.messages {
 		return
@@ -27,7 +28,7 @@ func (a *responsesAnswer) keepMessages(r *Request) {
 	}
 }
 
-// tellMessages puts them into the response, at its end.
+// tellMessages puts the kept messages into the response, at its end.
 func (a *responsesAnswer) tellMessages() {
 	if a.written == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// withMessages is the whole answer to a question for its messages, and the prompt that they are of.
+// withMessages returns the whole answer to a request that includes the messages, and the prompt of that request.
 func withMessages(t *testing.T, answers contract.Answers, input string, c answerCase) (response map[string]json.RawMessage, prompt []uint32) {
 	t.Helper()
 	body, err := openai.Open([]byte(`{"model":"m","include":["harmony.messages"],"tools":[{"type":"function","name":"f"}],"input":` + input + `}`))
@@ -42,7 +42,8 @@ func rendered(t *testing.T, c *harmony.Conversation, p harmony.AnalysisPolicy) [
 	return ids
 }
 
-// TestHarmonyMessages: what is told of the input renders as the prompt, and what the model wrote stands there.
+// TestHarmonyMessages checks that the included input renders as the prompt, and that the output has what the model
+// wrote.
 func TestHarmonyMessages(t *testing.T) {
 	input := `[{"role":"developer","content":"Be \"brief\"."},{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"é"}]},
 		{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"old"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`
@@ -64,7 +65,8 @@ func TestHarmonyMessages(t *testing.T) {
 	}
 }
 
-// TestHarmonyMessagesEnd: an open message is told too, and what is too much, or hidden, is null.
+// TestHarmonyMessagesEnd checks that an open message is included, and that messages are null if they are too long or
+// hidden.
 func TestHarmonyMessagesEnd(t *testing.T) {
 	cut := answerCase{turn: []said{{"", "analysis", []string{"half"}, harmony.Cut}}, finish: Length}
 	const half = `[{"role":"assistant","content":"half","channel":"analysis"}]`
@@ -74,7 +76,7 @@ func TestHarmonyMessagesEnd(t *testing.T) {
 		answers     contract.Answers
 		input       string
 		c           answerCase
-		read, wrote string // "" is something
+		read, wrote string // "" means any text
 	}{
 		{"cut", contract.Answers{HarmonyMessages: true}, `"q"`, cut, "", half},
 		{"hidden", contract.Answers{HarmonyMessages: true, HideReasoning: true}, `"q"`, cut, "null", "null"},

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// pastCalls are the calls of a history, for results to find theirs by its id. Ids are the client's own, of any length and
-// number: results that each looked through all calls would hold a worker for minutes, and so would, for seconds, a map
-// that grows while TinyGo's collector scans it word by word.
+// pastCalls holds the calls of a history. Results find their calls in it by id. Ids come from the client, in any length
+// and number. If each result looked at all calls, a worker would be busy for minutes. A map would take seconds, because
+// TinyGo's collector scans a growing map word by word. So the calls are sorted once, and searched by halving.
 type pastCalls struct {
-	// list is in the order of the history, and byID has its indices in the order of the ids, those of one id as in list.
+	// list is in the order of the history. byID holds indices into list, ordered by id. Equal ids keep the order of list.
 	list []pastCall
 	byID []int
 }
 
-// pastCall is a call by its id, under the name that the model sees, and which message it has become.
+// pastCall is a call: its id, the name that the model sees, and the index of its message.
 type pastCall struct {
 	id, shown string
 	message   int
 }
 
-// add is for before the first find.
+// add adds a call. It must not be called after the first find.
 func (p *pastCalls) add(id, shown string) {
 	p.list = append(p.list, pastCall{id: id, shown: shown})
 }
 
-// find returns the last one with this id among the first made calls, or nil.
+// find returns the last call with this id among the first made calls, or nil.
 func (p *pastCalls) find(id string, made int) *pastCall {
 	if len(p.byID) < len(p.list) {
 		p.sort()
@@ -49,7 +49,7 @@ func (p *pastCalls) sort() {
 	slices.SortFunc(p.byID, func(i, j int) int { return p.compare(i, p.list[j].id, j) })
 }
 
-// compare says how the call i stands to one with this id at j.
+// compare compares the call at i with a call that has this id and stands at j.
 func (p *pastCalls) compare(i int, id string, j int) int {
 	if order := strings.Compare(p.list[i].id, id); order != 0 {
 		return order

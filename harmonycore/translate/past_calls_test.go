@@ -13,7 +13,7 @@ func TestPastCalls(t *testing.T) {
 	for _, tt := range []struct {
 		id   string
 		made int
-		want string // empty: none
+		want string // empty means nil
 	}{
 		{"b", 0, ""}, {"b", 1, "first"}, {"b", 2, "first"}, {"b", 3, "third"}, {"b", 4, "third"}, {"b", 5, "fifth"}, {"b", 9, "fifth"},
 		{"a", 1, ""}, {"a", 2, "second"}, {"a", 5, "second"},

@@ -6,11 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// portable writes a regular expression in what every engine reads in the same way, xgrammar too, whose words are few and
-// which takes what it does not know for something else or fails the whole request. Groups lose their names, and a dot says
-// that it is no line end. It is false for what has no such form: flags, looks around, word boundaries, classes of
-// Unicode or within classes, anchors elsewhere than at the ends; for what is no regular expression; and for what a server
-// would have to do too much for.
+// portable rewrites a regular expression in a form that every engine reads in the same way. xgrammar supports few
+// constructs, and misreads others or fails the whole request. Groups lose their names, and a dot becomes "not a line
+// end".
+//
+// ok is false if there is no such form. That is so for flags, lookaround, word boundaries, Unicode classes, classes
+// within classes and anchors elsewhere than at the ends. It is also so for an invalid expression, and for one that
+// costs a server too much.
 func portable(pattern string) (string, bool) {
 	r := patternReader{in: pattern}
 	for r.at < len(r.in) {
@@ -21,13 +23,13 @@ func portable(pattern string) (string, bool) {
 	return string(r.out), r.depth == 0
 }
 
-// The most that a server's engine, which may be recursive, is asked for.
+// The limits of nesting and of repetitions. An engine may be recursive.
 const (
 	maxPatternDepth = 32
 	maxPatternCount = 1000
 )
 
-// patternReader reads a regular expression part by part, and writes it again.
+// patternReader reads a regular expression part by part and writes it again.
 type patternReader struct {
 	in    string
 	at    int
@@ -36,17 +38,17 @@ type patternReader struct {
 	last  patternPart
 }
 
-// patternPart is what a part can be followed by.
+// patternPart is the kind of the last part, which decides what may follow.
 type patternPart uint8
 
 const (
-	nothing  patternPart = iota // that could be repeated
-	atom                        // that can
-	repeated                    // and may be so lazily
+	nothing  patternPart = iota // nothing that can be repeated
+	atom                        // a part that can be repeated
+	repeated                    // a repeated part, which a ? makes lazy
 	lazy
 )
 
-// put copies n bytes, after which the last part is another.
+// put copies n bytes and sets the kind of the last part.
 func (r *patternReader) put(n int, last patternPart) bool {
 	r.out = append(r.out, r.in[r.at:r.at+n]...)
 	r.at += n
@@ -94,8 +96,8 @@ func (r *patternReader) part() bool {
 
 func isControl(c byte) bool { return c < ' ' || c == 0x7F }
 
-// plainEscape says that a backslash before c means the same to everybody, as far as ASCII goes: to some \w is a letter of
-// any script. To some \< begins a word.
+// plainEscape reports whether a backslash before c means the same in every engine, for ASCII text. In some engines \w
+// matches letters of every script, and \< is the beginning of a word.
 func plainEscape(c byte) bool {
 	return strings.IndexByte("dDwWsSnrtfv", c) >= 0 || isPunctuation(c) && c != '<' && c != '>'
 }
@@ -104,7 +106,7 @@ func isPunctuation(c byte) bool {
 	return c > ' ' && c < 0x7F && (c < '0' || c > '9' && c < 'A' || c > 'Z' && c < 'a' || c > 'z')
 }
 
-// group opens a group, whose name is left out.
+// group opens a group without its name.
 func (r *patternReader) group() bool {
 	rest := r.in[r.at+1:]
 	if r.depth++; r.depth > maxPatternDepth {
@@ -120,7 +122,8 @@ func (r *patternReader) group() bool {
 	return length > 0
 }
 
-// groupHead is the length of a group's head behind its bracket, "?:" or "?<name>" or "?P<name>"; 0 is another.
+// groupHead returns the length of a group's head after its bracket: "?:", "?<name>" or "?P<name>". It returns 0 for any
+// other head.
 func groupHead(rest string) int {
 	if strings.HasPrefix(rest, "?:") {
 		return 2
@@ -141,7 +144,8 @@ func groupHead(rest string) int {
 	return len(rest) - len(name) + end + 1
 }
 
-// count is the length of how often something stands: "{2}", "{2,}" or "{2,3}"; 0 is none, or more than a server is asked for.
+// count returns the length of a repetition: "{2}", "{2,}" or "{2,3}". It returns 0 if there is none, or if it exceeds
+// [maxPatternCount].
 func count(rest string) int {
 	end := strings.IndexByte(rest, '}')
 	if end < 0 {
@@ -159,7 +163,7 @@ func count(rest string) int {
 	return end + 1
 }
 
-// number reads digits, and nothing else.
+// number reads a string of digits only.
 func number(s string) (n int, ok bool) {
 	if s == "" || s[0] < '0' || s[0] > '9' {
 		return 0, false
@@ -168,13 +172,14 @@ func number(s string) (n int, ok bool) {
 	return n, err == nil
 }
 
-// class copies a class of characters.
+// class copies a character class.
 func (r *patternReader) class() bool {
 	r.put(1, nothing)
 	if r.at < len(r.in) && r.in[r.at] == '^' {
 		r.put(1, nothing)
 	}
-	// from is what a range could begin with; there is none before the first, behind a range and behind a class's escape.
+	// from is the character that a range can begin with. There is none at the start, after a range, and after an escaped
+	// class.
 	const none = rune(-1)
 	from := none
 	for first := true; r.at < len(r.in); first = false {
@@ -207,7 +212,7 @@ func (r *patternReader) class() bool {
 	return false
 }
 
-// character copies one of a class, escaped or not.
+// character copies one character of a class, escaped or not.
 func (r *patternReader) character() (rune, bool) {
 	rest := r.in[r.at:]
 	if strings.HasPrefix(rest, `\`) {

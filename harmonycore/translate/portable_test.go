@@ -24,7 +24,7 @@ func TestPortable(t *testing.T) {
 			}
 		}
 	}
-	// Go's own engine takes a stack for this that TinyGo's goroutines have not.
+	// For this pattern, Go's own engine needs more stack than TinyGo's goroutines have.
 	if got, ok := portable(`a{0,1000}`); !ok || got != `a{0,1000}` {
 		t.Errorf("a count at the limit: %v %q", ok, got)
 	}
@@ -40,7 +40,7 @@ func TestPortable(t *testing.T) {
 	}
 }
 
-// FuzzPortable: what is portable is a regular expression that Go reads, and it means there what the pattern meant.
+// FuzzPortable checks that Go reads every rewritten expression, and that it matches what the original matches.
 func FuzzPortable(f *testing.F) {
 	for _, pattern := range []string{`(?P<a>x|[^a-c\d-]+?){2,3}.$`, `[\-\]a]*`, `^(a|)`, `é{1}`} {
 		f.Add(pattern, "ax-1]")
@@ -55,7 +55,7 @@ func FuzzPortable(f *testing.F) {
 		}
 		after, err := regexp.Compile("^(?:" + got + ")$")
 		if err != nil {
-			// Go has a limit of its own on what counts multiply to.
+			// Go limits the product of nested repetitions.
 			if strings.Contains(err.Error(), "invalid repeat count") {
 				return
 			}

@@ -8,15 +8,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// responsesAnswer answers a Responses request, whole or as events: one machine for both, which only differs in
-// whether the events are written.
+// responsesAnswer answers a Responses request, whole or as events. One state machine makes both. They differ only in
+// whether events are written.
 //
 //	begun ─▶ (item opened ─▶ delta* ─▶ item closed)* ─▶ completed | incomplete | failed
 //
-// Every item that is opened is closed before the next opens and before the end, text or no text. A message that was
-// cut stays open until it is known why: at the token limit it is incomplete, before another message it is complete.
-// A call of the model's own tools that nobody offered is told as reasoning, in one piece once it is whole: half of one
-// says nothing, and is dropped.
+// Every opened item is closed before the next one opens and before the end, with or without text. A message that was
+// cut stays open until the reason is known. It is incomplete at the token limit, and complete if another message
+// follows. A call of a built-in tool that the request does not offer is sent as reasoning, in one piece when it is
+// whole. Half a call means nothing and is dropped (RATIONALE.md#84).
 type responsesAnswer struct {
 	turn
 	ending
@@ -29,16 +29,18 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
-	// likely are the logprobs of tokens whose text is still to come, likelyShown is how many bytes of those there were.
+	// likely holds the logprobs of tokens whose text has not come yet. likelyShown is the length of those already in
+	// items, in bytes.
 	likely      []byte
 	likelyShown int
-	// sealed says that the client wants its reasoning sealed; hidden, that it is not shown. late says that the open item is
-	// told once it is whole. plain is the open item's text where one of the first and the last is so.
+	// sealed reports whether the client wants its reasoning sealed. hidden reports whether reasoning is left out of the
+	// answer. late reports whether the open item is sent only when it is whole. plain is the unescaped text of the open
+	// item, if the item is late or is reasoning to be sealed.
 	sealed, hidden, late bool
 	plain                []byte
-	// reasoning is the kind of item that reasoning is told as.
+	// reasoning is the kind of item that carries reasoning.
 	reasoning openai.OutputKind
-	// read and written are Harmony's messages, where the client wants them.
+	// read and written are the Harmony messages for the client, or nil if it did not ask for them.
 	read, written *harmony.Transcript
 }
 
@@ -60,7 +62,8 @@ func newResponsesAnswer(r *Request) *responsesAnswer {
 	return a
 }
 
-// reasoningKind is what the reasoning is told as. Clients that ask for a summary may show nothing else.
+// reasoningKind returns the kind of item that carries reasoning. A client that asks for a summary may show nothing
+// else.
 func (r *Request) reasoningKind() openai.OutputKind {
 	if r.answers.ReasoningAsSummary && r.echo.Summary != "" {
 		return openai.OutputSummary
@@ -155,19 +158,20 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	}
 }
 
-// Logprob keeps a token's logprob until there is text to show it with, as in Chat. Preambles are messages too.
+// Logprob implements [Choice]. It keeps a token's logprob until there is text for an event, as in Chat. Preambles are
+// messages too and have logprobs.
 func (a *responsesAnswer) Logprob(l *openai.Logprob) {
 	if a.itemOpen && !a.ended && a.item.Kind == openai.OutputMessage {
 		a.likely = openai.AppendLogprob(a.likely, l)
 	}
 }
 
-// mostLikely is how much a response may hold of logprobs, in bytes: less than a Chat answer, since the last events of a stream
-// have all of it, each.
+// mostLikely is the maximum length of the logprobs in a response, in bytes. It is lower than for Chat, because each of
+// a stream's last events has all of them.
 const mostLikely = 4 << 20
 
-// mostTold is how much a response may hold of all else, in bytes of JSON: the last events of a stream have most of it, each.
-// A whole context of 131,072 tokens is a tenth of it, unless it is one long run of spaces.
+// mostTold is the maximum length of everything else in a response, in bytes of JSON. Each of a stream's last events has
+// most of it. A full context of 131,072 tokens takes a tenth of it, unless it is one long run of spaces.
 const mostTold = 8 << 20
 
 // Full implements [Answer].
@@ -207,7 +211,7 @@ func (a *responsesAnswer) closeItem(status string) {
 	a.index++
 }
 
-// End closes the item that the model was at. The response's own end waits for the usage.
+// End implements [Choice]. It closes the open item. The last event of the response waits for the usage.
 func (a *responsesAnswer) End(f Finish) {
 	a.finish = f
 	a.noFinal(f)
@@ -229,7 +233,7 @@ func (a *responsesAnswer) Finish(u Usage, now int64) {
 	a.conclude("response.completed", openai.StatusCompleted)
 }
 
-// conclude ends the answer with the response as it is now: as an event, or as the whole of it.
+// conclude ends the answer with the response as it is now, either as an event or as the whole body.
 func (a *responsesAnswer) conclude(event, status string) {
 	if !a.end() {
 		return

@@ -32,8 +32,9 @@ func parseEvents(t *testing.T, stream string) []event {
 	return events
 }
 
-// checkGrammar is a second reading of the grammar of OpenAI's streaming events, and shares nothing with the machine: it
-// walks the events as a pushdown of what must come next, and rebuilds the output out of the deltas alone.
+// checkGrammar is a second implementation of the grammar of OpenAI's streaming events, independent of the answer's
+// state machine. It is a pushdown automaton of the events that must come next, and rebuilds the output from the deltas
+// alone.
 func checkGrammar(t *testing.T, events []event) map[string]any {
 	t.Helper()
 	at := 0
@@ -114,7 +115,7 @@ func checkItem(t *testing.T, added event, index int, next func(...string) event)
 	}
 	if calledWith == "" {
 		opened := same(next("content_part.added", "output_item.done"))
-		if opened.name == "response.output_item.done" { // of hidden reasoning nothing else is told
+		if opened.name == "response.output_item.done" { // hidden reasoning has no other events
 			return checkDone(t, item, opened)
 		}
 		if part := opened.data["part"].(map[string]any); part["text"] != "" || len(item["content"].([]any)) > 0 {
@@ -158,7 +159,7 @@ func checkItem(t *testing.T, added event, index int, next func(...string) event)
 	return checkDone(t, item, same(next("output_item.done")))
 }
 
-// checkDone: the item ends as it was told. What is sealed is known at its end only.
+// checkDone checks that the item ends as its events have built it. The sealed text is known only at the end.
 func checkDone(t *testing.T, item map[string]any, e event) any {
 	t.Helper()
 	done := e.data["item"].(map[string]any)
@@ -172,7 +173,7 @@ func checkDone(t *testing.T, item map[string]any, e event) any {
 	return done
 }
 
-// checkResponses checks a stream's grammar, and that the whole answer is its final response.
+// checkResponses checks the grammar of a stream, and that the whole answer equals the stream's final response.
 func checkResponses(t *testing.T, c answerCase) map[string]any {
 	t.Helper()
 	stream := play(answerTo(t, ResponsesAPI, `"stream":true,`), c, never)
@@ -312,8 +313,8 @@ func TestResponsesStreamFails(t *testing.T) {
 	}
 }
 
-// TestHalfBuiltInCalls: a call of a built-in tool that nobody offered is told once it is whole. Half of one is left out and
-// counted, whatever has cut it.
+// TestHalfBuiltInCalls checks that a call of a built-in tool that the request does not offer is sent when it is whole.
+// Half a call is left out and counted, whatever cut it.
 func TestHalfBuiltInCalls(t *testing.T) {
 	call := said{"python", "analysis", []string{"print(", "1)"}, harmony.EndedByCall}
 	cut := call

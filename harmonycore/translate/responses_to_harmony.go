@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Responses reads a Responses body for a model. It makes the same conversation as Chat does, with the instructions
-// before the leading system and developer items, and every later item in its place.
+// Responses reads a Responses body for a model. It makes the same conversation as [Chat]. The instructions come before
+// the leading system and developer items. Every later item keeps its place.
 func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Error) {
 	in, err := openai.DecodeResponsesRequest(body)
 	if err != nil {
@@ -99,8 +99,8 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 	return nil
 }
 
-// isPreamble reports whether the assistant's text at i led to a call instead of answering: its phase says so, or,
-// for the many clients that drop the phase, a call comes next.
+// isPreamble reports whether the assistant's text at i led to a call. Its phase says which it is. Many clients drop the
+// phase: then it is a preamble if a call comes next.
 func isPreamble(input []openai.InputItem, i int) bool {
 	switch input[i].Phase {
 	case openai.PhaseCommentary:

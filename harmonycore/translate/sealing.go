@@ -7,18 +7,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Sealing is how reasoning travels with a client who is not to read or to write it.
+// Sealing holds what is needed to seal reasoning: to give it to a client that can neither read nor change it
+// (RATIONALE.md#49).
 type Sealing struct {
-	// Keys are nil where none are configured: then nothing is sealed, and nothing opens.
+	// Keys are nil if none are configured. Then reasoning is neither sealed nor opened.
 	Keys *seal.Keys
-	// Lifetime is how long a sealed text opens, in seconds.
+	// Lifetime is how long a sealed text can be opened, in seconds.
 	Lifetime int64
-	// Tenant is the value of the header that tells tenants apart.
+	// Tenant is the value of the request header that distinguishes tenants.
 	Tenant string
 }
 
-// reasoning adds an item of reasoning. What was sealed counts, and what the client shows beside it does not: only the former
-// is known to be the model's.
+// reasoning adds an item of reasoning. It uses the sealed text and ignores the visible text next to it, because only
+// the sealed text is known to come from the model.
 func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *openai.Error {
 	sealing := &r.env.Sealing
 	if len(item.Sealed) == 0 || sealing.Keys == nil && len(item.Content) > 0 {
@@ -41,10 +42,10 @@ func cannotOpen(at, why string) *openai.Error {
 		". Send the conversation again without this item.")
 }
 
-// bound is what the sealed reasoning of a model belongs to.
+// bound returns the model and the tenant that the sealed reasoning is bound to.
 func (s *Sealing) bound(model string) seal.Bound { return seal.Bound{Model: model, Tenant: s.Tenant} }
 
-// seal is the text as an encrypted_content, which is null where there is nothing to seal it with.
+// seal returns the text as an encrypted_content in JSON. It is null if there are no keys.
 func (s *Sealing) seal(text []byte, model string, now int64) []byte {
 	if s.Keys != nil {
 		if sealed, err := s.Keys.Seal([]byte{'"'}, text, s.bound(model), now+s.Lifetime); err == nil {

@@ -19,7 +19,7 @@ func sealing(t *testing.T, lifetime int64) Sealing {
 	return Sealing{Keys: keys, Lifetime: lifetime}
 }
 
-// readSealed reads a Responses body with keys in place, now seconds after the test's time.
+// readSealed reads a Responses body with keys, now seconds after the test's time.
 func readSealed(t *testing.T, s Sealing, now int64, hide bool, body string) (*Request, *openai.Error) {
 	t.Helper()
 	opened, err := openai.Open([]byte(body))
@@ -32,7 +32,7 @@ func readSealed(t *testing.T, s Sealing, now int64, hide bool, body string) (*Re
 	return Responses(opened, &m, env)
 }
 
-// sealedAnswer is the whole answer of a model that was cut in its reasoning, or ended well.
+// sealedAnswer returns the whole answer of a model that was cut in its reasoning or that ended regularly.
 func sealedAnswer(t *testing.T, s Sealing, stream, hide bool, finish Finish) string {
 	t.Helper()
 	flag := ""

@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// present is a setting whose empty text stands for an absent one.
+// present returns a setting as an [harmony.Optional]. An empty text is an absent setting.
 func present(setting string) harmony.Optional {
 	if setting == "" {
 		return harmony.Optional{}
@@ -14,7 +14,7 @@ func present(setting string) harmony.Optional {
 	return harmony.Some(setting)
 }
 
-// reasoningFields are the fields of Chat answers that carry reasoning.
+// reasoningFields returns the fields of Chat answers that carry reasoning.
 func reasoningFields(a *contract.Answers) openai.ReasoningFields {
 	if a.HideReasoning {
 		return openai.NoReasoning

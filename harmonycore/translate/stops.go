@@ -1,21 +1,22 @@
 package translate
 
-// stops finds the client's stop sequences in a text that comes in pieces, and holds back what may be the beginning of one.
-// The text ends before the sequence whose last byte comes first; where several end there, before the longest. Where the
-// pieces are cut makes no difference.
+// stops finds the client's stop sequences in a text that comes in pieces. It holds back text that may be the beginning
+// of a sequence. The text ends before the sequence whose last byte comes first. If several end there, it ends before
+// the longest. The result does not depend on where the pieces are cut.
 //
-// It is an automaton for each sequence, over bytes: at is how many of its first bytes the newest bytes are, and falls
-// back by the Knuth-Morris-Pratt table when the next one does not fit. The zero stops finds nothing.
+// Each sequence has an automaton over bytes. Its state at is the number of the sequence's first bytes that the newest
+// bytes match. If the next byte does not match, at falls back by the Knuth-Morris-Pratt table. The zero value finds
+// nothing.
 type stops struct {
 	sequences []stopSequence
-	// buffer is what is held, behind shown bytes of what add has returned last.
+	// buffer holds the bytes that add returned last, of which there are shown, and then the bytes held back.
 	buffer []byte
 	shown  int
 }
 
 type stopSequence struct {
 	text string
-	// border of i is how long the longest proper prefix of text[:i+1] is that it also ends with.
+	// border[i] is the length of the longest proper prefix of text[:i+1] that is also its suffix.
 	border []int
 	at     int
 }
@@ -45,7 +46,7 @@ func borders(text string) []int {
 	return border
 }
 
-// step takes the next byte and reports whether it completes the sequence.
+// step reads the next byte and reports whether it completes the sequence.
 func (q *stopSequence) step(c byte) bool {
 	for q.at > 0 && (q.at == len(q.text) || q.text[q.at] != c) {
 		q.at = q.border[q.at-1]
@@ -56,8 +57,8 @@ func (q *stopSequence) step(c byte) bool {
 	return q.at == len(q.text)
 }
 
-// add takes more of the text and returns what is sure to be shown; found says that a sequence is complete, and that the
-// text ends with what is returned. It lies in the automaton's memory until the next call.
+// add reads more of the text and returns the part that is certain to be shown. found reports whether a sequence is
+// complete; the text then ends with show. show is valid until the next call.
 func (s *stops) add(text []byte) (show []byte, found bool) {
 	if len(s.sequences) == 0 {
 		return text, false
@@ -83,7 +84,7 @@ func (s *stops) add(text []byte) (show []byte, found bool) {
 	return s.buffer[:s.shown], false
 }
 
-// flush returns what was held back, at the end of the text; the next one begins anew.
+// flush returns the text that was held back, at the end of a text. The next text starts afresh.
 func (s *stops) flush() []byte {
 	held := s.buffer[s.shown:]
 	s.buffer, s.shown = s.buffer[:0], 0

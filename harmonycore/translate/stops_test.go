@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// stopAt is the plain twin of stops: where the text ends, over the whole of it.
+// stopAt is the plain twin of [stops]: it searches the whole text for the place where it ends.
 func stopAt(text string, sequences []string) (string, bool) {
 	end, cut := len(text)+1, 0
 	for _, s := range sequences {
@@ -27,7 +27,7 @@ func stopAt(text string, sequences []string) (string, bool) {
 	return text[:cut], true
 }
 
-// stopIn runs stops over the text in pieces, and checks that it shows all that it can at every step.
+// stopIn runs [stops] over the text in pieces, and checks at every step that it shows as much as possible.
 func stopIn(t *testing.T, pieces, sequences []string) (string, bool) {
 	t.Helper()
 	s := newStops(sequences)
@@ -99,7 +99,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestStopsBeginAnew: what one text ended with is no beginning of a match in the next.
+// TestStopsBeginAnew checks that the end of one text never matches as the beginning of a sequence in the next.
 func TestStopsBeginAnew(t *testing.T) {
 	s := newStops([]string{"ab"})
 	show, _ := s.add([]byte("xa"))
@@ -111,7 +111,7 @@ func TestStopsBeginAnew(t *testing.T) {
 	}
 }
 
-// FuzzStops holds stops against strings.Index, wherever the text is cut.
+// FuzzStops compares [stops] with [strings.Index], wherever the text is cut.
 func FuzzStops(f *testing.F) {
 	f.Add("abcabcabd", "abcabd", "bcab", uint64(1))
 	f.Add("aaaa\nb", "\n", "aaaaa", uint64(2))

@@ -2,29 +2,30 @@ package translate
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
-// Tally counts what a model has written, by what it is to the client.
+// Tally counts what a model has generated, by its use for the client.
 type Tally struct {
-	// Reasoning, Final and ToolCall are tokens of content: the client's reasoning, its answer with the preambles, and the
-	// arguments of its calls. Control tokens and headers are in none of them.
+	// Reasoning, Final and ToolCall count tokens of content: of the client's reasoning, of its answer including preambles,
+	// and of the arguments of its calls. Control tokens and headers are not counted.
 	Reasoning, Final, ToolCall int
-	// Calls is how many functions were called.
+	// Calls is the number of calls of functions.
 	Calls int
-	// UnfitArguments is how many calls had arguments that do not fit the declared schema.
+	// UnfitArguments is the number of calls whose arguments do not match the declared schema.
 	UnfitArguments int
-	// Messages counts messages by the channel that they named.
+	// Messages counts messages by the channel in their header.
 	Messages [channelKinds]int
-	// FinalFirst says that the model answered before it had reasoned.
+	// FinalFirst reports whether the model answered before any reasoning.
 	FinalFirst bool
-	// NoFinal is how many choices the model has ended by itself without a message on its final channel and without a call.
+	// NoFinal is the number of choices that the model ended by itself without a final message and without a call.
 	NoFinal int
-	// HalfBuiltIns is how many calls of the model's own tools, which nobody offered, were dropped because they are not whole.
+	// HalfBuiltIns is the number of incomplete calls of built-in tools that were dropped. Built-in tools are the model's
+	// own tools that the request does not offer.
 	HalfBuiltIns int
 }
 
-// ChannelKind is a channel as Tally tells them apart.
+// ChannelKind is a channel as [Tally] counts it.
 type ChannelKind uint8
 
-// The channels that gpt-oss is trained on, none, and all others.
+// The channels that gpt-oss is trained on, no channel, and all other channels.
 const (
 	AnalysisChannel ChannelKind = iota
 	CommentaryChannel
@@ -40,7 +41,7 @@ var channelNames = [channelKinds]string{
 	NoChannel: "none", OtherChannel: "other",
 }
 
-// String is the channel's name in metrics.
+// String returns the channel's name in metrics.
 func (k ChannelKind) String() string {
 	if int(k) < len(channelNames) {
 		return channelNames[k]
@@ -48,7 +49,7 @@ func (k ChannelKind) String() string {
 	return ""
 }
 
-// message counts a message that opens.
+// message counts a message that opens on this channel.
 func (t *Tally) message(channel string) {
 	kind := OtherChannel
 	switch channel {
@@ -65,7 +66,7 @@ func (t *Tally) message(channel string) {
 	t.Messages[kind]++
 }
 
-// add adds what another choice of the same request has counted.
+// add adds the counts of another choice of the same request.
 func (t *Tally) add(o *Tally) {
 	t.Reasoning += o.Reasoning
 	t.Final += o.Final

@@ -8,30 +8,31 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// functions is the namespace that gpt-oss is trained to find a client's functions in.
+// functions is the namespace in which gpt-oss is trained to find a client's functions.
 const functions = "functions"
 
-// shownTool is a declared function under the name that the model sees.
+// shownTool is a declared function or custom tool under the name that the model sees.
 type shownTool struct {
 	shown           string
 	name, namespace string
 	custom          bool
-	// localShell is the API's own tool, whose calls are items of their own.
+	// localShell reports whether this is the API's own local shell, whose calls are items of their own.
 	localShell bool
-	// schema is that of its arguments as text, empty where there is nothing to hold them against.
+	// schema is the JSON schema of the arguments, or empty if they are not checked.
 	schema []byte
 }
 
-// Arguments are held against schemas of at most maxSchema bytes, and of maxSchemas bytes together: their texts are kept
-// while an answer lasts.
+// The limits of the schemas that arguments are checked against, in bytes: of one and of all together. Their texts are
+// kept while an answer lasts.
 const (
 	maxSchema  = 64 << 10
 	maxSchemas = 256 << 10
 )
 
-// toolset are the functions that the model is shown, each under a name of its own. The Responses API's namespaces are
-// flattened, since the model knows only one: a function keeps its bare name unless another has it too, and then stands as
-// NAMESPACE__NAME, with a number behind it where that is taken. What stands in no namespace always keeps its name.
+// toolset holds the tools that the model is shown, each under a name of its own. The model knows only one namespace, so
+// the namespaces of the Responses API are flattened. A tool keeps its bare name unless another tool has the same one.
+// It is then NAMESPACE__NAME, with a number after it if that name is taken. A tool without a namespace always keeps its
+// name (RATIONALE.md#41).
 type toolset []shownTool
 
 func newToolset(declared []openai.Tool) toolset {
@@ -58,7 +59,7 @@ func newToolset(declared []openai.Tool) toolset {
 	return set
 }
 
-// unusedName returns name, with a number behind it if used has it already, and adds it there.
+// unusedName returns name, with a number after it if used already has it. It adds the result to used.
 func unusedName(name string, used map[string]int) string {
 	unused := name
 	for n := 2; used[unused] > 0; n++ {
@@ -68,8 +69,8 @@ func unusedName(name string, used map[string]int) string {
 	return unused
 }
 
-// renamedTools are the functions that the model sees under another name than their own, by NAMESPACE.NAME: no dot is in
-// either of them where they are declared.
+// renamedTools holds the tools that the model sees under another name. The key is NAMESPACE.NAME: neither can have a
+// dot in its declaration.
 type renamedTools map[string]string
 
 func (s toolset) renamed() renamedTools {
@@ -88,7 +89,8 @@ func (s toolset) renamed() renamedTools {
 	return r
 }
 
-// shown is the name of a call of the past; one to a function that is no longer declared keeps its own.
+// shown returns the name that the model sees in a call of the history. A function that is no longer declared keeps its
+// own name.
 func (r renamedTools) shown(namespace, name string) string {
 	if len(r) == 0 || namespace == "" {
 		return name
@@ -108,8 +110,8 @@ func (s toolset) find(shown string) *shownTool {
 	return nil
 }
 
-// called finds the function that a recipient means: functions.NAME, or NAME alone, either with a content type "json"
-// glued to it, as models sometimes write it. It is nil for everything that was not declared.
+// called returns the declared function that a recipient names, or nil. The recipient is functions.NAME or NAME alone.
+// Models sometimes append the content type "json" to either.
 func (s toolset) called(recipient string) *shownTool {
 	name := strings.TrimPrefix(recipient, functions+".")
 	if t := s.find(name); t != nil {
@@ -121,11 +123,11 @@ func (s toolset) called(recipient string) *shownTool {
 	return nil
 }
 
-// plainText is what a custom tool takes, as the parameters of a function: type NAME = (_: string) => any.
+// plainText is the schema that the model is shown for a custom tool: type NAME = (_: string) => any (RATIONALE.md#39).
 const plainText = `{"type":"string"}`
 
-// schemasOf reads the parameters of the declared tools, nil where there are none. They take many times the memory of their
-// text, and are not kept while an answer lasts.
+// schemasOf reads the parameters of the declared tools, nil for a tool without any. A schema takes many times the
+// memory of its text, and is not kept while an answer lasts.
 func schemasOf(declared []openai.Tool) []*harmony.Schema {
 	schemas := make([]*harmony.Schema, len(declared))
 	for i := range declared {
@@ -139,7 +141,7 @@ func schemasOf(declared []openai.Tool) []*harmony.Schema {
 	return schemas
 }
 
-// namespaces are the tools as the developer message prints them.
+// namespaces returns the tools as the developer message prints them.
 func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) []harmony.Namespace {
 	if len(s) == 0 || len(s) != len(declared) || len(s) != len(schemas) {
 		return nil
@@ -157,8 +159,8 @@ func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) [
 	return []harmony.Namespace{{Key: functions, Name: functions, Description: s.about(declared), Tools: list}}
 }
 
-// about is the description of all functions: what each of the client's namespaces says of itself, and which functions are
-// in it, since the model sees them all in one.
+// about returns the description of the one namespace that the model sees. It has the description of each of the
+// client's namespaces, with the names of its functions.
 func (s toolset) about(declared []openai.Tool) harmony.Optional {
 	var text []byte
 	for i := 0; i < len(s); {

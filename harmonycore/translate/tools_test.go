@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Every tool is shown under a name of its own, by which it is found again, and so are the calls of it in the past.
+// TestShownNames checks that every tool has a name of its own, by which it and its calls in the history are found.
 func TestShownNames(t *testing.T) {
 	for _, tt := range []struct {
 		declared string // NAMESPACE.NAME, or NAME alone
@@ -49,7 +49,7 @@ func TestShownNames(t *testing.T) {
 	}
 }
 
-// What a namespace says of itself is shown, with the names of its functions.
+// TestNamespaceDescriptions checks that the description of a namespace is shown with the names of its functions.
 func TestNamespaceDescriptions(t *testing.T) {
 	declared := []openai.Tool{
 		{Name: "top"},

@@ -6,63 +6,64 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// API is the client's side of a translation.
+// API is one of OpenAI's APIs.
 type API uint8
 
-// The APIs that are spoken.
+// The values of [API].
 const (
 	ChatAPI API = iota + 1
 	ResponsesAPI
 )
 
-// Env is what a translation must be told of the moment.
+// Env is what a translation needs to know about the moment of a request.
 type Env struct {
 	// Now is the time in Unix seconds.
 	Now int64
-	// Date is the system message's.
+	// Date is the date in the system message.
 	Date harmony.Optional
-	// ID is unique to the request: letters and digits, from which all ids of its answer are made.
+	// ID is unique to the request. It has letters and digits only. All ids of the answer are made from it.
 	ID string
-	// Sealing is what reasoning is sealed with.
+	// Sealing holds the keys and bounds of sealed reasoning.
 	Sealing Sealing
 }
 
-// Number is a JSON number as the client spelled it; the empty Number is an absent one.
+// Number is a JSON number as the client spelled it. An empty one is absent.
 type Number = openai.Number
 
-// Sampling is how the client wants tokens to be drawn.
+// Sampling holds the client's sampling parameters.
 type Sampling = openai.Sampling
 
-// Request is a client's request in Harmony's terms.
+// Request is a client's request in terms of Harmony.
 type Request struct {
 	API          API
 	Model        string
 	Stream       bool
 	Conversation harmony.Conversation
 	Sampling     Sampling
-	// Turns are the messages of the Conversation with which it can go on behind its head, oldest first, where what stands
-	// between may be left out of a prompt that is too long; otherwise there are none.
+	// Turns are the indices of the messages at which the conversation can continue after its head, the oldest first. The
+	// messages in between can be left out of a prompt that is too long. Turns is empty if nothing may be left out
+	// (RATIONALE.md#51).
 	Turns []int
-	// Stop are the sequences before which the final text ends.
+	// Stop are the stop sequences of the final text.
 	Stop []string
-	// MaxReasoning limits the reasoning, in tokens; nil is no limit.
+	// MaxReasoning is the maximum number of reasoning tokens. Nil means no limit.
 	MaxReasoning *int
-	// Constraint is what the answer has to be.
+	// Constraint is what the answer must be.
 	Constraint Constraint
-	// UnknownItems is how many items of the input were passed over.
+	// UnknownItems is the number of ignored items of the input.
 	UnknownItems int
-	// DroppedParts is how many parts of the messages stand there as notes.
+	// DroppedParts is the number of content parts that were replaced by notes.
 	DroppedParts int
-	// Choices is how many answers are wanted, one or more.
+	// Choices is the number of answers to generate, at least one.
 	Choices int
-	// Logprobs asks how likely the answer's tokens were, and which TopLogprobs others were most likely in their place.
+	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
 	Logprobs    bool
 	TopLogprobs int
-	// HideReasoning says that the client wants the answer without the reasoning.
+	// HideReasoning reports whether the client wants the answer without reasoning.
 	HideReasoning bool
 
 	answers contract.Answers
-	// reasoning are the fields that carry the reasoning of Chat answers.
+	// reasoning says which fields of Chat answers carry reasoning.
 	reasoning    openai.ReasoningFields
 	tools        toolset
 	env          Env
@@ -72,63 +73,66 @@ type Request struct {
 	sealed       bool
 	effort       harmony.Effort
 	echo         openai.ResponsesEcho
-	// transcript is set where the answer is channel events, or a response with the messages of its input.
+	// transcript is set if the answer is a stream of channel events, or a response that includes the messages of its
+	// input.
 	transcript *harmony.Transcript
 	messages   bool
 }
 
-// Effort is the reasoning effort that the model is asked for.
+// Effort returns the reasoning effort that the model is asked for.
 func (r *Request) Effort() harmony.Effort { return r.effort }
 
-// Usage is what the server counted. The answer itself knows how much of it was reasoning.
+// Usage is the server's count of tokens. The answer itself counts the reasoning among them.
 type Usage struct {
 	PromptTokens, CachedTokens, CompletionTokens int
-	// CachedKnown is false when the server does not tell CachedTokens.
+	// CachedKnown reports whether the server sent CachedTokens.
 	CachedKnown bool
 }
 
-// Finish says why the model stopped.
+// Finish is the reason why the model stopped.
 type Finish uint8
 
-// The reasons to stop.
+// The values of [Finish].
 const (
 	Stop Finish = iota + 1
-	// Length is the limit on tokens.
+	// Length means that the maximum number of tokens was reached.
 	Length
 )
 
-// Choice is one of the answers to a request: the Sink of one parser.
+// Choice is one of the answers to a request. It is the [harmony.Sink] of one parser.
 type Choice interface {
 	harmony.Sink
-	// End is the regular end of the choice; the parser's own end, which closes an open message as cut, comes before it.
+	// End is called at the regular end of the choice. The parser's own end comes before it, and closes an open message as
+	// cut.
 	End(f Finish)
-	// Logprob is how likely a token was. It is called right before the Content that has the token, and only where the
+	// Logprob passes the logprob of a token. It is called directly before the Content that has the token, and only if the
 	// request asks for logprobs. A Choice does not keep l.
 	Logprob(l *openai.Logprob)
 }
 
-// Answer turns one request's parsed messages into its client's bytes, between Begin and Finish or Fail, of which the
-// first ends it: what comes later is passed over.
+// Answer turns the parsed messages of one request into bytes for the client. Begin comes first. The first call of
+// Finish or Fail ends the answer; later calls have no effect.
 type Answer interface {
-	// Choices are as many as were asked for, in the order of their index.
+	// Choices returns the choices in the order of their index, as many as the request asks for.
 	Choices() []Choice
 	// Begin is called once, before the first token.
 	Begin()
-	// Finish is the regular end, behind that of every choice, at now in Unix seconds.
+	// Finish ends the answer, after the End of every choice. now is in Unix seconds.
 	Finish(u Usage, now int64)
-	// Fail ends an answer that cannot be finished: in a stream as its last event, of a whole answer as the error body
-	// alone.
+	// Fail ends an answer that cannot be completed. A stream carries the error as its last event. A whole answer is the
+	// error's body alone.
 	Fail(e *openai.Error)
-	// Take appends to dst what is ready for the client, and forgets it. A whole answer has nothing ready before its end.
+	// Take appends to dst the bytes that are ready for the client, and forgets them. A whole answer has none before its
+	// end.
 	Take(dst []byte) []byte
 	ContentType() string
-	// Full reports whether the answer holds more than any answer may.
+	// Full reports whether the answer holds more than is allowed.
 	Full() bool
-	// Tally is what was counted of the model's messages so far.
+	// Tally returns the counts of the model's messages so far.
 	Tally() Tally
 }
 
-// NewAnswer makes the answer to r.
+// NewAnswer returns a new answer to r.
 func (r *Request) NewAnswer() Answer {
 	switch {
 	case r.API == ResponsesAPI:
@@ -147,13 +151,14 @@ const (
 	typeJSON   = "application/json"
 )
 
-// outbox is what an answer has ready for its client.
+// outbox holds the bytes of an answer that are ready for the client.
 type outbox struct{ out []byte }
 
-// keptBuffer is the largest buffer kept for a stream's next event, in bytes: only its first and last are large.
+// keptBuffer is the maximum length of a buffer that is kept for a stream's next event, in bytes. Only the first and
+// last events are larger.
 const keptBuffer = 64 << 10
 
-// Take implements Answer.
+// Take implements [Answer].
 func (o *outbox) Take(dst []byte) []byte {
 	dst = append(dst, o.out...)
 	o.out = o.out[:0]

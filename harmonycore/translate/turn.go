@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/schema"
 )
 
-// lane is what a message of the model is to the client.
+// lane is the use of a message of the model for the client.
 type lane uint8
 
 const (
@@ -21,20 +21,20 @@ const (
 	callLane
 )
 
-// turn is what every answer keeps of the model's messages. The zero lane is reasoning, so that nothing is shown as an
-// answer that was not said to be one.
+// turn is the state that every answer keeps about the model's messages. The zero lane is reasoning, so that only text
+// on a channel for answers is ever shown as one.
 type turn struct {
 	tools toolset
 	lane  lane
 	tally Tally
-	// undeclared is the lane of what is said to functions that nobody declared.
+	// undeclared is the lane of messages to functions that the request does not declare (RATIONALE.md#17).
 	undeclared lane
-	// builtIn says that the open message calls a tool that comes with the model, and that nobody offered it.
+	// builtIn reports whether the open message calls a built-in tool of the model that the request does not offer.
 	builtIn bool
-	// arguments are those of the open call, as far as they are held against its schema.
+	// arguments are those of the open call, if they are checked against schema.
 	arguments []byte
 	schema    []byte
-	// answered says that a message was told as the answer, requireFinal that the operator wants one.
+	// answered reports whether a message was sent as the answer. requireFinal reports whether the operator requires one.
 	answered, requireFinal bool
 }
 
@@ -46,12 +46,12 @@ func (r *Request) newTurn() turn {
 	return t
 }
 
-// open routes a message, by its recipient first and its channel second, and returns the function that it calls.
+// open chooses the lane of a message, first by its recipient and then by its channel. It returns the function that the
+// message calls, or nil.
 //
-// Only declared functions can be called: what is said to any other recipient is told as reasoning, or on the operator's
-// wish as content, and what the model writes in the name of another role always as reasoning. A message without any
-// channel is taken for the answer, since that is what models write when they lose the format, and the answer must not be
-// lost.
+// Only declared functions can be called. A message to any other recipient is reasoning, or content if the operator has
+// configured that. A message in the name of another role is always reasoning. A message without a channel is the
+// answer: models write such messages when they lose the format, and the answer must not be lost.
 func (t *turn) open(h harmony.Header) *shownTool {
 	t.lane, t.builtIn = reasoningLane, false
 	t.tally.message(h.Channel)
@@ -85,7 +85,7 @@ func isBuiltIn(recipient string) bool {
 	return namespace == "browser" || namespace == "python" || namespace == "container"
 }
 
-// content takes content of the open message.
+// content counts content of the open message, and keeps arguments that are to be checked.
 func (t *turn) content(text []byte, tokens int) {
 	t.tally.content(t.lane, tokens)
 	if t.lane == callLane && len(t.schema) > 0 && len(t.arguments) <= maxArguments {
@@ -93,11 +93,11 @@ func (t *turn) content(text []byte, tokens int) {
 	}
 }
 
-// maxArguments are the longest arguments that are held against a schema, in bytes.
+// maxArguments is the maximum length of arguments that are checked against a schema, in bytes.
 const maxArguments = 64 << 10
 
-// close ends the open message. Arguments that do not fit what was declared are counted and passed on as they are: the
-// client's own check is the one that counts. Those that were cut off are no fault of the model's.
+// close ends the open message. Arguments that do not match the declared schema are counted and passed on unchanged,
+// because the client's own check decides. Truncated arguments are not counted: they are not the model's fault.
 func (t *turn) close(end harmony.End) {
 	if t.lane != callLane || len(t.schema) == 0 || end == harmony.Cut || len(t.arguments) > maxArguments {
 		return
@@ -113,7 +113,7 @@ func (t *turn) close(end harmony.End) {
 	}
 }
 
-// noFinal reports whether the model has ended by itself without an answer and without a call, and counts it.
+// noFinal reports whether the model ended by itself without an answer and without a call, and counts such ends.
 func (t *turn) noFinal(f Finish) bool {
 	if f != Stop || t.answered || t.tally.Calls > 0 {
 		return false
@@ -122,16 +122,16 @@ func (t *turn) noFinal(f Finish) bool {
 	return true
 }
 
-// noContent reports whether the content of an answer without text is none, and not empty: beside calls, and where the
-// operator wants a final message that did not come.
+// noContent reports whether the content of an answer without text is null rather than empty. It is null next to calls,
+// and if the final message that the operator requires did not come.
 func (t *turn) noContent(f Finish) bool {
 	return t.noFinal(f) && t.requireFinal || t.tally.Calls > 0
 }
 
-// ending is the end of an answer, which comes once.
+// ending makes the end of an answer happen once.
 type ending struct{ ended bool }
 
-// end reports whether this is the first end of the answer.
+// end ends the answer and reports whether it was still open.
 func (e *ending) end() bool {
 	first := !e.ended
 	e.ended = true

@@ -1,11 +1,11 @@
 package translate
 
-// turns are the messages of a conversation with which it could go on behind its head, if all between was left out: the
-// first one behind the head, then every user's message, but for those that stand between a call and its result. They are
-// nil where nothing is to be left out.
+// turns are the indices of the messages at which a conversation can continue after its head, if everything in between
+// is left out. These are the first message after the head, and every user's message that does not stand between a call
+// and its result. turns is nil if nothing may be left out (RATIONALE.md#51).
 type turns []int
 
-// asked notes that a user's message is the next one.
+// asked records that the message at index next is a user's.
 func (t turns) asked(next int) turns {
 	if n := len(t); n == 0 || t[n-1] == next {
 		return t
@@ -13,7 +13,7 @@ func (t turns) asked(next int) turns {
 	return append(t, next)
 }
 
-// returned notes that the next message is the result of this call.
+// returned records that the next message is the result of the call at this index.
 func (t turns) returned(call int) turns {
 	for len(t) > 1 && t[len(t)-1] > call {
 		t = t[:len(t)-1]

@@ -177,7 +177,7 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 
 .PHONY: rust-frontend
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
-	@$(E2E_ENV) go test -count=1 -timeout 20m -tags rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e
+	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e
 
 .PHONY: early-end
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
@@ -220,7 +220,7 @@ ready: build tool-envoy ## How soon harmony up --host wazero serves: its first s
 
 .PHONY: soak
 soak: build tool-envoy tool-python ## Many requests, hostile ones too: memory does not grow, no VM or stream is lost, no worker held
-	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -p 1 -timeout 120m -v ./e2e/hostile ./e2e/soak
+	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -p 1 -timeout 120m -tags e2e -v ./e2e/hostile ./e2e/soak
 
 # The host of the demonstration: envoy, or wazero, which needs no Envoy.
 HOST ?= envoy

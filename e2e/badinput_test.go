@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -15,8 +17,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // badInput is a request with one mistake.

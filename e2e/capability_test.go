@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 // capabilities are what full mode has and reduced mode lacks, by the names that cases give in reduced_differs, each with

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -34,7 +36,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // patience bounds every wait of these tests; nothing waits that long unless it hangs.

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -23,7 +25,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // testCase is one file of cases/: what a client sends, what the server answers, what the client must see. The file is

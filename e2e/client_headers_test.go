@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -5,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestClientHeadersStayHere: what clients ask of the gateway itself reaches no Harmony server, and stays on a request that

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -14,8 +16,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 const clientLimit = 5 * time.Minute

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -14,8 +16,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // codexModels is the configuration of the gateway: one model as it comes, and one whose reasoning travels sealed alone.

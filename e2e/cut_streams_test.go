@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -11,7 +13,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestCutStreams: a stream that a client leaves, or a time limit of the proxy's own ends, is counted as such and not as the

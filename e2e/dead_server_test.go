@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -8,7 +10,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestDeadServerIsIdle: one of four servers is killed, no Envoy has noticed yet, and the others are busy. The dead server

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -13,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // earlyPrograms make the requests of the real clients, which speak HTTP/1.1. LangChain and openai-agents are

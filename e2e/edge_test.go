@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -19,7 +21,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestSlowClients: a client that sends a byte at a time is ended when its time is over; an answer may take longer.

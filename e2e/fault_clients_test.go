@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -11,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // clientFaults are the three ways in which a client learns of a failure.

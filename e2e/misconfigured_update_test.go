@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -20,10 +22,10 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // filterFile hands the filter's configuration to an Envoy as a control plane does, by ECDS, but out of a file.

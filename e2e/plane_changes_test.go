@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -14,7 +16,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 const (

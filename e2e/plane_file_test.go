@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -10,7 +12,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestControlPlaneFileComesLate: an Envoy lacks the filter's file that a restarted control plane names. The status says so

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -5,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestControlPlaneMemory: a worker's VM lives through all changes of the filter's configuration, and may not keep something

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -10,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestStatsListener: an Envoy that found its control plane by a name serves its statistics to others, and nothing else of its

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -21,7 +23,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // authority signs certificates for 127.0.0.1, and writes them into a folder.

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -8,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestControlPlaneUpgrade does what docs/upgrading.md says of the filter: the new file beside the old one, then a control

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -16,8 +18,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // reducedFault is a fault of a server, and the row of docs/modes.md that says what becomes of it.

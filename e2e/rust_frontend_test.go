@@ -22,9 +22,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // frontEndReady is how long vLLM's front end may take to serve on a busy machine.

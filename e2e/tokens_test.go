@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -10,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // TestCountedTokens: for every request of the suite that a server gets, the count and the tokens that the gateway tells are

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -21,7 +23,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // How long things may take on a busy machine.

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package e2e
 
 import (
@@ -18,7 +20,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // wsDial are the headers with which agents dial.

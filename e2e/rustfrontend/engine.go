@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // engine is a vLLM engine as the front end sees it: it takes requests from a DEALER socket and sends tokens by a PUSH socket,

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/harmonyedge/harmonyedge/e2e/sim"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // Options says what to run.

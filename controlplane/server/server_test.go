@@ -384,7 +384,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 	away := func(context.Context, string, string) ([]netip.Addr, error) {
 		return nil, &net.DNSError{Err: "nobody there", IsTemporary: true}
 	}
-	silent.Store(true) // the server's state is unknown from here on
+	silent.Store(true) // the restarted control plane cannot learn the server's state
 	again := start(t, folder, func(o *Options) { o.Pools.Lookup = away })
 	eventually(t, "in force", func() bool { return !again.Status().Configuration.Loaded.IsZero() })
 	status := again.Status()

@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// accessLogFields are what Envoy knows of a line of the access log; the filter's are [contract.LogFields]. No text
-// of a request or an answer is in it, and so not the query of a path.
+// accessLogFields are the fields of an access log line whose values Envoy has. The filter's are [contract.LogFields]. A
+// line has no text of a request or an answer. So it does not have a path's query either.
 var accessLogFields = []struct{ name, format string }{
 	{"time", "%START_TIME%"},
 	{"request_id", "%REQ(X-REQUEST-ID)%"},
@@ -23,12 +23,13 @@ var accessLogFields = []struct{ name, format string }{
 	{"upstream", "%UPSTREAM_HOST%"},
 }
 
-// harmonyState is what the filter has set as a property of the stream.
+// harmonyState returns the format of a value that the filter has set as a property of the stream.
 func harmonyState(field string) string {
 	return "%FILTER_STATE(wasm." + contract.LogStatePrefix + field + ":PLAIN)%"
 }
 
-// accessLog writes a JSON object for each request, to the file that the configuration names.
+// accessLog returns a log with one JSON object for each request, in the file that the configuration names. It returns
+// nil if the configuration names none.
 func (b *builder) accessLog() []*accesslogv3.AccessLog {
 	if b.config.AccessLog == "" {
 		return nil
@@ -52,7 +53,8 @@ func (b *builder) accessLog() []*accesslogv3.AccessLog {
 	}}
 }
 
-// loggedRequests leaves out what load balancers ask every second; nil is all requests.
+// loggedRequests returns a filter that leaves out load balancers' health checks. nil means that all requests are
+// logged.
 func (b *builder) loggedRequests() *accesslogv3.AccessLogFilter {
 	if !b.answersHealth() {
 		return nil

@@ -18,61 +18,65 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Names that stand in Envoy's statistics and admin interface.
+// These names are visible in Envoy's statistics and its admin interface.
 const (
-	// ListenerName is the listener that clients connect to, if the configuration gives it no other name.
+	// ListenerName is the name of the listener that clients connect to, if the configuration sets no other name.
 	ListenerName = config.DefaultListener
-	// RouteName and FilterName are the route table and the filter's configuration, as they are discovered.
+	// RouteName is the name of the route table, and FilterName that of the filter's configuration. Envoy discovers both by
+	// these names.
 	RouteName  = "harmony"
 	FilterName = "harmony"
-	// UnroutedCluster has no servers. Requests on the API's paths that no filter has claimed lead here: 503.
+	// UnroutedCluster has no servers. A request on the API's paths that the filter has not claimed is routed to it and
+	// answered with 503.
 	UnroutedCluster = "harmony-unrouted"
-	// PassthroughCluster is the server for everything that is not ours.
+	// PassthroughCluster has the server of requests that the filter does not handle.
 	PassthroughCluster = "harmony-passthrough"
-	// ResponsesCluster is the responses service.
+	// ResponsesCluster has the responses service.
 	ResponsesCluster = "harmony-responses"
 	poolPrefix       = "harmony-pool-"
 )
 
-// Options are what the resources depend on and the operator's configuration does not say.
+// Options are the inputs of [Build] besides the operator's configuration.
 type Options struct {
-	// ModulePath is the filter's .wasm as Envoy finds it.
+	// ModulePath is the path of the filter's .wasm on Envoy's machine. It must be set.
 	ModulePath string
-	// CAFile holds the certificates that https servers are checked against; needed when there is one.
+	// CAFile is the path of the certificates that https servers are checked against, on Envoy's machine. It must be set if
+	// there is an https server.
 	CAFile string
-	// Servers are those of each pool at this moment, by the pool's name. Nil: those that the configuration writes out, whose
-	// names Envoy then looks up itself. Servers files are an error then.
+	// Servers are the present servers of each pool, by the pool's name. If it is nil, the servers are those in the
+	// configuration, Envoy looks their names up itself, and a pool with a servers file is an error.
 	Servers map[string][]Server
-	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. Nil: Envoy reads
-	// the files and the environment itself.
+	// Secrets are the values of the configuration's secrets, by name, for Envoys that get them over SDS. If it is nil,
+	// Envoy reads the files and the environment itself.
 	Secrets map[string]SecretValue
 }
 
 // Server is one address of a pool.
 type Server struct {
-	// Endpoint is the server as it is written, Address where it is.
+	// Endpoint is the server as the operator wrote it. Address is its present address.
 	Endpoint config.Endpoint
 	Address  netip.AddrPort
-	// NotReady keeps new requests away.
+	// NotReady reports whether the server gets no new requests.
 	NotReady bool
 }
 
-// Resources are what one Envoy needs, all in one piece: Bootstrap (package envoy) takes them as they are, Discovered
-// parts them into what is discovered over ADS.
+// Resources are all resources of one Envoy. [github.com/harmonyedge/harmonyedge/envoy.Bootstrap] uses them as they are.
+// [Resources.Discovered] divides them into what Envoy discovers over ADS (RATIONALE.md#12).
 type Resources struct {
 	Listeners []*listenerv3.Listener
 	Clusters  []*clusterv3.Cluster
 	Secrets   []*tlsv3.Secret
-	// Runtime are the circuit breakers' limits, as runtime keys: they follow the number of servers, and a cluster that
-	// changed with it would begin anew at each.
+	// Runtime has the limits of the circuit breakers as keys of Envoy's runtime. The limits depend on the number of
+	// servers. In the clusters themselves, each change of that number would make Envoy replace a cluster
+	// (RATIONALE.md#56).
 	Runtime *structpb.Struct
-	// Overload is for the bootstrap: it cannot be discovered.
+	// Overload belongs in the bootstrap, because Envoy cannot discover it.
 	Overload *overloadv3.OverloadManager
-	// Replies are the listeners' local_reply_config once more, for who cannot evaluate its CEL.
+	// Replies are the rules of the listeners' local_reply_config, for hosts that cannot evaluate its CEL.
 	Replies []LocalReply
 }
 
-// Build makes the resources of a configuration.
+// Build returns the resources of a configuration. It returns an error if a setting and the options do not fit together.
 func Build(c *config.Resolved, o Options) (*Resources, error) {
 	if o.ModulePath == "" {
 		return nil, errors.New("xds: no path of the filter's module")
@@ -90,10 +94,10 @@ func Build(c *config.Resolved, o Options) (*Resources, error) {
 	return r, r.Check()
 }
 
-// PoolCluster is the name of the cluster of a model's servers.
+// PoolCluster returns the name of the cluster of a model's servers.
 func PoolCluster(m *config.Model) string { return poolPrefix + m.PoolName() }
 
-// builder keeps the first error; what is built after it is thrown away.
+// builder builds resources and keeps the first error. What it builds after an error is not used.
 type builder struct {
 	config   *config.Config
 	resolved *config.Resolved
@@ -115,22 +119,23 @@ func (b *builder) fail(err error) {
 }
 
 func (b *builder) any(m proto.Message) *anypb.Any {
-	// Deterministic: the same configuration must give the same bytes, or every push is an update.
+	// Marshalling is deterministic: otherwise the same configuration could give other bytes, and every push would be an
+	// update.
 	a := &anypb.Any{}
 	b.fail(anypb.MarshalFrom(a, m, proto.MarshalOptions{Deterministic: true}))
 	return a
 }
 
-// pool finds the pool of a model.
+// pool returns the pool of a model.
 func (b *builder) pool(m *config.Model) *config.ResolvedPool {
 	if p := b.resolved.Pool(m.PoolName()); p != nil {
 		return p
 	}
-	return &config.ResolvedPool{} // every model has one, once it is resolved
+	return &config.ResolvedPool{} // cannot happen: each model of a resolved configuration has a pool
 }
 
-// Envoy's own timers stand behind the filter's, which answers with more to say; so they wait a little longer. They are
-// never off: a request that waits on a VM that has died is ended by nothing else.
+// Envoy's idle timeout is longer than the filter's, because the filter's error says more. Envoy's is never off: nothing
+// else ends a request that waits for a VM that has died.
 const (
 	idleMargin = 30 * time.Second
 	idleLimit  = time.Hour
@@ -143,15 +148,17 @@ func (b *builder) idleTimeout() time.Duration {
 	return idleLimit
 }
 
-// heldLimit is how much of a request Envoy lets the filter hold. What the filter puts in its place counts too, and ids
-// are longer than text: a body within the limit whose ids were not would be refused with a 413 that nobody understands.
-// So there is room for a whole context of ids on top; body_limit itself is enforced by the filter, to the byte.
+// heldLimit returns how many bytes of a request Envoy lets the filter hold. The body that the filter puts in place of
+// the client's counts too, and token ids are longer than text. Without extra room, a body within body_limit could get a
+// 413 that no client can explain. So the limit has room for a full context of ids. The filter itself enforces
+// body_limit, to the byte.
 func (b *builder) heldLimit() uint32 {
 	const (
 		bytesPerID = 7 // "200006,"
 		around     = 64 << 10
 	)
-	// A model may come and go without a change of the listener, whose connections would be closed by it.
+	// At least the default context counts, because another limit is another listener, and a listener that changes closes
+	// its connections. Models may come and go without that.
 	context := contract.DefaultContextLength
 	for i := range b.config.Models {
 		context = max(context, b.config.Models[i].ContextLength)

@@ -24,8 +24,8 @@ var update = flag.Bool("update", false, "rewrite the golden files and delete tho
 
 var testOptions = Options{ModulePath: "/opt/harmony-filter.wasm", CAFile: "/etc/ssl/certs/ca-certificates.crt"}
 
-// TestGolden holds each testdata/NAME.yaml against NAME.json, what Envoys discover; minimal also against the same in one
-// piece.
+// TestGolden compares the resources of each testdata/NAME.yaml with NAME.json, as Envoys discover them. For minimal it
+// also compares the undivided resources.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(inputs) == 0 {
@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// build makes the resources of a configuration that is not resolved yet.
+// build builds the resources of a configuration that is not resolved yet.
 func build(c *config.Config, o Options) (*Resources, error) {
 	resolved, err := c.Resolve()
 	if err != nil {
@@ -80,8 +80,8 @@ func build(c *config.Config, o Options) (*Resources, error) {
 	return Build(resolved, o)
 }
 
-// withDiscovery adds what is found out while running: addresses of servers, values of secrets. One server of the pool
-// h200 is not ready.
+// withDiscovery adds what a control plane finds while it runs: addresses of servers and values of secrets. One server
+// of the pool h200 is not ready.
 func withDiscovery(t *testing.T, c *config.Config, o Options) Options {
 	t.Helper()
 	o.Servers, o.Secrets = map[string][]Server{}, map[string]SecretValue{}
@@ -106,7 +106,7 @@ func withDiscovery(t *testing.T, c *config.Config, o Options) Options {
 	return o
 }
 
-// sameEndpoints: what is made of a configuration's servers alone is what is made of the whole of it.
+// sameEndpoints checks that Endpoints returns the same as the part of Discovered that depends on servers.
 func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
 	t.Helper()
 	whole, err := r.Discovered()
@@ -133,7 +133,7 @@ func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
 	}
 }
 
-// discovered is every resource, by type.
+// discovered returns all resources by type, as JSON.
 func discovered(t *testing.T, r *Resources) []byte {
 	t.Helper()
 	all, err := r.Discovered()
@@ -172,7 +172,8 @@ func hold(t *testing.T, golden string, got []byte) {
 	}
 }
 
-// marshal is protojson with its deliberately unsteady spaces taken out; several messages are an array.
+// marshal returns the JSON of messages without protojson's spaces, which differ from build to build on purpose. Several
+// messages become an array.
 func marshal(t *testing.T, messages ...proto.Message) []byte {
 	t.Helper()
 	var parts [][]byte
@@ -276,7 +277,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// unguard takes a route's headers away.
+// unguard removes the header matchers of a route.
 func unguard(t *testing.T, r *Resources, route string) {
 	m, err := r.ConnectionManager()
 	if err != nil {
@@ -292,7 +293,7 @@ func unguard(t *testing.T, r *Resources, route string) {
 	}
 }
 
-// TestRepliesAreJSON looks at what clients will get, after Envoy has read %% as %.
+// TestRepliesAreJSON checks the text that clients get, in which Envoy has replaced %% by %.
 func TestRepliesAreJSON(t *testing.T) {
 	for _, r := range append(localReplies(example()), unconfigured) {
 		text := strings.ReplaceAll(r.format().GetTextFormatSource().GetInlineString(), "%%", "%")
@@ -313,7 +314,7 @@ func TestRepliesAreJSON(t *testing.T) {
 	}
 }
 
-// TestStatsAreShown: who runs an Envoy of their own finds the same block in the docs and in the example.
+// TestStatsAreShown checks that the docs and the example for an Envoy of one's own have the same block of statistics.
 func TestStatsAreShown(t *testing.T) {
 	for _, file := range []string{"../../docs/metrics.md", "../../examples/envoy.yaml"} {
 		data, err := os.ReadFile(file)
@@ -341,7 +342,7 @@ func TestStatsAreShown(t *testing.T) {
 	}
 }
 
-// TestAccessLogIsShown: the docs have every name that the filter leaves for the log.
+// TestAccessLogIsShown checks that the docs have every name that the filter sets for the access log.
 func TestAccessLogIsShown(t *testing.T) {
 	data, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
@@ -354,7 +355,8 @@ func TestAccessLogIsShown(t *testing.T) {
 	}
 }
 
-// TestReplyMatches: what each kind of reply is told, in the order of the table, and what is left alone.
+// TestReplyMatches checks which rule matches each kind of reply, in the order of the rules, and which replies stay as
+// they are.
 func TestReplyMatches(t *testing.T) {
 	for _, tt := range []struct {
 		status        int

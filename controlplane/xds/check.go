@@ -14,8 +14,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Check reports what Envoy would accept and we must not: a route to a cluster that is not there, a cluster that no
-// route reaches, a pool that is reachable without the filter's header, or a message that breaks its own rules.
+// Check returns an error for resources that Envoy would accept but that are wrong: a route to a cluster that does not
+// exist, a cluster that no route reaches, a pool that is reachable without the filter's header, or a message that
+// violates its validation rules.
 func (r *Resources) Check() error {
 	if len(r.Listeners) == 0 {
 		return errors.New("xds: there is no listener")
@@ -70,7 +71,8 @@ func (r *Resources) Check() error {
 	return nil
 }
 
-// ConnectionManager unpacks the only network filter of the first listener; the others' differ in their names.
+// ConnectionManager returns the only network filter of the first listener. Those of the other listeners differ from it
+// only in names.
 func (r *Resources) ConnectionManager() (*hcmv3.HttpConnectionManager, error) {
 	if len(r.Listeners) == 0 {
 		return nil, errors.New("xds: there is no listener")
@@ -90,7 +92,7 @@ func managerOf(l *listenerv3.Listener) (*hcmv3.HttpConnectionManager, error) {
 	return nil, errors.New("xds: the listener has no connection manager")
 }
 
-// Cluster finds a cluster by name; nil if there is none.
+// Cluster returns the cluster with this name, or nil.
 func (r *Resources) Cluster(name string) *clusterv3.Cluster {
 	for _, c := range r.Clusters {
 		if c.Name == name {

@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	// A server whose machine is gone does not even refuse; then another one is tried after this time.
+	// connectTimeout is how long a connection attempt may take before another server is tried. A machine that is gone does
+	// not even refuse connections.
 	connectTimeout = 2 * time.Second
-	// The engines' HTTP servers close an idle connection after 5 s (uvicorn's default); a request sent at that very
-	// moment would fail. So ours are closed first.
+	// upstreamIdle is how long an idle connection to a server is kept. The engines' HTTP servers close theirs after 5 s
+	// (uvicorn's default), and a request sent at that moment would fail. So Envoy closes them earlier.
 	upstreamIdle = 4 * time.Second
 
 	tlsSocket = "envoy.transport_sockets.tls"
@@ -41,7 +42,7 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	return clusters
 }
 
-// usedPools are those with models. Another is a spare, or waits for one.
+// usedPools returns the pools with models. The others are spares, or have no model yet.
 func (b *builder) usedPools() []*config.ResolvedPool {
 	var all []*config.ResolvedPool
 	for i := range b.resolved.Pools {
@@ -52,16 +53,16 @@ func (b *builder) usedPools() []*config.ResolvedPool {
 	return all
 }
 
-// written is a group of one server whose URL is written out.
+// written returns a group of the one server of a URL in the configuration.
 func written(e config.Endpoint) []group { return []group{{servers: []Server{{Endpoint: e}}}} }
 
-// group are servers of one priority: those of a higher one are for when these are not enough.
+// group is the servers of one priority. A higher number is used when the servers of the lower ones are not enough.
 type group struct {
 	priority uint32
 	servers  []Server
 }
 
-// cluster is what all clusters have in common.
+// cluster returns a cluster with the settings that all clusters have in common.
 func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilter) *clusterv3.Cluster {
 	c := &clusterv3.Cluster{
 		Name:                 name,
@@ -69,9 +70,10 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 		ConnectTimeout:       durationpb.New(connectTimeout),
 		LoadAssignment:       assignment(name, groups),
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
-			// By default Envoy sends to every server, dead ones too, once half of them are dead.
+			// With Envoy's default, requests go to all servers, dead ones too, when half of them are dead.
 			HealthyPanicThreshold: &typev3.Percent{Value: 0},
-			// By default a server that has come, or is well again, waits a second for others to be merged with it.
+			// With Envoy's default, a server that is added or becomes healthy waits a second, so that changes can be merged
+			// (RATIONALE.md#57).
 			UpdateMergeWindow: durationpb.New(0),
 		},
 		CircuitBreakers: breakers(),
@@ -94,7 +96,7 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 			s := &g.servers[i]
 			if !s.Address.IsValid() && !s.Endpoint.IsIP() {
 				c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
-				// localhost is ::1 first, and engines listen on 127.0.0.1.
+				// localhost resolves to ::1 first, and engines listen on 127.0.0.1.
 				c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
 			}
 			if s.Endpoint.TLS && c.TransportSocket == nil {
@@ -105,7 +107,7 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 	return c
 }
 
-// assignment are the servers of a cluster.
+// assignment returns the endpoints of a cluster.
 func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignment {
 	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
 	for _, g := range groups {
@@ -122,7 +124,7 @@ func assignment(cluster string, groups []group) *endpointv3.ClusterLoadAssignmen
 
 func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	e := s.Endpoint
-	// The name is what the Host header is rewritten to, and the one that TLS asks for and checks.
+	// The Host header is rewritten to this name. TLS requests and verifies a certificate for it.
 	hostname := e.Authority()
 	address := socketAddress(e.Host, uint32(e.Port))
 	if s.Address.IsValid() {
@@ -137,7 +139,7 @@ func lbEndpoint(s *Server) *endpointv3.LbEndpoint {
 	return out
 }
 
-// tls asks each server for the certificate of its own name and checks it.
+// tls returns a TLS socket that requests and verifies, for each server, a certificate for the server's own name.
 func (b *builder) tls() *corev3.TransportSocket {
 	if b.options.CAFile == "" {
 		b.fail(errors.New("an https server is configured and no file of trusted certificates was found; name one as ca_file"))

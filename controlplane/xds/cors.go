@@ -9,21 +9,21 @@ import (
 
 const (
 	corsFilter = "envoy.filters.http.cors"
-	// The star does not stand for authorization. OpenAI's client for browsers sends a dozen headers of its own.
+	// The * does not cover authorization. OpenAI's client for browsers sends a dozen headers of its own.
 	corsHeaders = "authorization, *"
 	corsMethods = "GET, POST, DELETE, OPTIONS"
 	corsMaxAge  = "600"
 )
 
-// cors is what browsers are told of other sites' pages, nil where nobody has asked for it. It stands beside the routes, so
-// it changes without a new listener.
+// cors returns the CORS policy for browsers, or nil if the configuration has no origins. It is part of the route table,
+// so a change needs no new listener.
 func (b *builder) cors() map[string]*anypb.Any {
 	if len(b.config.CORSOrigins) == 0 {
 		return nil
 	}
 	policy := &corsv3.CorsPolicy{
 		AllowMethods: corsMethods, AllowHeaders: corsHeaders, ExposeHeaders: "*", MaxAge: corsMaxAge,
-		// A server for other models does not decide who may call this gateway.
+		// The server of untranslated requests does not decide which sites may call this gateway.
 		ForwardNotMatchingPreflights: wrapperspb.Bool(false),
 	}
 	for _, origin := range b.config.CORSOrigins {

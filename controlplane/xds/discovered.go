@@ -17,16 +17,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// RuntimeName is the layer of Envoy's runtime that is discovered.
+// RuntimeName is the name of the runtime layer that Envoy discovers.
 const RuntimeName = "harmony"
 
-// Discovered parts the resources by their types (type URLs), as an Envoy discovers them over ADS: what may change while
-// streams run is taken out of the listeners, as a listener that changes closes its connections. The resources stay as
-// they are.
+// Discovered returns the resources by type URL, as an Envoy discovers them over ADS. It moves what may change while
+// streams run out of the listeners, because a listener that changes closes its connections (RATIONALE.md#12). It does
+// not change r.
 func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 	all := map[string][]types.Resource{
 		resource.RuntimeType: {&runtimev3.Runtime{Name: RuntimeName, Layer: r.Runtime}},
-		// Every type is there, empty or not: what an Envoy is not told of it waits for.
+		// Every type has an entry, even an empty one: Envoy waits for a type that it gets no answer for.
 		resource.EndpointType: nil, resource.SecretType: nil,
 	}
 	for i, l := range r.Listeners {
@@ -35,7 +35,7 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 			return nil, fmt.Errorf("xds: listener %s: %w", l.GetName(), err)
 		}
 		all[resource.ListenerType] = append(all[resource.ListenerType], parted)
-		if i == 0 { // they are the same for all
+		if i == 0 { // all listeners have the same ones
 			all[resource.RouteType] = append(all[resource.RouteType], m.GetRouteConfig())
 			if filter != nil {
 				all[resource.ExtensionConfigType] = append(all[resource.ExtensionConfigType], filter)
@@ -58,8 +58,8 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 	return all, nil
 }
 
-// Endpoints makes the parts of what [Resources.Discovered] returns that depend on the pools' servers alone: when
-// servers come and go, nothing else changes. It wants servers with addresses.
+// Endpoints returns the part of [Resources.Discovered] that depends only on the pools' servers. Nothing else changes
+// when servers come and go. o.Servers must have addresses.
 func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, error) {
 	b := newBuilder(c, o)
 	all := map[string][]types.Resource{resource.EndpointType: nil}
@@ -72,8 +72,8 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 	return all, b.err
 }
 
-// partListener takes the routes and the filter's configuration out of a listener and leaves their names. The connection
-// manager is the one that came with it.
+// partListener returns a copy of a listener that refers to the routes and to the filter's configuration by name, the
+// original connection manager with the routes, and the filter's configuration.
 func partListener(l *listenerv3.Listener) (*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
 	whole, err := managerOf(l)
 	if err != nil {
@@ -109,7 +109,7 @@ func partListener(l *listenerv3.Listener) (*listenerv3.Listener, *hcmv3.HttpConn
 	return parted, whole, filter, nil
 }
 
-// overADS is where discovered resources come from: the one stream of the control plane.
+// overADS returns the source of discovered resources: the one ADS stream of the control plane.
 func overADS() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},

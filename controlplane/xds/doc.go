@@ -1,5 +1,6 @@
-// Package xds turns the operator's configuration into Envoy's resources: one listener with the filter and its routes,
-// and a cluster for each pool of servers.
+// Package xds builds Envoy's resources from the operator's configuration: listeners with the filter and its routes, and
+// a cluster for each pool of servers.
 //
-// It knows Envoy's API and the filter's configuration, not how resources reach an Envoy, nor what the filter does.
+// It knows Envoy's API and the filter's configuration. It does not know how resources reach an Envoy, or what the
+// filter does.
 package xds

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// pluginName stands in the filter's statistics (wasm.harmony.vm_reload_success) and in Envoy's log.
+	// pluginName is the filter's name in Envoy's statistics (wasm.harmony.vm_reload_success) and in Envoy's log.
 	pluginName = "harmony"
-	// Envoy's default of a second means a second of 503 for a worker whose VM has died; with this it is milliseconds.
+	// reloadInterval is how long Envoy waits before it replaces a VM that has died. Until then the worker answers 503.
+	// With Envoy's default that is a second.
 	reloadInterval = 100 * time.Millisecond
 )
 
-// wasm is the filter's configuration. Nothing secret may stand in it: Envoy's /config_dump prints it.
+// wasm returns the filter's configuration. It must not contain secrets, because Envoy's /config_dump prints it.
 func (b *builder) wasm() *wasmfilterv3.Wasm {
 	plugin := &wasmv3.PluginConfig{
 		Name:   pluginName,
@@ -32,19 +33,20 @@ func (b *builder) wasm() *wasmfilterv3.Wasm {
 			}}},
 			EnvironmentVariables: &wasmv3.EnvironmentVariables{
 				HostEnvKeys: []string{contract.SealKeysVariable},
-				// A configuration of ours that is wrong for the filter is refused even where Envoy has no other yet: whoever
-				// sent it is to know.
+				// With this, Envoy refuses a configuration that is wrong for the filter even if it is the first one. The control
+				// plane then learns of it (RATIONALE.md#62).
 				KeyValues: map[string]string{contract.ErrorVariable: contract.ErrorRefuse},
 			},
 		}},
 		Configuration: b.any(wrapperspb.String(string(b.resolved.FilterJSON))),
-		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The default is written down differently in
-		// different places, so it is always said.
+		// Never FAIL_OPEN: it would send Chat JSON to a token endpoint. The documented default differs from place to place,
+		// so the policy is always set.
 		FailurePolicy: wasmv3.FailurePolicy_FAIL_RELOAD,
 		ReloadConfig:  &wasmv3.ReloadConfig{Backoff: &corev3.BackoffStrategy{BaseInterval: durationpb.New(reloadInterval)}},
 	}
 	if b.config.Mode == contract.ModeFull {
-		// The filter holds a request's headers until it has read the body; without this that would hang for good.
+		// The filter holds a request's headers until it has read the body. Without this setting that request would hang for
+		// ever.
 		plugin.AllowOnHeadersStopIteration = wrapperspb.Bool(true)
 	}
 	return &wasmfilterv3.Wasm{Config: plugin}

@@ -10,20 +10,23 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// healthPath is where load balancers ask the gateway itself whether it serves. Its servers are another matter.
+// healthPath is the path of the gateway's own health check, for load balancers. It does not depend on the servers'
+// health (RATIONALE.md#74).
 const (
 	healthPath = "/health"
 	healthBody = `{"status":"ok"}`
 )
 
-// HealthFilter is the name of the filter that answers 503 at the gateway's health once Envoy has been told to fail it.
+// HealthFilter is the name of the filter that answers the gateway's health check with 503 after POST /healthcheck/fail.
 const HealthFilter = "envoy.filters.http.health_check"
 
-// answersHealth reports whether the gateway answers there: an operator may have given the path to another server.
+// answersHealth reports whether the gateway answers healthPath itself. It does not if the operator passes the path to
+// another server.
 func (b *builder) answersHealth() bool { return !b.config.PassesThrough(healthPath) }
 
-// healthFilter leaves requests to the route but after POST /healthcheck/fail at the admin interface. It is off but for that
-// route: a listener stays as it is when an operator gives the path to another server.
+// healthFilter returns the filter for the health check. It leaves requests to the route until POST /healthcheck/fail at
+// the admin interface. Only the route turns it on, so the listener stays the same when an operator passes the path to
+// another server.
 func (b *builder) healthFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{
 		Name: HealthFilter, Disabled: true,
@@ -33,7 +36,7 @@ func (b *builder) healthFilter() *hcmv3.HttpFilter {
 
 func (b *builder) healthRoute() *routev3.Route {
 	r := direct("health", exactPath(healthPath), http.StatusOK, healthBody)
-	// A configuration that is there and empty turns a filter on.
+	// An empty configuration turns the filter on.
 	r.TypedPerFilterConfig = map[string]*anypb.Any{HealthFilter: b.any(&routev3.FilterConfig{Config: &anypb.Any{}})}
 	return r
 }

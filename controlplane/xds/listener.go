@@ -20,14 +20,16 @@ import (
 )
 
 const (
-	// A held whole answer is buffered in the listener's measure too, however small requests must be.
+	// minConnectionBuffer is the smallest buffer limit of a connection, in bytes. A whole answer that is held counts
+	// against it, however low body_limit is.
 	minConnectionBuffer = 4 << 20
-	maxWindow           = 1<<31 - 1 // HTTP/2's largest
-	// Each stream may hold a body, so one connection must not bring any number of them.
+	maxWindow           = 1<<31 - 1 // the largest window of HTTP/2
+	// maxConcurrentStreams is how many streams a connection may have. Each of them may hold a body.
 	maxConcurrentStreams = 100
-	// A connection without a request is one fewer for others.
+	// connectionIdle is how long a connection without a request is kept. It counts against the limit of connections.
 	connectionIdle = 5 * time.Minute
-	// A cut answer reaches an HTTP/1.1 client only after this; it is also the time for a client to read a last error.
+	// delayedClose is how long Envoy waits before it closes an HTTP/1.1 connection whose answer was cut. The client sees
+	// the cut only then, and has this time to read a last error.
 	delayedClose      = 100 * time.Millisecond
 	headersTimeout    = time.Minute
 	connectionManager = "envoy.filters.network.http_connection_manager"
@@ -62,7 +64,7 @@ func (b *builder) listener(l *config.Listener) *listenerv3.Listener {
 }
 
 func (b *builder) connectionManager(name string) *hcmv3.HttpConnectionManager {
-	// The window is also what Envoy takes for the limit of a held HTTP/2 request whose first route does not forward.
+	// For an HTTP/2 request whose first route does not forward, Envoy uses the window as the limit of what may be held.
 	window := b.heldLimit()
 	return &hcmv3.HttpConnectionManager{
 		StatPrefix:     name,
@@ -77,32 +79,34 @@ func (b *builder) connectionManager(name string) *hcmv3.HttpConnectionManager {
 		},
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout: durationpb.New(connectionIdle),
-			// What stands behind a gateway may read a_b as a-b, which another part of it has looked at.
+			// A server may read a_b as a-b, and so see a header that the gateway has not checked under that name.
 			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST,
 		},
 		StreamIdleTimeout:     durationpb.New(b.idleTimeout()),
 		RequestHeadersTimeout: durationpb.New(min(headersTimeout, time.Duration(b.config.RequestTimeout))),
-		// Until the whole request is there: a client that sends a byte a second keeps what has come held.
+		// This is the time until the whole request has arrived. Without it, a client that sends one byte a second could make
+		// the gateway hold what has arrived.
 		RequestTimeout:      durationpb.New(time.Duration(b.config.RequestTimeout)),
 		DelayedCloseTimeout: durationpb.New(delayedClose),
-		// With it a client is a stranger, and Envoy takes no orders from its x-envoy-… headers (retries, timeouts).
+		// With this, clients are external, and Envoy ignores their x-envoy-… headers (retries, timeouts).
 		UseRemoteAddress: wrapperspb.Bool(true),
 		NormalizePath:    wrapperspb.Bool(true),
 		MergeSlashes:     true,
-		// Routes must be chosen by the path that a server reads: of /v1/..%2fmetrics it reads /metrics. They are not refused,
-		// since names of models have slashes that clients escape (/v1/models/openai%2Fgpt-oss-120b).
+		// Routes must be chosen by the path that the server reads: a server reads /v1/..%2fmetrics as /metrics. Such paths
+		// are not refused, because names of models have slashes that clients escape (/v1/models/openai%2Fgpt-oss-120b). See
+		// RATIONALE.md#72.
 		PathWithEscapedSlashesAction:  hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD,
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{b.stripInternalHeaders()},
 		LocalReplyConfig:              b.localReplies(),
 		AccessLog:                     b.accessLog(),
-		// One id for the client, the gateway's log and the server: the client's own if it has one.
+		// The client, the gateway's log and the server see one id: the client's own if it sends one.
 		PreserveExternalRequestId:    true,
 		AlwaysSetRequestIdInResponse: true,
 	}
 }
 
-// stripInternalHeaders removes clients' internal headers before the first route is chosen and the first filter runs. A
-// route's request_headers_to_remove would come too late: the route has been chosen by then.
+// stripInternalHeaders removes internal headers that clients send, before the first route is chosen and the first
+// filter runs. A route's request_headers_to_remove would come too late, after the route was chosen.
 func (b *builder) stripInternalHeaders() *corev3.TypedExtensionConfig {
 	return &corev3.TypedExtensionConfig{
 		Name: "envoy.http.early_header_mutation.header_mutation",
@@ -119,13 +123,14 @@ func (b *builder) stripInternalHeaders() *corev3.TypedExtensionConfig {
 
 func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 	return []*hcmv3.HttpFilter{
-		// First, or browsers would not be let read the errors of the filters behind it. Without a policy it does nothing.
+		// It is the first one, because browsers could not read the errors of filters before it. Without a policy it does
+		// nothing.
 		{Name: corsFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&corsv3.Cors{})}},
 		b.healthFilter(),
 		{Name: FilterName, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(b.wasm())}},
-		// Off but for the routes that say otherwise: a listener stays as it is when a pool takes up sessions.
+		// Only routes turn it on, so the listener stays the same when a pool begins to use sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},
-		// Without its x-envoy-… headers: servers and clients have no use for them.
+		// It sends no x-envoy-… headers, because servers and clients do not use them.
 		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
 	}
 }

@@ -17,21 +17,26 @@ import (
 const (
 	heapMonitor        = "envoy.resource_monitors.fixed_heap"
 	connectionsMonitor = "envoy.resource_monitors.global_downstream_max_connections"
-	// overloadInterval is how often the heap is looked at. A client on a fast network sends 100 MB in a second.
+	// overloadInterval is how often Envoy measures its heap. A client on a fast network sends 100 MB in a second.
 	overloadInterval = 100 * time.Millisecond
-	// accountedFrom is the size, as a power of two, from which a stream's memory is told from others': 1 MiB.
+	// accountedFrom is the size from which a stream's memory is accounted for, as a power of two: 1 MiB.
 	accountedFrom = 20
-	// Requests are refused from this share of the heap on, and streams are cut between the two others: the largest first, and
-	// halfway, where requests begin to be refused, those of 8 MiB, which is what a client that is not read from comes to.
-	refuseFrom          = 0.90
+	// refuseFrom is the share of the heap from which requests are refused.
+	refuseFrom = 0.90
+	// Between resetFrom and resetAll streams are cut, the largest first. Halfway, at refuseFrom, streams of 8 MiB are cut.
+	// A client that does not read its answer holds about that much.
 	resetFrom, resetAll = 0.85, 0.95
 )
 
-// Overload says what an Envoy does when it has too much to hold: an overload manager that Envoy's guide to an edge proxy
-// asks for. The heap is what Envoy holds itself, such as requests and answers; the filter's VMs lie outside it. As it
-// fills, memory is given back, then clients' connections are not kept and the largest streams are cut, of HTTP/2 (Envoy does not
-// tell how much one of HTTP/1.1 holds), and then new requests are refused. Connections beyond the limit are closed as
-// they come.
+// Overload returns the overload manager of an Envoy, which Envoy's guide to edge proxies recommends (RATIONALE.md#73).
+// The heap is the memory of Envoy itself, such as requests and answers, without the filter's VMs. As the heap fills:
+//
+//   - Envoy gives memory back.
+//   - Clients' connections are not kept alive, and the largest HTTP/2 streams are cut. Envoy does not account for the
+//     memory of HTTP/1.1 streams.
+//   - New requests are refused.
+//
+// Connections beyond the limit are closed when they are made.
 func Overload(e *config.Envoy) (*overloadv3.OverloadManager, error) {
 	heap, err := monitor(heapMonitor, &heapv3.FixedHeapConfig{MaxHeapSizeBytes: uint64(e.MaxHeap)})
 	if err != nil {

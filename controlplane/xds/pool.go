@@ -20,20 +20,21 @@ import (
 )
 
 const (
-	// Envoy's default of 1,024 requests (and 3 retries) is a hidden limit; queues belong to the engines.
+	// breakerLimit replaces Envoy's defaults of 1,024 requests and 3 retries, which are hidden limits. Queues belong in
+	// the engines.
 	breakerLimit = 100_000
 
 	healthTimeout   = 3 * time.Second
-	unhealthyAnswer = 2 // failed checks until a server is out
+	unhealthyAnswer = 2 // failed checks in a row that make a server unhealthy
 
 	unhealthyInterval = time.Second
 
-	// Five failures in a row put a server out, for as long as it takes to see whether it has come back. Answers are few
-	// and long, so rates of success say nothing.
+	// outlierFailures is how many failures in a row eject a server, for outlierTime at first. Success rates are not used,
+	// because answers are few and long.
 	outlierFailures = 5
-	// Two connections in a row that are not made put a server out. Until then the dead server is the idlest, and
-	// least_request chooses it for every request and every retry. One is too few: Envoy counts a stream that the server
-	// cuts as such a failure too.
+	// connectFailures is how many failed connections in a row eject a server. Until then a dead server has the fewest
+	// active requests, so least_request chooses it for every request and every retry. One is too few, because Envoy counts
+	// a stream that the server cuts as a failed connection too (RATIONALE.md#61).
 	connectFailures = 2
 	outlierTime     = 10 * time.Second
 	outlierMaxTime  = time.Minute
@@ -45,7 +46,7 @@ func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p))
 	c.LoadAssignment = poolAssignment(p, groups)
 	if p.TLS && c.TransportSocket == nil {
-		c.TransportSocket = b.tls() // a pool may be empty for a while
+		c.TransportSocket = b.tls() // the pool may be empty for a while
 	}
 	c.LoadBalancingPolicy = &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{b.balance(p)}}
 	c.OutlierDetection = &clusterv3.OutlierDetection{
@@ -68,7 +69,7 @@ func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	return c
 }
 
-// poolAssignment are the servers of a pool's cluster.
+// poolAssignment returns the endpoints of a pool's cluster.
 func poolAssignment(p *config.ResolvedPool, groups []group) *endpointv3.ClusterLoadAssignment {
 	a := assignment(poolPrefix+p.Name, groups)
 	if !p.Health.Checked() {
@@ -76,29 +77,32 @@ func poolAssignment(p *config.ResolvedPool, groups []group) *endpointv3.ClusterL
 	}
 	for _, locality := range a.Endpoints {
 		for _, e := range locality.LbEndpoints {
-			// Else Envoy calls the server by its cluster's name, which not every server takes for a host's.
+			// Otherwise the Host header of a health check is the cluster's name, which some servers refuse.
 			e.GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: e.GetEndpoint().GetHostname()}
 		}
 	}
 	return a
 }
 
-// checkHealth has Envoy ask each server. A server that is taken out of the pool is out, well or not; its streams go on.
+// checkHealth adds health checks to a cluster. A server that is removed from the pool gets no new requests, healthy or
+// not, and its streams go on (RATIONALE.md#57).
 func checkHealth(c *clusterv3.Cluster, p *config.ResolvedPool) {
 	interval := durationpb.New(time.Duration(p.Health.Interval))
 	c.IgnoreHealthOnHostRemoval = true
 	c.HealthChecks = []*corev3.HealthCheck{{
 		Timeout: durationpb.New(healthTimeout), Interval: interval, IntervalJitterPercent: 10,
-		// Envoy asks a cluster without requests once a minute only; the first request would find dead servers.
+		// Without this, Envoy checks a cluster without requests only once a minute, and the first request would find dead
+		// servers.
 		NoTrafficInterval: interval,
-		// A server that is not well is asked more often. So is one whose first answer came while Envoy was busy starting.
+		// An unhealthy server is checked more often. So is a server whose first check was answered while Envoy was still
+		// starting.
 		UnhealthyInterval: durationpb.New(min(time.Duration(p.Health.Interval), unhealthyInterval)),
 		HealthyThreshold:  wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(unhealthyAnswer),
 		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: p.Health.Path}},
 	}}
 }
 
-// groups are the pool's servers, and behind them those of its spares.
+// groups returns the pool's servers, and after them those of its spares.
 func (b *builder) groups(p *config.ResolvedPool) []group {
 	groups := []group{{servers: b.serversOf(p)}}
 	for i, name := range p.Spares {
@@ -131,7 +135,7 @@ func (b *builder) serversOf(p *config.ResolvedPool) []Server {
 	return all
 }
 
-// balance is the policy by which a server is chosen. Its statistics are each Envoy's own.
+// balance returns the policy that chooses a server. Each Envoy has its own statistics for it.
 func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy_Policy {
 	var slow *commonv3.SlowStartConfig
 	if p.SlowStart > 0 {
@@ -141,12 +145,13 @@ func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy
 	name := ""
 	switch {
 	case p.Policy == config.PolicySession && p.Session.Header != "":
-		// At a retry a ring goes on to its next place, which may well be the same server's; Maglev hashes anew.
+		// A ring hash goes to its next place at a retry, which may be the same server's. Maglev hashes again
+		// (RATIONALE.md#60).
 		name, policy = "maglev", &maglevv3.Maglev{}
 	case p.Policy == config.PolicySession, p.Policy == config.PolicyRoundRobin:
 		name, policy = "round_robin", &robinv3.RoundRobin{SlowStartConfig: slow}
 	default:
-		// Of few servers with long requests the best is wanted, not the better of two.
+		// There are few servers and requests are long, so the best of all servers is chosen, and not the better of two.
 		name, policy = "least_request", &leastv3.LeastRequest{SelectionMethod: leastv3.LeastRequest_FULL_SCAN, SlowStartConfig: slow}
 	}
 	return &clusterv3.LoadBalancingPolicy_Policy{TypedExtensionConfig: &corev3.TypedExtensionConfig{
@@ -161,8 +166,8 @@ func breakers() *clusterv3.CircuitBreakers {
 	}}}
 }
 
-// runtime are the limits that follow the number of servers. A pool that has none at the moment keeps room for one, so
-// that its requests are told that nobody is there and not that everybody is busy.
+// runtime returns the limits that depend on the number of servers. A pool without servers has the limit of one server.
+// Its requests then fail with the error for no servers, and not with the one for busy servers.
 func (b *builder) runtime() *structpb.Struct {
 	keys := map[string]*structpb.Value{}
 	for _, p := range b.usedPools() {

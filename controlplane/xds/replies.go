@@ -19,18 +19,19 @@ import (
 
 const jsonType = "application/json"
 
-// LocalReply is one kind of answer that Envoy gives by itself: which, and what an OpenAI client is told.
+// LocalReply is a rule for replies that Envoy makes itself: which replies it matches, and what the client gets instead.
 type LocalReply struct {
-	// Details and Prefixes are what Envoy says about the reply (response.code_details), whole or as its beginning. Without
-	// either every reply is meant that Envoy made. The filter's replies come without details, and a route's direct
-	// response is in shape already; Envoy's flags would not tell them apart, as they stay when the filter answers in place
-	// of Envoy.
+	// Details and Prefixes are values of response.code_details, whole or as prefixes. If both are empty, the rule matches
+	// every reply that Envoy made. The filter's replies have no details, and a route's direct response has the right
+	// format already. Envoy's response flags would not tell these apart, because they stay set when the filter answers in
+	// place of Envoy.
 	Details, Prefixes []string
-	// Statuses narrow that down; a status that ends in 00 stands for the hundred. Empty is all.
+	// Statuses are the statuses that the rule matches. One that ends in 00 stands for all of its hundred. If there are
+	// none, the rule matches all.
 	Statuses []int
 
 	message, kind, code string
-	// status takes the place of Envoy's, if it is not 0.
+	// status replaces Envoy's status unless it is 0.
 	status int
 	// Headers are added to the reply.
 	Headers [][2]string
@@ -38,7 +39,7 @@ type LocalReply struct {
 
 const resetBefore = "upstream_reset_before_response_started{"
 
-// localReplies are looked at in order; the first that matches is taken. The codes are the contract's.
+// localReplies returns the rules in order; the first one that matches applies. The codes are those of docs/errors.md.
 func localReplies(c *config.Config) []LocalReply {
 	return []LocalReply{
 		{
@@ -58,8 +59,8 @@ func localReplies(c *config.Config) []LocalReply {
 			kind:     contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
-			// Agents try WebSocket first, and 426 alone makes them go on over HTTP; Envoy's is 403. RFC 9110 wants the protocol
-			// to use named in such an answer.
+			// Agents try WebSocket first, and go on over HTTP only after a 426. Envoy's own status is 403. RFC 9110 (section
+			// 15.5.22) requires that a 426 names the protocol to use.
 			Details: []string{"upgrade_failed"},
 			message: "WebSocket is not served here. Send POST " + contract.ResponsesPath + " over HTTP.",
 			kind:    contract.InvalidRequestError, code: contract.CodeWebSocketNotSupported, status: http.StatusUpgradeRequired,
@@ -71,7 +72,7 @@ func localReplies(c *config.Config) []LocalReply {
 			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
-			// Envoy's 401 would tell clients that their own key is wrong.
+			// With Envoy's 401, clients would take their own key for wrong.
 			Details: []string{"failed_to_inject_credential"},
 			message: "The gateway has no credentials for the inference servers at the moment. Try again later.",
 			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable, status: http.StatusServiceUnavailable,
@@ -113,7 +114,7 @@ func localReplies(c *config.Config) []LocalReply {
 	}
 }
 
-// Matches reports whether a reply of this status and with these details is meant.
+// Matches reports whether the rule applies to a reply of Envoy's with this status and these details.
 func (r *LocalReply) Matches(status int, details string) bool {
 	switch {
 	case details == "" || details == "direct_response":
@@ -127,7 +128,7 @@ func (r *LocalReply) Matches(status int, details string) bool {
 	})
 }
 
-// expression is Matches in CEL over Envoy's attributes.
+// expression returns the condition of [LocalReply.Matches] in CEL over Envoy's attributes.
 func (r *LocalReply) expression() string {
 	const details, code = "response.code_details", "response.code"
 	var is []string
@@ -162,16 +163,16 @@ func quoted(texts []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Body is what the client is told, and its content type.
+// Body returns the body that the client gets, and its content type.
 func (r *LocalReply) Body() (body, contentType string) {
 	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, r.message, r.kind, r.code), jsonType
 }
 
-// Status is the client's in place of Envoy's.
+// Status returns the status that the client gets. envoys is Envoy's own status.
 func (r *LocalReply) Status(envoys int) int { return cmp.Or(r.status, envoys) }
 
-// unconfigured is what clients are told where the filter has refused the only configuration that it was given by xDS. By
-// itself Envoy then answers 500, with a flag and nothing else.
+// unconfigured is the reply where the filter has refused the only configuration that it got by xDS. Envoy's own reply
+// is 500 with an empty body.
 var unconfigured = LocalReply{
 	message: "The gateway is misconfigured. Its operator finds the reason in its log.",
 	kind:    contract.ServerErrorType, code: contract.CodeGatewayMisconfigured,

@@ -20,20 +20,19 @@ const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The AP
 	` and POST ` + contract.ResponsesPath +
 	`.","type":"` + contract.InvalidRequestError + `","param":null,"code":"` + contract.CodeUnknownURL + `"}}`
 
-// routes is the route table. Its order is its meaning:
+// routes returns the route table. The order of the routes matters:
 //
-// First the pools, by the path that the filter asks for and the internal header that only the filter can set: without
-// the filter they are out of reach. The responses service is one more, whose requests keep their paths.
-//
-// Then the API's own paths. The filter has a request's route chosen again when it has rewritten it, so a translated
-// request never ends here; one that does was not claimed. The routes forward all the same, because the body limit of
-// a route counts for a held request only if the first match is a forwarding one.
-//
-// Then what passes through, the gateway's own health, and last 404.
+//   - First come the pools. Their routes match the filter's path and the internal header that only the filter can set,
+//     so pools are out of reach without the filter (RATIONALE.md#77). The responses service is one more pool, whose
+//     requests keep their paths.
+//   - Then come the API's own paths. The filter makes Envoy choose the route again after it has rewritten a request, so
+//     only requests that the filter has not claimed stay here. These routes forward too, because the body limit of a
+//     route applies to a held request only if the first matching route forwards.
+//   - Then come the paths that are passed through, the gateway's own health, and 404.
 func (b *builder) routes() *routev3.RouteConfiguration {
 	var routes []*routev3.Route
 	if len(b.config.CORSOrigins) > 0 {
-		// The filter for it answers on routes alone that forward, and asks for a method of its own.
+		// The CORS filter answers preflights only on routes that forward, and requires a match on the method.
 		preflight := prefix("/")
 		preflight.Headers = []*routev3.HeaderMatcher{headerIs(":method", http.MethodOptions)}
 		routes = append(routes, b.forward("preflight", preflight, UnroutedCluster))
@@ -43,9 +42,9 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		match := exactPath(contract.CompletionsPath)
 		match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, m.Route())}
 		r := b.forward("pool "+m.Name, match, PoolCluster(m))
-		r.RequestHeadersToRemove = []string{contract.PoolHeader} // the servers need not know
+		r.RequestHeadersToRemove = []string{contract.PoolHeader} // servers do not need it
 		if !m.ForwardAuthorization {
-			// A client's key for this gateway is none of the servers' business. Their own is added behind this.
+			// The servers must not see a client's key for this gateway. Their own authorization is added later.
 			r.RequestHeadersToRemove = append(r.RequestHeadersToRemove, "authorization")
 		}
 		r.GetRoute().RetryPolicy = b.poolRetryPolicy(b.pool(m))
@@ -59,15 +58,15 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		r.RequestHeadersToRemove = []string{contract.PoolHeader}
 		routes = append(routes, r)
 	}
-	// What the filter has claimed goes to a pool or nowhere: while an Envoy takes up that a model is gone, its filter may
-	// know it still.
+	// A request that the filter has claimed goes to a pool or gets a 503: while a model is being removed, the filter may
+	// still claim its requests.
 	claimed := prefix(contract.APIPrefix)
 	claimed.Headers = []*routev3.HeaderMatcher{{Name: contract.PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
 	routes = append(routes, b.forward("claimed", claimed, UnroutedCluster))
 	post := headerIs(":method", http.MethodPost)
 	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath, contract.DetokenizePath}
 	if b.config.Passthrough == "" {
-		// The filter reads bodies there too, to tell a raw prompt for a model of ours.
+		// The filter also reads bodies on this path, to find raw prompts for configured models.
 		api = append(api, contract.CompletionsPath)
 	}
 	for _, path := range api {
@@ -109,7 +108,7 @@ func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string
 		Name: name, Match: match, RequestBodyBufferLimit: b.holdLimit(),
 		Action: &routev3.Route_Route{Route: &routev3.RouteAction{
 			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster},
-			// A server behind a name (TLS, virtual hosting) wants to be called by it, not by ours.
+			// The Host header is the server's own name, which TLS and virtual hosts need.
 			HostRewriteSpecifier: &routev3.RouteAction_AutoHostRewrite{AutoHostRewrite: wrapperspb.Bool(true)},
 			Timeout:              durationpb.New(0), // an answer may take as long as it keeps coming
 			IdleTimeout:          durationpb.New(b.idleTimeout()),
@@ -118,8 +117,8 @@ func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string
 	}
 }
 
-// retryPolicy retries what the server has certainly not begun to work on, on another server. Anything more would
-// pay for a prompt twice; and a prompt that a server dies of would go on to kill the next.
+// retryPolicy returns a policy that retries, on another server, only what no server has begun to work on. Other retries
+// would pay for a prompt twice, and would take a prompt that kills its server to the next one (RATIONALE.md#61).
 func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	return &routev3.RetryPolicy{
 		RetryOn:    "connect-failure,refused-stream",
@@ -132,12 +131,14 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-// sameGroup is how many attempts are made at servers of one priority before those of the next are tried. connectFailures
-// of them may find the same dead server, because its being put out is what makes Envoy choose another one. That goes
-// through Envoy's main thread, and waits before a retry are random and may be short: the other attempts are for that.
+// sameGroup is how many attempts are made at servers of one priority before those of the next are tried.
+// connectFailures of them may reach the same dead server, because only its ejection makes Envoy choose another one. The
+// ejection goes through Envoy's main thread, and the waits before retries are random and may be short. The other
+// attempts are for that time.
 const sameGroup = connectFailures + 3
 
-// poolRetryPolicy goes on to the spares, in their order, while no Envoy has noticed yet that the pool's servers are gone.
+// poolRetryPolicy returns a policy that tries the spares, in their order, while Envoy has not noticed yet that the
+// pool's servers are gone.
 func (b *builder) poolRetryPolicy(p *config.ResolvedPool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
 	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
@@ -153,7 +154,7 @@ func (b *builder) poolRetryPolicy(p *config.ResolvedPool) *routev3.RetryPolicy {
 	return policy
 }
 
-// direct answers by itself, in JSON.
+// direct returns a route that answers with this status and this JSON body.
 func direct(name string, match *routev3.RouteMatch, status uint32, body string) *routev3.Route {
 	return &routev3.Route{
 		Name: name, Match: match,

@@ -14,13 +14,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// SecretValue is what a secret is: a token, or a certificate with its key in PEM.
+// SecretValue is the value of a secret: a token, or a certificate with its key in PEM.
 type SecretValue struct {
 	Token            string
 	Certificate, Key []byte
 }
 
-// secrets are Envoy's, by the names of the configuration: their values, or where Envoy finds them.
+// secrets returns Envoy's secrets, by the names of the configuration, with their values or with where Envoy finds them.
 func (b *builder) secrets() []*tlsv3.Secret {
 	var all []*tlsv3.Secret
 	for i := range b.config.Secrets {
@@ -62,7 +62,7 @@ func inline(value []byte) *corev3.DataSource {
 	return &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: value}}
 }
 
-// secretConfig refers to a secret, discovered or in the bootstrap.
+// secretConfig returns a reference to a secret, which is discovered or in the bootstrap.
 func (b *builder) secretConfig(name string) *tlsv3.SdsSecretConfig {
 	c := &tlsv3.SdsSecretConfig{Name: name}
 	if b.options.Secrets != nil {
@@ -71,8 +71,8 @@ func (b *builder) secretConfig(name string) *tlsv3.SdsSecretConfig {
 	return c
 }
 
-// injectCredential is the chain of a cluster's own filters: the servers' authorization, then the wire. It stands behind
-// the choice of a server, so that no route can forget it.
+// injectCredential returns a cluster's own filters: one that sets the servers' authorization, and the codec. They run
+// after a server is chosen, so every route to the cluster has them.
 func (b *builder) injectCredential(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	if p.Authorization == "" {
 		return nil
@@ -89,7 +89,7 @@ func (b *builder) injectCredential(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 
 const injectorFilter = "envoy.filters.http.credential_injector"
 
-// serverTLS is what a listener shows its clients.
+// serverTLS returns the TLS socket of a listener.
 func (b *builder) serverTLS(secret string) *corev3.TransportSocket {
 	return &corev3.TransportSocket{
 		Name: tlsSocket,

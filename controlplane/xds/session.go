@@ -13,8 +13,9 @@ import (
 
 const sessionFilter = "envoy.filters.http.stateful_session"
 
-// keepSession has the requests of a session stay with one server, if the pool's policy says so. A session whose server
-// is gone gets another one: the cookie is set anew, or the hash leads elsewhere.
+// keepSession makes the requests of a session stay with one server, if the pool's policy is session. When that server
+// is gone, the session moves to another: the cookie is set again, or the hash leads to another server
+// (RATIONALE.md#60).
 func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 	if p.Policy != config.PolicySession {
 		return
@@ -33,7 +34,7 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 				SessionState: &corev3.TypedExtensionConfig{
 					Name: "envoy.http.stateful_session.cookie",
 					TypedConfig: b.any(&cookiev3.CookieBasedSessionState{
-						// Envoy makes it HttpOnly by itself.
+						// Envoy itself adds HttpOnly.
 						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/", Attributes: []*httpv3.CookieAttribute{{Name: "SameSite", Value: "Lax"}}},
 					}),
 				},

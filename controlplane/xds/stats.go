@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Stats makes of the filter's metrics what Prometheus wants: labels, and buckets of the sizes that occur. It belongs into
-// Envoy's bootstrap.
+// Stats returns the rules that turn Envoy's names of the filter's metrics into labels, and the buckets of its
+// histograms. It belongs in Envoy's bootstrap.
 func Stats() *metricsv3.StatsConfig {
 	c := &metricsv3.StatsConfig{}
 	for _, p := range contract.LabelPatterns() {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// longestReload is Envoy's own default beside reloadInterval.
+	// longestReload is the longest interval between two reloads of a VM. It is Envoy's default for reloadInterval.
 	longestReload = time.Second
-	// variants is how many there are of a configuration: they differ within a millisecond.
+	// variants is how many variants a configuration has. They differ by less than a millisecond.
 	variants = uint32(time.Millisecond)
 )
 
-// Vary returns the filter's configuration in one of its variants, which mean the same and which Envoy tells apart. They
-// differ in nanoseconds of the longest interval between two reloads of a VM. A variable of the VM's environment would
-// make each variant a VM of its own; a space in the filter's own settings would show in harmony_build_info. Other
-// configurations have no variants.
+// Vary returns a variant of the filter's configuration (RATIONALE.md#90). All variants have the same meaning, and Envoy
+// tells them apart. They differ in the nanoseconds of the longest interval between two reloads of a VM. With a variable
+// of the VM's environment each variant would be a VM of its own, and a space in the filter's settings would change
+// harmony_build_info. Other configurations have no variants and are returned unchanged.
 func Vary(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig {
 	filter := &wasmfilterv3.Wasm{}
 	if config.GetTypedConfig().UnmarshalTo(filter) != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// TestVary: variants of the filter's configuration differ by less than a millisecond of one interval, and in nothing else.
+// TestVary checks that variants of the filter's configuration differ by less than a millisecond in one interval, and in
+// nothing else.
 func TestVary(t *testing.T) {
 	c, err := config.Load("testdata/minimal.yaml")
 	if err != nil {

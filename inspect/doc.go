@@ -1,8 +1,8 @@
-// Package inspect answers JSON lines with JSON lines: tokenizing, rendering and parsing as the core does it, for
-// scripts and for comparing with other implementations. [Run] answers a stream of lines in one [Mode]. docs/inspect.md
-// shows the lines.
+// Package inspect tokenizes, renders and parses as the core does: [Run] answers each JSON line of a stream with a JSON
+// line, in one [Mode]. It is meant for scripts and for comparison with other implementations. docs/inspect.md describes
+// the lines.
 //
-// It knows the form of the lines, not files, flags or what a person would like to see.
+// It knows the format of the lines. It does not know files, flags or how to present results to people.
 //
 // The package is promised: docs/library.md says what stays compatible.
 package inspect

@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/inspect"
 )
 
-// Each line is answered with one line, and repeats its id.
+// Each line is answered with one line that repeats its id.
 func Example() {
 	lines := strings.NewReader(`{"id":1,"tokens":[200005,17196,200008,12194,200002]}
 {"id":2,"text":"<|channel|>analysis<|message|>Hm"}

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var modes = map[string]Mode{"tokenize": Tokenize, "render": Render, "parse": Parse, "typed": ParseTyped}
 
-// TestGolden: testdata/MODE.golden is what MODE answers to testdata/MODE.jsonl.
+// TestGolden compares the answers to testdata/MODE.jsonl with testdata/MODE.golden, for every mode.
 func TestGolden(t *testing.T) {
 	for name, mode := range modes {
 		in, err := os.ReadFile(filepath.Join("testdata", name+".jsonl"))
@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestCutsChangeNothing: the answer to a text is the same wherever it is cut.
+// TestCutsChangeNothing shows that the answer to a text is the same wherever the text is cut.
 func TestCutsChangeNothing(t *testing.T) {
 	const text = "<|channel|>analysis<|message|>é😀<|end|><|start|>assistant<|channel|>fin<|message|>x<|<|end|><|end|>"
 	ask := func(cuts []int) string {
@@ -89,7 +89,7 @@ func TestCutsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestAnswersAtOnce: each answer is there before the next line is.
+// TestAnswersAtOnce shows that each answer is written before the next line is read.
 func TestAnswersAtOnce(t *testing.T) {
 	in, questions := io.Pipe()
 	answers, out := io.Pipe()

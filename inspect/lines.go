@@ -10,13 +10,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// MaxLine is the longest line that is read, in bytes. A longer one is answered with an error, and the next one is read.
+// MaxLine is the longest line that is read, in bytes. A longer line is answered with an error, and reading continues
+// with the next one.
 const MaxLine = 256 << 20
 
-// Mode is what is done with each line.
+// Mode is what [Run] does with each line.
 type Mode uint8
 
-// The modes. docs/inspect.md shows their lines.
+// The modes. docs/inspect.md describes their lines.
 const (
 	Tokenize Mode = iota + 1
 	Render
@@ -28,12 +29,12 @@ const (
 // Tally counts the lines of a run.
 type Tally struct {
 	Lines int
-	// Failed are the lines that were not valid input. Each has its own answer, which says why.
+	// Failed is the number of lines that were not valid input. Each of them is answered with an error.
 	Failed int
 }
 
-// Run answers every line of in with one line on out, in order, each in one Write. It ends with in, or with the first
-// error of reading or writing.
+// Run answers every line of in with one line on out, in order, each with one Write. It ends at the end of in, or at the
+// first error of reading or writing.
 func Run(in io.Reader, out io.Writer, mode Mode, t *tokenizer.Tokenizer) (Tally, error) {
 	a := answerer{mode: mode, t: t, renderer: harmony.NewRenderer(t)}
 	lines := lineReader{r: bufio.NewReaderSize(in, 64<<10), max: MaxLine}
@@ -59,7 +60,7 @@ func Run(in io.Reader, out io.Writer, mode Mode, t *tokenizer.Tokenizer) (Tally,
 	}
 }
 
-// answerer makes one line's answer.
+// answerer makes the answer to one line.
 type answerer struct {
 	mode     Mode
 	t        *tokenizer.Tokenizer
@@ -67,7 +68,7 @@ type answerer struct {
 	ids      []uint32
 }
 
-// answer appends the answer of a line, or of the error with which it was read. It reports whether the line was valid
+// answer appends the answer to a line, or to the error with which it was read. It reports whether the line was valid
 // input.
 func (a *answerer) answer(dst []byte, line []byte, readError error) ([]byte, bool) {
 	q := readRequest(line, readError)
@@ -119,7 +120,7 @@ type lineReader struct {
 	buf []byte
 }
 
-// next returns a line without its end, valid until the next call. Behind errLongLine reading goes on.
+// next returns a line without its line end; it is valid until the next call. After errLongLine, reading can continue.
 func (l *lineReader) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	long := false

@@ -6,13 +6,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// The modes of a line that the tolerant parser reads.
+// The values of the field "mode" that select the tolerant parser.
 const (
 	tolerant = "tolerant"
 	typed    = "typed"
 )
 
-// parse appends what the strict parser observes after every token, or what the tolerant one makes of the whole.
+// parse appends what the strict parser observes after every token, or the messages that the tolerant parser makes of
+// the whole stream.
 func (a *answerer) parse(dst []byte, q *request) []byte {
 	role := harmony.RoleOf(q.text("role"))
 	if q.has("role") && role == 0 {
@@ -61,7 +62,7 @@ func (a *answerer) parseStrict(dst []byte, q *request, role harmony.Role) []byte
 	return harmony.AppendMessages(append(dst, `,"messages":`...), p.Messages())
 }
 
-// appendStep appends what p shows, and the error that it has just given.
+// appendStep appends the state of p, and the error that it has just returned.
 func appendStep(dst []byte, p *harmony.StrictParser, err error) []byte {
 	if err != nil {
 		dst = appendError(append(dst, `{"error":`...), harmonyError, err.Error())
@@ -128,7 +129,7 @@ func (a *answerer) parseTolerant(dst []byte, q *request, role harmony.Role, mode
 	return appendRecoveries(dst, &seen)
 }
 
-// startsMessage reports whether the stream begins with a start token, as one does that nothing is given in advance of.
+// startsMessage reports whether the stream begins with a start token, which means that no role was given in advance.
 func startsMessage(ids []uint32, text string) bool {
 	if len(ids) > 0 {
 		return ids[0] == tokenizer.Start
@@ -156,8 +157,8 @@ func appendEvents(dst []byte, messages []harmony.Message) []byte {
 	return append(dst, ']')
 }
 
-// appendParts appends the typed content list. A part has the fields that it needs: the role where that is not the
-// assistant's, and the name and the content type where there are any.
+// appendParts appends the typed content list. A part has only the fields that it needs: the role if it is not the
+// assistant's, and the name and content type if there are any.
 func appendParts(dst []byte, parts []harmony.Part) []byte {
 	dst = append(dst, `"content":[`...)
 	for i := range parts {
@@ -185,7 +186,7 @@ func appendNamed(dst []byte, name string, value harmony.Optional) []byte {
 	return appendOptional(append(rawjson.AppendString(dst, name), ':'), value)
 }
 
-// appendRecoveries appends the kinds that were seen, in the order of harmony.Recovery.
+// appendRecoveries appends the kinds of recoveries that were seen, in the order of [harmony.Recovery].
 func appendRecoveries(dst []byte, seen *harmony.Recoveries) []byte {
 	dst = append(dst, `,"recoveries":{`...)
 	first := true

@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// The classes of errors, named as the reference's own are.
+// The classes of errors, named as in the reference implementation.
 const (
 	harmonyError = "HarmonyError"
 	valueError   = "ValueError"
@@ -24,7 +24,7 @@ func (a *answerer) render(dst []byte, q *request) []byte {
 	}
 	var text []byte
 	if q.one("conversation", "conversation_json") == "conversation" {
-		text = q.fields["conversation"] // as it is spelled: the reader of conversations judges it
+		text = q.fields["conversation"] // unchanged, because the parser of conversations validates it
 	} else {
 		text = []byte(q.text("conversation_json"))
 	}

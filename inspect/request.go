@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// request is a line's object. Its readers keep the first error; what they return behind it means nothing. Fields that
-// nobody asks for are passed over, so that a recorded answer can be sent again as a question.
+// request is a line's JSON object. Its methods keep the first error; what they return after an error has no meaning.
+// Unknown fields are ignored, so that a recorded answer can be sent as input again.
 type request struct {
 	fields map[string]json.RawMessage
 	id     json.RawMessage
@@ -43,19 +43,19 @@ func (q *request) fail(format string, args ...any) {
 	}
 }
 
-// present says whether a field is there at all, be it null.
+// present reports whether a field exists, even as null.
 func (q *request) present(name string) bool {
 	_, there := q.fields[name]
 	return there
 }
 
-// has says whether a field is there and not null.
+// has reports whether a field exists and is not null.
 func (q *request) has(name string) bool {
 	v, there := q.fields[name]
 	return there && !bytes.Equal(v, []byte("null"))
 }
 
-// one wants exactly one of the fields and returns it.
+// one requires exactly one of the fields and returns its name.
 func (q *request) one(names ...string) string {
 	found := ""
 	for _, name := range names {
@@ -73,7 +73,7 @@ func (q *request) one(names ...string) string {
 	return found
 }
 
-// wellFormed asks for what encoding/json lets pass: UTF-8, and whole surrogate pairs.
+// wellFormed checks what encoding/json does not: valid UTF-8, and no lone surrogate escapes.
 func (q *request) wellFormed(name string, v []byte) bool {
 	if err := rawjson.Validate(v, rawjson.MaxDepth); err != nil {
 		q.fail("%q cannot be read: %v of its value", name, err)
@@ -82,7 +82,7 @@ func (q *request) wellFormed(name string, v []byte) bool {
 	return true
 }
 
-// text is a string, empty when it is absent.
+// text returns a string field, or an empty string if it is absent.
 func (q *request) text(name string) string {
 	if !q.has(name) {
 		return ""
@@ -112,7 +112,7 @@ func (q *request) flag(name string, otherwise bool) bool {
 	return false
 }
 
-// ids appends token ids to dst.
+// ids appends the token ids of a field to dst.
 func (q *request) ids(dst []uint32, name string) []uint32 {
 	for _, n := range numbers[uint32](q, name, "whole numbers from 0 to 4294967295") {
 		dst = append(dst, *n)
@@ -120,7 +120,7 @@ func (q *request) ids(dst []uint32, name string) []uint32 {
 	return dst
 }
 
-// offsets are places in a text of size bytes, in ascending order.
+// offsets returns byte offsets into a text of size bytes, in ascending order.
 func (q *request) offsets(name string, size int) []int {
 	var out []int
 	from := 0
@@ -135,7 +135,8 @@ func (q *request) offsets(name string, size int) []int {
 	return out
 }
 
-// numbers reads an array. Its elements are pointers because encoding/json reads null as no change.
+// numbers reads an array of numbers. Its elements are pointers because encoding/json would otherwise leave a null
+// unnoticed.
 func numbers[T any](q *request, name, what string) []*T {
 	var list []*T
 	if !q.has(name) {

@@ -1,4 +1,4 @@
-// Package gcroots narrows what TinyGo's collector takes for pointers.
+// Package gcroots reduces the memory that TinyGo's collector scans for pointers.
 //
-// It knows TinyGo's runtime and how the module is linked, not what the filter does.
+// It knows TinyGo's runtime and how the module is linked. It does not know what the filter does.
 package gcroots

@@ -7,11 +7,12 @@ import "unsafe"
 //go:wasmimport wasi_snapshot_preview1 random_get
 func randomGet(to unsafe.Pointer, size uint32) uint32
 
-// drawn is static, because arc4random is called before there is a heap.
+// drawn is a global, because arc4random is called before the heap exists.
 var drawn uint32
 
-// arc4random takes the place of the C library's, which TinyGo's runtime asks once for the seed of its maps. The library keeps
-// 512 random bytes among the variables, and of a hundred random words several look like addresses of a large heap.
+// arc4random replaces the C library's function, which TinyGo's runtime calls once for the seed of its maps. The library
+// would keep 512 random bytes among the globals, and of a hundred random words several look like addresses in a large
+// heap.
 //
 //export arc4random
 func arc4random() uint32 {

@@ -9,18 +9,18 @@ import "runtime/volatile"
 //go:extern runtime.globalsStart
 var globalsStart uintptr
 
-// constantsEnd is where the module's constants end. tools/wasmfinish finds the two words below in the linked module and
-// writes the address into the first; without that the mark is still there.
+// constantsEnd receives the address at which the module's constants end. tools/wasmfinish finds these two words in the
+// linked module and overwrites the first. If it has not run, both words are still the mark.
 var constantsEnd = [2]uint32{mark0, mark1}
 
-// The mark is the same in tools/wasmfinish/constants.go.
+// tools/wasmfinish/constants.go has the same mark.
 const mark0, mark1 = 0x636f6e73, 0xa7e4d51b
 
-// SkipConstants keeps the collector out of the module's constants. Without it the collector takes every constant for a
-// pointer that happens to be an address of the heap: two to three thousand of the filter's are, and each keeps what it
-// hits alive for ever. Constants hold no pointers into the heap, since they are never written.
+// SkipConstants makes the collector skip the module's constants. Otherwise the collector treats every constant that
+// looks like a heap address as a pointer: two to three thousand of the filter's do, and each keeps a block of memory
+// alive for ever. Skipping them is safe: constants are never written, so they hold no pointers into the heap.
 //
-// It must not run while the module initialises, because TinyGo runs that part of the program when it compiles it.
+// It must not run during package initialisation, because TinyGo runs that part of the program at compile time.
 func SkipConstants() {
 	end := uintptr(volatile.LoadUint32(&constantsEnd[0]))
 	if volatile.LoadUint32(&constantsEnd[1]) == mark1 && end != mark0 && end > globalsStart {

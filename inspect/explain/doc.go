@@ -1,5 +1,6 @@
-// Package explain prints a stream of tokens as a transcript for people: messages, ids, and what had to be repaired
-// where.
+// Package explain prints a stream of tokens as a transcript for people: messages, token ids, and where which repair was
+// made.
 //
-// It knows how a terminal's line looks, not where the stream comes from or whether there is a terminal at all.
+// It knows the layout of terminal lines. It does not know where the stream comes from or whether the output is a
+// terminal.
 package explain

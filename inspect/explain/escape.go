@@ -10,11 +10,12 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// escape makes text safe to print: whatever is no printable character is written as \n, \x1b or \u{202e}, so that it
-// neither moves the cursor nor hides or turns round what stands beside it. quote also escapes quotes.
+// escape makes text safe to print. Every character that is not printable is written as an escape such as \n, \x1b or
+// \u{202e}, so that it cannot move the cursor or hide or reorder the text around it. If quote is true, quotes are
+// escaped too.
 func escape(text string, quote bool) string {
 	var b strings.Builder
-	// ours says that what stands before is not the text's own, so that a combining mark must not join it.
+	// ours reports whether the preceding output was added here. A combining mark must not attach to it.
 	ours := true
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
@@ -41,21 +42,21 @@ func escapeRune(b *strings.Builder, r rune, raw string) {
 	case r == '\\' || r == '"':
 		b.WriteByte('\\')
 		b.WriteRune(r)
-	case len(raw) == 1: // a control character, or a byte that is no UTF-8
+	case len(raw) == 1: // a control character, or a byte that is not UTF-8
 		fmt.Fprintf(b, `\x%02x`, raw[0])
 	default:
 		fmt.Fprintf(b, `\u{%x}`, r)
 	}
 }
 
-// wrap cuts escaped text into lines of at most width columns, where Unicode allows a line break or, in a word that is
-// too long for a line, between two characters.
+// wrap cuts escaped text into lines of at most width columns. It breaks where Unicode allows a line break or, in a word
+// that is too long for a line, between two characters.
 func wrap(text string, width int) []string {
 	var lines []string
 	state := -1
-	// line is where the line begins, place and columns where and how wide it would be if it were broken now.
+	// line is where the current line begins. place and columns are the current position and the line's width up to it.
 	line, place, columns := 0, 0, 0
-	// canBreak is the last place for a break in this line, at its width there.
+	// canBreak is the last position in this line where a break is allowed; atBreak is the width up to it.
 	canBreak, atBreak := 0, 0
 	for rest := text; rest != ""; {
 		var cluster string

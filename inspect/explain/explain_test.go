@@ -32,7 +32,8 @@ func explained(t testing.TB, ids []uint32, o Options) string {
 
 var ours = regexp.MustCompile("\x1b\\[(0|1|2|1;31|3[2356])m")
 
-// checkSafe: nothing but printable text, line ends and our own colours is written, and no line is wider than asked for.
+// checkSafe fails the test if anything other than printable text, line ends and our own colours was written, or if a
+// line is too wide.
 func checkSafe(t testing.TB, out string, ids []uint32, o Options) {
 	t.Helper()
 	if o.Color {
@@ -52,7 +53,7 @@ func unsafe(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || !unicode.IsPrint(r) })
 }
 
-// TestGolden: NAME.txt is Harmony text; NAME.golden is its transcript.
+// TestGolden compares the transcript of testdata/NAME.txt, which is Harmony text, with testdata/NAME.golden.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -86,7 +87,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEveryToken goes through the vocabulary, whose tokens hold every byte there is.
+// TestEveryToken goes through the whole vocabulary, whose tokens contain every possible byte.
 func TestEveryToken(t *testing.T) {
 	some := []uint32{tokenizer.Message}
 	for id := uint32(0); id <= tokenizer.LastSpecial+3; id++ {
@@ -101,7 +102,7 @@ func TestEveryToken(t *testing.T) {
 	explained(t, some, Options{Width: 100, Color: true})
 }
 
-// checkBlocks: each token stands in exactly one block, in order, and each recovery is told once.
+// checkBlocks fails the test unless each token is in exactly one block, in order, and each recovery is reported once.
 func checkBlocks(t testing.TB, ids []uint32, begin Begin) {
 	t.Helper()
 	r := record(o200k.Tokenizer(), ids, begin)
@@ -156,7 +157,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// TestMeanings: every kind that the core knows is explained.
+// TestMeanings shows that every kind of recovery has an explanation.
 func TestMeanings(t *testing.T) {
 	var all harmony.Recoveries
 	for kind := range all {

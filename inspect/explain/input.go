@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
-// MaxInput is the most that is read of any input, in bytes.
+// MaxInput is the largest input that is read, in bytes.
 const MaxInput = 64 << 20
 
 func readAll(r io.Reader) ([]byte, error) {
@@ -24,7 +24,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// ReadIDs reads token ids: a JSON array, or numbers with white space or commas between them.
+// ReadIDs reads token ids: a JSON array, or numbers separated by white space or commas.
 func ReadIDs(r io.Reader) ([]uint32, error) {
 	data, err := readAll(r)
 	if err != nil {
@@ -49,8 +49,8 @@ func isSeparator(r rune) bool {
 	return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r'
 }
 
-// ReadText reads Harmony text in which every spelling of a control token is one. A line end at the very end is dropped:
-// editors and shells put it there.
+// ReadText reads Harmony text. Every spelling of a control token counts as that token. A line end at the end of the
+// input is dropped, because editors and shells add one.
 func ReadText(t *tokenizer.Tokenizer, r io.Reader) ([]uint32, error) {
 	data, err := readAll(r)
 	if err != nil {
@@ -60,8 +60,8 @@ func ReadText(t *tokenizer.Tokenizer, r io.Reader) ([]uint32, error) {
 	return t.AppendEncodeSpecial(nil, string(data)), nil
 }
 
-// ReadSSE reads a server's stream of events that carry token_ids, as vLLM sends it. With an error come the ids that
-// were read before it.
+// ReadSSE reads the event stream of a server that sends token_ids, such as vLLM. Together with an error it returns the
+// ids that were read before it.
 func ReadSSE(r io.Reader) ([]uint32, error) {
 	dialect, ok := backend.Named("vllm")
 	if !ok {

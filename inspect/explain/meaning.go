@@ -2,7 +2,8 @@ package explain
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
-// meanings say for each kind what was found and what was made of it, to somebody who has not read the parser.
+// meanings describe each kind of recovery for readers who do not know the parser: what was found and what was done
+// about it.
 var meanings = map[harmony.Recovery]string{
 	harmony.StrayTerminator:   "an end, return or call token that ends nothing; dropped",
 	harmony.StrayControl:      "a control token that means nothing here; dropped",
@@ -25,5 +26,5 @@ var meanings = map[harmony.Recovery]string{
 	harmony.InvalidText:       "bytes that are not UTF-8; replaced by U+FFFD",
 }
 
-// Meaning says what a kind of recovery is, in one clause.
+// Meaning returns a one-clause description of a kind of recovery.
 func Meaning(kind harmony.Recovery) string { return meanings[kind] }

@@ -2,8 +2,8 @@ package explain
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 
-// colour is the parameter of the terminal's "select graphic rendition". The eight colours of old: what they look like
-// is the reader's own choice, and they are there on every terminal.
+// colour is the parameter of the terminal's "select graphic rendition" (ECMA-48, section 8.3.117). Only the eight basic
+// colours are used: every terminal has them, and users choose how they look.
 type colour string
 
 const (
@@ -14,7 +14,7 @@ const (
 	control colour = "35"
 )
 
-// painter colours text, or leaves it as it is.
+// painter colours text, or returns it unchanged if false.
 type painter bool
 
 func (p painter) paint(c colour, text string) string {
@@ -24,7 +24,7 @@ func (p painter) paint(c colour, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
-// channelColour tells reasoning, calls and answers apart at a glance.
+// channelColour returns the colour of a channel, so that reasoning, calls and answers are easy to distinguish.
 func channelColour(channel string) colour {
 	switch channel {
 	case harmony.Analysis:

@@ -13,16 +13,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// MinWidth is the narrowest transcript that is still laid out.
+// MinWidth is the smallest width of a transcript, in columns; a smaller one is raised to it.
 const MinWidth = 20
 
-// Options say how a transcript looks.
+// Options control the layout of a transcript.
 type Options struct {
 	Begin Begin
-	// Width is how many columns a line has, at least [MinWidth].
+	// Width is the width of a line in columns, at least [MinWidth].
 	Width int
 	Color bool
-	// NoIDs leaves out the tokens and shows the messages' texts only.
+	// NoIDs omits the tokens and prints only the messages' texts.
 	NoIDs bool
 }
 
@@ -31,8 +31,8 @@ const (
 	textIndent  = "  | "
 )
 
-// Write prints the transcript of a stream. Whatever the stream holds, only printable text, line ends and, with
-// [Options.Color], our own colours are written.
+// Write prints the transcript of a stream. Whatever the stream contains, the output has only printable text, line ends
+// and, if [Options.Color] is set, colour sequences.
 func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
 	p := printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t, r: record(t, ids, o.Begin)}
 	number := 0
@@ -59,13 +59,14 @@ type printer struct {
 	r     *recorder
 }
 
-// piece is text of one colour, still without it, so that it can be measured.
+// piece is text of one colour. The colour is added after the text has been measured.
 type piece struct {
 	text   string
 	colour colour
 }
 
-// line prints pieces behind an indent, wrapped as one text; lines but the first get the second indent.
+// line prints pieces after an indent and wraps them as one text. The first line gets the indent first, the others
+// further.
 func (p *printer) line(first, further string, pieces ...piece) {
 	var whole strings.Builder
 	for _, x := range pieces {
@@ -76,12 +77,12 @@ func (p *printer) line(first, further string, pieces ...piece) {
 	for i, line := range lines {
 		left, shown := len(line), len(line)
 		if i < len(lines)-1 {
-			shown = len(strings.TrimRight(line, " ")) // the space that the line was broken at
+			shown = len(strings.TrimRight(line, " ")) // the space at which the line was broken
 		}
 		if left == 0 {
 			indent = strings.TrimRight(indent, " ")
 		}
-		_, _ = p.w.WriteString(indent) // Flush gives the first error
+		_, _ = p.w.WriteString(indent) // Flush returns the first error
 		for left > 0 {
 			n := min(left, len(pieces[0].text))
 			_, _ = p.w.WriteString(p.paint(pieces[0].colour, pieces[0].text[:min(n, shown)]))
@@ -96,7 +97,7 @@ func (p *printer) line(first, further string, pieces ...piece) {
 	}
 }
 
-// title names a message: who speaks, on which channel, to whom, in what form, and which tokens it is made of.
+// title prints a message's heading: its role, channel, recipient and content type, and the range of its tokens.
 func (p *printer) title(b *block, number int) {
 	span := fmt.Sprintf("  [tokens %d-%d]", b.from, b.to-1)
 	if b.to-b.from == 1 {
@@ -128,7 +129,7 @@ func (p *printer) title(b *block, number int) {
 	p.line("", "  ", pieces...)
 }
 
-// tokens prints a block's tokens with their ids, as many on a line as it takes.
+// tokens prints a block's tokens with their ids, as many on a line as fit.
 func (p *printer) tokens(b *block) {
 	room := p.width - len(tokenIndent)
 	var line []piece
@@ -160,7 +161,7 @@ func (p *printer) tokens(b *block) {
 	flush()
 }
 
-// token is an id, what it stands for, and what was repaired there.
+// token returns an id, the text that it stands for, and the repairs made there.
 func (p *printer) token(x *token) []piece {
 	pieces := []piece{{strconv.FormatUint(uint64(x.id), 10) + " ", faint}}
 	text, ok := p.t.TokenBytes(x.id)
@@ -178,7 +179,7 @@ func (p *printer) token(x *token) []piece {
 	return pieces
 }
 
-// text prints a message's text by its own lines.
+// text prints a message's text, keeping its line ends.
 func (p *printer) text(b *block) {
 	if len(b.text) == 0 {
 		return
@@ -188,7 +189,7 @@ func (p *printer) text(b *block) {
 	}
 }
 
-// summary counts, and says where which repair was made and what it means.
+// summary prints the counts, and for each repair its place and meaning.
 func (p *printer) summary(messages int) {
 	counts := plural(messages, "message") + ", " + plural(len(p.r.tokens), "token") + ", "
 	total := p.r.seen.Total()

@@ -5,26 +5,26 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Begin says where a stream begins.
+// Begin selects where a stream begins.
 type Begin uint8
 
 // The beginnings of a stream.
 const (
-	// ByFirstToken is [AtStart] for a stream that begins with <|start|>, [InAssistant] for any other.
+	// ByFirstToken is [AtStart] for a stream that begins with <|start|>, and [InAssistant] for any other.
 	ByFirstToken Begin = iota
-	// InAssistant is behind "<|start|>assistant", where a completion begins.
+	// InAssistant is after "<|start|>assistant", where a completion begins.
 	InAssistant
 	// AtStart is before the first <|start|>, where a whole conversation begins.
 	AtStart
 )
 
-// token is one id of the stream with what was repaired when the parser took it.
+// token is one id of the stream, with the repairs that were made when the parser read it.
 type token struct {
 	id    uint32
 	notes []harmony.Recovery
 }
 
-// block is a message and the tokens from its header to its end, or tokens that no message came of.
+// block is a message with its tokens from header to end, or tokens that did not become a message.
 type block struct {
 	message  bool
 	header   harmony.Header
@@ -33,22 +33,22 @@ type block struct {
 	from, to int
 }
 
-// recorder is the parser's sink. It shares the tokens out among the messages: a token belongs to the message that is
-// open behind it, or to the next one; the one that ends a message belongs to it.
+// recorder is the parser's [harmony.Sink]. It assigns each token to a block. A token belongs to the message that is
+// open after it, or else to the next message; the token that ends a message belongs to that message.
 type recorder struct {
 	tokens []token
 	blocks []block
 	seen   harmony.Recoveries
-	// atEnd is what was repaired when the stream ended.
+	// atEnd are the repairs made at the end of the stream.
 	atEnd []harmony.Recovery
-	// open says that the last block is a message still being read.
+	// open reports whether the last block is a message that is still being read.
 	open bool
-	// from is the first token of no block yet, mark the last one that can begin a header.
+	// from is the first token that is in no block yet; mark is the last token that may begin a header.
 	from, mark int
 	finished   bool
 }
 
-// record parses a stream.
+// record parses a stream and returns its blocks.
 func record(t *tokenizer.Tokenizer, ids []uint32, begin Begin) *recorder {
 	r := &recorder{tokens: make([]token, 0, len(ids))}
 	p := harmony.NewStreamParser(t, r)
@@ -72,7 +72,7 @@ func record(t *tokenizer.Tokenizer, ids []uint32, begin Begin) *recorder {
 	return r
 }
 
-// news are the recoveries that now counts and r.seen does not yet.
+// news returns the recoveries that now counts and r.seen does not, and adds them to r.seen.
 func (r *recorder) news(now harmony.Recoveries) (notes []harmony.Recovery) {
 	for kind := range now {
 		for ; r.seen[kind] < now[kind]; r.seen[kind]++ {
@@ -82,7 +82,8 @@ func (r *recorder) news(now harmony.Recoveries) (notes []harmony.Recovery) {
 	return notes
 }
 
-// setAside makes a block of the tokens that were just given up, so that they do not stand in the next message.
+// setAside makes a block of the tokens that the parser has just given up, so that they do not become part of the next
+// message.
 func (r *recorder) setAside(at int, notes []harmony.Recovery) {
 	if r.open {
 		return
@@ -99,7 +100,7 @@ func (r *recorder) setAside(at int, notes []harmony.Recovery) {
 	}
 }
 
-// drop makes a block without message of the tokens before to that stand in none.
+// drop makes a block without a message of all tokens before to that are in no block yet.
 func (r *recorder) drop(to int) {
 	if r.from < to {
 		r.blocks = append(r.blocks, block{from: r.from, to: to})
@@ -123,7 +124,7 @@ func (r *recorder) Close(end harmony.End) {
 	switch {
 	case r.finished || end != harmony.Cut:
 		b.to = len(r.tokens)
-	default: // the next message's header has closed it
+	default: // the header of the next message has closed it
 		b.to = max(r.mark, b.from)
 	}
 	r.from = b.to

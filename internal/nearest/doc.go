@@ -1,4 +1,4 @@
-// Package nearest finds the word that somebody may have meant who wrote another.
+// Package nearest finds the known word that a misspelt word most likely stands for.
 //
-// It must not know what the words stand for.
+// It must not know what the words mean.
 package nearest

@@ -2,8 +2,8 @@ package nearest
 
 import "strings"
 
-// Word is the one of known that is most like word; empty if none is like it. Words are alike that differ in few letters, or
-// only in their case, dashes and underscores, and so are a word and its beginning.
+// Word returns the member of known that is most similar to word, or an empty string if none is similar. Words are
+// similar if they differ in few letters or only in case, dashes and underscores, or if one is a prefix of the other.
 func Word(word string, known []string) string {
 	best, least := "", 0
 	for _, k := range known {
@@ -16,7 +16,7 @@ func Word(word string, known []string) string {
 		}
 		d *= 2
 		if len(k) != len(word) {
-			d++ // letters are swapped more often than left out
+			d++ // swapped letters are more likely than missing ones
 		}
 		if best == "" || d < least {
 			best, least = k, d
@@ -29,7 +29,7 @@ func plain(word string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(word))
 }
 
-// distance is how many letters are to be put in, left out, changed or swapped with their neighbour to make b of a.
+// distance returns how many letters must be inserted, deleted, changed or swapped with a neighbour to turn a into b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -11,7 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// CheckConversation renders a conversation in all ways and compares ids and errors.
+// CheckConversation renders a conversation in every way and compares ids and errors with the reference's.
 func CheckConversation(t *tokenizer.Tokenizer, v *vectors.Conversation) error {
 	r := harmony.NewRenderer(t)
 	policy := harmony.KeepAnalysis
@@ -62,8 +62,9 @@ func compare(t *tokenizer.Tokenizer, ids []uint32, err error, want *vectors.Rend
 	return nil
 }
 
-// sameError compares texts. Behind these words the reference has its JSON library's own, or a name that ours is not given;
-// one message by itself is a conversation to ours.
+// sameError reports whether two error texts mean the same. After these prefixes the reference continues with the text
+// of its JSON library, or with a name that ours does not have. A single message is a conversation of one message to
+// ours.
 func sameError(got, want string) bool {
 	for theirs, ours := range map[string]string{
 		"invalid conversation JSON: ": "invalid conversation JSON: ", "invalid message JSON: ": "invalid conversation JSON: ", "unknown role": "unknown role",

@@ -1,5 +1,5 @@
-// Package oracle holds the core against what the reference implementation did: the vectors in testdata, and the streams
-// and conversations of tools/differential.
+// Package oracle compares the core with recorded results of the reference implementation: the vectors in testdata, and
+// the streams and conversations of tools/differential.
 //
-// It knows the core and the lines of package vectors, not where the lines come from.
+// It knows the core and the lines of the package vectors. It does not know where the lines come from.
 package oracle

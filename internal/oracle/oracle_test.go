@@ -29,7 +29,7 @@ const conversation = `{"conversation":{"messages":[{"role":"user","content":"Hi"
 	`"auto_drop_analysis":null,"completion":{"error":{"class":"HarmonyError","message":"Tools should have a name!"}},"training":"same",` +
 	`"plain":"same","message_json":"{\"role\":\"user\",\"content\":\"Hi\"}","message":[0,[200006,1428,200008,12194,200007]]}`
 
-// TestEveryDifferenceIsFound: what is compared is compared, whatever of it changes.
+// TestEveryDifferenceIsFound shows that any change in a recorded result is found.
 func TestEveryDifferenceIsFound(t *testing.T) {
 	tk := o200k.Tokenizer()
 	check := map[string]func(line string) error{
@@ -60,7 +60,7 @@ func TestEveryDifferenceIsFound(t *testing.T) {
 	}
 }
 
-// TestTolerantComparesWhatItShould: a stream is left out only for what wellFormed and isQuirk name.
+// TestTolerantComparesWhatItShould shows that a stream is left out only for the reasons in wellFormed and isQuirk.
 func TestTolerantComparesWhatItShould(t *testing.T) {
 	for text, want := range map[string]bool{
 		"<|channel|>final<|message|>Hi<|end|>":                                        true,

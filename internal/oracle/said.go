@@ -5,20 +5,21 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Said is a message that a tolerant parser delivered.
+// Said is a message that a tolerant parser has delivered.
 type Said struct {
 	harmony.Header
 	Text string
 }
 
-// recorder is a Sink.
+// recorder is a [harmony.Sink] that collects messages.
 type recorder struct{ said []Said }
 
 func (r *recorder) Open(h harmony.Header)      { r.said = append(r.said, Said{Header: h}) }
 func (r *recorder) Content(text []byte, _ int) { r.said[len(r.said)-1].Text += string(text) }
 func (r *recorder) Close(harmony.End)          {}
 
-// ByIDs is what StreamParser delivers; transcript says that no role was given in advance.
+// ByIDs returns the messages that [harmony.StreamParser] delivers. transcript reports whether no role was given in
+// advance.
 func ByIDs(t *tokenizer.Tokenizer, ids []uint32, transcript bool) ([]Said, harmony.Recoveries) {
 	var r recorder
 	p := harmony.NewStreamParser(t, &r)
@@ -32,7 +33,8 @@ func ByIDs(t *tokenizer.Tokenizer, ids []uint32, transcript bool) ([]Said, harmo
 	return r.said, p.Recoveries()
 }
 
-// ByText is what TextParser delivers.
+// ByText returns the messages that [harmony.TextParser] delivers. transcript reports whether no role was given in
+// advance.
 func ByText(chunks []string, options harmony.TextOptions, transcript bool) ([]Said, harmony.Recoveries) {
 	var r recorder
 	p := harmony.NewTextParser(&r, options)
@@ -46,7 +48,7 @@ func ByText(chunks []string, options harmony.TextOptions, transcript bool) ([]Sa
 	return r.said, p.Recoveries()
 }
 
-// Cut cuts a text behind each byte for which at is true.
+// Cut cuts a text after each byte for which at returns true.
 func Cut(text string, at func() bool) (chunks []string) {
 	from := 0
 	for i := 1; i < len(text); i++ {
@@ -58,8 +60,8 @@ func Cut(text string, at func() bool) (chunks []string) {
 	return append(chunks, text[from:])
 }
 
-// Printed is what a server prints for ids. ok is false when ordinary tokens spell a control token, which no parser of
-// text can tell.
+// Printed returns the text that a server prints for ids. ok is false if ordinary tokens spell a control token, which a
+// parser of text cannot detect.
 func Printed(t *tokenizer.Tokenizer, ids []uint32) (text string, ok bool) {
 	var out []byte
 	var marks []int

@@ -12,10 +12,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// Visit is told of each token before the strict parser takes it.
+// Visit is called for each token before the strict parser reads it.
 type Visit func(p *harmony.StrictParser, token int64)
 
-// CheckStream feeds a stream to the strict parser and compares every observable after every token, errors included.
+// CheckStream feeds a stream to the strict parser and compares everything observable after every token, errors
+// included.
 func CheckStream(t *tokenizer.Tokenizer, v *vectors.Stream, visit Visit) error {
 	fed := v.Fed()
 	if len(v.Steps) != len(fed) {
@@ -38,7 +39,7 @@ func CheckStream(t *tokenizer.Tokenizer, v *vectors.Stream, visit Visit) error {
 		if got := stepOf(p, err); !reflect.DeepEqual(got, v.Steps[i]) {
 			return fmt.Errorf("token %d (number %d of %v):\n got %s\nwant %s", token, i, fed, show(got), show(v.Steps[i]))
 		}
-		// The reference's content is the sum of its deltas: tools/harmonyvectors looks at that.
+		// The reference's content is the sum of its deltas; tools/harmonyvectors checks that.
 		if p.State() != harmony.InContent {
 			content = ""
 		}
@@ -67,7 +68,7 @@ func roleOf(v *vectors.Stream) harmony.Role {
 	return harmony.RoleOf(*v.Role)
 }
 
-// stepOf is what p shows, with the error that it has just given.
+// stepOf returns the state of p, with the error that it has just returned.
 func stepOf(p *harmony.StrictParser, err error) vectors.Step {
 	s := vectors.Step{Seen: vectors.Seen{
 		State: int(p.State()), Channel: pointer(p.Channel()), Recipient: pointer(p.Recipient()),

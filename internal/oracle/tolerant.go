@@ -12,9 +12,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// CheckTolerant gives a stream in which the reference finds nothing wrong to the tolerant parsers, by ids and by text at
-// any cut: they must find the same messages, and nothing to repair. compared is false for the streams that they read
-// otherwise on purpose (see wellFormed); then nothing was looked at.
+// CheckTolerant feeds a stream that is valid to the reference to the tolerant parsers, as ids and as text with random
+// cuts. They must find the same messages and repair nothing. compared is false for streams that the tolerant parsers
+// deliberately read differently (see [wellFormed] and [isQuirk]); these are not compared.
 func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand) (compared bool, err error) {
 	ids, whole := v.IDs()
 	role := roleOf(v)
@@ -37,7 +37,7 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 			ContentType: strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")}, m.Content[0].Text}
 	}
 	same := func(how string, got []Said, seen harmony.Recoveries) error {
-		// Messages behind a stop, and a role's word that comes twice, the reference takes without a word.
+		// The reference accepts messages after a stop, and a repeated role, without an error.
 		seen[harmony.AfterStop], seen[harmony.RepairedRole] = 0, 0
 		if !slices.Equal(got, want) || seen.Total() > 0 {
 			return fmt.Errorf("%s of %v %q\n got %q, recoveries %v\nwant %q", how, ids, t.DecodeString(ids), got, seen, want)
@@ -62,9 +62,9 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 	return true, nil
 }
 
-// wellFormed says that no rule of the tolerant parser plays a part: control tokens stand where the format puts them, all
-// ids exist, and the text is UTF-8. It judges tokens alone, not what a parser makes of them. headers are the texts of the
-// headers, without control tokens.
+// wellFormed reports whether the stream needs no repair rule of the tolerant parser: control tokens are where the
+// format allows them, all ids exist, and the text is UTF-8. It looks only at tokens, not at a parser's result. headers
+// are the texts of the headers without their control tokens.
 func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) (headers []string, ok bool) {
 	const inContent, inHeader, between = 0, 1, 2
 	place, channels, constrains := between, 0, 0
@@ -106,12 +106,17 @@ func wellFormed(t *tokenizer.Tokenizer, v *vectors.Stream) (headers []string, ok
 	return headers, isText(text)
 }
 
-// isText says that b is UTF-8, without U+FFFD.
+// isText reports whether b is UTF-8 without U+FFFD.
 func isText(b []byte) bool { return !strings.ContainsRune(string(b), unicode.ReplacementChar) }
 
-// isQuirk leaves out what the reference reads into headers and we do not (docs/harmony-format.md#quirks): markers
-// spelled out, spaces other than ASCII's, words without a mark that it takes for recipients, content types that are
-// roles' words or no words, and channels other than the three.
+// isQuirk reports whether the reference reads something in a header that the core does not
+// (docs/harmony-format.md#quirks):
+//
+//   - control tokens spelled out as text
+//   - spaces outside ASCII
+//   - unmarked words as recipients
+//   - roles, or words that do not begin with a letter, as content types
+//   - channels other than the three
 func isQuirk(messages []harmony.Message, headers []string) bool {
 	if len(messages) != len(headers) {
 		return true
@@ -134,5 +139,5 @@ func isQuirk(messages []harmony.Message, headers []string) bool {
 	return false
 }
 
-// isWideSpace says that r is a space that does not part a header's words.
+// isWideSpace reports whether r is a space that does not separate the words of a header.
 func isWideSpace(r rune) bool { return unicode.IsSpace(r) && !strings.ContainsRune(" \t\n\f\r", r) }

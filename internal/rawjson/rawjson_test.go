@@ -70,9 +70,8 @@ func TestParseKeepsOrderAndSpelling(t *testing.T) {
 	}
 }
 
-// FuzzValidate holds the scanner against encoding/json, which accepts bad UTF-8 and lone surrogates, and knows no
-// depth that we would reach here: whatever we accept it must accept, and whatever we refuse for its grammar too.
-// What is parsed and written again is the same but for white space, escapes and members that came twice.
+// TestAppendValue shows that a value parsed and written again is the same except for white space, escapes and repeated
+// members.
 func TestAppendValue(t *testing.T) {
 	for in, want := range map[string]string{
 		` { "b" : [ 1.50 , -0 , 1e+5 ] , "a" : "\u00e9\/\n" } `: `{"b":[1.50,-0,1e+5],"a":"é/\n"}`,

@@ -2,24 +2,24 @@ package rawjson
 
 import "math/bits"
 
-// Eight bytes are looked at together: a byte of each of these words, and arithmetic that sets the highest bit of a byte.
+// Eight bytes are examined at once. ones has the lowest bit of each byte set, highs the highest.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// load64 reads eight bytes at i; the caller has checked that they are there.
+// load64 reads eight bytes at i, least significant byte first. The caller has checked that they exist.
 func load64(data []byte, i int) uint64 {
 	b := data[i : i+8 : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// zeros has the highest bit set of the first byte of w that is zero, and perhaps of later ones.
+// zeros sets the highest bit of the first zero byte of w, and perhaps of later bytes.
 func zeros(w uint64) uint64 { return (w - ones) &^ w & highs }
 
-// plain is the first place from i on that is no printable ASCII, a quote or a backslash, or the end of data: what stands
-// before it in a string stands for itself.
+// plain returns the first position from i on whose byte is a quote, a backslash or not printable ASCII, or the end of
+// data. In a string, all bytes before it stand for themselves.
 func plain(data []byte, i int) int {
 	for ; i+8 <= len(data); i += 8 {
 		w := load64(data, i)
@@ -34,10 +34,11 @@ func plain(data []byte, i int) int {
 	return i
 }
 
-// quote is the place of the quote that ends the string which has begun before i, or the end of data. It looks for quotes
-// alone, and at the backslashes before each: text with an escape in every word costs no more than any other.
+// quote returns the position of the quote that ends the string that has begun before i, or the end of data. It searches
+// for quotes and then checks the backslashes before each, so text with an escape in every word costs no more than any
+// other.
 func quote(data []byte, i int) int {
-	begin := i // what stands before it escapes nothing after it
+	begin := i // a backslash before this position escapes nothing after it
 	for i < len(data) {
 		if i+8 <= len(data) {
 			found := zeros(load64(data, i) ^ ones*'"')
@@ -58,7 +59,7 @@ func quote(data []byte, i int) int {
 		if (i-slash)&1 == 0 {
 			return i
 		}
-		// Escapes often stand in a row.
+		// Escapes often follow each other directly.
 		for i++; i < len(data) && data[i] == '\\'; i += 2 {
 		}
 		begin = i
@@ -66,7 +67,7 @@ func quote(data []byte, i int) int {
 	return len(data)
 }
 
-// escape is the place of the first backslash from i on, or the end of data.
+// escape returns the position of the first backslash from i on, or the end of data.
 func escape(data []byte, i int) int {
 	for ; i+8 <= len(data); i += 8 {
 		if found := zeros(load64(data, i) ^ ones*'\\'); found != 0 {
@@ -79,7 +80,7 @@ func escape(data []byte, i int) int {
 	return i
 }
 
-// Space is the first place from i on that is no white space, or the end of data.
+// Space returns the first position from i on that is not white space, or the end of data.
 func Space(data []byte, i int) int {
 	for i < len(data) {
 		switch data[i] {
@@ -92,8 +93,8 @@ func Space(data []byte, i int) int {
 	return i
 }
 
-// Skip is the end of the value that begins at i in data, which Validate has accepted; of other data it is some place that is
-// not before i. It neither recurses nor takes memory.
+// Skip returns the end of the value that begins at i in data, if [Validate] has accepted data. For other data it
+// returns some position that is not before i. It does not recurse and does not allocate.
 func Skip(data []byte, i int) int {
 	if i >= len(data) {
 		return i
@@ -114,7 +115,7 @@ func Skip(data []byte, i int) int {
 	return i
 }
 
-// skipNested is Skip for an object or an array.
+// skipNested is [Skip] for an object or an array.
 func skipNested(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {
@@ -131,7 +132,7 @@ func skipNested(data []byte, i int) int {
 			if i+8 > len(data) {
 				break
 			}
-			// A bracket and a brace differ in one bit.
+			// An opening bracket and an opening brace differ in one bit, and so do the closing ones.
 			w := load64(data, i)
 			both := w | ones*0x20
 			if found := zeros(w^ones*'"') | zeros(both^ones*'{') | zeros(both^ones*'}'); found != 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// randomJSON appends a value whose strings have all that could be taken for its end.
+// randomJSON appends a random value whose strings contain everything that could be mistaken for their end.
 func randomJSON(rng *rand.Rand, dst []byte, depth int) []byte {
 	space := func() {
 		dst = append(dst, strings.Repeat(" \n\t", rng.IntN(2)*rng.IntN(4))...)
@@ -49,7 +49,7 @@ func randomJSON(rng *rand.Rand, dst []byte, depth int) []byte {
 	return append(dst, "]}"[kind-4])
 }
 
-// TestSkip: the end of a value is where the reader, which takes it apart, has come to.
+// TestSkip shows that [Skip] returns the same end of a value as the reader.
 func TestSkip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -68,7 +68,8 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestSkipAnything: of text that is no JSON, Skip comes to some place, and not before where it began.
+// TestSkipAnything shows that [Skip] returns a position within data, and not before its start, for text that is not
+// JSON.
 func TestSkipAnything(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {
@@ -83,7 +84,7 @@ func TestSkipAnything(t *testing.T) {
 	}
 }
 
-// TestPlain: the first byte that does not stand for itself, wherever it is among others.
+// TestPlain shows that plain finds the first byte that does not stand for itself, at any position.
 func TestPlain(t *testing.T) {
 	for at := range 20 {
 		for size := at + 1; size < 24; size++ {

@@ -5,30 +5,31 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is the deepest nesting of arrays and objects accepted anywhere. It bounds the recursion of every reader
-// that comes after the check (RATIONALE.md#76).
+// MaxDepth is the deepest accepted nesting of arrays and objects. It bounds the recursion of every reader that runs
+// after the check (RATIONALE.md#76).
 const MaxDepth = 128
 
-// ErrorKind is the closed list of reasons for which a text is refused.
+// ErrorKind is the closed list of reasons why a text is refused.
 type ErrorKind uint8
 
 const (
 	// Malformed is text outside RFC 8259.
 	Malformed ErrorKind = iota + 1
-	// BadUTF8 is a string that is not UTF-8, or an escape that spells half a surrogate pair.
+	// BadUTF8 is a string that is not UTF-8, or an escape for half of a surrogate pair.
 	BadUTF8
 	// TooDeep is nesting beyond the limit.
 	TooDeep
-	// TooMany is more values than are wanted.
+	// TooMany is more values than the limit.
 	TooMany
 )
 
-// SyntaxError says where and why a text is not acceptable JSON.
+// SyntaxError describes where and why a text is not acceptable JSON.
 type SyntaxError struct {
 	Kind ErrorKind
-	// Offset is the byte at which the reader gave up.
+	// Offset is the byte at which the reader stopped.
 	Offset int
-	// Member is the name of the outermost object's member that the place is in; empty if there is none, or a long one.
+	// Member is the name of the outermost object's member that contains the error. It is empty if there is none or if the
+	// name is longer than 64 bytes.
 	Member string
 	// Reason is one clause in lower case, without the offset.
 	Reason string
@@ -42,15 +43,17 @@ func (e *SyntaxError) Error() string {
 	return e.Reason + " at byte " + string(AppendInt(nil, int64(e.Offset)))
 }
 
-// Validate reports whether data is exactly one JSON value: RFC 8259 grammar, UTF-8 strings without lone surrogate
-// escapes, and at most maxDepth arrays and objects inside each other. Its time is linear and its stack constant.
+// Validate returns an error, which is a [*SyntaxError], unless data is exactly one JSON value: RFC 8259 grammar, UTF-8
+// strings without lone surrogate escapes, and at most maxDepth arrays and objects inside each other. It takes linear
+// time and constant stack.
 func Validate(data []byte, maxDepth int) error {
 	_, err := Count(data, maxDepth, math.MaxInt)
 	return err
 }
 
-// Count is [Validate] and returns how many JSON values data holds, the outermost one and those in arrays and objects
-// included. What a reader takes of the memory grows with it. It stops at the first value that is more than most.
+// Count is [Validate] and also returns the number of JSON values in data: the outermost one, and all elements and
+// members inside. A reader's memory grows with this number. Count stops with an error at the first value over the limit
+// most.
 func Count(data []byte, maxDepth, most int) (values int, err error) {
 	s := scanner{data: data, most: most}
 	if err := s.value(maxDepth); err != nil {
@@ -63,15 +66,15 @@ func Count(data []byte, maxDepth, most int) (values int, err error) {
 	return s.values, nil
 }
 
-// scanner walks one text. Nesting is kept as a bit per level (set: object), so no input can exhaust the stack.
+// scanner walks through one text. Nesting is one bit per level (set: object), so no input can exhaust the stack.
 type scanner struct {
 	data   []byte
 	pos    int
 	levels [MaxDepth/64 + 1]uint64
 	depth  int
-	// values is how many have begun, most how many may.
+	// values counts the values that have begun; most is their limit.
 	values, most int
-	// top is what stands between the quotes of the last key of the outermost object.
+	// top is the last key of the outermost object, as it is spelled between its quotes.
 	top []byte
 }
 
@@ -120,8 +123,8 @@ func (s *scanner) inObject() bool {
 	return s.levels[top/64]>>(uint(top%64))&1 == 1
 }
 
-// value reads one whole value. Each turn of the loop begins where a value may stand; the inner loop then closes
-// what that value completes.
+// value reads one whole value. Each iteration of the loop begins where a value is expected. The inner loop then closes
+// the levels that the value completes.
 func (s *scanner) value(maxDepth int) error {
 	for {
 		s.space()
@@ -169,7 +172,7 @@ func (s *scanner) value(maxDepth int) error {
 	}
 }
 
-// closeLevels stands behind a complete value, or before the bracket of an empty container. It reports whether
+// closeLevels is called after a complete value, or before the closing bracket of an empty container. It reports whether
 // another value must follow.
 func (s *scanner) closeLevels() (bool, error) {
 	for s.depth > 0 {
@@ -296,10 +299,10 @@ func (s *scanner) str() error {
 	return s.fail(Malformed, "the text ends inside a string")
 }
 
-// wide reads the characters beyond ASCII that follow each other.
+// wide reads a run of characters outside ASCII.
 func (s *scanner) wide() error {
 	for s.pos < len(s.data) && s.data[s.pos] >= utf8.RuneSelf {
-		// Nearly all have two or three bytes, of which the second may be any that continues.
+		// Nearly all of them have two or three bytes, and most first bytes allow any continuation byte as the second.
 		if c := s.data[s.pos]; c >= 0xC2 && c <= 0xDF && s.continues(1) {
 			s.pos += 2
 			continue
@@ -316,7 +319,7 @@ func (s *scanner) wide() error {
 	return nil
 }
 
-// continues reports whether the byte so far ahead continues a character.
+// continues reports whether the byte at pos+ahead is a UTF-8 continuation byte.
 func (s *scanner) continues(ahead int) bool {
 	at := s.pos + ahead
 	return at < len(s.data) && s.data[at]&0xC0 == 0x80

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// runeLen is the length in bytes of the rune that s begins with, or 0 when s does not begin with valid UTF-8.
+// runeLen returns the length in bytes of the rune at the beginning of s, or 0 if s does not begin with valid UTF-8.
 func runeLen(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && n <= 1 {
@@ -18,7 +18,7 @@ func runeLen(s string) int {
 // Kind is the type of a JSON value.
 type Kind uint8
 
-// The kinds of JSON values. The zero Kind is no value at all.
+// The kinds of JSON values. The zero Kind is not a value.
 const (
 	Null Kind = iota + 1
 	Bool
@@ -28,17 +28,18 @@ const (
 	Object
 )
 
-// Value is a JSON value that keeps what maps lose: the order of members, and numbers as they were spelled. Tool schemas
-// are read into it, because their order and spelling reach the prompt (docs/harmony-format.md#schemas).
+// Value is a JSON value that keeps the order of members and the spelling of numbers, which maps lose. Tool schemas are
+// read into it, because their order and spelling reach the prompt (docs/harmony-format.md#schemas).
 type Value struct {
 	Kind Kind
-	// Bool is the value of a Bool.
+	// Bool is the value of a boolean.
 	Bool bool
-	// Text is a String's unescaped text, or a Number's spelling.
+	// Text is a string's unescaped text, or a number's spelling.
 	Text string
-	// Elements are an Array's values.
+	// Elements are the elements of an array.
 	Elements []Value
-	// Members are an Object's members: a key that came twice stands at its first place with its last value.
+	// Members are the members of an object. A repeated key has the place of its first occurrence and the value of its
+	// last.
 	Members []Member
 }
 
@@ -48,7 +49,7 @@ type Member struct {
 	Value Value
 }
 
-// Get returns the member called key, or nil when v is no object or has none.
+// Get returns the member called key, or nil if v is not an object or has no such member.
 func (v *Value) Get(key string) *Value {
 	if v == nil || v.Kind != Object {
 		return nil
@@ -61,7 +62,7 @@ func (v *Value) Get(key string) *Value {
 	return nil
 }
 
-// Parse reads data, which must be one JSON value as Validate accepts it, nested at most maxDepth deep.
+// Parse reads data, which must be one JSON value that [Validate] accepts, nested at most maxDepth deep.
 func Parse(data []byte, maxDepth int) (*Value, error) {
 	if maxDepth > MaxDepth {
 		maxDepth = MaxDepth
@@ -74,8 +75,8 @@ func Parse(data []byte, maxDepth int) (*Value, error) {
 	return &v, nil
 }
 
-// reader builds Values out of bytes that Validate has accepted; its recursion is bounded by the same check. Its
-// bounds checks keep it from trapping all the same.
+// reader builds values from bytes that [Validate] has accepted, which also bounds its recursion. It checks bounds
+// nevertheless, so that it can never trap.
 type reader struct {
 	data []byte
 	pos  int
@@ -126,7 +127,7 @@ func isNumberByte(c byte) bool {
 func (r *reader) object() Value {
 	v := Value{Kind: Object}
 	r.pos++
-	// The index keeps an object of many members linear; small ones are quicker without.
+	// The index keeps objects with many members linear; for small objects a search is faster.
 	var index map[string]int
 	for r.peek() == '"' {
 		key := r.str()
@@ -170,11 +171,12 @@ func (r *reader) object() Value {
 	return v
 }
 
-// fewValues is how many values of an array or an object are read before the others are counted, so that there is room for
-// all of them at once: to grow by doubling takes three times the memory.
+// fewValues is how many values of an array or an object are read before the rest are counted to allocate all of them at
+// once. Growing by doubling would take three times the memory.
 const fewValues = 16
 
-// left is how many members follow in the object, or elements in the array, that the reader is in; a member is two values.
+// left returns how many members or elements follow in the object or array that the reader is in. A member counts as two
+// values.
 func (r *reader) left(each int) int {
 	values := 0
 	for i := r.pos; i < len(r.data); {
@@ -224,7 +226,7 @@ func (r *reader) str() string {
 	return Unescape(r.data[from:end])
 }
 
-// Unescape turns the text between the quotes of a validated JSON string into the string that it spells.
+// Unescape returns the string that the text between the quotes of a validated JSON string stands for.
 func Unescape(raw []byte) string {
 	if escape(raw, 0) == len(raw) {
 		return string(raw)
@@ -232,15 +234,16 @@ func Unescape(raw []byte) string {
 	return View(appendUnescaped(make([]byte, 0, len(raw)), raw))
 }
 
-// borrowFrom is the size of a text, in bytes, from which it is worth borrowing.
+// borrowFrom is the length in bytes from which a text is borrowed instead of copied.
 const borrowFrom = 32 << 10
 
-// Borrow is Unescape without memory of its own for texts as large as a request: the string lies in raw, which it
-// overwrites, and is valid as long as raw is left alone. A collector that takes any word for a pointer that looks like
-// one, as TinyGo's does with globals, keeps large garbage alive for ever; small garbage does not matter.
+// Borrow is [Unescape] without a copy for texts as large as a request. The string shares the memory of raw, which it
+// overwrites, and is valid as long as raw is not changed. Large garbage must be avoided: a collector that treats every
+// word that looks like an address as a pointer, as TinyGo's does with globals, keeps it alive for ever. Small garbage
+// does no harm.
 //
-// Small texts are copied: for a pointer into a block TinyGo's collector walks back to the block's head, 16 bytes at a
-// time, so that 100,000 short texts lying in one large body took a collection most of a minute.
+// Small texts are copied. For a pointer into a block, TinyGo's collector walks back to the block's beginning 16 bytes
+// at a time; with 100,000 short texts in one large body a collection took most of a minute (RATIONALE.md#19).
 func Borrow(raw []byte) string {
 	if len(raw) < borrowFrom {
 		return Unescape(raw)
@@ -248,11 +251,11 @@ func Borrow(raw []byte) string {
 	if escape(raw, 0) == len(raw) {
 		return View(raw)
 	}
-	// No escape is shorter than what it spells, so writing never overtakes reading.
+	// An escape is never shorter than the text it stands for, so writing never overtakes reading.
 	return View(appendUnescaped(raw[:0], raw))
 }
 
-// Keep is the text of b, in memory of its own or, where it is large, in b's, for the reasons that Borrow has.
+// Keep returns the text of b: a copy, or a view of b itself if the text is large, for the reasons given at [Borrow].
 func Keep(b []byte) string {
 	if len(b) < borrowFrom {
 		return string(b)
@@ -260,10 +263,10 @@ func Keep(b []byte) string {
 	return View(b)
 }
 
-// View is the text of b without a copy, valid as long as b is left alone.
+// View returns the text of b without a copy. It is valid as long as b is not changed.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// shortEscapes are what the escapes of one letter spell; 0 for u.
+// shortEscapes are the bytes that one-letter escapes stand for; 0 for u.
 var shortEscapes = func() (table [256]byte) {
 	for i := range table {
 		table[i] = byte(i)

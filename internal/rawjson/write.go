@@ -26,15 +26,15 @@ func AppendInt(dst []byte, v int64) []byte {
 	return append(dst, buf[at:]...)
 }
 
-// AppendString appends s as a JSON string. Quotes, backslashes and control characters are escaped, everything else
-// stays as it is; bytes that are not UTF-8 become U+FFFD, so that the result is always valid JSON.
+// AppendString appends s as a JSON string. It escapes quotes, backslashes and control characters and copies everything
+// else. Bytes that are not UTF-8 become U+FFFD, so the result is always valid JSON.
 func AppendString(dst []byte, s string) []byte {
 	return append(AppendEscaped(append(dst, '"'), s), '"')
 }
 
 const hexDigits = "0123456789abcdef"
 
-// AppendEscaped appends s as it stands between the quotes of a JSON string (see AppendString).
+// AppendEscaped appends s as [AppendString] does, without the quotes around it.
 func AppendEscaped(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
@@ -75,8 +75,8 @@ func AppendEscaped(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// AppendValue appends v as JSON, without white space: its members in their order, its numbers as they were spelled. v is
-// no deeper than what Parse makes, which bounds the recursion.
+// AppendValue appends v as JSON without white space, with its members in their order and its numbers as they were
+// spelled. v must not be nested deeper than [Parse] allows, which bounds the recursion.
 func AppendValue(dst []byte, v *Value) []byte {
 	switch v.Kind {
 	case Bool:

@@ -6,20 +6,20 @@ import (
 	"errors"
 )
 
-// Conversation is a conversation in the reference's JSON, and what the reference rendered of it.
+// Conversation is a conversation in the reference's JSON, with the reference's renderings of it.
 type Conversation struct {
-	// Text is the conversation as it is spelled, which need not be JSON.
+	// Text is the conversation as it is spelled, which need not be valid JSON.
 	Text     string
 	NextRole string
 	// Drop is auto_drop_analysis; nil renders without a configuration.
 	Drop                        *bool
 	Completion, Training, Plain Rendered
-	// Message is one message of it by itself, "" for none, and Alone its rendering.
+	// Message is one message of the conversation by itself ("" for none), and Alone its rendering.
 	Message string
 	Alone   Rendered
 }
 
-// Rendered is ids, or an error.
+// Rendered is a list of ids, or an error.
 type Rendered struct {
 	IDs   []uint32
 	Error *Error
@@ -31,7 +31,7 @@ type Error struct {
 	Message string `json:"message"`
 }
 
-// UnmarshalJSON reads a line.
+// UnmarshalJSON implements [json.Unmarshaler] for a line of a vector file.
 func (c *Conversation) UnmarshalJSON(data []byte) error {
 	var line struct {
 		Conversation json.RawMessage `json:"conversation"`
@@ -56,7 +56,8 @@ func (c *Conversation) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// read reads all ids, an error, or changes of base: how many of its ids to keep and those that follow, or "same".
+// read reads one of three forms: all ids, an error, or a difference from base. A difference is the number of base's ids
+// to keep and the ids that follow, or "same".
 func (r *Rendered) read(data []byte, base *Rendered) error {
 	switch {
 	case bytes.HasPrefix(data, []byte("{")):
@@ -79,7 +80,7 @@ func (r *Rendered) read(data []byte, base *Rendered) error {
 	return nil
 }
 
-// UnmarshalJSON of an error's object; ids have their own forms.
+// UnmarshalJSON implements [json.Unmarshaler] for the object of an error; ids have forms of their own.
 func (r *Rendered) UnmarshalJSON(data []byte) error {
 	var line struct {
 		Error *Error `json:"error"`

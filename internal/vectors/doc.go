@@ -1,5 +1,5 @@
-// Package vectors reads what the reference implementation did with conversations and token streams, in the lines of
-// docs/vectors.md.
+// Package vectors reads recorded results of the reference implementation for conversations and token streams, in the
+// format of docs/vectors.md.
 //
-// It knows the lines, not the code that is held against them.
+// It knows the format of the lines. It does not know the code that is compared with them.
 package vectors

@@ -11,11 +11,11 @@ import (
 	"strconv"
 )
 
-// Place is where a vector stands, as FILE:LINE.
+// Place is where a vector is, as FILE:LINE.
 type Place string
 
-// Each calls check for every line of the files in folder whose names match pattern. Files that are missing, and fewer
-// than least lines in all of them, are an error, so that no test passes on nothing.
+// Each calls check for every line of the files in folder whose names match pattern. It returns an error if no file
+// matches or if all files together have fewer than least lines, so that a test cannot pass without input.
 func Each[T any](folder, pattern string, least int, check func(at Place, v *T) error) error {
 	names, err := filepath.Glob(filepath.Join(folder, pattern))
 	if err != nil {
@@ -40,7 +40,7 @@ func Each[T any](folder, pattern string, least int, check func(at Place, v *T) e
 	return nil
 }
 
-// Read decodes the lines of r, counting from 1, until one fails, and returns how many there were.
+// Read decodes the lines of r, counting from 1, until one fails. It returns how many lines it has read.
 func Read[T any](r io.Reader, check func(line int, v *T) error) (int, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for n := 0; ; n++ {

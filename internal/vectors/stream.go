@@ -5,25 +5,25 @@ import (
 	"errors"
 )
 
-// EOS in a stream's tokens stands for telling the parser that the stream has ended; afterwards it goes on.
+// EOS, in a stream's tokens, stands for reporting the end of the stream to the parser. The stream continues after it.
 const EOS = -1
 
-// Stream is a token stream, and what the reference's parser showed after each token of it.
+// Stream is a token stream, with the state of the reference's parser after each token.
 type Stream struct {
 	Tokens []int64 `json:"tokens"`
 	// Role is the role given in advance, nil for none.
 	Role *string `json:"role"`
-	// Strict is the reference's own flag.
+	// Strict is the reference's flag of this name.
 	Strict bool `json:"strict"`
-	// Resume says that tokens are fed behind an error too.
+	// Resume reports whether tokens are fed after an error too.
 	Resume bool `json:"resume"`
-	// Ended says that the last step is that of the end of the stream, which stands in no token.
+	// Ended reports whether the last step is that of the stream's end, for which there is no token.
 	Ended    bool            `json:"ended"`
 	Steps    Steps           `json:"steps"`
 	Messages json.RawMessage `json:"messages"`
 }
 
-// Fed are the tokens that there are steps for, EOS for the end.
+// Fed returns the tokens that have steps, with [EOS] for the end.
 func (s *Stream) Fed() []int64 {
 	if s.Ended {
 		return append(s.Tokens[:len(s.Tokens):len(s.Tokens)], EOS)
@@ -31,7 +31,7 @@ func (s *Stream) Fed() []int64 {
 	return s.Tokens[:min(len(s.Steps), len(s.Tokens))]
 }
 
-// IDs are the tokens without EOS. ok is false if there was one.
+// IDs returns the tokens without [EOS]. ok is false if there was one.
 func (s *Stream) IDs() (ids []uint32, ok bool) {
 	for _, token := range s.Tokens {
 		if token != EOS {
@@ -41,24 +41,24 @@ func (s *Stream) IDs() (ids []uint32, ok bool) {
 	return ids, len(ids) == len(s.Tokens)
 }
 
-// Step is what the parser showed after a token. Strings that may be absent are nil then.
+// Step is the parser's state after a token. Absent strings are nil.
 type Step struct {
 	Seen
-	// Error is the text of what was raised, nil for nothing.
+	// Error is the text of the error that was raised, nil for none.
 	Error *string
 }
 
-// Seen are the parser's observables, state 0 to 2 as harmony.State counts.
+// Seen is the observable state of the parser. State is 0 to 2, as in the type State of the package harmony.
 type Seen struct {
 	State                                        int
 	Role, Channel, Recipient, ContentType, Delta *string
 }
 
-// Steps are written as changes: a whole Seen as an array of six, a text for a new delta alone, a number for so many
-// steps in which nothing changed, an object for an error.
+// Steps are recorded as changes: a whole [Seen] as an array of six, a text for a step with only a new delta, a number
+// for that many steps without a change, an object for an error.
 type Steps []Step
 
-// UnmarshalJSON reads them.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (s *Steps) UnmarshalJSON(data []byte) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -104,7 +104,7 @@ func (s *Steps) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads the array of six.
+// UnmarshalJSON implements [json.Unmarshaler] for the array of six.
 func (s *Seen) UnmarshalJSON(data []byte) error {
 	*s = Seen{}
 	six := []any{&s.State, &s.Role, &s.Channel, &s.Recipient, &s.ContentType, &s.Delta}

@@ -14,15 +14,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// The tables that are made here, by their headers. Names, kinds, labels and defaults are the contract's. What follows a
-// default in its cell, flags and meanings are an author's: they stay, and begin as the comment of the Go field.
+// The tables that this command writes, by their header lines. Names, kinds, labels and defaults come from the contract.
+// Text after a default in its cell, flags and meanings are written by hand and kept; a new row's meaning begins as the
+// Go field's comment.
 const (
 	operatorTable = "| setting | flag | default | meaning |"
 	filterTable   = "| key | default | meaning |"
 	metricsTable  = "| name | kind | labels | what |"
 )
 
-// configurationPage makes the tables of docs/configuration.md.
+// configurationPage updates the tables of docs/configuration.md.
 func configurationPage(page []byte, schema *jsonschema.Schema) ([]byte, error) {
 	page, err := rewrite(page, operatorTable, func(t *table) error { return operatorRows(t, schema) })
 	if err != nil {
@@ -31,7 +32,7 @@ func configurationPage(page []byte, schema *jsonschema.Schema) ([]byte, error) {
 	return rewrite(page, filterTable, filterRows)
 }
 
-// operatorRows gives every setting of the contract its row, and wants one of every other setting.
+// operatorRows writes a row for every setting of the contract. It returns an error if any other setting has no row.
 func operatorRows(t *table, schema *jsonschema.Schema) error {
 	meanings := map[string]string{}
 	all := settings(schema, schema, "", meanings)
@@ -61,7 +62,7 @@ func operatorRows(t *table, schema *jsonschema.Schema) error {
 	return t.known(all)
 }
 
-// settings returns the paths of all settings of a block of the schema, and collects what its comments say of them.
+// settings returns the paths of all settings in a block of the schema, and adds their comments to meanings.
 func settings(whole, block *jsonschema.Schema, prefix string, meanings map[string]string) []string {
 	var all []string
 	for p := block.Properties.Oldest(); p != nil; p = p.Next() {
@@ -79,7 +80,7 @@ func settings(whole, block *jsonschema.Schema, prefix string, meanings map[strin
 	return all
 }
 
-// filterRows makes the rows of the filter's JSON. A block of a model has one row.
+// filterRows writes the rows of the filter's JSON. A block of a model has one row.
 func filterRows(t *table) error {
 	c, m := contract.DefaultConfig(), contract.Model{Name: "name"}
 	contract.SetDefaults(m.Fields())
@@ -119,7 +120,7 @@ func filterRows(t *table) error {
 	return t.known(all)
 }
 
-// defaultOf writes the value that a field has.
+// defaultOf returns a field's default as it is shown in a table.
 func defaultOf(f *contract.Field) string {
 	switch {
 	case f.Flag != nil:
@@ -142,7 +143,7 @@ func defaultOf(f *contract.Field) string {
 	return codes(all)
 }
 
-// metricsPage makes the table of docs/metrics.md.
+// metricsPage updates the table of docs/metrics.md.
 func metricsPage(page []byte) ([]byte, error) {
 	comments, err := metricComments("harmonycore/contract/metrics.go")
 	if err != nil {
@@ -163,7 +164,7 @@ func metricsPage(page []byte) ([]byte, error) {
 	})
 }
 
-// metricComments reads what the comments of the metrics' constants say, in their order.
+// metricComments returns the comments of the metrics' constants, in their order.
 func metricComments(file string) ([]string, error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command configschema writes what is made of the contract and of the types that the configuration file is read into,
-// with their comments: the file's JSON Schema, controlplane/config/schema.json, and the tables of docs/configuration.md
-// and docs/metrics.md. It is run from the root of the module: make config-schema.
+// Command configschema writes what is generated from the contract, from the types of the configuration file, and from
+// their comments: the file's JSON Schema (controlplane/config/schema.json) and the tables of docs/configuration.md and
+// docs/metrics.md. Run it from the root of the module: make config-schema.
 package main
 
 import (
@@ -31,14 +31,14 @@ func main() {
 	}
 }
 
-// The files that are made.
+// The generated files.
 const (
 	schemaFile        = "controlplane/config/schema.json"
 	configurationFile = "docs/configuration.md"
 	metricsFile       = "docs/metrics.md"
 )
 
-// generate returns the files that are made, by their names.
+// generate returns the contents of the generated files by their names.
 func generate() (map[string][]byte, error) {
 	schema, err := fileSchema()
 	if err != nil {
@@ -67,7 +67,7 @@ func generate() (map[string][]byte, error) {
 	return files, nil
 }
 
-// fileSchema is the schema of the configuration file.
+// fileSchema returns the JSON Schema of the configuration file.
 func fileSchema() (*jsonschema.Schema, error) {
 	r := &jsonschema.Reflector{
 		Anonymous: true, ExpandedStruct: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml", Mapper: scalars,
@@ -87,7 +87,7 @@ func fileSchema() (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// inYAML has the comments of a type's fields begin with what a field is called in the file.
+// inYAML makes the comments of a type's fields begin with the field's name in the file instead of its Go name.
 func inYAML(comments map[string]string, t reflect.Type) {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -104,7 +104,7 @@ func inYAML(comments map[string]string, t reflect.Type) {
 	}
 }
 
-// bound gives a block's properties the ranges of the contract's fields.
+// bound sets the ranges of a block's properties from the contract's fields.
 func bound(definitions jsonschema.Definitions, block *jsonschema.Schema, fields []contract.Field) {
 	for _, f := range fields {
 		p := block.Properties.Value(f.Key)
@@ -112,7 +112,7 @@ func bound(definitions jsonschema.Definitions, block *jsonschema.Schema, fields 
 		case f.Block != nil:
 			bound(definitions, definitions[strings.TrimPrefix(p.Ref, "#/$defs/")], f.Block)
 		case f.Number != nil:
-			// A 0 out of the range stands for the default.
+			// A 0 outside the range stands for the default.
 			p.Minimum, p.Maximum = json.Number("0"), json.Number(strconv.Itoa(f.Max))
 		case f.List != nil:
 			p.Items.Enum = anyOf(f.Words)
@@ -130,7 +130,7 @@ func anyOf(words []string) []any {
 	return all
 }
 
-// scalars are the types that are written otherwise than Go holds them.
+// scalars returns the schema of a type whose form in the file differs from its form in Go, and nil for any other type.
 func scalars(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[config.Size]():

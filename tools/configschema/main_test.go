@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// TestFilesAreCurrent: what is made is in the repository as it is made now.
+// TestFilesAreCurrent compares the files in the repository with newly generated ones.
 func TestFilesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
 	files, err := generate()
@@ -29,14 +29,14 @@ func TestFilesAreCurrent(t *testing.T) {
 	}
 }
 
-// The schema and the parser agree on what they both look at.
+// TestSchemaAndParserAgree shows that the schema and the parser accept and refuse the same files.
 func TestSchemaAndParserAgree(t *testing.T) {
 	schema := compile(t)
 	example, err := os.ReadFile("../../examples/config.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With what is only proposed in a comment, too.
+	// The settings that the example has only in comments are tested too.
 	all := strings.NewReplacer("# responses_service:", "responses_service:", "#   url", "  url", "#   stores", "  stores", "#   hosted_tools", "  hosted_tools",
 		"# passthrough", "passthrough", "# ca_file", "ca_file", "# access_log", "access_log", "# tenant_header", "tenant_header", "# path:", "path:").Replace(string(example))
 	if all == string(example) {

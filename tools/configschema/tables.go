@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// table is a table of a page in Markdown. Its first cells hold one name or several, each in code marks.
+// table is a Markdown table. The first cell of a row has one or more names, each in code marks.
 type table struct {
 	header string
 	rows   [][]string
@@ -45,7 +45,7 @@ func rewrite(page []byte, header string, change func(*table) error) ([]byte, err
 	return out.Bytes(), nil
 }
 
-// cells splits a line of a table. A bar after a backslash is text.
+// cells splits a line of a table into cells. A bar after a backslash is text.
 func cells(line string) []string {
 	var all []string
 	cell := ""
@@ -60,7 +60,7 @@ func cells(line string) []string {
 	return all
 }
 
-// names are those that the first cell of a row holds.
+// names returns the names in the first cell of a row.
 func names(row []string) []string {
 	var all []string
 	for name := range strings.SplitSeq(row[0], ", ") {
@@ -69,13 +69,13 @@ func names(row []string) []string {
 	return all
 }
 
-// row finds the row of a name, -1 if there is none.
+// row returns the index of a name's row, or -1 if there is none.
 func (t *table) row(name string) int {
 	return slices.IndexFunc(t.rows, func(row []string) bool { return slices.Contains(names(row), name) })
 }
 
-// set gives the row of a name a cell, and adds the row after the one of the name before where there is none. Prose of
-// an author's that follows the cell's text, as in "0, no limit", stays.
+// set writes a cell of a name's row. If there is no such row, it adds one with the cells fresh after the row of before.
+// A cell that begins with text, such as "0, no limit" for "0", keeps the author's words after it.
 func (t *table) set(name, before string, column int, text string, fresh ...string) {
 	i := t.row(name)
 	if i < 0 {
@@ -87,7 +87,7 @@ func (t *table) set(name, before string, column int, text string, fresh ...strin
 	}
 }
 
-// known fails where the table has a name that is not among all.
+// known returns an error if the table has a row whose name is not in all.
 func (t *table) known(all []string) error {
 	for _, row := range t.rows {
 		for _, name := range names(row) {

@@ -2,23 +2,23 @@ package main
 
 import "fmt"
 
-// judgement is whether a column's ids are right in a row.
+// judgement reports whether a column's ids in a row are right.
 type judgement uint8
 
 const (
-	unknown judgement = iota // nothing to compare with, or nothing that was compared
+	unknown judgement = iota // nothing was compared
 	exact
 	wrong
 )
 
-// judges are whose ids count, the first one that has an answer: bpe-openai where tiktoken has none.
+// judges are the columns whose ids count as right, in order of preference: bpe-openai where tiktoken gives none.
 var judges = map[string][]string{
 	"encode": {"tiktoken", "bpe-openai"},
 	"render": {"openai-harmony, Rust"},
 	"parse":  {"openai-harmony, Rust"},
 }
 
-// compare holds every column's ids, or messages, of every round against the judge's.
+// compare compares every column's ids, or messages, with the judge's in every round.
 func compare(r *row, cells map[string]*cell) map[string]judgement {
 	out := map[string]judgement{}
 	for _, name := range judges[r.group] {
@@ -38,7 +38,7 @@ func compare(r *row, cells map[string]*cell) map[string]judgement {
 
 func worse(a, b judgement) judgement { return max(a, b) }
 
-// against compares all that both have done: the shorter input, and the rounds.
+// against compares everything that both have done: the shorter input and the rounds.
 func (c *cell) against(judge *cell) judgement {
 	result := unknown
 	note := func(a, b outcome) {
@@ -57,7 +57,7 @@ func (c *cell) against(judge *cell) judgement {
 	return result
 }
 
-// verify is an error when a column of ours is not exact.
+// verify returns an error if a column of ours is not exact.
 func verify(r *row, columns []column, judged map[string]judgement) error {
 	for _, c := range columns {
 		if c.ours && judged[c.name] != exact {

@@ -10,8 +10,8 @@ import (
 
 type object map[string]any
 
-// conversation is one in the reference's JSON (a system and a developer message, then an agent's turns) with so many
-// messages and tools. Texts are cut from prose, each from its own place.
+// conversation returns a conversation in the reference's JSON with so many messages and tools: a system and a developer
+// message, then an agent's turns. Each text is another part of prose.
 func conversation(prose string, size, tools int) ([]byte, error) {
 	at := 0
 	text := func(n int) string {
@@ -69,11 +69,12 @@ func developer(instructions string, tools int) object {
 }
 
 func quoted(s string) string {
-	b, _ := json.Marshal(s) // a string always can be
+	b, _ := json.Marshal(s) // a string can always be encoded
 	return string(b)
 }
 
-// answer is the token ids, little-endian, of what a model says behind "<|start|>assistant": analysis, a call, an answer.
+// answer returns the token ids, little-endian, of a model's output after "<|start|>assistant": analysis, a call, and an
+// answer.
 func answer(all []corpus) (ids []byte, count int) {
 	const assistant = "<|start|>assistant"
 	prose, code, mixed := all[0].text, all[1].text, all[2].text

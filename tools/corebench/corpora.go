@@ -15,20 +15,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// corpusSize is the size of a corpus in bytes, and of an adversarial text.
+// corpusSize is the size in bytes of a corpus and of an adversarial text.
 const corpusSize = 1_000_000
 
-// Modules that hold what is too large to commit: a text, and the vocabulary as the peers read it.
+// Go modules with the files that are too large to commit: a text, and the vocabulary in the form that the peers read.
 const (
 	proseModule      = "github.com/klauspost/compress@v1.17.11"
 	vocabularyModule = "github.com/pkoukk/tiktoken-go-loader@v0.0.2"
 )
 
-// corpus is a text by its name.
+// corpus is a named text.
 type corpus struct{ name, text string }
 
-// corpora makes the three texts of what lies on every machine that can run the benchmark: the same versions of Go,
-// Python and Django give the same bytes.
+// corpora makes the three texts from files that exist on every machine that can run the benchmark. The same versions of
+// Go, Python and Django give the same bytes.
 func corpora(python string) ([]corpus, error) {
 	goroot, err := output("go", "env", "GOROOT")
 	if err != nil {
@@ -73,13 +73,13 @@ func corpora(python string) ([]corpus, error) {
 	return all, nil
 }
 
-// part is the first bytes of files, in the order of the patterns and of the files' names.
+// part is the first size bytes of some files, in the order of the patterns and then of the files' names.
 type part struct {
 	size     int
 	patterns []string
 }
 
-// languages are Django's catalogues of messages in scripts of all kinds.
+// languages returns Django's message catalogues in many scripts.
 func languages(django string) []part {
 	var parts []part
 	for _, language := range strings.Fields("zh_Hans ja ar ko hi th ru el he ta bn zh_Hant ka uk") {
@@ -91,7 +91,7 @@ func languages(django string) []part {
 	return parts
 }
 
-// assemble joins the parts, and begins again where all of them are not enough.
+// assemble joins the parts, and repeats them if they are too short.
 func assemble(parts []part) (string, error) {
 	var all bytes.Buffer
 	for _, p := range parts {
@@ -120,7 +120,7 @@ func assemble(parts []part) (string, error) {
 	return all.String(), nil
 }
 
-// withEmoji puts a line of emoji, plain and joined, behind every hundred lines.
+// withEmoji inserts a line of emoji, plain and joined, after every hundred lines.
 func withEmoji(text string) string {
 	emoji := []string{"😀", "👍🏽", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "🚀", "❤️", "🤷🏻‍♀️", "✅", "1️⃣", "🧑‍💻", "🎉"}
 	var out strings.Builder
@@ -137,7 +137,7 @@ func withEmoji(text string) string {
 	return out.String()
 }
 
-// cut is at most the first size bytes of text, in whole characters.
+// cut returns at most the first size bytes of text, in whole characters.
 func cut(text string, size int) string {
 	if len(text) <= size {
 		return text
@@ -148,8 +148,7 @@ func cut(text string, size int) string {
 	return text[:size]
 }
 
-// messages cuts a corpus into messages of about size bytes, each different, and deals them out into sets: one message
-// in turn to each.
+// messages cuts a corpus into different messages of about size bytes and deals them out to the sets in turn.
 func messages(text string, size, sets int) [][]string {
 	seen := map[string]bool{}
 	out := make([][]string, sets)
@@ -167,7 +166,8 @@ func messages(text string, size, sets int) [][]string {
 	return out
 }
 
-// vocabularyFile is o200k_base.tiktoken, and really the one that ours was packed from.
+// vocabularyFile returns the path of o200k_base.tiktoken, after checking that it is the file that our vocabulary was
+// packed from.
 func vocabularyFile() (string, error) {
 	folder, err := module(vocabularyModule)
 	if err != nil {
@@ -184,7 +184,7 @@ func vocabularyFile() (string, error) {
 	return path, nil
 }
 
-// module is the folder of a Go module, which is downloaded when it is not there.
+// module returns the folder of a Go module, which is downloaded if necessary.
 func module(version string) (string, error) {
 	out, err := output("go", "mod", "download", "-json", version)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestMessagesAreNewToEverySet(t *testing.T) {
 	for i := range 4000 {
 		text.WriteRune(rune(0x4e00 + i))
 	}
-	text.WriteString(text.String()) // the second half says nothing new, if it is cut at the same places
+	text.WriteString(text.String()) // cut at the same places, the second half would repeat the first
 	sets := messages(text.String(), 120, 4)
 	seen := map[string]bool{}
 	for _, set := range sets {

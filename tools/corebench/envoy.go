@@ -27,7 +27,8 @@ type inEnvoy struct {
 	memory  filterMemory
 }
 
-// filterMemory is what the vocabulary takes in the filter, in nanoseconds by the clock and in bytes.
+// filterMemory is the cost of the vocabulary in the filter: Load in nanoseconds of wall-clock time, the others in
+// bytes.
 type filterMemory struct{ Load, Table, Heap, Linear int64 }
 
 func startEnvoy(program, module string) (worker, error) {
@@ -116,7 +117,7 @@ func (e *inEnvoy) stop() {
 	_ = e.process.Stop()
 }
 
-// threadTime is the processor time of all threads of a process, in nanoseconds.
+// threadTime returns the processor time of all threads of a process, in nanoseconds.
 func threadTime(pid int) (int64, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(files) == 0 {

@@ -90,7 +90,7 @@ func run(o options) error {
 	return failed
 }
 
-// machine is what the figures were measured on.
+// machine describes the machine that the figures were measured on.
 func machine() string {
 	model := runtime.GOARCH
 	info, err := os.ReadFile("/proc/cpuinfo")
@@ -102,7 +102,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), runtime.Version())
 }
 
-// all are the columns of all groups, in the tables' order.
+// all returns the columns of all groups, in the order of the tables.
 func (o options) all() ([]column, error) {
 	program, err := envoy.Find("")
 	if err != nil {
@@ -115,7 +115,7 @@ func (o options) all() ([]column, error) {
 	peers := filepath.Join("tools", "corebench", "peers.py")
 	python := func(name string) func() (worker, error) {
 		return func() (worker, error) {
-			// One thread each, and nothing cached or asked for elsewhere.
+			// Each peer uses one thread, no cache and no network.
 			env := []string{"RAYON_NUM_THREADS=1", "TIKTOKEN_CACHE_DIR="}
 			return startProcess(env, o.python, peers, name, vocabulary)
 		}

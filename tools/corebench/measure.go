@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// column is a peer, or ours in one of its hosts.
+// column is a peer, or our core in one of its hosts.
 type column struct {
 	name   string
 	ours   bool
@@ -15,24 +15,24 @@ type column struct {
 	start  func() (worker, error)
 }
 
-// cell is what one column did in one row.
+// cell is the result of one column in one row.
 type cell struct {
-	// ns is the processor time for a unit of work, one value for each round.
+	// ns is the processor time per unit of work in nanoseconds, one value for each round.
 	ns []float64
-	// word stands where there is no number, and why says what was measured.
+	// word replaces the number where there is none; why explains it.
 	word, why string
-	// probe and outcomes are what came out, to be compared.
+	// probe and outcomes are the results to compare.
 	probe    outcome
 	outcomes []outcome
 	loaded   loaded
-	filter   *filterMemory // of a column that is a filter
+	filter   *filterMemory // only for columns that are filters
 }
 
-// turnTime is the processor time that a turn should take, in nanoseconds: enough for the clock, little enough that the
-// columns take turns while the machine is in one mood.
+// turnTime is the processor time that a turn should take, in nanoseconds. It is long enough for the clock's resolution
+// and short enough that the machine's speed changes little while the columns take turns.
 const turnTime = 60e6
 
-// measure lets every column take its turn in every round, each in a process of its own that has seen no other row.
+// measure runs every column once per round, each in a process of its own that has worked on no other row.
 func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {
 	cells := map[string]*cell{}
 	workers := map[string]worker{}
@@ -88,7 +88,7 @@ func (r *row) opOf(c column) string {
 	return r.op
 }
 
-// prepare finds out how often a turn does the work, and who must not be asked to at full length.
+// prepare finds how often a turn must repeat the work, and which columns must not run at full length.
 func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
 	t := turn{Op: r.opOf(col), File: r.first, Repeat: 1}
 	if len(r.probes) > 0 {
@@ -96,7 +96,7 @@ func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
 			return 0, err
 		}
 	}
-	// Twice: the first time pays for what is made at first use.
+	// Twice, because the first run includes one-time initialisation.
 	for range 2 {
 		o, err := w.turn(t)
 		if err != nil {
@@ -110,7 +110,8 @@ func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
 	return repeat, nil
 }
 
-// scale looks whether twice the input takes four times as long, so that the long one would outlast the deadline.
+// scale reports in c.word if a column takes four times as long for twice the input, because the full input would then
+// exceed the deadline.
 func (c *cell) scale(r *row, t turn, w worker) error {
 	var took [2]float64
 	for i, file := range r.probes {
@@ -134,7 +135,7 @@ func (c *cell) scale(r *row, t turn, w worker) error {
 	return nil
 }
 
-// give writes down a worker's failure; an error that says nothing of the worker comes back.
+// give records a worker's failure in the cell. It returns an error that is not the worker's fault.
 func (c *cell) give(err error, where string) error {
 	for _, known := range []error{errDies, errPanics, errSlow} {
 		if errors.Is(err, known) {
@@ -145,5 +146,5 @@ func (c *cell) give(err error, where string) error {
 	return err
 }
 
-// progress tells a person that waits.
+// progress prints a line for the person who waits.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

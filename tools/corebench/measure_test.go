@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// fake takes as long for an input of n bytes as cost says.
+// fake is a worker that takes cost(n) nanoseconds for an input of n bytes.
 type fake struct {
 	cost func(n int) int64
 	sum  uint32
@@ -34,7 +34,7 @@ func (f fake) column(name string, ours bool) column {
 
 func linear(n int) int64 { return int64(n) * 10 }
 
-// aRun is a row with probes.
+// aRun returns a row with probes.
 func aRun(t *testing.T) *row {
 	t.Helper()
 	w := writer{folder: t.TempDir()}

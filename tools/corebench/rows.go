@@ -9,36 +9,36 @@ import (
 	"strings"
 )
 
-// row is one kind of work: the same input for every column.
+// row is one kind of work, with the same input for every column.
 type row struct {
 	group, name string
-	// op is the operation; ours, when set, is that of our own columns.
+	// op is the operation. ours, if set, is the operation of our own columns.
 	op, ours string
-	// first is the input that a worker begins with, outside the measured time; warm says to do so before each turn.
+	// first is a worker's first input, which is not measured. warm repeats it before each turn.
 	first string
 	warm  bool
-	// files are the inputs of the rounds: one for all of them, as often as a turn has time for, or one for each, used
-	// once.
+	// files are the inputs of the rounds: either one for all rounds, repeated as often as a turn has time for, or one per
+	// round, used once.
 	files []string
 	once  bool
-	// units is how many units of work are in the first file: bytes, messages, tokens or conversations.
+	// units is the number of units of work in the first file: bytes, messages, tokens or conversations.
 	units float64
 	unit  unit
-	// probes are shorter inputs, the second twice the first, which show who is quadratic.
+	// probes are two shorter inputs, the second twice as long as the first. They show which columns take quadratic time.
 	probes []string
 }
 
-// repeated is a row of one input for all rounds.
+// repeated returns a row with one input for all rounds.
 func repeated(group, name, op string, input []string, units float64, u unit) *row {
 	return &row{group: group, name: name, op: op, first: input[0], files: input, units: units, unit: u}
 }
 
-// fresh is a row of a new input in each round; the first one is for none.
+// fresh returns a row with a new input in each round. The first input is the one that is not measured.
 func fresh(group, name, op string, inputs []string, units float64, u unit) *row {
 	return &row{group: group, name: name, op: op, first: inputs[0], files: inputs[1:], once: true, units: units, unit: u}
 }
 
-// unit is how a row is printed, from nanoseconds for one unit of work.
+// unit is how a row's figure is printed: show converts nanoseconds per unit of work.
 type unit struct {
 	name string
 	show func(ns float64) float64
@@ -50,7 +50,7 @@ var (
 	nanoseconds  = unit{"ns", func(ns float64) float64 { return ns }}
 )
 
-// Names of rows that targets name too.
+// Names of rows that targets refer to.
 const (
 	prompt          = "a 200-byte prompt"
 	conversation3   = "3 messages"
@@ -73,7 +73,7 @@ func rows(folder string, all []corpus, rounds int) ([]*row, error) {
 	}
 	for _, c := range all {
 		sets := messages(c.text, messageSize, rounds+1)
-		size := len(sets[rounds]) // the smallest
+		size := len(sets[rounds]) // the smallest set
 		var files []string
 		for i, set := range sets {
 			files = append(files, w.text(fmt.Sprintf("new-%s-%d", c.name, i), strings.Join(set[:size], "\x00"))...)
@@ -91,7 +91,7 @@ func rows(folder string, all []corpus, rounds int) ([]*row, error) {
 		{"1 MB of random letters", letters(corpusSize)},
 	} {
 		name := strings.ReplaceAll(strings.Trim(strings.TrimPrefix(run.name, "1 MB of "), "'"), " ", "-")
-		// Each a little shorter than the last: a new word for those who remember words.
+		// Each text is a little shorter than the last, so that a cache of words has not seen it.
 		var files, probes []string
 		for i := range rounds + 1 {
 			files = append(files, w.text(fmt.Sprintf("run-%s-%d", name, i), cut(run.text, corpusSize-10*i))...)
@@ -121,7 +121,7 @@ func rows(folder string, all []corpus, rounds int) ([]*row, error) {
 	return out, w.err
 }
 
-// letters is random lower-case letters without a space, the same every time.
+// letters returns random lower-case letters without a space, the same ones every time.
 func letters(n int) string {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], 5)

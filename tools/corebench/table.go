@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// result is a row that was measured.
+// result is a measured row.
 type result struct {
 	row    *row
 	cells  map[string]*cell
@@ -21,7 +21,7 @@ var titles = map[string]string{
 	"parse":  "Parse a stream of ids: ns for a token",
 }
 
-// printTables prints a table for each group: medians, and whose ids are not the reference's.
+// printTables prints a table for each group: the medians, and which ids differ from the reference's.
 func printTables(out io.Writer, columns []column, results []result) {
 	for _, group := range []string{"encode", "render", "parse"} {
 		inGroup := slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.row.group != group })
@@ -48,7 +48,7 @@ func printTables(out io.Writer, columns []column, results []result) {
 	}
 }
 
-// nameWidth is that of the longest name of a row, which stands at the left while the numbers stand at the right.
+// nameWidth is the width of the column of names, which is aligned left while the numbers are aligned right.
 const nameWidth = len("1 MB of one Chinese character")
 
 func line(t io.Writer, name, unit string, columns []column, text func(column) string) {
@@ -77,7 +77,7 @@ func show(r result, column string) string {
 	return text
 }
 
-// exactness sums up a column: the judge's own agree with themselves.
+// exactness sums up a column over all rows.
 func exactness(results []result, column string) string {
 	state := unknown
 	for _, r := range results {
@@ -86,7 +86,7 @@ func exactness(results []result, column string) string {
 	return [...]string{unknown: "", exact: "exact", wrong: "WRONG"}[state]
 }
 
-// number has three digits that count.
+// number formats a figure with three significant digits.
 func number(v float64) string {
 	switch {
 	case v >= 100:
@@ -103,7 +103,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// printLoad prints what it takes to be ready: medians over all rows, each of which started every column anew.
+// printLoad prints what loading the vocabulary costs: medians over all rows, since each row starts every column anew.
 func printLoad(out io.Writer, columns []column, results []result) {
 	fmt.Fprint(out, "Loading the vocabulary\n\n")
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -142,7 +142,7 @@ func printLoad(out io.Writer, columns []column, results []result) {
 	}
 }
 
-// printTargets prints the targets as ratios of the rounds' medians.
+// printTargets prints the targets as medians of the rounds' ratios.
 func printTargets(out io.Writer, results []result) {
 	fmt.Fprint(out, "\nTargets (median of the rounds' ratios)\n\n")
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -1,6 +1,6 @@
 package main
 
-// target is that one column is at least so many times as fast as another in some rows.
+// target requires one column to be at least so many times as fast as another in some rows.
 type target struct {
 	group    string
 	rows     []string
@@ -26,7 +26,8 @@ var (
 	}
 )
 
-// ratio is how many times as fast: the median over the rounds, so that both had the machine in the same mood.
+// ratio returns how many times as fast: the median of the ratios in each round, because within a round the machine's
+// speed is about the same for both.
 func (t target) ratio(r result) (float64, bool) {
 	of, than := r.cells[t.of], r.cells[t.than]
 	if of == nil || than == nil {

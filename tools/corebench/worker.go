@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// turn is what a worker is asked to do, so many times; with Warm, once with another input before the clock starts.
+// turn is a request to a worker to repeat some work. With Warm, it does the work once with another input before the
+// clock starts.
 type turn struct {
 	Op     string `json:"op"`
 	File   string `json:"file"`
@@ -19,7 +20,7 @@ type turn struct {
 	Repeat int    `json:"repeat"`
 }
 
-// outcome is what a turn gave.
+// outcome is the result of a turn.
 type outcome struct {
 	CPU   int64  // processor time of all threads, in nanoseconds
 	Count int    // ids, or messages
@@ -27,7 +28,7 @@ type outcome struct {
 	Error string
 }
 
-// loaded is what a worker's start took, in nanoseconds of processor time and in bytes; -1 is not known.
+// loaded is the cost of a worker's start, in nanoseconds of processor time and in bytes; -1 is unknown.
 type loaded struct{ Start, Load, RSS int64 }
 
 // worker is a process that takes turns.
@@ -37,14 +38,14 @@ type worker interface {
 	stop()
 }
 
-// What becomes of a worker that does not answer, as the table says it.
+// The words for workers that fail, as the table prints them.
 var (
 	errDies   = errors.New("dies")
 	errPanics = errors.New("panics")
 	errSlow   = errors.New("too slow")
 )
 
-// deadline is how long a turn may take by the clock on the wall; most take a tenth of a second.
+// deadline is the wall-clock time that a turn may take; most take a tenth of a second.
 const deadline = 30 * time.Second
 
 // process is a worker that reads and writes lines.
@@ -58,7 +59,7 @@ type process struct {
 func startProcess(env []string, program string, args ...string) (worker, error) {
 	p := &process{cmd: exec.Command(program, args...), lines: make(chan []byte)}
 	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stderr = io.Discard // a Rust panic's words; what it means for the row is in the table
+	p.cmd.Stderr = io.Discard // the text of a Rust panic; the table shows what it means for the row
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (p *process) loaded() loaded { return p.ready }
 func (p *process) stop() {
 	_ = p.in.Close()
 	_ = p.cmd.Process.Kill() // it has nothing to finish
-	for range p.lines {      // its last line, if nobody waited for it
+	for range p.lines {      // its last line, if it was not read
 	}
 	_ = p.cmd.Wait()
 }

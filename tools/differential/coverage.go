@@ -11,7 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// parseErrors are the beginnings of all errors that the reference's parser has.
+// parseErrors are the prefixes of all errors of the reference's parser.
 var parseErrors = []string{
 	"Unexpected token ",
 	"Unexpected EOS while waiting for message header to complete",
@@ -27,8 +27,8 @@ var parseErrors = []string{
 
 const readingError = "invalid conversation JSON: "
 
-// renderErrors are the beginnings of all errors that its renderer has, behind readingError those of its JSON library.
-// Left out is what no text can cause: the library's "invalid unicode code point" is about bytes.
+// renderErrors are the prefixes of all errors of the reference's renderer; readingError and what follows are its JSON
+// library's. The library's "invalid unicode code point" is left out: it is about bytes, and no text can cause it.
 var renderErrors = append([]string{
 	"Tools should have a name!",
 	"SystemContent may only appear in system messages, found in User",
@@ -55,13 +55,13 @@ func prefixed(prefix string, words ...string) []string {
 	return out
 }
 
-// coverage counts what a run has met.
+// coverage counts what a run has covered.
 type coverage struct {
 	t *tokenizer.Tokenizer
-	// pairs are counted by the strict flag, situation and class of token.
+	// pairs are counted by strict flag, situation and token class.
 	pairs  [2][len(stateNames)][len(classNames)]int
 	errors map[string]int
-	// unlisted are errors of the reference that no list above has.
+	// unlisted are errors of the reference that are in no list above.
 	unlisted map[string]int
 }
 
@@ -69,7 +69,7 @@ func newCoverage(t *tokenizer.Tokenizer) coverage {
 	return coverage{t: t, errors: map[string]int{}, unlisted: map[string]int{}}
 }
 
-// stream counts a stream's errors, and returns what counts its tokens.
+// stream counts a stream's errors and returns the [oracle.Visit] that counts its tokens.
 func (c *coverage) stream(v *vectors.Stream) oracle.Visit {
 	for i := range v.Steps {
 		if err := v.Steps[i].Error; err != nil {
@@ -86,7 +86,7 @@ func (c *coverage) stream(v *vectors.Stream) oracle.Visit {
 	}
 }
 
-// conversation counts an error once, however many renderings gave it.
+// conversation counts each error once, however many renderings gave it.
 func (c *coverage) conversation(v *vectors.Conversation) {
 	counted := map[string]bool{}
 	for _, r := range []*vectors.Rendered{&v.Completion, &v.Training, &v.Plain, &v.Alone} {
@@ -135,7 +135,7 @@ func (c *coverage) print(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// missing names everything that was met fewer than least times.
+// missing returns an error that names everything covered fewer than least times.
 func (c *coverage) missing(least int) error {
 	var out []string
 	for flag := range c.pairs {

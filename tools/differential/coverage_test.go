@@ -70,7 +70,7 @@ func TestStates(t *testing.T) {
 				id = 201089
 			}
 			k.see(p, int64(id))
-			_ = p.Process(id) // some are errors
+			_ = p.Process(id) // some tokens are errors
 		}
 		if got := stateNames[k.see(p, vectors.EOS)]; got != tt.want {
 			t.Errorf("behind %q: %q, want %q", tt.text, got, tt.want)

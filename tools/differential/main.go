@@ -1,9 +1,10 @@
 // Command differential feeds the same random token streams and conversations to the reference implementation and to the
-// core, compares what both do after every token and in every rendering, and prints what was covered.
+// core. It compares both after every token and in every rendering, and prints what was covered.
 //
 //	HARMONY_ORACLE_PYTHON=… TIKTOKEN_ENCODINGS_BASE=… go run ./tools/differential [-seed N] [-streams N] [-conversations N]
 //
-// It fails on any difference, and when a state met a class of tokens, or an error was seen, fewer than -least times.
+// It fails on any difference. It also fails if a combination of state and token class, or an error, came up fewer than
+// -least times.
 package main
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// enough is after how many differences a run is given up.
+// enough is the number of differences after which a run stops.
 const enough = 10
 
 func main() {
@@ -87,7 +88,7 @@ func (r *run) all(ctx context.Context) error {
 	return r.coverage.missing(r.least)
 }
 
-// ask reads what the script prints, and checks each line. A difference is told at once.
+// ask reads the lines that the script prints and checks each. A difference is printed at once.
 func ask[T any](ctx context.Context, r *run, what string, count int, check func(v *T) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// stateNames are the situations in which the strict parser reads a token differently; each is met with the reference's
-// strict flag and without it.
+// stateNames are the situations in which the strict parser reads tokens differently. Each is tested with and without
+// the reference's strict flag.
 var stateNames = [...]string{"start", "start, role given", "header", "header begun", "header, role given", "header begun, role given",
 	"content", "content, rune cut", "content, unknown id"}
 
@@ -28,16 +28,16 @@ const (
 	inContentUnknown
 )
 
-// tracker follows what the parser's observables do not tell.
+// tracker follows the part of the parser's state that cannot be observed.
 type tracker struct {
 	t *tokenizer.Tokenizer
-	// begun says that the header holds tokens, cut that the content ends inside of a rune, unknown that it has an id
-	// that no token has.
+	// begun reports whether the header has tokens, cut whether the content ends inside a rune, and unknown whether it has
+	// an id outside the vocabulary.
 	begun, cut, unknown bool
 	state               harmony.State
 }
 
-// see is the situation before token, which p takes next.
+// see returns the situation before token, which p reads next.
 func (k *tracker) see(p *harmony.StrictParser, token int64) int {
 	if p.State() != k.state {
 		k.begun, k.cut, k.unknown = false, false, false
@@ -69,7 +69,7 @@ func (k *tracker) see(p *harmony.StrictParser, token int64) int {
 	return situation
 }
 
-// endsCut says that b ends with the beginning of a rune.
+// endsCut reports whether b ends with an incomplete rune.
 func endsCut(b []byte) bool {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if tail := b[len(b)-n:]; utf8.RuneStart(tail[0]) {
@@ -79,7 +79,7 @@ func endsCut(b []byte) bool {
 	return false
 }
 
-// classNames are the kinds of tokens, as far as the parser or the grammar may care.
+// classNames are the classes of tokens that the parser or the grammar may distinguish.
 var classNames = [...]string{"<|start|>", "<|end|>", "<|return|>", "<|call|>", "<|channel|>", "<|message|>", "<|constrain|>",
 	"end of the stream", "<|startoftext|> …", "reserved", "unknown id", "rune's beginning", "rune's rest, bad bytes", "a role's word", "a channel's name",
 	"a type's name", "to, =, to=", "ASCII space", "Unicode's space", "spelling of markers", "word behind space", "not ASCII", "digits", "signs", "word"}

@@ -1,9 +1,11 @@
-// Command openaischema takes the schemas of Chat Completions and Responses out of OpenAI's API description, for the tests:
+// Command openaischema extracts the schemas of Chat Completions and Responses from OpenAI's API description, for the
+// tests:
 //
 //	go run ./tools/openaischema openai-openapi.json >e2e/testdata/openai.schema.json
 //
-// The description is version 2.3.0 of https://github.com/openai/openai-openapi. It is OpenAPI 3.1, whose schemas are JSON
-// Schema, but for `nullable`, which it still uses and which is spelled out here. What no validator reads is left out.
+// The description is version 2.3.0 of https://github.com/openai/openai-openapi. It is OpenAPI 3.1, whose schemas are
+// JSON Schema. The one exception is the old keyword `nullable`, which is converted. Keywords that no validator reads
+// are left out.
 package main
 
 import (
@@ -15,7 +17,7 @@ import (
 	"strings"
 )
 
-// roots are the schemas that the tests ask for by name. What they refer to comes with them.
+// roots are the schemas that the tests ask for by name. The schemas that they refer to are included.
 var roots = []string{
 	"CreateChatCompletionRequest", "CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "ErrorResponse",
 	"CreateResponse", "Response", "ResponseStreamEvent",
@@ -72,10 +74,10 @@ func run() error {
 	})
 }
 
-// unread are keywords that say nothing to a validator, and the description's own extensions.
+// unread are the keywords that mean nothing to a validator, and the description's own extensions.
 var unread = []string{"description", "title", "example", "examples", "default", "discriminator", "nullable", "$recursiveAnchor"}
 
-// convert copies a schema and reports what it refers to.
+// convert returns a copy of a schema and calls refer for every schema that it refers to.
 func convert(schema any, refer func(name string)) any {
 	s, ok := schema.(map[string]any)
 	if !ok {

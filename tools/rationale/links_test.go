@@ -26,10 +26,10 @@ var (
 		"/[\\w./-]+)`")
 )
 
-// notSources are the folders without sources of ours.
+// notSources are folders without source files of this repository.
 var notSources = []string{"build", "dist", "node_modules", "testdata"}
 
-// TestLinks: links between the pages lead to files and headings that are there, and so do the pages that comments cite.
+// TestLinks shows that links between pages, and the pages that comments cite, lead to existing files and headings.
 func TestLinks(t *testing.T) {
 	sources := sourceFiles(t)
 	anchors := map[string]map[string]bool{}
@@ -75,8 +75,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestPaths: the files and folders that the pages name in code are there. A name may be the beginning of several, and
-// what changed in the past may be gone.
+// TestPaths shows that files and folders named in code spans exist. A name may be a prefix of several. CHANGELOG.md may
+// name what is gone.
 func TestPaths(t *testing.T) {
 	for name, text := range sourceFiles(t) {
 		if path.Ext(name) != ".md" || name == "CHANGELOG.md" {

@@ -8,7 +8,7 @@ import (
 
 const root = "../.."
 
-// TestIndex: RATIONALE.md is what the chapters make it, and every file in docs/rationale is a chapter.
+// TestIndex shows that RATIONALE.md is up to date and that every file in docs/rationale is a chapter.
 func TestIndex(t *testing.T) {
 	want, err := index(root)
 	if err != nil {
@@ -23,7 +23,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestSlug: anchors are GitHub's.
+// TestSlug compares anchors with those that GitHub gives.
 func TestSlug(t *testing.T) {
 	for heading, want := range map[string]string{
 		"19. Why do large texts stay in the request's body?": "19-why-do-large-texts-stay-in-the-requests-body",

@@ -1,11 +1,11 @@
-// Command vocab packs a .tiktoken file (a line per token: base64, space, rank)
-// into the file that harmonycore/tokenizer/o200k embeds:
+// Command vocab packs a .tiktoken file (a line per token: base64, space, rank) into the file that
+// harmonycore/tokenizer/o200k embeds:
 //
 //	go run ./tools/vocab -in o200k_base.tiktoken -out harmonycore/tokenizer/o200k/o200k.vocab
 //
-// The format is described beside its reader, harmonycore/tokenizer/o200k/unpack.go.
-// The same input gives the same output with one Go release; compress/flate may
-// pack differently in another, which changes the file but not what it unpacks to.
+// The format is described with its reader, harmonycore/tokenizer/o200k/unpack.go. The same input gives the same output
+// with one Go release. Another release of compress/flate may compress differently, which changes the file but not its
+// unpacked content.
 package main
 
 import (
@@ -54,7 +54,7 @@ func run(in, out string) error {
 	return os.WriteFile(out, packed, 0o644)
 }
 
-// read returns the tokens by rank; ranks must be 0 … n-1, in order.
+// read returns the tokens by rank. The ranks must be 0 … n-1, in order.
 func read(source []byte) ([][]byte, error) {
 	var tokens [][]byte
 	lines := bufio.NewScanner(bytes.NewReader(source))
@@ -132,8 +132,8 @@ func pack(tokens [][]byte, source [sha256.Size]byte) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// expandedSum names the vocabulary apart from any file format: the SHA-256 of
-// each token's length in one byte and its bytes, by rank.
+// expandedSum identifies the vocabulary independently of any file format: it is the SHA-256 of each token's length in
+// one byte and its bytes, by rank.
 func expandedSum(tokens [][]byte) [sha256.Size]byte {
 	h := sha256.New()
 	for _, token := range tokens {

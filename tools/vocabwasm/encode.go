@@ -17,7 +17,7 @@ const (
 
 // encode returns a module that exports size() -> i32 and copy(ptr i32), which writes the table to ptr.
 //
-// The section order and the opcodes are those of the WebAssembly core specification, version 2, chapter 5.
+// The order of sections and the opcodes are those of the WebAssembly core specification, version 2, chapter 5.
 func encode(table []byte) []byte {
 	size := int32(len(table))
 
@@ -27,7 +27,7 @@ func encode(table []byte) []byte {
 		[]byte{typeFunc, 1, typeI32, 0}, // 1: (i32) -> ()
 	))
 	module = section(module, 2, vector(
-		join(name("harmony_filter"), name("memory"), []byte{kindMemory, 0, 1}), // at least one page, no most
+		join(name("harmony_filter"), name("memory"), []byte{kindMemory, 0, 1}), // at least one page, no maximum
 	))
 	module = section(module, 3, vector([]byte{0}, []byte{1}))
 	module = section(module, 7, vector(
@@ -38,14 +38,14 @@ func encode(table []byte) []byte {
 	module = section(module, 10, vector(
 		body(join([]byte{opI32Const}, signed(size))),
 		body(join(
-			[]byte{opLocalGet, 0},            // to
-			[]byte{opI32Const, 0},            // from the segment's start
-			[]byte{opI32Const}, signed(size), // all of it
+			[]byte{opLocalGet, 0},            // destination
+			[]byte{opI32Const, 0},            // offset in the segment
+			[]byte{opI32Const}, signed(size), // the whole segment
 			[]byte{opPrefixFC, 8, 0, 0},
 		)),
 	))
 	module = section(module, 11, vector(
-		join([]byte{1}, sized(table)), // 1: passive
+		join([]byte{1}, sized(table)), // 1: a passive segment
 	))
 	return module
 }
@@ -58,7 +58,7 @@ func vector(items ...[]byte) []byte {
 	return append(unsigned(len(items)), join(items...)...)
 }
 
-// body is a function without locals of its own.
+// body encodes a function without locals.
 func body(code []byte) []byte { return sized(join([]byte{0}, code, []byte{opEnd})) }
 
 func name(s string) []byte { return sized([]byte(s)) }
@@ -75,7 +75,7 @@ func join(parts ...[]byte) []byte {
 
 func unsigned(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// signed is the signed LEB128 form, which encoding/binary lacks (its varints are zigzag).
+// signed encodes signed LEB128, which encoding/binary lacks: its varints are zigzag.
 func signed(n int32) []byte {
 	var out []byte
 	for {

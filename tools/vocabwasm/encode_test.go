@@ -9,7 +9,7 @@ import (
 )
 
 func TestEncodedModuleCopiesTheTable(t *testing.T) {
-	// 63, 64, 8191 and 8192 lie at the borders of signed LEB128.
+	// 63, 64, 8191 and 8192 are limits of the lengths of signed LEB128.
 	for _, size := range []int{0, 1, 63, 64, 8191, 8192, 70_000} {
 		table := make([]byte, size)
 		for i := range table {
@@ -22,7 +22,7 @@ func TestEncodedModuleCopiesTheTable(t *testing.T) {
 	}
 }
 
-// copied runs the module beside a module that owns the memory, and returns what it says its table is.
+// copied runs the module beside a module that owns the memory, and returns the table that it copies there.
 func copied(t *testing.T, module []byte, want int) []byte {
 	t.Helper()
 	const to = 100

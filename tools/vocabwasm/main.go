@@ -1,7 +1,8 @@
 // Command vocabwasm writes the vocabulary as a WebAssembly module of its own, to be merged into the filter.
 //
-// The module imports the filter's memory and holds the table as one passive data segment, so the table is no part of
-// the memory that the filter's garbage collector walks. The filter reaches it by two imports that vanish in the merge:
+// The module imports the filter's memory and holds the table as one passive data segment. So the table is not part of
+// the memory that the filter's garbage collector scans. The filter reaches it through two imports that the merge
+// resolves:
 //
 //	//go:wasmimport harmony_vocab size
 //	func vocabSize() uint32

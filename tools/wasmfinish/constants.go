@@ -9,15 +9,16 @@ import (
 
 const (
 	sectionData = 11
-	// namesOfData is the part of the custom section "name" that has the names of data segments.
+	// namesOfData is the subsection of the custom section "name" that names data segments.
 	namesOfData = 9
 )
 
-// mark is what filter/gcroots has where it wants to be told the end of the constants: two words, the second of which stays.
+// mark is what filter/gcroots has where it needs the end of the constants: two words, of which the second stays.
 var mark = []byte{0x73, 0x6e, 0x6f, 0x63, 0x1b, 0xd5, 0xe4, 0xa7}
 
-// markConstants writes the address at which the module's constants end over the first word of the mark. The linker puts
-// constants first, then variables, and names the segments of the former ".rodata". A module without the mark is left as it is.
+// markConstants writes the address of the end of the module's constants over the first word of the mark. The linker
+// places constants before variables and names the constants' segments ".rodata". A module without the mark is
+// unchanged.
 func markConstants(sections []wasmSection) error {
 	var names map[int]string
 	var data []byte
@@ -57,7 +58,7 @@ func markConstants(sections []wasmSection) error {
 			return errors.New("segment " + names[i] + " lies among the constants")
 		}
 	}
-	// The word that the last constant ends in has no variable in it. Rounding up could leave one out.
+	// The word that contains the end of the last constant has no variable in it. Rounding up could skip one.
 	binary.LittleEndian.PutUint32(data[at:], uint32(end&^3))
 	return nil
 }
@@ -89,7 +90,7 @@ func segmentNames(content []byte) map[int]string {
 	return names
 }
 
-// segment is a data segment. An active one is copied to its address when the module is made.
+// segment is a data segment. An active one is copied to its address when the module is instantiated.
 type segment struct {
 	active        bool
 	address, size int

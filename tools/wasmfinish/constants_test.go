@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// piece is a data segment to be written; its address fits into one byte of LEB128.
+// piece is a data segment to write. Its address must fit into one byte of LEB128.
 type piece struct {
 	name    string
 	address byte
 	content []byte
 }
 
-// sectionsOf are the data and the name section of a module with these segments.
+// sectionsOf returns the data and name sections of a module with these segments.
 func sectionsOf(pieces ...piece) []wasmSection {
 	data, names := []byte{byte(len(pieces))}, []byte{byte(len(pieces))}
 	for i, p := range pieces {

@@ -1,8 +1,8 @@
-// Command wasmfinish makes the merged filter module fit to ship: it keeps the exports that an Envoy needs and drops all
-// others, drops custom sections that name the machine's compilers, and refuses a module that would not load or that
-// would leak (TinyGo's own malloc): see check.
+// Command wasmfinish makes the merged filter module ready to ship. It removes all exports except those that Envoy
+// needs, and custom sections that name the compilers used. It refuses a module that would not load or that would leak
+// memory (TinyGo's own malloc): see check.
 //
-// It knows the outline of a WebAssembly module, not the code in it.
+// It knows the structure of a WebAssembly module. It does not know the code in it.
 package main
 
 import (

@@ -17,12 +17,12 @@ const (
 
 var errMalformed = errors.New("not a well-formed WebAssembly module")
 
-// keptExport says whether Envoy, or a proxy-wasm host that behaves like it, needs the export.
+// keptExport reports whether Envoy, or a proxy-wasm host that behaves like it, needs the export.
 func keptExport(name string) bool {
 	return name == "memory" || name == "malloc" || name == "_initialize" || strings.HasPrefix(name, "proxy_")
 }
 
-// keptCustom says whether a custom section ships: only the function names, for Envoy's backtraces.
+// keptCustom reports whether a custom section ships: only the function names, for Envoy's backtraces.
 func keptCustom(name string) bool { return name == "name" }
 
 // finish returns the module with only the exports and custom sections that ship.
@@ -65,7 +65,7 @@ func finish(module []byte) ([]byte, error) {
 	return out, nil
 }
 
-// check returns an error when the module must not ship.
+// check returns an error if the module must not ship.
 func check(module []byte) error {
 	sections, err := split(module)
 	if err != nil {
@@ -161,7 +161,8 @@ func readExports(content []byte) ([]export, error) {
 	return exports, nil
 }
 
-// reader takes values off the front of a section; each method reports whether the value was there.
+// reader reads values from the front of a section. The last result of each method reports whether the value was
+// complete.
 type reader struct{ left []byte }
 
 func (r *reader) byte() (byte, bool) {
@@ -197,7 +198,7 @@ func (r *reader) name() (string, bool) {
 	return string(b), ok
 }
 
-// importEntry reads one import; a module of ours imports functions only, anything else is malformed here.
+// importEntry reads one import. Only functions may be imported; any other import counts as malformed.
 func (r *reader) importEntry() (module, name string, ok bool) {
 	module, ok1 := r.name()
 	name, ok2 := r.name()

@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// TinyGo's collector takes every word of the variables for a pointer that could be one. Numbers that look like an
-// address of a large heap keep whatever lies there alive for ever, and nothing shows it until a worker is full. So a
-// module that has more than a few of them does not ship (RATIONALE.md#71).
+// TinyGo's collector treats every word of the variables that could be a pointer as one. Numbers that look like
+// addresses in a large heap keep blocks alive for ever, unnoticed until a worker's memory is full. So a module with
+// more than a few of them does not ship (RATIONALE.md#71).
 
-// Where the addresses of large objects are, in bytes. A small heap's are below. TinyGo doubles a memory that begins with
-// 640 KiB, and Envoy gives it less than 1 GiB, so it ends at 640 MiB; digits in a text, such as a commit's, spell more.
+// The range of addresses of large objects, in bytes. A small heap lies below it. TinyGo doubles a memory that begins
+// with 640 KiB, and Envoy allows less than 1 GiB, so the memory ends at 640 MiB. Digits in a text, such as a commit's
+// hash, look like higher addresses.
 const lowestLarge, endOfLarge = 16 << 20, 704 << 20
 
 // mostFalse is how many words of the variables may look like an address of a large object.
 const mostFalse = 2
 
-// checkPointers returns an error where the collector would find many pointers that are none. Modules without filter/gcroots are
-// not looked at.
+// checkPointers returns an error if the collector would mistake too many words for pointers. Modules without
+// filter/gcroots are not checked.
 func checkPointers(sections []wasmSection) error {
 	var names map[int]string
 	var segments []segment
@@ -52,7 +53,7 @@ func checkPointers(sections []wasmSection) error {
 		if !s.active || strings.HasPrefix(names[i], ".rodata") {
 			continue
 		}
-		// Binaryen leaves out runs of zeros, so that a segment begins anywhere in a word.
+		// Binaryen omits runs of zeros, so a segment may begin inside a word.
 		content := append(make([]byte, s.address%4), s.content...)
 		for at := 0; at+4 <= len(content); at += 4 {
 			if word := binary.LittleEndian.Uint32(content[at:]); word >= lowestLarge && word < endOfLarge {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCheckPointers: numbers among the variables that look like addresses of a large heap keep a module from shipping; among
-// constants they do no harm, nor small numbers, nor text.
+// TestCheckPointers shows that a module does not ship if numbers among its variables look like addresses in a large
+// heap. Such numbers among constants, small numbers, and text do no harm.
 func TestCheckPointers(t *testing.T) {
 	const numbers = "\x00\x00\x00\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x00\x00\x00\x3f"
 	for _, tt := range []struct {
@@ -25,8 +25,7 @@ func TestCheckPointers(t *testing.T) {
 			}
 		})
 	}
-	// Binaryen leaves out zeros, so that a segment begins in the middle of a word: this one's words are 0x06050400, 0x0a090807
-	// and 0x0e0d0c0b.
+	// Binaryen omits zeros, so this segment begins inside a word: its words are 0x06050400, 0x0a090807 and 0x0e0d0c0b.
 	err := checkPointers(sectionsOf(piece{".data", 33, []byte("\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e")}, piece{".data.1", 48, mark}))
 	if err == nil || !strings.Contains(err.Error(), "3 words") || !strings.Contains(err.Error(), "0x6050400 at 32") {
 		t.Errorf("got %v", err)

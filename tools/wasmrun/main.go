@@ -2,8 +2,8 @@
 //
 //	wasmrun FILE.wasm [ARGUMENT]...
 //
-// The program sees the working directory, the folders above it up to the one with go.mod (as .., ../.. and so on), and
-// the folder for temporary files as /tmp.
+// The program can access the working directory, its parents up to the one with go.mod (as .., ../.. and so on), and the
+// folder for temporary files as /tmp.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package ours does one unit of work of the benchmark with harmonycore, the same natively and in a wasm module.
+// Package ours does one unit of the benchmark's work with harmonycore, natively and in a wasm module alike.
 //
-// It knows the core's public API; it must not know clocks, files or who asks.
+// It knows the core's public API. It must not know clocks, files or its caller.
 package ours

@@ -10,7 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Bench holds one kind of work and its input. Run does it once; Result says what came of the last Run.
+// Bench is one kind of work and its input. [Bench.Run] does the work once; [Bench.Result] returns the result of the
+// last Run.
 type Bench struct {
 	tokenizer *tokenizer.Tokenizer
 	encoder   tokenizer.Encoder
@@ -27,16 +28,16 @@ type Bench struct {
 	err      error
 }
 
-// New makes a Bench without work.
+// New returns a [Bench] without work.
 func New(t *tokenizer.Tokenizer) *Bench {
 	return &Bench{tokenizer: t, renderer: harmony.NewRenderer(t)}
 }
 
-// Load takes the input of an operation, which is not written to and may not change:
+// Load sets the operation and its input. The input is not written to and must not change:
 //
-//	encode          texts with a zero byte between
+//	encode          texts separated by zero bytes
 //	render          a conversation in the reference's JSON
-//	strict, stream  token ids of four bytes, little-endian, behind "<|start|>assistant"
+//	strict, stream  token ids of four bytes, little-endian, after "<|start|>assistant"
 func (b *Bench) Load(op string, input []byte) error {
 	b.op, b.texts, b.tokens, b.conversation = op, nil, nil, nil
 	switch op {
@@ -94,7 +95,8 @@ func (b *Bench) strict() error {
 	return err
 }
 
-// Result is how many ids, or messages, the last Run gave, and a checksum of the ids, or of the messages' texts.
+// Result returns the number of ids or messages of the last [Bench.Run], and a checksum of the ids or of the messages'
+// texts.
 func (b *Bench) Result() (count int, sum uint32, err error) {
 	if b.err != nil {
 		return 0, 0, b.err
@@ -116,20 +118,20 @@ func (b *Bench) Result() (count int, sum uint32, err error) {
 	return len(b.ids), sum, nil
 }
 
-// sink keeps what a parser delivers.
+// sink is a [harmony.Sink] that keeps what a parser delivers.
 type sink struct {
 	text     []byte
 	messages int
-	delta    harmony.Optional // the strict parser's newest, read after every token as a server does
+	delta    harmony.Optional // the strict parser's last delta, read after every token as a server does
 }
 
 func (s *sink) reset() { s.text, s.messages = s.text[:0], 0 }
 
-// Open implements harmony.Sink.
+// Open implements [harmony.Sink].
 func (s *sink) Open(harmony.Header) { s.messages++ }
 
-// Content implements harmony.Sink.
+// Content implements [harmony.Sink].
 func (s *sink) Content(text []byte, _ int) { s.text = append(s.text, text...) }
 
-// Close implements harmony.Sink.
+// Close implements [harmony.Sink].
 func (s *sink) Close(harmony.End) {}

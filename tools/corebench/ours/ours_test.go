@@ -32,7 +32,7 @@ func TestResults(t *testing.T) {
 		if err := b.Load(tt.op, []byte(tt.input)); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // nothing may be left of the run before
+		for range 2 { // nothing may remain of the previous run
 			b.Run()
 		}
 		if count, sum, err := b.Result(); err != nil || count != tt.count || sum != crc32.ChecksumIEEE(tt.of) {

@@ -2,5 +2,5 @@
 
 package main
 
-// pages exists only in a built module.
+// pages is a stub: the figure exists only in the built module.
 func pages(int32) int32 { return 0 }

@@ -1,5 +1,6 @@
-// Command worker is our own native column of `make bench-core`: it does what it is told, a line of JSON for each turn,
-// and answers with the processor time that it took. The other columns' workers speak the same (docs/bench-core.md).
+// Command worker is our own native column of `make bench-core`. It does one turn of work for each line of JSON and
+// answers with the processor time that it took. The workers of the other columns use the same protocol
+// (docs/bench-core.md).
 package main
 
 import (
@@ -30,7 +31,7 @@ type reply struct {
 type ready struct {
 	Start int64 `json:"start"` // processor time from the start of the process to the first id
 	Load  int64 `json:"load"`  // from the call that loads the vocabulary to the first id
-	RSS   int64 `json:"rss"`   // by how much that made the process grow, in bytes
+	RSS   int64 `json:"rss"`   // growth of the process's memory by loading, in bytes
 }
 
 func main() {
@@ -91,7 +92,7 @@ func say(v any) {
 	fmt.Println(string(line))
 }
 
-// cpu is the processor time of all threads so far, the kernel's work for them included.
+// cpu returns the processor time of all threads so far, including the kernel's work for them.
 func cpu() int64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -100,7 +101,7 @@ func cpu() int64 {
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
 
-// resident is the process's memory that is in use, in bytes.
+// resident returns the resident memory of the process, in bytes.
 func resident() int64 {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -1,11 +1,10 @@
-// Command classes writes the character classes of the o200k pattern as two
-// string constants:
+// Command classes writes the character classes of the o200k pattern as two string constants:
 //
 //	go run ./tools/vocab/classes -in harmonycore/tokenizer/testdata/unicode16-classes.json \
 //		-out harmonycore/tokenizer/classes_table.go
 //
 // The input has the ranges of the classes L, N, S (White_Space), UP and LOW of
-// docs/harmony-format.md#splitting-into-pieces in Unicode 16.0, made from PyPI regex 2024.11.6.
+// docs/harmony-format.md#splitting-into-pieces in Unicode 16.0, generated from PyPI regex 2024.11.6.
 package main
 
 import (
@@ -18,8 +17,8 @@ import (
 	"os"
 )
 
-// Kinds, as package tokenizer numbers them, keyed by membership in L, N, S,
-// UP, LOW. That no other combination occurs is what makes half a byte enough.
+// kinds maps the membership in L, N, S, UP and LOW to the kind's number in the package tokenizer. No other combination
+// occurs, so four bits are enough for a kind.
 var kinds = map[[5]bool]byte{
 	{}:                                0, // anything else
 	{false, false, true}:              1, // whitespace

@@ -120,7 +120,7 @@ test-full: ## test, and what takes longer, in one table: differential run, the l
 	@tools/test-full.sh
 
 # The largest share of lines over 120 columns, in percent: what is reached. It only ever gets smaller; the aim is 0.5.
-LONG_LINES := 2.55
+LONG_LINES := 2.1
 
 .PHONY: lint
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines

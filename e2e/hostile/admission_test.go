@@ -13,8 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// TestAdmission: no request takes more memory than it has asked for, garbage included, in a heap like the filter's: there
-// each object has a head of 16 bytes and is rounded up to as many.
+// TestAdmission shows that no request takes more memory than it has reserved, garbage included, in a heap like the
+// filter's. There each object has a header of 16 bytes, and its size is rounded up to a multiple of 16.
 func TestAdmission(t *testing.T) {
 	const perObject = 16 + 15
 	c := config.Default()
@@ -24,7 +24,8 @@ func TestAdmission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Go drops what the core keeps for the next request when it collects, and keeps one for each processor. TinyGo does neither.
+	// When Go collects, it drops what the core keeps for the next request, and it keeps one such set per processor. TinyGo
+	// does neither.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	g := exchange.New(exchange.Options{Config: *c.Filter(), Tokenizer: o200k.Tokenizer(), SealKeys: keys})
@@ -49,10 +50,10 @@ func TestAdmission(t *testing.T) {
 		f := &all[i]
 		for _, size := range []int{4 << 10, 1 << 20} {
 			runtime.GC()
-			ask(f, f.Body(size, 1)) // what is made once, and then kept, is made now
+			ask(f, f.Body(size, 1)) // makes what is allocated once and then kept
 			took, asked := ask(f, f.Body(size, 2))
 			if asked == 0 {
-				continue // refused before, or not the gateway's
+				continue // refused earlier, or not the gateway's
 			}
 			if took > asked {
 				t.Errorf("%s, %d bytes: it has taken %d, and asked for %d", f.Name, size, took, asked)

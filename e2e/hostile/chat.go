@@ -8,17 +8,17 @@ import (
 
 const hi = `"messages":[{"role":"user","content":"Hi"}],`
 
-// numbered is a piece that has its number in it, wherever the format says %d.
+// numbered returns a piece that contains its number wherever format has %d.
 func numbered(format string) piece {
 	return func(i int, _ *rand.Rand) string { return strings.ReplaceAll(format, "%d", fmt.Sprint(i)) }
 }
 
-// around is a piece with text before and behind it.
+// around returns a piece with text before and after p.
 func around(before string, p piece, behind string) piece {
 	return func(i int, rng *rand.Rand) string { return before + p(i, rng) + behind }
 }
 
-// chatFamilies are Chat requests of many messages, parts and calls.
+// chatFamilies returns Chat requests with many messages, parts and calls.
 func chatFamilies() []Family {
 	const parts, partsEnd = `"messages":[{"role":"user","content":[`, `]}]`
 	const history, historyEnd = `"messages":[{"role":"user","content":"Hi"},`, `]`

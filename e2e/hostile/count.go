@@ -2,7 +2,7 @@ package hostile
 
 import "strings"
 
-// countFamilies are requests that are answered without a server: what is counted, and what tokens say.
+// countFamilies returns requests that are answered without a server: token counts and their errors.
 func countFamilies() []Family {
 	const count = "/v1/responses/input_tokens"
 	text := func(name string, p piece) Family {
@@ -37,7 +37,7 @@ func countFamilies() []Family {
 	}
 }
 
-// otherFamilies are requests that the gateway leaves alone or refuses unread.
+// otherFamilies returns requests that the gateway passes through or refuses unread.
 func otherFamilies() []Family {
 	raw := Family{head: `{"model":"` + Model + `","prompt":"`, tail: `"}`, piece: letters(small, 64)}
 	other := Family{head: `{"model":"` + Other + `","messages":[{"role":"user","content":"`, tail: `"}]}`, piece: words}

@@ -1,4 +1,5 @@
-// Package hostile makes the large requests that a client could send to hold a worker: families of them, each of any size.
+// Package hostile makes large requests with which a client could try to hold a worker: families of them, each of any
+// size.
 //
-// It knows what requests look like, not what the gateway says of them or how long it takes.
+// It knows the form of requests. It does not know what the gateway answers or how long that takes.
 package hostile

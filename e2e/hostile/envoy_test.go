@@ -17,8 +17,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// envoyWorker is the filter in a real Envoy with one worker. What is measured is all that the worker does for a request, from
-// its first byte to its answer: Envoy's own reading is in it, and so no call of the filter took longer.
+// envoyWorker starts the filter in a real Envoy with one worker. It measures everything that the worker does for a
+// request, from its first byte to its answer. Envoy's own reading is included, so no call of the filter took longer.
 func envoyWorker(t *testing.T) *worker {
 	t.Helper()
 	c := settings()
@@ -54,7 +54,7 @@ func envoyWorker(t *testing.T) *worker {
 	}
 }
 
-// workerThread is the folder in /proc of the only worker's thread.
+// workerThread returns the folder in /proc of the only worker's thread.
 func workerThread(t *testing.T, pid int) string {
 	t.Helper()
 	names, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/comm")
@@ -70,7 +70,7 @@ func workerThread(t *testing.T, pid int) string {
 	return ""
 }
 
-// taskTime is the processor time that a thread has had so far.
+// taskTime returns the processor time that a thread has used so far.
 func taskTime(t *testing.T, folder string) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "schedstat"))

@@ -4,28 +4,28 @@ import (
 	"math/rand/v2"
 )
 
-// Model is the model that families ask for, and Other one that is not the gateway's.
+// Model is the model that the families ask for. Other is a model that the gateway does not serve.
 const (
 	Model = "gpt-oss-120b"
 	Other = "another-model"
 )
 
-// Family is one kind of request that can be made as large as one likes.
+// Family is a kind of request that can be made of any size.
 type Family struct {
-	// Name is unique among All.
+	// Name is unique among [All].
 	Name string
-	// Path is where the request goes, by POST.
+	// Path is where the request is sent, with POST.
 	Path string
 
 	head, tail, separator string
 	piece                 piece
 }
 
-// piece makes the piece number i of a body.
+// piece makes piece number i of a body.
 type piece func(i int, rng *rand.Rand) string
 
-// Body is a request of exactly size bytes: as many pieces as fit, and spaces behind the last. It is the same for the same
-// size and seed.
+// Body returns a request of exactly size bytes: as many pieces as fit, then spaces. The same size and seed give the
+// same body.
 func (f *Family) Body(size int, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	body := make([]byte, 0, size+1)
@@ -51,7 +51,7 @@ func (f *Family) Body(size int, seed uint64) []byte {
 	return body
 }
 
-// All are the families, in the order of the paths and then of the parts of a request.
+// All returns the families, ordered by path and then by the part of the request.
 func All() []Family {
 	var all []Family
 	for _, list := range [][]Family{
@@ -62,22 +62,22 @@ func All() []Family {
 	return all
 }
 
-// same is a piece that is always the same.
+// same returns a piece that is always the same.
 func same(text string) piece { return func(int, *rand.Rand) string { return text } }
 
-// inChat is a family of Chat requests with pieces inside one member.
+// inChat returns a family of Chat requests with the pieces inside one member.
 func inChat(name, before, after, separator string, p piece) Family {
 	return Family{Name: "chat: " + name, Path: "/v1/chat/completions", separator: separator, piece: p,
 		head: `{"model":"` + Model + `",` + before, tail: after + `}`}
 }
 
-// inResponses is inChat for Responses.
+// inResponses is [inChat] for Responses.
 func inResponses(name, before, after, separator string, p piece) Family {
 	return Family{Name: "responses: " + name, Path: "/v1/responses", separator: separator, piece: p,
 		head: `{"model":"` + Model + `",` + before, tail: after + `}`}
 }
 
-// at is the family at another path, under another name.
+// at returns the family with another path and name.
 func (f Family) at(path, name string) Family {
 	f.Path, f.Name = path, name
 	return f

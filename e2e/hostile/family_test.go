@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFamilies: there are enough, each with a name of its own, and each body is as large as it was asked for and the same
-// for the same seed.
+// TestFamilies shows that there are enough families with unique names, and that each body has the requested size and
+// depends only on its seed.
 func TestFamilies(t *testing.T) {
 	const size = 1 << 16
 	seen := map[string]bool{}

@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// tolerated is how much longer than allowed is no failure: a busy machine does not slow down all alike.
+// tolerated is the factor by which a request may exceed its limit: a busy machine does not slow everything down
+// equally.
 const tolerated = 1.5
 
-// TestHolds sends one request of each family, as large as a body may be, to the filter that ships, and prints those that held
-// its worker longest. `make soak` sends smaller ones too, since some bounds are far below that of the body.
+// TestHolds sends one request of each family, as large as a body may be, to the shipped filter. It prints the requests
+// that held the worker longest. `make soak` also sends smaller ones, because some limits are far below the limit of the
+// body.
 func TestHolds(t *testing.T) {
 	t.Run("envoy", func(t *testing.T) { envoyWorker(t).holds() })
 	t.Run("wazero", func(t *testing.T) { wazeroWorker(t).holds() })
@@ -35,7 +37,7 @@ func (w *worker) holds() {
 		for _, size := range sizes {
 			body := f.Body(size, 1)
 			h := w.try(f.Name, f.Path, body)
-			// What else runs on the machine holds a worker once, and not again, or the yardstick with it.
+			// Other load on the machine delays a request once but not again, or it delays the yardstick too.
 			for tries := 0; h.took > limit && tries < 3; tries++ {
 				h.took = min(h.took, w.try(f.Name, f.Path, body).took)
 				limit = max(limit, w.limitFor(w.yardstick()))
@@ -57,7 +59,7 @@ func (w *worker) holds() {
 	}
 }
 
-// limitFor is how long a request may hold the worker on a machine on which the yardstick holds it for so long.
+// limitFor returns how long a request may hold the worker on a machine on which the yardstick takes the given time.
 func (w *worker) limitFor(yardstick time.Duration) time.Duration {
 	if yardstick <= w.quietYardstick {
 		return w.longest

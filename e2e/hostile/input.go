@@ -2,7 +2,7 @@ package hostile
 
 import "strings"
 
-// inputFamilies are Responses requests of many or large items.
+// inputFamilies returns Responses requests with many or large items.
 func inputFamilies() []Family {
 	const list, listEnd = `"input":[{"role":"user","content":"Hi"},`, `]`
 	const auto = `"truncation":"auto",`
@@ -44,8 +44,8 @@ func inputFamilies() []Family {
 	}
 }
 
-// SealKeys are keys that the gateway should have, so that it does not refuse sealed reasoning at once: those with the id of
-// the first, which sealedHead names.
+// SealKeys are keys that the gateway must have so that it does not refuse sealed reasoning at once. sealedHead contains
+// the id of the first key.
 const (
 	SealKeys   = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	sealedHead = "AQJrMQ"

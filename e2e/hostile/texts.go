@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// letters makes random letters of an alphabet, so many at once.
+// letters returns a piece of n random letters of an alphabet.
 func letters(alphabet string, n int) piece {
 	runes := []rune(alphabet)
 	return func(_ int, rng *rand.Rand) string {
@@ -18,7 +18,7 @@ func letters(alphabet string, n int) piece {
 	}
 }
 
-// between makes random characters of a range.
+// between returns a piece of n random characters from a range.
 func between(first, last rune, n int) piece {
 	return func(_ int, rng *rand.Rand) string {
 		var out strings.Builder
@@ -29,7 +29,7 @@ func between(first, last rune, n int) piece {
 	}
 }
 
-// escapes makes characters of a range, each as an escape.
+// escapes returns a piece of one random character from a range, written as an escape.
 func escapes(first, last rune) piece {
 	return func(_ int, rng *rand.Rand) string {
 		return fmt.Sprintf(`\u%04x`, first+rune(rng.IntN(int(last-first+1))))
@@ -45,7 +45,7 @@ var someWords = strings.Fields("the quick brown fox jumps over a lazy dog while 
 
 func words(_ int, rng *rand.Rand) string { return someWords[rng.IntN(len(someWords))] + " " }
 
-// texts are what may stand in a long string, by name.
+// texts are the contents of long strings, by name.
 var texts = []struct {
 	name  string
 	piece piece
@@ -89,18 +89,18 @@ var texts = []struct {
 	{"everything", everything},
 }
 
-// plain are some kinds, to be mixed.
+// plain are some pieces for everything to choose from.
 var plain = []piece{
 	letters(small, 9), letters(great, 5), words, letters("0123456789", 4), letters("!#$%&()*+,-./:;<=>?@[]^_`{|}~", 3), same(`\n`), same("   "),
 	between(0x4e00, 0x9fff, 4), between(0x1f300, 0x1f64f, 2), letters("a\u0301\u0302", 4), escapes(0x400, 0x4ff),
 }
 
-// everything takes from plain by chance.
+// everything returns a random piece of [plain].
 func everything(_ int, rng *rand.Rand) string {
 	return plain[rng.IntN(len(plain))](0, rng)
 }
 
-// textFamilies are one user's message with a long text of each kind.
+// textFamilies returns one user message with a long text of each kind.
 func textFamilies() []Family {
 	var list []Family
 	for _, t := range texts {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// toolFamilies are requests whose tools, grammars and formats are large.
+// toolFamilies returns requests whose tools, grammars or formats are large.
 func toolFamilies() []Family {
 	const parameters, parametersEnd = hi + `"tools":[{"type":"function","function":{"name":"f","parameters":`, `}}]`
 	const custom, customEnd = hi + `"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"syntax":`, `"}}}}]`
@@ -52,7 +52,7 @@ func toolFamilies() []Family {
 	}
 }
 
-// fieldFamilies are requests with a large member that is neither text nor tools.
+// fieldFamilies returns requests with a large member that is neither text nor tools.
 func fieldFamilies() []Family {
 	return []Family{
 		inChat("chat_template_kwargs", hi+`"chat_template_kwargs":{`, `}`, ",", numbered(`"k%d":[0]`)),

@@ -13,7 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-// wazeroWorker is the filter under wazero, without HTTP. What is measured is the very call in which the filter reads a request.
+// wazeroWorker starts the filter under wazero, without HTTP. It measures exactly the call in which the filter reads a
+// request.
 func wazeroWorker(t *testing.T) *worker {
 	t.Helper()
 	wasm := os.Getenv("HARMONY_WASM")
@@ -26,7 +27,7 @@ func wazeroWorker(t *testing.T) *worker {
 		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2), filtertest.Environment(map[string]string{"HARMONY_SEAL_KEYS": SealKeys}))
 	return &worker{
 		T: t, limit: limit,
-		// Twice what is allowed in Envoy, since wazero's code has half the speed of V8's.
+		// Twice the limit in Envoy, because wazero's code is half as fast as V8's.
 		longest: 200 * time.Millisecond, quietYardstick: 14 * time.Millisecond,
 		send: func(path string, body []byte) (time.Duration, string) {
 			x := host.BeginRequest("POST", path, "content-type", "application/json")
@@ -54,7 +55,7 @@ func wazeroWorker(t *testing.T) *worker {
 	}
 }
 
-// threadTime is the processor time that this thread has had so far: what else runs on the machine is not in it.
+// threadTime returns the processor time that this thread has used so far, so other load on the machine does not count.
 func threadTime(t *testing.T) time.Duration {
 	t.Helper()
 	const thread = 1 // RUSAGE_THREAD

@@ -13,21 +13,22 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// worker is the filter that ships in one VM, in one of its hosts: what holds the VM holds all streams of the worker.
+// worker is the shipped filter in one VM, in one of its hosts. A request that holds the VM holds all streams of the
+// worker.
 type worker struct {
 	*testing.T
 	limit int // of a body, in bytes
-	// longest is how long a request may hold the worker, in processor time, on a machine where the yardstick, which is measured
-	// beside it, holds it for quietYardstick or less; on a slower or busier one all takes longer.
+	// longest is the limit of processor time for a request, on a machine on which the yardstick takes quietYardstick or
+	// less. The yardstick is measured in the same run; on a slower or busier machine the limit grows with it.
 	longest, quietYardstick time.Duration
-	// send sends one request. It returns the processor time of the worker that the filter's reading of it took, and what came of
-	// it: the status and code of an answer of the filter's, or sent.
+	// send sends one request. It returns the worker's processor time for the filter's reading of it, and the outcome: the
+	// status and code of the filter's answer, or "sent".
 	send func(path string, body []byte) (took time.Duration, said string)
-	// tick lets the filter look at its heap, which it does by a timer.
+	// tick runs the timer with which the filter measures its heap.
 	tick func()
 }
 
-// settings are those of a gateway with one model; no server of it can be reached.
+// settings returns the configuration of a gateway with one model. None of its servers can be reached.
 func settings() *config.Config {
 	c := config.Default()
 	c.Passthrough = "http://127.0.0.1:2"
@@ -35,18 +36,18 @@ func settings() *config.Config {
 	return c
 }
 
-// hold is what a request was to a worker.
+// hold is the effect of a request on a worker.
 type hold struct {
 	name string
 	size int
 	took time.Duration
-	// said is the status and code of an answer from here, or that the request has gone on.
+	// said is the status and code of the filter's answer, or "sent" if the request was forwarded.
 	said string
 }
 
 const sent = "sent"
 
-// try sends one request. A worker that has no other stream must take it, and must survive it.
+// try sends one request. A worker without other streams must accept it and survive it.
 func (w *worker) try(name, path string, body []byte) hold {
 	w.Helper()
 	took, said := w.send(path, body)
@@ -59,14 +60,14 @@ func (w *worker) try(name, path string, body []byte) hold {
 	return hold{name, len(body), took, said}
 }
 
-// answered is the status and code of an answer.
+// answered returns the status and code of an answer.
 func answered(status int, body []byte) string {
 	var answer struct{ Error struct{ Code string } }
 	_ = json.Unmarshal(body, &answer) // an answer without an error has no code
 	return strings.TrimSpace(strconv.Itoa(status) + " " + answer.Error.Code)
 }
 
-// yardstick is how long the worker is held by 100,000 tokens that go to a server: the median of some.
+// yardstick returns how long a request of 100,000 tokens for a server holds the worker: the median of several.
 func (w *worker) yardstick() time.Duration {
 	w.Helper()
 	text := strings.Repeat(" the quick brown fox jumps over a lazy dog while", 10_000)

@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
-// EnvoyOverADS runs the real Envoy with these resources as a control plane gives them, over delta ADS. It is there when
-// Envoy has accepted all of them; one that it refuses is an error, with what Envoy says.
+// EnvoyOverADS runs the real Envoy and gives it these resources as a control plane does, over delta ADS. It returns
+// when Envoy has accepted all of them. If Envoy refuses one, the error has Envoy's text.
 func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 	discovered, err := r.Discovered()
 	if err != nil {
@@ -30,7 +30,7 @@ func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(ctx, listener) // an Envoy that does not become current says more
+		_ = server.Serve(ctx, listener) // if it fails, Envoy does not become current, and that error says more
 	}()
 	stop := func() {
 		cancel()
@@ -52,7 +52,7 @@ func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 		stop()
 	}
 	if err := awaitCurrent(server); err != nil {
-		// Envoy tells the control plane less than its log.
+		// Envoy's log says more than what it sends to the control plane.
 		err = fmt.Errorf("%w; its last words:\n%s", err, h.Process.Log(lastWords))
 		h.stop()
 		return nil, err
@@ -62,7 +62,7 @@ func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 
 const lastWords = 20 // lines
 
-// awaitCurrent waits until the one Envoy has accepted everything.
+// awaitCurrent waits until the only Envoy has accepted everything.
 func awaitCurrent(server *ads.Server) error {
 	tooLate := time.After(startLimit)
 	for {

@@ -1,4 +1,4 @@
-// Package hosts runs the gateway behind a URL, in each of the hosts that the behaviour suite compares.
+// Package hosts runs the gateway at a URL, in each of the hosts that the behaviour suite compares.
 //
-// It knows how a host is started and stopped, not what any case expects.
+// It knows how to start and stop a host. It does not know what any case expects.
 package hosts

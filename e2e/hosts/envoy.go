@@ -13,10 +13,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
-// startLimit is how long an Envoy may take to serve on a busy machine.
+// startLimit is how long an Envoy may take to start on a busy machine.
 const startLimit = time.Minute
 
-// Envoy runs the real Envoy, named by $ENVOY, with the filter that ships, named by $HARMONY_WASM.
+// Envoy runs the real Envoy, named by $ENVOY, with the shipped filter, named by $HARMONY_WASM.
 func Envoy(s Setup) (*Host, error) {
 	r, err := Resources(s)
 	if err != nil {
@@ -25,7 +25,7 @@ func Envoy(s Setup) (*Host, error) {
 	return EnvoyWith(s, r)
 }
 
-// Resources are what Envoy is configured with for a setup, for a test to change before EnvoyWith.
+// Resources returns Envoy's resources for a setup. A test can change them before [EnvoyWith].
 func Resources(s Setup) (*xds.Resources, error) {
 	module := os.Getenv("HARMONY_WASM")
 	if module == "" {
@@ -38,7 +38,7 @@ func Resources(s Setup) (*xds.Resources, error) {
 	return xds.Build(c, xds.Options{ModulePath: module})
 }
 
-// anyPort lets the system choose.
+// anyPort lets the system choose a port.
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
 // EnvoyWith runs the real Envoy with these resources.
@@ -65,7 +65,7 @@ func startEnvoy(s Setup, bootstrap []byte) (*Host, error) {
 	}
 	address, err := p.Listener(ctx, xds.ListenerName)
 	if err != nil {
-		_ = p.Stop() // the first error is the telling one
+		_ = p.Stop() // the first error is the one that matters
 		return nil, err
 	}
 	return &Host{
@@ -74,7 +74,7 @@ func startEnvoy(s Setup, bootstrap []byte) (*Host, error) {
 	}, nil
 }
 
-// envoyChunks reads what the filter counts by itself: Envoy does not tell what it calls a filter with.
+// envoyChunks reads a metric of the filter, because Envoy itself does not report its calls of a filter.
 func envoyChunks(p *envoy.Process) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
@@ -84,7 +84,7 @@ func envoyChunks(p *envoy.Process) (int, error) {
 	}
 	_, value, ok := strings.Cut(strings.TrimSpace(string(stats)), ": ")
 	if !ok {
-		return 0, nil // not there until there is something to count
+		return 0, nil // the metric does not exist until it is counted
 	}
 	return strconv.Atoi(value)
 }

@@ -12,7 +12,7 @@ type Host struct {
 	Name string
 	// URL is where clients reach it, without a trailing slash.
 	URL string
-	// Process is the Envoy that runs; nil for other hosts.
+	// Process is the running Envoy; nil for other hosts.
 	Process *envoy.Process
 	// Server is the host in this process; nil for others.
 	Server *inprocess.Server
@@ -20,19 +20,20 @@ type Host struct {
 	chunks func(requests int) (int, error)
 }
 
-// ResponseChunks is how many pieces of responses the gateway has been given after so many requests have ended: a stream
-// was cut only where the gateway was called.
+// ResponseChunks returns how many pieces of responses the gateway has received, once so many requests have ended. A
+// stream was really cut only if the gateway was called for each piece.
 func (h *Host) ResponseChunks(requests int) (int, error) { return h.chunks(requests) }
 
 // Stop ends the host and everything that it started.
 func (h *Host) Stop() { h.stop() }
 
-// Setup is what a host is started with.
+// Setup is the input of a host's start.
 type Setup struct {
 	// Config is the operator's configuration; its addresses are replaced by free ports.
 	Config *config.Config
-	// Cut is how many bytes of the server's stream the gateway is given at once; 0 is as they come. CutAt are offsets at
-	// which the stream is cut as well; only the wazero host knows offsets. Envoy is given what the server sends.
+	// Cut is the number of bytes of the server's stream that the gateway receives at once; 0 leaves the pieces as they
+	// arrive. CutAt are further offsets at which the stream is cut, for the wazero host only. Envoy receives what the
+	// server sends.
 	Cut   int
 	CutAt []int
 }

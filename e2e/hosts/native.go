@@ -21,9 +21,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Native runs the core's exchange in an HTTP server of net/http: no proxy, no wasm. In reduced mode it holds no headers
-// of a response. Those of a request wait for the body here too, which only a server that answers without the body can
-// see.
+// Native runs the core's exchange in a net/http server, without proxy and wasm. In reduced mode it does not hold the
+// headers of a response. It does hold the headers of a request until the body has arrived; only a server that answers
+// without the body can notice.
 func Native(s Setup) (*Host, error) {
 	keys, err := seal.ParseKeys(os.Getenv(contract.SealKeysVariable))
 	if err != nil {
@@ -33,7 +33,7 @@ func Native(s Setup) (*Host, error) {
 	if !ok {
 		return nil, errors.New("the first model has no server")
 	}
-	// Nothing is decompressed or redirected on the way, as in a proxy.
+	// As in a proxy, nothing is decompressed and no redirect is followed.
 	transport := &http.Transport{DisableCompression: true}
 	n := &native{
 		setup: s, server: server, bodyLimit: int64(s.Config.BodyLimit), transport: transport,
@@ -42,7 +42,7 @@ func Native(s Setup) (*Host, error) {
 	listener := httptest.NewServer(n)
 	return &Host{
 		Name: "native", URL: listener.URL,
-		// A request has ended for its client when the handler has returned, or has counted all of it.
+		// When a client has its whole answer, the handler has returned or has counted all pieces.
 		chunks: func(int) (int, error) { return int(n.chunks.Load()), nil },
 		stop: func() {
 			listener.CloseClientConnections()
@@ -93,7 +93,7 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !head.Hold && head.Pool == "" && n.setup.Config.Passthrough == "" {
-		// The route of headers that go as they came leads nowhere, whatever the body would have said.
+		// Headers that are forwarded at once have no route, whatever the body contains.
 		n.untouched(w, r, r.Body)
 		return
 	}
@@ -109,7 +109,7 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, action.Reply)
 	case action.Forward != nil:
 		if action.Forward.Body != nil {
-			// The next request of a VM is read into the same memory, so nothing may be left that lies in it.
+			// A VM reads its next request into the same memory, so nothing may refer to it any more.
 			for i := range body {
 				body[i] = '!'
 			}
@@ -137,7 +137,7 @@ func reply(w http.ResponseWriter, r *exchange.Reply) {
 	_, _ = w.Write(r.Body)
 }
 
-// untouched is what the routes of the proxy do with a request that the filter has left alone.
+// untouched does what the proxy's routes do with a request that the filter has left unchanged.
 func (n *native) untouched(w http.ResponseWriter, r *http.Request, body io.Reader) {
 	if n.setup.Config.Passthrough == "" {
 		w.Header().Set("content-type", "application/json")
@@ -171,7 +171,7 @@ func (n *native) roundTrip(
 	return n.transport.RoundTrip(out)
 }
 
-// toServer is where a forwarded request goes, and with which headers and body.
+// toServer returns where a forwarded request goes, and its headers and body.
 func (n *native) toServer(r *http.Request, f *exchange.Forward, body []byte) (
 	server, path string, header http.Header, sent []byte,
 ) {
@@ -199,7 +199,7 @@ func (n *native) forward(
 	w http.ResponseWriter, r *http.Request, x *exchange.Exchange, f *exchange.Forward, body []byte,
 ) {
 	server, path, header, body := n.toServer(r, f, body)
-	// A response that is still on its way when this returns is given up.
+	// A response that is still under way when this returns is cancelled.
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	type answer struct {
@@ -220,7 +220,7 @@ func (n *native) forward(
 	}
 	response, err := got.response, got.err
 	if err != nil {
-		// The proxy's own 503, which passes by the exchange like every response.
+		// The proxy's own 503, which passes through the exchange like every response.
 		response = &http.Response{
 			StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Content-Type": {"text/plain"}},
 			Body: io.NopCloser(strings.NewReader("upstream connect error")),

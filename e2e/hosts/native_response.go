@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// pump gives the exchange the server's bytes as they come, in pieces of at most Cut.
+// pump passes the server's bytes to the exchange as they arrive, in pieces of at most Cut bytes.
 func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 	type piece struct {
 		data []byte
@@ -57,8 +57,8 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 			return
 		}
 		if err != nil {
-			// A connection that dies in mid-stream is a loud error for the client too; before anything was sent it is the
-			// proxy's own 502.
+			// If the connection fails in mid-stream, the client sees its own connection fail too. If nothing has been sent yet,
+			// it receives the proxy's own 502.
 			if out.sent {
 				panic(http.ErrAbortHandler)
 			}
@@ -69,11 +69,11 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 	}
 }
 
-// stallTick is how often the host asks for stalled servers, as in the filter.
+// stallTick is the interval at which the host checks for stalled servers, as in the filter.
 const stallTick = 250 * time.Millisecond
 
-// await waits for what comes next. It reports false where the exchange finds that the server has been silent for too
-// long: the client then has its error, and the exchange is over.
+// await waits for the next value. It returns false if the exchange finds that the server has been silent for too long:
+// the client then has its error, and the exchange has ended.
 func await[T any](c <-chan T, x *exchange.Exchange, out *writer) (T, bool) {
 	tick := time.NewTicker(stallTick)
 	defer tick.Stop()
@@ -91,10 +91,10 @@ func await[T any](c <-chan T, x *exchange.Exchange, out *writer) (T, bool) {
 	}
 }
 
-// resetBody is what the proxy's configuration makes of its own reply when a server's connection dies early.
+// resetBody is the body that the proxy's configuration gives its own reply when a server's connection fails early.
 const resetBody = `{"error":{"message":"upstream reset","type":"server_error","param":null,"code":"server_error"}}`
 
-// writer puts actions into effect.
+// writer carries out actions.
 type writer struct {
 	w      http.ResponseWriter
 	header http.Header
@@ -102,7 +102,7 @@ type writer struct {
 	sent   bool
 }
 
-// take reports whether the response goes on.
+// take carries out an action and reports whether the response continues.
 func (o *writer) take(a exchange.ResponseAction, chunk []byte) bool {
 	switch {
 	case a.Hold:

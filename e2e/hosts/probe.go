@@ -26,41 +26,46 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// ProbeSetup is what a gateway with the probe is configured with. A zero size or time leaves Envoy's default.
+// ProbeSetup configures a gateway with the probe. A zero size or time leaves Envoy's default.
 type ProbeSetup struct {
-	// Server, Other and Closed are ports on 127.0.0.1: the server, another one, and one where nobody listens.
+	// Server, Other and Closed are ports on 127.0.0.1: the server, another server, and a port without a listener.
 	Server, Other, Closed int
-	// ServerHTTP2 is the protocol towards both servers.
+	// ServerHTTP2 selects HTTP/2 towards both servers.
 	ServerHTTP2 bool
-	// Module is another filter in the probe's place; empty is the probe.
+	// Module is another filter to use instead of the probe; empty means the probe.
 	Module string
 	// Script is the plugin's configuration.
 	Script string
 	// NoKnob leaves allow_on_headers_stop_iteration at its default.
 	NoKnob bool
-	// Failure is the policy for a VM that has died, ReloadInterval how long it stays so at least.
+	// Failure is the policy for a failed VM. ReloadInterval is the shortest time before it is replaced.
 	Failure        wasmv3.FailurePolicy
 	ReloadInterval time.Duration
-	// BufferLimit is the listener's, ClusterLimit the clusters', RouteLimit that of the routes that forward.
+	// BufferLimit is the listener's limit in bytes, ClusterLimit the clusters', RouteLimit that of the routes to a
+	// cluster.
 	BufferLimit, ClusterLimit, RouteLimit uint32
-	// Window is the stream window towards HTTP/2 clients.
+	// Window is the stream window towards HTTP/2 clients, in bytes.
 	Window uint32
-	// IdleTimeout is the stream's; RouteTimeout is how long the server has for its whole answer, none if zero.
+	// IdleTimeout is the stream's. RouteTimeout limits the server's whole answer; 0 means no limit.
 	IdleTimeout, RouteTimeout time.Duration
-	// MaxDuration is how long a stream may last, TryIdleTimeout how long a server may say nothing.
+	// MaxDuration limits a stream. TryIdleTimeout limits how long a server may send nothing.
 	MaxDuration, TryIdleTimeout time.Duration
-	// Edge makes the listener one that faces the world: paths are resolved, headers with underscores refused.
+	// Edge configures the listener as for an Envoy at the edge: paths are normalized, headers with underscores refused.
 	Edge bool
 	// RequestTimeout is how long a client may take to send a request.
 	RequestTimeout time.Duration
 }
 
-// probeName is the probe's in the configuration and in Envoy's statistics.
+// probeName is the probe's name in the configuration and in Envoy's statistics.
 const probeName = "probe"
 
-// Resources are a listener with the probe and its clusters, in the form that the gateway's own have. The routes, in
-// their order: the header x-to names a cluster (other, empty, closed, missing); the path /direct is answered by the
-// proxy; below /none there is no route; everything else goes to the cluster server.
+// Resources returns a listener with the probe, and its clusters, in the form of the gateway's own resources. These are
+// the routes, in order:
+//
+//   - The header x-to selects a cluster: other, empty, closed or missing.
+//   - The path /direct has a direct response.
+//   - Paths below /none have no route.
+//   - Everything else goes to the cluster server.
 func (s ProbeSetup) Resources() (*xds.Resources, error) {
 	module := cmp.Or(s.Module, os.Getenv("HARMONY_PROBE_WASM"))
 	if module == "" {
@@ -162,7 +167,7 @@ func (s ProbeSetup) routes() *routev3.RouteConfiguration {
 	)
 	return &routev3.RouteConfiguration{
 		Name: probeName, VirtualHosts: []*routev3.VirtualHost{{Name: probeName, Domains: []string{"*"}, Routes: routes}},
-		// One of the clusters is to be missing.
+		// One of the clusters must be missing.
 		ValidateClusters: wrapperspb.Bool(false),
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// ticks is how Linux counts processor time, in parts of a second.
+// ticks is the unit in which Linux counts processor time, in parts of a second.
 const ticks = 100
 
-// CPUSeconds is the processor time that a process has taken so far, all its threads together.
+// CPUSeconds returns the processor time that all threads of a process have used so far.
 func CPUSeconds(pid int) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("processor time can only be measured on Linux: %w", err)
 	}
-	// The fields behind the command, which may hold anything.
+	// These are the fields after the command, which may contain any character.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 13 {
 		return 0, errors.New("unknown form of /proc/PID/stat")
@@ -28,7 +28,7 @@ func CPUSeconds(pid int) (float64, error) {
 	return float64(user+system) / ticks, errors.Join(err1, err2)
 }
 
-// ResidentKiB is how much memory a process has in use.
+// ResidentKiB returns the resident memory of a process.
 func ResidentKiB(pid int) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

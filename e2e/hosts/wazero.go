@@ -11,7 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
 )
 
-// Wazero runs the filter that ships, named by $HARMONY_WASM, in this process, from the resources that Envoy gets.
+// Wazero runs the shipped filter, named by $HARMONY_WASM, in this process, with the resources that Envoy receives.
 func Wazero(s Setup) (*Host, error) {
 	r, err := Resources(s)
 	if err != nil {
@@ -43,7 +43,7 @@ func WazeroWith(r *xds.Resources, o inprocess.Options) (*Host, error) {
 	return &Host{Name: "wazero", URL: "http://" + server.Address(), Server: server, stop: server.Stop, chunks: ended.chunks}, nil
 }
 
-// streams are those that have ended.
+// streams counts the streams that have ended, and the body callbacks for their responses.
 type streams struct {
 	mu          sync.Mutex
 	more        sync.Cond
@@ -58,7 +58,8 @@ func (s *streams) add(stream *wasmhost.Stream) {
 	s.more.Broadcast()
 }
 
-// chunks waits until so many have ended: a client may have its answer a moment earlier.
+// chunks waits until so many streams have ended, because a client may have its answer a moment earlier. It returns the
+// number of body callbacks.
 func (s *streams) chunks(requests int) (int, error) {
 	tooLate := time.AfterFunc(startLimit, s.more.Broadcast)
 	defer tooLate.Stop()

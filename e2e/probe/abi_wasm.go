@@ -95,10 +95,10 @@ func proxySetTickPeriod(period uint32) uint32
 //go:wasmimport env proxy_set_effective_context
 func proxySetEffectiveContext(id uint32) uint32
 
-// blocks keeps what the host has been given alive until it is taken.
+// blocks keeps the memory that the host writes to alive until it is read.
 var blocks = map[uintptr][]byte{}
 
-// malloc is where the host puts what is read from it.
+// malloc allocates the memory for what the host returns.
 //
 //export malloc
 func malloc(size uintptr) unsafe.Pointer {
@@ -108,14 +108,14 @@ func malloc(size uintptr) unsafe.Pointer {
 	return at
 }
 
-// given is where the host says what it has put where.
+// given receives the address and size of what the host returns.
 type given struct{ at, size uint32 }
 
 func (g *given) where() (at, size unsafe.Pointer) {
 	return unsafe.Pointer(&g.at), unsafe.Pointer(&g.size)
 }
 
-// take is what the host has given; ok is false if it has not been told of anything.
+// take returns what the host has returned. ok is false if the host has returned nothing.
 func (g *given) take() (text string, ok bool) {
 	block, ok := blocks[uintptr(g.at)]
 	if !ok {
@@ -127,7 +127,7 @@ func (g *given) take() (text string, ok bool) {
 
 var nothing [1]byte
 
-// ptr is a text as the ABI wants it.
+// ptr returns a text in the form that the ABI needs.
 func ptr(text string) (unsafe.Pointer, uint32) {
 	if text == "" {
 		return unsafe.Pointer(&nothing[0]), 0
@@ -135,7 +135,7 @@ func ptr(text string) (unsafe.Pointer, uint32) {
 	return unsafe.Pointer(unsafe.StringData(text)), uint32(len(text))
 }
 
-// pack is the ABI's form of headers.
+// pack encodes headers in the form of the ABI.
 func pack(pairs [][2]string) string {
 	out := binary.LittleEndian.AppendUint32(nil, uint32(len(pairs)))
 	for _, p := range pairs {
@@ -149,7 +149,7 @@ func pack(pairs [][2]string) string {
 	return string(out)
 }
 
-// unpack reads the ABI's form of headers.
+// unpack decodes headers from the form of the ABI.
 func unpack(text string) [][2]string {
 	if len(text) < 4 {
 		return nil

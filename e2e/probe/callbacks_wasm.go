@@ -18,7 +18,7 @@ func onContextCreate(id, parent uint32) {
 
 //export proxy_on_vm_start
 func onVMStart(uint32, uint32) uint32 {
-	// The plugin's configuration cannot be read yet; the VM's own can.
+	// The plugin's configuration cannot be read yet, but the VM's can.
 	text, _ := buffer(bodyKinds["vm"], 0, 1<<20)
 	vm.plugin.read(text)
 	return vm.plugin.run("", 1, "vmstart")
@@ -113,7 +113,7 @@ func onTick(uint32) {
 	}
 }
 
-// enter makes the host act on the stream in a callback that is not its own.
+// enter makes the host act on the stream from a callback that belongs to another context.
 func (o *owner) enter() {
 	if status := proxySetEffectiveContext(o.id); status != 0 {
 		o.log("set effective context = " + number(status))

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// do is a command: how many arguments it wants at least, and what it does. An empty result is not logged.
+// do is a command: the number of arguments that it needs at least, and its function. An empty result is not logged.
 type do struct {
 	arguments int
 	run       func(o *owner, a []string) string
@@ -78,7 +78,7 @@ func init() {
 	}
 }
 
-// crash is the fault of a program that looks behind the end of its data.
+// crash reads beyond the end of a slice, like a faulty program.
 func crash() string {
 	var data []byte
 	return strconv.Itoa(int(data[vm.count]))
@@ -151,7 +151,7 @@ func getHeaders(_ *owner, a []string) string {
 	list := unpack(text)
 	out := "0 " + strconv.Itoa(len(list))
 	for _, p := range list {
-		// The script itself is not what is asked for.
+		// The headers with the script are left out.
 		if p[0] != "x-probe" && p[0] != "x-probe-id" {
 			out += " | " + p[0] + ": " + p[1]
 		}
@@ -159,7 +159,7 @@ func getHeaders(_ *owner, a []string) string {
 	return out
 }
 
-// pairs reads NAME=VALUE. A name may begin with a colon.
+// pairs reads NAME=VALUE arguments. A name may begin with a colon.
 func pairs(list []string) [][2]string {
 	var out [][2]string
 	for _, text := range list {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// step is what is done in the callbacks that its name fits.
+// step is what the probe does in the callbacks that the step's name matches.
 type step struct {
 	callback string
 	commands [][]string
@@ -91,10 +91,10 @@ func argument(text string) (value, rest string, err error) {
 	return value, rest, nil
 }
 
-// maxShown is how much of a text stands in the log.
+// maxShown is how many bytes of a text appear in the log.
 const maxShown = 80
 
-// show is a text as it stands in the log.
+// show returns a text as it appears in the log.
 func show(text string) string {
 	if len(text) <= maxShown {
 		return strconv.QuoteToASCII(text)
@@ -102,7 +102,7 @@ func show(text string) string {
 	return strconv.QuoteToASCII(text[:16]) + "…" + strconv.QuoteToASCII(text[len(text)-16:]) + " (" + strconv.Itoa(len(text)) + " bytes)"
 }
 
-// showCommand is a command as it stands in the log.
+// showCommand returns a command as it appears in the log.
 func showCommand(command []string) string {
 	shown := make([]string, len(command))
 	for i, c := range command {

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// services are the commands that have to do with no message.
+// services are the commands that are not about a message.
 var services = map[string]do{
 	"prop": {1, func(_ *owner, a []string) string {
 		value, status := property(a[0])
@@ -131,7 +131,7 @@ var services = map[string]do{
 	}},
 }
 
-// path is a property's path as the ABI wants it.
+// path returns a property's path in the form of the ABI.
 func path(text string) string {
 	if strings.Contains(text, "|") {
 		return strings.ReplaceAll(text, "|", "\x00")

@@ -2,7 +2,7 @@ package main
 
 import "strconv"
 
-// owner is whoever runs a script: a stream or the plugin itself.
+// owner runs a script: it is a stream or the plugin itself.
 type owner struct {
 	id      uint32
 	name    string
@@ -10,12 +10,12 @@ type owner struct {
 	steps   []step
 	counts  map[string]int
 	root    bool
-	seen    string // the callback at work, as in the log
-	size    uint32 // of the body or map in it
+	seen    string // the current callback, as in the log
+	size    uint32 // of the current callback's body or map
 	returns uint32
 }
 
-// vm is the state of the VM, which begins anew with it.
+// vm is the state of the VM. It is empty in a new VM.
 var vm = struct {
 	streams map[uint32]*owner
 	woken   []*owner
@@ -34,8 +34,8 @@ func (o *owner) log(text string) {
 	proxyLog(levelWarn, p, n)
 }
 
-// run logs a callback, runs the steps that fit and gives what the callback returns. The names are those that a step may
-// have; the first is counted.
+// run logs a callback, runs the matching steps and returns the callback's result. The names are those that a step may
+// have; the first one is counted.
 func (o *owner) run(arguments string, returns uint32, names ...string) uint32 {
 	o.counts[names[0]]++
 	numbered := names[0] + strconv.Itoa(o.counts[names[0]])
@@ -71,7 +71,7 @@ func (o *owner) has(callback string) bool {
 	return false
 }
 
-// command does one command and logs the result.
+// command runs one command and logs the result.
 func (o *owner) command(c []string) {
 	do, ok := commands[c[0]]
 	switch {
@@ -86,7 +86,7 @@ func (o *owner) command(c []string) {
 	}
 }
 
-// stream is the stream of a context, whose script is read when its request is there.
+// stream returns the stream of a context. Its script is read when its request is there.
 func stream(id uint32) *owner {
 	o := vm.streams[id]
 	if o == nil {

@@ -1,7 +1,8 @@
-// Package soak runs the filter for long: many requests, large ones, hostile ones, bodies that never end, answers of many
-// messages. Memory must not grow, no VM and no other client's stream may be lost, and a worker must stay ready.
+// Package soak runs the filter for a long time with many requests: large ones, hostile ones, bodies that never end, and
+// answers of many messages. Memory must not grow, no VM and no other client's stream may be lost, and a worker must
+// stay ready.
 //
-// It knows requests, memory and VMs, and of answers only whether they are whole.
+// It knows requests, memory and VMs. Of answers it knows only whether they are complete.
 //
-// Its tests want the tag e2e and what `make soak` installs.
+// Its tests need the build tag e2e and what `make soak` installs.
 package soak

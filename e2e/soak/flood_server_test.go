@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// floodServer is an inference server that does what a request's seed says, and answers at once without one.
+// floodServer is an inference server that behaves as the request's seed selects. A request without a seed gets a short
+// answer at once.
 type floodServer struct {
 	*httptest.Server
-	// ended ends the long answers.
+	// ended is closed to end the long answers.
 	ended chan struct{}
 }
 
@@ -26,7 +27,7 @@ func newFloodServer(t *testing.T) *floodServer {
 	return s
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements [http.Handler].
 func (s *floodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *floodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	seed := 0
 	if at := bytes.LastIndex(body, []byte(`"seed":`)); at >= 0 {
-		_, _ = fmt.Sscanf(string(body[at:]), `"seed":%d`, &seed) // what is no number is another model's
+		_, _ = fmt.Sscanf(string(body[at:]), `"seed":%d`, &seed) // a seed that is not a number belongs to another model
 	}
 	w.Header().Set("content-type", "text/event-stream; charset=utf-8")
 	switch seed {
@@ -54,7 +55,7 @@ func (s *floodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-	case 11: // a slow one
+	case 11: // a slow answer
 		_, _ = io.WriteString(w, opening)
 		for range 20 {
 			_, _ = io.WriteString(w, piece)
@@ -66,12 +67,12 @@ func (s *floodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		_, _ = io.WriteString(w, closing)
-	case 12: // one that is cut
+	case 12: // an answer that is cut
 		_, _ = io.WriteString(w, opening)
 		_, _ = io.WriteString(w, piece)
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
-	case 13: // none
+	case 13: // no answer
 		panic(http.ErrAbortHandler)
 	case 14: // an error
 		w.Header().Set("content-type", "application/json")

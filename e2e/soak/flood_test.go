@@ -23,18 +23,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 )
 
-// TestFlood sends mixed requests to one worker: ordinary ones, hostile ones as large as a body may be, some whose clients leave
-// in the middle, some whose servers fail. Meanwhile other clients read long streams of the same worker. No VM may be lost, no
-// other stream cut and no ordinary request lost; memory is flat after the first quarter, and at the end the worker answers
-// within a second. `make soak` sends 20,000 requests to each host, `make e2e` 400.
+// TestFlood sends mixed requests to one worker: ordinary ones, hostile ones as large as a body may be, some whose
+// clients leave before the end, and some whose servers fail. Meanwhile other clients read long streams of the same
+// worker. The test fails if a VM is lost, another stream is cut, an ordinary request fails, memory grows after the
+// first quarter, or the worker at the end takes more than a second to answer. `make soak` sends 20,000 requests to each
+// host, `make e2e` 400.
 func TestFlood(t *testing.T) { onHosts(t, sized(400, 20_000), runFlood) }
 
 const (
 	floodClients = 6
 	longStreams  = 20
-	// floodPatience is what a step may take on a busy machine.
+	// floodPatience is how long a step may take on a busy machine.
 	floodPatience = time.Minute
-	// slackMiB is what Envoy's allocator and the collector's heap hold at one time more than at another.
+	// slackMiB is how much the memory held by Envoy's allocator and the collector's heap may vary over time.
 	slackMiB = 96
 )
 
@@ -47,7 +48,7 @@ type flood struct {
 
 	mu     sync.Mutex
 	counts map[string]int
-	// gap is the longest time in which a long stream got nothing.
+	// gap is the longest time in which a long stream received nothing.
 	gap time.Duration
 }
 
@@ -121,7 +122,7 @@ func runFlood(t *testing.T, start startHost, requests int) {
 	}
 }
 
-// request sends the request number i of a flood.
+// request sends request number i of a flood.
 func (f *flood) request(i int) {
 	rng := rand.New(rand.NewPCG(uint64(i), 9))
 	switch kind := rng.IntN(100); {
@@ -130,17 +131,17 @@ func (f *flood) request(i int) {
 		size := f.limit >> rng.IntN(8)
 		body := family.Body(size-rng.IntN(2), uint64(i))
 		f.count("hostile", f.ask(f.Context(), family.Path, bytes.NewReader(body)))
-	case kind < 18: // a client that leaves while its request is on its way
+	case kind < 18: // a client that leaves while it sends its request
 		ctx, cancel := context.WithCancel(f.Context())
 		body := f.families[rng.IntN(len(f.families))].Body(f.limit>>rng.IntN(6), uint64(i))
 		reader := io.MultiReader(bytes.NewReader(body[:rng.IntN(len(body))]), cancelling{cancel})
 		f.count("left early", f.ask(ctx, "/v1/responses", reader))
 		cancel()
-	case kind < 24: // one that leaves while the answer comes
+	case kind < 24: // a client that leaves during the answer
 		ctx, cancel := context.WithTimeout(f.Context(), time.Duration(1+rng.IntN(30))*time.Millisecond)
 		f.count("left late", f.ask(ctx, "/v1/chat/completions", strings.NewReader(ordinary(i, `"seed":11,`))))
 		cancel()
-	case kind < 34: // one whose server fails
+	case kind < 34: // a client whose server fails
 		f.count("server fails", f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, fmt.Sprintf(`"seed":%d,`, 12+rng.IntN(3))))))
 	default:
 		a := f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, "")))
@@ -151,7 +152,7 @@ func (f *flood) request(i int) {
 	}
 }
 
-// ordinary is a chat of a few words, streamed every other time.
+// ordinary returns a chat request of a few words. Every other one asks for a stream.
 func ordinary(i int, more string) string {
 	return fmt.Sprintf(`{"model":"%s",%s"stream":%t,"messages":[{"role":"user","content":"What is the capital of France? %s"}]}`,
 		model, more, i%2 == 0, strings.Repeat("Think. ", i%50))
@@ -165,7 +166,7 @@ type floodAnswer struct {
 
 func (a floodAnswer) String() string { return fmt.Sprintf("%d %v %.200s", a.status, a.err, a.said) }
 
-// whole reports whether a is the whole of an ordinary answer.
+// whole reports whether a is a complete ordinary answer.
 func (a floodAnswer) whole() bool {
 	return a.err == nil && a.status == http.StatusOK &&
 		(strings.HasSuffix(a.said, "data: [DONE]\n\n") || strings.Contains(a.said, `"finish_reason":"stop"`)) && !strings.Contains(a.said, `"error":`)
@@ -199,7 +200,7 @@ func (f *flood) count(kind string, a floodAnswer) {
 	f.mu.Unlock()
 }
 
-// longStream reads a stream that lasts as long as the flood, and notes how long it got nothing.
+// longStream reads a stream that lasts as long as the flood, and records its longest gap.
 func (f *flood) longStream(i int, running chan<- struct{}) {
 	body := ordinary(2*i, `"seed":10,`)
 	response, err := http.Post(f.host.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
@@ -229,7 +230,7 @@ func (f *flood) longStream(i int, running chan<- struct{}) {
 
 func tail(s string) string { return s[max(0, len(s)-200):] }
 
-// memoryMiB is what Envoy has in use, or the VM of the host in this process.
+// memoryMiB returns the memory in use by Envoy, or by the VMs of the host in this process.
 func (f *flood) memoryMiB() int {
 	if f.host.Server != nil {
 		used := 0
@@ -247,7 +248,7 @@ func (f *flood) memoryMiB() int {
 
 var vmFailures = regexp.MustCompile(`(?m)^wasm\.\S*(?:reload|fail)\S*: (\d+)`)
 
-// lostVMs is how many VMs have failed, or were loaded again.
+// lostVMs returns how many VMs have failed or were reloaded.
 func (f *flood) lostVMs() int {
 	n := 0
 	if f.host.Server != nil {
@@ -264,13 +265,13 @@ func (f *flood) lostVMs() int {
 		f.Error(err)
 	}
 	for _, m := range vmFailures.FindAllStringSubmatch(string(stats), -1) {
-		failed, _ := strconv.Atoi(m[1]) // the expression has digits only
+		failed, _ := strconv.Atoi(m[1]) // the expression matches only digits
 		n += failed
 	}
 	return n
 }
 
-// cancelling cancels a context when it is read.
+// cancelling is a reader that cancels a context when it is read.
 type cancelling struct{ cancel func() }
 
 func (c cancelling) Read([]byte) (int, error) {

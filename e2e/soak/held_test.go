@@ -18,8 +18,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 )
 
-// TestSoakHeld sends bodies that never end, round after round: an Envoy stays as large as its worker may make it, and other
-// clients are served. `make soak` sends 100 of 15 MB at a time, `make test` 30.
+// TestSoakHeld sends bodies that never end, round after round. Envoy's memory must stay within its worker's limit, and
+// other clients must be served. `make soak` sends 100 bodies of 15 MB at a time, `make test` 30.
 func TestSoakHeld(t *testing.T) {
 	many, rounds := sized(30, 100), sized(1, 5)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,8 @@ func TestSoakHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("round %d: %d unfinished bodies of 15 MB: %d MiB, before %d MiB; another client's slowest answer %v", round+1, many, at>>10, before>>10, slowest.Round(time.Millisecond))
-		// memory_limit is held. What Envoy reads at once, before it frees what was refused, is kept by its allocator.
+		// The worker may hold memory_limit. In addition, Envoy's allocator keeps what Envoy has read before it freed the
+		// refused bodies.
 		if limit := before + 3*int(c.MemoryLimit>>10); at > limit {
 			t.Errorf("Envoy has grown from %d to %d MiB", before>>10, at>>10)
 		}
@@ -71,7 +72,7 @@ func TestSoakHeld(t *testing.T) {
 	}
 }
 
-// unfinished sends so many bodies but for their ends, and returns when Envoy has taken or refused them all.
+// unfinished sends so many bodies without their ends, and returns when Envoy has read or refused them all.
 func unfinished(t *testing.T, host *hosts.Host, many int) []net.Conn {
 	t.Helper()
 	body := bytes.Repeat([]byte(" "), 15_000_000)
@@ -85,7 +86,7 @@ func unfinished(t *testing.T, host *hosts.Host, many int) []net.Conn {
 		conns[i] = conn
 		sending.Go(func() {
 			fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nhost: soak\r\ncontent-length: %d\r\n\r\n", len(body)+1)
-			_, _ = conn.Write(body) // it fails where the request has been refused
+			_, _ = conn.Write(body) // fails if the request has been refused
 		})
 	}
 	sending.Wait()

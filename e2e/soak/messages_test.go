@@ -19,21 +19,21 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 )
 
-// patience is what a step may take on a busy machine.
+// patience is how long a step may take on a busy machine.
 const patience = time.Minute
 
-// TestSoakMessages asks models that have lost their format: most write 13,000 messages in an answer. The heap must be at the end
-// as it was at the start, no VM may be lost, and a worker that has nothing to do must answer at once. `make soak` sends 1,000
-// requests to each host, `make test` a tenth.
+// TestSoakMessages asks models that have lost their format: most of them write 13,000 messages in one answer. At the
+// end the heap must be as large as at the start, no VM may be lost, and an idle worker must answer at once. `make soak`
+// sends 1,000 requests to each host, `make test` a tenth.
 func TestSoakMessages(t *testing.T) { onHosts(t, sized(100, 1_000), messages) }
 
 const (
 	inAnswer = 13_000
-	// fewMessages are what a model may write: every fourth answer is one that the filter does not end.
+	// fewMessages is within the number of messages that a model may write: the filter does not end every fourth answer.
 	fewMessages = 1_000
 )
 
-// longAnswer is what a server streams for so many messages, 100 in an event.
+// longAnswer returns a server's stream with so many messages, 100 in an event.
 func longAnswer(messages int) string {
 	const event = `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,"text":"","token_ids":[%s],"finish_reason":%s}]}` + "\n\n"
 	hundred := strings.TrimSuffix(strings.Repeat("200006,173781,200005,35644,200008,12194,200007,", 100), ",") // <|start|>assistant<|channel|>analysis<|message|>…<|end|>
@@ -45,7 +45,7 @@ func longAnswer(messages int) string {
 	return b.String() + "data: [DONE]\n\n"
 }
 
-// forms are the forms of an answer, by the request that asks for it.
+// forms are the forms of an answer, with the request that asks for each.
 var forms = []struct{ path, body string }{
 	{"/v1/responses", `{"model":"` + model + `","stream":true,"input":"Hi"}`},
 	{"/v1/responses", `{"model":"` + model + `","input":"Hi"}`},
@@ -63,7 +63,7 @@ func messages(t *testing.T, start startHost, requests int) {
 		if asked.Add(1)%4 == 0 {
 			said = few
 		}
-		_, _ = io.WriteString(w, said) // the gateway leaves early
+		_, _ = io.WriteString(w, said) // fails if the gateway leaves early
 	}))
 	defer server.Close()
 	c := config.Default()
@@ -101,8 +101,8 @@ func messages(t *testing.T, start startHost, requests int) {
 	if ended["with the error"] == 0 || ended["whole"] == 0 {
 		t.Errorf("answers ended %v", ended)
 	}
-	// What a heap holds between two collections depends on how large it has grown once, and answers of this size make it some
-	// tens of megabytes.
+	// The heap between two collections depends on how large it has ever been. Answers of this size add some tens of
+	// megabytes.
 	const slack = 32 << 20
 	if atEnd > atStart+slack {
 		t.Errorf("the heap has grown from %d to %d KiB", atStart>>10, atEnd>>10)
@@ -127,12 +127,12 @@ func ask(url, body string) (string, int, error) {
 	defer response.Body.Close()
 	said, err := io.ReadAll(response.Body)
 	if errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(said), "messages in one answer") {
-		err = nil // behind its error a stream is cut from a server that goes on
+		err = nil // after its error event, a stream is cut if its server goes on
 	}
 	return string(said), response.StatusCode, err
 }
 
-// settled is how much of the heap is in use, in bytes, once the filter has looked at it again.
+// settled returns the bytes of heap in use, once the filter has measured them again.
 func settled(t *testing.T, host *hosts.Host) uint64 {
 	t.Helper()
 	before := metric(t, host, "harmony_vm_heap_bytes")
@@ -141,10 +141,10 @@ func settled(t *testing.T, host *hosts.Host) uint64 {
 			return now
 		}
 	}
-	return before // it has been looked at, and is the same
+	return before // measured again, with the same result
 }
 
-// metric reads a counter or a gauge of the filter's.
+// metric reads one of the filter's counters or gauges.
 func metric(t *testing.T, host *hosts.Host, name string) uint64 {
 	t.Helper()
 	if host.Server != nil {

@@ -19,7 +19,7 @@ import (
 
 const model = "gpt-oss-120b"
 
-// sized is few, or all where `make soak` asks for the full length.
+// sized returns few, or all if `make soak` asks for the full length.
 func sized(few, all int) int {
 	if os.Getenv("HARMONY_SOAK") != "" {
 		return all
@@ -35,8 +35,8 @@ func onHosts(t *testing.T, requests int, run func(t *testing.T, start startHost,
 	t.Run("wazero", func(t *testing.T) { run(t, hosts.Wazero, requests) })
 }
 
-// TestSoak sends many large requests and watches Envoy's memory, which must be flat after the first tenth: linear
-// memory never shrinks, so whatever leaks stays. `make soak` runs it at full length, `make test` at a tenth.
+// TestSoak sends many large requests. Envoy's memory must not grow after the first tenth of them: linear memory never
+// shrinks, so every leak stays visible. `make soak` runs it at full length, `make test` at a tenth.
 func TestSoak(t *testing.T) {
 	parts := sized(10, 1)
 	for _, tt := range []struct{ requests, size int }{{10_000, 100 << 10}, {400, 5 << 20}} {
@@ -44,8 +44,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// answer is what a server streams for a short answer. It comes from a recording, not from the simulator, which would
-// take most of the machine's time to read such prompts.
+// answer is what a server streams for a short answer. It is recorded, because the simulator would take most of the
+// machine's time to read such prompts.
 const answer = `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,"text":"","token_ids":[200005,17196,200008,12194],"finish_reason":null}]}
 
 data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,"text":"","token_ids":[200002],"finish_reason":"stop","stop_reason":null}]}
@@ -100,14 +100,14 @@ func soak(t *testing.T, requests, size int) {
 		t.Fatal(err)
 	}
 	t.Logf("%d requests of %d bytes: %d MiB, %.1f s, Envoy's CPU %.1f s", requests, size, at>>10, time.Since(start).Seconds(), cpu)
-	// What a request leaves behind by chance, in Envoy's allocator and in the collector's heap, is less than this.
+	// Envoy's allocator and the collector's heap vary by less than this.
 	const slackKiB = 24 << 10
 	if at > atTenth+slackKiB {
 		t.Errorf("Envoy grew from %d to %d MiB", atTenth>>10, at>>10)
 	}
 }
 
-// soakBody is a chat of about size bytes in which no two words in a row are the same.
+// soakBody returns a chat request of about size bytes in which no two successive words are the same.
 func soakBody(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"model":"` + model + `","messages":[{"role":"user","content":"`)

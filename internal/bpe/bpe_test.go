@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// testTokens is a small vocabulary with what makes merging hard: long runs, chains of pairs whose ranks fall from left
-// to right, tokens that can be made in two ways, one (the last) that no merge can make.
+// testTokens returns a small vocabulary with difficult cases for merging: long runs, chains of pairs whose ranks fall
+// from left to right, tokens that can be made in two ways, and one (the last) that no merge can make.
 func testTokens() [][]byte {
 	var tokens [][]byte
 	for b := range 256 {
@@ -54,13 +54,14 @@ func join(tokens [][]byte) (blob []byte, ends, sorted []uint32) {
 	return blob, ends, sorted
 }
 
-// twin is the rule as it is written: whole piece, else merge the pair of the lowest rank until none is left.
+// twin is the rule as it is defined: the whole piece if it is a token, else merge the pair of the lowest rank until
+// there is none.
 func twin(ranks map[string]uint32, piece []byte) []uint32 {
 	if id, ok := ranks[string(piece)]; ok {
 		return []uint32{id}
 	}
 	text := string(piece)
-	var begins []int // of the parts, and the end
+	var begins []int // where the parts begin, and the end
 	for i := range len(text) + 1 {
 		begins = append(begins, i)
 	}
@@ -130,12 +131,12 @@ func TestMergeFormsAgree(t *testing.T) {
 	}
 }
 
-// TestWindowsReachBack forces windows to be begun again further back: in this vocabulary one byte at the end decides
-// about a thousand bytes before it.
+// TestWindowsReachBack forces windows to begin further back: in this vocabulary one byte at the end decides about a
+// thousand bytes before it.
 func TestWindowsReachBack(t *testing.T) {
 	tokens := testTokens()[:256]
 	rng := rand.New(rand.NewPCG(2, 2))
-	// Every two-byte string gets a token; a path through them whose ranks fall all the way is as bad as it can be.
+	// Every two-byte string gets a token. The worst case is a path through them whose ranks fall all the way.
 	order := rng.Perm(65536)
 	for _, k := range order[:30000] {
 		tokens = append(tokens, []byte{byte(k >> 8), byte(k)})
@@ -201,7 +202,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestDamage changes the table everywhere: no answer matters, but a panic would end a wasm host.
+// TestDamage changes the table everywhere. Wrong answers are allowed; a panic is not, because it would end a wasm host.
 func TestDamage(t *testing.T) {
 	table := buildTable(t, testTokens())
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -219,12 +220,12 @@ func TestDamage(t *testing.T) {
 		bad := bytes.Clone(table)
 		for n := 1 + rng.IntN(40); n > 0; n-- {
 			at := rng.IntN(len(bad))
-			if rng.IntN(2) == 0 { // not always the header
+			if rng.IntN(2) == 0 { // spare the header half of the time
 				at = headerSize + rng.IntN(len(bad)-headerSize)
 			}
 			bad[at] = byte(rng.IntN(256))
 		}
-		for at := headerSize; rng.IntN(4) != 0 && at+4 <= len(bad); at += rng.IntN(400) { // cells, most of all
+		for at := headerSize; rng.IntN(4) != 0 && at+4 <= len(bad); at += rng.IntN(400) { // mostly cells
 			binary.NativeEndian.AppendUint32(bad[:at], rng.Uint32()>>rng.IntN(16))
 		}
 		if v, err := Open(bad); err == nil {

@@ -5,18 +5,18 @@ import (
 	"encoding/binary"
 )
 
-// Build makes the table of a vocabulary: token i is blob[ends[i-1]:ends[i]] (the first begins at 0), and sorted has the
-// ids in the order of their bytes. The same tokens always give the same table.
+// Build makes the table of a vocabulary. Token i is blob[ends[i-1]:ends[i]], where the first begins at 0; sorted has
+// the ids in the order of the tokens' bytes. The same tokens always give the same table.
 //
-// ErrTable when the tokens do not fit the format: none or more than 262,144, an empty one or one longer than 255 bytes,
-// two alike, sorted out of order, a byte without its own token.
+// Build returns [ErrTable] if the tokens do not fit the format: none or more than 262,144 tokens, an empty token or one
+// longer than 255 bytes, two equal tokens, a wrong order, or a byte without its own token.
 func Build(blob []byte, ends, sorted []uint32) ([]byte, error) {
 	b := builder{blob: blob, ends: ends, sorted: sorted}
 	if !b.check() || !b.plant() {
 		return nil, ErrTable
 	}
 	table := b.table()
-	if _, err := Open(table); err != nil { // it also sees a byte without its token
+	if _, err := Open(table); err != nil { // Open also checks that every byte has its token
 		return nil, err
 	}
 	return table, nil
@@ -45,7 +45,7 @@ func (b *builder) token(id uint32) []byte {
 	return b.blob[from:b.ends[id]]
 }
 
-// check looks at all that Build is given, and puts it into order.
+// check validates the input of [Build] and fills the fields in sorted order.
 func (b *builder) check() bool {
 	count := len(b.ends)
 	if count == 0 || count > maxCount || len(b.sorted) != count || len(b.blob) > maxBlob ||
@@ -77,7 +77,7 @@ func (b *builder) check() bool {
 		b.shared[i] = uint8(n)
 		last = token
 		if len(b.text)+len(token) > len(b.blob) {
-			return false // an id is there twice
+			return false // an id occurs twice
 		}
 		b.text = append(b.text, token...)
 		b.starts = append(b.starts, uint32(len(b.text)))
@@ -85,7 +85,7 @@ func (b *builder) check() bool {
 	return true
 }
 
-// table writes all parts.
+// table returns the table with all its parts.
 func (b *builder) table() []byte {
 	cells, count := len(b.array.cells), len(b.ends)
 	table := make([]byte, headerSize, headerSize+8*cells+4*count+len(b.tails)+len(b.blob))

@@ -2,18 +2,18 @@ package bpe
 
 import "math/bits"
 
-// array is a double array while it is filled.
+// array is a double array under construction.
 type array struct {
 	cells       []uint64
 	used, bases bitmap
-	from        [8]uint32 // where the search begins for a node of so many children
+	from        [8]uint32 // where the search for a node with so many children begins
 }
 
-// patience is how many places may fail before later searches begin at the one that fits. Less makes Build faster and
-// the array larger.
+// patience is how many places may fail before later searches begin at the one that fits. A smaller number makes [Build]
+// faster and the array larger.
 const patience = 8
 
-// place finds a base at which all children fit, and takes their cells.
+// place finds a base at which all children fit, and reserves their cells.
 func (a *array) place(children []child) (base uint32, ok bool) {
 	from := &a.from[min(len(children), len(a.from))-1]
 	first := uint32(children[0].label)
@@ -31,7 +31,7 @@ func (a *array) place(children []child) (base uint32, ok bool) {
 		}
 		tries++
 	}
-	end := base + 256 // whatever byte is looked up, it finds a cell
+	end := base + 256 // a cell must exist for every byte that is looked up
 	if end > maxCells {
 		return 0, false
 	}
@@ -54,7 +54,7 @@ func (a *array) fits(base uint32, children []child) bool {
 	return true
 }
 
-// bitmap is a set of numbers that grows with what is put in.
+// bitmap is a set of numbers that grows as needed.
 type bitmap []uint64
 
 func (m bitmap) has(i uint32) bool { return i>>6 < uint32(len(m)) && m[i>>6]>>(i&63)&1 != 0 }
@@ -66,7 +66,7 @@ func (m *bitmap) set(i uint32) {
 	(*m)[i>>6] |= 1 << (i & 63)
 }
 
-// clear is the first number from i on that is not in the set.
+// clear returns the first number from i on that is not in the set.
 func (m bitmap) clear(i uint32) uint32 {
 	for ; i>>6 < uint32(len(m)); i = (i | 63) + 1 {
 		if free := ^m[i>>6] >> (i & 63); free != 0 {

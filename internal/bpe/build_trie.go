@@ -2,17 +2,17 @@ package bpe
 
 import "encoding/binary"
 
-// node is one of the trie's while it is built: the sorted tokens from … to-1, alike in the first depth bytes, go on
-// from it.
+// node is a node of the trie during construction. The sorted tokens from … to-1, which share their first depth bytes,
+// continue from it.
 type node struct {
 	from, to, depth    uint32
 	least              uint32 // lowest id below it
-	firstChild, behind uint32 // its children, in a row
-	cell               uint32 // that leads to it
+	firstChild, behind uint32 // its children are firstChild … behind-1
+	cell               uint32 // the cell that leads to it
 }
 
-// child is what hangs below a node under one byte: the sorted tokens from … to-1, the first of which ends there if it
-// is its own.
+// child is the branch below a node under one byte: the sorted tokens from … to-1. If own is set, the first of them ends
+// there.
 type child struct {
 	from, to uint32
 	node     uint32 // the number of its node, 0 for none
@@ -20,7 +20,7 @@ type child struct {
 	own      bool
 }
 
-// plant lays the trie out in cells.
+// plant arranges the trie in cells.
 func (b *builder) plant() bool {
 	count := len(b.sorted)
 	nodes := append(make([]node, 0, count), node{to: uint32(count)})
@@ -46,7 +46,7 @@ func (b *builder) plant() bool {
 		}
 		for _, c := range below {
 			at := base + uint32(c.label)
-			nodes[c.node].cell = at // the root's, which has none, for a leaf
+			nodes[c.node].cell = at // for a leaf this is the root, which has no cell
 			b.array.cells[at] = b.cell(c, n.depth+1)
 		}
 	}
@@ -67,7 +67,7 @@ func (b *builder) unfold(children []child, nodes []node, n node) ([]child, []nod
 		if to-from > 1 {
 			c.node = uint32(len(nodes))
 			below := node{from: from, to: to, depth: n.depth + 1, least: least}
-			if c.own { // that token does not go on
+			if c.own { // that token ends here
 				below.from++
 			}
 			nodes = append(nodes, below)
@@ -78,7 +78,7 @@ func (b *builder) unfold(children []child, nodes []node, n node) ([]child, []nod
 	return children, nodes
 }
 
-// cell is the cell of a child that is depth bytes deep, still without a base.
+// cell returns the cell of a child that is depth bytes deep, without its base.
 func (b *builder) cell(c child, depth uint32) uint64 {
 	cell := usedFlag | uint64(c.label)
 	id := b.sorted[c.from]
@@ -94,8 +94,8 @@ func (b *builder) cell(c child, depth uint32) uint64 {
 	return cell
 }
 
-// byLeast is the order in which nodes are laid out: the lower its least id, the nearer to the beginning. A node is
-// later in nodes than its parent, and its least id is not lower: so it also comes later here.
+// byLeast returns the order in which nodes are arranged: the lower the least id, the nearer to the beginning. A node is
+// later in nodes than its parent and its least id is not lower, so it also comes later in this order.
 func byLeast(nodes []node, ids int) []uint32 {
 	heads := make([]uint32, ids+1)
 	for _, n := range nodes {

@@ -2,22 +2,22 @@ package bpe
 
 import "math"
 
-// Encoder holds the scratch of merging and a memory of pieces, to be used again. The zero value is ready. Not for
-// concurrent use. It does not grow with the length of a piece: 530 KB at most, nearly all of it the memory, which a
-// short text does not need.
+// Encoder holds the scratch memory of merging and a memo of pieces, both to be reused. The zero value is ready. An
+// Encoder must not be used concurrently. It needs 530 KB at most, whatever the length of a piece. Nearly all of it is
+// the memo, which a short text does not need.
 type Encoder struct {
-	merged int   // pieces, as long as there is no memo
-	memo   *memo // made for the memoAfter-th piece
+	merged int   // number of pieces so far, while there is no memo
+	memo   *memo // allocated at the memoAfter-th piece
 	short  short
-	parts  parts    // made for the first piece that needs it
-	ids    []uint32 // what a window gave
-	two    []uint32 // what two tokens' bytes gave
-	spare  []uint32 // what a piece gave that is only counted
+	parts  parts    // allocated for the first piece that needs it
+	ids    []uint32 // the ids of a window
+	two    []uint32 // the ids of two tokens' bytes
+	spare  []uint32 // the ids of a piece that is only counted
 }
 
-// Append appends the ids of one pre-token to dst and returns it: the token that is the whole piece, or else what
-// merging the adjacent pair of lowest rank (the leftmost of equals) leaves, starting from single bytes
-// (docs/harmony-format.md#merging). Time grows linearly with the piece.
+// Append appends the ids of one pre-token to dst and returns it. If the whole piece is a token, that is its only id.
+// Otherwise the ids are what remains after merging the adjacent pair of lowest rank (the leftmost of equals) again and
+// again, starting from single bytes (docs/harmony-format.md#merging). The time is linear in the length of the piece.
 func (e *Encoder) Append(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	if id, ok := v.Lookup(piece); ok {
 		return append(dst, id)
@@ -25,7 +25,7 @@ func (e *Encoder) Append(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return e.Merge(dst, v, piece)
 }
 
-// Count is the number of ids that Append would append.
+// Count returns the number of ids that [Encoder.Append] would append.
 func (e *Encoder) Count(v *Vocabulary, piece string) int {
 	if _, ok := v.Lookup(piece); ok {
 		return 1
@@ -34,7 +34,7 @@ func (e *Encoder) Count(v *Vocabulary, piece string) int {
 	return len(e.spare)
 }
 
-// Merge is Append for a piece that Lookup does not find.
+// Merge is [Encoder.Append] for a piece that [Vocabulary.Lookup] does not find.
 func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	if e.memo == nil {
 		if e.merged++; e.merged == memoAfter {
@@ -55,8 +55,9 @@ func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return dst
 }
 
-// MergeWithin is Merge for a piece of which at most so many ids are wanted. Where there are certainly more, it stops
-// soon after that many and returns false; what it has appended then is no use. Otherwise it has appended all.
+// MergeWithin is [Encoder.Merge] for a piece of which at most so many ids are needed. If there are certainly more, it
+// stops soon after that many and returns false; the ids that it has appended must then be discarded. Otherwise it has
+// appended all ids.
 func (e *Encoder) MergeWithin(dst []uint32, v *Vocabulary, piece string, most int) ([]uint32, bool) {
 	if len(piece) <= windowSize {
 		return e.Merge(dst, v, piece), true
@@ -64,7 +65,7 @@ func (e *Encoder) MergeWithin(dst []uint32, v *Vocabulary, piece string, most in
 	return e.mergeWindows(dst, v, piece, most)
 }
 
-// merge is Merge without the memory.
+// merge is [Encoder.Merge] without the memo.
 func (e *Encoder) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	if len(piece) > windowSize {
 		dst, _ = e.mergeWindows(dst, v, piece, math.MaxInt)
@@ -73,7 +74,7 @@ func (e *Encoder) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return e.mergeStretch(dst, v, piece)
 }
 
-// mergeStretch merges a stretch of any length in one go.
+// mergeStretch merges a stretch of any length at once.
 func (e *Encoder) mergeStretch(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	if len(piece) <= shortSize {
 		return e.short.merge(dst, v, piece)

@@ -1,17 +1,16 @@
 package bpe
 
-// fewestUnit is what one token counts in Fewest's sums.
+// fewestUnit stands for one token in the sums of [Fewest].
 const fewestUnit = 1 << 20
 
-// Fewest bounds from below how many ids any text has, by its bytes alone. It is made by NewFewest, which walks all
-// tokens once.
+// Fewest is a lower bound of the number of ids of a text, by its bytes alone. [NewFewest] computes it from all tokens.
 //
-// Every byte counts for as much as one of the longest token that it occurs in: a digit, for which that has 3 bytes, for
-// a third of an id. The bytes of one token count for one id at most, so that a text has at least as many ids as its
-// bytes count for.
+// Every byte counts as its share of the longest token that contains it. If the longest token with a digit has 3 bytes,
+// a digit counts as a third of an id. The bytes of one token count as one id at most, so a text has at least as many
+// ids as its bytes count.
 type Fewest [256]uint32
 
-// NewFewest returns the bounds that v gives.
+// NewFewest returns the bounds for the tokens of v.
 func NewFewest(v *Vocabulary) *Fewest {
 	var longest [256]int
 	for id := range v.count {
@@ -27,7 +26,7 @@ func NewFewest(v *Vocabulary) *Fewest {
 	return f
 }
 
-// Add makes room for one more token than the vocabulary has.
+// Add adjusts the bounds for one more token than the vocabulary has.
 func (f *Fewest) Add(token []byte) {
 	if len(token) == 0 {
 		return
@@ -37,12 +36,12 @@ func (f *Fewest) Add(token []byte) {
 	}
 }
 
-// Exceeds reports whether text certainly has more than most ids. It reads no more of it than it must.
+// Exceeds reports whether text certainly has more than most ids. It reads no more of the text than it must.
 func (f *Fewest) Exceeds(text string, most int) bool {
 	if len(text) <= most {
 		return false
 	}
-	const stretch = 2 << 10 // its sum fits 32 bits
+	const stretch = 2 << 10 // the sum of a stretch fits 32 bits
 	limit, sum := uint64(max(most, 0))*fewestUnit, uint64(0)
 	for len(text) > 0 {
 		n := min(len(text), stretch)

@@ -2,11 +2,11 @@ package bpe
 
 import "unsafe"
 
-// Len is the number of ids; they run from 0 to Len()-1.
+// Len returns the number of ids, which are 0 to Len()-1.
 func (v *Vocabulary) Len() int { return int(v.count) }
 
-// Bytes returns the bytes of a token as a view of the table, not to be written to; ok is false for an id the vocabulary
-// does not have.
+// Bytes returns the bytes of a token as a view of the table, which must not be written to. ok is false for an id
+// outside the vocabulary.
 func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 	if id >= v.count {
 		return nil, false
@@ -25,7 +25,7 @@ func (v *Vocabulary) Lookup(piece string) (id uint32, ok bool) {
 	return uint32(cell >> idShift), cell != none
 }
 
-// child is the cell under b of the node to which cell leads, 0 without one.
+// child returns the cell for b below the node that cell leads to, or 0 if there is none.
 func (v *Vocabulary) child(cell uint64, b byte) uint64 {
 	child := v.cellAt(uint32(cell)>>baseShift + uint32(b))
 	if uint32(child)&labelMask != usedFlag|uint32(b) {
@@ -34,9 +34,9 @@ func (v *Vocabulary) child(cell uint64, b byte) uint64 {
 	return child
 }
 
-// follow is the cell of the token that ends where rest leads from the node base; none if there is no such token.
+// follow returns the cell of the token that rest leads to from the node base, or none if there is no such token.
 func (v *Vocabulary) follow(base uint32, rest string) uint64 {
-	cells := unsafe.Add(v.head, headerSize) // cellAt, but for a load that the loop need not repeat
+	cells := unsafe.Add(v.head, headerSize) // as in cellAt, without a load that the loop need not repeat
 	cell, i := uint64(0), 0
 	for ; i < len(rest); i++ {
 		b := uint32(rest[i])
@@ -55,8 +55,8 @@ func (v *Vocabulary) follow(base uint32, rest string) uint64 {
 	return none
 }
 
-// tail is follow where the cells end: the token whose tail, at a place in the tails, is rest, as the cell that a leaf
-// would have.
+// tail continues follow where the cells end: it returns the token whose tail, at an offset in the tails, is rest, as
+// the cell that a leaf would have.
 func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	if at+tailHead > v.tailSize {
 		return none
@@ -69,7 +69,7 @@ func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	return wholeFlag | uint64(head&idMask)<<idShift
 }
 
-// view is a part of the table that the caller has checked.
+// view returns a part of the table. The caller has checked its bounds.
 func (v *Vocabulary) view(at, size uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(v.head, at)), int(size))
 }

@@ -5,27 +5,27 @@ const (
 	memoAfter = 400
 	memoBits  = 13
 
-	pieceBytes = 31 // that a piece may have to be remembered
-	pieceIDs   = 8  // that it may give
+	pieceBytes = 31 // the longest piece that is remembered
+	pieceIDs   = 8  // the most ids that are remembered for a piece
 
 	mixer = 0x9e3779b97f4a7c15
 )
 
-// memo remembers what the last pieces gave that are no token: the names and rare words of a text come again. Each piece
-// has one place; the last one that fell on it stays.
+// memo remembers the ids of recent pieces that are not tokens, because a text repeats its names and rare words. Each
+// piece has one place, which holds the last piece that was put there.
 type memo [1 << memoBits]knownPiece
 
-// knownPiece is a piece and what it gave.
+// knownPiece is a piece and its ids.
 type knownPiece struct {
 	key pieceKey
 	ids [pieceIDs]uint32 // id+1 each, then 0
 }
 
-// pieceKey is a piece in eights, of which the last one ends where the piece does, and its length in the last byte: 0
-// for none.
+// pieceKey is a piece in groups of eight bytes, of which the last ends where the piece does. The last byte is the
+// piece's length; 0 means no piece.
 type pieceKey [(pieceBytes + 1) / 8]uint64
 
-// place is the place of a piece of at most pieceBytes, and its key.
+// place returns the place and the key of a piece of at most pieceBytes.
 func (m *memo) place(piece string) (*knownPiece, pieceKey) {
 	var key pieceKey
 	h := uint64(len(piece))
@@ -49,7 +49,7 @@ func (m *memo) place(piece string) (*knownPiece, pieceKey) {
 	return &m[h*mixer>>(64-memoBits)], key
 }
 
-// append appends what the piece gave.
+// append appends the ids of the piece.
 func (k *knownPiece) append(dst []uint32) []uint32 {
 	for _, id := range k.ids {
 		if id == 0 {
@@ -60,7 +60,7 @@ func (k *knownPiece) append(dst []uint32) []uint32 {
 	return dst
 }
 
-// set notes what the piece gave, if it is not too much.
+// set records the ids of a piece, unless there are too many.
 func (k *knownPiece) set(key pieceKey, ids []uint32) {
 	*k = knownPiece{}
 	if len(ids) > len(k.ids) {
@@ -72,7 +72,7 @@ func (k *knownPiece) set(key pieceKey, ids []uint32) {
 	}
 }
 
-// load64 reads eight bytes; the caller has checked that they are there.
+// load64 reads eight bytes. The caller has checked that they exist.
 func load64(s string) uint64 {
 	s = s[:8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

@@ -1,29 +1,29 @@
 package bpe
 
-// windowSize is the stretch, in bytes, that is merged at once; longer pieces are cut (window.go).
+// windowSize is the number of bytes that are merged at once; longer pieces are cut (window.go).
 const windowSize = 512
 
-// parts is the state of merging one stretch of bytes, as short is for one of at most shortSize, which is written out
+// parts is the state of merging one stretch of bytes. short is the same for a stretch of at most shortSize, written out
 // for speed.
 //
-// A part is named by the place of its first byte. key[i] is the pair that begins with part i, as rank<<32 | i, so that
-// the least key is the leftmost pair of the lowest rank; none when it makes no token, or when i begins no part. cell[i]
-// and pair[i] are the cells of the tokens that the part is and that the pair makes. next[i] and prev[i] are the
+// A part is named by the position of its first byte. key[i] is the pair that begins with part i, as rank<<32 | i, so
+// the least key is the leftmost pair of the lowest rank. It is none if the pair is not a token, or if no part begins at
+// i. cell[i] is the cell of the part's token, pair[i] that of the pair's token. next[i] and prev[i] are the
 // neighbouring parts.
 //
-// least[b] is the least of eight keys from 8b, and top[c] of eight of those: finding the next pair and changing a key
-// cost three steps of eight in a window, without the jumps of a heap. All three are filled up to whole eights with
-// none.
+// least[b] is the least of the eight keys from 8b, and top[c] is the least of the eight entries of least from 8c. So
+// finding the next pair and changing a key take three steps of eight in a window, without the jumps of a heap. All
+// three are filled with none up to a multiple of eight.
 type parts struct {
 	key, least, top []uint64
 	cell, pair      []uint64
 	next, prev      []uint32
 }
 
-// eights is n rounded up to whole eights, in eights.
+// eights returns n/8, rounded up.
 func eights(n int) int { return (n + 7) >> 3 }
 
-// mergeLong merges a stretch of any length in one go.
+// mergeLong merges a stretch of any length at once.
 func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	n := len(piece)
 	if len(e.parts.next) < n {
@@ -48,7 +48,7 @@ func newParts(n int) parts {
 	}
 }
 
-// merge runs the merges of piece, as long as next.
+// merge merges the pairs of piece until none is left.
 func (p *parts) merge(v *Vocabulary, piece string) {
 	n := len(piece)
 	p.start(v, piece)
@@ -59,7 +59,7 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 		}
 		gone := int(p.next[at])
 		if gone >= n {
-			return // never, like the checks below: they spare a trap
+			return // never reached, like the checks below: they prevent a trap
 		}
 		after := int(p.next[gone])
 		p.cell[at] = p.pair[at]
@@ -102,7 +102,7 @@ func (p *parts) start(v *Vocabulary, piece string) {
 	}
 }
 
-// look looks up the pair that begins with part at, goes on at second and ends before end.
+// look looks up the pair that begins with part at, whose second part begins at second and ends before end.
 func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 	p.key[at] = none
 	if uint(second) >= uint(end) || uint(end) > uint(len(piece)) {
@@ -113,7 +113,7 @@ func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 	}
 }
 
-// refresh makes least and top right again after the keys of three parts have changed, which are mostly close together.
+// refresh updates least and top after the keys of three parts have changed. The three are mostly close together.
 func (p *parts) refresh(before, at, gone int) {
 	x, y, z := uint(before)>>3, uint(at)>>3, uint(gone)>>3
 	p.leastOf(y)
@@ -145,7 +145,7 @@ func (p *parts) topOf(c uint) {
 	}
 }
 
-// first is the place of the least key, beyond every place if there is none.
+// first returns the position of the least key, or a position beyond all others if there is none.
 func (p *parts) first() int {
 	least := none
 	for i := 0; i < len(p.top); i += 8 {
@@ -154,7 +154,7 @@ func (p *parts) first() int {
 	return int(uint32(least) &^ (1 << 31)) // an int has 32 bits in wasm
 }
 
-// least8 is the least of eight keys; none beyond the end.
+// least8 returns the least of eight keys, or none beyond the end.
 func least8(keys []uint64, from int) uint64 {
 	if from < 0 || from+8 > len(keys) {
 		return none
@@ -163,7 +163,7 @@ func least8(keys []uint64, from int) uint64 {
 	return min(min(min(k[0], k[1]), min(k[2], k[3])), min(min(k[4], k[5]), min(k[6], k[7])))
 }
 
-// append appends the ids of the parts that are left.
+// append appends the ids of the remaining parts.
 func (p *parts) append(dst []uint32) []uint32 {
 	for i := 0; i < len(p.next); i = int(p.next[i]) {
 		dst = append(dst, uint32(p.cell[i]>>idShift))

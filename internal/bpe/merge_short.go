@@ -1,16 +1,17 @@
 package bpe
 
-// shortSize is the longest stretch, in bytes, whose pairs are all looked at to find the least: nearly all words.
+// shortSize is the longest stretch, in bytes, whose pairs are all compared to find the least. Nearly all words are
+// shorter.
 const shortSize = 64
 
-// short is the state of merging a short stretch; see parts. Its arrays have a fixed size and places are taken modulo
-// that, so no index needs a check.
+// short is the state of merging a short stretch; see [parts]. Its arrays have a fixed size and positions are taken
+// modulo that size, so indexes need no bounds check.
 type short struct {
 	key, cell, pair [shortSize]uint64
 	next, prev      [shortSize]uint8
 }
 
-// merge appends the ids that merging piece leaves.
+// merge appends the ids that remain after merging piece.
 func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	n := uint8(min(len(piece), shortSize))
 	s.start(v, piece)
@@ -38,7 +39,7 @@ func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return dst
 }
 
-// least is the least key of the first n.
+// least returns the least of the first n keys.
 func (s *short) least(n int) uint64 {
 	least := none
 	for i := 0; i < n; i += 8 {
@@ -69,14 +70,14 @@ func (s *short) start(v *Vocabulary, piece string) {
 	}
 }
 
-// look looks up the pair that begins with part at, goes on at second and ends before end.
+// look looks up the pair that begins with part at, whose second part begins at second and ends before end.
 func (s *short) look(v *Vocabulary, piece string, at, second, end uint8) {
 	if second < end && int(end) <= len(piece) {
 		s.set(at, v.follow(uint32(s.cell[at%shortSize])>>baseShift, piece[second:end]))
 	}
 }
 
-// set notes the token that a pair makes. The high half of none, for a pair that makes no token, is higher than every
+// set records the token that a pair makes. For a pair that is not a token, the high half of none is higher than every
 // rank.
 func (s *short) set(at uint8, pair uint64) {
 	s.pair[at%shortSize] = pair

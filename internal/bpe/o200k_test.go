@@ -21,7 +21,8 @@ func open(t testing.TB) *bpe.Vocabulary {
 	return v
 }
 
-// TestLookup finds every token, and nothing that differs from one in a byte and is no token.
+// TestLookup shows that every token is found, and that strings that differ from a token in one byte are found only if
+// they are tokens too.
 func TestLookup(t *testing.T) {
 	v := open(t)
 	if v.Len() != 199998 {
@@ -65,7 +66,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// naive merges by the rule, with nothing but Lookup.
+// naive merges by the rule, with Lookup alone.
 func naive(v *bpe.Vocabulary, piece []byte) []uint32 {
 	if id, ok := v.Lookup(string(piece)); ok {
 		return []uint32{id}
@@ -141,7 +142,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// BenchmarkMerge shows the cost of pieces that are no token. Compare with
+// BenchmarkMerge shows the cost of pieces that are not tokens. Compare with
 //
 //	go test -run '^$' -bench Merge -count 10 ./internal/bpe | tee new.txt; benchstat old.txt new.txt
 func BenchmarkMerge(b *testing.B) {

@@ -5,50 +5,51 @@ import (
 	"unsafe"
 )
 
-// ErrTable is what Open returns for bytes that are not a table of this version, and Build for tokens that no table can
-// hold.
+// ErrTable is returned by [Open] for bytes that are not a table of this version, and by [Build] for tokens that a table
+// cannot hold.
 var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 
-// The table, all numbers in the byte order of the machine, which is little-endian for WebAssembly and nearly everywhere
-// else:
+// The table. All numbers are in the byte order of the machine, which is little-endian for WebAssembly and nearly
+// everywhere else:
 //
 //	header   headerSize bytes, fields below
 //	cells    u64 each: a trie of the tokens' bytes as a double array
-//	index    u32 per id: where its bytes lie << 8 | their number
-//	tails    where a branch of the trie has one token only, the rest of it:
+//	index    u32 per id: offset of its bytes << 8 | their number
+//	tails    the rest of a branch of the trie that has only one token:
 //	         u32 id | length << 18, then the bytes
 //	bytes    of all tokens, by id
 //
-// A node of the trie is a base, and the cell of its child under byte b is base+b, if that cell has the label b. No two
-// nodes share a base, so the label says whose child a cell is. Base 0 is nobody's: from there nothing goes on.
+// A node of the trie is a base. The cell of its child under byte b is base+b, if that cell has the label b. No two
+// nodes share a base, so the label identifies the parent of a cell. Base 0 belongs to no node: nothing continues from
+// there.
 //
-// Why so: what costs is memory beyond the second-level cache (on the machine this was tuned on 7 ns within 512 KB, 160
-// ns in 4 MB). The nodes of low ids, two thirds to nine tenths of all text, lie together at the beginning. One walk
-// finds a word; while merging, a pair is looked up by going on from the left part's node, and most pairs that make no
-// token end at the first byte.
+// The reason for this layout is the cost of memory outside the second-level cache (on the machine used for tuning, 7 ns
+// within 512 KB and 160 ns in 4 MB). The nodes of low ids, which make up two thirds to nine tenths of all text, lie
+// together at the beginning. One walk finds a word. While merging, a pair is looked up by continuing from the left
+// part's node, and most pairs that are not tokens end at the first byte.
 const (
 	magic   = "HBPE"
 	version = 2
 
 	headerSize = 64
 	atVersion  = 4
-	atCount    = 8  // ids
+	atCount    = 8  // number of ids
 	atMaxLen   = 12 // length of the longest token, in bytes
-	atCells    = 16 // cells
+	atCells    = 16 // number of cells
 	atTails    = 20 // bytes of tails
 	atBytes    = 24 // bytes of all tokens
 	atRoot     = 28 // base of the root
 
-	// A cell: label, usedFlag, more flags, base, id.
+	// The fields of a cell: label, usedFlag, more flags, base, id.
 	usedFlag  = 1 << 8
 	labelMask = 1<<9 - 1 // the label and usedFlag
 	wholeFlag = 1 << 9   // a token ends here
-	tailFlag  = 1 << 10  // one token goes on from here: the id is the place of its tail
+	tailFlag  = 1 << 10  // one token continues from here: the id is the offset of its tail
 	baseShift = 12
 	baseMask  = 1<<20 - 1
 	idShift   = 32
 
-	// none is no cell: its id is higher than every other.
+	// none stands for no cell: its id is higher than every other.
 	none = ^uint64(0)
 
 	idBits   = 18
@@ -62,11 +63,11 @@ const (
 	sizeShift = 8 // in the index
 )
 
-// Vocabulary is a read-only view of one table. It holds no copy: the table must not change while the view is used. Safe
-// for concurrent use.
+// Vocabulary is a read-only view of one table. It does not copy the table, which must not change while the view is
+// used. It is safe for concurrent use.
 type Vocabulary struct {
-	// head points at the table's first byte. Places inside are computed where they are used: TinyGo's collector walks
-	// from a pointer into the middle of a block to its beginning, 16 bytes at a time.
+	// head points to the first byte of the table. Addresses inside are computed where they are used, because for a pointer
+	// into the middle of a block TinyGo's collector walks back to the block's beginning, 16 bytes at a time.
 	head               unsafe.Pointer
 	root, cells        uint32
 	count, maxLen      uint32
@@ -75,8 +76,8 @@ type Vocabulary struct {
 	index, tails, blob uint32
 }
 
-// Open checks the header of table, its version and its lengths, and that the trie stays inside, and returns a view of
-// it. A table that was damaged inside gives wrong answers or none, never a panic.
+// Open checks the header of table, its version, its lengths, and that the trie stays inside, and returns a view of it.
+// A table damaged inside gives wrong answers or none, never a panic.
 func Open(table []byte) (*Vocabulary, error) {
 	if len(table) < headerSize || string(table[:len(magic)]) != magic {
 		return nil, ErrTable
@@ -111,13 +112,13 @@ func Open(table []byte) (*Vocabulary, error) {
 	return v, nil
 }
 
-// inside says that every child of the node base is a cell.
+// inside reports whether the cells of all children of the node base exist.
 func (v *Vocabulary) inside(base uint32) bool { return base+255 < v.cells }
 
-// cellAt is the cell at i. There is no check: Open has looked at all bases.
+// cellAt returns the cell at i. It needs no check, because [Open] has checked all bases.
 func (v *Vocabulary) cellAt(i uint32) uint64 {
 	return *(*uint64)(unsafe.Add(v.head, headerSize+8*uintptr(i)))
 }
 
-// load32 reads at a place that the caller has checked.
+// load32 reads four bytes at an offset that the caller has checked.
 func (v *Vocabulary) load32(at uint32) uint32 { return *(*uint32)(unsafe.Add(v.head, at)) }

@@ -2,25 +2,26 @@ package bpe
 
 import "math"
 
-// overlap is how many bytes of the last window, at least, are merged again with the next one. Doubled when it proves
+// overlap is how many bytes of the last window, at least, are merged again with the next one. It is doubled if that is
 // too few.
 const overlap = 64
 
 // mergeWindows merges a piece longer than a window, window by window.
 //
-// Why that is exact: let every two adjacent tokens of a sequence be what merging the bytes of those two alone gives.
-// Then the sequence is what merging all bytes gives. For suppose the real run crosses a border of it, and look at the
-// first time: up to then nothing crossed this border or its neighbours, so the two tokens beside it went through the
-// same steps as in the run on their bytes alone, which would cross it too.
+// The result is exact. Let every two adjacent tokens of a sequence be what merging the bytes of those two alone gives.
+// Then the sequence is what merging all bytes gives. For suppose that the real run merges across a border of the
+// sequence, and look at the first time that it does. Until then nothing has crossed this border or its neighbours, so
+// the two tokens beside it went through the same steps as in the run on their bytes alone. That run would then cross
+// the border too.
 //
-// Inside one window all pairs hold. So a window is begun at a token border inside the one before, and accepted if the
-// pair across that border holds; if not, the border is moved back. How far a byte can reach back is bounded by the
-// vocabulary, so time stays linear.
+// Inside one window all pairs hold. So a window begins at a token border inside the window before, and it is accepted
+// if the pair across that border holds. Otherwise the border is moved back. The vocabulary limits how far a byte can
+// reach back, so the time stays linear.
 //
-// It stops and returns false when the piece certainly has more than most ids; see exceeds.
+// mergeWindows stops and returns false if the piece certainly has more than most ids; see [Encoder.exceeds].
 func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, most int) ([]uint32, bool) {
-	base := len(dst) // dst[base:] is this piece's
-	done := 0        // bytes that dst[base:] stands for
+	base := len(dst) // dst[base:] belongs to this piece
+	done := 0        // number of bytes that dst[base:] stands for
 	back, look := overlap, most
 	if most < math.MaxInt-exceedsAfter {
 		look += exceedsAfter
@@ -49,8 +50,9 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, most i
 	}
 }
 
-// repeat goes on with the last token as long as the piece does, up to a window before its end and to most ids: if the
-// token before is the same, a pair of it holds, and so does any number. Long runs of spaces or dashes need no merging.
+// repeat appends the last token for as long as the piece repeats it, until a window before the end and at most to most
+// ids. If the token before is the same, a pair of it holds, and so does any number. Long runs of spaces or dashes need
+// no merging.
 func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, most int) ([]uint32, int) {
 	last := len(dst) - 1
 	if last <= base || dst[last] != dst[last-1] {
@@ -84,8 +86,8 @@ func (e *Encoder) holds(v *Vocabulary, piece string, border int, left uint32, id
 	return len(e.two) == 2 && e.two[0] == left && e.two[1] == ids[0]
 }
 
-// dropTail takes tokens off the end of dst until at least back bytes of the first done are gone, or all are; it returns
-// what is left of both.
+// dropTail removes tokens from the end of dst until at least back bytes of the first done are gone, or all are. It
+// returns the rest of both.
 func dropTail(dst []uint32, v *Vocabulary, base, done, back int) ([]uint32, int) {
 	for floor := done - back; len(dst) > base && done > floor; {
 		last := len(dst) - 1
@@ -99,14 +101,15 @@ func dropTail(dst []uint32, v *Vocabulary, base, done, back int) ([]uint32, int)
 	return dst, max(done, 0)
 }
 
-// exceedsAfter is how many ids more than wanted there are before exceeds is asked, which is then mostly right at once.
+// exceedsAfter is how many ids beyond the limit must exist before exceeds is called, which then mostly succeeds at
+// once.
 const exceedsAfter = 256
 
-// exceeds reports whether piece has more than most ids, whatever follows end: ids are those of piece[:end].
+// exceeds reports whether piece has more than most ids, whatever follows end. ids are those of piece[:end].
 //
-// The whole piece has a border within one token's length before end, and up to its border nearest to end it has the ids
-// that these bytes alone give, since nothing merges over a border. So the least that any place there gives is the least
-// that the whole piece has.
+// The whole piece has a border within one token's length before end. Up to its border nearest to end it has the ids
+// that these bytes alone give, because nothing merges over a border. So the smallest count that any position there
+// gives is a lower bound for the whole piece.
 func (e *Encoder) exceeds(ids []uint32, v *Vocabulary, piece string, end, most int) bool {
 	for to := end; to > 0 && to > end-int(v.maxLen); to-- {
 		if e.countTo(ids, v, piece, end, to) <= most {
@@ -116,8 +119,8 @@ func (e *Encoder) exceeds(ids []uint32, v *Vocabulary, piece string, end, most i
 	return true
 }
 
-// countTo is the number of ids of piece[:to], at or before end, to which ids are those. It goes on from a border before
-// to as mergeWindows does.
+// countTo returns the number of ids of piece[:to]; to is at or before end, and ids are those of piece[:end]. Like
+// mergeWindows it continues from a border before to.
 func (e *Encoder) countTo(ids []uint32, v *Vocabulary, piece string, end, to int) int {
 	for back := overlap; ; back *= 2 {
 		done, left := end, len(ids)
@@ -130,7 +133,7 @@ func (e *Encoder) countTo(ids []uint32, v *Vocabulary, piece string, end, to int
 			done = 0
 		}
 		if done < 0 || done > to {
-			return 0 // never
+			return 0 // never reached
 		}
 		e.ids = e.mergeStretch(e.ids[:0], v, piece[done:to])
 		if left == 0 || e.holds(v, piece, done, ids[left-1], e.ids) {

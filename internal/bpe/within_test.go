@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMergeWithin: a piece is given up only when it has more ids than are wanted, soon after that many; otherwise all
-// ids are those that Merge gives. The vocabulary is one whose merges reach back far.
+// TestMergeWithin shows that a piece is given up only if it has more ids than the limit, soon after that many, and that
+// otherwise all ids are those of Merge. The merges of this vocabulary reach back far.
 func TestMergeWithin(t *testing.T) {
 	v := build(t, testTokens())
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -46,7 +46,7 @@ func TestMergeWithin(t *testing.T) {
 	}
 }
 
-// TestExceeds: what is said to have too many ids, whatever follows, has too many whatever follows.
+// TestExceeds shows that if exceeds reports too many ids, every continuation has too many.
 func TestExceeds(t *testing.T) {
 	v := build(t, testTokens())
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -73,7 +73,7 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-// TestFewest: no text has fewer ids than its bytes say.
+// TestFewest shows that no text has fewer ids than its lower bound.
 func TestFewest(t *testing.T) {
 	v := build(t, testTokens())
 	f := NewFewest(v)

@@ -1,6 +1,6 @@
-// Package schema tells whether a JSON value fits a JSON schema, as far as the schema says so in its plainest words: type,
-// enum, const, required, properties, additionalProperties and items. Everything else counts as met, so what it refuses is
-// wrong, and what it lets through may still be.
+// Package schema checks whether a JSON value fits a JSON schema, as far as the schema uses the plainest keywords: type,
+// enum, const, required, properties, additionalProperties and items. All other keywords count as satisfied. So a value
+// that it refuses is wrong, and a value that it accepts may still be wrong.
 //
-// It knows JSON values, not what they are for.
+// It knows JSON values. It does not know what they are for.
 package schema

@@ -8,22 +8,22 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// The bounds of a check: how deep it goes, and how many members and elements it looks at. Beyond them everything fits.
+// The bounds of a check: how deep it goes, and how many members and elements it examines. Everything beyond them fits.
 const (
 	maxDepth = 64
 	maxWork  = 100_000
 )
 
-// Fits reports whether value fits schema. Neither is changed.
+// Fits reports whether value fits schema. It changes neither.
 func Fits(schema, value *rawjson.Value) bool {
 	c := checker{work: maxWork}
 	return c.fits(schema, value, 0)
 }
 
-// checker counts down what it may still look at.
+// checker counts down the work that it may still do.
 type checker struct{ work int }
 
-// spend takes n looks and reports whether they were there.
+// spend takes n units of work and reports whether they were available.
 func (c *checker) spend(n int) bool {
 	c.work -= n
 	return c.work >= 0
@@ -54,7 +54,7 @@ func (c *checker) fits(s, v *rawjson.Value, depth int) bool {
 	}
 }
 
-// typed checks against a type or a list of them.
+// typed checks the type of v against a type or a list of types.
 func (c *checker) typed(t, v *rawjson.Value) bool {
 	if t == nil || t.Kind != rawjson.Array {
 		return t == nil || t.Kind != rawjson.String || isOf(t.Text, v)
@@ -88,7 +88,8 @@ func isOf(name string, v *rawjson.Value) bool {
 	}
 }
 
-// isWhole takes 1.0 and 1e3 for whole numbers, as the specification does.
+// isWhole reports whether a number is whole. As in the JSON Schema specification (validation, section 6.1.1), 1.0 and
+// 1e3 are.
 func isWhole(number string) bool {
 	if !strings.ContainsAny(number, ".eE") {
 		return true
@@ -97,7 +98,7 @@ func isWhole(number string) bool {
 	return err == nil && f == math.Trunc(f)
 }
 
-// listed checks against an enum.
+// listed checks v against an enum.
 func (c *checker) listed(enum, v *rawjson.Value, depth int) bool {
 	if enum == nil || enum.Kind != rawjson.Array {
 		return true
@@ -110,7 +111,7 @@ func (c *checker) listed(enum, v *rawjson.Value, depth int) bool {
 	return false
 }
 
-// members checks an object.
+// members checks the members of an object.
 func (c *checker) members(s, v *rawjson.Value, depth int) bool {
 	if required := s.Get("required"); required != nil && required.Kind == rawjson.Array {
 		for i := range required.Elements {
@@ -124,7 +125,7 @@ func (c *checker) members(s, v *rawjson.Value, depth int) bool {
 		}
 	}
 	properties, others := s.Get("properties"), s.Get("additionalProperties")
-	// Patterns would have a say in what is additional.
+	// With patternProperties, other rules decide what is additional.
 	if s.Get("patternProperties") != nil {
 		others = nil
 	}
@@ -144,7 +145,7 @@ func (c *checker) members(s, v *rawjson.Value, depth int) bool {
 	return true
 }
 
-// elements checks an array; items as a list, the tuples of old drafts, says nothing here.
+// elements checks the elements of an array. A list of items, the tuple form of old drafts, is ignored.
 func (c *checker) elements(items, v *rawjson.Value, depth int) bool {
 	for i := range v.Elements {
 		if !c.fits(items, &v.Elements[i], depth+1) {
@@ -154,7 +155,7 @@ func (c *checker) elements(items, v *rawjson.Value, depth int) bool {
 	return true
 }
 
-// equal compares as JSON schema does: numbers by their value, objects without order.
+// equal reports whether two values are equal as in JSON Schema: numbers by value, objects without order.
 func (c *checker) equal(a, b *rawjson.Value, depth int) bool {
 	if depth > maxDepth || !c.spend(1) {
 		return true

@@ -38,7 +38,7 @@ func TestFits(t *testing.T) {
 		{`{"properties":{"a":false}}`, `{"a":1}`, false}, {`{"properties":{"a":true}}`, `{"a":1}`, true},
 		{`true`, `1`, true}, {`false`, `1`, false}, {`7`, `1`, true}, {`{}`, `1`, true},
 		{`{"type":"boolean"}`, `true`, true}, {`{"type":"boolean"}`, `0`, false}, {`{"enum":[true]}`, `false`, false},
-		// What is not known, or has no meaning, is met.
+		// Unknown keywords and meaningless values count as satisfied.
 		{`{"type":"date"}`, `1`, true}, {`{"type":7}`, `1`, true}, {`{"type":[]}`, `1`, true}, {`{"enum":7}`, `1`, true},
 		{`{"required":"a","properties":[1],"items":7}`, `{"b":1}`, true}, {`{"required":[1]}`, `{}`, true}, {`{"items":[{"type":"string"}]}`, `[1]`, true},
 		{`{"$ref":"#/x","anyOf":[false],"minimum":5}`, `1`, true},
@@ -49,7 +49,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestWorkIsBounded: a large schema and a large value end early, and then they fit.
+// TestWorkIsBounded shows that the check of a large schema and a large value ends early, and that the value then fits.
 func TestWorkIsBounded(t *testing.T) {
 	var properties, members strings.Builder
 	for i := range 5000 {
@@ -67,7 +67,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzFits: no schema and no value make the check panic.
+// FuzzFits shows that no schema and no value make the check panic.
 func FuzzFits(f *testing.F) {
 	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"enum":[1,{"b":[]}]}}}`, `{"a":{"b":[]}}`)
 	f.Fuzz(func(t *testing.T, schema, value string) {

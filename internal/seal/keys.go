@@ -9,8 +9,8 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Keys are what texts are sealed with: the first seals, all open. So a key is changed without a break: put the new one in
-// front, and take the old one away when what it has sealed has expired.
+// Keys are the keys that texts are sealed with. The first one seals; all of them open. To change keys without
+// interruption, put the new key first, and remove the old one when everything it has sealed has expired.
 type Keys struct{ keys []key }
 
 type key struct {
@@ -18,15 +18,15 @@ type key struct {
 	aead cipher.AEAD
 }
 
-// The most that ParseKeys takes.
+// The limits of [ParseKeys].
 const (
 	maxKeys = 16
 	maxID   = 32
 )
 
-// ParseKeys reads keys as ID:BASE64,ID:BASE64,… An id has up to 32 letters, digits, hyphens and underscores and is no
-// secret; a key has 32 bytes. No keys are an empty text, and then the result is nil. Errors tell a key's place and id, never
-// a part of the key.
+// ParseKeys reads keys in the form ID:BASE64,ID:BASE64,… An id has up to 32 letters, digits, hyphens and underscores
+// and is not secret; a key has 32 bytes. An empty text means no keys and gives nil. Errors name a key's position and
+// id, never a part of the key.
 func ParseKeys(text string) (*Keys, error) {
 	text = strings.Trim(text, spaces)
 	if text == "" {
@@ -61,8 +61,8 @@ func ParseKeys(text string) (*Keys, error) {
 	return k, nil
 }
 
-// spaces may stand around keys. strings.TrimSpace would bring in Unicode's, in a table of which the collector takes numbers
-// for pointers.
+// spaces are the characters allowed around keys. [strings.TrimSpace] would add the tables of Unicode's spaces, whose
+// numbers the collector takes for pointers.
 const spaces = " \t\r\n"
 
 func validID(id string) bool {

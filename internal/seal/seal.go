@@ -8,11 +8,11 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Bound is what a sealed text belongs to. It opens nowhere else.
+// Bound is what a sealed text belongs to. The text opens only with the same values.
 type Bound struct {
-	// Model is the model that said it.
+	// Model is the model that wrote the text.
 	Model string
-	// Tenant tells apart those who share a gateway: the value of a header that their requests have, or nothing.
+	// Tenant separates the users of a shared gateway. It is the value of a header of their requests, or empty.
 	Tenant string
 }
 
@@ -20,18 +20,18 @@ type Bound struct {
 //
 //	version 1 | length of the id | the key's id | expiry, 8 bytes | nonce, 24 bytes | text and tag
 //
-// The tag covers all that stands before the nonce, and Bound.
+// The tag covers everything before the nonce, and the [Bound].
 const (
 	version  = 1
 	overhead = chacha20poly1305.Overhead
-	// leastLength is that of an empty text sealed with an id of no letters.
+	// leastLength is the length of an empty text sealed with an empty id.
 	leastLength = 2 + expiryLength + chacha20poly1305.NonceSizeX + overhead
-	// expiryLength is that of a time in Unix seconds.
+	// expiryLength is the length of a time in Unix seconds.
 	expiryLength = 8
 )
 
-// Seal appends the sealed text to dst. It opens until expires, in Unix seconds. The error is the host's, which has no random
-// numbers to give.
+// Seal appends the sealed text to dst. It can be opened until expires, in Unix seconds. An error means that the host
+// has no random numbers.
 func (k *Keys) Seal(dst, text []byte, b Bound, expires int64) ([]byte, error) {
 	first := &k.keys[0]
 	sealed := make([]byte, 0, leastLength+len(first.id)+len(text))
@@ -49,22 +49,22 @@ func (k *Keys) Seal(dst, text []byte, b Bound, expires int64) ([]byte, error) {
 	return urlBase64().AppendEncode(dst, sealed), nil
 }
 
-// Why a text does not open.
+// The reasons why a text does not open.
 var (
-	// ErrForeign is a text that nobody here has sealed, that was changed since, or that belongs to another model or tenant:
-	// these cannot be told apart.
+	// ErrForeign means that the text was not sealed with one of the keys, was changed since, or belongs to another model
+	// or tenant. These cases cannot be distinguished.
 	ErrForeign = errors.New("it was not sealed here, for this model and this client, or it was changed")
-	// ErrUnknownKey is a text sealed with a key that is not there any more.
+	// ErrUnknownKey means that the key that sealed the text is not among the keys.
 	ErrUnknownKey = errors.New("the key that it was sealed with is not in use any more")
-	// ErrExpired is a text whose time is over.
+	// ErrExpired means that the text has expired.
 	ErrExpired = errors.New("it has expired")
 )
 
-// Open returns the text that was sealed, which then lies in the memory of the sealed one and has overwritten it: a filter's
-// requests are large, and large copies are what a wasm VM's collector is worst at. now is in Unix seconds.
+// Open returns the text that was sealed. It overwrites sealed and lies in its memory, because large copies are
+// expensive for the collector of a wasm VM. now is in Unix seconds.
 func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
 	if bytes.IndexByte(sealed, '\n') >= 0 || bytes.IndexByte(sealed, '\r') >= 0 {
-		return nil, ErrForeign // the decoder passes over them, also a strict one
+		return nil, ErrForeign // even a strict decoder ignores line ends
 	}
 	n, err := urlBase64().Decode(sealed, sealed)
 	if err != nil || n < leastLength || sealed[0] != version {
@@ -81,7 +81,7 @@ func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
 	if key == nil {
 		return nil, ErrUnknownKey
 	}
-	// Opened before its expiry is believed: both are covered by the tag.
+	// The expiry counts only after opening, because the tag covers it.
 	covered := b.appendTo(sealed[:nonceAt:nonceAt])
 	opened, err := key.aead.Open(sealed[textAt:textAt], sealed[nonceAt:textAt], sealed[textAt:], covered)
 	if err != nil {
@@ -93,7 +93,7 @@ func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
 	return opened, nil
 }
 
-// appendTo appends what stands for b. The tenant's header may be a secret, and is hashed.
+// appendTo appends the encoding of b to head. The tenant is hashed, because its header may be a secret.
 func (b Bound) appendTo(head []byte) []byte {
 	tenant := sha256.Sum256([]byte(b.Tenant))
 	covered := make([]byte, 0, len(head)+len(tenant)+len(b.Model))

@@ -128,13 +128,13 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// TestOneSpelling: a sealed text opens as it was given, and in no other spelling of the same bytes. What stands for one
-// thing in many ways gets past those who compare or count it.
+// TestOneSpelling shows that a sealed text opens only in its own spelling, and not in another spelling of the same
+// bytes. With several spellings it could evade a comparison or a count.
 func TestOneSpelling(t *testing.T) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=\r\n \x00"
 	b := Bound{Model: "m", Tenant: "t"}
 	k := keys(t, keyA)
-	for _, text := range []string{"thought", "thoughts", "thoughts!"} { // one for each number of bits left over
+	for _, text := range []string{"thought", "thoughts", "thoughts!"} { // one for each number of remaining bits
 		good := sealed(t, k, text, b)
 		for i := range len(good) + 1 {
 			for _, c := range []byte(alphabet) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
@@ -63,7 +64,7 @@ func ReadText(t *tokenizer.Tokenizer, r io.Reader) ([]uint32, error) {
 // ReadSSE reads the event stream of a server that sends token_ids, such as vLLM. Together with an error it returns the
 // ids that were read before it.
 func ReadSSE(r io.Reader) ([]uint32, error) {
-	dialect, ok := backend.Named("vllm")
+	dialect, ok := backend.Named(contract.VLLM)
 	if !ok {
 		return nil, errors.New("this program knows no vllm")
 	}

@@ -87,6 +87,9 @@ func TestAppendValue(t *testing.T) {
 	}
 }
 
+// FuzzValidate compares the scanner with encoding/json, which accepts bad UTF-8 and lone surrogates and has a larger
+// limit of depth. encoding/json must accept what [Validate] accepts, and refuse what Validate refuses as malformed.
+// What is accepted must survive being written and read again.
 func FuzzValidate(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5e3,{"b":null}],"c":"\u00e9"}`, `[[[[`, `"\ud800"`, "\"\xff\"", `{"a":1,"a":2}`, `-0`, `[1,]`} {
 		f.Add([]byte(s))
@@ -130,7 +133,8 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
-// TestBorrow: texts large enough to be borrowed lie in their bytes, small ones do not, and both say the same.
+// TestBorrow shows that texts large enough to be borrowed share memory with their source, small ones do not, and both
+// have the same content.
 func TestBorrow(t *testing.T) {
 	for _, piece := range []string{"plain", `\u00e9\n\ud83d\ude00 é`} {
 		for _, size := range []int{1, borrowFrom/len(piece) - 1, borrowFrom/len(piece) + 1} {
@@ -147,7 +151,7 @@ func TestBorrow(t *testing.T) {
 	}
 }
 
-// TestLargeValuesAreSized: there is room for the values of a large array or object, and for few more.
+// TestLargeValuesAreSized shows that there is room for the values of a large array or object, and for few more.
 func TestLargeValuesAreSized(t *testing.T) {
 	var list, object strings.Builder
 	for i := range 1000 {
@@ -168,7 +172,7 @@ func TestLargeValuesAreSized(t *testing.T) {
 	}
 }
 
-// TestValidateUTF8: strings are accepted where their bytes are UTF-8, whatever stands around.
+// TestValidateUTF8 shows that strings are accepted exactly if their bytes are UTF-8, whatever surrounds them.
 func TestValidateUTF8(t *testing.T) {
 	firsts := []byte{0x20, 0x7F, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF}
 	nexts := []byte{0x20, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xE1, 0xFF}

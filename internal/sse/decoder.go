@@ -19,7 +19,7 @@ type Decoder struct {
 	// data is the event's data lines so far, joined by LF.
 	data    []byte
 	hasData bool
-	// afterCR reports whether the last line ended with CR, so that an LF right after it is no line of its own.
+	// afterCR reports whether the last line ended with CR, so that an LF right after it does not begin another line.
 	afterCR bool
 	broken  bool
 }
@@ -90,8 +90,8 @@ func (d *Decoder) nextLine() ([]byte, bool) {
 	return line, true
 }
 
-// lineSize is where b's first line ends, or the length of b. One loop looks for both line ends: two searches would go
-// through all of a large write for each of its lines.
+// lineSize returns the position of b's first line end, or the length of b. One loop looks for both line ends: two
+// searches would scan all of a large write for each of its lines.
 func lineSize(b []byte) int {
 	for i, c := range b {
 		if c == '\n' || c == '\r' {
@@ -101,7 +101,7 @@ func lineSize(b []byte) int {
 	return len(b)
 }
 
-// emptied returns b's memory for reuse, or none where it is too large to keep.
+// emptied returns b emptied for reuse, or nil if it is too large to keep.
 func emptied(b []byte) []byte {
 	if cap(b) > keptBuffer {
 		return nil
@@ -110,7 +110,7 @@ func emptied(b []byte) []byte {
 }
 
 func (d *Decoder) field(line []byte) {
-	// Byte by byte: TinyGo makes a string of its own for a comparison with one, which would be garbage for each event.
+	// Byte by byte: to compare with a string, TinyGo allocates one, which would be garbage for each event.
 	if len(line) < 4 || line[0] != 'd' || line[1] != 'a' || line[2] != 't' || line[3] != 'a' {
 		return
 	}

@@ -54,7 +54,8 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// Every way to cut a stream into up to four pieces, and into single bytes, gives the events of the uncut stream.
+// TestAllSplits shows that every way to cut a stream into up to four pieces, and into single bytes, gives the events of
+// the uncut stream.
 func TestAllSplits(t *testing.T) {
 	const in = ": c\r\n\r\ndata: a\r\n\r\ndata: b\n\rdata\ndata: c\r\rid: 1\ndata:\xf0\x9f\x98\x80\n\n\ndata: [DONE]\n\ndata: cut"
 	want := []string{"a", "b", "\nc", "\xf0\x9f\x98\x80", "[DONE]"}
@@ -73,7 +74,8 @@ func TestAllSplits(t *testing.T) {
 	check(strings.Split(in, "")...)
 }
 
-// The limit is an event's, not a write's: many small events may come at once, and cost no memory of their own.
+// TestLargeWrite shows that the limit applies to an event, not to a write: many small events may come at once and take
+// no extra memory.
 func TestLargeWrite(t *testing.T) {
 	const event = "data: {\"choices\":[{\"index\":0,\"token_ids\":[200005]}]}\n\n"
 	in := bytes.Repeat([]byte(event), 16*MaxEvent/len(event))
@@ -94,7 +96,7 @@ func TestLargeWrite(t *testing.T) {
 	}
 }
 
-// A write that Next has not read to its end is not lost.
+// TestWriteUnread shows that a write that Next has not read to its end is not lost.
 func TestWriteUnread(t *testing.T) {
 	var d Decoder
 	d.Write([]byte("data: a\n\ndata: b\n"))
@@ -107,7 +109,8 @@ func TestWriteUnread(t *testing.T) {
 	}
 }
 
-// An event that is too large breaks the decoder, however it is cut, and after the events that came before it.
+// TestTooLarge shows that an event that is too large breaks the decoder, however it is cut, after the events before it
+// have been returned.
 func TestTooLarge(t *testing.T) {
 	long := strings.Repeat("x", MaxEvent)
 	tests := []struct {
@@ -135,7 +138,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Large buffers are not kept for the small events that follow.
+// TestLargeEvent shows that large buffers are not kept for the small events that follow.
 func TestLargeEvent(t *testing.T) {
 	var d Decoder
 	large := "data: " + strings.Repeat("x", MaxEvent/2)
@@ -148,7 +151,7 @@ func TestLargeEvent(t *testing.T) {
 	}
 }
 
-// byTheStandard reads events line by line as the standard describes it, of a stream that is all there.
+// byTheStandard reads the events of a complete stream line by line, as the HTML standard (section 9.2.6) describes it.
 func byTheStandard(in string) []string {
 	in = strings.ReplaceAll(strings.ReplaceAll(in, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(in, "\n")
@@ -166,8 +169,8 @@ func byTheStandard(in string) []string {
 	return events
 }
 
-// FuzzAnySplit: cut anywhere, a stream gives the events that the standard finds in it. Each byte of sizes is the size of
-// a piece, in turn.
+// FuzzAnySplit shows that a stream cut anywhere gives the events that the standard defines. Each byte of sizes is the
+// size of a piece, in turn.
 func FuzzAnySplit(f *testing.F) {
 	f.Add("data: a\r\n\r\n: c\ndata: b\n\rdata: c\n\n", []byte{3})
 	f.Add("event: x\ndata: {\"a\":1}\n\ndata: [DONE]\n\n", []byte{1})

@@ -1,4 +1,4 @@
-// Package sse cuts a stream of server-sent events into events, wherever the network cut its bytes.
+// Package sse splits a stream of server-sent events into events, wherever the network has cut its bytes.
 //
-// It knows lines and fields, not what any event says.
+// It knows lines and fields. It does not know what any event means.
 package sse

@@ -1,9 +1,9 @@
 // Command wasm is our own column of `make bench-core` in Envoy's V8: a filter built like the one that ships, with the
-// same vocabulary, which does the work that a request asks for and answers it.
+// same vocabulary. It does the work that a request asks for and answers the request itself.
 //
 //	POST /load?op=OP   keeps the body as the input of an operation
 //	GET /run/N         does it N times and answers {"count", "sum"}
-//	GET /memory        what the vocabulary takes, from the start of the VM
+//	GET /memory        what the vocabulary cost at the start of the VM, in time and memory
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {}
 
 func init() { proxywasm.SetVMContext(&vm{}) }
 
-// malloc is where the host puts what is read from it; TinyGo's own is left out by the build tag custommalloc.
+// malloc allocates the memory for what the host returns. The build tag custommalloc leaves out TinyGo's own malloc.
 //
 //export malloc
 func malloc(size uintptr) *byte {
@@ -38,7 +38,7 @@ type vm struct {
 	memory string
 }
 
-// OnVMStart implements types.VMContext.
+// OnVMStart implements [types.VMContext].
 func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	start := time.Now()
 	table := vocabulary.Table()
@@ -60,7 +60,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	return types.OnVMStartStatusOK
 }
 
-// NewPluginContext implements types.VMContext.
+// NewPluginContext implements [types.VMContext].
 func (v *vm) NewPluginContext(uint32) types.PluginContext { return &plugin{vm: v} }
 
 type plugin struct {
@@ -68,7 +68,7 @@ type plugin struct {
 	vm *vm
 }
 
-// NewHttpContext implements types.PluginContext.
+// NewHttpContext implements [types.PluginContext].
 func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &stream{vm: p.vm} }
 
 type stream struct {
@@ -77,7 +77,7 @@ type stream struct {
 	op string
 }
 
-// OnHttpRequestHeaders implements types.HttpContext.
+// OnHttpRequestHeaders implements [types.HttpContext].
 func (s *stream) OnHttpRequestHeaders(int, bool) types.Action {
 	path, err := proxywasm.GetHttpRequestHeader(":path")
 	if err != nil {
@@ -105,7 +105,7 @@ func (v *vm) run(times string) (string, error) {
 	return `{"count":` + strconv.Itoa(count) + `,"sum":` + strconv.FormatUint(uint64(sum), 10) + `}`, err
 }
 
-// OnHttpRequestBody implements types.HttpContext.
+// OnHttpRequestBody implements [types.HttpContext].
 func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	if !end {
 		return types.ActionPause

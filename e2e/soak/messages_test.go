@@ -29,7 +29,8 @@ func TestSoakMessages(t *testing.T) { onHosts(t, sized(100, 1_000), messages) }
 
 const (
 	inAnswer = 13_000
-	// fewMessages is within the number of messages that a model may write: the filter does not end every fourth answer.
+	// fewMessages is the number of messages in every fourth answer. It is within the filter's limit, so the filter does
+	// not end that answer.
 	fewMessages = 1_000
 )
 

@@ -110,8 +110,8 @@ func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
 	return repeat, nil
 }
 
-// scale reports in c.word if a column takes four times as long for twice the input, because the full input would then
-// exceed the deadline.
+// scale checks whether a column takes about four times as long for twice the input, so that the full input would exceed
+// the deadline. If so, it sets c.word to "quadratic".
 func (c *cell) scale(r *row, t turn, w worker) error {
 	var took [2]float64
 	for i, file := range r.probes {

@@ -6,7 +6,8 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 // a tree of formats, written here in the order in which they are read. [Tag.Const], [Tag.Text], [Tag.JSON], [Tag.Regex]
 // and [Tag.Grammar] write a leaf. The other formats hold every format up to their [Tag.Close].
 //
-//	format = const_string | any_text | json_schema | regex | grammar | sequence format* | or format* | star format | optional format
+//	format = const_string | any_text | json_schema | regex | grammar
+//	       | sequence format* | or format* | star format | optional format
 //
 // [NewTag] makes a Tag. Only a sequence and an or may hold several formats.
 type Tag struct {

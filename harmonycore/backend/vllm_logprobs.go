@@ -9,7 +9,8 @@ import (
 
 // readLogprobs reads the logprobs object of the legacy completions API, whose arrays have one element per token:
 //
-//	{"text_offset":[…],"token_logprobs":[-0.1],"tokens":["token_id:7"],"top_logprobs":[{"token_id:7":-0.1,"token_id:9":-2.5}]}
+//	{"text_offset":[…],"token_logprobs":[-0.1],"tokens":["token_id:7"],
+//	 "top_logprobs":[{"token_id:7":-0.1,"token_id:9":-2.5}]}
 //
 // It stops at the first element that is not a number, so the result may have fewer elements than there are tokens.
 func readLogprobs(dst []Likelihood, data []byte) []Likelihood {

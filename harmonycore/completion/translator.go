@@ -59,7 +59,7 @@ type Error struct {
 	Body   []byte
 }
 
-// Error implements error.
+// Error implements [error].
 func (e *Error) Error() string { return "status " + strconv.Itoa(e.Status) + ": " + string(e.Body) }
 
 // Chat begins to answer the body of POST /v1/chat/completions. It does not keep the body. The error is an [*Error].

@@ -14,7 +14,7 @@ type Error struct {
 	Message string
 }
 
-// Error implements error.
+// Error implements [error].
 func (e *Error) Error() string {
 	if e.Param == "" {
 		return e.Message

@@ -16,8 +16,8 @@ const (
 // server's request.
 const maxGrammar = 64 << 10
 
-// readInputFormat reads the input format of a custom tool. nested reports whether the grammar's members are in an object
-// of their own, as in Chat. In Responses they are next to the type.
+// readInputFormat reads the input format of a custom tool. nested reports whether the grammar's members are in an
+// object of their own, as in Chat. In Responses they are next to the type.
 func (v value) readInputFormat(at string, nested bool, g *InputGrammar) *Error {
 	if !v.given() {
 		return nil

@@ -15,14 +15,14 @@ type lane uint8
 
 const (
 	reasoningLane lane = iota
-	// preambleLane is text on the way to a call: an answer like any other for Chat, a phase of its own for Responses.
+	// preambleLane is text before a call. In Chat it is content like any other; in Responses it has a phase of its own.
 	preambleLane
 	finalLane
 	callLane
 )
 
-// turn is the state that every answer keeps about the model's messages. The zero lane is reasoning, so that only text
-// on a channel for answers is ever shown as one.
+// turn is the state that every answer keeps about the model's messages. The zero lane is reasoning: text is never shown
+// as an answer unless open has decided so.
 type turn struct {
 	tools toolset
 	lane  lane

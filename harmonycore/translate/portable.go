@@ -10,9 +10,9 @@ import (
 // constructs, and misreads others or fails the whole request. Groups lose their names, and a dot becomes "not a line
 // end".
 //
-// ok is false if there is no such form. That is so for flags, lookaround, word boundaries, Unicode classes, classes
-// within classes and anchors elsewhere than at the ends. It is also so for an invalid expression, and for one that
-// costs a server too much.
+// portable reports whether there is such a form. There is none for flags, lookaround, word boundaries, Unicode classes,
+// classes within classes and anchors elsewhere than at the ends, nor for an invalid expression, nor for one that costs
+// a server too much.
 func portable(pattern string) (string, bool) {
 	r := patternReader{in: pattern}
 	for r.at < len(r.in) {

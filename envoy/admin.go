@@ -16,18 +16,18 @@ const (
 	maxAdminReply = 16 << 20
 )
 
-// The admin interface is on loopback: no proxy of the environment may stand between.
+// adminClient uses no proxy of the environment, because the admin interface is on loopback.
 var adminClient = &http.Client{Timeout: adminTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// Admin is the address of the admin interface, as host:port.
+// Admin returns the address of the admin interface, as host:port.
 func (p *Process) Admin() string { return p.admin }
 
-// Get reads a page of the admin interface, such as /stats?format=json.
+// Get returns a page of the admin interface, such as /stats?format=json.
 func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
 	return p.ask(ctx, http.MethodGet, path)
 }
 
-// ask asks for a page of the admin interface. Those that change something want POST.
+// ask requests a page of the admin interface. A page that changes something needs POST.
 func (p *Process) ask(ctx context.Context, method, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.admin+path, nil)
 	if err != nil {
@@ -53,7 +53,8 @@ func (p *Process) ready(ctx context.Context) bool {
 	return err == nil
 }
 
-// Listener is the address that a listener is bound to, as host:port: the real port where the configuration says 0.
+// Listener returns the address that a listener is bound to, as host:port. It has the real port where the configuration
+// has 0.
 func (p *Process) Listener(ctx context.Context, name string) (string, error) {
 	body, err := p.Get(ctx, "/listeners?format=json")
 	if err != nil {

@@ -2,8 +2,8 @@ package envoy
 
 import "syscall"
 
-// A group of its own keeps the terminal's Ctrl-C from the child: it is stopped by us, after we have said so. And when
-// we are killed, it goes too.
+// processAttributes puts the child into a process group of its own, so that Ctrl-C in a terminal does not reach it.
+// This program stops it, after it has printed so. If this program is killed, the kernel ends the child too.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -4,5 +4,6 @@ package envoy
 
 import "syscall"
 
-// As on Linux, but that nothing ends the child when we are killed.
+// processAttributes puts the child into a process group of its own, as on Linux. If this program is killed, the child
+// goes on.
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

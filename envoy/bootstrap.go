@@ -15,11 +15,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// NodeCluster is what the Envoys of one gateway call themselves together.
+// NodeCluster is the node.cluster of all Envoys of a gateway.
 const NodeCluster = "harmony"
 
-// Bootstrap is a complete configuration of one Envoy with nothing behind it: indented JSON, equal for equal resources. It serves
-// its statistics at stats too, and nothing else there; invalid: nowhere.
+// Bootstrap returns a complete configuration for an Envoy without a control plane, as indented JSON. Equal resources
+// give equal bytes. If stats is valid, Envoy also serves its statistics at that address, and nothing else there. See
+// [CheckStats] for the error.
 func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
 	b := base("harmony", admin)
 	b.OverloadManager = r.Overload
@@ -35,17 +36,17 @@ func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
 	return finish(b)
 }
 
-// base is what every Envoy has.
+// base returns what every bootstrap contains.
 func base(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: node, Cluster: NodeCluster},
-		// Whoever looks after an Envoy must get in when clients have taken all connections.
+		// An operator must reach the admin interface when clients use up all connections.
 		Admin:       &bootstrapv3.Admin{Address: address(admin.Addr().String(), uint32(admin.Port())), IgnoreGlobalConnLimit: true},
 		StatsConfig: xds.Stats(),
 	}
 }
 
-// runtimeOf is a layer of ours below the one that the admin interface writes.
+// runtimeOf puts a layer below the one that the admin interface writes.
 func runtimeOf(layer *bootstrapv3.RuntimeLayer) *bootstrapv3.LayeredRuntime {
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{
 		layer,
@@ -66,7 +67,7 @@ func finish(b *bootstrapv3.Bootstrap) ([]byte, error) {
 	return MarshalJSON(b)
 }
 
-// MarshalJSON is protojson with spaces that do not change from build to build.
+// MarshalJSON returns the protojson of m with proto names and with spaces that do not change from build to build.
 func MarshalJSON(m proto.Message) ([]byte, error) {
 	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {

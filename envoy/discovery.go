@@ -24,38 +24,44 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// Discovery is where an Envoy that knows nothing else gets its configuration.
+// Discovery is the input of [DiscoveryBootstrap]: where an Envoy gets its configuration, and what it cannot get from
+// there.
 type Discovery struct {
-	// ControlPlane is the control plane's address for Envoys, as host:port, or as unix:PATH where it is a socket of this
-	// machine.
+	// ControlPlane is the control plane's address for Envoys, as host:port, or as unix:PATH for a socket of this machine.
 	ControlPlane string
-	// Node is the Envoy's own name, which the control plane's status tells.
+	// Node is the Envoy's own name. The control plane's status shows it.
 	Node string
-	// Admin is where its admin interface listens.
+	// Admin is the address of its admin interface.
 	Admin netip.AddrPort
-	// Stats is where it serves its statistics to Prometheus, and nothing else. Invalid: nowhere.
+	// Stats is the address at which it serves its statistics to Prometheus, and nothing else. If it is invalid, there is
+	// no such address.
 	Stats netip.AddrPort
-	// CAFile holds the certificates that the control plane is checked against, by the host of its address. Empty: it is
-	// spoken to in clear text.
+	// CAFile is the path of the certificates that the control plane's certificate is checked against, for the host of its
+	// address. If it is empty, the connection has no TLS.
 	CAFile string
-	// CertificateFile and KeyFile are what this Envoy shows the control plane. Empty: nothing.
+	// CertificateFile and KeyFile are the certificate that this Envoy presents to the control plane. They are empty if it
+	// presents none.
 	CertificateFile, KeyFile string
-	// Limits are those of the Envoy as a whole, which it cannot be told later: MaxHeap and MaxConnections. 0 is the default.
+	// Limits has the limits of the Envoy as a whole, which it cannot discover: MaxHeap and MaxConnections. 0 means the
+	// default.
 	Limits config.Envoy
 }
 
 const (
 	controlPlaneCluster = "harmony-controlplane"
 	connectTimeout      = time.Second
-	// A control plane that restarts is found again soon, and not by all Envoys at once.
+	// reconnectFirst and reconnectLast are the waits before an Envoy connects again: short, so that a restarted control
+	// plane is found soon, and growing, so that not all Envoys connect at once.
 	reconnectFirst = 100 * time.Millisecond
 	reconnectLast  = time.Second
-	// A dead connection to it would leave an Envoy with an old configuration for as long as TCP takes to notice.
+	// Pings detect a dead connection to the control plane. Without them an Envoy would keep an old configuration until TCP
+	// notices.
 	pingInterval = 10 * time.Second
 	pingTimeout  = 5 * time.Second
 )
 
-// DiscoveryBootstrap is the configuration of an Envoy that gets the rest of it from a control plane, over delta ADS.
+// DiscoveryBootstrap returns the configuration of an Envoy that gets everything else from a control plane over delta
+// ADS, as indented JSON. It returns an error if an address, a limit or the TLS files are wrong.
 func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	cluster, err := d.cluster()
 	if err != nil {
@@ -93,7 +99,7 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 			}}}},
 		},
 	}
-	// Whom this Envoy reaches the control plane learns from it alone (HDS).
+	// The control plane learns only from this Envoy which servers it reaches (HDS, RATIONALE.md#59).
 	b.HdsConfig = &corev3.ApiConfigSource{
 		ApiType: corev3.ApiConfigSource_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
 		GrpcServices: b.GetDynamicResources().GetAdsConfig().GetGrpcServices(),
@@ -110,7 +116,8 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 // UnixPrefix begins an address that is the path of a Unix socket.
 const UnixPrefix = "unix:"
 
-// endpoint is the control plane's address and what kind of cluster reaches it; host is what its certificate must say.
+// endpoint returns the control plane's address, the type of cluster that reaches it, and the host name that its
+// certificate must have.
 func (d *Discovery) endpoint() (at *corev3.Address, kind clusterv3.Cluster_DiscoveryType, host string, err error) {
 	if path, ok := strings.CutPrefix(d.ControlPlane, UnixPrefix); ok {
 		if path == "" || d.CAFile != "" {
@@ -157,7 +164,7 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 		return nil, err
 	}
 	return &clusterv3.Cluster{
-		// A name may have an IPv6 address first, and a control plane listens where it was told: the same rule as for pools.
+		// A name may resolve to an IPv6 address first, on which the control plane need not listen. Pools have the same rule.
 		DnsLookupFamily: clusterv3.Cluster_V4_PREFERRED,
 		TransportSocket: socket,
 		Name:            controlPlaneCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}, ConnectTimeout: durationpb.New(connectTimeout),
@@ -171,7 +178,7 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 	}, nil
 }
 
-// tls is nil where the control plane speaks clear text.
+// tls returns the TLS socket for the control plane, or nil without TLS.
 func (d *Discovery) tls(host string) (*corev3.TransportSocket, error) {
 	if d.CAFile == "" {
 		if d.CertificateFile != "" || d.KeyFile != "" {

@@ -1,4 +1,6 @@
-// Package envoy runs an Envoy: it writes the bootstrap, finds the program, starts it, waits until it serves and stops it.
+// Package envoy runs an Envoy: it writes the bootstrap, finds the program, starts it, waits until it serves, and stops
+// it.
 //
-// It knows processes, files and Envoy's admin interface, not models, routes or what is in the resources it is given.
+// It knows processes, files and Envoy's admin interface. It does not know models, routes, or what the given resources
+// contain.
 package envoy

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Drain has Envoy take no new clients, while everything that runs goes on.
+// Drain makes Envoy accept no new clients. Everything that runs goes on.
 //
-// Of the ways that the admin interface has, as they were tried on 1.37 and 1.40, none cuts a stream, and one does all of this:
-// /healthcheck/fail makes /ready answer 503 and has connections closed behind their next response (connection: close, or
-// GOAWAY), and /drain_listeners closes the listening sockets at once. With ?graceful they stay open for --drain-time-s,
-// 10 minutes by default, and /ready answers 200 all that time.
+// It posts /healthcheck/fail and then /drain_listeners. The first makes /ready answer 503, and closes each connection
+// after its next response (connection: close, or GOAWAY). The second closes the listening sockets at once. With
+// ?graceful they would stay open for --drain-time-s, 10 minutes by default, and /ready would answer 200 all that time.
+// These two cut no stream on 1.37 and 1.40 (RATIONALE.md#65).
 func (p *Process) Drain(ctx context.Context) error {
 	for _, path := range []string{"/healthcheck/fail", "/drain_listeners"} {
 		if _, err := p.ask(ctx, http.MethodPost, path); err != nil {
@@ -24,11 +24,11 @@ func (p *Process) Drain(ctx context.Context) error {
 	return nil
 }
 
-// activity are the gauges of the connection managers that tell whether a client still waits for something.
+// activity matches the gauges of connection managers that show whether a client still waits for something.
 const activity = `^http\..*\.downstream_(rq_active|cx_tx_bytes_buffered)$`
 
-// Streams is how many requests of clients run. An answer that is complete counts for as long as a part of it has not been
-// written to its client.
+// Streams returns how many requests of clients are running. A complete answer counts until all of it has been written
+// to its client.
 func (p *Process) Streams(ctx context.Context) (int, error) {
 	body, err := p.Get(ctx, "/stats?format=json&filter="+url.QueryEscape(activity))
 	if err != nil {
@@ -53,9 +53,9 @@ func runningStreams(stats []byte) (int, error) {
 		case strings.HasSuffix(s.Name, ".downstream_rq_active"):
 			running += s.Value
 		case s.Name != "http.admin.downstream_cx_tx_bytes_buffered" && s.Value > 0:
-			unwritten = 1 // the bytes are told, not how many answers they belong to
+			unwritten = 1 // Envoy counts the bytes, not the answers that they belong to
 		}
 	}
-	// One is the request for this page, which the admin interface counts as http.admin.
+	// One of them is the request for this page, which Envoy counts as http.admin.
 	return max(running-1, unwritten), nil
 }

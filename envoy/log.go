@@ -7,17 +7,18 @@ import (
 	"sync"
 )
 
-// maxTail is how much of what a program says is kept: enough for the last words of an Envoy that gives up.
+// maxTail is how many bytes of a program's output are kept at least. That is enough for the last lines of an Envoy that
+// fails.
 const maxTail = 64 << 10
 
-// logBuffer keeps the end of what is written to it and passes it on from the moment that it is told where to.
+// logBuffer keeps the end of what is written to it. It also passes on what is written after pass has set a writer.
 type logBuffer struct {
 	mu   sync.Mutex
 	tail []byte
 	next io.Writer
 }
 
-// Write implements io.Writer. It never fails: a child must not die because its log cannot be shown.
+// Write implements [io.Writer]. It never fails, because a child must not end when its log cannot be shown.
 func (l *logBuffer) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,8 +45,8 @@ func (l *logBuffer) last(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Log is the last lines of what the program has said.
+// Log returns the last lines of the program's output.
 func (p *Process) Log(lines int) string { return p.log.last(lines) }
 
-// PassLog writes to w what the program says from now on; nil ends that.
+// PassLog copies the program's output to w from now on. With nil it stops that.
 func (p *Process) PassLog(w io.Writer) { p.log.pass(w) }

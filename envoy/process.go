@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// Options say which Envoy to start and with what.
+// Options select the Envoy to start and its settings.
 type Options struct {
-	// Path is the program, as Find gives it.
+	// Path is the path of the program (see [Find]).
 	Path string
-	// Bootstrap is the configuration, as Bootstrap gives it. Ports may be 0.
+	// Bootstrap is the configuration (see [Bootstrap] and [DiscoveryBootstrap]). Ports may be 0.
 	Bootstrap []byte
-	// Concurrency is the number of worker threads; 0 leaves it to Envoy.
+	// Concurrency is the number of worker threads. 0 means Envoy's default.
 	Concurrency int
-	// LogLevel is one of Envoy's: trace, debug, info, warning, error, critical, off. Empty: warning.
+	// LogLevel is one of Envoy's: trace, debug, info, warning, error, critical, off. The default is warning.
 	LogLevel string
-	// ReadyTimeout is how long it may take to serve; 0 is 30 s.
+	// ReadyTimeout is how long Envoy may take until it serves. 0 means 30 s.
 	ReadyTimeout time.Duration
-	// StopTimeout is how long it may take to end when told to; 0 is 5 s.
+	// StopTimeout is how long Envoy may take to end after a signal. 0 means 5 s.
 	StopTimeout time.Duration
 }
 
@@ -38,22 +38,23 @@ const (
 	tailLines    = 20
 )
 
-// Process is an Envoy that this process has started.
+// Process is an Envoy that this program has started.
 type Process struct {
 	options Options
-	folder  string // holds the bootstrap and the admin address; ours alone
+	folder  string // a folder for this process alone, with the bootstrap and the admin address
 	pid     int
 	admin   string
 	log     logBuffer
 
 	done    chan struct{} // closed when the program has ended
-	exit    error         // how; written before done is closed
+	exit    error         // how it ended; written before done is closed
 	stopped sync.Once
-	status  error // what Stop answers
+	status  error // the result of Stop
 }
 
-// Start starts an Envoy and returns when it serves. When it does not come to that, the error says why, as far as its
-// own log does, and nothing is left running. ctx ends the wait, not the process: that is Stop's.
+// Start starts an Envoy and returns when it serves. If it does not come to serve, the error contains the end of its
+// log, and no process is left. When ctx ends, Start stops waiting. It does not end a process that serves:
+// [Process.Stop] does.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	if _, err := CheckVersion(ctx, o.Path); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		return nil, err
 	}
 	if err := p.waitReady(ctx); err != nil {
-		_ = p.Stop() // the first error is the telling one
+		_ = p.Stop() // the first error has the cause
 		tail := p.Log(tailLines)
 		if tail != "" {
 			err = fmt.Errorf("%w; its last words:\n%s", err, tail)
@@ -94,7 +95,7 @@ func (p *Process) launch() error {
 	}
 	args := []string{
 		"--config-path", bootstrap, "--admin-address-path", p.adminPath(), "--log-level", p.options.LogLevel,
-		// Hot restart shares memory between Envoys of one base id; without it any number of them may run side by side.
+		// Hot restart shares memory between Envoys with the same base id. Without it, any number of them can run at once.
 		"--disable-hot-restart",
 	}
 	if p.options.Concurrency > 0 {
@@ -102,11 +103,11 @@ func (p *Process) launch() error {
 	}
 	cmd := exec.Command(p.options.Path, args...)
 	cmd.Stdout, cmd.Stderr = &p.log, &p.log
-	cmd.WaitDelay = time.Second // for its last words, should something else hold the pipe open
+	cmd.WaitDelay = time.Second // for the rest of its output, if another process holds the pipe open
 	cmd.SysProcAttr = processAttributes()
 	started := make(chan error)
 	go func() {
-		// Linux ends the child when the *thread* that made it ends, so that thread must stay until the child has.
+		// Linux ends the child when the thread that started it ends. So the thread must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -125,7 +126,7 @@ func (p *Process) launch() error {
 
 func (p *Process) adminPath() string { return filepath.Join(p.folder, "admin") }
 
-// waitReady waits for the admin interface's address, then for its word that the server is live.
+// waitReady waits until the address of the admin interface is known, and until /ready answers 200.
 func (p *Process) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.ReadyTimeout)
 	defer cancel()
@@ -160,10 +161,10 @@ func (p *Process) exitText() string {
 	return p.exit.Error()
 }
 
-// Done is closed when the program has ended, by itself or by Stop.
+// Done returns a channel that is closed when the program has ended, by itself or by [Process.Stop].
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the program ended; it wants Done to be closed.
+// Err returns how the program ended. It returns nil until [Process.Done] is closed.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -173,10 +174,11 @@ func (p *Process) Err() error {
 	}
 }
 
-// PID is the program's process id.
+// PID returns the program's process id.
 func (p *Process) PID() int { return p.pid }
 
-// Stop ends the program, first kindly, and removes its files. It may be called more than once.
+// Stop ends the program and removes its files. It sends SIGTERM, and SIGKILL when StopTimeout is over. It may be called
+// several times and returns the same error each time.
 func (p *Process) Stop() error {
 	p.stopped.Do(func() {
 		p.status = p.terminate()
@@ -192,7 +194,8 @@ func (p *Process) terminate() error {
 			return nil
 		default:
 		}
-		// The group is the child's own: with the program goes what it may have started (PyPI's is behind a launcher).
+		// The signal goes to the child's process group, and so to the processes that the child has started. PyPI's Envoy has
+		// a launcher.
 		if err := syscall.Kill(-p.pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("Envoy (process %d) cannot be stopped: %w", p.pid, err)
 		}
@@ -207,6 +210,6 @@ func (p *Process) terminate() error {
 
 func (p *Process) clean() {
 	if p.folder != "" {
-		_ = os.RemoveAll(p.folder) // a leftover in the temporary folder is no error of the caller's
+		_ = os.RemoveAll(p.folder) // the caller need not know about leftovers in the temporary folder
 	}
 }

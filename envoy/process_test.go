@@ -15,7 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// Stand-ins for Envoy: what a program may do wrong, without one.
+// The tests of this file use shell scripts in place of Envoy, for what a program can do wrong.
 
 func TestStartReportsAnEnvoyThatGivesUp(t *testing.T) {
 	path := program(t, "envoy", goodVersion+"\necho 'cannot bind 127.0.0.1:80' >&2\nexit 1")
@@ -26,7 +26,7 @@ func TestStartReportsAnEnvoyThatGivesUp(t *testing.T) {
 }
 
 func TestStartGivesUpOnAnEnvoyThatHangs(t *testing.T) {
-	// It does not listen to SIGTERM either.
+	// It ignores SIGTERM too.
 	path := program(t, "envoy", goodVersion+"\ntrap '' TERM\necho stuck >&2\nwhile :; do sleep 0.05; done")
 	begin := time.Now()
 	_, err := Start(context.Background(), Options{

@@ -44,7 +44,7 @@ func smallConfig() *config.Config {
 	return c
 }
 
-// bootstrap is a whole configuration without the filter, so that no module is needed.
+// bootstrap returns a complete configuration without the filter, which needs no module.
 func bootstrap(t *testing.T, c *config.Config, caFile string) []byte {
 	t.Helper()
 	resolved, err := c.Resolve()
@@ -92,7 +92,7 @@ func TestRealEnvoy(t *testing.T) {
 	if _, err := p.Listener(ctx, "another"); err == nil {
 		t.Error("a listener that is not there has an address")
 	}
-	// Without the filter, a request for a model is 503, whatever it says of itself.
+	// Without the filter, a request for a model gets a 503, whatever headers it has.
 	for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/completions"} {
 		request, err := http.NewRequest(http.MethodPost, "http://"+address+path, strings.NewReader("{}"))
 		if err != nil {
@@ -123,9 +123,9 @@ func TestRealEnvoy(t *testing.T) {
 	}
 }
 
-// TestRealEnvoyAcceptsEveryInput has Envoy read what is made of each of the golden tests' inputs.
+// TestRealEnvoyAcceptsEveryInput makes Envoy validate the resources of every input of the golden tests.
 func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
-	t.Setenv("VLLM_API_KEY", "key") // Envoy looks for it
+	t.Setenv("VLLM_API_KEY", "key") // Envoy reads it
 	path := realEnvoy(t)
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
@@ -172,7 +172,7 @@ func TestRealEnvoyAcceptsEveryInput(t *testing.T) {
 	}
 }
 
-// accepts has Envoy read a bootstrap, which is written to a file, and find nothing wrong or old in it.
+// accepts writes a bootstrap to a file and makes Envoy validate it. Errors and warnings of deprecation fail the test.
 func accepts(t *testing.T, path, file string, bootstrap []byte) {
 	t.Helper()
 	if err := os.WriteFile(file, bootstrap, 0o600); err != nil {
@@ -184,7 +184,7 @@ func accepts(t *testing.T, path, file string, bootstrap []byte) {
 	}
 }
 
-// TestDiscoveryRefuses: what cannot be a control plane's address, and half of what TLS wants.
+// TestDiscoveryRefuses checks texts that cannot be a control plane's address, and incomplete TLS settings.
 func TestDiscoveryRefuses(t *testing.T) {
 	for _, d := range []Discovery{
 		{ControlPlane: "here"}, {ControlPlane: ":18000"}, {ControlPlane: "h:0"}, {ControlPlane: "h:70000"},

@@ -22,7 +22,7 @@ import (
 const (
 	// StatsListener is the name of the listener for statistics.
 	StatsListener = "harmony-stats"
-	// StatsPath is the one path of the admin interface that it serves.
+	// StatsPath is the only path of the admin interface that the listener serves.
 	StatsPath = "/stats/prometheus"
 
 	adminCluster      = "harmony-admin"
@@ -30,8 +30,8 @@ const (
 	statsHeadersLimit = 10 * time.Second
 )
 
-// CheckStats reports what is wrong with serving the statistics at an address, of an Envoy with this admin interface. An address
-// that is not valid is none.
+// CheckStats returns an error if an Envoy with this admin interface cannot serve its statistics at stats. If stats is
+// invalid, there is nothing to serve and no error.
 func CheckStats(stats, admin netip.AddrPort) error {
 	if stats.IsValid() && admin.Port() == 0 {
 		return errors.New("the statistics are read from the admin interface: give --admin a port of its own, not 0")
@@ -39,7 +39,7 @@ func CheckStats(stats, admin netip.AddrPort) error {
 	return nil
 }
 
-// addStats has a bootstrap serve the statistics at an address too, if it is valid.
+// addStats adds the statistics listener to a bootstrap, if stats is valid.
 func addStats(b *bootstrapv3.Bootstrap_StaticResources, stats, admin netip.AddrPort) error {
 	if err := CheckStats(stats, admin); err != nil || !stats.IsValid() {
 		return err
@@ -49,13 +49,13 @@ func addStats(b *bootstrapv3.Bootstrap_StaticResources, stats, admin netip.AddrP
 	return nil
 }
 
-// statsListener serves GET of Envoy's statistics, and nothing else of the admin interface, which could end the Envoy: it lets
-// a Prometheus of another machine read them while the admin interface stays on loopback.
+// statsListener returns a listener that serves GET of Envoy's statistics. A Prometheus on another machine can then read
+// them while the admin interface, which can end Envoy, stays on loopback.
 func statsListener(at netip.AddrPort) *listenerv3.Listener {
 	pack := func(m proto.Message) *anypb.Any {
 		packed, err := anypb.New(m)
 		if err != nil {
-			panic(err) // a message of Envoy's always packs
+			panic(err) // cannot happen: a message of Envoy's API can always be marshalled
 		}
 		return packed
 	}
@@ -82,7 +82,7 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:    StatsListener,
 		Address: address(at.Addr().String(), uint32(at.Port())),
-		// Whoever looks at the statistics must see an Envoy that is full.
+		// The statistics must be readable when clients use up all connections.
 		IgnoreGlobalConnLimit: true,
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
 			Name: "envoy.filters.network.http_connection_manager", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(manager)},
@@ -90,7 +90,7 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 	}
 }
 
-// adminEndpoint is Envoy's own admin interface as a cluster.
+// adminEndpoint returns Envoy's own admin interface as a cluster.
 func adminEndpoint(at netip.AddrPort) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name: adminCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}, ConnectTimeout: durationpb.New(connectTimeout),

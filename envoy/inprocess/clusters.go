@@ -76,6 +76,6 @@ func readTLS(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("%s holds no certificates", file)
 	}
-	// The name asked for and checked is the server's own, which the proxy knows.
+	// The certificate must be for the server's own name, which the proxy sets.
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }

@@ -1,5 +1,5 @@
-// Package inprocess serves Envoy's resources without an Envoy: in this process, by the wazero host.
+// Package inprocess serves Envoy's resources without an Envoy: in this process, with the wazero host.
 //
-// It knows of Envoy's API what controlplane/xds writes, and refuses what it does not know; it does not know models, nor
+// It knows the part of Envoy's API that controlplane/xds uses, and refuses everything else. It does not know models, or
 // what the filter does.
 package inprocess

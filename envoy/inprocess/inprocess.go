@@ -17,27 +17,28 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
 )
 
-// Options is what the resources do not say.
+// Options are the settings of a [Server] that are not in the resources.
 type Options struct {
-	// Workers is the number of VMs; 0 is one per CPU.
+	// Workers is the number of VMs. 0 means one for each CPU.
 	Workers int
-	// CacheDir keeps the compiled filter from one start to the next. Empty: it is compiled each time.
+	// CacheDir is the folder in which the compiled filter is kept for the next start. If it is empty, the filter is
+	// compiled at each start.
 	CacheDir string
-	// Log gets what the filter and the host have to say. Nil: nothing.
+	// Log receives the log lines of the filter and of the host. It may be nil.
 	Log func(wasmhost.Level, string)
-	// Cut splits what servers send before the filter sees it.
+	// Cut splits what servers send before the filter sees it. Tests use it.
 	Cut *proxy.Cut
-	// EndWait is proxy.Options'.
+	// EndWait is that of [proxy.Options].
 	EndWait time.Duration
-	// StreamDone is told of every stream that has ended.
+	// StreamDone is called with every stream that has ended. It may be nil.
 	StreamDone func(*wasmhost.Stream)
-	// Violation is told of acts that Envoy does not survive.
+	// Violation is called when the filter does something that would crash Envoy. It may be nil.
 	Violation func(string)
-	// IgnoresHeldHeaders is wasmhost.Plugin's.
+	// IgnoresHeldHeaders is that of [wasmhost.Plugin].
 	IgnoresHeldHeaders bool
 }
 
-// Server is a listener that is being served.
+// Server serves one listener.
 type Server struct {
 	proxy    *proxy.Proxy
 	http     *http.Server
@@ -46,8 +47,9 @@ type Server struct {
 	err      error
 }
 
-// Start compiles the filter, starts its VMs and listens. The resources are those of controlplane/xds: one listener
-// with one wasm filter and its routes.
+// Start compiles the filter, starts its VMs and listens. The resources are those of [xds.Build]: listeners with one
+// wasm filter and its routes. It returns an error for resources that are not supported here, and for an address that
+// cannot be bound.
 func Start(r *xds.Resources, o Options) (*Server, error) {
 	l, err := readListener(r)
 	if err != nil {
@@ -73,7 +75,7 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	p.Host = wasmhost.Options{CacheDir: o.CacheDir, Log: o.Log, Violation: o.Violation, Node: "harmony"}
 	p.EndWait = o.EndWait
 	p.Cut, p.StreamDone, p.Plugin.IgnoresHeldHeaders = o.Cut, o.StreamDone, o.IgnoresHeldHeaders
-	// The port first: whoever cannot have it need not wait for anything else.
+	// The port is bound first, so that an error about it comes before the slow steps.
 	tcp, err := net.Listen("tcp", l.address)
 	if err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 		Handler: s.proxy, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, ReadHeaderTimeout: l.headersTimeout,
 		IdleTimeout: l.clientIdle, DisableGeneralOptionsHandler: true,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow, MaxReceiveBufferPerConnection: l.connectionWindow},
-		// What net/http logs concerns single connections, such as those that speak no HTTP.
+		// net/http logs only errors of single connections, such as those without HTTP.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() {
@@ -102,16 +104,16 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	return s, nil
 }
 
-// maxHeaderBytes is Envoy's max_request_headers_kb.
+// maxHeaderBytes is the default of Envoy's max_request_headers_kb, in bytes.
 const maxHeaderBytes = 60 << 10
 
-// Address is where clients connect, as host:port.
+// Address returns the address for clients, as host:port.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Done is closed when the server does not serve any more.
+// Done returns a channel that is closed when the server does not serve any more.
 func (s *Server) Done() <-chan struct{} { return s.served }
 
-// Err is why the server ended by itself, nil if it did not.
+// Err returns why the server ended by itself, or nil if it did not.
 func (s *Server) Err() error {
 	select {
 	case <-s.served:
@@ -121,29 +123,29 @@ func (s *Server) Err() error {
 	}
 }
 
-// Proxy is the proxy behind the listener, for its counts.
+// Proxy returns the proxy of the listener, for its counts.
 func (s *Server) Proxy() *proxy.Proxy { return s.proxy }
 
-// Drain takes no new clients from now on, and returns at once. Requests that run go on; connections are closed behind
-// their response. Stop has to follow.
+// Drain stops accepting clients and returns at once. Running requests go on, and each connection is closed after its
+// response. [Server.Stop] must follow.
 func (s *Server) Drain() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = s.http.Shutdown(ctx) // that it does not wait is what it would complain of
+	_ = s.http.Shutdown(ctx) // its only error is that it does not wait
 }
 
-// Cut ends the connections of all requests that run. Stop has to follow.
-func (s *Server) Cut() { _ = s.http.Close() } // they end one way or the other
+// Cut closes the connections of all running requests. [Server.Stop] must follow.
+func (s *Server) Cut() { _ = s.http.Close() } // an error makes no difference to the connections
 
-// drainLimit is how long requests may take to end when the server is stopped.
+// drainLimit is how long running requests may take to end when the server is stopped.
 const drainLimit = time.Second
 
-// Stop ends the server: requests under way get a moment to finish, then they are cut.
+// Stop ends the server. Running requests have a second to finish and are then cut.
 func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // what is left is cut, which cannot fail in a way that matters
+		_ = s.http.Close() // it cuts the rest; an error makes no difference
 	}
 	<-s.served
 	s.proxy.Close()

@@ -38,7 +38,7 @@ func resources(t *testing.T) *xds.Resources {
 	return r
 }
 
-// TestAccessLogIsRefused: who wants one here is told that there is none.
+// TestAccessLogIsRefused checks that an access log is refused here, because only Envoy writes one.
 func TestAccessLogIsRefused(t *testing.T) {
 	c := config.Default()
 	c.AccessLog = "/var/log/harmony.json"
@@ -103,7 +103,7 @@ func TestClusters(t *testing.T) {
 	t.Error("the pool is missing")
 }
 
-// TestUnknown: routes, filters and hosts that are not known are refused, never left out.
+// TestUnknown checks that unknown routes, filters and virtual hosts are refused, and not ignored.
 func TestUnknown(t *testing.T) {
 	for name, spoil := range map[string]func(m *hcmv3.HttpConnectionManager){
 		"only one wasm filter is known here": func(m *hcmv3.HttpConnectionManager) {
@@ -142,7 +142,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestEnvoysOwn: what only Envoy does is refused, with what to do instead.
+// TestEnvoysOwn checks that settings for Envoy alone are refused, with a text that says what to do instead.
 func TestEnvoysOwn(t *testing.T) {
 	for want, change := range map[string]func(*config.Config){
 		"one listener is served here": func(c *config.Config) {

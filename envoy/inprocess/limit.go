@@ -12,7 +12,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// readConnectionLimit is how many connections of clients there may be at once. Without a limit it is more than there can be.
+// readConnectionLimit returns how many connections clients may have. Without a limit in the resources it is
+// [math.MaxInt64].
 func readConnectionLimit(r *xds.Resources) (int64, error) {
 	for _, m := range r.Overload.GetResourceMonitors() {
 		c := &connectionsv3.DownstreamConnectionsConfig{}
@@ -27,15 +28,15 @@ func readConnectionLimit(r *xds.Resources) (int64, error) {
 	return math.MaxInt64, nil
 }
 
-// limited is a listener that closes connections beyond a limit as they come, as Envoy does. To leave them waiting would hide
-// from clients that nobody serves them.
+// limited is a listener that closes each connection beyond its limit at once, as Envoy does. If they waited instead,
+// clients could not see that they are not served.
 type limited struct {
 	*net.TCPListener
 	most int64
 	open atomic.Int64
 }
 
-// Accept implements net.Listener.
+// Accept implements [net.Listener]. It returns the next connection within the limit.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptTCP()
@@ -50,13 +51,14 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// counted is a connection within the limit. It has CloseWrite, with which net/http lets a client read its last answer.
+// counted is a connection that counts against the limit until it is closed. It has CloseWrite, with which net/http lets
+// a client read its last answer.
 type counted struct {
 	*net.TCPConn
 	gone func()
 }
 
-// Close implements net.Conn.
+// Close implements [net.Conn].
 func (c *counted) Close() error {
 	defer c.gone()
 	return c.TCPConn.Close()

@@ -21,7 +21,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost/proxy"
 )
 
-// listener is what a listener's resource says.
+// listener is the content of a listener's resource.
 type listener struct {
 	address          string
 	module           string
@@ -33,7 +33,7 @@ type listener struct {
 	options          proxy.Options
 }
 
-// Envoy's defaults.
+// These are Envoy's defaults.
 const (
 	defaultBuffer     = 1 << 20
 	defaultStreamIdle = 5 * time.Minute
@@ -111,7 +111,7 @@ func or(v *wrapperspb.UInt32Value, otherwise uint32) uint32 {
 	return v.GetValue()
 }
 
-// readMutations knows one: the removal of headers by their prefix.
+// readMutations reads early header mutations. It supports only the removal of headers by prefix.
 func (l *listener) readMutations(all []*corev3.TypedExtensionConfig) error {
 	for _, e := range all {
 		m := &earlyv3.HeaderMutation{}
@@ -129,7 +129,7 @@ func (l *listener) readMutations(all []*corev3.TypedExtensionConfig) error {
 	return nil
 }
 
-// readFilters wants one wasm filter, and the router behind it.
+// readFilters reads the HTTP filters. It requires one wasm filter, and the router after it.
 func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 	found := false
 	for _, f := range filters {
@@ -144,7 +144,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 				return fmt.Errorf("filter %s: %w", f.GetName(), err)
 			}
 		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session", f.GetName() == "envoy.filters.http.cors":
-		case f.GetName() == xds.HealthFilter: // it acts by order of Envoy's admin interface
+		case f.GetName() == xds.HealthFilter: // Envoy's admin interface controls it
 		default:
 			return fmt.Errorf("filter %s: only one wasm filter is known here", f.GetName())
 		}
@@ -181,7 +181,8 @@ func (l *listener) readPlugin(c *wasmv3.PluginConfig) error {
 	return nil
 }
 
-// environmentOf is what the module sees: what is written down, and what this process has of the named variables.
+// environmentOf returns the environment of the module: the configured values, and this process's values of the named
+// variables.
 func environmentOf(v *wasmv3.EnvironmentVariables) map[string]string {
 	environment := maps.Clone(v.GetKeyValues())
 	for _, name := range v.GetHostEnvKeys() {
@@ -195,7 +196,7 @@ func environmentOf(v *wasmv3.EnvironmentVariables) map[string]string {
 	return environment
 }
 
-// configurationOf is the text that the filter gets: a string is unwrapped, as Envoy does it.
+// configurationOf returns the configuration that the filter gets. As in Envoy, a StringValue is unwrapped.
 func configurationOf(c *wasmv3.PluginConfig) ([]byte, error) {
 	any := c.GetConfiguration()
 	if any == nil {
@@ -211,7 +212,8 @@ func configurationOf(c *wasmv3.PluginConfig) ([]byte, error) {
 	return []byte(s.GetValue()), nil
 }
 
-// shape is local_reply_config. Nothing matches a reply of the filter's own: those come without details.
+// shape returns a function that applies the rules of local_reply_config to a reply. No rule matches the filter's own
+// replies, because those have no details.
 func shape(replies []xds.LocalReply) func(*wasmhost.LocalReply) {
 	return func(l *wasmhost.LocalReply) {
 		for i := range replies {

@@ -21,7 +21,7 @@ type route struct {
 
 type headerMatch struct {
 	name, value string
-	// present asks for the header and not for a value.
+	// present matches if the header exists, with any value.
 	present bool
 }
 
@@ -39,7 +39,7 @@ func (r *route) matches(h *wasmhost.Headers) bool {
 	return true
 }
 
-// readRoutes knows a table with one virtual host for every domain.
+// readRoutes returns a function that chooses a route. It supports a table with one virtual host for all domains.
 func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhost.Route, error) {
 	hosts := c.GetVirtualHosts()
 	if len(hosts) != 1 || len(hosts[0].GetDomains()) != 1 || hosts[0].GetDomains()[0] != "*" {
@@ -108,7 +108,7 @@ func readRoute(r *routev3.Route) (*route, error) {
 	return out, nil
 }
 
-// defaultRouteTimeout is Envoy's, where a route says nothing.
+// defaultRouteTimeout is Envoy's timeout of a route that sets none.
 const defaultRouteTimeout = 15 * time.Second
 
 func routeTimeout(a *routev3.RouteAction) time.Duration {

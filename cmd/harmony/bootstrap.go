@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// defaultXDS is where harmony controlplane serves Envoys, defaultStatus where it tells people of itself.
-	defaultXDS    = "127.0.0.1:18000"
+	// defaultXDS is the address at which harmony controlplane serves Envoys.
+	defaultXDS = "127.0.0.1:18000"
+	// defaultStatus is the address at which it serves status and metrics.
 	defaultStatus = "127.0.0.1:18001"
-	// defaultEnvoyAdmin is Envoy's own custom.
+	// defaultEnvoyAdmin is the address that Envoy's own examples use.
 	defaultEnvoyAdmin = "127.0.0.1:9901"
 )
 
@@ -47,7 +48,7 @@ func bootstrapCommand() *cobra.Command {
 				if *file == "" {
 					continue
 				}
-				// Envoy starts in a folder of its own.
+				// Envoy may start in another folder.
 				if *file, err = filepath.Abs(*file); err != nil {
 					return err
 				}
@@ -60,7 +61,7 @@ func bootstrapCommand() *cobra.Command {
 			return err
 		},
 	}
-	name, _ := os.Hostname() // without one the default is empty, and --node is asked for
+	name, _ := os.Hostname() // without a host name the default is empty, and --node is required
 	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS, "`ADDRESS` of harmony controlplane, as Envoy reaches it")
 	c.Flags().StringVar(&d.Node, "node", name, "`NAME` of this Envoy, as the control plane's status tells it")
 	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, for TLS (default: clear text)")

@@ -33,7 +33,7 @@ certificates: --certificate and --key are this program's, --client-ca is what En
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or the configuration is and there is no
 last good snapshot to serve.`
 
-// controlplaneFlags are those of harmony controlplane.
+// controlplaneFlags are the flags of harmony controlplane.
 type controlplaneFlags struct {
 	file, listen, status, state, wasm, logFormat string
 	openSecrets                                  bool
@@ -76,7 +76,7 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	module := f.wasm // on another machine perhaps, so it need not lie here
+	module := f.wasm // a path on the Envoys' machines, so the file need not exist here
 	if module == "" {
 		if module, err = findModule(""); err != nil {
 			return usageError{err}
@@ -118,7 +118,7 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	return err
 }
 
-// refuseSecrets is why a configuration with secrets cannot be served at an address; empty where it can.
+// refuseSecrets returns why a configuration with secrets cannot be served at an address, or "" if it can.
 func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
 	if !reachable(at) || f.tls.clientCA != "" || f.openSecrets {
 		return ""
@@ -127,13 +127,13 @@ func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
 		"--key, or listen on loopback; --secrets-without-client-certificates serves it all the same", at)
 }
 
-// reachable reports whether other machines may reach an address.
+// reachable reports whether other machines may connect to an address.
 func reachable(at net.Addr) bool {
 	a, ok := at.(*net.TCPAddr)
 	return ok && !a.IP.IsLoopback()
 }
 
-// announce says where it serves once it does, for people and for scripts that wait.
+// announce prints the addresses once the control plane serves. Scripts can wait for these lines.
 func announce(ctx context.Context, cmd *cobra.Command, s *server.Server, xds, status net.Listener) {
 	select {
 	case <-ctx.Done():
@@ -152,10 +152,11 @@ func (f *controlplaneFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %s is not known; write text or json", f.logFormat)
 }
 
-// noState is the word for keeping nothing.
+// noState is the value of --state that saves no snapshot.
 const noState = "none"
 
-// stateFolder is where the last good snapshot lies: one for each configuration file.
+// stateFolder returns the folder of the last good snapshot, which is another one for each configuration file. It
+// returns "" if none is saved.
 func (f *controlplaneFlags) stateFolder() (string, error) {
 	if f.state != "" {
 		if f.state == noState {

@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateOnlyUp: settings that mean nothing to a control plane are told, and are no mistake.
+// TestValidateOnlyUp checks that settings for harmony up alone are reported, and are not errors.
 func TestValidateOnlyUp(t *testing.T) {
 	models := "models:\n  - name: a\n    servers: [vllm=http://h:1]\n"
 	for text, want := range map[string][]string{
@@ -70,7 +70,7 @@ func TestPrintSchema(t *testing.T) {
 	}
 }
 
-// TestValidateServersFile: a servers file is part of what is checked.
+// TestValidateServersFile checks that servers files are validated too.
 func TestValidateServersFile(t *testing.T) {
 	servers := writeFile(t, "servers.yaml", "- http://h:1\n- http://h:2\n")
 	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://g:1'], servers_file: "+servers+"}]\n")
@@ -96,7 +96,7 @@ func TestValidateServersFile(t *testing.T) {
 	}
 }
 
-// TestControlPlaneRefusals: what cannot begin says what to write instead.
+// TestControlPlaneRefusals checks that each error at the start says what to write instead.
 func TestControlPlaneRefusals(t *testing.T) {
 	wrong := writeFile(t, "wrong.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n")
 	module := writeFile(t, "filter.wasm", "")
@@ -124,7 +124,7 @@ func TestControlPlaneRefusals(t *testing.T) {
 	}
 }
 
-// TestSecretsBeyondLoopback: secrets are for Envoys that show who they are, where others could connect.
+// TestSecretsBeyondLoopback checks that secrets need client certificates where other machines can connect.
 func TestSecretsBeyondLoopback(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// defaultDrainTime is what Kubernetes and others give a program between the signal and its death.
+	// defaultDrainTime is how long Kubernetes and others wait between the signal and the kill.
 	defaultDrainTime = 30 * time.Second
-	// drainPoll is how often the streams are counted that are left.
+	// drainPoll is how often the remaining streams are counted.
 	drainPoll = 50 * time.Millisecond
 )
 
-// interrupts are a context that ends with the first signal to end this program, and one that ends with the second. The
-// third one ends this program as it would have without them.
+// interrupts returns a context that ends with the first SIGINT or SIGTERM, and one that ends with the second. The third
+// signal ends this program at once.
 func interrupts(ctx context.Context) (first, second context.Context, stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -40,18 +40,18 @@ func interrupts(ctx context.Context) (first, second context.Context, stop func()
 	}
 }
 
-// proxyHost is what runs the filter, as far as its end goes.
+// proxyHost is what drain needs of the host that runs the filter.
 type proxyHost struct {
-	// drain has it take no new clients.
+	// drain makes the host accept no new clients.
 	drain func(context.Context) error
-	// streams is how many requests of clients run.
+	// streams returns how many requests of clients are running.
 	streams func(context.Context) (int, error)
-	// ended is closed when it has ended by itself.
+	// ended is closed when the host has ended by itself. It may be nil.
 	ended <-chan struct{}
 }
 
-// drain lets the streams of a host go to their ends, for --drain-time at most, or until ctx ends, which is the second
-// signal. It reports whether none was left.
+// drain waits until the streams of a host have ended, at most for --drain-time, or until ctx ends, which the second
+// signal does. It reports whether no stream is left (RATIONALE.md#65).
 func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 	if u.drainTime <= 0 || ctx.Err() != nil {
 		return false
@@ -94,7 +94,7 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 	}
 }
 
-// spoken is a duration as people write it.
+// spoken returns a duration for a message, in seconds where it is a whole number of them and under 10 minutes.
 func spoken(d time.Duration) string {
 	if d%time.Second == 0 && d < 10*time.Minute {
 		return fmt.Sprintf("%d s", d/time.Second)

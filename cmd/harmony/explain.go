@@ -13,10 +13,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/inspect/explain"
 )
 
-// defaultWidth is the width of a transcript that goes to no terminal.
+// defaultWidth is the width of a transcript, in columns, if the output is not a terminal.
 const defaultWidth = 100
 
-// explainCommand is "harmony inspect explain".
+// explainCommand returns the command "harmony inspect explain".
 func explainCommand() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
@@ -79,7 +79,7 @@ func (f *explainFlags) read(in io.Reader) ([]uint32, error) {
 	return explain.ReadIDs(in)
 }
 
-// options checks the flags and asks what out is.
+// options checks the flags, and takes the width and the colours from out where the flags leave them open.
 func (f *explainFlags) options(out io.Writer) (explain.Options, error) {
 	o := explain.Options{NoIDs: f.noIDs, Width: f.width}
 	if f.text && f.sse {

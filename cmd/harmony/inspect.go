@@ -20,7 +20,7 @@ explain prints one stream of tokens for people.
 
 Exit status: 0, 1 when something failed or a line was no valid input, 2 when the command line is wrong.`
 
-// inspectCommand is "harmony inspect".
+// inspectCommand returns the command "harmony inspect".
 func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect",
@@ -58,7 +58,7 @@ JSON of OpenAI's openai-harmony, or the same as a string in "conversation_json".
 	return c
 }
 
-// parseCommand is "harmony inspect parse".
+// parseCommand returns the command "harmony inspect parse".
 func parseCommand() *cobra.Command {
 	var typed bool
 	c := &cobra.Command{
@@ -95,7 +95,7 @@ system_content and developer_content. With --typed every line without a mode is 
 	return c
 }
 
-// linesCommand makes c answer JSON lines.
+// linesCommand makes c read JSON lines and answer each of them.
 func linesCommand(mode inspect.Mode, c *cobra.Command) *cobra.Command {
 	c.Args = oneFile
 	c.RunE = func(cmd *cobra.Command, args []string) error { return answerLines(cmd, args, mode) }
@@ -119,7 +119,7 @@ func answerLines(cmd *cobra.Command, args []string, mode inspect.Mode) error {
 	return nil
 }
 
-// oneFile allows one argument.
+// oneFile accepts at most one argument.
 func oneFile(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError{fmt.Errorf("%q is one file too many; join them with cat, or see %s --help", args[1], c.CommandPath())}
@@ -127,7 +127,8 @@ func oneFile(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// openInput opens the file of the command line; without one, or with -, it is standard input.
+// openInput opens the file in the arguments. Without one, or with -, it returns standard input. what names the expected
+// content in a hint.
 func openInput(cmd *cobra.Command, args []string, what string) (io.ReadCloser, error) {
 	if len(args) == 0 || args[0] == "-" {
 		in := cmd.InOrStdin()

@@ -17,7 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the commands of docs/inspect.md print into it")
 
-// asCommand makes the test program the command itself, so that a document's shell lines can run it.
+// asCommand is the environment variable that makes the test program run as the command, for the shell lines of a
+// document.
 const asCommand = "HARMONY_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// harmonyRun is one run of the command.
+// harmonyRun runs the command once.
 func harmonyRun(args ...string) (code int, stdout, stderr string) {
 	var out, errors bytes.Buffer
 	code = run(context.Background(), args, &out, &errors)
@@ -72,7 +73,7 @@ func TestInspectExitCodes(t *testing.T) {
 
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 
-// TestInspectDocs runs every command of docs/inspect.md in a shell and compares what it prints.
+// TestInspectDocs runs every command of docs/inspect.md in a shell, and compares its output with the document.
 func TestInspectDocs(t *testing.T) {
 	const path = "../../docs/inspect.md"
 	doc, err := os.ReadFile(path)

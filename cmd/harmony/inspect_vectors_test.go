@@ -14,7 +14,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-// answers runs a mode over lines and decodes what it prints, which must be one object for each.
+// answers runs a mode over lines and returns the decoded output, which must have one object for each line.
 func answers(t *testing.T, mode string, lines []string) []map[string]any {
 	t.Helper()
 	code, stdout, stderr := harmonyRun("inspect", mode, writeFile(t, "lines", strings.Join(lines, "\n")))
@@ -34,7 +34,8 @@ func answers(t *testing.T, mode string, lines []string) []map[string]any {
 	return decoded
 }
 
-// streams are the recorded token streams that a line of the command can hold: it has no word for an end in the middle.
+// streams returns the recorded token streams that a line of the command can express. A line cannot express an end of
+// the stream in the middle.
 func streams(t *testing.T) (places []vectors.Place, list []*vectors.Stream) {
 	t.Helper()
 	err := vectors.Each("../../harmonycore/harmony/testdata", "parse_*.jsonl", 2000, func(at vectors.Place, v *vectors.Stream) error {
@@ -72,7 +73,7 @@ func TestParseVectors(t *testing.T) {
 	}
 }
 
-// printedStep is a step in the form of the command.
+// printedStep returns a step as the command prints it.
 func printedStep(s *vectors.Step) any {
 	six := []any{s.State, s.Role, s.Channel, s.Recipient, s.ContentType, s.Delta}
 	if s.Error == nil {
@@ -100,7 +101,8 @@ func TestRenderVectors(t *testing.T) {
 	err := vectors.Each("../../harmonycore/harmony/testdata", "render_*.jsonl", 2000, func(at vectors.Place, v *vectors.Conversation) error {
 		question := map[string]any{"id": at, "conversation_json": v.Text, "next_role": v.NextRole, "auto_drop_analysis": v.Drop}
 		if len(list)%2 == 0 && v.Text != "null" && rawjson.Validate([]byte(v.Text), rawjson.MaxDepth-1) == nil {
-			// The other way to ask, which makes the line one level deeper. json.Marshal would spell it anew.
+			// This is the other form of a question, in which the conversation is nested one level deeper. json.Marshal would
+			// change its text.
 			question["conversation"] = json.RawMessage(`"HERE"`)
 			delete(question, "conversation_json")
 		}
@@ -119,7 +121,8 @@ func TestRenderVectors(t *testing.T) {
 	}
 }
 
-// sameResult compares ids, or errors: where ours has the reference's own JSON reader's words to say, only how they begin.
+// sameResult compares ids or errors. Of an error that contains a message of the reference's JSON reader, only the
+// beginning is compared.
 func sameResult(t *testing.T, got any, want *vectors.Rendered) bool {
 	t.Helper()
 	if want.Error == nil {
@@ -133,14 +136,15 @@ func sameResult(t *testing.T, got any, want *vectors.Rendered) bool {
 		(said == want.Error.Message || strings.HasPrefix(said, reading) && strings.HasPrefix(want.Error.Message, reading))
 }
 
-// TestStreamVectors gives the recorded streams to the tolerant mode, by ids and by text, and to explain.
+// TestStreamVectors parses the recorded streams in the tolerant mode, by ids and by text, and explains them.
 func TestStreamVectors(t *testing.T) {
 	_, list := streams(t)
 	var byIDs, byText, explained []string
 	for _, v := range list {
 		ids, _ := v.IDs()
 		text := o200k.Tokenizer().DecodeString(ids)
-		// The same stream on both ways: no unknown ids, no broken characters, and what spells a marker is one.
+		// Both ways must get the same stream: without unknown ids and broken characters, and with text that spells a marker
+		// as that marker.
 		same := o200k.Tokenizer().AppendEncodeSpecial([]uint32{}, text)
 		line, _ := json.Marshal(map[string]any{"tokens": same, "role": "assistant", "mode": "tolerant"})
 		byIDs = append(byIDs, string(line))
@@ -163,7 +167,8 @@ func TestStreamVectors(t *testing.T) {
 	}
 }
 
-// TestTokenizerVectors: the files are described in harmonycore/tokenizer/vectors_test.go.
+// TestTokenizerVectors checks encode and decode with the vectors of the tokenizer. The comments of
+// harmonycore/tokenizer/vectors_test.go describe the files.
 func TestTokenizerVectors(t *testing.T) {
 	for _, tt := range []struct {
 		file           string
@@ -206,7 +211,7 @@ func TestTokenizerVectors(t *testing.T) {
 	}
 }
 
-// vectorText reads "..." or "..."*N.
+// vectorText parses "..." or "..."*N.
 func vectorText(t *testing.T, s string) string {
 	t.Helper()
 	end := strings.LastIndexByte(s, '"') + 1
@@ -217,7 +222,7 @@ func vectorText(t *testing.T, s string) string {
 	return strings.Repeat(text, times(t, s[end:]))
 }
 
-// vectorIDs reads groups "1,2,3*N" with spaces between, as encoding/json would.
+// vectorIDs parses groups "1,2,3*N" with spaces between them. Its numbers have the type that encoding/json gives them.
 func vectorIDs(t *testing.T, s string) []any {
 	t.Helper()
 	list := []any{}
@@ -235,7 +240,7 @@ func vectorIDs(t *testing.T, s string) []any {
 	return list
 }
 
-// times reads "*N", or nothing for once.
+// times parses "*N"; "" is 1.
 func times(t *testing.T, s string) int {
 	t.Helper()
 	if s == "" {

@@ -1,6 +1,6 @@
 // Command harmony runs Harmony Edge and its tools; see harmony help.
 //
-// It knows flags, files and how to tell a person what to do next, not what the parts that it starts do.
+// It knows flags, files, and how to say what a user should do next. It does not know what the parts that it starts do.
 package main
 
 import (
@@ -14,16 +14,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes: what a script may rely on.
+// These exit codes are promised to scripts.
 const (
-	exitFailed = 1 // something went wrong while running
-	exitUsage  = 2 // the command line or the configuration is wrong; nothing was started
+	exitFailed = 1 // an error while running
+	exitUsage  = 2 // an error of the command line or the configuration; nothing was started
 )
 
-// usageError marks a mistake that its author can mend by writing something else.
+// usageError marks an error of the command line or the configuration. The program exits with exitUsage.
 type usageError struct{ err error }
 
+// Error implements error.
 func (e usageError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error itself, for [errors.As].
 func (e usageError) Unwrap() error { return e.err }
 
 func main() {
@@ -64,7 +67,7 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// version is the module's version, or the commit that this program was built from.
+// version returns the version of the module, or the commit that this program was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// watched closes seen when want has been written.
+// watched is a buffer that closes seen when its text contains want.
 type watched struct {
 	bytes.Buffer
 	seen chan struct{}
@@ -27,7 +27,7 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestUp runs the command on the real Envoy with the filter that ships.
+// TestUp runs the command with the real Envoy and the shipped filter.
 func TestUp(t *testing.T) {
 	module := os.Getenv("HARMONY_WASM")
 	if os.Getenv("ENVOY") == "" || !isFile(module) {

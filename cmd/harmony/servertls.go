@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// serverTLS is how Envoys are spoken to: in clear text, or as these files say.
+// serverTLS has the files for TLS with Envoys. If they are all empty, connections have no TLS.
 type serverTLS struct{ certificate, key, clientCA string }
 
 func (s *serverTLS) add(flags *pflag.FlagSet) {
@@ -22,7 +22,8 @@ func (s *serverTLS) add(flags *pflag.FlagSet) {
 
 func (s *serverTLS) on() bool { return s.certificate != "" }
 
-// wrap puts TLS onto a listener, if there is any. The files are read for each connection, so that they can be renewed.
+// wrap adds TLS to a listener, if there is any. It reads the files again for each connection, so that they can be
+// renewed.
 func (s *serverTLS) wrap(l net.Listener) (net.Listener, error) {
 	if *s == (serverTLS{}) {
 		return l, nil

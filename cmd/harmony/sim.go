@@ -17,7 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// simCommand is "harmony sim".
+// simCommand returns the command "harmony sim".
 func simCommand() *cobra.Command {
 	var (
 		o                               sim.Options

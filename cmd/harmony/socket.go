@@ -8,20 +8,21 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is the longest path that every system takes for a Unix socket: macOS's 104 bytes, one of which ends it.
+// maxSocketPath is the longest path of a Unix socket that works on every system. macOS has 104 bytes, and one of them
+// ends the path.
 const maxSocketPath = 103
 
-// privateSocket is a Unix socket that only this user can connect to. What is served there are secrets of servers and
-// listeners, and a TCP port of this machine is open to all of its users.
+// privateSocket is a Unix socket that only this user can connect to. The control plane sends the secrets of servers and
+// listeners over it, and a TCP port of this machine would be open to all of its users (RATIONALE.md#66).
 type privateSocket struct {
 	net.Listener
 	path string
 }
 
-// listenPrivately makes the socket, of mode 0600, in a folder of its own, of mode 0700.
+// listenPrivately makes a socket of mode 0600, in a folder of its own of mode 0700.
 func listenPrivately() (*privateSocket, error) {
 	var errs error
-	// A temporary folder may have a path so long that no socket can lie below it.
+	// The path of a temporary folder may be too long for a socket in it.
 	for _, parent := range []string{os.TempDir(), "/tmp"} {
 		l, err := listenBelow(parent)
 		if err == nil {
@@ -43,7 +44,7 @@ func listenBelow(parent string) (*privateSocket, error) {
 		return nil, fmt.Errorf("%s is longer than a socket's path can be", s.path)
 	}
 	if s.Listener, err = net.Listen("unix", s.path); err == nil {
-		// Whatever the umask is. Nobody else gets through the folder before.
+		// The umask may have given it another mode. Until here the folder's mode protects it.
 		if err = os.Chmod(s.path, 0o600); err == nil {
 			return s, nil
 		}
@@ -53,7 +54,7 @@ func listenBelow(parent string) (*privateSocket, error) {
 	return nil, err
 }
 
-// remove removes the folder. The listener has to be closed before.
+// remove removes the folder. The listener must be closed before.
 func (s *privateSocket) remove() {
-	_ = os.RemoveAll(filepath.Dir(s.path)) // a leftover in the temporary folder is no error of the caller's
+	_ = os.RemoveAll(filepath.Dir(s.path)) // leftovers in the temporary folder do no harm
 }

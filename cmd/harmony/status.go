@@ -77,7 +77,7 @@ func fetchStatus(ctx context.Context, address string) ([]byte, error) {
 	return text, nil
 }
 
-// printStatus says it for people. The error says what is not as it should be.
+// printStatus prints the status for people. Its error names everything that is not as it should be.
 func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	ago := func(since time.Time) string {
@@ -154,7 +154,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	return nil
 }
 
-// helped names the pools that get the requests of one that is down.
+// helped names the pools that get the requests of a pool that is down.
 func helped(p *server.Pool) string {
 	if len(p.Spares) == 0 {
 		return ""
@@ -162,7 +162,7 @@ func helped(p *server.Pool) string {
 	return "; requests go to " + strings.Join(p.Spares, ", ")
 }
 
-// envoyState is what an Envoy has to say to what it was given.
+// envoyState says whether an Envoy is current and, if not, what it refuses or has not acknowledged.
 func envoyState(e *ads.Envoy) string {
 	if e.Current {
 		return "current"

@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
-// wellStatus is a control plane with two Envoys that have taken everything.
+// wellStatus returns the status of a control plane with two Envoys that have accepted everything.
 func wellStatus() server.Status {
 	now := time.Now()
 	return server.Status{

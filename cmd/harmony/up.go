@@ -94,20 +94,20 @@ func upCommand() *cobra.Command {
 
 var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical", "off"}
 
-// up is one run: everything that it starts is gone when run returns.
+// up is one run of harmony up. When the run has returned, nothing that it has started is left.
 type up struct {
 	config *config.Config
-	// file is where the configuration stands, if it does, and adjust what the flags make of it.
+	// file is the path of the configuration, or "". adjust applies the flags to a configuration.
 	file           string
 	adjust         func(*config.Config) error
 	module         string
 	logLevel       string
-	stats          netip.AddrPort // where Envoy serves its statistics; invalid: at its admin interface alone
+	stats          netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
 	drainTime      time.Duration
 	stdout, stderr io.Writer
 }
 
-// resources are the configuration in one piece, for those who discover nothing.
+// resources returns all resources of the configuration, for hosts that discover none.
 func (u *up) resources() (*xds.Resources, error) {
 	c, err := u.config.Resolve()
 	if err != nil {
@@ -120,7 +120,7 @@ func (u *up) resources() (*xds.Resources, error) {
 	return r, nil
 }
 
-// printBootstrap prints an Envoy's whole configuration, for one that has no control plane.
+// printBootstrap prints the complete configuration of an Envoy without a control plane.
 func (u *up) printBootstrap() error {
 	r, err := u.resources()
 	if err != nil {
@@ -138,7 +138,7 @@ func (u *up) printBootstrap() error {
 	return err
 }
 
-// statsAddress reads --stats, beside the address of the admin interface. Empty is none.
+// statsAddress parses --stats, given the address of the admin interface. "" is the invalid address.
 func statsAddress(text, admin string) (at netip.AddrPort, err error) {
 	if text == "" {
 		return at, nil
@@ -153,19 +153,20 @@ func statsAddress(text, admin string) (at netip.AddrPort, err error) {
 	return at, envoy.CheckStats(at, from)
 }
 
-// lockedWriter is for what Envoy and we say at the same time.
+// lockedWriter serialises the output of Envoy and of this program.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
+// Write implements [io.Writer].
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(p)
 }
 
-// greet says where clients connect; about is a line on who serves them.
+// greet prints where clients connect. about is a line on the host that serves them.
 func (u *up) greet(address, about string) {
 	near := address
 	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsUnspecified() {
@@ -179,7 +180,7 @@ try:
 `, address, about, near, u.config.Models[0].Name)
 }
 
-// portsFree asks for every listener's.
+// portsFree checks the port of every listener.
 func (u *up) portsFree() error {
 	for _, l := range u.config.AllListeners() {
 		if err := portFree(l.Address, "--listen"); err != nil {
@@ -189,7 +190,8 @@ func (u *up) portsFree() error {
 	return nil
 }
 
-// portFree asks before Envoy does: two Envoys would share a port and its clients without a word (SO_REUSEPORT).
+// portFree returns an error if an address is in use. Envoy itself would not notice: two Envoys share a port and its
+// clients (SO_REUSEPORT).
 func portFree(address, flag string) error {
 	a, err := config.ParseListen(address)
 	if err != nil {

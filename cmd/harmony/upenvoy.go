@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
-// runEnvoy runs it with Envoy, and a control plane for that Envoy alone.
+// runEnvoy runs the filter in an Envoy, with a control plane for that Envoy alone.
 func (u *up) runEnvoy(ctx context.Context) error {
 	ctx, again, stop := interrupts(ctx)
 	defer stop()
@@ -21,7 +21,7 @@ func (u *up) runEnvoy(ctx context.Context) error {
 		return fmt.Errorf("%w; --host wazero needs none", err)
 	}
 	if err != nil {
-		return usageError{err} // somebody has named another program
+		return usageError{err} // a path was given, and it is not a program
 	}
 	if err := u.portsFree(); err != nil {
 		return err
@@ -43,26 +43,26 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	p, err := u.startEnvoy(ctx, path, controlPlane.socket)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // interrupted while it was starting
+			return nil // interrupted during its start
 		}
 		return err
 	}
 	if err := u.serveEnvoy(ctx, p, controlPlane); err != nil {
 		return errors.Join(err, p.Stop())
 	}
-	// The control plane goes on until Envoy has ended: streams follow the servers to their last token.
+	// The control plane runs until Envoy has ended, so that Envoy knows of changes of servers as long as streams run.
 	u.drain(again, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
 	p.PassLog(nil)
 	return p.Stop()
 }
 
-// ownControlPlane is one in this program, for one Envoy.
+// ownControlPlane is a control plane in this program, for one Envoy.
 type ownControlPlane struct {
 	*server.Server
 	socket *privateSocket
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it has ended
-	err    error         // how; written before done is closed
+	err    error         // how it ended; written before done is closed
 }
 
 func (c *ownControlPlane) stop() {
@@ -78,10 +78,10 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 	}
 	o := server.Options{
 		ConfigFile: u.file, Adjust: u.adjust, ModulePath: u.module, CAFile: systemCAFile(), ADS: l, Version: version(),
-		// What it has to say of its work as such is for who runs many Envoys.
+		// Lines about the normal work of a control plane matter only with many Envoys.
 		Log: slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
-	if !isFile(u.file) { // flags alone, or a pipe, which can be read but once
+	if !isFile(u.file) { // only flags, or a pipe, which can be read only once
 		o.ConfigFile, o.Config = "", u.config
 	}
 	s, err := server.New(o)
@@ -91,7 +91,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		return nil, err
 	}
 	interrupted := ctx.Done()
-	// Not ended by the interrupt: Envoy is to end first.
+	// The interrupt does not end it, because Envoy must end first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &ownControlPlane{Server: s, socket: l, cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -165,8 +165,8 @@ const (
 	acceptPause   = 10 * time.Millisecond
 )
 
-// accepted waits until Envoy has taken everything. What it does not take is an error, in its own words: it would answer
-// every request with one.
+// accepted waits until Envoy has accepted everything. If Envoy refuses something, it returns an error with Envoy's
+// text, because Envoy would answer every request with an error.
 func (c *ownControlPlane) accepted(ctx context.Context, p *envoy.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()

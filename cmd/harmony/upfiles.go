@@ -8,7 +8,7 @@ import (
 
 const moduleName = "harmony-filter.wasm"
 
-// findModule finds the filter: explicit, else next to this program, else in dist/.
+// findModule returns the path of the filter: explicit, else next to this program, else in dist/.
 func findModule(explicit string) (string, error) {
 	if explicit != "" {
 		if !isFile(explicit) {
@@ -32,7 +32,7 @@ func findModule(explicit string) (string, error) {
 	return "", fmt.Errorf("no filter found next to this program or at dist/%s; run make wasm, or name the file with --wasm", moduleName)
 }
 
-// systemCAFile is where this system keeps the certificates it trusts; empty if it is nowhere usual.
+// systemCAFile returns the path of the system's trusted certificates, or "" if they are at none of the usual places.
 func systemCAFile() string {
 	for _, f := range []string{
 		os.Getenv("SSL_CERT_FILE"),

@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// upFlags are the flags of "harmony up" that say something about the configuration. Each wins over the file.
+// upFlags are the flags of harmony up that change the configuration. Each takes precedence over the file.
 type upFlags struct {
 	file          string
 	listen, admin string
@@ -51,7 +51,7 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.concurrency, "concurrency", 0, "worker threads of Envoy (default: one per CPU)")
 }
 
-// config puts the file and the flags together and checks the whole.
+// config returns the configuration of the file and the flags together, validated.
 func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 	c := config.Default()
 	if f.file != "" {
@@ -66,7 +66,7 @@ func (f *upFlags) config(flags *pflag.FlagSet) (*config.Config, error) {
 	return c, c.Validate()
 }
 
-// adjust is what the flags make of a configuration.
+// adjust returns a function that applies the flags to a configuration.
 func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
 	return func(c *config.Config) error {
 		if err := f.setModels(c, flags); err != nil {
@@ -108,8 +108,8 @@ func only(yes bool, s string) string {
 	return ""
 }
 
-// setModels gives c the models of the command line. --model takes the place of all the file's models; the other flags
-// hold for every model there is.
+// setModels applies the flags about models to c. --model replaces all models of the file. The other flags apply to
+// every model.
 func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 	if len(f.models) > 0 {
 		c.Models = nil
@@ -147,7 +147,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// setBackends gives each model its servers, in place of those that the file names.
+// setBackends sets the servers of each model named by --backend, in place of those in the file.
 func (f *upFlags) setBackends(c *config.Config) error {
 	fresh := map[string][]string{}
 	for _, b := range f.backends {
@@ -178,7 +178,7 @@ func (f *upFlags) setBackends(c *config.Config) error {
 	return nil
 }
 
-// splitBackend takes MODEL= off [MODEL=]KIND=URL. The last = before the URL is the kind's.
+// splitBackend splits MODEL= off [MODEL=]KIND=URL. The last = before the URL belongs to the kind.
 func splitBackend(b string) (model, server string) {
 	head := b
 	if i := strings.Index(b, "://"); i >= 0 {

@@ -16,14 +16,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
 )
 
-// The hosts that can run the filter.
+// These are the values of --host (RATIONALE.md#27).
 const (
 	hostAuto   = "auto"
 	hostEnvoy  = "envoy"
 	hostWazero = "wazero"
 )
 
-// upHost is which host runs the filter, and what only the one in this program needs.
+// upHost is the host that runs the filter. cacheDir is for the host wazero only.
 type upHost struct {
 	name     string
 	cacheDir string
@@ -34,7 +34,7 @@ func (h *upHost) add(flags *pflag.FlagSet) {
 	flags.StringVar(&h.cacheDir, "wazero-cache", "", "`FOLDER` of compiled filters for the host wazero (default: harmony-edge in the user's cache folder)")
 }
 
-// check reports whether there is such a host.
+// check returns an error if the name of the host is unknown.
 func (h *upHost) check() error {
 	switch h.name {
 	case hostEnvoy, hostWazero, hostAuto:
@@ -64,7 +64,8 @@ func (h *upHost) run(cmd *cobra.Command, u *up) error {
 	return u.runWazero(cmd.Context(), h.cache(u))
 }
 
-// cache is the folder for compiled filters. It saves a second at most, so its lack is no error.
+// cache returns the folder for compiled filters, or "" if there is none. That is not an error, because the folder saves
+// a second at most.
 func (h *upHost) cache(u *up) string {
 	if h.cacheDir != "" {
 		return h.cacheDir
@@ -77,7 +78,7 @@ func (h *upHost) cache(u *up) string {
 	return ""
 }
 
-// runWazero runs it in this program.
+// runWazero runs the filter in this program, without Envoy.
 func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	ctx, again, stop := interrupts(ctx)
 	defer stop()
@@ -118,9 +119,9 @@ func several(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// logFrom writes what the filter says from --log-level on, as Envoy does.
+// logFrom returns a function that prints the filter's log lines from --log-level on, in Envoy's format.
 func (u *up) logFrom() func(wasmhost.Level, string) {
-	from := wasmhost.Level(slices.Index(logLevels, u.logLevel)) // off is beyond all of them
+	from := wasmhost.Level(slices.Index(logLevels, u.logLevel)) // off is higher than every level
 	return func(level wasmhost.Level, text string) {
 		if level >= from {
 			fmt.Fprintf(u.stderr, "[%s][%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000"), level, strings.TrimRight(text, "\n"))

@@ -19,15 +19,15 @@ const (
 	tryInterval = 5 * time.Second
 )
 
-// tryingServers begins to try the servers that models name themselves, and returns what ends that. They may come later, so
-// nothing that is wrong with one is an error.
+// tryingServers begins to try the servers in the models' own lists, and returns a function that stops it. A server may
+// start later, so an error here is only a warning.
 func (u *up) tryingServers(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tries sync.WaitGroup
 	for i := range u.config.Models {
 		m := &u.config.Models[i]
 		for _, text := range m.Servers {
-			if s, err := config.ParseServer(text); err == nil { // else Validate has seen it
+			if s, err := config.ParseServer(text); err == nil { // otherwise Validate has reported it
 				tries.Go(func() { u.tryServer(ctx, m, s.Endpoint) })
 			}
 		}
@@ -38,8 +38,9 @@ func (u *up) tryingServers(ctx context.Context) (end func()) {
 	}
 }
 
-// tryServer says if a server cannot be reached, and goes on trying until it says which models it serves. If the model is not
-// among them it says what to add: the names differ more often than not, and the server would refuse every request.
+// tryServer warns if a server cannot be reached, and tries again until the server lists its models. If the configured
+// model is not in the list, it prints what to add: often only the names differ, and the server would refuse every
+// request.
 func (u *up) tryServer(ctx context.Context, m *config.Model, e config.Endpoint) {
 	told := false
 	for {
@@ -77,7 +78,7 @@ func connects(ctx context.Context, e config.Endpoint) error {
 	return err
 }
 
-// compareModels warns of a server that does not know a model by the name that it is asked by.
+// compareModels warns if a server does not list a model by the name that requests to it have.
 func (u *up) compareModels(m *config.Model, e config.Endpoint, served []string) {
 	name := m.ServerModel
 	if name == "" {
@@ -90,12 +91,12 @@ func (u *up) compareModels(m *config.Model, e config.Endpoint, served []string) 
 		e, name, pools.Quoted(served), u.howToName(m, served))
 }
 
-// howToName says where the servers' name of a model is written.
+// howToName says where to set the server's name of a model.
 func (u *up) howToName(m *config.Model, served []string) string {
 	if len(served) == 0 {
 		return "start the server with the model"
 	}
-	name := "NAME" // one of several, or one that a shell or YAML would not take as it is
+	name := "NAME" // there are several, or the name would need quotes in a shell or in YAML
 	if len(served) == 1 && plain(served[0]) {
 		name = served[0]
 	}
@@ -108,7 +109,7 @@ func (u *up) howToName(m *config.Model, served []string) string {
 	return "add --server-model " + name
 }
 
-// plain reports whether a name needs no quotes.
+// plain reports whether a name needs no quotes in a shell or in YAML.
 func plain(name string) bool {
 	const marks = "-._/:@+"
 	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool {

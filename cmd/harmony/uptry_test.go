@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// said waits for what is written to a locked writer.
+// said is a lockedWriter whose text can be read while it is written.
 type said struct {
 	lockedWriter
 	text strings.Builder
@@ -24,12 +24,12 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// TestUpAsksItsServers: which models they serve, and what to add if the names differ.
+// TestUpAsksItsServers checks the warning for a server that lists other models, and what it says to add.
 func TestUpAsksItsServers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer string
 		change func(*up)
-		want   string // "": nothing is said
+		want   string // "": no warning
 	}{
 		"the same name":     {`{"data":[{"id":"gpt-oss-120b"}]}`, func(*up) {}, ""},
 		"another name":      {`{"data":[{"id":"openai/gpt-oss-120b"}]}`, func(*up) {}, `does not serve "gpt-oss-120b"; it serves "openai/gpt-oss-120b". Requests get 502 server_model_not_found: add --server-model openai/gpt-oss-120b` + "\n"},
@@ -53,7 +53,7 @@ func TestUpAsksItsServers(t *testing.T) {
 	}
 }
 
-// tryOnce tries a server that answers, and returns what is said.
+// tryOnce tries a server that answers, and returns the warning.
 func tryOnce(t *testing.T, url string, change func(*up)) string {
 	t.Helper()
 	var out strings.Builder
@@ -67,7 +67,8 @@ func tryOnce(t *testing.T, url string, change func(*up)) string {
 	return out.String()
 }
 
-// TestUpWarnsOfAServerThatIsNotThere, once, and goes on trying until it is told to end.
+// TestUpWarnsOfAServerThatIsNotThere checks that a server that cannot be reached is reported once, and is tried until
+// the run ends.
 func TestUpWarnsOfAServerThatIsNotThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

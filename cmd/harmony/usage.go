@@ -11,7 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/nearest"
 )
 
-// noArgs allows no argument. Behind a command that has others below it, an argument is a misspelt one of these.
+// noArgs accepts no argument. For a command with subcommands, an argument is a misspelt subcommand.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -28,18 +28,19 @@ func noArgs(c *cobra.Command, args []string) error {
 	return usageError{fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0], didYouMean(nearest.Word(args[0], below)), c.CommandPath())}
 }
 
-// checkCommand refuses a misspelt command before its flags are read, which another one would not know.
+// checkCommand refuses a misspelt command before its flags are read. Otherwise the error would be about flags that
+// another command does not have.
 func checkCommand(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	c, rest, _ := root.Find(args)
 	if c == nil || !c.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "__") {
-		return nil // what begins with two underscores is a shell's, which asks for completions
+		return nil // a shell asks for completions with a command that begins with two underscores
 	}
 	return noArgs(c, rest[:1])
 }
 
-// flagError is what pflag says of a command line, with the flag that may have been meant.
+// flagError adds to pflag's error the flag that may have been meant, and how to get help.
 func flagError(c *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError

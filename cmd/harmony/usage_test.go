@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestUsageErrors: what is wrong with a command line ends every command with 2, before anything is started, and says what may
-// have been meant.
+// TestUsageErrors checks that every command exits with 2 for a wrong command line, before it starts anything, and
+// prints what may have been meant.
 func TestUsageErrors(t *testing.T) {
 	misspelt := writeFile(t, "misspelt.yaml", "models:\n- name: m\n  server: [\"vllm=http://127.0.0.1:1\"]\n")
 	for line, want := range map[string]string{
@@ -66,7 +66,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestBootstrapFilesAreWhole: Envoy starts in a folder of its own.
+// TestBootstrapFilesAreWhole checks that paths in a bootstrap are absolute, because Envoy may start in another folder.
 func TestBootstrapFilesAreWhole(t *testing.T) {
 	t.Chdir(t.TempDir())
 	folder, err := os.Getwd()

@@ -55,13 +55,13 @@ func validateCommand() *cobra.Command {
 	}
 }
 
-// validated is a configuration, with the servers of each pool as they are written there and in servers files.
+// validated is a configuration with the servers of each pool, from the configuration and from servers files.
 type validated struct {
 	*config.Config
 	servers map[string][]xds.Server
 }
 
-// validate reads a file and the servers files that it names, and makes of them all that Envoy would get.
+// validate reads a file and its servers files, and builds the resources that Envoys would get.
 func validate(file string) (*validated, error) {
 	c, err := config.Load(file)
 	if err != nil {
@@ -87,7 +87,7 @@ func validate(file string) (*validated, error) {
 			all[p.Name] = append(all[p.Name], xds.Server{Endpoint: e})
 		}
 	}
-	// Which module and which certificates there are is the machine's that runs it.
+	// The module and the certificates depend on the machine of the Envoy, so any names do.
 	if _, err = xds.Build(resolved, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
 		var wrong *config.Error
 		if errors.As(err, &wrong) {

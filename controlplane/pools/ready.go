@@ -60,9 +60,9 @@ func (w *Watcher) ask(ctx context.Context, m *member) {
 	}
 }
 
-// judge updates a server's state after a question. Only a list of models makes a server Ready or NotReady. After any
-// other answer, or none, a server that was Ready stays Ready, because Envoys may still reach it. A server that was
-// NotReady becomes Unknown.
+// judge updates a server's state after a question. Only a list of models makes a server [Ready] or [NotReady]. After
+// any other answer, or none, a server that was ready stays so, because Envoys may still reach it. One that was not
+// becomes [Unknown].
 func (w *Watcher) judge(m *member, served []string, err error) {
 	refuses := w.judgeAuthorization(m, err)
 	state, reason := Ready, ""
@@ -103,7 +103,7 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 
 // judgeAuthorization reports whether this answer refuses the pool's authorization. It logs when a server begins and
 // when it ceases to refuse it. Without that log line nothing would show that a token was rotated in only one of the two
-// places: every request fails, and the server stays Ready.
+// places: every request fails, and the server stays [Ready].
 func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
 	var status answered
 	refuses = m.question.authorization != "" && errors.As(err, &status) && (status == http.StatusUnauthorized || status == http.StatusForbidden)
@@ -144,7 +144,8 @@ func Ask(ctx context.Context, e config.Endpoint, caFile string) (served []string
 	return list(ctx, e, netip.AddrPortFrom(addresses[0], e.Port), "", roots)
 }
 
-// Answered reports whether an error of [Ask] is an answer that is not a list of models, or that the host has no address.
+// Answered reports whether an error of [Ask] is an answer that is not a list of models, or that the host has no
+// address.
 func Answered(err error) bool { return errors.As(err, new(odd)) }
 
 // list returns the ids of the models that a server lists at GET /v1/models.

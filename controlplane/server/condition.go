@@ -11,9 +11,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
-// Unreachable is the state of a server that neither the Envoys nor the control plane reach (RATIONALE.md#59). It is
-// derived from the reports of the Envoys and of the pools' watcher, which does not have this state, and is only shown.
-// Each Envoy by itself stops sending requests to a server that it does not reach.
+// Unreachable is the state of a server that no Envoy reaches or, if no Envoy has reported on it, that does not answer
+// the control plane (RATIONALE.md#59). It is derived here, because the [pools.Watcher] has no reports of Envoys, and is
+// only shown: each Envoy by itself stops sending requests to a server that it does not reach.
 const Unreachable pools.State = "unreachable"
 
 // condition is the state of a server, derived from all reports on it.

@@ -47,7 +47,7 @@ type Server struct {
 	err      error
 }
 
-// Start compiles the filter, starts its VMs and listens. The resources are those of [xds.Build]: listeners with one
+// Start compiles the filter, starts its VMs and listens. The resources are those of [xds.Build]: one listener with one
 // wasm filter and its routes. It returns an error for resources that are not supported here, and for an address that
 // cannot be bound.
 func Start(r *xds.Resources, o Options) (*Server, error) {

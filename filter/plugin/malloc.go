@@ -1,9 +1,14 @@
 package plugin
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
+import (
+	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 
-// What the host gives the filter to read lies in memory of two kinds. A small read has a block of its own. Large ones
-// share one arena, which stays for the life of the VM: its content is valid until the next large read.
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// What the host gives the filter to read lies in memory of three kinds. A small read has a block of its own. Large ones
+// share one arena, which stays for the life of the VM: its content is valid until the next large read. Small pieces of
+// responses share a buffer, because a block for each token of a stream would be garbage.
 const (
 	// arenaFrom is the size of a read, in bytes, from which the arena serves it.
 	arenaFrom = 32 << 10
@@ -22,7 +27,18 @@ var (
 	// arenaHeap is the account of the VM whose arena it is, nil until it has started.
 	arenaHeap *heap
 	empty     [1]byte
+	// pieces is the buffer for small pieces of responses. readsPiece reports whether the read is of one.
+	pieces     []byte
+	readsPiece bool
 )
+
+// readPiece reads a piece of the response's body. It is valid until the next one is read.
+func readPiece(size int) ([]byte, error) {
+	readsPiece = true
+	piece, err := proxywasm.GetHttpResponseBody(0, size)
+	readsPiece = false
+	return piece, err
+}
 
 // malloc is where the host puts what the filter reads from it, and nil where there is no room: the host then fails the
 // read. TinyGo's own malloc is left out by the build tag custommalloc. It keeps every block until the host frees it,
@@ -33,6 +49,11 @@ func malloc(size uintptr) *byte {
 	switch {
 	case size == 0:
 		return &empty[0]
+	case size < arenaFrom && readsPiece:
+		if pieces == nil {
+			pieces = make([]byte, arenaFrom)
+		}
+		return &pieces[0]
 	case size < arenaFrom:
 		block := make([]byte, size)
 		return &block[0]

@@ -39,7 +39,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	var chunk []byte
 	if size > 0 {
 		var err error
-		if chunk, err = proxywasm.GetHttpResponseBody(0, size); err != nil {
+		if chunk, err = readPiece(size); err != nil {
 			check("read response body", err)
 		}
 	}

@@ -25,7 +25,7 @@ func TestHolds(t *testing.T) {
 func (w *worker) holds() {
 	sizes := []int{w.limit}
 	if os.Getenv("HARMONY_SOAK") != "" {
-		sizes = append(sizes, w.limit-1, w.limit/2, w.limit/4, 1<<20, 256<<10, 64<<10)
+		sizes = append(sizes, w.limit-1, w.limit/2, w.limit/4, 256<<10, 64<<10)
 	}
 	limit := w.limitFor(w.yardstick())
 	var all []hold

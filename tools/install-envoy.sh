@@ -17,7 +17,8 @@ use() {
   ln -sfn "$1" "$BIN/envoy"
 }
 
-if [[ -n "${ENVOY:-}" && "$ENVOY" != "$BIN/envoy" ]]; then
+# The same file under another name would become a link to itself.
+if [[ -n "${ENVOY:-}" && "$ENVOY" != "$BIN/envoy" && ! "$ENVOY" -ef "$BIN/envoy" ]]; then
   [[ -x "$ENVOY" ]] || die "ENVOY=$ENVOY is not a program"
   use "$(cd "$(dirname "$ENVOY")" && pwd)/$(basename "$ENVOY")"
   exit 0

@@ -43,17 +43,7 @@ func TestWebSocket(t *testing.T) {
 				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n": 200,
 				"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n":                              200,
 			} {
-				response, body := rawRequest(t, address, request)
-				if response.StatusCode != status {
-					t.Errorf("%q: %d, want %d", request, response.StatusCode, status)
-				}
-				if status != http.StatusUpgradeRequired {
-					continue
-				}
-				refused(t, answer{status: response.StatusCode, header: response.Header, body: body}, 426, "websocket_not_supported")
-				if upgrade := response.Header.Get("upgrade"); upgrade != "HTTP/1.1" || !response.Close {
-					t.Errorf("%q: upgrade %q, close %v", request, upgrade, response.Close)
-				}
+				checkDial(t, address, request, status)
 			}
 			extendedConnect(t, address)
 			if host == "wazero" {
@@ -62,6 +52,22 @@ func TestWebSocket(t *testing.T) {
 				up.stop(t, syscall.SIGINT)
 			}
 		})
+	}
+}
+
+// checkDial sends a request as it is. One that is refused with 426 gets the API's error and a connection that ends.
+func checkDial(t *testing.T, address, request string, status int) {
+	t.Helper()
+	response, body := rawRequest(t, address, request)
+	if response.StatusCode != status {
+		t.Errorf("%q: %d, want %d", request, response.StatusCode, status)
+	}
+	if status != http.StatusUpgradeRequired {
+		return
+	}
+	refused(t, answer{status: response.StatusCode, header: response.Header, body: body}, 426, "websocket_not_supported")
+	if upgrade := response.Header.Get("upgrade"); upgrade != "HTTP/1.1" || !response.Close {
+		t.Errorf("%q: upgrade %q, close %v", request, upgrade, response.Close)
 	}
 }
 
@@ -87,17 +93,7 @@ func TestWebSocketAllowed(t *testing.T) {
 		"GET " + chatPath + " HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                              426,
 		"GET /v1/realtime HTTP/1.1\r\nHost: x\r\n" + wsDial + "\r\n":                                  207,
 	} {
-		response, body := rawRequest(t, address, request)
-		if response.StatusCode != status {
-			t.Errorf("%q: %d, want %d", request, response.StatusCode, status)
-		}
-		if status != http.StatusUpgradeRequired {
-			continue
-		}
-		refused(t, answer{status: response.StatusCode, header: response.Header, body: body}, 426, "websocket_not_supported")
-		if upgrade := response.Header.Get("upgrade"); upgrade != "HTTP/1.1" || !response.Close {
-			t.Errorf("%q: upgrade %q, close %v", request, upgrade, response.Close)
-		}
+		checkDial(t, address, request, status)
 	}
 	if n := len(other.take()); n != 1 {
 		t.Errorf("%d requests have reached the other server, want 1", n)

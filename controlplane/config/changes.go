@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Changes are the settings in which two configurations differ, by their paths. Entries of lists are called by their
-// names: models[gpt-oss-120b].context_length. The values are not told, since some are nobody else's business.
+// Changes returns the paths of the settings in which two configurations differ. An entry of a list is called by its
+// name, as in models[gpt-oss-120b].context_length. Values are left out, because some are confidential.
 func Changes(before, after *Config) []string {
 	return changes("", reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
 }

@@ -34,7 +34,7 @@ type Config struct {
 	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
 	Seal                Seal    `yaml:"seal"`
-	// ResponsesService takes requests that need a memory, or tools that somebody runs for the client.
+	// ResponsesService takes requests that need a memory, or tools that run on the server's side.
 	ResponsesService  ResponsesService `yaml:"responses_service"`
 	contract.Settings `yaml:",inline"`
 	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
@@ -106,8 +106,8 @@ const (
 	DefaultMaxConnections = 10_000
 )
 
-// DefaultPassthroughPaths are the paths that reach the passthrough server when nothing else is said: the API. A
-// server's /metrics, /flush_cache or /abort_requests is nobody's business outside.
+// DefaultPassthroughPaths returns the paths that reach the passthrough server by default: those of the API. A server's
+// /metrics, /flush_cache and /abort_requests are not for clients.
 func DefaultPassthroughPaths() []string {
 	return []string{contract.APIPrefix, contract.TokenizePath, contract.DetokenizePath}
 }

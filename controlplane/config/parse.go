@@ -104,8 +104,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-// located turns an error of the YAML library, which draws the place as a picture, into one line that names the setting. tree is
-// nil for a text that is no YAML.
+// located turns an error of the YAML library, which draws the place as a picture, into one line that names the
+// setting. tree is nil if the text is not YAML.
 func located(name string, tree *ast.File, err error) *Error {
 	var own *Error
 	if errors.As(err, &own) {

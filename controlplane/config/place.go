@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/nearest"
 )
 
-// fieldAt is the path of the setting at a place in a file, such as models[0].name; empty if none is there. A setting that
-// nobody knows has one too.
+// fieldAt returns the path of the setting at a place in a file, such as models[0].name, or "" if no setting is there.
+// Unknown settings have a path too.
 func fieldAt(tree *ast.File, at *token.Token) string {
 	if at == nil || at.Position == nil {
 		return ""

@@ -141,8 +141,8 @@ func ParseListen(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, uint16(n)), nil
 }
 
-// ParseAdmin reads where Envoy's admin interface listens, by [ParseListen]. Whoever reaches it can end the Envoy, so it must be
-// on loopback.
+// ParseAdmin reads the address of Envoy's admin interface, by [ParseListen]. The address must be on loopback, because
+// any client of the interface can stop the Envoy.
 func ParseAdmin(text string) (netip.AddrPort, error) {
 	a, err := ParseListen(text)
 	if err == nil && !a.Addr().IsLoopback() {

@@ -4,7 +4,7 @@
 package main
 
 import (
-	"github.com/harmonyedge/harmonyedge/filter/plugin"
+	"github.com/harmonyedge/harmonyedge/filter/internal/plugin"
 	"github.com/harmonyedge/harmonyedge/filter/vocabulary"
 )
 

@@ -13,7 +13,7 @@ const (
 	namesOfData = 9
 )
 
-// mark is what filter/gcroots has where it needs the end of the constants: two words, of which the second stays.
+// mark is what filter/internal/gcroots has where it needs the end of the constants: two words, of which the second stays.
 var mark = []byte{0x73, 0x6e, 0x6f, 0x63, 0x1b, 0xd5, 0xe4, 0xa7}
 
 // markConstants writes the address of the end of the module's constants over the first word of the mark. The linker
@@ -38,7 +38,7 @@ func markConstants(sections []wasmSection) error {
 		return nil
 	}
 	if bytes.Count(data, mark) != 1 {
-		return errors.New("the mark of filter/gcroots stands more than once in the data")
+		return errors.New("the mark of filter/internal/gcroots stands more than once in the data")
 	}
 	segments, err := readSegments(data)
 	if err != nil {

@@ -98,7 +98,7 @@ func check(module []byte) error {
 			}
 		case sectionData:
 			if bytes.Contains(s.content, mark) {
-				problems = append(problems, errors.New("does not know where its constants end, see filter/gcroots"))
+				problems = append(problems, errors.New("does not know where its constants end, see filter/internal/gcroots"))
 			}
 		}
 	}

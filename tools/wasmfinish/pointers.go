@@ -21,7 +21,7 @@ const lowestLarge, endOfLarge = 16 << 20, 704 << 20
 const mostFalse = 2
 
 // checkPointers returns an error if the collector would mistake too many words for pointers. Modules without
-// filter/gcroots are not checked.
+// filter/internal/gcroots are not checked.
 func checkPointers(sections []wasmSection) error {
 	var names map[int]string
 	var segments []segment

@@ -5,8 +5,8 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/filter/config"
-	"github.com/harmonyedge/harmonyedge/filter/gcroots"
-	"github.com/harmonyedge/harmonyedge/filter/metrics"
+	"github.com/harmonyedge/harmonyedge/filter/internal/gcroots"
+	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"

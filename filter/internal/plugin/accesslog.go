@@ -5,7 +5,7 @@ import (
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 
-	"github.com/harmonyedge/harmonyedge/filter/metrics"
+	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// EOS, in a stream's tokens, stands for reporting the end of the stream to the parser. The stream continues after it.
+// EOS stands, in a stream's tokens, for reporting the end of the stream to the parser. The stream continues after it.
 const EOS = -1
 
 // Stream is a token stream, with the state of the reference's parser after each token.

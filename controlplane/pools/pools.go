@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
-	"github.com/harmonyedge/harmonyedge/controlplane/watch"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 )
 
 // Pool is a pool as the operator describes it.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
-	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
 // Unreachable is the state of a server that no Envoy reaches or, if no Envoy has reported on it, that does not answer

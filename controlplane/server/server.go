@@ -13,9 +13,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
-	"github.com/harmonyedge/harmonyedge/controlplane/reach"
-	"github.com/harmonyedge/harmonyedge/controlplane/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
-	"github.com/harmonyedge/harmonyedge/controlplane/reach"
 )
 
 // Status is the state of the control plane, as GET /status returns it.

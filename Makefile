@@ -119,8 +119,8 @@ test: ## Everything that CI checks: lint, unit, as a library, TinyGo, build, end
 test-full: ## test, and what takes longer, in one table: differential run, the last filter, the oldest Envoy, soak, reproducible build
 	@tools/test-full.sh
 
-# The largest share of lines over 120 columns, in percent: what is reached. It only ever gets smaller; the aim is 0.5.
-LONG_LINES := 2.1
+# The largest share of lines over 120 columns, in percent. The rows of tables in docs are most of them.
+LONG_LINES := 0.4
 
 .PHONY: lint
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines

@@ -69,7 +69,8 @@ func startEdge(t *testing.T, r ads.Resources) *edge {
 	e.serve(r)
 	ctx := t.Context()
 	p, err := envoy.Start(ctx, envoy.Options{
-		Path: tool(t, "ENVOY"), Bootstrap: fmt.Appendf(nil, adsBootstrap, e.address[strings.LastIndex(e.address, ":")+1:]), Concurrency: 1, ReadyTimeout: patience,
+		Path: tool(t, "ENVOY"), Bootstrap: fmt.Appendf(nil, adsBootstrap, e.address[strings.LastIndex(e.address, ":")+1:]),
+		Concurrency: 1, ReadyTimeout: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +185,8 @@ func TestADSShowsWhatAnEnvoyRefuses(t *testing.T) {
 	refused := func(typ, resource, words string) func(ads.Envoy) bool {
 		return func(one ads.Envoy) bool {
 			s := one.Types[typ]
-			return !one.Current && slices.Equal(s.Resources, []string{resource}) && strings.Contains(s.Error, words) && s.Refused == e.server.Versions()[typ]
+			return !one.Current && slices.Equal(s.Resources, []string{resource}) && strings.Contains(s.Error, words) &&
+				s.Refused == e.server.Versions()[typ]
 		}
 	}
 	bad := adsWorld(t, "one", map[string]string{"one": a})
@@ -267,7 +269,8 @@ func TestADSNeverLeadsToAClusterThatIsNotThere(t *testing.T) {
 	if len(got) != 1 || got["200 a"] == 0 {
 		t.Errorf("answers: %v", got)
 	}
-	t.Logf("%d pools took another's place under %d requests; the slowest took %s to be accepted", changes, got["200 a"], slowest.Round(time.Millisecond))
+	t.Logf("%d pools took another's place under %d requests; the slowest took %s to be accepted", changes, got["200 a"],
+		slowest.Round(time.Millisecond))
 }
 
 // echoing is the address of a server that answers with a word.
@@ -282,7 +285,8 @@ func echoing(t *testing.T, word string) string {
 func adsWorld(t *testing.T, to string, clusters map[string]string) ads.Resources {
 	t.Helper()
 	adsSource := &corev3.ConfigSource{
-		ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 	}
 	wrap := func(m proto.Message) *anypb.Any {
 		a, err := anypb.New(m)
@@ -336,8 +340,9 @@ func adsWorld(t *testing.T, to string, clusters map[string]string) ads.Resources
 func adsRoute(to string) *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{Name: "r", VirtualHosts: []*routev3.VirtualHost{{
 		Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
-			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
-			Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: to}}},
+			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: to}}},
 		}},
 	}}}
 }

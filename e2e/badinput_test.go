@@ -236,7 +236,8 @@ func (b *badInput) judge(refusal *refusedWith, codes map[string]bool, tolerated 
 		return fmt.Errorf("the message is %q and the type %q", refusal.Message, refusal.Type)
 	}
 	for _, param := range b.params {
-		if refusal.Param == param || strings.HasPrefix(refusal.Param, param+".") || strings.HasPrefix(refusal.Param, param+"[") {
+		if refusal.Param == param || strings.HasPrefix(refusal.Param, param+".") ||
+			strings.HasPrefix(refusal.Param, param+"[") {
 			return nil
 		}
 	}
@@ -266,7 +267,8 @@ func (api *fieldAPI) checkBadInputs(t *testing.T, g *exchange.Gateway) ([]badInp
 			t.Errorf("tolerated, but never tried: %s", name)
 		}
 	}
-	t.Logf("%d bad inputs: %d refused, %v; %d accepted, as null or tolerated", len(all), len(all)-accepted, byCode, accepted)
+	t.Logf("%d bad inputs: %d refused, %v; %d accepted, as null or tolerated", len(all), len(all)-accepted, byCode,
+		accepted)
 	return all, refusals
 }
 

@@ -36,11 +36,13 @@ func TestNoTextInLogs(t *testing.T) {
 func noTextInLogs(t *testing.T, level string) {
 	cases := loadCases(t)
 	var current atomic.Pointer[sim.Server]
-	gpu := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().Handler().ServeHTTP(w, r) }))
+	gpu := httptest.NewServer(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { current.Load().Handler().ServeHTTP(w, r) }))
 	defer gpu.Close()
 	folder := t.TempDir()
 	access, settings := filepath.Join(folder, "access.json"), filepath.Join(folder, "harmony.yaml")
-	yaml := "access_log: " + access + "\nstall_timeout: 1s\nmodels:\n- name: " + caseModel + "\n  servers: [vllm=" + gpu.URL + "]\n"
+	yaml := "access_log: " + access + "\nstall_timeout: 1s\nmodels:\n- name: " + caseModel + "\n  servers: [vllm=" +
+		gpu.URL + "]\n"
 	if err := os.WriteFile(settings, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,8 @@ func noTextInLogs(t *testing.T, level string) {
 	// Were the canaries not in many of them, their absence below would mean nothing. A stream has them in pieces, and does not count.
 	t.Logf("%d cases, %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts, answers)
 	if least := len(cases) / 3; good < least || prompts < least || answers < least {
-		t.Errorf("%d cases, but %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts, answers)
+		t.Errorf("%d cases, but %d with status 200, %d prompts and %d answers with a canary", len(cases), good, prompts,
+			answers)
 	}
 	c.stop(t, syscall.SIGTERM)
 	log, err := os.ReadFile(access)
@@ -86,7 +89,8 @@ func noTextInLogs(t *testing.T, level string) {
 	if !strings.Contains(said, "["+level+"][http]") {
 		t.Errorf("Envoy's log of level %s is not there: %d bytes", level, len(said))
 	}
-	for where, text := range map[string]string{"standard output": c.stdout.String(), "standard error": said, "access log": string(log)} {
+	for where, text := range map[string]string{
+		"standard output": c.stdout.String(), "standard error": said, "access log": string(log)} {
 		for line := range strings.Lines(text) {
 			if lower := strings.ToLower(line); strings.Contains(lower, asked) || strings.Contains(lower, answered) {
 				t.Errorf("%s: %.2000s", where, line)
@@ -154,7 +158,8 @@ func withCanaries(body []byte) string {
 }
 
 var texts = map[string]bool{
-	"content": true, "text": true, "input": true, "instructions": true, "output": true, "description": true, "refusal": true,
+	"content": true, "text": true, "input": true, "instructions": true, "output": true, "description": true,
+	"refusal":   true,
 	"reasoning": true, "reasoning_content": true, "thinking": true, "prompt": true, "summary": true,
 }
 

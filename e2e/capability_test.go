@@ -6,7 +6,8 @@ package e2e
 // what its lack changes for a client. The list is closed: a case that shows something else in reduced mode for another
 // reason is a mistake. No case is left out in reduced mode; each has one model, which is all that the mode wants.
 var capabilities = map[string]string{
-	"held-headers": "status and content type are sent before the first token is known, so what fails later is told in the body, or cut",
+	"held-headers": "status and content type are sent before the first token is known, so what fails later is told in " +
+		"the body, or cut",
 }
 
 // reducedView is what the case must show in reduced mode, and what is wrong with how the case says so, or an empty string.

@@ -144,9 +144,11 @@ func captureParts(m wireMessage) (status string, head []string, body string) {
 	case strings.Contains(query, "answer=error"):
 		return "429", []string{"retry-after: 7", "content-type: application/json"}, `{"error":"not yours to change"}`
 	case strings.Contains(query, "answer=events"):
-		return "200", []string{"content-type: text/event-stream"}, "data: {\"choices\":[{\"token_ids\":[1,2]}]}\n\ndata: [DONE]\n\n"
+		return "200", []string{"content-type: text/event-stream"},
+			"data: {\"choices\":[{\"token_ids\":[1,2]}]}\n\ndata: [DONE]\n\n"
 	}
-	return "207", []string{"content-type: application/x-odd; q=1", "set-cookie: a=1", "set-cookie: b=2", "x-empty:", "X-Harmony-Internal-Pool: from the server"},
+	return "207", []string{"content-type: application/x-odd; q=1", "set-cookie: a=1", "set-cookie: b=2", "x-empty:",
+			"X-Harmony-Internal-Pool: from the server"},
 		"first piece,second piece,\x00\xff last"
 }
 
@@ -159,7 +161,8 @@ func captureAnswer(m wireMessage) string {
 		return out + "\r\n"
 	case status == "207" && !isHead:
 		first, rest := body[:12], body[12:]
-		return out + fmt.Sprintf("transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", len(first), first, len(rest), rest)
+		return out + fmt.Sprintf("transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", len(first), first,
+			len(rest), rest)
 	case isHead:
 		return out + "content-length: 12345\r\n\r\n"
 	}
@@ -190,9 +193,11 @@ func (c *capture) serve2(conn net.Conn, r *bufio.Reader) {
 		delete(open, id)
 		c.record(*m)
 		status, head, body := captureParts(*m)
-		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block(append([]string{":status: " + status}, head...)...), EndHeaders: true})
+		_ = f.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: id, BlockFragment: block(append([]string{":status: " + status}, head...)...), EndHeaders: true})
 		_ = f.WriteData(id, false, []byte(body))
-		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block("x-checksum: 17", "grpc-status: 0"), EndHeaders: true, EndStream: true})
+		_ = f.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: id, BlockFragment: block("x-checksum: 17", "grpc-status: 0"), EndHeaders: true, EndStream: true})
 	}
 	for {
 		frame, err := f.ReadFrame()

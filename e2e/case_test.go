@@ -218,7 +218,8 @@ const (
 // events than its own. Other cases have none.
 func (c *testCase) otherGroupings() []int {
 	var asked struct{ Stream bool }
-	if _, ok := isTranslated(c); !ok || json.Unmarshal(c.body, &asked) != nil || !asked.Stream || c.settings["stall_timeout_ms"] != "" {
+	if _, ok := isTranslated(c); !ok || json.Unmarshal(c.body, &asked) != nil || !asked.Stream ||
+		c.settings["stall_timeout_ms"] != "" {
 		return nil
 	}
 	all := []int{2, 7, sim.AllTokens}
@@ -278,7 +279,8 @@ func (c *testCase) update(s seen) error {
 	if c.isAboutSent() {
 		sent = s.sent
 	}
-	return c.rewrite(member("prompt", s.prompt), member("sent", sent), member("want", s.view), member(wantReduced, c.member(wantReduced)))
+	return c.rewrite(member("prompt", s.prompt), member("sent", sent), member("want", s.view),
+		member(wantReduced, c.member(wantReduced)))
 }
 
 // updateReduced writes what was seen in reduced mode into the case's file; empty is what full mode shows.

@@ -87,9 +87,12 @@ func TestChannelEventsOfNoise(t *testing.T) {
 	}
 	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
 	pieces := []string{
-		"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>", "assistant", "user", "tool", "analysis", "commentary",
-		"final", "commentary?", " to=functions.get_weather", " to=python", "json", "{\"city\":\"Rome\"}", "Hello", " ", "\n", "👩‍👧", "é",
-		"<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>", "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+		"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>", "assistant", "user",
+		"tool", "analysis", "commentary",
+		"final", "commentary?", " to=functions.get_weather", " to=python", "json", "{\"city\":\"Rome\"}", "Hello", " ", "\n",
+		"👩‍👧", "é",
+		"<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>",
+		"<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
 	}
 	random := rand.New(rand.NewPCG(1, 1))
 	calls := 0
@@ -104,7 +107,8 @@ func TestChannelEventsOfNoise(t *testing.T) {
 		}
 		finish := []string{"stop", "length"}[random.IntN(2)]
 		answer := serverAnswer{head: exchange.ResponseHead{Status: 200, ContentType: "text/event-stream"}, ended: true}
-		answer.body = fmt.Appendf(nil, `data: {"choices":[{"index":0,"text":"","token_ids":%s,"finish_reason":%q}]}`+"\n\ndata: [DONE]\n\n", ids, finish)
+		answer.body = fmt.Appendf(nil, `data: {"choices":[{"index":0,"text":"","token_ids":%s,"finish_reason":%q}]}`+
+			"\n\ndata: [DONE]\n\n", ids, finish)
 		_, body, _ := strings.Cut(play(g, c, answer, len(answer.body)), "\n")
 		events, err := readChannelEvents(body)
 		if err != nil {
@@ -235,7 +239,8 @@ func TestChannelEventsLoop(t *testing.T) {
 		events := c.channelEvents(t)
 		call := events[len(events)-2].call
 		messages := append(call.Conversation.Messages, conversationMessage{
-			"role": "tool", "name": "functions." + call.Name, "recipient": "assistant", "channel": "commentary", "content": result,
+			"role": "tool", "name": "functions." + call.Name, "recipient": "assistant", "channel": "commentary",
+			"content": result,
 		})
 		text, err := json.Marshal(map[string]any{"messages": messages})
 		if err != nil {

@@ -38,7 +38,8 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	for _, want := range []string{
-		"Chat Completions with a tool", "Responses with a tool", `calls      get_weather {"city":"Paris"}`, "answer     The tool functions.get_weather answered",
+		"Chat Completions with a tool", "Responses with a tool", `calls      get_weather {"city":"Paris"}`,
+		"answer     The tool functions.get_weather answered",
 	} {
 		if !bytes.Contains(said, []byte(want)) {
 			t.Errorf("it does not show %q", want)
@@ -60,10 +61,12 @@ func TestExampleEnvoy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []struct{ old, new string }{
-		{"address: localhost, port_value: 8000", "address: 127.0.0.1, port_value: " + serverURL[strings.LastIndexByte(serverURL, ':')+1:]},
+		{"address: localhost, port_value: 8000",
+			"address: 127.0.0.1, port_value: " + serverURL[strings.LastIndexByte(serverURL, ':')+1:]},
 		{"address: 127.0.0.1, port_value: 8080", "address: 127.0.0.1, port_value: 0"},
 		{"dist/harmony-filter.wasm", tool(t, "HARMONY_WASM")},
-		{"static_resources:\n", "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } }\nstatic_resources:\n"},
+		{"static_resources:\n", "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } " +
+			"}\nstatic_resources:\n"},
 	} {
 		if bytes.Count(text, []byte(r.old)) != 1 {
 			t.Fatalf("%q is not there once", r.old)
@@ -76,7 +79,8 @@ func TestExampleEnvoy(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), upReady)
 	defer cancel()
-	p, err := envoy.Start(ctx, envoy.Options{Path: tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: upReady})
+	p, err := envoy.Start(ctx, envoy.Options{
+		Path: tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: upReady})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +98,8 @@ func TestExampleEnvoy(t *testing.T) {
 	wantError(t, response, body, 404, "model_not_found")
 	// A client that knows the internal header reaches no server with it.
 	for _, method := range []string{"GET", "POST"} {
-		request, err := http.NewRequest(method, url+"/v1/completions", strings.NewReader(`{"model":"`+caseModel+`","prompt":"Hello"}`))
+		request, err := http.NewRequest(method, url+"/v1/completions",
+			strings.NewReader(`{"model":"`+caseModel+`","prompt":"Hello"}`))
 		if err != nil {
 			t.Fatal(err)
 		}

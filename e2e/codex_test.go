@@ -50,7 +50,8 @@ func TestCodex(t *testing.T) {
 				{"no keys", "", []string{caseModel}},
 				{"keys", sealKeyA, []string{caseModel, secretive}},
 			} {
-				up, url := startUpWith(t, []string{contract.SealKeysVariable + "=" + gateway.keys}, "--host", host, "--config", config)
+				up, url := startUpWith(t, []string{contract.SealKeysVariable + "=" + gateway.keys}, "--host", host, "--config",
+					config)
 				for _, model := range gateway.models {
 					t.Run(gateway.name+" "+model, func(t *testing.T) { newCodex(t, url, model).work(t, server, gateway.keys != "") })
 				}
@@ -113,7 +114,8 @@ func (c *codex) exec(t *testing.T, args ...string) []string {
 	var said, warned bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &warned
 	err := cmd.Run()
-	if warning := strings.TrimPrefix(warned.String(), "Reading additional input from stdin...\n"); err != nil || warning != "" {
+	if warning := strings.TrimPrefix(warned.String(), "Reading additional input from stdin...\n"); err != nil ||
+		warning != "" {
 		t.Fatalf("%v\n%s%s", err, &said, &warned)
 	}
 	var types, shown []string
@@ -157,7 +159,8 @@ func (c *codex) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = c.folder
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CODEX_HOME=" + c.home, "TMPDIR=" + c.temp, "GATEWAY_KEY=none"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CODEX_HOME=" + c.home, "TMPDIR=" + c.temp,
+		"GATEWAY_KEY=none"}
 	return cmd
 }
 
@@ -171,7 +174,8 @@ func (c *codex) work(t *testing.T, server *sim.Server, keys bool) {
 	}
 	want(c.exec(t, "What is an edge?"), "agent_message: A line where two faces meet.")
 	before := len(completions(server))
-	want(c.exec(t, "Write a note and read it aloud."), "command_execution: 9 note.txt", "agent_message: The note is written.",
+	want(c.exec(t, "Write a note and read it aloud."), "command_execution: 9 note.txt",
+		"agent_message: The note is written.",
 		"command_execution: TWO WORDS", "agent_message: The note says TWO WORDS.")
 	want(c.exec(t, "resume", "--last", "Who wrote it?"), "agent_message: You did.")
 	if note, err := os.ReadFile(filepath.Join(c.folder, "note.txt")); err != nil || string(note) != "two words" {

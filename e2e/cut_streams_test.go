@@ -19,7 +19,8 @@ import (
 // TestCutStreams: a stream that a client leaves, or a time limit of the proxy's own ends, is counted as such and not as the
 // server's fault. What servers do is in TestFaultTable.
 func TestCutStreams(t *testing.T) {
-	_, url := runSim(t, sim.Options{AllowHeaders: true, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	_, url := runSim(t, sim.Options{AllowHeaders: true,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
 	impatient := func(t *testing.T, r *xds.Resources) {
 		editManager(t, r, func(m *hcmv3.HttpConnectionManager) {
 			m.StreamIdleTimeout = durationpb.New(2 * time.Second) // enough for a VM's first token
@@ -38,11 +39,13 @@ func TestCutStreams(t *testing.T) {
 		for _, host := range []*hosts.Host{runEnvoy(t, oneModel(url), impatient), runWazero(t, oneModel(url), impatient)} {
 			t.Run(host.Name+" "+client.protocol, func(t *testing.T) {
 				header := http.Header{"X-Sim-Fault": {"stall:5"}, "Content-Type": {"application/json"}}
-				if a := do(client.client, http.MethodPost, host.URL+chatPath, header, strings.NewReader(body)); !isReset(a.err, client.protocol) {
+				if a := do(client.client, http.MethodPost, host.URL+chatPath, header, strings.NewReader(body)); !isReset(
+					a.err, client.protocol) {
 					t.Errorf("got %+v", a)
 				}
 				leaveStream(t, client.client, host.URL, header, body)
-				checkCounts(t, host, 2, map[string]int{"harmony_cut_streams_total.cause.timeout": 1, "harmony_cut_streams_total.cause.client": 1})
+				checkCounts(t, host, 2, map[string]int{
+					"harmony_cut_streams_total.cause.timeout": 1, "harmony_cut_streams_total.cause.client": 1})
 			})
 		}
 	}

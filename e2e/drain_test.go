@@ -41,7 +41,8 @@ type drained struct {
 func startDrained(t *testing.T, host string, rate float64, args ...string) *drained {
 	t.Helper()
 	_, server := runSim(t, sim.Options{TokensPerSecond: rate, Script: longScript(drainStreams, drainWords)})
-	args = append([]string{"--host", host, "--model", caseModel, "--backend", "vllm=" + server, "--concurrency", "2"}, args...)
+	args = append([]string{"--host", host, "--model", caseModel, "--backend", "vllm=" + server, "--concurrency", "2"},
+		args...)
 	if host == "envoy" {
 		args = append(args, "--admin", "127.0.0.1:0")
 	}
@@ -80,7 +81,8 @@ func TestDrain(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			d := startDrained(t, host, drainRate, "--drain-time", "5m")
 			d.signal(t)
-			d.says(t, fmt.Sprintf("draining: %d streams left, at most 300 s; send the signal again to end at once\n", drainStreams))
+			d.says(t, fmt.Sprintf("draining: %d streams left, at most 300 s; send the signal again to end at once\n",
+				drainStreams))
 			if c, err := net.DialTimeout("tcp", strings.TrimPrefix(d.url, "http://"), time.Second); err == nil {
 				_ = c.Close()
 				t.Error("a new client is served")
@@ -162,7 +164,8 @@ func TestDrainSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := errors.Join(conn.(*net.TCPConn).SetReadBuffer(128<<10), conn.SetDeadline(time.Now().Add(upReady))); err != nil {
+	if err := errors.Join(conn.(*net.TCPConn).SetReadBuffer(128<<10),
+		conn.SetDeadline(time.Now().Add(upReady))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "GET /v1/files HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -220,7 +223,8 @@ func TestSecondSignal(t *testing.T) {
 
 func (d *drained) cutBySignal(t *testing.T) {
 	t.Helper()
-	if want := fmt.Sprintf("cut by the second signal: %d streams\n", drainStreams); !strings.Contains(d.stderr.String(), want) {
+	if want := fmt.Sprintf("cut by the second signal: %d streams\n", drainStreams); !strings.Contains(
+		d.stderr.String(), want) {
 		t.Errorf("it does not say %q: %s", want, &d.stderr)
 	}
 }
@@ -242,7 +246,8 @@ func TestUpControlPlaneIsPrivate(t *testing.T) {
 		t.Fatalf("Envoy's configuration comes by no socket: %s", text)
 	}
 	socket := string(pipe[1])
-	for path, want := range map[string]os.FileMode{socket: os.ModeSocket | 0o600, filepath.Dir(socket): os.ModeDir | 0o700} {
+	for path, want := range map[string]os.FileMode{
+		socket: os.ModeSocket | 0o600, filepath.Dir(socket): os.ModeDir | 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {
 			t.Errorf("%s: mode %v, %v, want %v", path, info.Mode(), err, want)
 		}

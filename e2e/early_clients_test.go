@@ -33,7 +33,8 @@ type earlyResult struct {
 }
 
 // runEarly makes the requests of all rows at once.
-func runEarly(t *testing.T, server *sim.Server, programs, url, protocol string, rows []earlyRow, ids []string) []earlyResult {
+func runEarly(t *testing.T, server *sim.Server, programs, url, protocol string, rows []earlyRow,
+	ids []string) []earlyResult {
 	client := http1(t)
 	if protocol == "h2" {
 		client = http2Client(t)
@@ -106,7 +107,8 @@ func (r earlyRow) run(server *sim.Server, client *http.Client, url, id string) e
 }
 
 // leaveWhole is a client that gives up while it waits for a whole answer.
-func leaveWhole(ctx context.Context, server *sim.Server, client *http.Client, request *http.Request, id string) earlyResult {
+func leaveWhole(ctx context.Context, server *sim.Server, client *http.Client, request *http.Request,
+	id string) earlyResult {
 	gone, leave := context.WithCancel(ctx)
 	defer leave()
 	var had int
@@ -140,7 +142,8 @@ func sentFor(server *sim.Server, id string) int {
 }
 
 var (
-	finishPattern = regexp.MustCompile(`"finish_reason":"([a-z_]+)"|"type":"response\.(incomplete|completed)"|"status":"(incomplete|completed)","background"`)
+	finishPattern = regexp.MustCompile(
+		`"finish_reason":"([a-z_]+)"|"type":"response\.(incomplete|completed)"|"status":"(incomplete|completed)","background"`)
 	tokensPattern = regexp.MustCompile(`"(?:completion|output)_tokens":(\d+)`)
 )
 

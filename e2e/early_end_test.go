@@ -17,8 +17,10 @@ import (
 
 const (
 	// earlyAnswer is what the server goes on with for seconds after its answer has ended: 36 tokens in as many events.
-	earlyAnswer = "<|channel|>analysis<|message|>Let me think about it now<|end|><|start|>assistant<|channel|>final<|message|>" +
-		"One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty<|return|>"
+	earlyAnswer = "<|channel|>analysis<|message|>Let me think about it " +
+		"now<|end|><|start|>assistant<|channel|>final<|message|>" +
+		"One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen " +
+		"eighteen nineteen twenty<|return|>"
 	earlyRate = 5 // tokens a second: what a busy machine is late by is no chunk
 	// mostWasted is how many chunks more a server may send before it sees that it was let go.
 	mostWasted = 3
@@ -26,8 +28,10 @@ const (
 
 // The requests: a stop sequence, a limit on reasoning, and none.
 var earlyBodies = map[string]string{
-	"chat stop":     `{"model":"` + caseModel + `","messages":[{"role":"user","content":"Hi"}],"stop":" three","stream":%t}`,
-	"chat cap":      `{"model":"` + caseModel + `","messages":[{"role":"user","content":"Hi"}],"thinking_token_budget":2,"stream":%t}`,
+	"chat stop": `{"model":"` + caseModel +
+		`","messages":[{"role":"user","content":"Hi"}],"stop":" three","stream":%t}`,
+	"chat cap": `{"model":"` + caseModel +
+		`","messages":[{"role":"user","content":"Hi"}],"thinking_token_budget":2,"stream":%t}`,
 	"chat":          `{"model":"` + caseModel + `","messages":[{"role":"user","content":"Hi"}],"stream":%t}`,
 	"responses cap": `{"model":"` + caseModel + `","input":"Hi","thinking_token_budget":2,"stream":%t}`,
 	"responses":     `{"model":"` + caseModel + `","input":"Hi","stream":%t}`,
@@ -102,7 +106,8 @@ var hastyRows = []earlyRow{
 // reads on behind the end: then the server is awaited, for so long as drain_tokens says. The test prints how many tokens
 // were wasted.
 func TestEarlyEnd(t *testing.T) {
-	server, url := runSim(t, sim.Options{TokensPerSecond: earlyRate, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(earlyAnswer)})})
+	server, url := runSim(t, sim.Options{TokensPerSecond: earlyRate,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(earlyAnswer)})})
 	hasty := oneModel(url)
 	hasty.Models[0].DrainTokens = 0
 	toHTTP2 := http2To(xds.PoolCluster(&config.Model{Name: caseModel}))
@@ -129,10 +134,12 @@ func TestEarlyEnd(t *testing.T) {
 		{"envoy, drain_tokens 0, HTTP2 to HTTP2", hastyTwo, "h2", hastyRows, false},
 		{"wazero, drain_tokens 0", runWazero(t, hasty).URL, "h1", hastyRows, false},
 	} {
-		rows := slices.DeleteFunc(slices.Clone(host.rows), func(r earlyRow) bool { return !host.realClients && earlyPrograms[r.client] != "" })
+		rows := slices.DeleteFunc(slices.Clone(host.rows),
+			func(r earlyRow) bool { return !host.realClients && earlyPrograms[r.client] != "" })
 		ids := make([]string, len(rows))
 		for i, r := range rows {
-			ids[i] = fmt.Sprintf("%s | %s | %s | %s", host.name, r.asks, map[bool]string{true: "stream", false: "whole"}[r.stream], r.client)
+			ids[i] = fmt.Sprintf("%s | %s | %s | %s", host.name, r.asks,
+				map[bool]string{true: "stream", false: "whole"}[r.stream], r.client)
 		}
 		all.Go(func() {
 			results := runEarly(t, server, programs, host.url, host.protocol, rows, ids)
@@ -146,7 +153,8 @@ func TestEarlyEnd(t *testing.T) {
 	}
 	all.Wait()
 	slices.Sort(table)
-	t.Logf("hosts, down to up | asked for | answer | client | tokens wasted | the client's end\n%s", strings.Join(table, "\n"))
+	t.Logf("hosts, down to up | asked for | answer | client | tokens wasted | the client's end\n%s",
+		strings.Join(table, "\n"))
 }
 
 // check waits until the server is through with the row and returns its line of the table.

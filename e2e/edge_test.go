@@ -35,7 +35,9 @@ func slowClients(t *testing.T, run runProxy) {
 	long := make(chan answer, 1)
 	began := time.Now()
 	go func() {
-		long <- do(http1(t), http.MethodPost, h.URL+chatPath, nil, strings.NewReader(`{"stream":true,`+chatBody(caseModel, "A long answer of more words than there are tokens in two seconds, word after word after word")[1:]))
+		long <- do(http1(t), http.MethodPost, h.URL+chatPath, nil,
+			strings.NewReader(`{"stream":true,`+chatBody(caseModel, "A long answer of more words than there are tokens in "+
+				"two seconds, word after word after word")[1:]))
 	}()
 	const many = 20
 	answers := make(chan answer, many)
@@ -97,7 +99,8 @@ func connectionLimit(t *testing.T, run runProxy) {
 			continue
 		}
 		_ = conn.SetDeadline(time.Now().Add(patience))
-		_, _ = conn.Write([]byte("GET /health HTTP/1.1\r\nhost: x\r\n\r\n")) // or one that is kept would be silent too, until its time is over
+		// or one that is kept would be silent too, until its time is over
+		_, _ = conn.Write([]byte("GET /health HTTP/1.1\r\nhost: x\r\n\r\n"))
 		if _, err := conn.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 			t.Errorf("a connection beyond the limit is kept: %v", err)
 		}
@@ -158,7 +161,8 @@ func startUploads(t *testing.T, client func() *http.Client) *uploads {
 	u := &uploads{runEnvoy(t, c), make(chan error, uploading), leave}
 	body, begin := make([]byte, 64<<20), make(chan struct{}) // more than Envoy and the kernel take of one
 	for range uploading {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.host.URL+"/v1/files", &gated{begin, bytes.NewReader(body)})
+		request, err := http.NewRequestWithContext(
+			ctx, http.MethodPost, u.host.URL+"/v1/files", &gated{begin, bytes.NewReader(body)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,19 +298,22 @@ func TestHealthEndpoint(t *testing.T) {
 		h := runEnvoy(t, oneModel(url))
 		tell := func(what string) {
 			t.Helper()
-			if a := do(http1(t), http.MethodPost, "http://"+h.Process.Admin()+"/healthcheck/"+what, nil, nil); a.status != http.StatusOK {
+			if a := do(http1(t), http.MethodPost, "http://"+h.Process.Admin()+"/healthcheck/"+what, nil,
+				nil); a.status != http.StatusOK {
 				t.Fatalf("%s: %+v", what, a)
 			}
 		}
 		tell("fail")
 		for _, client := range []*http.Client{http1(t), http2Client(t)} {
-			refused(t, do(client, http.MethodGet, h.URL+"/health", nil, nil), http.StatusServiceUnavailable, "server_unavailable")
+			refused(t, do(client, http.MethodGet, h.URL+"/health", nil, nil), http.StatusServiceUnavailable,
+				"server_unavailable")
 		}
 		if a := ask(http1(t), h.URL+chatPath, chatBody(caseModel, "Hi")); a.status != http.StatusOK {
 			t.Errorf("a client that comes all the same: %+v", a)
 		}
 		tell("ok")
-		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != http.StatusOK || a.body != `{"status":"ok"}` {
+		if a := do(http1(t), http.MethodGet, h.URL+"/health", nil, nil); a.status != http.StatusOK ||
+			a.body != `{"status":"ok"}` {
 			t.Errorf("got %+v", a)
 		}
 	})
@@ -333,14 +340,17 @@ func TestCORS(t *testing.T) {
 	h := runEnvoy(t, c)
 	client := http1(t)
 	from := func(origin string) http.Header {
-		return http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"POST"}, "Access-Control-Request-Headers": {"authorization,x-stainless-lang"}}
+		return http.Header{"Origin": {origin}, "Access-Control-Request-Method": {"POST"},
+			"Access-Control-Request-Headers": {"authorization,x-stainless-lang"}}
 	}
 	a := do(client, http.MethodOptions, h.URL+chatPath, from("https://chat.example.com"), nil)
 	if a.status != http.StatusOK || a.header.Get("access-control-allow-origin") != "https://chat.example.com" ||
-		!strings.Contains(a.header.Get("access-control-allow-headers"), "authorization") || !strings.Contains(a.header.Get("access-control-allow-methods"), "POST") {
+		!strings.Contains(a.header.Get("access-control-allow-headers"), "authorization") ||
+		!strings.Contains(a.header.Get("access-control-allow-methods"), "POST") {
 		t.Errorf("preflight: %+v", a)
 	}
-	if a := do(client, http.MethodOptions, h.URL+chatPath, from("https://evil.example.com"), nil); a.header.Get("access-control-allow-origin") != "" {
+	if a := do(client, http.MethodOptions, h.URL+chatPath, from("https://evil.example.com"), nil); a.header.Get(
+		"access-control-allow-origin") != "" {
 		t.Errorf("another origin's preflight: %+v", a)
 	}
 	for body, status := range map[string]int{chatBody(caseModel, "Hi"): 200, chatBody("nobody", "Hi"): 404, "{": 400} {
@@ -361,7 +371,8 @@ func beginRequestTo(t *testing.T, h *hosts.Host, path string, length int) *halfR
 	}
 	r := &halfRequest{conn: conn}
 	t.Cleanup(r.leave)
-	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nhost: held\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n", path, length); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nhost: held\r\ncontent-type: "+
+		"application/json\r\ncontent-length: %d\r\n\r\n", path, length); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -58,22 +58,28 @@ func enforced(t *testing.T, run runProxy) {
 		{"raw prompt", rawPath, `{"model":"gpt-oss-120b","prompt":"<|start|>system"}`, 403, "raw_prompt_not_allowed"},
 		{"raw ids", rawPath, `{"model":"gpt-oss-120b","prompt":[200006]}`, 403, "raw_prompt_not_allowed"},
 		{"raw prompt, query", rawPath + "?x=1", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
-		{"raw prompt, escaped model", rawPath, `{"\u006dodel":"gpt\u002doss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
+		{"raw prompt, escaped model", rawPath, `{"\u006dodel":"gpt\u002doss-120b","prompt":"x"}`, 403,
+			"raw_prompt_not_allowed"},
 		{"raw prompt, slashes", "//v1///completions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
 		{"raw prompt, dots", "/v1/x/../completions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
-		{"raw prompt, escaped path", "/v1/%63ompletions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
+		{"raw prompt, escaped path", "/v1/%63ompletions", `{"model":"gpt-oss-120b","prompt":"x"}`, 403,
+			"raw_prompt_not_allowed"},
 		{"SGLang", "/generate", `{"model":"gpt-oss-120b","text":"x"}`, 403, "raw_prompt_not_allowed"},
 		{"llama.cpp", "/completion", `{"model":"gpt-oss-120b","prompt":"x"}`, 403, "raw_prompt_not_allowed"},
-		{"vLLM's token endpoint", "/inference/v1/generate", `{"model":"gpt-oss-120b","token_ids":[1]}`, 403, "raw_prompt_not_allowed"},
+		{"vLLM's token endpoint", "/inference/v1/generate", `{"model":"gpt-oss-120b","token_ids":[1]}`, 403,
+			"raw_prompt_not_allowed"},
 		{"raw prompt, two models", rawPath, `{"model":"other","prompt":"x","model":"gpt-oss-120b"}`, 400, "duplicate_key"},
 		{"raw prompt, bad JSON", rawPath, `{"model":"gpt-oss-120b","prompt":"x"`, 400, "invalid_json"},
 
 		{"two models", chatPath, `{"model":"gpt-oss-120b","messages":[],"model":"other"}`, 400, "duplicate_key"},
-		{"two models, escaped", chatPath, `{"model":"other","messages":[],"\u006d\u006Fdel":"gpt-oss-120b"}`, 400, "duplicate_key"},
-		{"two models, responses", responsesPath, `{"model":"gpt-oss-120b","model":"gpt-oss-120b","input":"Hi"}`, 400, "duplicate_key"},
+		{"two models, escaped", chatPath, `{"model":"other","messages":[],"\u006d\u006Fdel":"gpt-oss-120b"}`, 400,
+			"duplicate_key"},
+		{"two models, responses", responsesPath, `{"model":"gpt-oss-120b","model":"gpt-oss-120b","input":"Hi"}`, 400,
+			"duplicate_key"},
 		{"two messages", chatPath, `{"model":"gpt-oss-120b","messages":[],"messages":[]}`, 400, "duplicate_key"},
 		{"two inputs", responsesPath, `{"model":"gpt-oss-120b","input":"a","inpu\u0074":"b"}`, 400, "duplicate_key"},
-		{"two streams", chatPath, `{"stream":true,"model":"gpt-oss-120b","messages":[],"stream":false}`, 400, "duplicate_key"},
+		{"two streams", chatPath, `{"stream":true,"model":"gpt-oss-120b","messages":[],"stream":false}`, 400,
+			"duplicate_key"},
 		{"no model", chatPath, `{"messages":[]}`, 400, "missing_required_parameter"},
 		{"no model, responses", responsesPath, `{"input":"Hi"}`, 400, "missing_required_parameter"},
 		{"null model", chatPath, `{"model":null,"messages":[]}`, 400, "invalid_type"},
@@ -97,13 +103,15 @@ func enforced(t *testing.T, run runProxy) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, client := range []*http.Client{one, two} {
 				// Whatever a client says in headers that only the gateway may set, nothing changes.
-				for _, header := range []http.Header{nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}, "Content-Type": {"application/json"}}} {
+				for _, header := range []http.Header{
+					nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}, "Content-Type": {"application/json"}}} {
 					refused(t, do(client, http.MethodPost, h.URL+tt.path, header, strings.NewReader(tt.body)), tt.status, tt.code)
 				}
 			}
 		})
 	}
-	for _, path := range []string{"/metrics", "/v1/modelsx", "/healthz", "/", rawPath, chatPath, "/version", "/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
+	for _, path := range []string{"/metrics", "/v1/modelsx", "/healthz", "/", rawPath, chatPath, "/version",
+		"/v1/../metrics", "/v1/chat/completions/../../../metrics"} {
 		t.Run("GET "+path, func(t *testing.T) {
 			header := http.Header{"x-harmony-internal-pool": {"gpt-oss-120b"}}
 			refused(t, do(one, http.MethodGet, h.URL+path, header, nil), 404, "unknown_url")
@@ -130,13 +138,15 @@ func internalHeaders(t *testing.T, run runProxy) {
 		"X-HARMONY-INTERNAL-ANYTHING": {"1"}, "Content-Type": {"application/json"}, "X-Harmony-Public": {"stays"},
 	}
 	for _, client := range []*http.Client{http1(t), http2Client(t)} {
-		for path, body := range map[string]string{chatPath: chatBody(caseModel, "Hi"), responsesPath: responsesBody(caseModel, "Hi")} {
+		for path, body := range map[string]string{
+			chatPath: chatBody(caseModel, "Hi"), responsesPath: responsesBody(caseModel, "Hi")} {
 			if a := do(client, http.MethodPost, h.URL+path, header, strings.NewReader(body)); a.status != 200 || a.err != nil {
 				t.Errorf("%s: %+v", path, a)
 			}
 		}
 		for _, path := range []string{chatPath, rawPath, "/generate", "/anything"} {
-			if a := do(client, http.MethodPost, h.URL+path, header, strings.NewReader(chatBody("other", "Hi"))); a.status != 207 || a.err != nil {
+			if a := do(client, http.MethodPost, h.URL+path, header,
+				strings.NewReader(chatBody("other", "Hi"))); a.status != 207 || a.err != nil {
 				t.Errorf("%s: %+v", path, a)
 			}
 		}
@@ -162,7 +172,8 @@ func internalHeaders(t *testing.T, run runProxy) {
 		t.Errorf("%d requests passed through, want 8", len(passed))
 	}
 	for _, m := range passed {
-		if strings.Contains(strings.ToLower(m.String()), "x-harmony-internal-") || !strings.Contains(strings.ToLower(strings.Join(m.head, "\n")), "x-harmony-public: stays") {
+		if strings.Contains(strings.ToLower(m.String()), "x-harmony-internal-") ||
+			!strings.Contains(strings.ToLower(strings.Join(m.head, "\n")), "x-harmony-public: stays") {
 			t.Errorf("the passthrough server got\n%s", m)
 		}
 	}
@@ -175,8 +186,10 @@ func TestWithoutFilter(t *testing.T) {
 	c.Models[0].RawPrompts = "allow"
 	h := runEnvoy(t, c, withoutFilter)
 	client := http1(t)
-	for _, header := range []http.Header{nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}}, {"x-harmony-internal-pool": {"gpt-oss-120b", "gpt-oss-120b"}}} {
-		for _, path := range []string{chatPath, responsesPath, rawPath, "/generate", "/completion", "/inference/v1/generate"} {
+	for _, header := range []http.Header{nil, {"X-Harmony-Internal-Pool": {"gpt-oss-120b"}},
+		{"x-harmony-internal-pool": {"gpt-oss-120b", "gpt-oss-120b"}}} {
+		for _, path := range []string{chatPath, responsesPath, rawPath, "/generate", "/completion",
+			"/inference/v1/generate"} {
 			a := do(client, http.MethodPost, h.URL+path, header, strings.NewReader(chatBody(caseModel, "Hi")))
 			want, code := 503, "server_unavailable"
 			if !strings.HasPrefix(path, "/v1/") {
@@ -209,7 +222,8 @@ func TestRawPromptsAllowed(t *testing.T) {
 			if last := seen[len(seen)-1]; string(last.Body) != body || last.Path != rawPath {
 				t.Errorf("the server got %s %s", last.Path, last.Body)
 			}
-			a = ask(client, base+rawPath, `{"model":"gpt-oss-120b","prompt":[200006,17360],"stream":true,"return_token_ids":true}`)
+			a = ask(client, base+rawPath, `{"model":"gpt-oss-120b","prompt":[200006,17360],"stream":true,`+
+				`"return_token_ids":true}`)
 			if a.status != 200 || !strings.HasSuffix(a.body, "data: [DONE]\n\n") || !strings.Contains(a.body, `"token_ids"`) {
 				t.Errorf("got %+v", a)
 			}

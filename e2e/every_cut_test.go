@@ -149,7 +149,8 @@ func askServer(t *testing.T, c *testCase, body []byte, tokens int) serverAnswer 
 	}
 	defer response.Body.Close()
 	a := serverAnswer{head: exchange.ResponseHead{
-		Status: response.StatusCode, ContentType: response.Header.Get("content-type"), RetryAfter: response.Header.Get("retry-after"),
+		Status: response.StatusCode, ContentType: response.Header.Get("content-type"),
+		RetryAfter: response.Header.Get("retry-after"),
 	}}
 	a.body, err = io.ReadAll(response.Body)
 	a.ended = err == nil

@@ -42,7 +42,8 @@ type clientTask struct {
 // TestFaultClients: docs/faults.md says what real clients, as they come, make of a status, of an error in the stream and of
 // a reset: what they raise, and how often they ask. -update writes the table.
 func TestFaultClients(t *testing.T) {
-	server, url := runSim(t, sim.Options{AllowHeaders: true, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	server, url := runSim(t, sim.Options{AllowHeaders: true,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
 	gateway := runEnvoy(t, oneModel(url)).URL
 	programs := clientFolder(t)
 	var mu sync.Mutex
@@ -92,7 +93,8 @@ func TestFaultClients(t *testing.T) {
 	}
 	for _, c := range faultClients {
 		for _, api := range c.apis {
-			line(c.name, api, map[string]string{"chat": "Chat", "responses": "Responses", "responses.stream": "Responses, helper `stream`"}[api])
+			line(c.name, api, map[string]string{"chat": "Chat", "responses": "Responses",
+				"responses.stream": "Responses, helper `stream`"}[api])
 		}
 	}
 	line("Codex", "responses", "Responses")
@@ -136,7 +138,8 @@ func failingCodex(t *testing.T, url, fault string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	settings := strings.NewReplacer("request_max_retries = 0\n", "", "stream_max_retries = 0\n",
-		fmt.Sprintf("http_headers = { \"x-row\" = %q, \"x-sim-fault\" = %q }\n", "Codex responses "+fault, fault)).Replace(string(text))
+		fmt.Sprintf("http_headers = { \"x-row\" = %q, \"x-sim-fault\" = %q }\n", "Codex responses "+fault, fault)).Replace(
+		string(text))
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

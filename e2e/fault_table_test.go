@@ -27,14 +27,23 @@ import (
 type failingItem struct{ name, kind, answer string }
 
 var failingItems = []failingItem{
-	{"reasoning", "reasoning", "<|channel|>analysis<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|end|>"},
-	{"a preamble", "message", "<|channel|>commentary<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|end|>"},
-	{"the answer", "message", "<|channel|>final<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|return|>"},
-	{"a function's call", "function_call", `<|channel|>commentary to=functions.get_time <|constrain|>json<|message|>{"zone":"Europe/Paris","format":"%Y-%m-%d %H:%M:%S","with":["weekday","week","offset"]}<|call|>`},
-	{"a custom tool's call", "custom_tool_call", "<|channel|>commentary to=functions.run_code<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|call|>"},
+	{"reasoning", "reasoning", "<|channel|>analysis<|message|>one two three four five six seven eight nine ten eleven " +
+		"twelve thirteen fourteen<|end|>"},
+	{"a preamble", "message", "<|channel|>commentary<|message|>one two three four five six seven eight nine ten eleven " +
+		"twelve thirteen fourteen<|end|>"},
+	{"the answer", "message", "<|channel|>final<|message|>one two three four five six seven eight nine ten eleven " +
+		"twelve thirteen fourteen<|return|>"},
+	{"a function's call", "function_call", `<|channel|>commentary to=functions.get_time ` +
+		`<|constrain|>json<|message|>{"zone":"Europe/Paris","format":"%Y-%m-%d %H:%M:%S","with":["weekday","week",` +
+		`"offset"]}<|call|>`},
+	{"a custom tool's call", "custom_tool_call", "<|channel|>commentary to=functions.run_code<|message|>one two three " +
+		"four five six seven eight nine ten eleven twelve thirteen fourteen<|call|>"},
 	// Half an action is none, so half of such a call is a function's.
-	{"a call of the local shell", "function_call", `<|channel|>commentary to=functions.local_shell <|constrain|>json<|message|>{"command":["ls","-l","--all","--human-readable","--sort=size","/usr/local/share"]}<|call|>`},
-	{"a built-in tool's call that nobody offered", "", "<|channel|>analysis to=python code<|message|>one two three four five six seven eight nine ten eleven twelve thirteen fourteen<|call|>"},
+	{"a call of the local shell", "function_call", `<|channel|>commentary to=functions.local_shell ` +
+		`<|constrain|>json<|message|>{"command":["ls","-l","--all","--human-readable","--sort=size",` +
+		`"/usr/local/share"]}<|call|>`},
+	{"a built-in tool's call that nobody offered", "", "<|channel|>analysis to=python code<|message|>one two three " +
+		"four five six seven eight nine ten eleven twelve thirteen fourteen<|call|>"},
 }
 
 // faultRow is a fault of a server at a place.
@@ -63,7 +72,8 @@ func faultRows() []faultRow {
 	}
 	for _, f := range []struct{ fault, server string }{
 		{"close", "dies"}, {"stall", "is silent for `stall_timeout`"}, {"error-event", "sends an error event"},
-		{"garbage", "sends what cannot be understood"}, {"no-finish", "ends without a finish reason"}, {"", "ends at the token limit"},
+		{"garbage", "sends what cannot be understood"}, {"no-finish", "ends without a finish reason"},
+		{"", "ends at the token limit"},
 	} {
 		for _, item := range failingItems {
 			header, _, _ := strings.Cut(item.answer, "<|message|>")
@@ -93,11 +103,13 @@ func (q faultAsk) body(r faultRow) string {
 		limit = fmt.Sprintf(`"max_completion_tokens":%d,`, r.limit)
 	}
 	if q.path == chatPath {
-		return fmt.Sprintf(`{"model":%q,"stream":%t,%s"messages":[{"role":"user","content":%q}],"tools":[{"type":"function","function":{"name":"get_time"}},`+
+		return fmt.Sprintf(`{"model":%q,"stream":%t,%s"messages":[{"role":"user","content":%q}],`+
+			`"tools":[{"type":"function","function":{"name":"get_time"}},`+
 			`{"type":"custom","custom":{"name":"run_code"}}]}`, caseModel, q.stream, limit, r.item.name)
 	}
 	limit = strings.Replace(limit, "max_completion_tokens", "max_output_tokens", 1)
-	return fmt.Sprintf(`{"model":%q,"stream":%t,%s"input":%q,"tools":[{"type":"function","name":"get_time","parameters":null,"strict":false},{"type":"custom","name":"run_code"},{"type":"local_shell"}]}`,
+	return fmt.Sprintf(`{"model":%q,"stream":%t,%s"input":%q,"tools":[{"type":"function","name":"get_time",`+
+		`"parameters":null,"strict":false},{"type":"custom","name":"run_code"},{"type":"local_shell"}]}`,
 		caseModel, q.stream, limit, r.item.name)
 }
 
@@ -148,7 +160,8 @@ func TestFaultTable(t *testing.T) {
 			if host.name == "native" && strings.HasPrefix(want.row.fault, "drop") {
 				continue // its transport is not Envoy's
 			}
-			if cell := got[id].cell; cell != want.cell && !(strings.HasSuffix(host.name, "to HTTP2") && want.otherwiseHTTP2(cell)) {
+			if cell := got[id].cell; cell != want.cell &&
+				!(strings.HasSuffix(host.name, "to HTTP2") && want.otherwiseHTTP2(cell)) {
 				t.Errorf("%s: %s: %s, and on Envoy over HTTP/1.1: %s", host.name, id, cell, want.cell)
 			}
 		}
@@ -371,7 +384,8 @@ func faultTable(rows []faultRow, seen map[string]faultSeen, counted map[string]s
 		}
 		places[key] = append(places[key], r.where)
 	}
-	table := "| the server | where | Chat, stream | Chat, whole | Responses, stream | Responses, whole | log, stream | log, whole |\n|---|---|---|---|---|---|---|---|\n"
+	table := "| the server | where | Chat, stream | Chat, whole | Responses, stream | Responses, whole | log, stream | " +
+		"log, whole |\n|---|---|---|---|---|---|---|---|\n"
 	for _, key := range order {
 		server, line, _ := strings.Cut(key, "\x00")
 		where := strings.ReplaceAll(strings.Join(places[key], ", "), ", in ", ", ")

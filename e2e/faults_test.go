@@ -55,7 +55,8 @@ var faults = []fault{
 
 // TestFaults: what each fault of a server is to a client, in every host and over each protocol on either side.
 func TestFaults(t *testing.T) {
-	server, url := runSim(t, sim.Options{AllowHeaders: true, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	server, url := runSim(t, sim.Options{AllowHeaders: true,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
 	configure := func() *config.Config {
 		c := oneModel(url)
 		c.StallTimeout = config.Duration(stallTimeout)
@@ -153,7 +154,9 @@ func TestFaults(t *testing.T) {
 func (f fault) check(t *testing.T, a answer, stream bool, protocol string) {
 	t.Helper()
 	// Envoy answers 503 where an HTTP/2 server resets one stream, and 502 where an HTTP/1.1 connection ends.
-	if cut := strings.HasPrefix(f.spelling, "close:") || strings.HasPrefix(f.spelling, "reset:"); cut && a.status == 503 && strings.HasSuffix(t.Name()[:strings.LastIndex(t.Name(), f.spelling)], "to_HTTP2/") {
+	if cut := strings.HasPrefix(f.spelling, "close:") ||
+		strings.HasPrefix(f.spelling, "reset:"); cut && a.status == 503 &&
+		strings.HasSuffix(t.Name()[:strings.LastIndex(t.Name(), f.spelling)], "to_HTTP2/") {
 		f.status = 503
 	}
 	if f.status != 200 && (!stream || f.stream == "error") {
@@ -185,7 +188,8 @@ func (f fault) check(t *testing.T, a answer, stream bool, protocol string) {
 // TestResetMidStream: a TCP reset may overtake what was sent before it, so a client gets a typed error or a loud end,
 // never an answer that looks complete.
 func TestResetMidStream(t *testing.T) {
-	_, url := runSim(t, sim.Options{AllowHeaders: true, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	_, url := runSim(t, sim.Options{AllowHeaders: true,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
 	envoy := runEnvoy(t, oneModel(url)).URL
 	for _, host := range []struct {
 		url, protocol string
@@ -193,8 +197,10 @@ func TestResetMidStream(t *testing.T) {
 	}{{runNative(t, oneModel(url)).URL, "h1", http1(t)}, {envoy, "h1", http1(t)}, {envoy, "h2", http2Client(t)}} {
 		for range 10 {
 			header := http.Header{"X-Sim-Fault": {"reset:5"}, "Content-Type": {"application/json"}}
-			a := do(host.client, http.MethodPost, host.url+chatPath, header, strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
-			if typed := a.status == 502 && a.shaped() == "server_error"; !typed && !isReset(a.err, host.protocol) || read(a.body).last && !typed {
+			a := do(host.client, http.MethodPost, host.url+chatPath, header,
+				strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
+			if typed := a.status == 502 && a.shaped() == "server_error"; !typed && !isReset(a.err, host.protocol) ||
+				read(a.body).last && !typed {
 				t.Errorf("got %+v", a)
 			}
 		}
@@ -281,7 +287,8 @@ func failedStreamEnds(t *testing.T, run runProxy) {
 		for _, fault := range []string{"garbage:0", "garbage:4"} {
 			t.Run(fault+" stream "+stream, func(t *testing.T) {
 				header := http.Header{"X-Sim-Fault": {fault}, "Content-Type": {"application/json"}}
-				a := do(client, http.MethodPost, envoy+chatPath, header, strings.NewReader(`{"stream":`+stream+`,`+chatBody(caseModel, "Hi")[1:]))
+				a := do(client, http.MethodPost, envoy+chatPath, header,
+					strings.NewReader(`{"stream":`+stream+`,`+chatBody(caseModel, "Hi")[1:]))
 				if fault == "garbage:4" && stream == "true" {
 					if r := read(a.body); a.status != 200 || r.failure == "" || !isReset(a.err, "h1") {
 						t.Errorf("got %+v", a)

@@ -182,7 +182,8 @@ func (r fieldRow) check(t *testing.T, api *fieldAPI, g *exchange.Gateway, f *fie
 		r.checkWords(t, api, g, f)
 	}
 	if (r.verdict == isPassedOver || r.verdict == isIgnored) && !f.required && !f.form && !f.element {
-		if with, without := sent(g, api.path, request), sent(g, api.path, body(t, f.put(absent))); !bytes.Equal(with, without) {
+		if with, without := sent(g, api.path, request),
+			sent(g, api.path, body(t, f.put(absent))); !bytes.Equal(with, without) {
 			t.Errorf("%s: %s, says the table, but the server is sent\n%s\nand without it\n%s", f.name, r.verdict, with, without)
 		}
 	}
@@ -209,7 +210,8 @@ func (r fieldRow) checkWords(t *testing.T, api *fieldAPI, g *exchange.Gateway, f
 func sent(g *exchange.Gateway, path string, b []byte) []byte {
 	x := g.Begin(http.MethodPost, path)
 	x.RequestHeaders()
-	if f := x.Request(bytes.Clone(b), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}).Forward; f != nil {
+	if f := x.Request(bytes.Clone(b), exchange.Host{
+		Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}).Forward; f != nil {
 		return f.Body
 	}
 	return nil

@@ -69,7 +69,8 @@ func fullWazero(t *testing.T, r *xds.Resources, c *config.Config) *fullHost {
 // TestFullVM: a VM that is over its limit lives while it has a stream, whether that is ours or not. Once it has none it ends
 // itself, says so in one line and counts it, and the next request finds a new one.
 func TestFullVM(t *testing.T) {
-	for name, start := range map[string]func(*testing.T, *xds.Resources, *config.Config) *fullHost{"envoy": fullEnvoy, "wazero": fullWazero} {
+	for name, start := range map[string]func(*testing.T, *xds.Resources, *config.Config) *fullHost{
+		"envoy": fullEnvoy, "wazero": fullWazero} {
 		t.Run(name, func(t *testing.T) {
 			_, other := runSim(t, sim.Options{Models: []string{"other"}, HoldAfter: 1, AnyPrompt: true})
 			_, url := runSim(t, sim.Options{})
@@ -96,7 +97,8 @@ func fullVM(t *testing.T, h *fullHost) {
 		refused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
 	}
 	// A stream of another model passes by, and waits for its server.
-	passing, err := client.Post(h.url+"/v1/completions", "application/json", strings.NewReader(`{"model":"other","stream":true,"prompt":"Hi","max_tokens":9}`))
+	passing, err := client.Post(h.url+"/v1/completions", "application/json",
+		strings.NewReader(`{"model":"other","stream":true,"prompt":"Hi","max_tokens":9}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,8 @@ type answer struct {
 
 // shaped reports the code of an error in OpenAI's shape, or an empty string.
 func (a answer) shaped() string {
-	m := regexp.MustCompile(`^\{"error":\{"message":"(?:[^"\\]|\\.)+","type":"[a-z_]+","param":(?:null|"(?:[^"\\]|\\.)*"),"code":"([a-z][a-z0-9_]*)"\}\}$`).FindStringSubmatch(strings.TrimSpace(a.body))
+	m := regexp.MustCompile(`^\{"error":\{"message":"(?:[^"\\]|\\.)+","type":"[a-z_]+",` +
+		`"param":(?:null|"(?:[^"\\]|\\.)*"),"code":"([a-z][a-z0-9_]*)"\}\}$`).FindStringSubmatch(strings.TrimSpace(a.body))
 	if m == nil || a.header.Get("content-type") != "application/json" {
 		return ""
 	}
@@ -150,7 +151,8 @@ func runDiscovering(t *testing.T, c *config.Config, changes ...change) *hosts.Ho
 	return startHealthy(t, hosts.EnvoyOverADS, c, changes)
 }
 
-func startHealthy(t *testing.T, start func(hosts.Setup, *xds.Resources) (*hosts.Host, error), c *config.Config, changes []change) *hosts.Host {
+func startHealthy(t *testing.T, start func(hosts.Setup, *xds.Resources) (*hosts.Host, error), c *config.Config,
+	changes []change) *hosts.Host {
 	t.Helper()
 	setup := hosts.Setup{Config: c}
 	r, err := hosts.Resources(setup)
@@ -232,7 +234,8 @@ func editManager(t *testing.T, r *xds.Resources, edit func(*hcmv3.HttpConnection
 
 // ownFilter is the shipped filter among a listener's.
 func ownFilter(m *hcmv3.HttpConnectionManager) *hcmv3.HttpFilter {
-	return m.HttpFilters[slices.IndexFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })]
+	return m.HttpFilters[slices.IndexFunc(m.HttpFilters,
+		func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })]
 }
 
 // editPlugin changes how the filter is configured.

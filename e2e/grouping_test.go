@@ -200,7 +200,8 @@ func TestFold(t *testing.T) {
 	}
 	done := "data: [DONE]\n\n"
 	event := func(kind string, n int, item, delta string) string {
-		return fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,\"item_id\":%q,\"delta\":%q}\n\n", kind, kind, n, item, delta)
+		return fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,\"item_id\":%q,\"delta\":%q}\n\n", kind,
+			kind, n, item, delta)
 	}
 	content := func(text string) string { return chunk(`{"content":`+quoted(text)+`}`, "null") }
 	thought := chunk(`{"reasoning":"r","reasoning_content":"r"}`, "null")
@@ -214,7 +215,8 @@ func TestFold(t *testing.T) {
 		same       bool
 	}{
 		{"pieces", content("ab") + stop + done, content("a") + content("b") + stop + done, true},
-		{"pieces of reasoning", thought + thought + content("a"), chunk(`{"reasoning":"rr","reasoning_content":"rr"}`, "null") + content("a"), true},
+		{"pieces of reasoning", thought + thought + content("a"),
+			chunk(`{"reasoning":"rr","reasoning_content":"rr"}`, "null") + content("a"), true},
 		{"pieces of arguments", call(0, "{}"), call(0, "{") + call(0, "}"), true},
 		{"another text", content("ab") + stop, content("aa") + stop, false},
 		{"another order", thought + content("a"), content("a") + thought, false},
@@ -224,7 +226,8 @@ func TestFold(t *testing.T) {
 		{"one name only", thought, chunk(`{"reasoning":"r"}`, "null"), false},
 		{"another id", content("a"), strings.Replace(content("a"), `"x"`, `"y"`, 1), false},
 		{"pieces of Responses", event(text, 1, "m", "ab"), event(text, 1, "m", "a") + event(text, 2, "m", "b"), true},
-		{"another item", event(text, 1, "m", "a") + event(text, 2, "m", "b"), event(text, 1, "m", "a") + event(text, 2, "n", "b"), false},
+		{"another item", event(text, 1, "m", "a") + event(text, 2, "m", "b"),
+			event(text, 1, "m", "a") + event(text, 2, "n", "b"), false},
 		{"another kind", event(text, 1, "m", "a"), event("response.reasoning_text.delta", 1, "m", "a"), false},
 	} {
 		if a, b := fold(start+c.a), fold(start+c.b); (a == b) != c.same {

@@ -47,7 +47,8 @@ func heapGauge(t *testing.T, run runProxy) {
 	h := run(t, c)
 	idle := awaitHeap(t, h, 1)
 
-	response, err := http1(t).Post(h.URL+"/v1/responses", "application/json", strings.NewReader(`{"model":"`+caseModel+`","stream":true,"input":"Hi"}`))
+	response, err := http1(t).Post(h.URL+"/v1/responses", "application/json",
+		strings.NewReader(`{"model":"`+caseModel+`","stream":true,"input":"Hi"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

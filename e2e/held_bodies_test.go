@@ -78,7 +78,8 @@ func heldBodies(t *testing.T, run runProxy) {
 	}
 	// The room that this one needs is made by others, and its body is whole.
 	padded := strings.Repeat(" ", size-64<<10) + chatBody(caseModel, "Hi")
-	if a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(padded)); a.err != nil || a.status != http.StatusOK {
+	if a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(padded)); a.err != nil ||
+		a.status != http.StatusOK {
 		t.Errorf("a request for which others make room: %d %s %v", a.status, a.body, a.err)
 	}
 	if after := residentMiB(t, h); after > before+100 {

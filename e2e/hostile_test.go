@@ -149,40 +149,59 @@ func hostileRequests() []hostileRequest {
 		{"deep", chatPath, deep, 400, "max_depth_exceeded"},
 		{"deep objects", responsesPath, strings.Repeat(`{"a":`, 100_000), 400, "max_depth_exceeded"},
 		{"deep below messages", chatPath, `{"model":"gpt-oss-120b","messages":` + deep, 400, "max_depth_exceeded"},
-		{"deep and closed", responsesPath, `{"model":"gpt-oss-120b","input":` + deep + strings.Repeat("]", 100_000) + `}`, 400, "max_depth_exceeded"},
+		{"deep and closed", responsesPath, `{"model":"gpt-oss-120b","input":` + deep + strings.Repeat("]", 100_000) + `}`,
+			400, "max_depth_exceeded"},
 		{"deep on the raw path", rawPath, deep, 400, "max_depth_exceeded"},
 		{"deep in a text", chatPath, user(quoted(deep)), 200, ""},
 		{"depth 128", chatPath, with(`"unknown":` + strings.Repeat("[", 127) + strings.Repeat("]", 127)), 200, ""},
-		{"depth 129", chatPath, with(`"unknown":` + strings.Repeat("[", 128) + strings.Repeat("]", 128)), 400, "max_depth_exceeded"},
+		{"depth 129", chatPath, with(`"unknown":` + strings.Repeat("[", 128) + strings.Repeat("]", 128)), 400,
+			"max_depth_exceeded"},
 		{"schema of 32", chatPath, schema(32), 200, ""},
 		{"schema of 33", chatPath, schema(33), 400, "max_depth_exceeded"},
 		{"10 MiB of one letter", chatPath, user(`"` + mib("a", 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB of words", chatPath, user(`"` + mib("lorem ipsum ", 10) + `"`), 400, "context_length_exceeded"},
-		{"10 MiB of brackets", responsesPath, `{"model":"gpt-oss-120b","input":"` + mib("[{(<", 10) + `"}`, 400, "context_length_exceeded"},
+		{"10 MiB of brackets", responsesPath, `{"model":"gpt-oss-120b","input":"` + mib("[{(<", 10) + `"}`, 400,
+			"context_length_exceeded"},
 		{"10 MiB of spaces", chatPath, user(`"` + mib(" ", 10) + `"`), 200, ""},
 		{"10 MiB of escapes", chatPath, user(`"` + mib(`\u00e9`, 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB of line ends", chatPath, user(`"` + mib(`\r\n`, 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB of emoji", chatPath, user(`"` + mib("🏳️‍🌈", 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB of Thai", chatPath, user(`"` + mib("กี่", 10) + `"`), 400, "context_length_exceeded"},
 		{"10 MiB key", chatPath, with(`"` + mib("k", 10) + `":1`), 200, ""},
-		{"100,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` + strings.Repeat(`{"role":"user","content":""},`, 99_999) + `{"role":"user","content":""}]}`, 400, "max_values_exceeded"},
-		{"17,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` + strings.Repeat(`{"role":"user","content":""},`, 16_999) + `{"role":"user","content":""}]}`, 400, "context_length_exceeded"},
-		{"100,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 99_999) + `{"type":"input_text","text":"x"}]}]}`, 400, "max_values_exceeded"},
-		{"16,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 15_999) + `{"type":"input_text","text":"x"}]}]}`, 200, ""},
-		{"17,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` + strings.Repeat(`{"type":"input_text","text":"x"},`, 16_999) + `{"type":"input_text","text":"x"}]}]}`, 400, "context_length_exceeded"},
+		{"100,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` +
+			strings.Repeat(`{"role":"user","content":""},`, 99_999) + `{"role":"user","content":""}]}`, 400,
+			"max_values_exceeded"},
+		{"17,000 messages", chatPath, `{"model":"gpt-oss-120b","messages":[` +
+			strings.Repeat(`{"role":"user","content":""},`, 16_999) + `{"role":"user","content":""}]}`, 400,
+			"context_length_exceeded"},
+		{"100,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` +
+			strings.Repeat(`{"type":"input_text","text":"x"},`, 99_999) + `{"type":"input_text","text":"x"}]}]}`, 400,
+			"max_values_exceeded"},
+		{"16,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` +
+			strings.Repeat(`{"type":"input_text","text":"x"},`, 15_999) + `{"type":"input_text","text":"x"}]}]}`, 200, ""},
+		{"17,000 parts", responsesPath, `{"model":"gpt-oss-120b","input":[{"role":"user","content":[` +
+			strings.Repeat(`{"type":"input_text","text":"x"},`, 16_999) + `{"type":"input_text","text":"x"}]}]}`, 400,
+			"context_length_exceeded"},
 		{"10,000 tools", chatPath, with(`"tools":[` + manyTools(10_000) + `]`), 400, "context_length_exceeded"},
-		{"100,000 properties", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{"type":"string"},`, 100_000), ",") + `}}}}]`), 0, ""},
-		{"50,000 enum values", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"string","enum":[` + strings.TrimSuffix(strings.Repeat(`"a",`, 50_000), ",") + `]}}}}}]`), 0, ""},
-		{"5,000 calls", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"x"},{"role":"assistant","tool_calls":[` + manyCalls(5000, "c") + `]}` + manyResults(5000) + `]}`, 0, ""},
-		{"7,000 results of one call", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"assistant","tool_calls":[` + manyCalls(7000, longID) + `]}` +
-			strings.Repeat(`,{"role":"tool","tool_call_id":"`+longID+`0","content":""}`, 7000) + `]}`, 0, ""},
+		{"100,000 properties", chatPath, with(`"tools":[{"type":"function","function":{"name":"f",` +
+			`"parameters":{"type":"object","properties":{` +
+			strings.TrimSuffix(strings.Repeat(`"a":{"type":"string"},`, 100_000), ",") + `}}}}]`), 0, ""},
+		{"50,000 enum values", chatPath, with(`"tools":[{"type":"function","function":{"name":"f",` +
+			`"parameters":{"type":"object","properties":{"a":{"type":"string","enum":[` +
+			strings.TrimSuffix(strings.Repeat(`"a",`, 50_000), ",") + `]}}}}}]`), 0, ""},
+		{"5,000 calls", chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"x"},{"role":"assistant",` +
+			`"tool_calls":[` + manyCalls(5000, "c") + `]}` + manyResults(5000) + `]}`, 0, ""},
+		{"7,000 results of one call", chatPath,
+			`{"model":"gpt-oss-120b","messages":[{"role":"assistant","tool_calls":[` + manyCalls(7000, longID) + `]}` +
+				strings.Repeat(`,{"role":"tool","tool_call_id":"`+longID+`0","content":""}`, 7000) + `]}`, 0, ""},
 		{"lone surrogate", chatPath, user(`"a\ud800b"`), 400, "invalid_utf8"},
 		{"low surrogate first", responsesPath, `{"model":"gpt-oss-120b","input":"\udc00\ud800"}`, 400, "invalid_utf8"},
 		{"surrogate in a key", chatPath, with(`"\ud800":1`), 400, "invalid_utf8"},
 		{"surrogate at the end", chatPath, user(`"\ud83d"`), 400, "invalid_utf8"},
 		{"half an escape", chatPath, user(`"\u12"`), 400, "invalid_json"},
 		{"invalid UTF-8", chatPath, user("\"a\xffb\""), 400, "invalid_utf8"},
-		{"invalid UTF-8 key", responsesPath, "{\"model\":\"gpt-oss-120b\",\"input\":\"x\",\"\xc0\xaf\":1}", 400, "invalid_utf8"},
+		{"invalid UTF-8 key", responsesPath, "{\"model\":\"gpt-oss-120b\",\"input\":\"x\",\"\xc0\xaf\":1}", 400,
+			"invalid_utf8"},
 		{"overlong UTF-8", chatPath, user("\"\xe0\x80\x80\""), 400, "invalid_utf8"},
 		{"surrogate in UTF-8", chatPath, user("\"\xed\xa0\x80\""), 400, "invalid_utf8"},
 		{"cut UTF-8", chatPath, `{"model":"gpt-oss-120b","messages":"` + "\xf0\x9f\x98", 400, "invalid_utf8"},
@@ -206,7 +225,8 @@ func hostileRequests() []hostileRequest {
 		{"max_tokens of 20 digits", chatPath, with(`"max_tokens":99999999999999999999`), 0, ""},
 		{"max_tokens of 2^63", chatPath, with(`"max_completion_tokens":9223372036854775808`), 0, ""},
 		{"max_tokens of 2^32", chatPath, with(`"max_completion_tokens":4294967296`), 0, ""},
-		{"max_output_tokens of 2^64", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","max_output_tokens":18446744073709551616}`, 0, ""},
+		{"max_output_tokens of 2^64", responsesPath,
+			`{"model":"gpt-oss-120b","input":"Hi","max_output_tokens":18446744073709551616}`, 0, ""},
 		{"max_tokens -1", chatPath, with(`"max_tokens":-1`), 400, "invalid_value"},
 		{"max_tokens 0", chatPath, with(`"max_tokens":0`), 400, "invalid_value"},
 		{"max_tokens 1.5", chatPath, with(`"max_tokens":1.5`), 400, ""},
@@ -219,8 +239,11 @@ func hostileRequests() []hostileRequest {
 		{"input is null", responsesPath, `{"model":"gpt-oss-120b","input":null}`, 400, ""},
 		{"input is empty", responsesPath, `{"model":"gpt-oss-120b","input":[]}`, 0, ""},
 		{"tools is a number", chatPath, with(`"tools":7`), 400, "invalid_type"},
-		{"parameters is a list", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":[]}}]`), 400, "invalid_type"},
-		{"strange schema", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":{"type":{"a":[]},"properties":[1],"required":"x","enum":{},"oneOf":7,"items":null,"default":{"a":[1e5,null]}}}}]`), 0, ""},
+		{"parameters is a list", chatPath, with(`"tools":[{"type":"function","function":{"name":"f","parameters":[]}}]`), 400,
+			"invalid_type"},
+		{"strange schema", chatPath, with(`"tools":[{"type":"function","function":{"name":"f",` +
+			`"parameters":{"type":{"a":[]},"properties":[1],"required":"x","enum":{},"oneOf":7,"items":null,` +
+			`"default":{"a":[1e5,null]}}}}]`), 0, ""},
 	}
 	return list
 }
@@ -236,7 +259,8 @@ func manyCalls(n int, id string) string {
 func manyTools(n int) string {
 	var out strings.Builder
 	for i := range n {
-		fmt.Fprintf(&out, `,{"type":"function","function":{"name":"f%d","parameters":{"type":"object","properties":{"a":{"type":"string"}}}}}`, i)
+		fmt.Fprintf(&out, `,{"type":"function","function":{"name":"f%d","parameters":{"type":"object",`+
+			`"properties":{"a":{"type":"string"}}}}}`, i)
 	}
 	return out.String()[1:]
 }
@@ -259,7 +283,8 @@ func (h hostileRequest) check(t *testing.T, a answer) {
 		if r := read(a.body); !r.finished() && r.end != "length" && r.end != "incomplete" {
 			t.Errorf("not a complete answer: %s", a.body)
 		}
-	case a.status == 400 && h.status == 0 && a.shaped() != "", a.status == h.status && a.shaped() != "" && (h.code == "" || a.shaped() == h.code):
+	case a.status == 400 && h.status == 0 && a.shaped() != "",
+		a.status == h.status && a.shaped() != "" && (h.code == "" || a.shaped() == h.code):
 	default:
 		t.Errorf("got %d %.300s, want %d %s", a.status, a.body, h.status, h.code)
 	}
@@ -330,7 +355,9 @@ func (b *background) end(t *testing.T, n int) {
 
 // slowServer streams backgroundText at a reader's pace.
 func slowServer(t *testing.T) string {
-	line := sim.Line{Match: "BACKGROUND", Tokens: vocabulary.AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>"+backgroundText+"<|return|>")}
+	line := sim.Line{Match: "BACKGROUND", Tokens: vocabulary.AppendEncodeSpecial(
+		nil, "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>"+backgroundText+
+			"<|return|>")}
 	_, url := runSim(t, sim.Options{Models: []string{"slow"}, Script: sim.NewScript(line), TokensPerSecond: 25, Keep: -1})
 	return url
 }
@@ -408,7 +435,8 @@ func testBodyLimit(t *testing.T, bases ...string) {
 					send := func(size int) answer {
 						text := body(size)
 						if path == responsesPath {
-							text = strings.Replace(responsesBody(caseModel, "Hi"), "{", "{"+strings.Repeat(" ", size-len(responsesBody(caseModel, "Hi"))), 1)
+							text = strings.Replace(responsesBody(caseModel, "Hi"), "{",
+								"{"+strings.Repeat(" ", size-len(responsesBody(caseModel, "Hi"))), 1)
 						}
 						var r io.Reader = strings.NewReader(text)
 						if framing == "without a length" {

@@ -53,9 +53,11 @@ func longPrompt(stream int) string { return fmt.Sprintf("Tell me about stream %0
 func longScript(streams, words int) *sim.Script {
 	lines := make([]sim.Line, 0, streams+1)
 	for i := range streams {
-		lines = append(lines, sim.Line{Match: longPrompt(i), Tokens: spoken("<|channel|>final<|message|>" + longAnswer(i, words) + "<|return|>")})
+		lines = append(lines, sim.Line{Match: longPrompt(i),
+			Tokens: spoken("<|channel|>final<|message|>" + longAnswer(i, words) + "<|return|>")})
 	}
-	return sim.NewScript(append(lines, sim.Line{Match: "Hi", Tokens: spoken("<|channel|>final<|message|>Well.<|return|>")})...)
+	return sim.NewScript(append(lines, sim.Line{
+		Match: "Hi", Tokens: spoken("<|channel|>final<|message|>Well.<|return|>")})...)
 }
 
 // openStreams begins one stream for each client and returns when the first word of each has come.

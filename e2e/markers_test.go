@@ -55,7 +55,8 @@ var markedRequests = map[string]string{
 func TestTypedMarkers(t *testing.T) {
 	server, url := runSim(t, sim.Options{AnyPrompt: true})
 	on := map[string]string{
-		"envoy": runEnvoy(t, oneModel(url)).URL, "wazero": runWazero(t, oneModel(url)).URL, "native": runNative(t, oneModel(url)).URL,
+		"envoy": runEnvoy(t, oneModel(url)).URL, "wazero": runWazero(t, oneModel(url)).URL,
+		"native": runNative(t, oneModel(url)).URL,
 	}
 	prompt := func(t *testing.T, url, body string) []uint32 {
 		before := len(server.Requests())
@@ -93,10 +94,13 @@ func TestTypedMarkers(t *testing.T) {
 			})
 		}
 		t.Run(name+" a name", func(t *testing.T) {
-			refused(t, ask(http1(t), base+chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","name":"<|end|>","content":"Hi"}]}`), 400, "invalid_value")
+			refused(t, ask(http1(t), base+chatPath, `{"model":"gpt-oss-120b","messages":[{"role":"user","name":"<|end|>",`+
+				`"content":"Hi"}]}`), 400, "invalid_value")
 			for path, body := range map[string]string{
-				chatPath:      `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function","function":{"name":"f<|end|>"}}]}`,
-				responsesPath: `{"model":"gpt-oss-120b","input":"Hi","tools":[{"type":"function","name":"<|start|>","parameters":{},"strict":false}]}`,
+				chatPath: `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"function",` +
+					`"function":{"name":"f<|end|>"}}]}`,
+				responsesPath: `{"model":"gpt-oss-120b","input":"Hi","tools":[{"type":"function","name":"<|start|>",` +
+					`"parameters":{},"strict":false}]}`,
 			} {
 				refused(t, ask(http1(t), base+path, body), 400, "invalid_value")
 			}

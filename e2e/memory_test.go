@@ -61,7 +61,8 @@ func TestMemoryLimit(t *testing.T) {
 			t.Errorf("retry-after %q", a.header.Get("retry-after"))
 		}
 		small := `{"max_tokens":1,` + chatBody(caseModel, "Hi")[1:]
-		if a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(small)); a.err != nil || a.status != http.StatusOK {
+		if a := do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(small)); a.err != nil ||
+			a.status != http.StatusOK {
 			t.Fatalf("a small request: %d %s %v", a.status, a.body, a.err)
 		}
 	}
@@ -83,7 +84,8 @@ func manyParts(t *testing.T, run runProxy) {
 	running := make(chan answer, streams)
 	for range streams {
 		go func() {
-			running <- do(client, http.MethodPost, h.URL+chatPath, nil, strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
+			running <- do(client, http.MethodPost, h.URL+chatPath, nil,
+				strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
 		}()
 	}
 	if _, err := gpu.Await(t.Context(), func(r []sim.Request) bool { return len(r) == streams }); err != nil {
@@ -98,7 +100,8 @@ func manyParts(t *testing.T, run runProxy) {
 		}
 	}
 	for range streams {
-		if a := <-running; a.err != nil || a.status != http.StatusOK || !strings.HasSuffix(strings.TrimSpace(a.body), "[DONE]") {
+		if a := <-running; a.err != nil || a.status != http.StatusOK ||
+			!strings.HasSuffix(strings.TrimSpace(a.body), "[DONE]") {
 			t.Errorf("a stream beside them: %d %v, and it ends %q", a.status, a.err, a.body[max(0, len(a.body)-100):])
 		}
 	}

@@ -114,9 +114,11 @@ func withoutCapability(t *testing.T, r *xds.Resources, name string) {
 // TestResponseChunks: the counter counts the pieces in which an answer came.
 func TestResponseChunks(t *testing.T) {
 	const tokens = 8
-	_, url := runSim(t, sim.Options{TokensPerSecond: 50, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	_, url := runSim(t, sim.Options{TokensPerSecond: 50,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
 	h := runEnvoy(t, oneModel(url))
-	if a := ask(http1(t), h.URL+chatPath, `{"stream":true,`+chatBody(caseModel, "Hi")[1:]); a.status != 200 || !read(a.body).finished() {
+	if a := ask(http1(t), h.URL+chatPath, `{"stream":true,`+chatBody(caseModel, "Hi")[1:]); a.status != 200 ||
+		!read(a.body).finished() {
 		t.Fatalf("got %+v", a)
 	}
 	if n := counter(t, h, "harmony_response_chunks_total"); n < tokens {

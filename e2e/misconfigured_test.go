@@ -26,17 +26,22 @@ import (
 )
 
 // misconfiguredBody is all that a client is told.
-const misconfiguredBody = `{"error":{"message":"The gateway is misconfigured. Its operator finds the reason in its log.",` +
+const misconfiguredBody = `{"error":{"message":"The gateway is misconfigured. Its operator finds the reason in its ` +
+	`log.",` +
 	`"type":"server_error","param":null,"code":"gateway_misconfigured"}}`
 
 // wrongConfigurations are those that somebody may write by hand, each with what the log is to say of it.
 var wrongConfigurations = []struct{ name, mode, text, reason string }{
-	{"an unknown key", contract.ModeFull, `{"schema":1,"models":[{"name":"gpt-oss-120b","answers":{"colour":"red"}}]}`, "models[0].answers.colour: unknown key"},
-	{"a newer schema", contract.ModeFull, `{"schema":2,"models":[{"name":"gpt-oss-120b"}]}`, "schema: must be 1; this filter reads no other"},
+	{"an unknown key", contract.ModeFull, `{"schema":1,"models":[{"name":"gpt-oss-120b","answers":{"colour":"red"}}]}`,
+		"models[0].answers.colour: unknown key"},
+	{"a newer schema", contract.ModeFull, `{"schema":2,"models":[{"name":"gpt-oss-120b"}]}`,
+		"schema: must be 1; this filter reads no other"},
 	{"no JSON", contract.ModeFull, "schema: 1\n", "not JSON: "},
 	{"nothing", contract.ModeFull, "", "there is none; it must be JSON such as "},
-	{"an unknown key, reduced", contract.ModeReduced, `{"schema":1,"mode":"reduced","models":[{"name":"gpt-oss-120b","x":1}]}`, "models[0].x: unknown key"},
-	{"the wrong mode", contract.ModeReduced, `{"schema":1,"mode":"reduce","models":[{"name":"gpt-oss-120b"}]}`, `mode: must be one of "full", "reduced"`},
+	{"an unknown key, reduced", contract.ModeReduced,
+		`{"schema":1,"mode":"reduced","models":[{"name":"gpt-oss-120b","x":1}]}`, "models[0].x: unknown key"},
+	{"the wrong mode", contract.ModeReduced, `{"schema":1,"mode":"reduce","models":[{"name":"gpt-oss-120b"}]}`,
+		`mode: must be one of "full", "reduced"`},
 }
 
 // handWritten puts a configuration into the place of ours, as somebody does who writes it by hand.
@@ -70,11 +75,13 @@ func TestMisconfigured(t *testing.T) {
 				if n := len(gpu.Requests()) + len(others.Requests()); n != 0 {
 					t.Errorf("%d requests reached a server", n)
 				}
-				said := slices.DeleteFunc(strings.Split(log(), "\n"), func(line string) bool { return !strings.Contains(line, "harmony: ") })
+				said := slices.DeleteFunc(strings.Split(log(), "\n"),
+					func(line string) bool { return !strings.Contains(line, "harmony: ") })
 				if len(said) != 1 || !strings.Contains(said[0], "harmony: filter configuration: "+wrong.reason) {
 					t.Errorf("the log has\n%s\nwant one line with %s", strings.Join(said, "\n"), wrong.reason)
 				}
-				awaitCounts(t, h, map[string]int{"harmony_config_errors_total": 1, "harmony_requests_total.model.other.api.chat.status.503": 4})
+				awaitCounts(t, h, map[string]int{"harmony_config_errors_total": 1,
+					"harmony_requests_total.model.other.api.chat.status.503": 4})
 			})
 		}
 	}
@@ -86,12 +93,15 @@ func misconfigured(t *testing.T, client *http.Client, url string) {
 	internal := http.Header{"X-Harmony-Internal-Pool": {caseModel}}
 	for _, q := range []struct{ method, path, body string }{
 		{"POST", chatPath, chatBody(caseModel, "Hi")}, {"POST", responsesPath, responsesBody("other", "Hi")},
-		{"POST", rawPath, `{"model":"` + caseModel + `","prompt":"Hi"}`}, {"POST", rawPath, `{"model":"other","prompt":"Hi"}`},
-		{"GET", "/v1/models", ""}, {"POST", "/v1/embeddings", `{"model":"other","input":"Hi"}`}, {"GET", "/v1/responses/resp_1", ""},
+		{"POST", rawPath, `{"model":"` + caseModel + `","prompt":"Hi"}`},
+		{"POST", rawPath, `{"model":"other","prompt":"Hi"}`},
+		{"GET", "/v1/models", ""}, {"POST", "/v1/embeddings", `{"model":"other","input":"Hi"}`},
+		{"GET", "/v1/responses/resp_1", ""},
 		{"POST", "/tokenize", `{"prompt":"Hi"}`}, {"POST", chatPath, strings.Repeat(" ", 100_000)},
 	} {
 		a := do(client, q.method, url+q.path, internal, strings.NewReader(q.body))
-		if a.err != nil || a.status != http.StatusServiceUnavailable || a.body != misconfiguredBody || a.shaped() != "gateway_misconfigured" {
+		if a.err != nil || a.status != http.StatusServiceUnavailable || a.body != misconfiguredBody ||
+			a.shaped() != "gateway_misconfigured" {
 			t.Errorf("%s %s: got %+v", q.method, q.path, a)
 		}
 	}
@@ -141,11 +151,12 @@ func misconfiguredWazero(t *testing.T, c *config.Config, wrong change) (*hosts.H
 	wrong(t, r)
 	var mu sync.Mutex
 	var said []string
-	h, err := hosts.WazeroWith(r, inprocess.Options{Workers: c.Envoy.Concurrency, Log: func(_ wasmhost.Level, text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		said = append(said, text)
-	}})
+	h, err := hosts.WazeroWith(r, inprocess.Options{
+		Workers: c.Envoy.Concurrency, Log: func(_ wasmhost.Level, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, text)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +187,8 @@ func TestMisconfiguredRefused(t *testing.T) {
 		t.Errorf("Envoy: %v", err)
 	}
 	said := ""
-	h, err := hosts.WazeroWith(r, inprocess.Options{Workers: 1, Log: func(_ wasmhost.Level, text string) { said += text + "\n" }})
+	h, err := hosts.WazeroWith(r, inprocess.Options{
+		Workers: 1, Log: func(_ wasmhost.Level, text string) { said += text + "\n" }})
 	if err == nil {
 		h.Stop()
 	}

@@ -45,8 +45,9 @@ func discovered(t *testing.T, r *xds.Resources) *filterFile {
 		f.filter = proto.CloneOf(ownFilter(m))
 		ownFilter(m).ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
 			ConfigSource: &corev3.ConfigSource{
-				ResourceApiVersion:    corev3.ApiVersion_V3,
-				ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: f.path}},
+				ResourceApiVersion: corev3.ApiVersion_V3,
+				ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{
+					PathConfigSource: &corev3.PathConfigSource{Path: f.path}},
 			},
 			TypeUrls: []string{f.filter.GetTypedConfig().GetTypeUrl()},
 		}}
@@ -103,7 +104,8 @@ func (f *filterFile) await(taken, rejected int) {
 		}
 		select {
 		case <-ctx.Done():
-			f.t.Fatalf("Envoy has taken %d, and refused %d:\n%s", values["update_success"], values["update_rejected"], f.process.Log(20))
+			f.t.Fatalf("Envoy has taken %d, and refused %d:\n%s", values["update_success"], values["update_rejected"],
+				f.process.Log(20))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -114,7 +116,8 @@ func (f *filterFile) await(taken, rejected int) {
 // tells them. What is right ends all that.
 func TestMisconfiguredUpdates(t *testing.T) {
 	right := func(models ...string) string {
-		c := contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, BodyLimit: 1 << 20, MemoryLimit: 64 << 20, Seal: contract.Seal{LifetimeS: 1}}
+		c := contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, BodyLimit: 1 << 20, MemoryLimit: 64 << 20,
+			Seal: contract.Seal{LifetimeS: 1}}
 		c.HostedTools = contract.HostedToolsIgnore
 		for _, name := range models {
 			m := contract.DefaultModel(name)
@@ -169,7 +172,8 @@ func TestMisconfiguredUpdates(t *testing.T) {
 			file.await(tt.taken+2, 2-tt.taken)
 			serves("other", 200)
 			log := h.Process.Log(1000)
-			for _, place := range []string{"harmony: filter configuration: x: unknown key", "harmony: filter configuration: schema: must be 1"} {
+			for _, place := range []string{"harmony: filter configuration: x: unknown key",
+				"harmony: filter configuration: schema: must be 1"} {
 				if n := strings.Count(log, place); n != 1 {
 					t.Errorf("the log has %q %d times:\n%s", place, n, log)
 				}

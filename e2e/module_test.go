@@ -34,7 +34,8 @@ func TestModuleMemory(t *testing.T) {
 			t.Errorf("the module exports %s", name)
 		}
 	}
-	for _, name := range []string{"malloc", "proxy_abi_version_0_2_0", "proxy_on_request_headers", "proxy_on_response_body"} {
+	for _, name := range []string{"malloc", "proxy_abi_version_0_2_0", "proxy_on_request_headers",
+		"proxy_on_response_body"} {
 		if exports[name] == nil {
 			t.Errorf("the module does not export %s", name)
 		}
@@ -46,7 +47,8 @@ func TestModuleMemory(t *testing.T) {
 		module, name, _ := f.Import()
 		switch module {
 		case "env":
-			host.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(context.Context, api.Module, []uint64) {}), f.ParamTypes(), f.ResultTypes()).Export(name)
+			host.NewFunctionBuilder().WithGoModuleFunction(
+				api.GoModuleFunc(func(context.Context, api.Module, []uint64) {}), f.ParamTypes(), f.ResultTypes()).Export(name)
 		case "wasi_snapshot_preview1":
 		default:
 			t.Errorf("the module imports %s.%s: the vocabulary is not merged in", module, name)

@@ -29,7 +29,8 @@ func TestOperatorDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"add --server-model openai/gpt-oss-120b", `"code":"server_model_not_found"`, "--host wazero", "unreachable (no Envoy reaches it; connection refused)", "DOWN for", "(exit status 1)",
+		"add --server-model openai/gpt-oss-120b", `"code":"server_model_not_found"`, "--host wazero",
+		"unreachable (no Envoy reaches it; connection refused)", "DOWN for", "(exit status 1)",
 		`"code":"server_unavailable"`, "a pool is up again",
 	} {
 		if !strings.Contains(string(said), want) {

@@ -53,26 +53,34 @@ func paths(t *testing.T, run runProxy) {
 	check := func(t *testing.T, h *hosts.Host, ours bool) {
 		prompt := `{"model":"gpt-oss-120b","prompt":"x"}`
 		for _, path := range []string{
-			"/v1/..%2fmetrics", "/v1/..%2Fmetrics", "/v1/%2e%2e%2fmetrics", "/v1/%2e%2e/metrics", "/v1/..%5cmetrics", `/v1/..\metrics`, "/v1/..;/metrics",
-			"/v1/%252e%252e%252fmetrics", "/v1/..%252fmetrics", "/v1/models/..%2f..%2fmetrics", "/v1/completions%00", "/v1/a%00b", "/v1/%0ametrics",
+			"/v1/..%2fmetrics", "/v1/..%2Fmetrics", "/v1/%2e%2e%2fmetrics", "/v1/%2e%2e/metrics", "/v1/..%5cmetrics",
+			`/v1/..\metrics`, "/v1/..;/metrics",
+			"/v1/%252e%252e%252fmetrics", "/v1/..%252fmetrics", "/v1/models/..%2f..%2fmetrics", "/v1/completions%00",
+			"/v1/a%00b", "/v1/%0ametrics",
 			"/tokenize/..%2fmetrics", "/v1/.%2e/metrics", "/v1/%2e./%2e./metrics",
 		} {
 			for _, line := range []string{"GET ", "POST ", "DELETE "} {
-				if a := requestLine(t, h, line+path, "", ""); a.err != nil || a.status != 400 && a.status != 404 || a.shaped() == "" {
+				if a := requestLine(t, h, line+path, "", ""); a.err != nil || a.status != 400 && a.status != 404 ||
+					a.shaped() == "" {
 					t.Errorf("%s%s: %+v", line, path, a)
 				}
 			}
 		}
 		for _, path := range []string{
-			"/v1/completions", "/v1/completions/", "/v1/completions/batch", "/v1/%63ompletions", "/v1/%2563ompletions", "/v1%2fcompletions", "/v1%252fcompletions", "/v1//completions",
-			"//v1/completions", "/v1/./completions", "/v1/x/../completions", "/V1/Completions", "/v1/completions;x=1", "/v1/chat/completions/", "/v1/chat/completions/batch", "/v1/responses/",
+			"/v1/completions", "/v1/completions/", "/v1/completions/batch", "/v1/%63ompletions", "/v1/%2563ompletions",
+			"/v1%2fcompletions", "/v1%252fcompletions", "/v1//completions",
+			"//v1/completions", "/v1/./completions", "/v1/x/../completions", "/V1/Completions", "/v1/completions;x=1",
+			"/v1/chat/completions/", "/v1/chat/completions/batch", "/v1/responses/",
 		} {
-			if a := requestLine(t, h, "POST "+path, "", prompt); a.err != nil || a.status != 400 && a.status != 403 || a.shaped() == "" {
+			if a := requestLine(t, h, "POST "+path, "", prompt); a.err != nil || a.status != 400 && a.status != 403 ||
+				a.shaped() == "" {
 				t.Errorf("POST %s: %+v", path, a)
 			}
 		}
-		for _, line := range []string{"CONNECT paths:80", "CONNECT /v1/completions", "PRI /v1/completions", "post /v1/completions", "PoSt /v1/completions"} {
-			if a := requestLine(t, h, line, "", ""); a.err != nil || a.status < 400 || a.status > 499 || ours && a.status != 404 && a.shaped() == "" {
+		for _, line := range []string{"CONNECT paths:80", "CONNECT /v1/completions", "PRI /v1/completions",
+			"post /v1/completions", "PoSt /v1/completions"} {
+			if a := requestLine(t, h, line, "", ""); a.err != nil || a.status < 400 || a.status > 499 ||
+				ours && a.status != 404 && a.shaped() == "" {
 				t.Errorf("%s: %+v", line, a)
 			}
 		}
@@ -94,7 +102,8 @@ func paths(t *testing.T, run runProxy) {
 	}
 	h := run(t, c)
 	t.Run("ours", func(t *testing.T) { check(t, h, true) })
-	if a := requestLine(t, h, "GET /v1/models", "x_tenant: a\r\n", ""); a.status != 400 || a.shaped() != "invalid_request" {
+	if a := requestLine(t, h, "GET /v1/models", "x_tenant: a\r\n", ""); a.status != 400 ||
+		a.shaped() != "invalid_request" {
 		t.Errorf("a header with an underscore: %+v", a)
 	}
 	// A user's own Envoy may resolve no paths: then the filter refuses them by itself.

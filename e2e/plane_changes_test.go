@@ -87,12 +87,14 @@ func TestControlPlaneChanges(t *testing.T) {
 	}
 	streams.finish(t)
 	p.await("the Envoys have converged", func(server.Status) bool { return true })
-	t.Logf("%d streams over 2 Envoys and %d servers, none cut; %d pieces came while %d changes and 2 restarts happened in %s, and %d other requests were answered",
+	t.Logf("%d streams over 2 Envoys and %d servers, none cut; %d pieces came while %d changes and 2 restarts happened "+
+		"in %s, and %d other requests were answered",
 		planeStreams, planeServers, words, run.endpoints+run.filters, took.Round(time.Second), answered)
 	t.Logf("from the change of a file to both Envoys' acceptance:")
 	t.Logf("  %4d changes of endpoints:     %s", len(endpoints), spread(endpoints))
 	t.Logf("  %4d changes of the filter:    %s", len(filters), spread(filters))
-	t.Logf("  %4d restarts, with a change:  %s, %s from the new start", len(restarts), restarts[0].Round(time.Millisecond), restarts[1].Round(time.Millisecond))
+	t.Logf("  %4d restarts, with a change:  %s, %s from the new start", len(restarts), restarts[0].Round(time.Millisecond),
+		restarts[1].Round(time.Millisecond))
 }
 
 // restart ends the control plane, changes the servers while there is none, starts another, and returns how soon both Envoys

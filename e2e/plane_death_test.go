@@ -44,7 +44,8 @@ func TestControlPlaneServerDies(t *testing.T) {
 		servers[name] = startSim(t, name)
 		urls = append(urls, servers[name].url)
 	}
-	p := startPlane(t, planeSettings{servers: urls, envoys: 2, pool: "    policy: session\n    session: { cookie: harmony-session }\n"})
+	p := startPlane(t, planeSettings{servers: urls, envoys: 2, pool: "    policy: session\n    session: { cookie: " +
+		"harmony-session }\n"})
 	p.awaitServers(func(page string) bool { return !strings.Contains(page, "/failed_active_hc") })
 	sessions := make([]*session, dyingSessions)
 	var clients []streamClient
@@ -122,11 +123,15 @@ func TestControlPlaneServerDies(t *testing.T) {
 	if latest[0] == 0 || latest[1] == 0 || max(latest[0], latest[1]) > atOnce {
 		t.Errorf("streams ended after %s over HTTP/1.1 and %s over HTTP/2, or none did", latest[0], latest[1])
 	}
-	t.Logf("kill -9 of 1 of %d servers, with %d of %d streams on it: each of them ended with an error, the last after %s over HTTP/1.1 and %s over HTTP/2; the others went on to their ends",
+	t.Logf("kill -9 of 1 of %d servers, with %d of %d streams on it: each of them ended with an error, the last after "+
+		"%s over HTTP/1.1 and %s over HTTP/2; the others went on to their ends",
 		dyingServers, len(onDead), len(sessions), latest[0].Round(time.Millisecond), latest[1].Round(time.Millisecond))
-	t.Logf("  %d requests, %d of them of its sessions, were sent after %s and answered within %s; %d were retried on another server, none failed; %d Envoys had put it out",
-		others+len(onDead), len(onDead), asked.Sub(killed).Round(time.Millisecond), answered.Round(time.Millisecond), retried, ejected)
-	t.Logf("  its %d sessions stayed with their new servers, the other %d with their old ones", len(onDead), len(sessions)-len(onDead))
+	t.Logf("  %d requests, %d of them of its sessions, were sent after %s and answered within %s; %d were retried on "+
+		"another server, none failed; %d Envoys had put it out",
+		others+len(onDead), len(onDead), asked.Sub(killed).Round(time.Millisecond), answered.Round(time.Millisecond), retried,
+		ejected)
+	t.Logf("  its %d sessions stayed with their new servers, the other %d with their old ones", len(onDead),
+		len(sessions)-len(onDead))
 }
 
 // turn sends a request and returns what the server that answers calls itself.
@@ -151,7 +156,8 @@ func startSim(t *testing.T, name string) *simProcess {
 	lines := json.NewEncoder(&script)
 	lines.SetEscapeHTML(false)
 	line := func(match, text string) {
-		if err := lines.Encode(map[string]string{"match": match, "text": "<|channel|>final<|message|>" + text + "<|return|>"}); err != nil {
+		if err := lines.Encode(map[string]string{
+			"match": match, "text": "<|channel|>final<|message|>" + text + "<|return|>"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +169,8 @@ func startSim(t *testing.T, name string) *simProcess {
 	if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &simProcess{command: runHarmony(t, nil, "sim", "--listen", "127.0.0.1:0", "--tokens-per-second", strconv.Itoa(dyingRate), "--script", file, "--quiet")}
+	s := &simProcess{command: runHarmony(t, nil, "sim", "--listen", "127.0.0.1:0", "--tokens-per-second",
+		strconv.Itoa(dyingRate), "--script", file, "--quiet")}
 	for deadline := time.Now().Add(upReady); s.url == ""; {
 		if s.ended(10*time.Millisecond) || time.Now().After(deadline) {
 			t.Fatalf("harmony sim does not serve: %v", s.err)

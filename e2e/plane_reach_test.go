@@ -41,7 +41,8 @@ func newPartial(t *testing.T) *partial {
 // reach a server, or only the control plane, or nobody.
 func TestControlPlaneTellsWhoIsReached(t *testing.T) {
 	one, two := newPartial(t), newPartial(t)
-	p := startPlane(t, planeSettings{servers: []string{one.url, two.url}, envoys: 2, pool: "    health: { interval: 1s }\n"})
+	p := startPlane(t, planeSettings{servers: []string{one.url, two.url}, envoys: 2,
+		pool: "    health: { interval: 1s }\n"})
 	find := func(s server.Status, url string) server.PoolServer {
 		for _, one := range s.Pools[0].Servers {
 			if one.URL == url {
@@ -53,7 +54,8 @@ func TestControlPlaneTellsWhoIsReached(t *testing.T) {
 	is := func(url string, state pools.State, reach, fail int, reason string) func(server.Status) bool {
 		return func(s server.Status) bool {
 			one := find(s, url)
-			return one.State == state && one.Envoys == server.Reached{Reach: reach, Fail: fail} && strings.Contains(one.Reason, reason)
+			return one.State == state && one.Envoys == server.Reached{Reach: reach, Fail: fail} &&
+				strings.Contains(one.Reason, reason)
 		}
 	}
 	p.await("both Envoys reach both", func(s server.Status) bool {
@@ -62,13 +64,16 @@ func TestControlPlaneTellsWhoIsReached(t *testing.T) {
 	endpoints := p.versions()["endpoints"]
 
 	one.models.Store(false)
-	p.await("only the Envoys reach a server", is(one.url, pools.Ready, 2, 0, "reached by Envoys, but not by the control plane: it closes the connection without an answer"))
+	p.await("only the Envoys reach a server", is(one.url, pools.Ready, 2, 0, "reached by Envoys, but not by the "+
+		"control plane: it closes the connection without an answer"))
 	two.health.Store(false)
-	took := p.await("only the control plane reaches a server", is(two.url, server.Unreachable, 0, 2, "no Envoy reaches it; the control plane does"))
+	took := p.await("only the control plane reaches a server",
+		is(two.url, server.Unreachable, 0, 2, "no Envoy reaches it; the control plane does"))
 	t.Logf("the Envoys' reports came after %s", took.Round(time.Millisecond))
 	one.health.Store(false)
 	p.await("nobody reaches a server", func(s server.Status) bool {
-		return is(one.url, server.Unreachable, 0, 2, "no Envoy reaches it; it closes the connection without an answer")(s) && !s.Pools[0].Down.IsZero()
+		return is(one.url, server.Unreachable, 0, 2, "no Envoy reaches it; it closes the connection without an answer")(s) &&
+			!s.Pools[0].Down.IsZero()
 	})
 	if now := p.versions()["endpoints"]; now != endpoints {
 		t.Errorf("servers were taken from the Envoys: endpoints %s, then %s", endpoints, now)

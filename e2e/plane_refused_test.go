@@ -21,18 +21,21 @@ func TestControlPlaneRefused(t *testing.T) {
 	gpu, url := runSim(t, sim.Options{})
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"config.yaml": fmt.Sprintf("listen: 127.0.0.1:0\nmodels: [{name: %s, pool: gpus}]\npools: [{name: gpus, servers: [\"%s\"]}]\n", caseModel, url),
+		"config.yaml": fmt.Sprintf("listen: 127.0.0.1:0\nmodels: [{name: %s, pool: gpus}]\npools: [{name: gpus, servers: "+
+			"[\"%s\"]}]\n", caseModel, url),
 		"filter.wasm": "this is no module",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	program := runHarmony(t, nil, "controlplane", "--config", filepath.Join(folder, "config.yaml"), "--listen", "127.0.0.1:0",
+	program := runHarmony(t, nil, "controlplane", "--config", filepath.Join(folder, "config.yaml"), "--listen",
+		"127.0.0.1:0",
 		"--status", "127.0.0.1:0", "--state", "none", "--wasm", filepath.Join(folder, "filter.wasm"))
 	xds, status := program.announced(t, `serving Envoys on (\S+)\n`), program.announced(t, `status: http://(\S+)/status\n`)
 	_, address := startPlaneEnvoy(t, xds, "edge-1")
-	if a := askFor(http1(t), "http://"+address); a.status != http.StatusServiceUnavailable || a.shaped() != "gateway_misconfigured" {
+	if a := askFor(http1(t), "http://"+address); a.status != http.StatusServiceUnavailable ||
+		a.shaped() != "gateway_misconfigured" {
 		t.Errorf("got %+v", a)
 	}
 	if n := len(completions(gpu)); n != 0 {
@@ -56,7 +59,8 @@ func TestControlPlaneRefused(t *testing.T) {
 	}
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
-	if err != nil || !strings.Contains(string(metrics), `harmony_controlplane_responses_total{result="refused",type="extensions"} 1`) {
+	if err != nil || !strings.Contains(string(metrics),
+		`harmony_controlplane_responses_total{result="refused",type="extensions"} 1`) {
 		t.Errorf("the refusal is not counted (%v):\n%s", err, metrics)
 	}
 }

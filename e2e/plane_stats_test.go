@@ -55,12 +55,16 @@ func TestUpStats(t *testing.T) {
 	if err := os.WriteFile(file, []byte("admin: 127.0.0.1:9901\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wazero := runHarmony(t, nil, append([]string{"up", "--host", "wazero", "--wasm", tool(t, "HARMONY_WASM"), "--config", file}, of...)...)
-	if !wazero.ended(upStop) || wazero.exitCode(t) != 2 || !strings.Contains(wazero.stderr.String(), "--stats is for Envoy") {
+	wazero := runHarmony(t, nil, append([]string{
+		"up", "--host", "wazero", "--wasm", tool(t, "HARMONY_WASM"), "--config", file}, of...)...)
+	if !wazero.ended(upStop) || wazero.exitCode(t) != 2 ||
+		!strings.Contains(wazero.stderr.String(), "--stats is for Envoy") {
 		t.Errorf("without Envoy: %v, want exit status 2 and the flag's name", wazero.err)
 	}
-	whole := runHarmony(t, nil, append([]string{"up", "--print-bootstrap", "--wasm", tool(t, "HARMONY_WASM"), "--admin", "127.0.0.1:9901"}, of...)...)
-	if !whole.ended(upStop) || whole.exitCode(t) != 0 || !strings.Contains(whole.stdout.String(), `"path": "/stats/prometheus"`) {
+	whole := runHarmony(t, nil, append([]string{
+		"up", "--print-bootstrap", "--wasm", tool(t, "HARMONY_WASM"), "--admin", "127.0.0.1:9901"}, of...)...)
+	if !whole.ended(upStop) || whole.exitCode(t) != 0 ||
+		!strings.Contains(whole.stdout.String(), `"path": "/stats/prometheus"`) {
 		t.Errorf("the whole configuration: %v %s", whole.err, &whole.stdout)
 	}
 }
@@ -73,8 +77,10 @@ func servesStatsOnly(t *testing.T, stats string) {
 		status       int
 	}{
 		{"GET", "/stats/prometheus", 200}, {"GET", "/stats/prometheus?usedonly", 200},
-		{"POST", "/stats/prometheus", 404}, {"HEAD", "/stats/prometheus", 404}, {"GET", "/stats", 404}, {"GET", "/", 404}, {"GET", "/config_dump", 404},
-		{"GET", "/stats/prometheus/../../config_dump", 404}, {"GET", "//stats/prometheus", 404}, {"GET", "/stats%2fprometheus", 404},
+		{"POST", "/stats/prometheus", 404}, {"HEAD", "/stats/prometheus", 404}, {"GET", "/stats", 404}, {"GET", "/", 404},
+		{"GET", "/config_dump", 404},
+		{"GET", "/stats/prometheus/../../config_dump", 404}, {"GET", "//stats/prometheus", 404},
+		{"GET", "/stats%2fprometheus", 404},
 		{"POST", "/quitquitquit", 404}, {"POST", "/healthcheck/fail", 404}, {"POST", "/reset_counters", 404},
 	} {
 		request, err := http.NewRequest(tt.method, "http://"+stats, nil)

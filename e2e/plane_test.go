@@ -42,7 +42,8 @@ type plane struct {
 // startPlane starts everything, and returns when every Envoy has what it is to have.
 func startPlane(t *testing.T, s planeSettings) *plane {
 	t.Helper()
-	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: freeAddress(t), status: freeAddress(t), wasm: tool(t, "HARMONY_WASM")}
+	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: freeAddress(t), status: freeAddress(t),
+		wasm: tool(t, "HARMONY_WASM")}
 	p.setServers(s.servers)
 	p.setReasoning(0)
 	p.start()
@@ -57,7 +58,8 @@ func startPlane(t *testing.T, s planeSettings) *plane {
 // startPlaneEnvoy starts an Envoy of a control plane, with more options for its bootstrap, and returns where its clients connect.
 func startPlaneEnvoy(t *testing.T, xds, node string, options ...string) (edge *envoy.Process, address string) {
 	t.Helper()
-	boot := runHarmony(t, nil, append([]string{"controlplane", "bootstrap", "--control-plane", xds, "--node", node, "--admin", "127.0.0.1:0"}, options...)...)
+	boot := runHarmony(t, nil, append([]string{
+		"controlplane", "bootstrap", "--control-plane", xds, "--node", node, "--admin", "127.0.0.1:0"}, options...)...)
 	if !boot.ended(upReady) || boot.exitCode(t) != 0 {
 		t.Fatalf("harmony controlplane bootstrap: %v\n%s", boot.err, &boot.stderr)
 	}

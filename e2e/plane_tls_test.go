@@ -78,7 +78,8 @@ func (a *authority) issue(name string) {
 	if err != nil {
 		a.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{
+		name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(a.path(file), pem.EncodeToMemory(block), 0o600); err != nil {
 			a.Fatal(err)
 		}
@@ -104,15 +105,18 @@ secrets: [{name: token, file: token}, {name: edge, certificate: edge.pem, key: e
 	if err := os.WriteFile(ca.path("config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program := runHarmony(t, nil, "controlplane", "--config", ca.path("config.yaml"), "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0",
+	program := runHarmony(t, nil, "controlplane", "--config", ca.path("config.yaml"), "--listen", "127.0.0.1:0",
+		"--status", "127.0.0.1:0",
 		"--state", ca.path("state"), "--wasm", tool(t, "HARMONY_WASM"),
 		"--certificate", ca.path("controlplane.pem"), "--key", ca.path("controlplane.key"), "--client-ca", ca.path("ca.pem"))
 	xds, status := program.announced(t, `serving Envoys on (\S+)\n`), program.announced(t, `status: (\S+)\n`)
 
-	_, address := startPlaneEnvoy(t, xds, "edge-1", "--ca", ca.path("ca.pem"), "--certificate", ca.path("envoy.pem"), "--key", ca.path("envoy.key"))
+	_, address := startPlaneEnvoy(t, xds, "edge-1", "--ca", ca.path("ca.pem"), "--certificate", ca.path("envoy.pem"),
+		"--key", ca.path("envoy.key"))
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.certificate)
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Timeout: patience,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
 	t.Cleanup(client.CloseIdleConnections)
 	if a := askFor(client, "https://"+address, "authorization", "Bearer clients-own"); a.status != 200 {
 		t.Errorf("got %+v", a)

@@ -55,7 +55,8 @@ func TestServersAuthorization(t *testing.T) {
 		arrives string
 	}{
 		"nothing said": {"", func(*config.Config) {}, ""},
-		"forwarded":    {"clients-own", func(c *config.Config) { c.Models[0].ForwardAuthorization = true }, "Bearer clients-own"},
+		"forwarded": {"clients-own", func(c *config.Config) { c.Models[0].ForwardAuthorization = true },
+			"Bearer clients-own"},
 		"of the pool": {"servers-own", func(c *config.Config) {
 			c.Pools[0].Authorization = "key"
 			c.Secrets = []config.Secret{{Name: "key", File: token}}
@@ -116,7 +117,8 @@ func TestSessions(t *testing.T) {
 				s, url := runSim(t, sim.Options{})
 				servers, urls = append(servers, s), append(urls, url)
 			}
-			pool := config.Pool{Policy: config.PolicySession, Session: config.Session{Cookie: "harmony-session"}, Health: config.Health{Path: config.NoHealthChecks}}
+			pool := config.Pool{Policy: config.PolicySession, Session: config.Session{Cookie: "harmony-session"},
+				Health: config.Health{Path: config.NoHealthChecks}}
 			if by == "header" {
 				pool.Session = config.Session{Header: "x-session-id"}
 				pool.Health = config.Health{Interval: config.Duration(100 * time.Millisecond)}
@@ -226,7 +228,8 @@ func TestCapacity(t *testing.T) {
 func TestHealthAndSpares(t *testing.T) {
 	first, firstURL := runSim(t, sim.Options{})
 	spare, spareURL := runSim(t, sim.Options{})
-	c := poolOf(config.Pool{Spares: []string{"spares"}, Health: config.Health{Interval: config.Duration(100 * time.Millisecond)}}, firstURL)
+	c := poolOf(config.Pool{Spares: []string{"spares"},
+		Health: config.Health{Interval: config.Duration(100 * time.Millisecond)}}, firstURL)
 	c.Pools = append(c.Pools, config.Pool{Name: "spares", Servers: []string{spareURL}})
 	host := runEnvoy(t, c)
 	awaitWell(t, host)

@@ -45,12 +45,15 @@ var realClients = []realClient{
 	{name: "openai-node, Responses", folder: "openai-node", program: "responses", replays: true},
 	{name: "openai-go", golang: true, replays: true},
 	{name: "openai-agents", python: "HARMONY_CLIENTS_PYTHON"},
-	{name: "openai-agents, reasoning alone", folder: "openai-agents", model: "reasoning-alone", python: "HARMONY_CLIENTS_PYTHON", replays: true},
-	{name: "openai-agents, Responses", folder: "openai-agents", program: "responses", python: "HARMONY_CLIENTS_PYTHON", replays: true},
+	{name: "openai-agents, reasoning alone", folder: "openai-agents", model: "reasoning-alone",
+		python: "HARMONY_CLIENTS_PYTHON", replays: true},
+	{name: "openai-agents, Responses", folder: "openai-agents", program: "responses", python: "HARMONY_CLIENTS_PYTHON",
+		replays: true},
 	{name: "langchain", python: "HARMONY_CLIENTS_PYTHON"},
 	{name: "vercel-ai", replays: true},
 	{name: "vercel-ai, Responses", folder: "vercel-ai", program: "responses", replays: true},
-	{name: "vercel-ai, reasoning as summary", folder: "vercel-ai", program: "responses", model: "reasoning-as-summary", replays: true},
+	{name: "vercel-ai, reasoning as summary", folder: "vercel-ai", program: "responses", model: "reasoning-as-summary",
+		replays: true},
 }
 
 // clientModels is the configuration of the gateway: one model as it comes, one whose answers have reasoning, and no

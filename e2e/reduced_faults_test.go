@@ -98,7 +98,8 @@ func TestReducedFaults(t *testing.T) {
 	if len(tested) != len(rows) {
 		t.Errorf("%d rows are tested, and docs/modes.md has %d", len(tested), len(rows))
 	}
-	server, url := runSim(t, sim.Options{AllowHeaders: true, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
+	server, url := runSim(t, sim.Options{AllowHeaders: true,
+		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken(said)})})
 	one := runEnvoy(t, reducedModel(url))
 	two := runEnvoy(t, reducedModel(url), http2To(xds.PoolCluster(&config.Model{Name: caseModel})))
 	for _, host := range []struct {
@@ -110,7 +111,8 @@ func TestReducedFaults(t *testing.T) {
 		{"HTTP1 to HTTP2", "h1", two, http1(t)}, {"HTTP2 to HTTP2", "h2", two, http2Client(t)},
 	} {
 		t.Run(host.name, func(t *testing.T) {
-			events, resets := counter(t, host.envoy, "harmony_reduced_late_errors_total"), counter(t, host.envoy, "harmony_reduced_resets_total")
+			events, resets := counter(t, host.envoy, "harmony_reduced_late_errors_total"),
+				counter(t, host.envoy, "harmony_reduced_resets_total")
 			var all sync.WaitGroup
 			for _, f := range reducedFaults {
 				for _, path := range []string{chatPath, responsesPath} {
@@ -175,7 +177,8 @@ func (f reducedFault) run(t *testing.T, client *http.Client, url, protocol strin
 		body, kind = `{"stream":true,`+body[1:], "text/event-stream"
 	}
 	began := time.Now()
-	a := do(client, http.MethodPost, url, http.Header{"X-Sim-Fault": {f.spelling}, "Content-Type": {"application/json"}}, strings.NewReader(body))
+	a := do(client, http.MethodPost, url, http.Header{"X-Sim-Fault": {f.spelling}, "Content-Type": {"application/json"}},
+		strings.NewReader(body))
 	what := fmt.Sprintf("%s %s, stream %v", f.spelling, url, stream)
 	if took := time.Since(began); took > tooLong {
 		t.Errorf("%s took %s", what, took)
@@ -259,7 +262,8 @@ func TestReducedEarlyAnswer(t *testing.T) {
 						return
 					}
 				}
-				_, _ = io.WriteString(conn, "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: 24\r\n\r\n{\"error\":\"Unauthorized\"}")
+				_, _ = io.WriteString(conn, "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: "+
+					"24\r\n\r\n{\"error\":\"Unauthorized\"}")
 				rest, _ := io.ReadAll(r)
 				after <- string(rest)
 			}()
@@ -282,7 +286,8 @@ func TestReducedTrailers(t *testing.T) {
 	_, url := runSim(t, sim.Options{})
 	h := runEnvoy(t, reducedModel(url))
 	for model, status := range map[string]int{caseModel: 200, "other": 404} {
-		request, err := http.NewRequest(http.MethodPost, h.URL+chatPath, io.NopCloser(strings.NewReader(chatBody(model, "Hi"))))
+		request, err := http.NewRequest(http.MethodPost, h.URL+chatPath,
+			io.NopCloser(strings.NewReader(chatBody(model, "Hi"))))
 		if err != nil {
 			t.Fatal(err)
 		}

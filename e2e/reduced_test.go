@@ -55,7 +55,8 @@ func (r *recording) read(conn net.Conn) {
 		r.got.Write(buffer[:n])
 		r.mu.Unlock()
 		if bytes.Contains(buffer[:n], []byte(answerMe)) {
-			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"))
+			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: " +
+				"close\r\n\r\n{}"))
 			return
 		}
 		if err != nil {
@@ -101,9 +102,11 @@ func reducedBodies(t *testing.T, run runProxy) {
 						refused(t, ask(client, h.URL+responsesPath, responsesBody("other", text)), 404, "model_not_found")
 						refused(t, ask(client, h.URL+rawPath, `{"model":"other","prompt":"`+text+`"}`), 404, "model_not_found")
 						refused(t, ask(client, h.URL+chatPath, `{"messages":[],"user":"`+text+`"}`), 400, "missing_required_parameter")
-						refused(t, ask(client, h.URL+chatPath, `{"model":"other","model":"`+caseModel+`","user":"`+text+`"}`), 400, "duplicate_key")
+						refused(t, ask(client, h.URL+chatPath, `{"model":"other","model":"`+caseModel+`","user":"`+text+`"}`), 400,
+							"duplicate_key")
 						if allow == "deny" {
-							refused(t, ask(client, h.URL+rawPath, `{"model":"`+caseModel+`","prompt":"`+text+`"}`), 403, "raw_prompt_not_allowed")
+							refused(t, ask(client, h.URL+rawPath, `{"model":"`+caseModel+`","prompt":"`+text+`"}`), 403,
+								"raw_prompt_not_allowed")
 						}
 					}
 					refused(t, ask(client, h.URL+"/generate", `{"model":"`+caseModel+`","text":"`+secret+`"}`), 404, "unknown_url")
@@ -114,11 +117,13 @@ func reducedBodies(t *testing.T, run runProxy) {
 						t.Errorf("an allowed prompt: %+v", a)
 					}
 				}
-				if a := ask(client, with.URL+"/v1/embeddings", `{"model":"other","input":"`+answerMe+`"}`); a.status != 200 || a.body != "{}" {
+				if a := ask(client, with.URL+"/v1/embeddings", `{"model":"other","input":"`+answerMe+`"}`); a.status != 200 ||
+					a.body != "{}" {
 					t.Errorf("another path: %+v", a)
 				}
 			}
-			for server, got := range map[string]string{"the model's server": gpu.all(t), "the passthrough server": through.all(t)} {
+			for server, got := range map[string]string{
+				"the model's server": gpu.all(t), "the passthrough server": through.all(t)} {
 				if strings.Contains(got, secret) {
 					t.Errorf("%s got a body that was refused", server)
 				}

@@ -8,13 +8,16 @@ import (
 )
 
 var responsesAPI = &fieldAPI{
-	path: responsesPath, schema: "CreateResponse", table: "../docs/responses-fields.md", turns: "input", surround: surroundResponses,
+	path: responsesPath, schema: "CreateResponse", table: "../docs/responses-fields.md", turns: "input",
+	surround: surroundResponses,
 	examples: map[string]any{
 		"model": caseModel, "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5, "top_p": 0.5,
-		"reasoning.effort": "low", "include[]": "reasoning.encrypted_content", "context_management[].compact_threshold": 1000, "max_output_tokens": 16,
+		"reasoning.effort": "low", "include[]": "reasoning.encrypted_content", "context_management[].compact_threshold": 1000,
+		"max_output_tokens": 16,
 	},
 	refusedWords: map[string]bool{"reasoning.effort: none": true},
-	alsoNamed:    map[string]string{"input[](local_shell_call_output).id": "input[2].call_id"}, // which is as good, and first
+	// which is as good, and first
+	alsoNamed: map[string]string{"input[](local_shell_call_output).id": "input[2].call_id"},
 	tolerated: map[string]string{
 		"input[](apply_patch_call).call_id: empty": anyID, "input[](apply_patch_call).call_id: too long": anyID,
 		"input[](shell_call).call_id: empty": anyID, "input[](shell_call).call_id: too long": anyID,
@@ -45,26 +48,37 @@ var responsesAPI = &fieldAPI{
 		{"half a surrogate pair", "user", withMember(`"user":"\ud83d"`)},
 		{"messages of Chat", "input", `{"model":"gpt-oss-120b","messages":[{"role":"user","content":"Hi"}]}`},
 		{"a tool of Chat", "tools[0].name", withMember(`"tools":[{"type":"function","function":{"name":"f"}}]`)},
-		{"a number among the parts", "input[1].content[1]", withItem(`{"role":"user","content":[{"type":"input_text","text":"a"},7]}`)},
+		{"a number among the parts", "input[1].content[1]",
+			withItem(`{"role":"user","content":[{"type":"input_text","text":"a"},7]}`)},
 		{"a number among the items", "input[1]", withItem(`7`)},
 		{"neither a type nor a role", "input[1].type", withItem(`{"content":"a"}`)},
-		{"a result of no call", "input[1].call_id", withItem(`{"type":"function_call_output","call_id":"nobody","output":"r"}`)},
-		{"a call with a header in its name", "input[1].name", withItem(`{"type":"function_call","call_id":"c","name":"f <|constrain|>json","arguments":"{}"}`)},
-		{"a call into a namespace with a space", "input[1].namespace", withItem(`{"type":"function_call","call_id":"c","name":"f","namespace":"a b","arguments":"{}"}`)},
+		{"a result of no call", "input[1].call_id",
+			withItem(`{"type":"function_call_output","call_id":"nobody","output":"r"}`)},
+		{"a call with a header in its name", "input[1].name",
+			withItem(`{"type":"function_call","call_id":"c","name":"f <|constrain|>json","arguments":"{}"}`)},
+		{"a call into a namespace with a space", "input[1].namespace",
+			withItem(`{"type":"function_call","call_id":"c","name":"f","namespace":"a b","arguments":"{}"}`)},
 		{"a function's name with a space", "tools[0].name", withMember(`"tools":[{"type":"function","name":"a b"}]`)},
-		{"a nested namespace", "tools[0].tools[0].type", withMember(`"tools":[{"type":"namespace","name":"n","tools":[{"type":"namespace","name":"m","tools":[]}]}]`)},
-		{"a deep schema", "tools[0].parameters", withMember(`"tools":[{"type":"function","name":"f","parameters":` + nest(33) + `}]`)},
-		{"a deep form of the answer", "text.format.schema", withMember(`"text":{"format":{"type":"json_schema","name":"s","schema":` + nest(33) + `}}`)},
-		{"a choice that is no tool", "tool_choice", withMember(`"tool_choice":{"type":"function","name":"g"},"tools":[{"type":"function","name":"f"}]`)},
+		{"a nested namespace", "tools[0].tools[0].type", withMember(`"tools":[{"type":"namespace","name":"n",` +
+			`"tools":[{"type":"namespace","name":"m","tools":[]}]}]`)},
+		{"a deep schema", "tools[0].parameters",
+			withMember(`"tools":[{"type":"function","name":"f","parameters":` + nest(33) + `}]`)},
+		{"a deep form of the answer", "text.format.schema",
+			withMember(`"text":{"format":{"type":"json_schema","name":"s","schema":` + nest(33) + `}}`)},
+		{"a choice that is no tool", "tool_choice",
+			withMember(`"tool_choice":{"type":"function","name":"g"},"tools":[{"type":"function","name":"f"}]`)},
 		{"a choice without tools", "tool_choice", withMember(`"tool_choice":"required"`)},
-		{"a choice of Chat without a name", "tool_choice", withMember(`"tool_choice":{"type":"function","function":{}},"tools":[{"type":"function","name":"f"}]`)},
+		{"a choice of Chat without a name", "tool_choice", withMember(`"tool_choice":{"type":"function","function":{}},` +
+			`"tools":[{"type":"function","name":"f"}]`)},
 		{"seventeen pairs", "metadata", withMember(`"metadata":{` + manyMembers(17) + `}`)},
 		{"a user of five thousand letters", "user", withMember(`"user":"` + strings.Repeat("x", 5000) + `"`)},
 		{"no tokens at all", "max_output_tokens", withMember(`"max_output_tokens":0`)},
 		{"fifteen tokens", "max_output_tokens", withMember(`"max_output_tokens":15`)},
-		{"a response and a conversation", "conversation", withMember(`"conversation":"conv_1","previous_response_id":"resp_1"`)},
+		{"a response and a conversation", "conversation",
+			withMember(`"conversation":"conv_1","previous_response_id":"resp_1"`)},
 		{"something that is not includable", "include[0]", withMember(`"include":["everything"]`)},
-		{"sealed by nobody", "input[1].encrypted_content", withItem(`{"type":"reasoning","summary":[],"encrypted_content":7}`)},
+		{"sealed by nobody", "input[1].encrypted_content",
+			withItem(`{"type":"reasoning","summary":[],"encrypted_content":7}`)},
 	},
 }
 

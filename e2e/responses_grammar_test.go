@@ -37,7 +37,8 @@ var itemForms = map[string]itemForm{
 }
 
 // summaryForm is that of a reasoning item whose text is its summary, which its first part tells.
-var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary", "response.reasoning_summary_part"}
+var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary",
+	"response.reasoning_summary_part"}
 
 // responsesReader is where in the grammar a stream stands.
 type responsesReader struct {
@@ -124,7 +125,8 @@ func (r *responsesReader) created(name string, e object) error {
 		return errors.New("created is not the first event, once")
 	case r.begun["status"] != "in_progress" || output == nil || len(output) > 0:
 		return errors.New("a response that has just been created is in progress and has no output")
-	case r.begun["usage"] != nil || r.begun["error"] != nil || r.begun["incomplete_details"] != nil || r.begun["completed_at"] != nil:
+	case r.begun["usage"] != nil || r.begun["error"] != nil || r.begun["incomplete_details"] != nil ||
+		r.begun["completed_at"] != nil:
 		return errors.New("a response that has just been created has an end")
 	case r.begun["input_messages"] != nil || r.begun["output_messages"] != nil:
 		return errors.New("messages of the model's before the end")
@@ -382,7 +384,8 @@ func addsUp(usage any) error {
 	in, out := number(u, "input_tokens"), number(u, "output_tokens")
 	read, _ := u["input_tokens_details"].(object)
 	written, _ := u["output_tokens_details"].(object)
-	if in < 1 || number(u, "total_tokens") != in+out || number(read, "cached_tokens") > in || number(written, "reasoning_tokens") > out {
+	if in < 1 || number(u, "total_tokens") != in+out || number(read, "cached_tokens") > in ||
+		number(written, "reasoning_tokens") > out {
 		return fmt.Errorf("a usage that does not add up: %v", u)
 	}
 	return nil

@@ -39,11 +39,15 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 	failed := wantedStream(t, "fault_error_later_responses_stream")
 	cut := wantedStream(t, "responses_length_stream")
 	likely := wantedStream(t, "responses_logprobs_stream")
-	hidden := regexp.MustCompile(`event: response\.(content_part|reasoning_text)[^\n]*\n[^\n]*"output_index":0,[^\n]*\n\n`).ReplaceAllString(good, "")
+	hidden := regexp.MustCompile(
+		`event: response\.(content_part|reasoning_text)[^\n]*\n[^\n]*"output_index":0,[^\n]*\n\n`).ReplaceAllString(good, "")
 	hidden = stream(strings.SplitAfter(strings.ReplaceAll(hidden, `{"type":"reasoning_text","text":"Look."}`, ""), "\n\n"))
 	summary := wantedStream(t, "responses_summary_stream")
-	custom := strings.NewReplacer("function_call_arguments", "custom_tool_call_input", "function_call", "custom_tool_call", `"arguments"`, `"input"`).Replace(good)
-	for name, s := range map[string]string{"three items": good, "failed": failed, "incomplete": cut, "likely": likely, "hidden": hidden, "custom": custom, "summary": summary} {
+	custom := strings.NewReplacer("function_call_arguments", "custom_tool_call_input", "function_call", "custom_tool_call",
+		`"arguments"`, `"input"`).Replace(good)
+	for name, s := range map[string]string{
+		"three items": good, "failed": failed, "incomplete": cut, "likely": likely, "hidden": hidden, "custom": custom,
+		"summary": summary} {
 		if _, err := readResponsesStream(s, false); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -82,7 +86,8 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{good, `"output":[]`, `"output":null`},
 		{good, `"content_index":0,"delta":"Look"`, `"content_index":1,"delta":"Look"`},
 		{good, `"output_index":0,"content_index":0,"delta"`, `"output_index":1,"content_index":0,"delta"`},
-		{good, `"item_id":"rs_<1>","output_index":0,"content_index":0,"delta"`, `"item_id":"msg_<1>","output_index":0,"content_index":0,"delta"`},
+		{good, `"item_id":"rs_<1>","output_index":0,"content_index":0,"delta"`,
+			`"item_id":"msg_<1>","output_index":0,"content_index":0,"delta"`},
 		{good, `"output_index":1,"item"`, `"output_index":0,"item"`},
 		{good, `"delta":"Look"`, `"delta":""`},
 		{good, `"delta":"Look"`, `"delta":"Luck"`},
@@ -92,14 +97,19 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{good, `"arguments":"{}","name":"get_time"`, `"arguments":"[]","name":"get_time"`},
 		{good, `"arguments":"{}","name":"get_time"`, `"arguments":"{}","name":"f"`},
 		{good, `"arguments":"","call_id"`, `"arguments":"{","call_id"`},
-		{good, `"id":"msg_<1>","type":"message","status":"in_progress"`, `"id":"rs_<1>","type":"message","status":"in_progress"`},
-		{good, `"id":"fc_<1>","type":"function_call","status":"completed"`, `"id":"fc_<2>","type":"function_call","status":"completed"`},
-		{good, `"call_id":"call_<1>","name":"get_time"}}` + "\n\nevent: response.completed", `"call_id":"call_<2>","name":"get_time"}}` + "\n\nevent: response.completed"},
-		{good, `"phase":"commentary","role":"assistant"}}` + "\n\nevent: response.output_item.added", `"phase":"final_answer","role":"assistant"}}` + "\n\nevent: response.output_item.added"},
+		{good, `"id":"msg_<1>","type":"message","status":"in_progress"`,
+			`"id":"rs_<1>","type":"message","status":"in_progress"`},
+		{good, `"id":"fc_<1>","type":"function_call","status":"completed"`,
+			`"id":"fc_<2>","type":"function_call","status":"completed"`},
+		{good, `"call_id":"call_<1>","name":"get_time"}}` + "\n\nevent: response.completed",
+			`"call_id":"call_<2>","name":"get_time"}}` + "\n\nevent: response.completed"},
+		{good, `"phase":"commentary","role":"assistant"}}` + "\n\nevent: response.output_item.added",
+			`"phase":"final_answer","role":"assistant"}}` + "\n\nevent: response.output_item.added"},
 		{good, `"type":"message","status":"completed"`, `"type":"message","status":"incomplete"`},
 		{good, `"type":"message","status":"completed"`, `"type":"message","status":"in_progress"`},
 		{good, `"output":[{"id":"rs_<1>"`, `"output":[{"id":"rs_<2>"`},
-		{good, `,{"id":"msg_<1>","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"I will look."}],"phase":"commentary","role":"assistant"},`, `,`},
+		{good, `,{"id":"msg_<1>","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],` +
+			`"logprobs":[],"text":"I will look."}],"phase":"commentary","role":"assistant"},`, `,`},
 		{good, `"sequence_number":22,"response":{"id":"resp_<1>"`, `"sequence_number":22,"response":{"id":"resp_<2>"`},
 		{good, `"sequence_number":1,"response":{"id":"resp_<1>"`, `"sequence_number":1,"response":{"id":"resp_<2>"`},
 		{good, `"status":"completed","background"`, `"status":"in_progress","background"`},
@@ -108,18 +118,23 @@ func TestResponsesGrammarRefuses(t *testing.T) {
 		{good, `"reasoning_tokens":2`, `"reasoning_tokens":34`},
 		{good, `"response.completed","sequence_number"`, `"response.failed","sequence_number"`},
 		{failed, `"error":{"code":"server_error","message":"Internal server error"}`, `"error":null`},
-		{failed, `"usage":null,"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress", `"usage":{},"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress"},
+		{failed, `"usage":null,"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress",
+			`"usage":{},"user":null,"metadata":{}}}` + "\n\nevent: response.in_progress"},
 		{cut, `"incomplete_details":{"reason":"max_output_tokens"}`, `"incomplete_details":null`},
-		{likely, `"delta":"Hi","logprobs":[{"token":"Hi","logprob":-2.375`, `"delta":"Hi","logprobs":[{"token":"Hi","logprob":-2`},
-		{likely, `"logprobs":[{"token":"Hi","logprob":-2.375,"top_logprobs":[{"token":" ahead"`, `"logprobs":[{"token":"Hi","logprob":-2.375,"top_logprobs":[{"token":"ahead"`},
-		{likely, `{"type":"output_text","annotations":[],"logprobs":[{"token":"Hi"`, `{"type":"output_text","annotations":[],"logprobs":[{"token":"Ho"`},
+		{likely, `"delta":"Hi","logprobs":[{"token":"Hi","logprob":-2.375`,
+			`"delta":"Hi","logprobs":[{"token":"Hi","logprob":-2`},
+		{likely, `"logprobs":[{"token":"Hi","logprob":-2.375,"top_logprobs":[{"token":" ahead"`,
+			`"logprobs":[{"token":"Hi","logprob":-2.375,"top_logprobs":[{"token":"ahead"`},
+		{likely, `{"type":"output_text","annotations":[],"logprobs":[{"token":"Hi"`,
+			`{"type":"output_text","annotations":[],"logprobs":[{"token":"Ho"`},
 		{likely, `"bytes":[72,105]`, `"bytes":[72,111]`},
 		{likely, `"bytes":[72,105]`, `"bytes":[72]`},
 		{custom, `"input":"{}","name"`, `"arguments":"{}","name"`},
 		{summary, `"summary_index":0,"part"`, `"summary_index":1,"part"`},
 		{summary, `"summary_index":0,"delta"`, `"content_index":0,"delta"`},
 		{summary, `reasoning_summary_part.added`, `content_part.added`},
-		{summary, `"status":"completed","summary":[{"type":"summary_text","text":"Be \"short\"."}]`, `"status":"completed","summary":[]`},
+		{summary, `"status":"completed","summary":[{"type":"summary_text","text":"Be \"short\"."}]`,
+			`"status":"completed","summary":[]`},
 		{hidden, `"status":"completed","summary":[],"content":[]`, `"status":"completed","summary":[],"content":[{}]`},
 	} {
 		changed := strings.Replace(bad.stream, bad.old, bad.new, 1)

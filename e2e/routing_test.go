@@ -37,25 +37,32 @@ func beyondOneAnswer() []routed {
 	out := []routed{
 		{"POST", responsesPath, of(`"stream":true`)}, // to be stored, as the API has it
 		{"POST", responsesPath, of(`"store":true,"x":[1e400]`)},
-		{"POST", responsesPath + "?answer=events&x=%2F%20y", of(`"stream":true,"store":false,"previous_response_id":"resp_1"`)},
+		{"POST", responsesPath + "?answer=events&x=%2F%20y",
+			of(`"stream":true,"store":false,"previous_response_id":"resp_1"`)},
 		{"POST", responsesPath, of(`"store":false,"conversation":{"id":"conv_1"}`)},
 		{"POST", responsesPath, of(`"store":false,"background":true`)},
-		{"POST", responsesPath, `{"model":"gpt-oss-120b","store":false,"input":[{"role":"user","content":"Hi"},{"type":"item_reference","id":"msg_1"}]}`},
+		{"POST", responsesPath, `{"model":"gpt-oss-120b","store":false,"input":[{"role":"user","content":"Hi"},` +
+			`{"type":"item_reference","id":"msg_1"}]}`},
 		{"POST", responsesPath + "/input_tokens", of(`"previous_response_id":"resp_1"`)},
 		{"GET", responsesPath + "/resp_1?stream=true&starting_after=3&answer=events", ""},
 		{"GET", responsesPath + "/resp_1/input_items?limit=2&order=asc", ""},
 		{"DELETE", responsesPath + "/resp_1?answer=empty", ""},
 		{"POST", responsesPath + "/resp_1/cancel?answer=error", ""},
-		{"POST", "/v1/conversations", `{"items":[{"role":"user","content":"` + strings.Repeat("0123456789abcdef", 3<<20/16) + `"}]}`}, // more than body_limit
+		// more than body_limit
+		{"POST", "/v1/conversations", `{"items":[{"role":"user","content":"` + strings.Repeat("0123456789abcdef", 3<<20/16) +
+			`"}]}`},
 		{"GET", "/v1/conversations/conv_1", ""},
 		{"POST", "/v1/conversations/conv_1/items?include=x", `{"items":[]}`},
 		{"DELETE", "/v1/conversations/conv_1/items/msg_1?answer=length", ""},
 	}
 	for _, tool := range []string{
-		`{"type":"mcp","server_label":"a","server_url":"https://mcp.example"}`, `{"type":"web_search"}`, `{"type":"web_search_preview_2025_03_11"}`,
-		`{"type":"file_search","vector_store_ids":["v"]}`, `{"type":"code_interpreter","container":"c"}`, `{"type":"computer_use_preview"}`, `{"type":"image_generation"}`,
+		`{"type":"mcp","server_label":"a","server_url":"https://mcp.example"}`, `{"type":"web_search"}`,
+		`{"type":"web_search_preview_2025_03_11"}`,
+		`{"type":"file_search","vector_store_ids":["v"]}`, `{"type":"code_interpreter","container":"c"}`,
+		`{"type":"computer_use_preview"}`, `{"type":"image_generation"}`,
 	} {
-		out = append(out, routed{"POST", responsesPath + "?answer=length", of(`"store":false,"tools":[{"type":"function","name":"f"},` + tool + `]`)})
+		out = append(out, routed{"POST", responsesPath + "?answer=length", of(`"store":false,"tools":[{"type":"function",` +
+			`"name":"f"},` + tool + `]`)})
 	}
 	return out
 }
@@ -102,7 +109,8 @@ func TestRouting(t *testing.T) {
 			continue
 		}
 		stats, err := host.Process.Get(t.Context(), "/stats?filter=harmony_routed_requests_total")
-		if want := fmt.Sprintf("harmony_routed_requests_total: %d\n", sent); err != nil || !strings.HasSuffix(string(stats), want) {
+		if want := fmt.Sprintf("harmony_routed_requests_total: %d\n", sent); err != nil ||
+			!strings.HasSuffix(string(stats), want) {
 			t.Errorf("%s is counted as %s (%v)", want, stats, err)
 		}
 	}
@@ -111,7 +119,8 @@ func TestRouting(t *testing.T) {
 // clientsHeaders are those that the service must get, and one that it must not.
 func clientsHeaders() http.Header {
 	return http.Header{
-		"Authorization": {"Bearer secret"}, "X-Tenant": {"acme"}, "X-Harmony-Strict": {"1"}, "X-Harmony-Internal-Pool": {caseModel},
+		"Authorization": {"Bearer secret"}, "X-Tenant": {"acme"}, "X-Harmony-Strict": {"1"},
+		"X-Harmony-Internal-Pool": {caseModel},
 	}
 }
 
@@ -135,7 +144,9 @@ func checkRouted(t *testing.T, service *capture, r routed, a answer) {
 			t.Errorf("%s: came without %s:\n%s", name, want, got)
 		}
 	}
-	if slices.ContainsFunc(got.head, func(line string) bool { return strings.HasPrefix(strings.ToLower(line), contract.InternalHeaderPrefix) }) {
+	if slices.ContainsFunc(got.head, func(line string) bool {
+		return strings.HasPrefix(strings.ToLower(line), contract.InternalHeaderPrefix)
+	}) {
 		t.Errorf("%s: an internal header came through:\n%s", name, got)
 	}
 	status, head, body := captureParts(got)
@@ -159,13 +170,17 @@ func notRouted(t *testing.T, client *http.Client, base string) {
 		holds  string
 	}{
 		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","store":false}`}, 200, "You said: Hi"},
-		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","store":false,"tools":[{"type":"function","name":"f"},{"type":"custom","name":"g"}]}`}, 200, `"object":"response"`},
+		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","store":false,"tools":[{"type":"function",` +
+			`"name":"f"},{"type":"custom","name":"g"}]}`}, 200, `"object":"response"`},
 		{routed{"POST", chatPath, chatBody(caseModel, "Hi")}, 200, "You said: Hi"},
 		{routed{"POST", responsesPath + "/input_tokens", `{"model":"gpt-oss-120b","input":"Hi"}`}, 200, `"input_tokens":`},
-		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","prompt":{"id":"p"},"store":false}`}, 400, "unsupported_parameter"},
+		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","prompt":{"id":"p"},"store":false}`}, 400,
+			"unsupported_parameter"},
 		{routed{"POST", responsesPath, `{"model":"other","input":"Hi","previous_response_id":"r"}`}, 404, "model_not_found"},
-		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","previous_response_id":"r"`}, 400, "invalid_json"},
-		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"` + strings.Repeat("x", 1<<20) + `"}`}, 413, "request_too_large"},
+		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"Hi","previous_response_id":"r"`}, 400,
+			"invalid_json"},
+		{routed{"POST", responsesPath, `{"model":"gpt-oss-120b","input":"` + strings.Repeat("x", 1<<20) + `"}`}, 413,
+			"request_too_large"},
 		{routed{"POST", rawPath, `{"model":"gpt-oss-120b","prompt":"Hi"}`}, 403, "raw_prompt_not_allowed"},
 		{routed{"GET", "/v1/models/gpt-oss-120b", ""}, 200, `"object":"model"`},
 	} {
@@ -193,7 +208,8 @@ func TestRoutingWantsTheFilter(t *testing.T) {
 		if len(r.body) > 1<<20 {
 			continue // the answer need not wait for it
 		}
-		if a := do(http1(t), r.method, host.URL+r.target, header, strings.NewReader(r.body)); a.status != 404 && a.status != 503 {
+		if a := do(http1(t), r.method, host.URL+r.target, header, strings.NewReader(r.body)); a.status != 404 &&
+			a.status != 503 {
 			t.Errorf("%s %s: %d %s", r.method, r.target, a.status, a.body)
 		}
 	}
@@ -216,12 +232,14 @@ func TestRoutingParts(t *testing.T) {
 		configure               func(*config.Config)
 		previous, search, saved string
 	}{
-		{"tools only", func(c *config.Config) { c.ResponsesService.Stores = &no }, "previous_response_not_found", "service", "other"},
+		{"tools only", func(c *config.Config) { c.ResponsesService.Stores = &no }, "previous_response_not_found", "service",
+			"other"},
 		{"stores only", func(c *config.Config) { c.ResponsesService.HostedTools = &no }, "service", "model", "service"},
 		{"stores only, tools refused", func(c *config.Config) {
 			c.ResponsesService.HostedTools, c.HostedTools = &no, contract.HostedToolsRefuse
 		}, "service", "unsupported_parameter", "service"},
-		{"none", func(c *config.Config) { c.ResponsesService = config.ResponsesService{} }, "previous_response_not_found", "model", "other"},
+		{"none", func(c *config.Config) { c.ResponsesService = config.ResponsesService{} }, "previous_response_not_found",
+			"model", "other"},
 	} {
 		for _, host := range routingHosts(t, func() *config.Config {
 			c := oneModel(url)
@@ -269,8 +287,10 @@ func TestRoutingComesBack(t *testing.T) {
 			http.Error(w, "not what was sent", http.StatusInternalServerError)
 			return
 		}
-		stateless := `{"model":"gpt-oss-120b","stream":true,"store":false,"input":[{"role":"user","content":"Once"},{"role":"assistant","content":"upon"},{"role":"user","content":"a time"}]}`
-		again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, *gateway.Load()+responsesPath, strings.NewReader(stateless))
+		stateless := `{"model":"gpt-oss-120b","stream":true,"store":false,"input":[{"role":"user","content":"Once"},` +
+			`{"role":"assistant","content":"upon"},{"role":"user","content":"a time"}]}`
+		again, err := http.NewRequestWithContext(
+			r.Context(), http.MethodPost, *gateway.Load()+responsesPath, strings.NewReader(stateless))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -296,8 +316,10 @@ func TestRoutingComesBack(t *testing.T) {
 			gateway.Store(&host.URL)
 			asked.Store(0)
 			before := len(gpu.Requests())
-			a := ask(http1(t), host.URL+responsesPath, `{"model":"gpt-oss-120b","input":"a time","stream":true,"previous_response_id":"resp_1"}`)
-			if _, err := readResponsesStream(a.body, false); err != nil || a.status != 200 || !strings.Contains(a.body, "You said: a time") {
+			a := ask(http1(t), host.URL+responsesPath,
+				`{"model":"gpt-oss-120b","input":"a time","stream":true,"previous_response_id":"resp_1"}`)
+			if _, err := readResponsesStream(a.body, false); err != nil || a.status != 200 ||
+				!strings.Contains(a.body, "You said: a time") {
 				t.Errorf("%v: %+v", err, a)
 			}
 			if n := len(gpu.Requests()) - before; asked.Load() != 1 || n != 1 {

@@ -173,7 +173,8 @@ func (c *clientSide) fail(end string, err error) {
 	}
 	var network net.Error
 	switch {
-	case end == "no answer" && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, &network):
+	case end == "no answer" && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) &&
+		!errors.As(err, &network):
 		c.view.end = "an answer that is not HTTP"
 	case c.left.Load():
 		c.view.end = "gone"

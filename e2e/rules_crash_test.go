@@ -41,7 +41,8 @@ func TestDeadlyCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			server := newRuleServer(t, "server", false)
 			server.serve(&ruleRun{rule: &rule{}, board: newBoard(""), said: map[string][]string{}})
-			setup := hosts.ProbeSetup{Server: server.port, Other: server.port, Closed: server.port, Failure: wasmv3.FailurePolicy_FAIL_RELOAD, ReloadInterval: tt.interval}
+			setup := hosts.ProbeSetup{Server: server.port, Other: server.port, Closed: server.port,
+				Failure: wasmv3.FailurePolicy_FAIL_RELOAD, ReloadInterval: tt.interval}
 			r, err := setup.Resources()
 			if err != nil {
 				t.Fatal(err)

@@ -55,7 +55,8 @@ func (c *clientSide) write2(conn *conn2, ready chan struct{}) {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	header := [][2]string{
-		{":method", method}, {":path", path}, {":scheme", "http"}, {":authority", host}, {"x-probe-id", c.run.rule.name + "/" + c.m.id},
+		{":method", method}, {":path", path}, {":scheme", "http"}, {":authority", host},
+		{"x-probe-id", c.run.rule.name + "/" + c.m.id},
 	}
 	for _, h := range append(header, c.m.header...) {
 		if h[0] != "host" {
@@ -174,7 +175,8 @@ func (c *clientSide) read2(conn *conn2, ready chan struct{}) {
 				return
 			}
 		}
-		if h := frame.Header(); h.StreamID == clientStream && (h.Type == http2.FrameHeaders || h.Type == http2.FrameData) && h.Flags.Has(http2.FlagDataEndStream) {
+		if h := frame.Header(); h.StreamID == clientStream && (h.Type == http2.FrameHeaders || h.Type == http2.FrameData) &&
+			h.Flags.Has(http2.FlagDataEndStream) {
 			c.view.end = "whole"
 			return
 		}

@@ -89,7 +89,8 @@ func (s *ruleServer) serve(at *ruleRun) {
 	s.at = at
 }
 
-var hello = &message{first: "200", header: [][2]string{{"content-length", "5"}}, parts: []part{{kind: "data", text: "hello"}}}
+var hello = &message{first: "200", header: [][2]string{{"content-length", "5"}},
+	parts: []part{{kind: "data", text: "hello"}}}
 
 // ServeHTTP implements http.Handler, for HTTP/2.
 func (s *ruleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {

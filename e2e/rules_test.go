@@ -107,10 +107,12 @@ func (s *ruleStage) log(line string) {
 	}
 }
 
-func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resources, func(string)) (*ruleHost, error)) (*ruleStage, error) {
+func newRuleStage(t *testing.T, setup hosts.ProbeSetup, start func(*xds.Resources, func(string)) (*ruleHost, error)) (
+	*ruleStage, error) {
 	t.Helper()
 	s := &ruleStage{}
-	s.servers[0], s.servers[1] = newRuleServer(t, "server", setup.ServerHTTP2), newRuleServer(t, "other", setup.ServerHTTP2)
+	s.servers[0], s.servers[1] = newRuleServer(t, "server", setup.ServerHTTP2),
+		newRuleServer(t, "other", setup.ServerHTTP2)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -37,9 +37,10 @@ const ruleEndWait = 3 * time.Millisecond
 
 // startRuleWazero serves the rules' resources in this process.
 func startRuleWazero(r *xds.Resources, log func(line string)) (*ruleHost, error) {
-	host, err := hosts.WazeroWith(r, inprocess.Options{Workers: 1, EndWait: ruleEndWait, Log: func(level wasmhost.Level, text string) {
-		log(fmt.Sprintf("[%s] wasm: %s", level, text))
-	}})
+	host, err := hosts.WazeroWith(r, inprocess.Options{
+		Workers: 1, EndWait: ruleEndWait, Log: func(level wasmhost.Level, text string) {
+			log(fmt.Sprintf("[%s] wasm: %s", level, text))
+		}})
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,9 @@ func runFrontEnd(t *testing.T, contextLength int) *rustPlace {
 	p := &rustPlace{}
 	var err error
 	p.server, err = rustfrontend.Start(t.Context(), rustfrontend.Options{
-		Path: filepath.Join(tool(t, "HARMONY_VLLM"), "vllm", "vllm-rs"), Models: []string{caseModel}, ContextLength: contextLength,
-		Model: p.engine.Load, ReadyTimeout: frontEndReady,
+		Path: filepath.Join(tool(t, "HARMONY_VLLM"), "vllm", "vllm-rs"), Models: []string{caseModel},
+		ContextLength: contextLength,
+		Model:         p.engine.Load, ReadyTimeout: frontEndReady,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -115,8 +116,10 @@ func refusedByRust(c *testCase) string {
 		return ""
 	}
 	return fmt.Sprintf("400\ncontent-type: application/json\n\n"+
-		`{"error":{"message":"The model's inference server (vllm) does not generate %d choices in one request: it says \"Only n=1 is supported.\" `+
-		`Send one request for each choice.","type":"invalid_request_error","param":"n","code":"choices_not_supported"}}`+"\n", asked.N)
+		`{"error":{"message":"The model's inference server (vllm) does not generate %d choices in one request: it says `+
+		`\"Only n=1 is supported.\" `+
+		`Send one request for each choice.","type":"invalid_request_error","param":"n","code":"choices_not_supported"}}`+"\n",
+		asked.N)
 }
 
 func runBehindRust(t *testing.T, p *rustPlace, host *hosts.Host, c *testCase) seen {
@@ -147,7 +150,8 @@ func runBehindRust(t *testing.T, p *rustPlace, host *hosts.Host, c *testCase) se
 func TestRustFrontEndAsPlayed(t *testing.T) {
 	const length = 60
 	options := sim.Options{
-		Models: []string{caseModel}, MaxModelLen: length, FrontEnd: sim.RustFrontEnd, AnyPrompt: true, PromptTokensDetails: true, TokensPerChunk: 3,
+		Models: []string{caseModel}, MaxModelLen: length, FrontEnd: sim.RustFrontEnd, AnyPrompt: true,
+		PromptTokensDetails: true, TokensPerChunk: 3,
 	}
 	p := runFrontEnd(t, length)
 	long := strings.Repeat("1,", length-1) + "1"
@@ -155,7 +159,8 @@ func TestRustFrontEndAsPlayed(t *testing.T) {
 		`"prompt":[1],"return_token_ids":true,"stream_options":{"include_usage":true}`,
 		`"prompt":[1],"stop_token_ids":[17196],"return_token_ids":true`,
 		`"prompt":[1],"max_tokens":4`,
-		`"prompt":[1],"max_tokens":4,"logprobs":3,"return_tokens_as_token_ids":true,"return_token_ids":true,"stream_options":{"include_usage":true}`,
+		`"prompt":[1],"max_tokens":4,"logprobs":3,"return_tokens_as_token_ids":true,"return_token_ids":true,` +
+			`"stream_options":{"include_usage":true}`,
 		`"prompt":[1],"spaces_between_special_tokens":true,"max_tokens":100000`,
 		`"prompt":[1],"spaces_between_special_tokens":false`,
 		`"prompt":[1],"n":2`,
@@ -229,18 +234,22 @@ func TestRustFrontEndGivesUp(t *testing.T) {
 	host := beforeRust(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), frontEndReady)
 	defer cancel()
-	text := `{"text":"<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>One STOP two three four.<|return|>"}`
+	text := `{"text":"<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>One STOP ` +
+		`two three four.<|return|>"}`
 	for _, tt := range []struct {
 		name, path, body string
 		hold             int // tokens
 		leave            bool
 	}{
-		{"the client of a Chat stream leaves", chatPath, `"stream":true,"messages":[{"role":"user","content":"Hi"}]`, 9, true},
+		{"the client of a Chat stream leaves", chatPath, `"stream":true,"messages":[{"role":"user","content":"Hi"}]`, 9,
+			true},
 		{"the client of a whole Chat answer leaves", chatPath, `"messages":[{"role":"user","content":"Hi"}]`, 9, true},
 		{"the client of a Responses stream leaves", responsesPath, `"stream":true,"input":"Hi"`, 9, true},
 		{"the client of a whole response leaves", responsesPath, `"input":"Hi"`, 9, true},
-		{"a stop text in a Chat stream", chatPath, `"stream":true,"stop":"STOP","messages":[{"role":"user","content":"Hi"}]`, 13, false},
-		{"a stop text in a whole Chat answer", chatPath, `"stop":"STOP","messages":[{"role":"user","content":"Hi"}]`, 13, false},
+		{"a stop text in a Chat stream", chatPath, `"stream":true,"stop":"STOP","messages":[{"role":"user","content":"Hi"}]`,
+			13, false},
+		{"a stop text in a whole Chat answer", chatPath, `"stop":"STOP","messages":[{"role":"user","content":"Hi"}]`, 13,
+			false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			script, err := sim.ReadScript(strings.NewReader(text), vocabulary)
@@ -253,7 +262,8 @@ func TestRustFrontEndGivesUp(t *testing.T) {
 			before := p.server.Aborts()
 			asked, leave := context.WithCancel(ctx)
 			defer leave()
-			request, err := http.NewRequestWithContext(asked, http.MethodPost, host.URL+tt.path, strings.NewReader(`{"model":"`+caseModel+`",`+tt.body+`}`))
+			request, err := http.NewRequestWithContext(
+				asked, http.MethodPost, host.URL+tt.path, strings.NewReader(`{"model":"`+caseModel+`",`+tt.body+`}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +277,10 @@ func TestRustFrontEndGivesUp(t *testing.T) {
 				ended <- err
 			}()
 			// So much has been generated, and no more will be.
-			if _, err := engine.Await(ctx, func(all []sim.Request) bool { return len(all) == 1 && all[0].TokensSent >= tt.hold }); err != nil {
+			if _, err := engine.Await(ctx, func(all []sim.Request) bool {
+				return len(all) == 1 &&
+					all[0].TokensSent >= tt.hold
+			}); err != nil {
 				t.Fatalf("the engine has not come so far: %v", err)
 			}
 			if tt.leave {
@@ -276,7 +289,8 @@ func TestRustFrontEndGivesUp(t *testing.T) {
 			if err := p.server.AwaitAborts(ctx, before+1); err != nil {
 				t.Fatal(err)
 			}
-			if all, err := engine.Await(ctx, func(all []sim.Request) bool { return all[0].Done }); err != nil || !all[0].Aborted {
+			if all, err := engine.Await(ctx, func(all []sim.Request) bool { return all[0].Done }); err != nil ||
+				!all[0].Aborted {
 				t.Errorf("the engine's request: %+v, %v", all, err)
 			}
 			if err := <-ended; (err != nil) != tt.leave {
@@ -310,12 +324,14 @@ func TestRustFrontEndContext(t *testing.T) {
 	p.engine.Store(engine)
 	long := strings.Repeat("word ", 100)
 	for _, tt := range []struct{ path, member, param string }{
-		{chatPath, `"messages":[{"role":"user","content":"` + long + `"}]`, "messages"}, {responsesPath, `"input":"` + long + `"`, "input"},
+		{chatPath, `"messages":[{"role":"user","content":"` + long + `"}]`, "messages"},
+		{responsesPath, `"input":"` + long + `"`, "input"},
 	} {
 		for _, stream := range []bool{false, true} {
 			response, body := post(t, host.URL+tt.path, fmt.Sprintf(`{"model":%q,"stream":%v,%s}`, caseModel, stream, tt.member))
 			wantError(t, response, body, 400, "context_length_exceeded")
-			if !bytes.Contains(body, []byte(`"message":"This model's maximum context length is 80 tokens. However, your prompt contains `)) ||
+			if !bytes.Contains(body, []byte(`"message":"This model's maximum context length is 80 tokens. However, your `+
+				`prompt contains `)) ||
 				!bytes.Contains(body, []byte(`"param":"`+tt.param+`"`)) {
 				t.Errorf("%s", body)
 			}
@@ -330,7 +346,8 @@ func TestRustFrontEndParams(t *testing.T) {
 	engine := sim.New(sim.Options{Models: []string{caseModel}})
 	t.Cleanup(engine.Close)
 	p.engine.Store(engine)
-	response, body := post(t, host.URL+chatPath, `{"model":"`+caseModel+`","messages":[{"role":"user","content":"Hi"}],"max_tokens":77,"temperature":0.25,
+	response, body := post(t, host.URL+chatPath,
+		`{"model":"`+caseModel+`","messages":[{"role":"user","content":"Hi"}],"max_tokens":77,"temperature":0.25,
 		"top_p":0.5,"presence_penalty":1.5,"frequency_penalty":-0.5,"seed":7,"logit_bias":{"17":-5},"logprobs":true,"top_logprobs":2,"min_p":0.125,"top_k":40,
 		"repetition_penalty":1.25,"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object",
 		"properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}}}`)
@@ -339,7 +356,8 @@ func TestRustFrontEndParams(t *testing.T) {
 	}
 	got := p.server.Params()
 	for name, want := range map[string]any{
-		"max_tokens": 77, "temperature": 0.25, "top_p": 0.5, "presence_penalty": 1.5, "frequency_penalty": -0.5, "seed": 7, "logprobs": 2, "min_p": 0.125,
+		"max_tokens": 77, "temperature": 0.25, "top_p": 0.5, "presence_penalty": 1.5, "frequency_penalty": -0.5, "seed": 7,
+		"logprobs": 2, "min_p": 0.125,
 		"top_k": 40, "repetition_penalty": 1.25, "logit_bias": map[string]any{"17": -5.0},
 	} {
 		if fmt.Sprint(got[name]) != fmt.Sprint(want) {
@@ -369,7 +387,8 @@ func TestPythonRequestModel(t *testing.T) {
 			bodies.Write(append(bytes.Clone(action.Forward.Body), '\n'))
 		}
 	}
-	ask := exec.CommandContext(t.Context(), tool(t, "HARMONY_ORACLE_PYTHON"), "rustfrontend/request_model.py", tool(t, "HARMONY_VLLM"))
+	ask := exec.CommandContext(t.Context(), tool(t, "HARMONY_ORACLE_PYTHON"), "rustfrontend/request_model.py",
+		tool(t, "HARMONY_VLLM"))
 	ask.Stdin = &bodies
 	answers, err := ask.Output()
 	if err != nil {

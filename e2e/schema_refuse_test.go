@@ -13,7 +13,8 @@ import (
 func TestSchemasRefuse(t *testing.T) {
 	s := loadSchemas(t)
 	const (
-		chunk = `{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a","reasoning":"b"},"logprobs":null,"finish_reason":null}]}`
+		chunk = `{"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,` +
+			`"delta":{"content":"a","reasoning":"b"},"logprobs":null,"finish_reason":null}]}`
 		fault = `{"error":{"message":"m","type":"t","param":null,"code":"c"}}`
 	)
 	whole, err := loadCase("cases/responses_preamble_whole.txtar")
@@ -23,7 +24,8 @@ func TestSchemasRefuse(t *testing.T) {
 	_, response, _ := strings.Cut(whole.member("want"), "\n\n")
 	events := strings.Split(wantedStream(t, "responses_preamble_stream"), "\n\n")
 	event := func(i int) string { _, data, _ := strings.Cut(events[i], "data: "); return data }
-	added, delta, done := s.responsesEvents["response.output_item.added"], s.responsesEvents["response.output_text.delta"], s.responsesEvents["response.output_item.done"]
+	added, delta, done := s.responsesEvents["response.output_item.added"], s.responsesEvents["response.output_text.delta"],
+		s.responsesEvents["response.output_item.done"]
 	good := map[*jsonschema.Schema]string{
 		s.chatChunk: chunk, s.failure: fault, s.responses: response, added: event(2), delta: event(11), done: event(21),
 	}

@@ -24,7 +24,8 @@ var extraMembers = map[string]map[string]any{
 	"ChatCompletionResponseMessage":     {"reasoning": textOrNull, "reasoning_content": textOrNull},
 	"ChatCompletionStreamResponseDelta": {"reasoning": textOrNull, "reasoning_content": textOrNull},
 	"CustomToolCall":                    {"status": "string"}, // as every other item has
-	"Response":                          {"presence_penalty": "number", "frequency_penalty": "number", "store": "boolean", "input_messages": arrayOrNull, "output_messages": arrayOrNull},
+	"Response": {"presence_penalty": "number", "frequency_penalty": "number", "store": "boolean",
+		"input_messages": arrayOrNull, "output_messages": arrayOrNull},
 }
 
 var (

@@ -36,7 +36,8 @@ func metricsScript() []scripted {
 		think = "<|channel|>analysis<|message|>Let me think.<|end|><|start|>assistant"
 		final = "<|channel|>final<|message|>Paris it is.<|return|>"
 		call  = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"city\":\"Paris\"}<|call|>"
-		tools = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
+		tools = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object",` +
+			`"properties":{"city":{"type":"string"}}}}}]`
 	)
 	chat := func(model, text, more string) string {
 		return fmt.Sprintf(`{"model":%q,%s"messages":[{"role":"user","content":%q}]}`, model, more, text)
@@ -45,20 +46,29 @@ func metricsScript() []scripted {
 		{"whole", chatPath, chat(caseModel, "question one", ""), think + final, ""},
 		{"stream", chatPath, chat(caseModel, "question two", `"stream":true,`), think + final, ""},
 		{"call", chatPath, chat(caseModel, "question three", `"stream":true,`+tools+","), think + call, ""},
-		{"result", chatPath, `{"model":"` + caseModel + `",` + tools + `,"messages":[{"role":"user","content":"question four"},` +
-			`{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{}"}}]},` +
+		{"result", chatPath, `{"model":"` + caseModel + `",` + tools + `,"messages":[{"role":"user","content":"question ` +
+			`four"},` +
+			`{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather",` +
+			`"arguments":"{}"}}]},` +
 			`{"role":"tool","tool_call_id":"call_1","content":"rain, and more rain"}]}`, final, ""},
 		{"low effort", chatPath, chat(caseModel, "question five", `"reasoning_effort":"low",`), final, ""},
 		{"high effort", chatPath, chat(caseModel, "question six", `"reasoning_effort":"high",`), final, ""},
-		{"responses", "/v1/responses", `{"model":"` + caseModel + `","input":[{"type":"unheard_of"},{"role":"user","content":"question seven"}]}`, think + final, ""},
-		{"responses stream", "/v1/responses", `{"model":"` + dotted + `","stream":true,"input":"question eight"}`, think + final, ""},
-		{"missing start", chatPath, `{"model":"` + dotted + `","messages":[{"role":"user","content":[{"type":"image_url"},{"type":"text","text":"question nine"}]}]}`,
+		{"responses", "/v1/responses", `{"model":"` + caseModel + `","input":[{"type":"unheard_of"},{"role":"user",` +
+			`"content":"question seven"}]}`, think + final, ""},
+		{"responses stream", "/v1/responses", `{"model":"` + dotted + `","stream":true,"input":"question eight"}`,
+			think + final, ""},
+		{"missing start", chatPath, `{"model":"` + dotted + `","messages":[{"role":"user","content":[{"type":"image_url"},` +
+			`{"type":"text","text":"question nine"}]}]}`,
 			"<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Rome.<|return|>", ""},
-		{"unknown channel", chatPath, chat(caseModel, "question ten", `"stream":true,`), "<|channel|>musing<|message|>Hm.<|end|><|start|>assistant" + final, ""},
-		{"length", chatPath, chat(caseModel, "question eleven", `"max_tokens":40,`), "<|channel|>analysis<|message|>" + strings.Repeat(" on and", 40), ""},
-		{"unfit arguments", chatPath, chat(caseModel, "question fourteen", tools+","), strings.Replace(think+call, `"Paris"`, "75", 1), ""},
+		{"unknown channel", chatPath, chat(caseModel, "question ten", `"stream":true,`),
+			"<|channel|>musing<|message|>Hm.<|end|><|start|>assistant" + final, ""},
+		{"length", chatPath, chat(caseModel, "question eleven", `"max_tokens":40,`),
+			"<|channel|>analysis<|message|>" + strings.Repeat(" on and", 40), ""},
+		{"unfit arguments", chatPath, chat(caseModel, "question fourteen", tools+","),
+			strings.Replace(think+call, `"Paris"`, "75", 1), ""},
 		{"no header", chatPath, chat(caseModel, "question fifteen", `"stream":true,`), "Lyon.<|return|>", ""},
-		{"no final", chatPath, chat(caseModel, "question sixteen", ""), "<|channel|>analysis<|message|>Hm.<|end|><|return|>", ""},
+		{"no final", chatPath, chat(caseModel, "question sixteen", ""), "<|channel|>analysis<|message|>Hm.<|end|><|return|>",
+			""},
 		{"ends early", chatPath, chat(caseModel, "question seventeen", `"stream":true,"stop":" it",`), think + final, ""},
 		{"not well-formed", chatPath, `{"model":"` + caseModel + `","messages":[{"role":"robot","content":"Hi"}]}`, "", ""},
 		{"another model", chatPath, chat("gpt-unknown", "Hi", ""), "", ""},
@@ -90,7 +100,8 @@ func metricsGateway(t *testing.T) (*sim.Server, *config.Config) {
 		}
 		lines = append(lines, line)
 	}
-	server, url := runSim(t, sim.Options{PromptTokensDetails: true, Models: []string{caseModel, dotted}, Script: sim.NewScript(lines...)})
+	server, url := runSim(t, sim.Options{PromptTokensDetails: true, Models: []string{caseModel, dotted},
+		Script: sim.NewScript(lines...)})
 	c := oneModel(url)
 	addModel(c, dotted, url)
 	c.Models[1].UnsupportedContent = "drop"
@@ -103,7 +114,8 @@ func runScript(t *testing.T, base string) int {
 	client := http1(t)
 	requests := metricsScript()
 	for _, q := range requests {
-		a := do(client, http.MethodPost, base+q.path, http.Header{"X-Request-Id": {requestName(q)}}, strings.NewReader(q.body))
+		a := do(client, http.MethodPost, base+q.path, http.Header{"X-Request-Id": {requestName(q)}},
+			strings.NewReader(q.body))
 		if cut := q.name == "cut by the server"; (a.err != nil) != cut {
 			t.Fatalf("%s: %+v", q.name, a)
 		}
@@ -121,10 +133,13 @@ var unsteady = []struct {
 	line *regexp.Regexp
 	why  string
 }{
-	{regexp.MustCompile(`^(harmony_(?:time_to_first_token_milliseconds|render_microseconds)_(?:bucket\{le="[0-9.]+"\}|sum)) [0-9.]+$`), "a time"},
+	{regexp.MustCompile(
+		`^(harmony_(?:time_to_first_token_milliseconds|render_microseconds)_(?:bucket\{le="[0-9.]+"\}|sum)) [0-9.]+$`),
+		"a time"},
 	{regexp.MustCompile(`^(harmony_vm_heap_bytes) \d+$`), "the state of a collected heap"},
 	{regexp.MustCompile(`^(harmony_response_chunks_total) \d+$`), "how the network cut the answers"},
-	{regexp.MustCompile(`^(harmony_build_info)\{config="[0-9a-f]{8}",version="[^"]+"\} 1$`), "the commit, and a hash of every setting"},
+	{regexp.MustCompile(`^(harmony_build_info)\{config="[0-9a-f]{8}",version="[^"]+"\} 1$`),
+		"the commit, and a hash of every setting"},
 }
 
 // tidy brings a scrape of the filter's metrics into an order, and takes out what is unsteady.
@@ -232,7 +247,8 @@ func awaitScrape(t *testing.T, p *envoy.Process, requests int) string {
 			t.Fatal(err)
 		}
 		counted := 0
-		for _, m := range regexp.MustCompile(`(?m)^harmony_requests_total\{.*\} (\d+)$`).FindAllStringSubmatch(string(scrape), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^harmony_requests_total\{.*\} (\d+)$`).FindAllStringSubmatch(
+			string(scrape), -1) {
 			n, _ := strconv.Atoi(m[1])
 			counted += n
 		}
@@ -363,7 +379,8 @@ func TestScrapeWithoutTags(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	p, err := envoy.Start(ctx, envoy.Options{Path: tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: patience})
+	p, err := envoy.Start(ctx, envoy.Options{
+		Path: tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,8 @@ type sealedTurn struct {
 	encrypted       string
 }
 
-const sealTools = `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object","properties":{}}}],"include":["reasoning.encrypted_content"]`
+const sealTools = `"tools":[{"type":"function","name":"get_weather","parameters":{"type":"object",` +
+	`"properties":{}}}],"include":["reasoning.encrypted_content"]`
 
 func firstTurn(t *testing.T, host *hosts.Host, model, tenant string, stream bool) sealedTurn {
 	t.Helper()
@@ -84,7 +85,8 @@ func firstTurn(t *testing.T, host *hosts.Host, model, tenant string, stream bool
 }
 
 // secondTurn sends the first one back with the call's result, its reasoning as given.
-func secondTurn(t *testing.T, host *hosts.Host, model, tenant string, turn sealedTurn, reasoning map[string]any) answer {
+func secondTurn(t *testing.T, host *hosts.Host, model, tenant string, turn sealedTurn,
+	reasoning map[string]any) answer {
 	t.Helper()
 	input, err := json.Marshal([]any{
 		map[string]any{"role": "user", "content": "How warm is it?"}, reasoning, turn.call,
@@ -110,7 +112,8 @@ func checkThought(t *testing.T, server *sim.Server, a answer) {
 	}
 	requests := server.Requests()
 	prompt := vocabulary.DecodeString(requests[len(requests)-1].PromptIDs)
-	if !strings.Contains(prompt, "How warm is it?<|end|><|start|>assistant<|channel|>analysis<|message|>"+thought+"<|end|><|start|>assistant to=functions.get_weather") {
+	if !strings.Contains(prompt, "How warm is it?<|end|><|start|>assistant<|channel|>analysis<|message|>"+thought+
+		"<|end|><|start|>assistant to=functions.get_weather") {
 		t.Errorf("the prompt is %s", prompt)
 	}
 }
@@ -128,7 +131,8 @@ func TestSealedReasoning(t *testing.T) {
 				checkThought(t, server, secondTurn(t, host, caseModel, "acme", turn, turn.reasoning))
 
 				hidden := firstTurn(t, host, secretive, "acme", stream)
-				if hidden.encrypted == "" || strings.Contains(hidden.body, "better ask") || strings.Contains(hidden.body, "reasoning_text") {
+				if hidden.encrypted == "" || strings.Contains(hidden.body, "better ask") ||
+					strings.Contains(hidden.body, "reasoning_text") {
 					t.Fatalf("the reasoning is not hidden: %s", hidden.body)
 				}
 				checkThought(t, server, secondTurn(t, host, secretive, "acme", hidden, hidden.reasoning))
@@ -159,7 +163,8 @@ func sealRefused(t *testing.T, host *hosts.Host, server *sim.Server) {
 
 func checkNotOpened(t *testing.T, name string, a answer) {
 	t.Helper()
-	if a.status != 400 || !strings.Contains(a.body, `"param":"input[1].encrypted_content","code":"invalid_encrypted_content"`) {
+	if a.status != 400 || !strings.Contains(
+		a.body, `"param":"input[1].encrypted_content","code":"invalid_encrypted_content"`) {
 		t.Errorf("%s: got %+v", name, a)
 	}
 }
@@ -214,7 +219,8 @@ func TestSealKeysStaySecret(t *testing.T) {
 	dump := do(http1(t), http.MethodGet, admin+"/config_dump", nil, nil)
 	c.stop(t, syscall.SIGTERM)
 	_, key, _ := strings.Cut(sealKeyA, ":")
-	for where, text := range map[string]string{"config_dump": dump.body, "standard output": c.stdout.String(), "standard error": c.stderr.String()} {
+	for where, text := range map[string]string{
+		"config_dump": dump.body, "standard output": c.stdout.String(), "standard error": c.stderr.String()} {
 		if strings.Contains(text, key[:12]) {
 			t.Errorf("a key is in the %s", where)
 		}
@@ -234,7 +240,8 @@ func TestWrongSealKeys(t *testing.T) {
 			t.Fatalf("%s: it starts", kind)
 		}
 		said := c.stderr.String()
-		if c.exitCode(t) == 0 || !strings.Contains(said, "HARMONY_SEAL_KEYS: key 1 (a): not 32 bytes") || strings.Contains(said, "c2VjcmV0") {
+		if c.exitCode(t) == 0 || !strings.Contains(said, "HARMONY_SEAL_KEYS: key 1 (a): not 32 bytes") ||
+			strings.Contains(said, "c2VjcmV0") {
 			t.Errorf("%s: %s", kind, said)
 		}
 	}

@@ -18,15 +18,22 @@ const byExtras = "by `server_extras`"
 
 // asking are values of servers' parameters by which a client asks for something.
 var asking = map[string]string{
-	"structured_outputs": `{"choice":["a","b"]}`, "guided_json": `{"type":"object"}`, "json_schema": `"{}"`, "guided_json_object": "true",
-	"guided_choice": `["a"]`, "guided_regex": `"a+"`, "regex": `"a+"`, "guided_grammar": `"root ::= \"a\""`, "ebnf": `"root ::= \"a\""`, "grammar": `"root ::= \"a\""`,
+	"structured_outputs": `{"choice":["a","b"]}`, "guided_json": `{"type":"object"}`, "json_schema": `"{}"`,
+	"guided_json_object": "true",
+	"guided_choice":      `["a"]`, "guided_regex": `"a+"`, "regex": `"a+"`, "guided_grammar": `"root ::= \"a\""`,
+	"ebnf": `"root ::= \"a\""`, "grammar": `"root ::= \"a\""`,
 	"include_reasoning": "false", "thinking_token_budget": "5", "logit_bias": `{"64":1}`, "stop": `"a"`,
-	"best_of": "2", "continue_final_message": "true", "add_generation_prompt": "false", "echo": "true", "ignore_eos": "true",
+	"best_of": "2", "continue_final_message": "true", "add_generation_prompt": "false", "echo": "true",
+	"ignore_eos":                 "true",
 	"include_stop_str_in_output": "true", "no_stop_trim": "true", "separate_reasoning": "false", "use_beam_search": "true",
-	"bad_words": `["a"]`, "allowed_token_ids": "[64]", "stop_regex": `"a"`, "logits_processors": `["a"]`, "custom_logit_processor": `"a"`,
-	"vllm_xargs": `{"a":1}`, "repetition_detection": `{"max_pattern_size":4}`, "truncate_prompt_tokens": "10", "documents": `[{"text":"a"}]`,
-	"chat_template": `"a"`, "lora_path": `"a"`, "session_params": `{"id":"a"}`, "structural_tag": `"{}"`, "guided_whitespace_pattern": `" "`,
-	"top_k": "5", "min_p": "0.1", "repetition_penalty": "1.1", "min_tokens": "2", "stop_token_ids": "[64]", "priority": "1", "cache_salt": `"a"`,
+	"bad_words": `["a"]`, "allowed_token_ids": "[64]", "stop_regex": `"a"`, "logits_processors": `["a"]`,
+	"custom_logit_processor": `"a"`,
+	"vllm_xargs":             `{"a":1}`, "repetition_detection": `{"max_pattern_size":4}`, "truncate_prompt_tokens": "10",
+	"documents":     `[{"text":"a"}]`,
+	"chat_template": `"a"`, "lora_path": `"a"`, "session_params": `{"id":"a"}`, "structural_tag": `"{}"`,
+	"guided_whitespace_pattern": `" "`,
+	"top_k":                     "5", "min_p": "0.1", "repetition_penalty": "1.1", "min_tokens": "2",
+	"stop_token_ids": "[64]", "priority": "1", "cache_salt": `"a"`,
 	"chat_template_kwargs": `{"reasoning_effort":"high"}`,
 }
 
@@ -72,11 +79,13 @@ func TestServerFields(t *testing.T) {
 				t.Errorf("%s: %q is no verdict", name, row.verdict)
 			case refusal != nil:
 				t.Errorf("%s: %s, says the table; got %+v for %s", name, row.verdict, refusal, asked)
-			case row.verdict == isHonoured && !leftInAnswer[name] && bytes.Equal(sent(g, api.path, asked), sent(g, api.path, without)):
+			case row.verdict == isHonoured && !leftInAnswer[name] &&
+				bytes.Equal(sent(g, api.path, asked), sent(g, api.path, without)):
 				t.Errorf("%s: honoured, says the table, but the server hears nothing of it", name)
 			}
 			absent := plain(map[string]any{name: nil})
-			if refusal := refusalOf(t, g, api.path, absent); refusal != nil || !bytes.Equal(sent(g, api.path, absent), sent(g, api.path, without)) {
+			if refusal := refusalOf(t, g, api.path, absent); refusal != nil ||
+				!bytes.Equal(sent(g, api.path, absent), sent(g, api.path, without)) {
 				t.Errorf("%s: null is not as if it were absent: %+v", name, refusal)
 			}
 			for _, test := range row.shown {

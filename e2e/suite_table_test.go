@@ -56,7 +56,8 @@ func (s *suiteTable) write(t *testing.T) {
 		return
 	}
 	var out strings.Builder
-	out.WriteString("case\tmode\tequal\tdiffers from full mode for lack of\tclient native\tclient wazero\tclient envoy\tids native\tids wazero\tids envoy\n")
+	out.WriteString("case\tmode\tequal\tdiffers from full mode for lack of\tclient native\tclient wazero\tclient " +
+		"envoy\tids native\tids wazero\tids envoy\n")
 	for _, r := range s.rows {
 		nativeView, nativeIDs := r.native.hashes()
 		wazeroView, wazeroIDs := r.wazero.hashes()
@@ -100,7 +101,8 @@ func (s *suiteTable) askReference(t *testing.T) {
 
 // oracleRequest is the case as the oracle reads it.
 func (c *testCase) oracleRequest(api string) oracleRequest {
-	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Context: contract.DefaultContextLength, Prefill: c.settings["structured_outputs"] == "none"}
+	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Context: contract.DefaultContextLength,
+		Prefill: c.settings["structured_outputs"] == "none"}
 	date := caseDate
 	if set, ok := c.settings["date"]; ok {
 		date = set

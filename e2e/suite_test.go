@@ -78,8 +78,10 @@ func newStage(t *testing.T, c *testCase, mode string) *stage {
 		p.host, p.cuts, p.bytewise = host, setup.CutAt, setup.Cut == 1
 		return p
 	}
-	s.native = []*place{start("native", hosts.Native, hosts.Setup{}), start("native, one byte at a time", hosts.Native, hosts.Setup{Cut: 1})}
-	s.wazero = []*place{start("wazero", hosts.Wazero, hosts.Setup{}), start("wazero, one byte at a time", hosts.Wazero, hosts.Setup{Cut: 1})}
+	s.native = []*place{start("native", hosts.Native, hosts.Setup{}),
+		start("native, one byte at a time", hosts.Native, hosts.Setup{Cut: 1})}
+	s.wazero = []*place{start("wazero", hosts.Wazero, hosts.Setup{}),
+		start("wazero, one byte at a time", hosts.Wazero, hosts.Setup{Cut: 1})}
 	for _, cuts := range loadCuts(t) {
 		s.wazero = append(s.wazero, start(fmt.Sprintf("wazero, cut at %v", cuts), hosts.Wazero, hosts.Setup{CutAt: cuts}))
 	}
@@ -177,7 +179,8 @@ func TestSuite(t *testing.T) {
 }
 
 // eachCase runs every case in both modes, in subtests MODE/SETTINGS/CASE, on what start makes for its settings.
-func eachCase[S any](t *testing.T, start func(*testing.T, *testCase, string) *S, run func(*testing.T, *S, *testCase, string)) {
+func eachCase[S any](t *testing.T, start func(*testing.T, *testCase, string) *S,
+	run func(*testing.T, *S, *testCase, string)) {
 	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {
 			cases := map[string][]*testCase{}

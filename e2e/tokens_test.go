@@ -50,7 +50,8 @@ func TestCountedTokens(t *testing.T) {
 		if err := json.Unmarshal(reply.Body, &told); err != nil || reply.Status != 200 {
 			t.Fatalf("%s: %d %s", c.name, reply.Status, reply.Body)
 		}
-		if path == "/tokenize" && !slices.Equal(told.Tokens, sent.Prompt) || path != "/tokenize" && told.InputTokens != len(sent.Prompt) {
+		if path == "/tokenize" && !slices.Equal(told.Tokens, sent.Prompt) ||
+			path != "/tokenize" && told.InputTokens != len(sent.Prompt) {
 			t.Errorf("%s: %s of a prompt of %d tokens", c.name, reply.Body, len(sent.Prompt))
 		}
 		seen++
@@ -79,12 +80,15 @@ func TestModelsOfOthers(t *testing.T) {
 		if got := fmt.Sprint(list.Data); got != "[{"+caseModel+" } {other }]" {
 			t.Errorf("%s: %s", host.Name, got)
 		}
-		if a := do(client, http.MethodGet, host.URL+"/v1/models/"+caseModel, nil, nil); a.status != 200 || !strings.Contains(a.body, "harmony-edge") {
+		if a := do(client, http.MethodGet, host.URL+"/v1/models/"+caseModel, nil, nil); a.status != 200 ||
+			!strings.Contains(a.body, "harmony-edge") {
 			t.Errorf("%s: %+v", host.Name, a)
 		}
 		// The simulated server has no such paths, and says so in its own words.
-		for path, body := range map[string]string{"/tokenize": `{"model":"other","prompt":"Hi"}`, "/v1/responses/input_tokens": `{"model":"other","input":"Hi"}`} {
-			if a := do(client, http.MethodPost, host.URL+path, nil, strings.NewReader(body)); a.status != 404 || strings.Contains(a.body, "model_not_found") {
+		for path, body := range map[string]string{
+			"/tokenize": `{"model":"other","prompt":"Hi"}`, "/v1/responses/input_tokens": `{"model":"other","input":"Hi"}`} {
+			if a := do(client, http.MethodPost, host.URL+path, nil, strings.NewReader(body)); a.status != 404 ||
+				strings.Contains(a.body, "model_not_found") {
 				t.Errorf("%s: %s: %+v", host.Name, path, a)
 			}
 		}

@@ -44,10 +44,12 @@ func newPair(t *testing.T, changes ...change) *pair {
 	p.without = runEnvoy(t, configure(), append(changes, withoutFilter)...)
 	// Both are what they are said to be: the one translates, the other would hand Chat JSON to the passthrough server.
 	ours := `{"model":"` + caseModel + `","messages":[{"role":"user","content":"Hi"}]}`
-	if a := ask(http1(t), p.with.URL+"/v1/chat/completions", ours); a.status != 200 || len(p.server.take()) != 0 || len(gpu.Requests()) != 1 {
+	if a := ask(http1(t), p.with.URL+"/v1/chat/completions", ours); a.status != 200 || len(p.server.take()) != 0 ||
+		len(gpu.Requests()) != 1 {
 		t.Fatalf("the filter is not at work: %+v", a)
 	}
-	if a := ask(http1(t), p.without.URL+"/v1/chat/completions", ours); a.status != 207 || len(p.server.take()) != 1 || len(gpu.Requests()) != 1 {
+	if a := ask(http1(t), p.without.URL+"/v1/chat/completions", ours); a.status != 207 || len(p.server.take()) != 1 ||
+		len(gpu.Requests()) != 1 {
 		t.Fatalf("the filter has not been taken out: %+v", a)
 	}
 	return p
@@ -80,9 +82,11 @@ func (p *pair) same(t *testing.T, send func(url string) string) {
 // does the answer its client (RATIONALE.md#78).
 func TestUntouched(t *testing.T) {
 	p := newPair(t)
-	chat := `{"model":"someone-else","messages":[{"role":"user","content":"<|start|> ü"}], "n" : 1.0,"unknown":{"a":[1e400]}}`
+	chat := `{"model":"someone-else","messages":[{"role":"user","content":"<|start|> ü"}], "n" : 1.0,` +
+		`"unknown":{"a":[1e400]}}`
 	odd := func(path, body string, headers ...string) string {
-		head := "POST " + path + " HTTP/1.1\r\nHost: Api.Example.COM\r\nX-ODD-Case: Some Value\r\naCCept: */*\r\nx-b: 2\r\nX-A: 1\r\nx-b: 3\r\n"
+		head := "POST " + path + " HTTP/1.1\r\nHost: Api.Example.COM\r\nX-ODD-Case: Some Value\r\naCCept: */*\r\nx-b: " +
+			"2\r\nX-A: 1\r\nx-b: 3\r\n"
 		return head + strings.Join(append(headers, "Authorization: Bearer secret", ""), "\r\n") + "\r\n" + body
 	}
 	length := func(body string) string { return fmt.Sprintf("Content-Length: %d", len(body)) }
@@ -97,27 +101,34 @@ func TestUntouched(t *testing.T) {
 	}
 	big := strings.Repeat("0123456789abcdef", 3<<20/16)
 	requests := map[string]string{
-		"chat":                            odd("/v1/chat/completions", chat, "Content-Type: application/json", length(chat)),
-		"responses":                       odd("/v1/responses", chat, "Content-Type: application/json", length(chat)),
-		"chat with a query":               odd("/v1/chat/completions?api-version=1&x=%2F%20y&answer=length", chat, "Content-Type: application/json", length(chat)),
-		"chat answered by an error":       odd("/v1/chat/completions?answer=error", chat, length(chat)),
-		"chat answered by events":         odd("/v1/chat/completions?answer=events", chat, length(chat)),
-		"responses answered by nothing":   odd("/v1/responses?answer=empty", chat, length(chat)),
-		"chat in chunks":                  odd("/v1/chat/completions", chunked(chat), "Content-Type: Application/JSON", "Transfer-Encoding: Chunked"),
-		"responses in chunks":             odd("/v1/responses", chunked(chat), "transfer-encoding: chunked"),
-		"chat that waits for 100":         odd("/v1/chat/completions", chat, length(chat), "Expect: 100-continue"),
-		"chat of 3 MiB":                   odd("/v1/chat/completions", `{"model":"other","x":"`+big+`"}`, length(`{"model":"other","x":""}`+big)),
-		"raw prompt":                      odd("/v1/completions", `{"model":"other","prompt":"x"}`, length(`{"model":"other","prompt":"x"}`)),
-		"generate without a model":        odd("/generate?answer=events", `{"text":"x"}`, length(`{"text":"x"}`)),
-		"with a content-encoding":         odd("/v1/embeddings", "\x1f\x8bnot gzip", "Content-Encoding: gzip", "Content-Length: 10"),
-		"with accept-encoding":            odd("/v1/chat/completions", chat, length(chat), "Accept-Encoding: gzip, br", "Accept: application/json"),
-		"GET":                             "GET /anything?q=1 HTTP/1.1\r\nHost: a\r\nX-Odd: 1\r\n\r\n",
-		"GET of chat":                     "GET /v1/chat/completions HTTP/1.1\r\nHost: a\r\n\r\n",
-		"HEAD":                            "HEAD /v1/responses HTTP/1.1\r\nHost: a\r\n\r\n",
-		"DELETE":                          "DELETE /v1/responses/resp_1?answer=length HTTP/1.1\r\nHost: a\r\n\r\n",
-		"PUT of 3 MiB":                    "PUT /files/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3145728\r\n\r\n" + big,
-		"POST without a body":             "POST /v1/responses/resp_1/cancel HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
-		"PUT in chunks with HTTP trailer": "PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: x-t\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\n\r\n",
+		"chat":      odd("/v1/chat/completions", chat, "Content-Type: application/json", length(chat)),
+		"responses": odd("/v1/responses", chat, "Content-Type: application/json", length(chat)),
+		"chat with a query": odd(
+			"/v1/chat/completions?api-version=1&x=%2F%20y&answer=length", chat, "Content-Type: application/json", length(chat)),
+		"chat answered by an error":     odd("/v1/chat/completions?answer=error", chat, length(chat)),
+		"chat answered by events":       odd("/v1/chat/completions?answer=events", chat, length(chat)),
+		"responses answered by nothing": odd("/v1/responses?answer=empty", chat, length(chat)),
+		"chat in chunks": odd(
+			"/v1/chat/completions", chunked(chat), "Content-Type: Application/JSON", "Transfer-Encoding: Chunked"),
+		"responses in chunks":     odd("/v1/responses", chunked(chat), "transfer-encoding: chunked"),
+		"chat that waits for 100": odd("/v1/chat/completions", chat, length(chat), "Expect: 100-continue"),
+		"chat of 3 MiB": odd(
+			"/v1/chat/completions", `{"model":"other","x":"`+big+`"}`, length(`{"model":"other","x":""}`+big)),
+		"raw prompt": odd(
+			"/v1/completions", `{"model":"other","prompt":"x"}`, length(`{"model":"other","prompt":"x"}`)),
+		"generate without a model": odd("/generate?answer=events", `{"text":"x"}`, length(`{"text":"x"}`)),
+		"with a content-encoding": odd(
+			"/v1/embeddings", "\x1f\x8bnot gzip", "Content-Encoding: gzip", "Content-Length: 10"),
+		"with accept-encoding": odd(
+			"/v1/chat/completions", chat, length(chat), "Accept-Encoding: gzip, br", "Accept: application/json"),
+		"GET":                 "GET /anything?q=1 HTTP/1.1\r\nHost: a\r\nX-Odd: 1\r\n\r\n",
+		"GET of chat":         "GET /v1/chat/completions HTTP/1.1\r\nHost: a\r\n\r\n",
+		"HEAD":                "HEAD /v1/responses HTTP/1.1\r\nHost: a\r\n\r\n",
+		"DELETE":              "DELETE /v1/responses/resp_1?answer=length HTTP/1.1\r\nHost: a\r\n\r\n",
+		"PUT of 3 MiB":        "PUT /files/x HTTP/1.1\r\nHost: a\r\nContent-Length: 3145728\r\n\r\n" + big,
+		"POST without a body": "POST /v1/responses/resp_1/cancel HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+		"PUT in chunks with HTTP trailer": "PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: " +
+			"x-t\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\n\r\n",
 	}
 	for name, request := range requests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +178,8 @@ func TestUntouchedHTTP2(t *testing.T) {
 				})
 				return out
 			}
-			return wireMessage{head: append([]string{response.Status}, lines(response.Header)...), body: data, trailers: lines(response.Trailer)}.String()
+			return wireMessage{head: append([]string{response.Status}, lines(response.Header)...), body: data,
+				trailers: lines(response.Trailer)}.String()
 		}
 	}
 	chat := `{"model":"someone-else","messages":[]}`
@@ -177,9 +189,10 @@ func TestUntouchedHTTP2(t *testing.T) {
 		"chat with trailers":      send("/v1/chat/completions?x=1", strings.NewReader(chat), trailer),
 		"responses with trailers": send("/v1/responses", strings.NewReader(chat), trailer),
 		"other with trailers":     send("/anything", strings.NewReader("x"), trailer),
-		"chat of 3 MiB":           send("/v1/chat/completions", strings.NewReader(`{"model":"x","y":"`+strings.Repeat("a", 3<<20)+`"}`), nil),
-		"answer with trailers":    send("/v1/chat/completions?answer=events", strings.NewReader(chat), nil),
-		"error with trailers":     send("/v1/responses?answer=error", strings.NewReader(chat), nil),
+		"chat of 3 MiB": send("/v1/chat/completions",
+			strings.NewReader(`{"model":"x","y":"`+strings.Repeat("a", 3<<20)+`"}`), nil),
+		"answer with trailers": send("/v1/chat/completions?answer=events", strings.NewReader(chat), nil),
+		"error with trailers":  send("/v1/responses?answer=error", strings.NewReader(chat), nil),
 	} {
 		t.Run(name, func(t *testing.T) { p.same(t, do) })
 	}

@@ -20,7 +20,8 @@ func TestUpReload(t *testing.T) {
 	server, url := runSim(t, sim.Options{})
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(effort string) {
-		text := fmt.Sprintf("models:\n- name: %s\n  servers: [vllm=http://127.0.0.1:9]\n  system: { effort: %s, date: omit }\n", caseModel, effort)
+		text := fmt.Sprintf("models:\n- name: %s\n  servers: [vllm=http://127.0.0.1:9]\n  system: { effort: %s, date: "+
+			"omit }\n", caseModel, effort)
 		if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,8 @@ func TestUpReload(t *testing.T) {
 		}
 	}
 	write("enormous")
-	for end := time.Now().Add(patience); !strings.Contains(up.stderr.String(), "config.yaml:4: models[0].system.effort: "); {
+	for end := time.Now().Add(patience); !strings.Contains(
+		up.stderr.String(), "config.yaml:4: models[0].system.effort: "); {
 		if up.ended(10*time.Millisecond) || time.Now().After(end) {
 			t.Fatalf("the mistake is not told: %s", up.stderr.String())
 		}

@@ -141,7 +141,8 @@ func startUp(t *testing.T, args ...string) (*command, string) {
 // startUpWith is startUp with more in the environment.
 func startUpWith(t *testing.T, extra []string, args ...string) (*command, string) {
 	t.Helper()
-	c := runHarmony(t, extra, append([]string{"up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--concurrency", "1",
+	c := runHarmony(t, extra, append([]string{
+		"up", "--listen", "127.0.0.1:0", "--wasm", tool(t, "HARMONY_WASM"), "--concurrency", "1",
 		// Tests that end while an answer is under way do not wait for it.
 		"--drain-time", "100ms"}, args...)...)
 	deadline := time.Now().Add(upReady)
@@ -267,7 +268,8 @@ func TestUpFailures(t *testing.T) {
 	const version = "echo 'envoy  version: 0123456789abcdef/%s/Clean/RELEASE/BoringSSL'"
 	old := script(t, folder, "old-envoy", fmt.Sprintf(version, "1.36.5"))
 	stranger := script(t, folder, "stranger", "echo 'grep (GNU grep) 3.8'")
-	broken := script(t, folder, "broken-envoy", `case "$*" in *--version*) `+fmt.Sprintf(version, "1.40.0")+`;; *) echo "it broke: no such thing" >&2; exit 3;; esac`)
+	broken := script(t, folder, "broken-envoy",
+		`case "$*" in *--version*) `+fmt.Sprintf(version, "1.40.0")+`;; *) echo "it broke: no such thing" >&2; exit 3;; esac`)
 	model := []string{"--model", "m"}
 	good := []string{"--model", "m", "--backend", "vllm=http://127.0.0.1:9"}
 	with := func(more ...string) []string { return append(append([]string(nil), good...), more...) }
@@ -279,32 +281,51 @@ func TestUpFailures(t *testing.T) {
 		code int
 		want []string
 	}{
-		{"port taken", with("--listen", taken.Addr().String()), nil, failed, []string{taken.Addr().String() + " is in use", "--listen"}},
+		{"port taken", with("--listen", taken.Addr().String()), nil, failed,
+			[]string{taken.Addr().String() + " is in use", "--listen"}},
 		{"admin port taken", with("--admin", taken.Addr().String()), nil, failed, []string{"is in use", "--admin"}},
-		{"address of another machine", with("--listen", "192.0.2.1:8080"), nil, failed, []string{"not an address of this machine", "--listen"}},
+		{"address of another machine", with("--listen", "192.0.2.1:8080"), nil, failed,
+			[]string{"not an address of this machine", "--listen"}},
 		{"listen is no address", with("--listen", "8080"), nil, usage, []string{"write for example 127.0.0.1:8080"}},
-		{"backend of another scheme", append(model, "--backend", "vllm=ftp://gpu"), nil, usage, []string{"--backend", "write http://host:port"}},
-		{"backend with a path", append(model, "--backend", "vllm=http://gpu:8000/v1"), nil, usage, []string{"--backend", "remove it"}},
-		{"backend without a kind", append(model, "--backend", "http://gpu:8000"), nil, usage, []string{"write vllm=http://gpu:8000"}},
-		{"backend of an unknown kind", append(model, "--backend", "tgi=http://gpu:8000"), nil, usage, []string{`"tgi"`, "one of vllm"}},
+		{"backend of another scheme", append(model, "--backend", "vllm=ftp://gpu"), nil, usage,
+			[]string{"--backend", "write http://host:port"}},
+		{"backend with a path", append(model, "--backend", "vllm=http://gpu:8000/v1"), nil, usage,
+			[]string{"--backend", "remove it"}},
+		{"backend without a kind", append(model, "--backend", "http://gpu:8000"), nil, usage,
+			[]string{"write vllm=http://gpu:8000"}},
+		{"backend of an unknown kind", append(model, "--backend", "tgi=http://gpu:8000"), nil, usage,
+			[]string{`"tgi"`, "one of vllm"}},
 		{"no model", nil, nil, usage, []string{"no model is given", "--model NAME", "--config FILE"}},
 		{"no server", model, nil, usage, []string{"no server is given", "--backend vllm=http://HOST:PORT"}},
-		{"whose server", with("--model", "n"), nil, usage, []string{"does not say which model", "--backend m=vllm=http://127.0.0.1:9"}},
-		{"passthrough to a Harmony server", with("--passthrough", "http://127.0.0.1:9"), nil, usage, []string{"passthrough", "use another server"}},
-		{"missing wasm", with("--wasm", filepath.Join(folder, "none.wasm")), nil, usage, []string{"--wasm", "none.wasm", "make wasm"}},
+		{"whose server", with("--model", "n"), nil, usage,
+			[]string{"does not say which model", "--backend m=vllm=http://127.0.0.1:9"}},
+		{"passthrough to a Harmony server", with("--passthrough", "http://127.0.0.1:9"), nil, usage,
+			[]string{"passthrough", "use another server"}},
+		{"missing wasm", with("--wasm", filepath.Join(folder, "none.wasm")), nil, usage,
+			[]string{"--wasm", "none.wasm", "make wasm"}},
 		{"wasm that is none", with("--wasm", file("text.wasm", "not a module")), nil, failed, []string{"Envoy", "wasm"}},
-		{"missing envoy", with("--envoy", filepath.Join(folder, "none")), nil, usage, []string{"--envoy names", "install Envoy 1.37 or newer"}},
-		{"missing envoy in the environment", good, []string{"ENVOY=" + filepath.Join(folder, "none")}, usage, []string{"ENVOY names", "install Envoy 1.37 or newer"}},
-		{"no envoy anywhere", with("--host", "envoy"), []string{"ENVOY=", "PATH=" + t.TempDir()}, failed, []string{"no Envoy found", "install Envoy 1.37 or newer", "--envoy", "--host wazero needs none"}},
+		{"missing envoy", with("--envoy", filepath.Join(folder, "none")), nil, usage,
+			[]string{"--envoy names", "install Envoy 1.37 or newer"}},
+		{"missing envoy in the environment", good, []string{"ENVOY=" + filepath.Join(folder, "none")}, usage,
+			[]string{"ENVOY names", "install Envoy 1.37 or newer"}},
+		{"no envoy anywhere", with("--host", "envoy"), []string{"ENVOY=", "PATH=" + t.TempDir()}, failed,
+			[]string{"no Envoy found", "install Envoy 1.37 or newer", "--envoy", "--host wazero needs none"}},
 		{"unknown host", with("--host", "nginx"), nil, usage, []string{"--host nginx is not known", "envoy, wazero or auto"}},
-		{"admin without envoy", with("--host", "wazero", "--admin", "127.0.0.1:0"), nil, usage, []string{"--admin is for Envoy", "leave it out"}},
-		{"wazero with a wasm that is none", with("--host", "wazero", "--wasm", file("other.wasm", "not a module")), nil, failed, []string{"cannot be compiled", "other.wasm"}},
+		{"admin without envoy", with("--host", "wazero", "--admin", "127.0.0.1:0"), nil, usage,
+			[]string{"--admin is for Envoy", "leave it out"}},
+		{"wazero with a wasm that is none", with("--host", "wazero", "--wasm", file("other.wasm", "not a module")), nil,
+			failed, []string{"cannot be compiled", "other.wasm"}},
 		{"too old an envoy", with("--envoy", old), nil, failed, []string{"1.36.5", "too old", "install Envoy 1.37 or newer"}},
-		{"not an envoy", with("--envoy", stranger), nil, failed, []string{"grep (GNU grep) 3.8", "install Envoy 1.37 or newer"}},
-		{"an envoy that gives up", with("--envoy", broken), nil, failed, []string{"ended before it served", "it broke: no such thing"}},
-		{"missing config", []string{"--config", filepath.Join(folder, "none.yaml")}, nil, usage, []string{"none.yaml: cannot be read: no such file"}},
-		{"misspelt setting", []string{"--config", file("misspelt.yaml", "models:\n  - nam: m\n")}, nil, usage, []string{"misspelt.yaml:2:", "models[0].nam", "nam is not a setting", "did you mean name?"}},
-		{"wrong value", []string{"--config", file("wrong.yaml", "body_limit: 1TB\n")}, nil, usage, []string{"wrong.yaml:1: body_limit", "16MiB"}},
+		{"not an envoy", with("--envoy", stranger), nil, failed,
+			[]string{"grep (GNU grep) 3.8", "install Envoy 1.37 or newer"}},
+		{"an envoy that gives up", with("--envoy", broken), nil, failed,
+			[]string{"ended before it served", "it broke: no such thing"}},
+		{"missing config", []string{"--config", filepath.Join(folder, "none.yaml")}, nil, usage,
+			[]string{"none.yaml: cannot be read: no such file"}},
+		{"misspelt setting", []string{"--config", file("misspelt.yaml", "models:\n  - nam: m\n")}, nil, usage,
+			[]string{"misspelt.yaml:2:", "models[0].nam", "nam is not a setting", "did you mean name?"}},
+		{"wrong value", []string{"--config", file("wrong.yaml", "body_limit: 1TB\n")}, nil, usage,
+			[]string{"wrong.yaml:1: body_limit", "16MiB"}},
 		{"unknown flag", with("--modell", "m"), nil, usage, []string{"--modell", "see harmony up --help"}},
 		{"unknown log level", with("--log-level", "loud"), nil, usage, []string{"loud", "write one of"}},
 		{"stray word", with("vllm"), nil, usage, []string{`"vllm" is not expected here`, "--help"}},
@@ -356,7 +377,8 @@ func TestUpStops(t *testing.T) {
 			if _, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "http://"), time.Second); err == nil {
 				t.Error("somebody still listens")
 			}
-			if said := up.stderr.String(); !strings.Contains(said, "warning: cut after 100ms: 1 stream; --drain-time gives them longer\n") {
+			if said := up.stderr.String(); !strings.Contains(
+				said, "warning: cut after 100ms: 1 stream; --drain-time gives them longer\n") {
 				t.Errorf("it does not say what it has cut: %s", said)
 			}
 		})
@@ -434,14 +456,16 @@ func TestUpPassthrough(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := readAll(t, response)
-		if response.StatusCode != http.StatusTeapot || response.Header.Get("x-other") != "yes" || string(body) != "the other server" {
+		if response.StatusCode != http.StatusTeapot || response.Header.Get("x-other") != "yes" ||
+			string(body) != "the other server" {
 			t.Errorf("%s %s: status %d: %s", c.method, c.target, response.StatusCode, body)
 			continue
 		}
 		mu.Lock()
 		last := got[len(got)-1]
 		mu.Unlock()
-		if last.method != c.method || last.target != c.target || last.body != c.body || last.header.Get("authorization") != "Bearer secret" {
+		if last.method != c.method || last.target != c.target || last.body != c.body ||
+			last.header.Get("authorization") != "Bearer secret" {
 			t.Errorf("%s %s %q came as %+v", c.method, c.target, c.body, last)
 		}
 		if _, there := last.header["X-Harmony-Internal-Pool"]; there {

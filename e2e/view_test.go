@@ -17,7 +17,8 @@ const lastWord = "data: [DONE]\n\n"
 // saidLastWord reports whether a stream of Chat, of chunks or of channel events, says that it is complete.
 func saidLastWord(body string) bool {
 	events := strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n")
-	return strings.HasSuffix(body, lastWord) || strings.HasSuffix(body, "\n\n") && strings.HasPrefix(events[len(events)-1], "event: done\n")
+	return strings.HasSuffix(body, lastWord) ||
+		strings.HasSuffix(body, "\n\n") && strings.HasPrefix(events[len(events)-1], "event: done\n")
 }
 
 // view is what a client saw of an answer, with what differs from run to run replaced: ids by their order of

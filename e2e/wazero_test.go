@@ -127,7 +127,8 @@ func TestWazeroStreams(t *testing.T) {
 	const streams = 500
 	long := strings.Repeat(" word", 400)
 	server, serverURL := runSim(t, sim.Options{
-		HoldAfter: 20, Keep: 1, Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: spoken("<|channel|>final<|message|>" + long + "<|return|>")}),
+		HoldAfter: 20, Keep: 1, Script: sim.NewScript(
+			sim.Line{Match: "Hi", Tokens: spoken("<|channel|>final<|message|>" + long + "<|return|>")}),
 	})
 	c := oneModel(serverURL)
 	c.Envoy.Concurrency = 2
@@ -144,7 +145,8 @@ func TestWazeroStreams(t *testing.T) {
 		all.Go(func() {
 			once := sync.OnceFunc(begun.Done)
 			defer once()
-			response, err := client.Post(host.URL+chatPath, "application/json", strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
+			response, err := client.Post(host.URL+chatPath, "application/json",
+				strings.NewReader(`{"stream":true,`+chatBody(caseModel, "Hi")[1:]))
 			if err != nil {
 				t.Errorf("stream %d: %v", i, err)
 				return
@@ -182,13 +184,14 @@ func TestHeadersNotHeld(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var said []string
-	h, err := hosts.WazeroWith(r, inprocess.Options{Workers: 1, IgnoresHeldHeaders: true, Log: func(level wasmhost.Level, text string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if level >= wasmhost.Warn {
-			said = append(said, text)
-		}
-	}})
+	h, err := hosts.WazeroWith(r, inprocess.Options{
+		Workers: 1, IgnoresHeldHeaders: true, Log: func(level wasmhost.Level, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if level >= wasmhost.Warn {
+				said = append(said, text)
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

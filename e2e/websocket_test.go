@@ -24,7 +24,8 @@ import (
 )
 
 // wsDial are the headers with which agents dial.
-const wsDial = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+const wsDial = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " +
+	"dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 // TestWebSocket dials each host as agents do that try WebSocket first. They go on over HTTP after 426, and after nothing
 // else. A request that only mentions an upgrade is an ordinary one.
@@ -98,7 +99,8 @@ func TestWebSocketAllowed(t *testing.T) {
 	if n := len(other.take()); n != 1 {
 		t.Errorf("%d requests have reached the other server, want 1", n)
 	}
-	if status, body := connectExtended(t, address); status != "426" || !strings.Contains(body, `"code":"websocket_not_supported"`) {
+	if status, body := connectExtended(t, address); status != "426" ||
+		!strings.Contains(body, `"code":"websocket_not_supported"`) {
 		t.Errorf("over HTTP/2: %s %s", status, body)
 	}
 }
@@ -167,7 +169,8 @@ func dialExtended(t *testing.T, address string) *http2.Framer {
 	t.Cleanup(func() { _ = conn.Close() })
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
-	for _, h := range [][2]string{{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"}, {":path", responsesPath}, {":authority", "x"}} {
+	for _, h := range [][2]string{{":method", "CONNECT"}, {":protocol", "websocket"}, {":scheme", "http"},
+		{":path", responsesPath}, {":authority", "x"}} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
 	}
 	framer := http2.NewFramer(conn, conn)
@@ -185,7 +188,8 @@ func dialExtended(t *testing.T, address string) *http2.Framer {
 }
 
 // webSocketRefused is the line that Codex writes about the 426.
-var webSocketRefused = regexp.MustCompile(`^\S+ ERROR codex_api::endpoint::responses_websocket: failed to connect to Responses WebSocket .*\n$`)
+var webSocketRefused = regexp.MustCompile(`^\S+ ERROR codex_api::endpoint::responses_websocket: failed to connect ` +
+	`to Responses WebSocket .*\n$`)
 
 // TestCodexDialsWebSocket lets Codex work with its own OpenAI provider and the gateway's URL: it dials a WebSocket, and goes
 // on over HTTP.
@@ -213,7 +217,8 @@ func TestCodexDialsWebSocket(t *testing.T) {
 			if err != nil || !webSocketRefused.MatchString(warning) || strings.Count(warning, "\n") != 1 {
 				t.Errorf("%v\n%s%s", err, &said, &warned)
 			}
-			if !strings.Contains(said.String(), `"text":"A line where two faces meet."`) || !strings.Contains(said.String(), `"type":"turn.completed"`) {
+			if !strings.Contains(said.String(), `"text":"A line where two faces meet."`) ||
+				!strings.Contains(said.String(), `"type":"turn.completed"`) {
 				t.Errorf("Codex shows\n%s", &said)
 			}
 			prompts := 0

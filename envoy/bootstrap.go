@@ -24,7 +24,8 @@ const NodeCluster = "harmony"
 func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
 	b := base("harmony", admin)
 	b.OverloadManager = r.Overload
-	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{Listeners: slices.Clip(r.Listeners), Clusters: slices.Clip(r.Clusters), Secrets: r.Secrets}
+	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
+		Listeners: slices.Clip(r.Listeners), Clusters: slices.Clip(r.Clusters), Secrets: r.Secrets}
 	if err := addStats(b.StaticResources, stats, admin); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,8 @@ func base(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: node, Cluster: NodeCluster},
 		// An operator must reach the admin interface when clients use up all connections.
-		Admin:       &bootstrapv3.Admin{Address: address(admin.Addr().String(), uint32(admin.Port())), IgnoreGlobalConnLimit: true},
+		Admin: &bootstrapv3.Admin{Address: address(admin.Addr().String(), uint32(admin.Port())),
+			IgnoreGlobalConnLimit: true},
 		StatsConfig: xds.Stats(),
 	}
 }
@@ -50,7 +52,8 @@ func base(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
 func runtimeOf(layer *bootstrapv3.RuntimeLayer) *bootstrapv3.LayeredRuntime {
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{
 		layer,
-		{Name: "admin", LayerSpecifier: &bootstrapv3.RuntimeLayer_AdminLayer_{AdminLayer: &bootstrapv3.RuntimeLayer_AdminLayer{}}},
+		{Name: "admin", LayerSpecifier: &bootstrapv3.RuntimeLayer_AdminLayer_{
+			AdminLayer: &bootstrapv3.RuntimeLayer_AdminLayer{}}},
 	}}
 }
 

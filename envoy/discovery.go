@@ -85,18 +85,21 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 		return nil, err
 	}
 	ads := &corev3.ConfigSource{
-		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
 	}
 	b.DynamicResources = &bootstrapv3.Bootstrap_DynamicResources{
 		LdsConfig: ads, CdsConfig: ads,
 		AdsConfig: &corev3.ApiConfigSource{
-			ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3, SetNodeOnFirstMessageOnly: true,
-			GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
-				ClusterName: controlPlaneCluster,
-				RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
-					BaseInterval: durationpb.New(reconnectFirst), MaxInterval: durationpb.New(reconnectLast),
-				}},
-			}}}},
+			ApiType: corev3.ApiConfigSource_DELTA_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
+			SetNodeOnFirstMessageOnly: true,
+			GrpcServices: []*corev3.GrpcService{{
+				TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
+					ClusterName: controlPlaneCluster,
+					RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
+						BaseInterval: durationpb.New(reconnectFirst), MaxInterval: durationpb.New(reconnectLast),
+					}},
+				}}}},
 		},
 	}
 	// The control plane learns only from this Envoy which servers it reaches (HDS, RATIONALE.md#59).
@@ -121,9 +124,11 @@ const UnixPrefix = "unix:"
 func (d *Discovery) endpoint() (at *corev3.Address, kind clusterv3.Cluster_DiscoveryType, host string, err error) {
 	if path, ok := strings.CutPrefix(d.ControlPlane, UnixPrefix); ok {
 		if path == "" || d.CAFile != "" {
-			return nil, 0, "", fmt.Errorf("the control plane's address %q is a Unix socket: write its path behind unix:, and no certificates", d.ControlPlane)
+			return nil, 0, "", fmt.Errorf("the control plane's address %q is a Unix socket: write its path behind unix:, and "+
+				"no certificates", d.ControlPlane)
 		}
-		return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}, clusterv3.Cluster_STATIC, "", nil
+		return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}, clusterv3.Cluster_STATIC, "",
+			nil
 	}
 	host, port, err := net.SplitHostPort(d.ControlPlane)
 	if err != nil {
@@ -167,14 +172,16 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 		// A name may resolve to an IPv6 address first, on which the control plane need not listen. Pools have the same rule.
 		DnsLookupFamily: clusterv3.Cluster_V4_PREFERRED,
 		TransportSocket: socket,
-		Name:            controlPlaneCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}, ConnectTimeout: durationpb.New(connectTimeout),
+		Name:            controlPlaneCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind},
+		ConnectTimeout: durationpb.New(connectTimeout),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
 			ClusterName: controlPlaneCluster,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
 				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: at}},
 			}}}},
 		},
-		TypedExtensionProtocolOptions: map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": options},
 	}, nil
 }
 
@@ -182,7 +189,8 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 func (d *Discovery) tls(host string) (*corev3.TransportSocket, error) {
 	if d.CAFile == "" {
 		if d.CertificateFile != "" || d.KeyFile != "" {
-			return nil, errors.New("a certificate is shown to a control plane only whose own is checked: name the file to check it against too")
+			return nil, errors.New("a certificate is shown to a control plane only whose own is checked: name the file to " +
+				"check it against too")
 		}
 		return nil, nil
 	}
@@ -197,19 +205,22 @@ func (d *Discovery) tls(host string) (*corev3.TransportSocket, error) {
 	common := &tlsv3.CommonTlsContext{
 		AlpnProtocols: []string{"h2"},
 		TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
-		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
-			TrustedCa:                 file(d.CAFile),
-			MatchTypedSubjectAltNames: []*tlsv3.SubjectAltNameMatcher{{SanType: kind, Matcher: name}},
-		}},
+		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
+			ValidationContext: &tlsv3.CertificateValidationContext{
+				TrustedCa:                 file(d.CAFile),
+				MatchTypedSubjectAltNames: []*tlsv3.SubjectAltNameMatcher{{SanType: kind, Matcher: name}},
+			}},
 	}
 	if d.CertificateFile != "" {
-		common.TlsCertificates = []*tlsv3.TlsCertificate{{CertificateChain: file(d.CertificateFile), PrivateKey: file(d.KeyFile)}}
+		common.TlsCertificates = []*tlsv3.TlsCertificate{
+			{CertificateChain: file(d.CertificateFile), PrivateKey: file(d.KeyFile)}}
 	}
 	packed, err := anypb.New(&tlsv3.UpstreamTlsContext{CommonTlsContext: common})
 	if err != nil {
 		return nil, err
 	}
-	return &corev3.TransportSocket{Name: "envoy.transport_sockets.tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed}}, nil
+	return &corev3.TransportSocket{Name: "envoy.transport_sockets.tls",
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed}}, nil
 }
 
 func file(name string) *corev3.DataSource {

@@ -10,15 +10,19 @@ func TestRunningStreams(t *testing.T) {
 		name, stats string
 		want        int
 	}{
-		{"none but the question", `{"name":"http.admin.downstream_rq_active","value":1},{"name":"http.harmony.downstream_rq_active","value":0}`, 0},
-		{"two listeners", `{"name":"http.admin.downstream_rq_active","value":1},{"name":"http.a.downstream_rq_active","value":2},{"name":"http.b.downstream_rq_active","value":3}`, 5},
+		{"none but the question", `{"name":"http.admin.downstream_rq_active","value":1},` +
+			`{"name":"http.harmony.downstream_rq_active","value":0}`, 0},
+		{"two listeners", `{"name":"http.admin.downstream_rq_active","value":1},{"name":"http.a.downstream_rq_active",` +
+			`"value":2},{"name":"http.b.downstream_rq_active","value":3}`, 5},
 		{"a listener called admin", `{"name":"http.admin.downstream_rq_active","value":3}`, 2},
 		{
 			"an answer that its client has not read to the end",
-			`{"name":"http.admin.downstream_rq_active","value":1},{"name":"http.admin.downstream_cx_tx_bytes_buffered","value":9},` +
+			`{"name":"http.admin.downstream_rq_active","value":1},{"name":"http.admin.downstream_cx_tx_bytes_buffered",` +
+				`"value":9},` +
 				`{"name":"http.harmony.downstream_cx_tx_bytes_buffered","value":70000}`, 1,
 		},
-		{"the page itself, half written", `{"name":"http.admin.downstream_rq_active","value":1},{"name":"http.admin.downstream_cx_tx_bytes_buffered","value":9}`, 0},
+		{"the page itself, half written", `{"name":"http.admin.downstream_rq_active","value":1},` +
+			`{"name":"http.admin.downstream_cx_tx_bytes_buffered","value":9}`, 0},
 		{"nothing at all", ``, 0},
 	} {
 		if got, err := runningStreams([]byte(`{"stats":[` + tt.stats + `]}`)); err != nil || got != tt.want {

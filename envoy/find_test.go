@@ -15,7 +15,8 @@ func TestParseVersion(t *testing.T) {
 		ok   bool
 		good bool
 	}{
-		{"\nenvoy  version: 9e5580933739775e8bce696a57a2e1bc99368f23/1.40.0/Clean/RELEASE/BoringSSL\n", Version{1, 40, 0}, true, true},
+		{"\nenvoy  version: 9e5580933739775e8bce696a57a2e1bc99368f23/1.40.0/Clean/RELEASE/BoringSSL\n", Version{1, 40, 0},
+			true, true},
 		{"envoy  version: abc/1.37.0-dev/Modified/DEBUG/BoringSSL", Version{1, 37, 0}, true, true},
 		{"envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL", Version{1, 36, 4}, true, false},
 		{"envoy  version: abc/2.0.0/Clean/RELEASE/BoringSSL", Version{2, 0, 0}, true, true},
@@ -40,7 +41,8 @@ func program(t *testing.T, name, script string) string {
 	return path
 }
 
-const goodVersion = `if [ "$1" = --version ]; then echo "envoy  version: abc/1.40.0/Clean/RELEASE/BoringSSL"; exit 0; fi`
+const goodVersion = `if [ "$1" = --version ]; then echo "envoy  version: abc/1.40.0/Clean/RELEASE/BoringSSL"; exit ` +
+	`0; fi`
 
 func TestFindOrder(t *testing.T) {
 	explicit, byEnv, onPath := program(t, "a", ""), program(t, "b", ""), program(t, "envoy", "")
@@ -79,7 +81,8 @@ func TestFindOrder(t *testing.T) {
 func TestCheckVersion(t *testing.T) {
 	tests := []struct{ name, script, want string }{
 		{"good", goodVersion, ""},
-		{"old", `echo "envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL"`, "is Envoy 1.36.4, which is too old; install Envoy 1.37"},
+		{"old", `echo "envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL"`,
+			"is Envoy 1.36.4, which is too old; install Envoy 1.37"},
 		{"another program", "echo hello", `does not say its version like an Envoy ("hello")`},
 		{"broken", "exit 3", "--version failed: exit status 3"},
 	}

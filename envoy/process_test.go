@@ -20,7 +20,8 @@ import (
 func TestStartReportsAnEnvoyThatGivesUp(t *testing.T) {
 	path := program(t, "envoy", goodVersion+"\necho 'cannot bind 127.0.0.1:80' >&2\nexit 1")
 	_, err := Start(context.Background(), Options{Path: path, Bootstrap: []byte("{}")})
-	if err == nil || !strings.Contains(err.Error(), "ended before it served (exit status 1)") || !strings.Contains(err.Error(), "cannot bind") {
+	if err == nil || !strings.Contains(err.Error(), "ended before it served (exit status 1)") ||
+		!strings.Contains(err.Error(), "cannot bind") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -32,7 +33,8 @@ func TestStartGivesUpOnAnEnvoyThatHangs(t *testing.T) {
 	_, err := Start(context.Background(), Options{
 		Path: path, Bootstrap: []byte("{}"), ReadyTimeout: 200 * time.Millisecond, StopTimeout: 100 * time.Millisecond,
 	})
-	if err == nil || !strings.Contains(err.Error(), "did not serve within 200ms") || !strings.Contains(err.Error(), "stuck") {
+	if err == nil || !strings.Contains(err.Error(), "did not serve within 200ms") ||
+		!strings.Contains(err.Error(), "stuck") {
 		t.Errorf("got %v", err)
 	}
 	if took := time.Since(begin); took > 5*time.Second {
@@ -46,7 +48,8 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	ctx, cancelNow := context.WithCancel(ctx)
 	time.AfterFunc(150*time.Millisecond, cancelNow)
-	if _, err := Start(ctx, Options{Path: path, Bootstrap: []byte("{}"), StopTimeout: time.Second}); !errors.Is(err, context.Canceled) {
+	if _, err := Start(ctx, Options{Path: path, Bootstrap: []byte("{}"), StopTimeout: time.Second}); !errors.Is(
+		err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

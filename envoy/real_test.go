@@ -199,7 +199,8 @@ func TestDiscoveryRefuses(t *testing.T) {
 
 func TestRealEnvoyRefusesNonsense(t *testing.T) {
 	_, err := Start(context.Background(), Options{Path: realEnvoy(t), Bootstrap: []byte(`{"listeners": 1}`)})
-	if err == nil || !strings.Contains(err.Error(), "ended before it served") || !strings.Contains(err.Error(), "unknown fields") {
+	if err == nil || !strings.Contains(err.Error(), "ended before it served") ||
+		!strings.Contains(err.Error(), "unknown fields") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -68,8 +68,10 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
 			Name: StatsListener,
 			VirtualHosts: []*routev3.VirtualHost{{Name: StatsListener, Domains: []string{"*"}, Routes: []*routev3.Route{{
-				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: StatsPath}, Headers: []*routev3.HeaderMatcher{get}},
-				Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}}},
+				Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: StatsPath},
+					Headers: []*routev3.HeaderMatcher{get}},
+				Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+					ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}}},
 			}}}},
 		}},
 		HttpFilters: []*hcmv3.HttpFilter{{
@@ -85,7 +87,8 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 		// The statistics must be readable when clients use up all connections.
 		IgnoreGlobalConnLimit: true,
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
-			Name: "envoy.filters.network.http_connection_manager", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(manager)},
+			Name:       "envoy.filters.network.http_connection_manager",
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(manager)},
 		}}}},
 	}
 }
@@ -93,11 +96,13 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 // adminEndpoint returns Envoy's own admin interface as a cluster.
 func adminEndpoint(at netip.AddrPort) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
-		Name: adminCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}, ConnectTimeout: durationpb.New(connectTimeout),
+		Name: adminCluster, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout: durationpb.New(connectTimeout),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
 			ClusterName: adminCluster,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address(at.Addr().String(), uint32(at.Port()))}},
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
+					Endpoint: &endpointv3.Endpoint{Address: address(at.Addr().String(), uint32(at.Port()))}},
 			}}}},
 		},
 	}

@@ -70,7 +70,8 @@ func appendStep(dst []byte, p *harmony.StrictParser, err error) []byte {
 	}
 	role := p.Role()
 	dst = rawjson.AppendInt(append(dst, '['), int64(p.State()))
-	for _, o := range [...]harmony.Optional{{Value: role.String(), Set: role != 0}, p.Channel(), p.Recipient(), p.ContentType(), p.LastDelta()} {
+	for _, o := range [...]harmony.Optional{
+		{Value: role.String(), Set: role != 0}, p.Channel(), p.Recipient(), p.ContentType(), p.LastDelta()} {
 		dst = appendOptional(append(dst, ','), o)
 	}
 	dst = append(dst, ']')

@@ -89,7 +89,8 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	if err != nil && !s.opt.AnyPrompt {
 		return nil, badRequest("prompt", "The prompt is not well-formed Harmony: "+err.Error())
 	}
-	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: "cmpl-" + requestID(h, c), began: time.Now(), created: time.Now().Unix()}
+	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: "cmpl-" + requestID(h, c), began: time.Now(),
+		created: time.Now().Unix()}
 	var says []uint32
 	atEnd := ""
 	if line, ok := s.opt.Script.pick(s.tok.DecodeString(c.ids)); ok {
@@ -112,7 +113,8 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 		a.special(tokenizer.Return)
 		says = a.ids
 	} else if says, ok = answerUnder(s.tok, p, c.tag); !ok {
-		return nil, badRequest("structured_outputs", "The simulated model has nothing to say that keeps to the structural tag.")
+		return nil, badRequest("structured_outputs",
+			"The simulated model has nothing to say that keeps to the structural tag.")
 	}
 	if f := h.Get("x-sim-fault"); f != "" && s.opt.AllowHeaders {
 		if j.fault, err = ParseFault(f); err != nil {
@@ -264,7 +266,8 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	}
 	answer := whole{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0]}
 	for i := range j.c.choices() {
-		choice := wholeChoice{Index: i, Logprobs: j.logprobs(0, len(j.gen.ids)), FinishReason: j.gen.finish, StopReason: j.gen.stop}
+		choice := wholeChoice{Index: i, Logprobs: j.logprobs(0, len(j.gen.ids)), FinishReason: j.gen.finish,
+			StopReason: j.gen.stop}
 		for _, text := range j.gen.texts {
 			choice.Text += text
 		}

@@ -98,7 +98,8 @@ func arguments(t tool, text string) string {
 			known[w] = true
 		}
 	}
-	f := &filler{text: text, said: set(words(text)), strings: subjects(text, known), numbers: numbers.FindAllString(text, -1)}
+	f := &filler{text: text, said: set(words(text)), strings: subjects(text, known),
+		numbers: numbers.FindAllString(text, -1)}
 	var b bytes.Buffer
 	f.value(&b, t.params, 0)
 	return b.String()

@@ -12,8 +12,9 @@ func (s *Server) checkThinkingBudget(c *completion) *refusal {
 	case c.ThinkingBudget == nil:
 		return nil
 	case *c.ThinkingBudget < -1:
-		return badRequest("thinking_token_budget", fmt.Sprintf("thinking_token_budget must be -1 (unlimited) or a non-negative "+
-			"integer, got %d. (parameter=thinking_token_budget, value=%d)", *c.ThinkingBudget, *c.ThinkingBudget))
+		return badRequest("thinking_token_budget",
+			fmt.Sprintf("thinking_token_budget must be -1 (unlimited) or a non-negative "+
+				"integer, got %d. (parameter=thinking_token_budget, value=%d)", *c.ThinkingBudget, *c.ThinkingBudget))
 	case !s.opt.ReasoningConfig:
 		return badRequest("", "thinking_token_budget is set but reasoning_config is not configured. "+
 			"Please set --reasoning-parser and/or --reasoning-config to use thinking_token_budget.")

@@ -36,7 +36,8 @@ type EngineAnswer struct {
 func (s *Server) Engine(r EngineRequest) (EngineAnswer, error) {
 	rec := &Request{Path: "engine", Model: s.opt.Models[0], Stream: true}
 	s.rec.add(rec)
-	c := &completion{MaxTokens: &r.MaxTokens, MinTokens: r.MinTokens, StopTokenIDs: r.StopTokens, IgnoreEOS: true, ThinkingBudget: r.ThinkingBudget, ids: r.Prompt}
+	c := &completion{MaxTokens: &r.MaxTokens, MinTokens: r.MinTokens, StopTokenIDs: r.StopTokens, IgnoreEOS: true,
+		ThinkingBudget: r.ThinkingBudget, ids: r.Prompt}
 	if r.StructuralTag != "" {
 		var refused *refusal
 		c.Structured = &structuredOutputs{Tag: &r.StructuralTag}

@@ -38,7 +38,8 @@ func TestStreamFaults(t *testing.T) {
 		done, cut bool
 		last      string // data of the last event
 	}{
-		{"error-event:4", 4, true, false, `{"error":{"message":"Internal server error","type":"InternalServerError","param":null,"code":500}}`},
+		{"error-event:4", 4, true, false, `{"error":{"message":"Internal server error","type":"InternalServerError",` +
+			`"param":null,"code":500}}`},
 		{"error-event:0", 0, true, false, `"code":500`},
 		{"close:5", 5, false, true, ""},
 		{"close:0", 0, false, true, ""},
@@ -58,7 +59,8 @@ func TestStreamFaults(t *testing.T) {
 					want = len(answer(s.tok, mustPrompt(t, hello)))
 				}
 				if resp.StatusCode != 200 || len(got.ids) != want || got.done != tc.done || (got.err != nil) != tc.cut {
-					t.Errorf("%s %s by %d: status %d, %d ids of %d, done %v, err %v", tc.fault, proto, perChunk, resp.StatusCode, len(got.ids), want, got.done, got.err)
+					t.Errorf("%s %s by %d: status %d, %d ids of %d, done %v, err %v", tc.fault, proto, perChunk, resp.StatusCode,
+						len(got.ids), want, got.done, got.err)
 				}
 				if tc.last != "" && !strings.Contains(got.raw[len(got.raw)-1], tc.last) {
 					t.Errorf("%s: last event %q", tc.fault, got.raw[len(got.raw)-1])
@@ -137,7 +139,8 @@ func TestAbort(t *testing.T) {
 			s, url := start(t, Options{Fault: Fault{Kind: FaultStall, After: 2}})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			req, _ := http.NewRequestWithContext(ctx, "POST", url+"/v1/completions", strings.NewReader(body(hello, `,"stream":`+streaming)))
+			req, _ := http.NewRequestWithContext(
+				ctx, "POST", url+"/v1/completions", strings.NewReader(body(hello, `,"stream":`+streaming)))
 			req.Header.Set("Content-Type", "application/json")
 			gone := make(chan struct{})
 			go func() {
@@ -156,7 +159,8 @@ func TestAbort(t *testing.T) {
 			if !q.Aborted || q.Finish != "abort" {
 				t.Errorf("%s stream=%s: %+v", proto, streaming, q)
 			}
-			if !strings.Contains(metricsText(t, url), `vllm:request_success_total{engine="0",finished_reason="abort",model_name="gpt-oss-120b"} 1.0`) {
+			if !strings.Contains(metricsText(t, url),
+				`vllm:request_success_total{engine="0",finished_reason="abort",model_name="gpt-oss-120b"} 1.0`) {
 				t.Error("the abort is not counted")
 			}
 		}
@@ -182,7 +186,8 @@ func chunks(t *testing.T, url, body string) [][]byte {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _ = io.WriteString(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"+body)
+	_, _ = io.WriteString(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "+
+		"application/json\r\nContent-Length: "+itoa(len(body))+"\r\n\r\n"+body)
 	all, err := io.ReadAll(conn)
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +236,8 @@ func TestCuts(t *testing.T) {
 	}
 	_, url = start(t, Options{CutAt: []int{1, 50, 51}})
 	pieces := chunks(t, url, request)
-	if len(pieces) < 4 || len(pieces[0]) != 1 || len(pieces[1]) != 49 || len(pieces[2]) != 1 || undated(bytes.Join(pieces, nil)) != undated(whole) {
+	if len(pieces) < 4 || len(pieces[0]) != 1 || len(pieces[1]) != 49 || len(pieces[2]) != 1 ||
+		undated(bytes.Join(pieces, nil)) != undated(whole) {
 		t.Errorf("%d pieces", len(pieces))
 	}
 }

@@ -31,9 +31,11 @@ func checkLogprobs(c *completion) *refusal {
 	}
 	switch {
 	case n < 0:
-		return badRequest("logprobs", fmt.Sprintf("logprobs must be non-negative or -1, got %d. (parameter=logprobs, value=%d)", n, n))
+		return badRequest("logprobs", fmt.Sprintf("logprobs must be non-negative or -1, got %d. (parameter=logprobs, "+
+			"value=%d)", n, n))
 	case n > maxLogprobs:
-		return badRequest("logprobs", fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d (parameter=logprobs, value=%d)", n, maxLogprobs, n))
+		return badRequest("logprobs", fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d "+
+			"(parameter=logprobs, value=%d)", n, maxLogprobs, n))
 	}
 	return nil
 }

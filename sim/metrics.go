@@ -84,7 +84,8 @@ func (m *metrics) write(w io.Writer, model string, capacity int) {
 	one("num_requests_running", "gauge", "Number of requests in model execution batches.", float64(load.Running))
 	one("num_requests_waiting", "gauge", "Number of requests waiting to be processed.", float64(load.Waiting))
 	one("kv_cache_usage_perc", "gauge", "KV-cache usage. 1 means 100 percent usage.", load.KVCacheUsage)
-	one("prefix_cache_queries", "counter", "Prefix cache queries, in terms of number of queried tokens.", float64(m.queries))
+	one("prefix_cache_queries", "counter", "Prefix cache queries, in terms of number of queried tokens.",
+		float64(m.queries))
 	one("prefix_cache_hits", "counter", "Prefix cache hits, in terms of number of cached tokens.", float64(m.hits))
 	one("num_preemptions", "counter", "Cumulative number of preemption from the engine.", 0)
 	one("prompt_tokens", "counter", "Number of prefill tokens processed.", float64(m.prompt))
@@ -103,9 +104,11 @@ func (m *metrics) write(w io.Writer, model string, capacity int) {
 			if i < len(h.bounds) {
 				le = number(h.bounds[i])
 			}
-			fmt.Fprintf(w, "vllm:%s_bucket{engine=\"0\",le=%q,model_name=%s} %s\n", name, le, strconv.Quote(model), number(float64(total)))
+			fmt.Fprintf(w, "vllm:%s_bucket{engine=\"0\",le=%q,model_name=%s} %s\n", name, le, strconv.Quote(model),
+				number(float64(total)))
 		}
-		fmt.Fprintf(w, "vllm:%s_count{%s} %s\nvllm:%s_sum{%s} %s\n", name, labels, number(float64(total)), name, labels, number(h.sum))
+		fmt.Fprintf(w, "vllm:%s_count{%s} %s\nvllm:%s_sum{%s} %s\n", name, labels, number(float64(total)), name, labels,
+			number(h.sum))
 	}
 	series("time_to_first_token_seconds", "Histogram of time to first token in seconds.", &m.ttft)
 	series("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", &m.e2e)

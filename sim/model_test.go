@@ -20,22 +20,30 @@ func mustPrompt(t *testing.T, text string) *prompt {
 
 func TestAnswers(t *testing.T) {
 	const final = "<|start|>assistant<|channel|>final<|message|>"
-	called := weather + "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{}<|call|>" +
+	called := weather + "<|start|>assistant<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant " +
+		"to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{}<|call|>" +
 		"<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>{\"sky\":\"clear\"}<|end|>"
-	call := "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>" + `{"location":"San Francisco","unit":"fahrenheit"}<|call|>`
+	call := "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>" +
+		`{"location":"San Francisco","unit":"fahrenheit"}<|call|>`
 	for name, tc := range map[string]struct {
 		prompt string
 		want   string // with N for the number of prompt tokens
 	}{
-		"low":     {hello, "<|channel|>analysis<|message|>The user wants an answer.<|end|>" + final + "You said: Hello there. I read N tokens.<|return|>"},
-		"call":    {weather + "<|start|>assistant", "<|channel|>analysis<|message|>The function get_weather fits, so I call it.<|end|>" + call},
-		"no call": {strings.Replace(weather, "weather in San", "news from San", 1) + "<|start|>assistant", "<|channel|>analysis<|message|>The user wants an answer.<|end|>" + final + "You said: What is the news from San Francisco, in fahrenheit?. I read N tokens.<|return|>"},
-		"tool result": {called + "<|start|>assistant", "<|channel|>analysis<|message|>The tool functions.get_weather has answered, so I use its result.<|end|>" + final +
+		"low": {hello, "<|channel|>analysis<|message|>The user wants an answer.<|end|>" + final +
+			"You said: Hello there. I read N tokens.<|return|>"},
+		"call": {weather + "<|start|>assistant",
+			"<|channel|>analysis<|message|>The function get_weather fits, so I call it.<|end|>" + call},
+		"no call": {strings.Replace(weather, "weather in San", "news from San", 1) + "<|start|>assistant",
+			"<|channel|>analysis<|message|>The user wants an answer.<|end|>" + final +
+				"You said: What is the news from San Francisco, in fahrenheit?. I read N tokens.<|return|>"},
+		"tool result": {called + "<|start|>assistant", "<|channel|>analysis<|message|>The tool functions.get_weather has " +
+			"answered, so I use its result.<|end|>" + final +
 			`The tool functions.get_weather answered: {"sky":"clear"}. I read N tokens.<|return|>`},
 		"prefilled channel": {hello + "<|channel|>final", "<|message|>You said: Hello there. I read N tokens.<|return|>"},
 		"prefilled final":   {hello + "<|channel|>final<|message|>", "You said: Hello there. I read N tokens.<|return|>"},
-		"prefilled call":    {weather + "<|start|>assistant to=functions.now<|channel|>commentary <|constrain|>json<|message|>", "{}<|call|>"},
-		"prefilled header":  {weather + "<|start|>assistant to=functions.now", "<|channel|>commentary<|message|>{}<|call|>"},
+		"prefilled call": {weather + "<|start|>assistant to=functions.now<|channel|>commentary " +
+			"<|constrain|>json<|message|>", "{}<|call|>"},
+		"prefilled header": {weather + "<|start|>assistant to=functions.now", "<|channel|>commentary<|message|>{}<|call|>"},
 	} {
 		p := mustPrompt(t, tc.prompt)
 		want := strings.Replace(tc.want, "N tokens", itoa(p.tokens)+" tokens", 1)
@@ -49,7 +57,8 @@ func TestAnswers(t *testing.T) {
 func TestEffortAndText(t *testing.T) {
 	length := map[string]int{}
 	for _, effort := range []string{"low", "medium", "high"} {
-		length[effort] = len(answer(o200k.Tokenizer(), mustPrompt(t, strings.Replace(hello, "Reasoning: low", "Reasoning: "+effort, 1))))
+		length[effort] = len(answer(o200k.Tokenizer(),
+			mustPrompt(t, strings.Replace(hello, "Reasoning: low", "Reasoning: "+effort, 1))))
 	}
 	if length["low"] >= length["medium"] || length["medium"] >= length["high"] {
 		t.Errorf("lengths %v", length)
@@ -75,11 +84,14 @@ func TestEffortAndText(t *testing.T) {
 }
 
 func TestReadPrompt(t *testing.T) {
-	p := mustPrompt(t, "<|start|>user:bob<|message|>a<|end|><|start|>functions.f to=assistant<|channel|>commentary <|constrain|>json<|message|>b<|end|>"+
-		"<|start|>assistant to=functions.f<|channel|>commentary code<|message|>c<|call|><|start|>assistant<|channel|>final<|message|>d<|return|><|start|>assistant<|channel|>analysis")
+	p := mustPrompt(t, "<|start|>user:bob<|message|>a<|end|><|start|>functions.f to=assistant<|channel|>commentary "+
+		"<|constrain|>json<|message|>b<|end|>"+
+		"<|start|>assistant to=functions.f<|channel|>commentary "+
+		"code<|message|>c<|call|><|start|>assistant<|channel|>final<|message|>d<|return|><|start|>assistant<|channel|>analysis")
 	want := []message{
 		{role: "user", name: "bob", text: "a"},
-		{role: "tool", name: "functions.f", recipient: "assistant", channel: "commentary", ctype: "<|constrain|>json", text: "b"},
+		{role: "tool", name: "functions.f", recipient: "assistant", channel: "commentary", ctype: "<|constrain|>json",
+			text: "b"},
 		{role: "assistant", recipient: "functions.f", channel: "commentary", ctype: "code", text: "c"},
 		{role: "assistant", channel: "final", text: "d"},
 	}
@@ -92,12 +104,18 @@ func TestReadPrompt(t *testing.T) {
 		t.Errorf("prefill %+v", p.prefill)
 	}
 	for _, bad := range []string{
-		"", "x", "<|start|>assistant", "<|start|>", "<|start|>user<|message|>a<|end|>", "<|start|>user<|message|>a<|end|><|start|>user",
-		"<|start|>user<|message|>a<|end|><|start|>user<|message|>b", "<|start|>user<|message|>a<|channel|>b<|end|><|start|>assistant",
-		"<|start|>user<|message|>a<|start|>assistant", "<|start|>user<|message|>a<|end|><|end|><|start|>assistant", "<|start|>user<|end|><|start|>assistant",
-		"<|start|>user<|channel|><|message|>a<|end|><|start|>assistant", "<|start|>user<|channel|>a<|channel|>b<|message|>a<|end|><|start|>assistant",
-		"<|start|>user to=a to=b<|message|>a<|end|><|start|>assistant", "<|start|>user <|constrain|><|message|>a<|end|><|start|>assistant",
-		"<|start|>user<|message|>a<|end|><|start|>assistant<|endoftext|>", "<|start|>user<|message|>a<|end|> <|start|>assistant",
+		"", "x", "<|start|>assistant", "<|start|>", "<|start|>user<|message|>a<|end|>",
+		"<|start|>user<|message|>a<|end|><|start|>user",
+		"<|start|>user<|message|>a<|end|><|start|>user<|message|>b",
+		"<|start|>user<|message|>a<|channel|>b<|end|><|start|>assistant",
+		"<|start|>user<|message|>a<|start|>assistant", "<|start|>user<|message|>a<|end|><|end|><|start|>assistant",
+		"<|start|>user<|end|><|start|>assistant",
+		"<|start|>user<|channel|><|message|>a<|end|><|start|>assistant",
+		"<|start|>user<|channel|>a<|channel|>b<|message|>a<|end|><|start|>assistant",
+		"<|start|>user to=a to=b<|message|>a<|end|><|start|>assistant",
+		"<|start|>user <|constrain|><|message|>a<|end|><|start|>assistant",
+		"<|start|>user<|message|>a<|end|><|start|>assistant<|endoftext|>",
+		"<|start|>user<|message|>a<|end|> <|start|>assistant",
 	} {
 		if _, err := readPrompt(o200k.Tokenizer(), encode(bad)); err == nil {
 			t.Errorf("accepted %s", bad)
@@ -139,14 +157,16 @@ type ping = () => any;
 
 } // namespace functions`
 	tools := readTools(text)
-	if len(tools) != 2 || tools[0].description != "Book a table at a restaurant for some people" || tools[1].name != "ping" || tools[1].params != nil {
+	if len(tools) != 2 || tools[0].description != "Book a table at a restaurant for some people" ||
+		tools[1].name != "ping" || tools[1].params != nil {
 		t.Fatalf("%+v", tools)
 	}
 	const said = `Please book a table for 4 people at Luigi, on Tuesday evening`
 	if got, ok := chooseTool(tools, said); !ok || got.name != "book_table" {
 		t.Errorf("chose %v %v", got.name, ok)
 	}
-	want := `{"restaurant":"Luigi","people":4,"seats":["Tuesday"],"when":{"day":"tuesday"},"choice":"evening","flags":true,"anything":"Luigi"}`
+	want := `{"restaurant":"Luigi","people":4,"seats":["Tuesday"],"when":{"day":"tuesday"},"choice":"evening",` +
+		`"flags":true,"anything":"Luigi"}`
 	if got := arguments(tools[0], said); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
@@ -183,7 +203,8 @@ func get(t *testing.T, url string) string {
 
 func TestSideRoutes(t *testing.T) {
 	s, url := start(t, Options{Models: []string{"a", "b"}, MaxModelLen: 8192})
-	if got := get(t, url+"/v1/models"); !strings.Contains(got, `"id":"b"`) || strings.Count(got, `"max_model_len":8192`) != 2 {
+	if got := get(t, url+"/v1/models"); !strings.Contains(got, `"id":"b"`) ||
+		strings.Count(got, `"max_model_len":8192`) != 2 {
 		t.Error(got)
 	}
 	if got := get(t, url+"/version"); got != `200 {"version":"`+Version+`"}` {
@@ -218,7 +239,8 @@ func TestSideRoutes(t *testing.T) {
 	}
 	s.SetLoad(&Load{Running: 7, Waiting: 3, KVCacheUsage: 0.5})
 	got = metricsText(t, url)
-	for _, want := range []string{"num_requests_running{engine=\"0\",model_name=\"a\"} 7.0", "num_requests_waiting{engine=\"0\",model_name=\"a\"} 3.0", "kv_cache_usage_perc{engine=\"0\",model_name=\"a\"} 0.5"} {
+	for _, want := range []string{"num_requests_running{engine=\"0\",model_name=\"a\"} 7.0",
+		"num_requests_waiting{engine=\"0\",model_name=\"a\"} 3.0", "kv_cache_usage_perc{engine=\"0\",model_name=\"a\"} 0.5"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q missing", want)
 		}
@@ -227,7 +249,8 @@ func TestSideRoutes(t *testing.T) {
 
 // A request beyond the limit waits, with its headers sent, until another ends.
 func TestWaiting(t *testing.T) {
-	s, url := start(t, Options{MaxRunning: 1, Script: NewScript(Line{Tokens: encode("a<|return|>"), Fault: &Fault{Kind: FaultStall, After: 1}})})
+	s, url := start(t, Options{MaxRunning: 1,
+		Script: NewScript(Line{Tokens: encode("a<|return|>"), Fault: &Fault{Kind: FaultStall, After: 1}})})
 	first := post(t, url, body(hello, `,"stream":true`))
 	await(t, s, func(list []Request) bool { return len(list) == 1 && list[0].TokensSent == 1 })
 	second := post(t, url, body(hello, `,"stream":true`))
@@ -274,7 +297,8 @@ func TestScript(t *testing.T) {
 		t.Errorf("after the script: %q", got.text)
 	}
 	for _, bad := range []string{`{"tokens":[1],"text":"x"}`, `{"chunks":[0]}`, `{"fault":"boom"}`, `{"unknown":1}`, `x`} {
-		if _, err := ReadScript(strings.NewReader(bad), o200k.Tokenizer()); err == nil || !strings.HasPrefix(err.Error(), "script line 1:") {
+		if _, err := ReadScript(strings.NewReader(bad), o200k.Tokenizer()); err == nil ||
+			!strings.HasPrefix(err.Error(), "script line 1:") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -283,7 +307,8 @@ func TestScript(t *testing.T) {
 // Choices are told apart by their index, and the last usage counts all of them.
 func TestManyChoices(t *testing.T) {
 	_, url := start(t, Options{TokensPerChunk: 3})
-	got := read(t, post(t, url, body(hello, `,"stream":true,"n":3,"return_token_ids":true,"stream_options":{"include_usage":true}`)))
+	got := read(t, post(t, url, body(hello, `,"stream":true,"n":3,"return_token_ids":true,`+
+		`"stream_options":{"include_usage":true}`)))
 	ids := map[int]int{}
 	for _, e := range got.events {
 		for _, c := range e.Choices {

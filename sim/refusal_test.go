@@ -28,38 +28,53 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"bad JSON", `{"model":`, 400, "Bad Request", "body.9", "JSON decode error"},
 		{"no object", `[1]`, 400, "Bad Request", "body", "Input should be a valid dictionary"},
-		{"unknown model", `{"model":"other","prompt":[1]}`, 404, "NotFoundError", "model", "The model `other` does not exist."},
-		{"no prompt", `{"model":"gpt-oss-120b"}`, 400, "Bad Request", "prompt", "Either prompt or prompt_embeds must be provided and non-empty."},
+		{"unknown model", `{"model":"other","prompt":[1]}`, 404, "NotFoundError", "model",
+			"The model `other` does not exist."},
+		{"no prompt", `{"model":"gpt-oss-120b"}`, 400, "Bad Request", "prompt",
+			"Either prompt or prompt_embeds must be provided and non-empty."},
 		{"null prompt", `{"prompt":null}`, 400, "Bad Request", "prompt", "Either prompt"},
 		{"empty text", `{"prompt":""}`, 400, "Bad Request", "prompt", "Either prompt"},
 		{"empty ids", `{"prompt":[]}`, 400, "BadRequestError", "", "The decoder prompt cannot be empty"},
-		{"negative id", `{"prompt":[200006,-1]}`, 400, "Bad Request", "body.prompt.1", "Input should be greater than or equal to 0"},
+		{"negative id", `{"prompt":[200006,-1]}`, 400, "Bad Request", "body.prompt.1",
+			"Input should be greater than or equal to 0"},
 		{"id of no token", `{"prompt":[201088]}`, 400, "BadRequestError", "", "Token id 201088 is out of vocabulary"},
 		{"huge id", `{"prompt":[99999999999]}`, 400, "BadRequestError", "", "out of vocabulary"},
 		{"fraction id", `{"prompt":[1.5]}`, 400, "Bad Request", "body.prompt.0", "valid integer"},
 		{"two prompts", `{"prompt":[[1],[2]]}`, 400, "BadRequestError", "prompt", "one prompt"},
 		{"object prompt", `{"prompt":{}}`, 400, "Bad Request", "body.prompt", "valid list"},
 		{"too long", `{"prompt":[` + long + `],"max_tokens":1}`, 400, "BadRequestError", "input_tokens",
-			"This model's maximum context length is 200 tokens. However, you requested 1 output tokens and your prompt contains at least 301 input tokens, for a total of at least 302 tokens."},
-		{"too much together", `{"prompt":[1,2],"max_tokens":199}`, 400, "BadRequestError", "input_tokens", "for a total of at least 201 tokens"},
-		{"max_tokens too large", `{"prompt":[1],"max_tokens":201}`, 400, "BadRequestError", "max_tokens", "max_model_len=200"},
-		{"max_tokens 0", `{"prompt":[1],"max_tokens":0}`, 400, "BadRequestError", "max_tokens", "max_tokens must be at least 1, got 0."},
-		{"max_tokens text", `{"prompt":[1],"max_tokens":"many"}`, 400, "Bad Request", "body.max_tokens", "Input should be a valid int"},
-		{"stream options", small + `,"stream_options":{"include_usage":true}}`, 400, "Bad Request", "stream_options", "Stream options can only be defined when `stream=True`."},
+			"This model's maximum context length is 200 tokens. However, you requested 1 output tokens and your prompt " +
+				"contains at least 301 input tokens, for a total of at least 302 tokens."},
+		{"too much together", `{"prompt":[1,2],"max_tokens":199}`, 400, "BadRequestError", "input_tokens",
+			"for a total of at least 201 tokens"},
+		{"max_tokens too large", `{"prompt":[1],"max_tokens":201}`, 400, "BadRequestError", "max_tokens",
+			"max_model_len=200"},
+		{"max_tokens 0", `{"prompt":[1],"max_tokens":0}`, 400, "BadRequestError", "max_tokens",
+			"max_tokens must be at least 1, got 0."},
+		{"max_tokens text", `{"prompt":[1],"max_tokens":"many"}`, 400, "Bad Request", "body.max_tokens",
+			"Input should be a valid int"},
+		{"stream options", small + `,"stream_options":{"include_usage":true}}`, 400, "Bad Request", "stream_options",
+			"Stream options can only be defined when `stream=True`."},
 		{"top_p", small + `,"top_p":0}`, 400, "BadRequestError", "top_p", "top_p must be in (0, 1], got 0."},
-		{"temperature", small + `,"temperature":-1}`, 400, "BadRequestError", "temperature", "temperature must be non-negative, got -1."},
-		{"high temperature", small + `,"temperature":2.5}`, 400, "BadRequestError", "temperature", "temperature must be in [0, 2], got 2.5."},
-		{"top_k", small + `,"top_k":-2}`, 400, "BadRequestError", "top_k", "top_k must be 0 (disable), or at least 1, got -2."},
+		{"temperature", small + `,"temperature":-1}`, 400, "BadRequestError", "temperature",
+			"temperature must be non-negative, got -1."},
+		{"high temperature", small + `,"temperature":2.5}`, 400, "BadRequestError", "temperature",
+			"temperature must be in [0, 2], got 2.5."},
+		{"top_k", small + `,"top_k":-2}`, 400, "BadRequestError", "top_k",
+			"top_k must be 0 (disable), or at least 1, got -2."},
 		{"min_p", small + `,"min_p":1.5}`, 400, "BadRequestError", "min_p", "min_p must be in [0, 1], got 1.5."},
-		{"repetition_penalty", small + `,"repetition_penalty":0}`, 400, "BadRequestError", "repetition_penalty", "greater than zero"},
+		{"repetition_penalty", small + `,"repetition_penalty":0}`, 400, "BadRequestError", "repetition_penalty",
+			"greater than zero"},
 		{"seed", small + `,"seed":1.5}`, 400, "Bad Request", "body.seed", "valid int"},
 		{"bias of no token", small + `,"logit_bias":{"201088":1}}`, 400, "BadRequestError", "logit_bias", "out-of-vocab"},
 		{"bias of a word", small + `,"logit_bias":{"a":1}}`, 400, "BadRequestError", "logit_bias", "must be an integer"},
 		{"bias as text", small + `,"logit_bias":{"1":"x"}}`, 400, "Bad Request", "body.logit_bias", "valid float64"},
 		{"priority", small + `,"priority":1}`, 400, "BadRequestError", "", "Priority scheduling is not enabled"},
 		{"beam", small + `,"use_beam_search":true,"stream":true}`, 400, "BadRequestError", "", "beam search"},
-		{"no Harmony", `{"prompt":[1,2,3]}`, 400, "BadRequestError", "prompt", "not well-formed Harmony: token 1 at 0 where <|start|> belongs"},
-		{"text", `{"prompt":"<|start|>user<|message|>x<|end|><|start|>assistant"}`, 400, "BadRequestError", "prompt", "not well-formed Harmony"},
+		{"no Harmony", `{"prompt":[1,2,3]}`, 400, "BadRequestError", "prompt",
+			"not well-formed Harmony: token 1 at 0 where <|start|> belongs"},
+		{"text", `{"prompt":"<|start|>user<|message|>x<|end|><|start|>assistant"}`, 400, "BadRequestError", "prompt",
+			"not well-formed Harmony"},
 		{"text in a list", `{"prompt":["hello"]}`, 400, "BadRequestError", "prompt", "not well-formed Harmony"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -73,7 +88,8 @@ func TestRefusals(t *testing.T) {
 			if e.Error.Param != nil {
 				param = *e.Error.Param
 			}
-			if resp.StatusCode != tc.status || e.Error.Code != tc.status || e.Error.Type != tc.kind || param != tc.param || !strings.Contains(e.Error.Message, tc.about) {
+			if resp.StatusCode != tc.status || e.Error.Code != tc.status || e.Error.Type != tc.kind || param != tc.param ||
+				!strings.Contains(e.Error.Message, tc.about) {
 				t.Errorf("%d %s", resp.StatusCode, b)
 			}
 			if !strings.Contains(string(b), `"param":`) || resp.Header.Get("Content-Type") != "application/json" {
@@ -90,11 +106,13 @@ func TestHTTPRefusals(t *testing.T) {
 		status                   int
 		want                     string
 	}{
-		{"GET", "/v1/completions", "secret", "", 405, `{"error":{"message":"Method Not Allowed","type":"Method Not Allowed","param":null,"code":405}}`},
+		{"GET", "/v1/completions", "secret", "", 405,
+			`{"error":{"message":"Method Not Allowed","type":"Method Not Allowed","param":null,"code":405}}`},
 		{"GET", "/nothing", "", "", 404, `{"error":{"message":"Not Found","type":"Not Found","param":null,"code":404}}`},
 		{"POST", "/health", "", "", 405, `"code":405`},
 		{"GET", "/v1/models", "wrong", "", 401, `{"error":"Unauthorized"}`},
-		{"POST", "/v1/completions", "secret", "text/plain", 400, "Unsupported Media Type: Only 'application/json' is allowed"},
+		{"POST", "/v1/completions", "secret", "text/plain", 400,
+			"Unsupported Media Type: Only 'application/json' is allowed"},
 	} {
 		req, _ := http.NewRequestWithContext(t.Context(), tc.method, url+tc.path, strings.NewReader("{}"))
 		req.Header.Set("Authorization", "Bearer "+tc.key)

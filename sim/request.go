@@ -145,7 +145,8 @@ func decodeBody(body []byte, c *completion) *refusal {
 		return invalid("body", pydantic("model_attributes_type", "body",
 			"Input should be a valid dictionary or object to extract fields from"))
 	case errors.As(err, &wrong):
-		return invalid("body."+wrong.Field, pydantic("type_error", "body."+wrong.Field, "Input should be a valid "+wrong.Type.String()))
+		return invalid("body."+wrong.Field, pydantic(
+			"type_error", "body."+wrong.Field, "Input should be a valid "+wrong.Type.String()))
 	case err != nil:
 		return invalid("body", pydantic("value_error", "body", "JSON decode error"))
 	}
@@ -220,7 +221,8 @@ func (s *Server) checkLength(c *completion) *refusal {
 			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, most, want))
 	}
 	if have+max(want, 0) > most {
-		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested "+
+		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
+			"requested "+
 			"%d output tokens and your prompt contains at least %d input tokens, for a total of at least %d tokens. "+
 			"Please reduce the length of the input prompt or the number of requested output tokens. "+
 			"(parameter=input_tokens, value=%d)", most, want, have, have+want, have))
@@ -272,10 +274,12 @@ func checkBiases(biases map[string]float64) *refusal {
 	for _, key := range slices.Sorted(maps.Keys(biases)) {
 		id, err := strconv.Atoi(key)
 		if err != nil {
-			return badRequest("logit_bias", "Found token_id `"+key+"` in logit_bias but token_id must be an integer or string representing an integer")
+			return badRequest("logit_bias", "Found token_id `"+key+"` in logit_bias but token_id must be an integer or "+
+				"string representing an integer")
 		}
 		if id < 0 || id >= tokenizer.LastSpecial {
-			return badRequest("logit_bias", fmt.Sprintf("token_id(s) [%d] in logit_bias contain out-of-vocab token ids. Vocabulary size: %d", id, tokenizer.LastSpecial))
+			return badRequest("logit_bias", fmt.Sprintf("token_id(s) [%d] in logit_bias contain out-of-vocab token ids. "+
+				"Vocabulary size: %d", id, tokenizer.LastSpecial))
 		}
 	}
 	return nil

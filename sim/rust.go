@@ -62,19 +62,22 @@ func (s *Server) checkRust(c *completion) *refusal {
 		if room < 0 {
 			how = fmt.Sprintf("contains %d input tokens, which exceeds this limit even without any output tokens", len(c.ids))
 		}
-		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, your prompt %s. "+
+		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, your "+
+			"prompt %s. "+
 			"Please reduce the length of the input prompt.", most, how))
 	}
 	want := min(c.maxTokens(), room)
 	c.MaxTokens = &want
 	for _, id := range c.ids {
 		if id >= tokenizer.LastSpecial {
-			return badRequest("", fmt.Sprintf("token_id(s) [%d] in prompt are out of vocabulary. Vocabulary size: %d", id, tokenizer.LastSpecial))
+			return badRequest("", fmt.Sprintf("token_id(s) [%d] in prompt are out of vocabulary. Vocabulary size: %d", id,
+				tokenizer.LastSpecial))
 		}
 	}
 	for key := range c.LogitBias {
 		if id, err := strconv.Atoi(key); err != nil || id >= tokenizer.LastSpecial {
-			return badRequest("", fmt.Sprintf("token_id(s) [%s] in logit_bias are out of vocabulary. Vocabulary size: %d", key, tokenizer.LastSpecial))
+			return badRequest("", fmt.Sprintf("token_id(s) [%s] in logit_bias are out of vocabulary. Vocabulary size: %d", key,
+				tokenizer.LastSpecial))
 		}
 	}
 	between := func(name string, f *float64, low, high float64) *refusal {
@@ -97,9 +100,11 @@ func (s *Server) checkRust(c *completion) *refusal {
 	case c.RepeatPenalty != nil && *c.RepeatPenalty <= 0:
 		return badRequest("", fmt.Sprintf("repetition_penalty must be in (0, inf), got %g", *c.RepeatPenalty))
 	case c.MinTokens > want:
-		return badRequest("", fmt.Sprintf("`min_tokens` must be less than or equal to `max_tokens`, got min_tokens=%d, max_tokens=%d", c.MinTokens, want))
+		return badRequest("", fmt.Sprintf("`min_tokens` must be less than or equal to `max_tokens`, got min_tokens=%d, "+
+			"max_tokens=%d", c.MinTokens, want))
 	case c.Logprobs != nil && *c.Logprobs > maxLogprobs:
-		return badRequest("", fmt.Sprintf("requested logprobs of %d, which is greater than max allowed: %d", *c.Logprobs, maxLogprobs))
+		return badRequest("", fmt.Sprintf("requested logprobs of %d, which is greater than max allowed: %d", *c.Logprobs,
+			maxLogprobs))
 	case c.ThinkingBudget != nil && *c.ThinkingBudget < -1:
 		return badRequest("", "`thinking_token_budget` must be a non-negative integer or -1 for unlimited.")
 	}
@@ -141,7 +146,8 @@ type (
 )
 
 func (j *job) rustFrame(choices ...rustChoice) []byte {
-	return framed(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: choices})
+	return framed(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+		Choices: choices})
 }
 
 // rustIDs are ids where they were asked for.
@@ -180,7 +186,8 @@ func (j *job) rustFinish() []byte {
 func (j *job) rustUsageEvent() []byte {
 	u := &rustUsage{usage: *j.usage(len(j.gen.ids))}
 	u.Details = j.details()
-	return framed(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []rustChoice{}, Usage: u})
+	return framed(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+		Choices: []rustChoice{}, Usage: u})
 }
 
 // framed frames a value as a server-sent event.

@@ -42,7 +42,8 @@ type Server struct {
 // New makes a server that does not listen yet: call Start, or serve its Handler.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(), closed: make(chan struct{}), released: make(chan struct{})}
+	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
+		closed: make(chan struct{}), released: make(chan struct{})}
 	s.letGo = sync.OnceFunc(func() { close(s.released) })
 	s.rec.keep = o.Keep
 	if o.MaxRunning > 0 {
@@ -58,7 +59,8 @@ func (s *Server) Start(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	h := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelError)}
+	h := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelError)}
 	h.Protocols = new(http.Protocols)
 	h.Protocols.SetHTTP1(true)
 	h.Protocols.SetUnencryptedHTTP2(true)
@@ -146,7 +148,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
 		}
 	}
 	switch {
-	case s.opt.APIKey != "" && len(r.URL.Path) > 3 && r.URL.Path[:3] == "/v1" && r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey:
+	case s.opt.APIKey != "" && len(r.URL.Path) > 3 && r.URL.Path[:3] == "/v1" &&
+		r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey:
 		s.respond(w, rec, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 	case serve == nil:
 		s.refuse(w, rec, httpError(http.StatusNotFound))
@@ -196,7 +199,8 @@ func (s *Server) models() []byte {
 	}
 	var data []card
 	for _, name := range s.opt.Models {
-		data = append(data, card{ID: name, Object: "model", Created: s.created, OwnedBy: "vllm", Root: s.opt.Models[0], MaxModelLen: s.opt.MaxModelLen})
+		data = append(data, card{ID: name, Object: "model", Created: s.created, OwnedBy: "vllm", Root: s.opt.Models[0],
+			MaxModelLen: s.opt.MaxModelLen})
 	}
 	return mustJSON(struct {
 		Object string `json:"object"`

@@ -16,11 +16,15 @@ import (
 
 // harmonyText is a prompt in special spellings: system message, optional developer message, then turns.
 const (
-	systemText = "<|start|>system<|message|>You are ChatGPT.\n\nReasoning: low\n\n# Valid channels: analysis, commentary, final. Channel must be included for every message.<|end|>"
-	hello      = systemText + "<|start|>user<|message|>Hello there<|end|><|start|>assistant"
-	weather    = systemText + "<|start|>developer<|message|># Instructions\n\nBe kind.\n\n# Tools\n\n## functions\n\nnamespace functions {\n\n" +
-		"// Current weather of a place\ntype get_weather = (_: {\n// The city\nlocation: string,\nunit?: \"celsius\" | \"fahrenheit\", // default: celsius\n}) => any;\n\n" +
-		"type now = () => any;\n\n} // namespace functions<|end|><|start|>user<|message|>What is the weather in San Francisco, in fahrenheit?<|end|>"
+	systemText = "<|start|>system<|message|>You are ChatGPT.\n\nReasoning: low\n\n# Valid channels: analysis, " +
+		"commentary, final. Channel must be included for every message.<|end|>"
+	hello   = systemText + "<|start|>user<|message|>Hello there<|end|><|start|>assistant"
+	weather = systemText + "<|start|>developer<|message|># Instructions\n\nBe kind.\n\n# Tools\n\n## " +
+		"functions\n\nnamespace functions {\n\n" +
+		"// Current weather of a place\ntype get_weather = (_: {\n// The city\nlocation: string,\nunit?: \"celsius\" | " +
+		"\"fahrenheit\", // default: celsius\n}) => any;\n\n" +
+		"type now = () => any;\n\n} // namespace functions<|end|><|start|>user<|message|>What is the weather in San " +
+		"Francisco, in fahrenheit?<|end|>"
 )
 
 func encode(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(nil, text) }
@@ -161,10 +165,12 @@ func await(t *testing.T, s *Server, ok func([]Request) bool) []Request {
 func TestStream(t *testing.T) {
 	s, url := start(t, Options{Models: []string{"gpt-oss-120b", "alias"}})
 	ids, _ := json.Marshal(encode(hello))
-	got := read(t, post(t, url, `{"model":"alias","prompt":`+string(ids)+`,"max_tokens":500,"stream":true,"return_token_ids":true,
+	got := read(t, post(t, url, `{"model":"alias","prompt":`+string(ids)+
+		`,"max_tokens":500,"stream":true,"return_token_ids":true,
 		"skip_special_tokens":false,"include_stop_str_in_output":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`,
 		"X-Request-Id", "abc"))
-	want := "<|channel|>analysis<|message|>The user wants an answer.<|end|><|start|>assistant<|channel|>final<|message|>You said: Hello there. I read " +
+	want := "<|channel|>analysis<|message|>The user wants an " +
+		"answer.<|end|><|start|>assistant<|channel|>final<|message|>You said: Hello there. I read " +
 		itoa(len(encode(hello))) + " tokens.<|return|>"
 	if got.text != want || spell(got.ids) != want {
 		t.Errorf("text %q\nids  %q\nwant %q", got.text, spell(got.ids), want)
@@ -186,16 +192,20 @@ func TestStream(t *testing.T) {
 			}
 			continue
 		}
-		if e.Usage.CompletionTokens != i+1 || len(e.Choices[0].TokenIDs) != 1 || (e.Choices[0].PromptTokenIDs != nil) != (i == 0) {
+		if e.Usage.CompletionTokens != i+1 || len(e.Choices[0].TokenIDs) != 1 ||
+			(e.Choices[0].PromptTokenIDs != nil) != (i == 0) {
 			t.Errorf("event %d: %s", i, got.raw[i])
 		}
 	}
-	if !strings.Contains(got.raw[1], `"choices":[{"index":0,"text":"analysis","logprobs":null,"finish_reason":null,"stop_reason":null,"prompt_token_ids":null,"token_ids":[35644]}]`) {
+	if !strings.Contains(got.raw[1], `"choices":[{"index":0,"text":"analysis","logprobs":null,"finish_reason":null,`+
+		`"stop_reason":null,"prompt_token_ids":null,"token_ids":[35644]}]`) {
 		t.Errorf("second event %s", got.raw[1])
 	}
 	q := await(t, s, completed)[0]
-	if q.TokensSent != len(got.ids) || q.Finish != "stop" || q.Aborted || q.ID != "cmpl-abc" || q.Model != "alias" || !q.Stream ||
-		len(q.PromptIDs) != len(encode(hello)) || q.Status != 200 || q.Proto != "HTTP/1.1" || q.Method != "POST" || len(q.Body) == 0 {
+	if q.TokensSent != len(got.ids) || q.Finish != "stop" || q.Aborted || q.ID != "cmpl-abc" || q.Model != "alias" ||
+		!q.Stream ||
+		len(q.PromptIDs) != len(encode(hello)) || q.Status != 200 || q.Proto != "HTTP/1.1" || q.Method != "POST" ||
+		len(q.Body) == 0 {
 		t.Errorf("recorded %+v", q)
 	}
 }
@@ -211,18 +221,23 @@ func TestTextAndFinish(t *testing.T) {
 	}{
 		{"defaults", said + "<|return|>", ``, "finalHi 🪿 there", "stop", nil, 0},
 		{"specials", said + "<|return|>", `,"skip_special_tokens":false`, said, "stop", nil, 0},
-		{"stop token", said + "<|return|>", `,"skip_special_tokens":false,"include_stop_str_in_output":true`, said + "<|return|>", "stop", nil, 0},
+		{"stop token", said + "<|return|>", `,"skip_special_tokens":false,"include_stop_str_in_output":true`,
+			said + "<|return|>", "stop", nil, 0},
 		{"stop token skipped", said + "<|return|>", `,"include_stop_str_in_output":true`, "finalHi 🪿 there", "stop", nil, 0},
 		{"call", said + "<|call|>", `,"skip_special_tokens":false`, said, "stop", 200012.0, 0},
 		{"endoftext", said + "<|endoftext|>", ``, "finalHi 🪿 there", "stop", 199999.0, 0},
 		{"return asked for", said + "<|return|>", `,"stop_token_ids":[200002,200012]`, "finalHi 🪿 there", "stop", nil, 0},
-		{"own stop token", said + "<|return|>", `,"stop_token_ids":[200008],"skip_special_tokens":false`, "<|channel|>final", "stop", 200008.0, 3},
+		{"own stop token", said + "<|return|>", `,"stop_token_ids":[200008],"skip_special_tokens":false`, "<|channel|>final",
+			"stop", 200008.0, 3},
 		{"end is no stop", "a<|end|>b<|return|>", `,"skip_special_tokens":false`, "a<|end|>b", "stop", nil, 0},
 		{"stop string", said + "<|return|>", `,"stop":" there"`, "finalHi 🪿", "stop", " there", -1},
-		{"stop strings shown", said + "<|return|>", `,"stop":["zzz"," there"],"include_stop_str_in_output":true`, "finalHi 🪿 there", "stop", " there", -1},
+		{"stop strings shown", said + "<|return|>", `,"stop":["zzz"," there"],"include_stop_str_in_output":true`,
+			"finalHi 🪿 there", "stop", " there", -1},
 		{"no stop string", said + "<|return|>", `,"stop":["there, there"]`, "finalHi 🪿 there", "stop", nil, 0},
-		{"length", said + "<|return|>", `,"max_tokens":3,"skip_special_tokens":false`, "<|channel|>final<|message|>", "length", nil, 3},
-		{"null max_tokens is 16", strings.Repeat(" a", 40) + "<|return|>", `,"max_tokens":null`, strings.Repeat(" a", 16), "length", nil, 16},
+		{"length", said + "<|return|>", `,"max_tokens":3,"skip_special_tokens":false`, "<|channel|>final<|message|>",
+			"length", nil, 3},
+		{"null max_tokens is 16", strings.Repeat(" a", 40) + "<|return|>", `,"max_tokens":null`, strings.Repeat(" a", 16),
+			"length", nil, 16},
 		{"ignore_eos", "a<|return|>", `,"ignore_eos":true,"max_tokens":5`, "aaa", "length", nil, 5},
 		{"min_tokens", "a<|return|>", `,"min_tokens":3,"max_tokens":9`, "aa", "stop", nil, 4},
 		{"out of script", "a", ``, "a", "length", nil, 0},
@@ -285,7 +300,8 @@ func TestHoldBack(t *testing.T) {
 	if len(goose) < 2 {
 		t.Fatal("the goose is one token")
 	}
-	_, url := start(t, Options{Script: NewScript(Line{Tokens: append(goose, encode("!<|return|>")...)}, Line{Tokens: append(goose[:1:1], encode("!<|return|>")...)},
+	_, url := start(t, Options{Script: NewScript(
+		Line{Tokens: append(goose, encode("!<|return|>")...)}, Line{Tokens: append(goose[:1:1], encode("!<|return|>")...)},
 		Line{Tokens: append(goose[:1:1], encode("<|return|>")...)})})
 	for i, want := range []string{"🪿!", "\uFFFD!", ""} {
 		got := read(t, post(t, url, body(hello, `,"stream":true,"return_token_ids":true`)))
@@ -305,7 +321,8 @@ func TestWhole(t *testing.T) {
 	if ct := resp.Header.Get("Content-Type"); ct != "application/json" || resp.ContentLength != int64(len(b)) {
 		t.Errorf("content type %q, length %d of %d", ct, resp.ContentLength, len(b))
 	}
-	for _, want := range []string{`"object":"text_completion"`, `"token_ids":null`, `"prompt_token_ids":null`, `"prompt_tokens_details":{"cached_tokens":0}`, `"stop_reason":null`} {
+	for _, want := range []string{`"object":"text_completion"`, `"token_ids":null`, `"prompt_token_ids":null`,
+		`"prompt_tokens_details":{"cached_tokens":0}`, `"stop_reason":null`} {
 		if !bytes.Contains(b, []byte(want)) {
 			t.Errorf("%s missing in %s", want, b)
 		}

@@ -109,7 +109,8 @@ func (j *job) after() []byte {
 	}
 	u := j.usage(j.c.choices() * len(j.gen.ids))
 	u.Details = j.details()
-	return framed(chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []chunkChoice{}, Usage: u})
+	return framed(chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+		Choices: []chunkChoice{}, Usage: u})
 }
 
 // size is how many tokens an event holds.
@@ -138,7 +139,8 @@ func (j *job) event(index, from, to int) chunk {
 	if to == len(j.gen.ids) {
 		choice.FinishReason, choice.StopReason = &j.gen.finish, j.gen.stop
 	}
-	c := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0], Choices: []chunkChoice{choice}}
+	c := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+		Choices: []chunkChoice{choice}}
 	if o := j.c.StreamOptions; o != nil && on(o.IncludeUsage) && on(o.ContinuousUsage) {
 		c.Usage = j.usage(to)
 	}

@@ -24,19 +24,24 @@ func TestKeepsTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const thought, head = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant", " to=functions.f<|channel|>commentary json<|message|>"
+	const thought, head = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant",
+		" to=functions.f<|channel|>commentary json<|message|>"
 	for _, tt := range []struct {
 		text string
 		want string // "" keeps to it
 	}{
-		{head + `{"n":1}<|call|>`, ""}, {head + `{"n":1}<|return|>`, ""}, {thought + thought + head + `{ "n" : 1 }<|call|>`, ""},
+		{head + `{"n":1}<|call|>`, ""}, {head + `{"n":1}<|return|>`, ""},
+		{thought + thought + head + `{ "n" : 1 }<|call|>`, ""},
 		{thought + "<|channel|>final<|message|>[1]<|return|>", ""}, {"<|channel|>final<|message|>2.5<|return|>", ""},
 		// cut by the limit on tokens
 		{thought[:40], ""}, {thought + head[:20], ""}, {head + `{"n":`, ""}, {thought, ""}, {"", ""},
 		// what a grammar would not have let through
-		{head + `{"n":"x"}<|call|>`, "leaves"}, {head + `{}<|call|>`, "leaves"}, {head + `{"n":1}<|end|>`, "leaves"}, {head + ` {"n":1}<|call|>`, "leaves"},
-		{thought + "Hello", "leaves"}, {"<|channel|>final<|message|>Hello<|return|>", "leaves"}, {"<|channel|>analysis<|message|>a<|channel|>final", "leaves"},
-		{"<|channel|>commentary<|message|>", "leaves"}, {thought + "<|return|>", "before it is complete"}, {head + `{"n":<|return|>`, "before it is complete"},
+		{head + `{"n":"x"}<|call|>`, "leaves"}, {head + `{}<|call|>`, "leaves"}, {head + `{"n":1}<|end|>`, "leaves"},
+		{head + ` {"n":1}<|call|>`, "leaves"},
+		{thought + "Hello", "leaves"}, {"<|channel|>final<|message|>Hello<|return|>", "leaves"},
+		{"<|channel|>analysis<|message|>a<|channel|>final", "leaves"},
+		{"<|channel|>commentary<|message|>", "leaves"}, {thought + "<|return|>", "before it is complete"},
+		{head + `{"n":<|return|>`, "before it is complete"},
 		{"<|return|>", "before it is complete"},
 	} {
 		err := tag.keepsTo(o200k.Tokenizer(), encode(tt.text))
@@ -47,14 +52,17 @@ func TestKeepsTo(t *testing.T) {
 }
 
 func TestKeepsToPattern(t *testing.T) {
-	tag, err := compileTag([]byte(`{"type":"structural_tag","format":{"type":"sequence","elements":[{"type":"const_string","value":"<|message|>"},
+	tag, err := compileTag(
+		[]byte(
+			`{"type":"structural_tag","format":{"type":"sequence","elements":[{"type":"const_string","value":"<|message|>"},
 		{"type":"regex","pattern":"^(?:\\d{2}|x[^\\n]*)$"},{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for text, ok := range map[string]bool{
 		"<|message|>12<|call|>": true, "<|message|>12<|return|>": true, "<|message|>xyz<|call|>": true, "<|message|>1": true,
-		"<|message|>123<|call|>": false, "<|message|>a<|call|>": false, "<|message|>1<|call|>": false, "<|message|>x\n<|call|>": false,
+		"<|message|>123<|call|>": false, "<|message|>a<|call|>": false, "<|message|>1<|call|>": false,
+		"<|message|>x\n<|call|>": false,
 	} {
 		if err := tag.keepsTo(o200k.Tokenizer(), encode(text)); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
@@ -69,20 +77,28 @@ func TestTagRefusals(t *testing.T) {
 	for structured, about := range map[string]string{
 		`{}`: "none are specified", `{"structural_tag":null}`: "none are specified",
 		`{"structural_tag":"{}","json":{}}`: "multiple are specified", `{"json":{},"regex":"x"}`: "multiple are specified",
-		`{"json":{}}`: "structural tags only", `{"structural_tag":{}}`: "valid string", `{"structural_tag":"{"}`: "Invalid structural tag specification.",
+		`{"json":{}}`: "structural tags only", `{"structural_tag":{}}`: "valid string",
+		`{"structural_tag":"{"}`: "Invalid structural tag specification.",
 	} {
 		expectRefusal(t, url, string(ids), structured, about)
 	}
 	for _, format := range []string{
-		``, `null`, `{"type":"nope"}`, `{"type":"const_string"}`, `{"type":"const_string","value":1}`, `{"type":"const_string","value":"x","foo":1}`,
-		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"regex"}`, `{"type":"grammar"}`, `{"type":"grammar","grammar":"root ::= x"}`, `{"type":"regex","pattern":"(?P<n>a)"}`, `{"type":"regex","pattern":"\\\\b"}`, `{"type":"regex","pattern":"["}`, `{"type":"json_schema","json_schema":1}`, `{"type":"json_schema","json_schema":"{}"}`,
-		`{"type":"json_schema","json_schema":{"type":"nope"}}`, `{"type":"json_schema","json_schema":{"$ref":"#/x"}}`, `{"type":"sequence","elements":[]}`,
-		`{"type":"or","elements":[null]}`, `{"type":"or"}`, `{"type":"star"}`, `{"type":"optional","content":{"type":"or"}}`, `{"type":"sequence","elements":[{"type":"star"}]}`,
+		``, `null`, `{"type":"nope"}`, `{"type":"const_string"}`, `{"type":"const_string","value":1}`,
+		`{"type":"const_string","value":"x","foo":1}`,
+		`{"type":"any_text","excludes":"x"}`, `{"type":"json_schema"}`, `{"type":"regex"}`, `{"type":"grammar"}`,
+		`{"type":"grammar","grammar":"root ::= x"}`, `{"type":"regex","pattern":"(?P<n>a)"}`,
+		`{"type":"regex","pattern":"\\\\b"}`, `{"type":"regex","pattern":"["}`, `{"type":"json_schema","json_schema":1}`,
+		`{"type":"json_schema","json_schema":"{}"}`,
+		`{"type":"json_schema","json_schema":{"type":"nope"}}`, `{"type":"json_schema","json_schema":{"$ref":"#/x"}}`,
+		`{"type":"sequence","elements":[]}`,
+		`{"type":"or","elements":[null]}`, `{"type":"or"}`, `{"type":"star"}`, `{"type":"optional","content":{"type":"or"}}`,
+		`{"type":"sequence","elements":[{"type":"star"}]}`,
 	} {
 		tag, _ := json.Marshal(`{"type":"structural_tag","format":` + format + `}`)
 		expectRefusal(t, url, string(ids), `{"structural_tag":`+string(tag)+`}`, "Invalid structural tag specification.")
 	}
-	for _, tag := range []string{`{"type":"x","format":{"type":"any_text"}}`, `{"type":"structural_tag"}`, `{"type":"structural_tag","format":{"type":"any_text"}}{}`} {
+	for _, tag := range []string{`{"type":"x","format":{"type":"any_text"}}`, `{"type":"structural_tag"}`,
+		`{"type":"structural_tag","format":{"type":"any_text"}}{}`} {
 		text, _ := json.Marshal(tag)
 		expectRefusal(t, url, string(ids), `{"structural_tag":`+string(text)+`}`, "Invalid structural tag specification.")
 	}
@@ -101,15 +117,18 @@ func expectRefusal(t *testing.T, url, ids, structured, about string) {
 func TestAnswersUnderTag(t *testing.T) {
 	tag, _ := json.Marshal(wellTag)
 	ids, _ := json.Marshal(encode(hello))
-	body := `{"max_tokens":100,"skip_special_tokens":false,"include_stop_str_in_output":true,"prompt":` + string(ids) + `,"structured_outputs":{"structural_tag":` + string(tag) + `}}`
+	body := `{"max_tokens":100,"skip_special_tokens":false,"include_stop_str_in_output":true,"prompt":` + string(ids) +
+		`,"structured_outputs":{"structural_tag":` + string(tag) + `}}`
 	_, url := start(t, Options{Script: NewScript(Line{Tokens: encode("<|channel|>final<|message|>Hello<|return|>")})})
 	resp := post(t, url, body)
-	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 400 || !strings.Contains(string(b), "does not keep to the structural tag") {
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 400 ||
+		!strings.Contains(string(b), "does not keep to the structural tag") {
 		t.Errorf("%d %s", resp.StatusCode, b)
 	}
 	_, url = start(t, Options{})
 	resp = post(t, url, body)
-	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 || !strings.Contains(string(b), `<|channel|>final<|message|>{\"n\":1}<|return|>`) {
+	if b, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 ||
+		!strings.Contains(string(b), `<|channel|>final<|message|>{\"n\":1}<|return|>`) {
 		t.Errorf("%d %s", resp.StatusCode, b)
 	}
 	never := strings.Replace(body, `\"json_schema\":true`, `\"json_schema\":{\"const\":7}`, 1)
@@ -121,8 +140,10 @@ func TestAnswersUnderTag(t *testing.T) {
 
 func TestSchemaType(t *testing.T) {
 	for schema, want := range map[string]string{
-		`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":["null","string"]},"n":{"type":"integer"}},"required":["z","a","n"]}`: `{"z":"Paris","a":null,"n":3}`,
-		`{"type":"array","items":{"type":"boolean"}}`: `[true]`, `{"enum":["c","f"]}`: `"c"`, `{"anyOf":[{"type":"number"},{}]}`: `3`, `{}`: `"Paris"`,
+		`{"type":"object","properties":{"z":{"type":"string"},"a":{"type":["null","string"]},"n":{"type":"integer"}},` +
+			`"required":["z","a","n"]}`: `{"z":"Paris","a":null,"n":3}`,
+		`{"type":"array","items":{"type":"boolean"}}`: `[true]`, `{"enum":["c","f"]}`: `"c"`,
+		`{"anyOf":[{"type":"number"},{}]}`: `3`, `{}`: `"Paris"`,
 		`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"type":"null"}}}`: `{"b":null}`,
 		`{"$ref":"#/$defs/A","$defs":{"A":{"$ref":"#/$defs/A"}}}`:                                                          `"Paris"`,
 	} {

@@ -62,15 +62,22 @@ func bootstrapCommand() *cobra.Command {
 		},
 	}
 	name, _ := os.Hostname() // without a host name the default is empty, and --node is required
-	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS, "`ADDRESS` of harmony controlplane, as Envoy reaches it")
+	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS,
+		"`ADDRESS` of harmony controlplane, as Envoy reaches it")
 	c.Flags().StringVar(&d.Node, "node", name, "`NAME` of this Envoy, as the control plane's status tells it")
-	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, for TLS (default: clear text)")
-	c.Flags().StringVar(&d.CertificateFile, "certificate", "", "`FILE` of the certificate that Envoy shows the control plane")
+	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, "+
+		"for TLS (default: clear text)")
+	c.Flags().StringVar(&d.CertificateFile, "certificate", "",
+		"`FILE` of the certificate that Envoy shows the control plane")
 	c.Flags().StringVar(&d.KeyFile, "key", "", "`FILE` of its key")
-	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin, "`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
-	c.Flags().StringVar(&stats, "stats", "", "`ADDRESS` for Prometheus: GET "+envoy.StatsPath+" and nothing else (default: only at --admin)")
+	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin,
+		"`ADDRESS` of Envoy's admin interface, which has no password: on loopback")
+	c.Flags().StringVar(&stats, "stats", "",
+		"`ADDRESS` for Prometheus: GET "+envoy.StatsPath+" and nothing else (default: only at --admin)")
 	d.Limits = config.Default().Envoy
-	c.Flags().Var(&d.Limits.MaxHeap, "max-heap", "memory that Envoy may have in use itself, the filter's VMs aside: `SIZE` such as 2GiB")
-	c.Flags().IntVar(&d.Limits.MaxConnections, "max-connections", d.Limits.MaxConnections, "clients' connections that there may be at once: `NUMBER`")
+	c.Flags().Var(&d.Limits.MaxHeap, "max-heap",
+		"memory that Envoy may have in use itself, the filter's VMs aside: `SIZE` such as 2GiB")
+	c.Flags().IntVar(&d.Limits.MaxConnections, "max-connections", d.Limits.MaxConnections,
+		"clients' connections that there may be at once: `NUMBER`")
 	return c
 }

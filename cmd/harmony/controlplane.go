@@ -54,20 +54,23 @@ func controlplaneCommand() *cobra.Command {
 	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML)")
 	flags.StringVar(&f.listen, "listen", defaultXDS, "`ADDRESS` for Envoys")
 	flags.StringVar(&f.status, "status", defaultStatus, "`ADDRESS` of /status, /metrics and /ready")
-	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in the user's cache folder; none keeps none)")
+	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in "+
+		"the user's cache folder; none keeps none)")
 	flags.StringVar(&f.wasm, "wasm", "", "the filter's file as Envoy finds it (default: as harmony up finds it)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.tls.add(flags)
 	flags.IntVar(&f.maxEnvoys, "max-envoys", ads.DefaultMaxEnvoys, "Envoys that may be connected at once")
 	flags.BoolVar(&f.openSecrets, "secrets-without-client-certificates", false,
-		"give secrets to whoever connects, also beyond loopback: for networks that admit Envoys only, such as a mesh with TLS of its own")
+		"give secrets to whoever connects, also beyond loopback: for networks that admit Envoys only, such as a mesh with "+
+			"TLS of its own")
 	c.AddCommand(validateCommand(), schemaCommand(), bootstrapCommand())
 	return c
 }
 
 func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if f.file == "" {
-		return usageError{fmt.Errorf("no configuration is given; write --config FILE (see examples/config.yaml), or one of the commands in %s --help", cmd.CommandPath())}
+		return usageError{fmt.Errorf("no configuration is given; write --config FILE (see examples/config.yaml), or one "+
+			"of the commands in %s --help", cmd.CommandPath())}
 	}
 	if f.maxEnvoys < 1 {
 		return usageError{fmt.Errorf("--max-envoys %d is out of range; write at least 1", f.maxEnvoys)}
@@ -98,7 +101,8 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return errors.Join(err, xds.Close())
 	}
 	s, err := server.New(server.Options{
-		ConfigFile: f.file, StateDir: state, ModulePath: module, CAFile: systemCAFile(), ADS: xds, HTTP: status, Version: version(), Log: log,
+		ConfigFile: f.file, StateDir: state, ModulePath: module, CAFile: systemCAFile(), ADS: xds, HTTP: status,
+		Version: version(), Log: log,
 		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
 	})
 	if err != nil {
@@ -123,7 +127,8 @@ func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
 	if !reachable(at) || f.tls.clientCA != "" || f.openSecrets {
 		return ""
 	}
-	return fmt.Sprintf("whoever connects to %s would be given it, since Envoys need no certificate there: name --client-ca, with --certificate and "+
+	return fmt.Sprintf("whoever connects to %s would be given it, since Envoys need no certificate there: name "+
+		"--client-ca, with --certificate and "+
 		"--key, or listen on loopback; --secrets-without-client-certificates serves it all the same", at)
 }
 
@@ -166,7 +171,8 @@ func (f *controlplaneFlags) stateFolder() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no folder for the last good snapshot (%w); name one with --state, or write --state none", err)
+		return "", fmt.Errorf("there is no folder for the last good snapshot (%w); name one with --state, or write "+
+			"--state none", err)
 	}
 	file, err := filepath.Abs(f.file)
 	if err != nil {

@@ -13,11 +13,13 @@ import (
 func TestValidate(t *testing.T) {
 	right := writeFile(t, "right.yaml", "models:\n  - name: a\n    servers: [vllm=http://h:1, vllm=http://h:2]\n")
 	for _, tt := range []struct{ name, text, want string }{
-		{"unknown.yaml", "models:\n  - name: a\n    server: [vllm=http://h:1]\n", "unknown.yaml:3: models[0].server: server is not a setting; did you mean servers?"},
+		{"unknown.yaml", "models:\n  - name: a\n    server: [vllm=http://h:1]\n",
+			"unknown.yaml:3: models[0].server: server is not a setting; did you mean servers?"},
 		{"word.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n", "word.yaml:1: mode: "},
 		{"none.yaml", "mode: full\n", "none.yaml: models: no model"},
 		{"size.yaml", "body_limit: 3 cats\n", "size.yaml:1: body_limit: "},
-		{"server.yaml", "models:\n  - name: a\n    servers:\n      - vllm=http://h:1\n      - http://h:2\n", "server.yaml:5: models[0].servers[1]: "},
+		{"server.yaml", "models:\n  - name: a\n    servers:\n      - vllm=http://h:1\n      - http://h:2\n",
+			"server.yaml:5: models[0].servers[1]: "},
 	} {
 		var out, failed bytes.Buffer
 		wrong := writeFile(t, tt.name, tt.text)
@@ -35,7 +37,8 @@ func TestValidate(t *testing.T) {
 	if code := run(t.Context(), []string{"controlplane", "validate"}, &out, &out); code != exitUsage {
 		t.Errorf("without a file: status %d, %s", code, &out)
 	}
-	if code := run(t.Context(), []string{"controlplane", "validate", "../../examples/config.yaml"}, &out, &out); code != 0 {
+	if code := run(t.Context(), []string{"controlplane", "validate", "../../examples/config.yaml"}, &out,
+		&out); code != 0 {
 		t.Errorf("the example: status %d, %s", code, &out)
 	}
 }
@@ -50,7 +53,8 @@ func TestValidateOnlyUp(t *testing.T) {
 	} {
 		file := writeFile(t, "c.yaml", text)
 		var out, failed bytes.Buffer
-		if code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed); code != 0 || !strings.HasSuffix(out.String(), "right; models: 1, pools: 1, servers: 1\n") {
+		if code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed); code != 0 ||
+			!strings.HasSuffix(out.String(), "right; models: 1, pools: 1, servers: 1\n") {
 			t.Errorf("%q: status %d, %s", text, code, &out)
 		}
 		var said strings.Builder
@@ -73,7 +77,8 @@ func TestPrintSchema(t *testing.T) {
 // TestValidateServersFile checks that servers files are validated too.
 func TestValidateServersFile(t *testing.T) {
 	servers := writeFile(t, "servers.yaml", "- http://h:1\n- http://h:2\n")
-	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://g:1'], servers_file: "+servers+"}]\n")
+	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://g:1'], "+
+		"servers_file: "+servers+"}]\n")
 	validate := func() (int, string) {
 		var out, failed bytes.Buffer
 		code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed)
@@ -111,14 +116,19 @@ func TestControlPlaneRefusals(t *testing.T) {
 		{append([]string{"--config", "nowhere.yaml"}, anywhere...), exitUsage, "nowhere.yaml: cannot be read"},
 		{append([]string{"--config", wrong, "--log-format", "xml"}, anywhere...), exitUsage, "--log-format xml is not known"},
 		{append([]string{"--config", wrong, "--max-envoys", "0"}, anywhere...), exitUsage, "--max-envoys 0 is out of range"},
-		{append([]string{"--config", wrong, "--certificate", module}, anywhere...), exitUsage, "--certificate and --key belong together"},
-		{append([]string{"--config", wrong, "--certificate", module, "--key", module}, anywhere...), exitUsage, "--certificate: "},
-		{[]string{"--config", wrong, "--state", "none", "--wasm", module, "--listen", "here"}, exitUsage, "--listen: \"here\" is not host:port"},
-		{[]string{"bootstrap", "--control-plane", "here"}, exitUsage, "the control plane's address \"here\" is not host:port"},
+		{append([]string{"--config", wrong, "--certificate", module}, anywhere...), exitUsage,
+			"--certificate and --key belong together"},
+		{append([]string{"--config", wrong, "--certificate", module, "--key", module}, anywhere...), exitUsage,
+			"--certificate: "},
+		{[]string{"--config", wrong, "--state", "none", "--wasm", module, "--listen", "here"}, exitUsage,
+			"--listen: \"here\" is not host:port"},
+		{[]string{"bootstrap", "--control-plane", "here"}, exitUsage,
+			"the control plane's address \"here\" is not host:port"},
 		{[]string{"bootstrap", "--key", "k"}, exitUsage, "name the file to check it against too"},
 	} {
 		var out, failed bytes.Buffer
-		if code := run(t.Context(), append([]string{"controlplane"}, tt.args...), &out, &failed); code != tt.code || !strings.Contains(failed.String(), tt.want) {
+		if code := run(t.Context(), append([]string{"controlplane"}, tt.args...), &out, &failed); code != tt.code ||
+			!strings.Contains(failed.String(), tt.want) {
 			t.Errorf("%q: status %d, %s", tt.args, code, &failed)
 		}
 	}
@@ -137,12 +147,15 @@ func TestSecretsBeyondLoopback(t *testing.T) {
 		{"every address", "0.0.0.0:18000", controlplaneFlags{}, true},
 		{"every address, IPv6", "[::]:18000", controlplaneFlags{}, true},
 		{"one address", "10.0.0.5:18000", controlplaneFlags{}, true},
-		{"with a certificate of ours alone", "10.0.0.5:18000", controlplaneFlags{tls: serverTLS{certificate: "c", key: "k"}}, true},
-		{"with certificates on both sides", "10.0.0.5:18000", controlplaneFlags{tls: serverTLS{certificate: "c", key: "k", clientCA: "ca"}}, false},
+		{"with a certificate of ours alone", "10.0.0.5:18000", controlplaneFlags{tls: serverTLS{certificate: "c", key: "k"}},
+			true},
+		{"with certificates on both sides", "10.0.0.5:18000",
+			controlplaneFlags{tls: serverTLS{certificate: "c", key: "k", clientCA: "ca"}}, false},
 		{"accepted", "10.0.0.5:18000", controlplaneFlags{openSecrets: true}, false},
 	} {
 		address := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(tt.address))
-		if why := tt.flags.refuseSecrets(address); (why != "") != tt.refused || tt.refused && !strings.Contains(why, tt.address) {
+		if why := tt.flags.refuseSecrets(address); (why != "") != tt.refused ||
+			tt.refused && !strings.Contains(why, tt.address) {
 			t.Errorf("%s: %q", tt.name, why)
 		}
 	}
@@ -153,10 +166,12 @@ func TestSecretsBeyondLoopback(t *testing.T) {
 
 func TestDiscoveryBootstrap(t *testing.T) {
 	var out, failed bytes.Buffer
-	if code := run(t.Context(), []string{"controlplane", "bootstrap", "--node", "edge-7", "--control-plane", "10.0.0.5:18000"}, &out, &failed); code != 0 {
+	if code := run(t.Context(), []string{"controlplane", "bootstrap", "--node", "edge-7", "--control-plane",
+		"10.0.0.5:18000"}, &out, &failed); code != 0 {
 		t.Fatalf("status %d, %s", code, &failed)
 	}
-	for _, want := range []string{`"id": "edge-7"`, `"address": "10.0.0.5"`, `"api_type": "DELTA_GRPC"`, `"dns_lookup_family": "V4_PREFERRED"`} {
+	for _, want := range []string{`"id": "edge-7"`, `"address": "10.0.0.5"`, `"api_type": "DELTA_GRPC"`,
+		`"dns_lookup_family": "V4_PREFERRED"`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}

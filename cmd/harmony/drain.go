@@ -78,7 +78,8 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 			return true
 		}
 		if !told {
-			fmt.Fprintf(u.stderr, "draining: %s left, at most %s; send the signal again to end at once\n", several(left, "stream"), spoken(u.drainTime))
+			fmt.Fprintf(u.stderr, "draining: %s left, at most %s; send the signal again to end at once\n",
+				several(left, "stream"), spoken(u.drainTime))
 		}
 		select {
 		case <-tick.C:
@@ -86,7 +87,8 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 		case <-h.ended:
 			return false
 		case <-end.C:
-			fmt.Fprintf(u.stderr, "warning: cut after %s: %s; --drain-time gives them longer\n", spoken(u.drainTime), several(left, "stream"))
+			fmt.Fprintf(u.stderr, "warning: cut after %s: %s; --drain-time gives them longer\n", spoken(u.drainTime),
+				several(left, "stream"))
 		case <-ctx.Done():
 			fmt.Fprintf(u.stderr, "cut by the second signal: %s\n", several(left, "stream"))
 		}

@@ -56,10 +56,13 @@ kinds mean. Tokens are counted from 0. Control characters and the like are escap
 	flags := c.Flags()
 	flags.BoolVar(&f.text, "text", false, "the input is Harmony text")
 	flags.BoolVar(&f.sse, "sse", false, "the input is a server's stream of events with token_ids")
-	flags.StringVar(&f.role, "role", "auto", "`WHO` began the message that the input goes on with: assistant, or none where it begins with <|start|>")
+	flags.StringVar(&f.role, "role", "auto", "`WHO` began the message that the input goes on with: assistant, or none "+
+		"where it begins with <|start|>")
 	flags.BoolVar(&f.noIDs, "no-ids", false, "leave the tokens out, show texts only")
-	flags.StringVar(&f.color, "color", "auto", "colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")
-	flags.IntVar(&f.width, "width", 0, fmt.Sprintf("`COLUMNS` of a line, from %d (default: the terminal's, else %d)", explain.MinWidth, defaultWidth))
+	flags.StringVar(&f.color, "color", "auto",
+		"colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")
+	flags.IntVar(&f.width, "width", 0, fmt.Sprintf(
+		"`COLUMNS` of a line, from %d (default: the terminal's, else %d)", explain.MinWidth, defaultWidth))
 	return c
 }
 

@@ -122,7 +122,8 @@ func answerLines(cmd *cobra.Command, args []string, mode inspect.Mode) error {
 // oneFile accepts at most one argument.
 func oneFile(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError{fmt.Errorf("%q is one file too many; join them with cat, or see %s --help", args[1], c.CommandPath())}
+		return usageError{fmt.Errorf("%q is one file too many; join them with cat, or see %s --help", args[1],
+			c.CommandPath())}
 	}
 	return nil
 }

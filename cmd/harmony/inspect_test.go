@@ -39,7 +39,8 @@ func TestInspectExitCodes(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	ids := writeFile(t, "ids", "[200008,13225,200002]")
 	bad := writeFile(t, "bad", "{\"text\":\"a\"}\nnope\n")
-	events := writeFile(t, "events", "data: {\"choices\":[{\"token_ids\":[200008,13225]}]}\n\ndata: {\"error\":{\"message\":\"out of memory\"}}\n\n")
+	events := writeFile(t, "events", "data: {\"choices\":[{\"token_ids\":[200008,13225]}]}\n\ndata: "+
+		"{\"error\":{\"message\":\"out of memory\"}}\n\n")
 	for _, tt := range []struct {
 		args           string
 		code           int
@@ -49,7 +50,8 @@ func TestInspectExitCodes(t *testing.T) {
 		{"nonsense", exitUsage, "", `harmony inspect has no command "nonsense"; see harmony inspect --help`},
 		{"tokenize " + bad, exitFailed, `{"ids":[64]}`, "1 of 2 lines were no valid input; their answers say why"},
 		{"tokenize nowhere", exitUsage, "", "name a file with JSON lines"},
-		{"parse --typed " + writeFile(t, "lines", `{"text":"Hi"}`), 0, `{"content":[{"type":"text","text":"Hi"}],"recoveries":{"implicit_final":1}}`, ""},
+		{"parse --typed " + writeFile(t, "lines", `{"text":"Hi"}`), 0,
+			`{"content":[{"type":"text","text":"Hi"}],"recoveries":{"implicit_final":1}}`, ""},
 		{"parse a b", exitUsage, "", `"b" is one file too many`},
 		{"explain " + ids, 0, "| Hello", ""},
 		{"explain --color always " + ids, 0, "\x1b[1m#1 assistant", ""},
@@ -65,7 +67,8 @@ func TestInspectExitCodes(t *testing.T) {
 		{"explain --colour", exitUsage, "", "see harmony inspect explain --help"},
 	} {
 		code, stdout, stderr := harmonyRun(append([]string{"inspect"}, strings.Fields(tt.args)...)...)
-		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
+		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) ||
+			tt.stderr == "" && stderr != "" {
 			t.Errorf("inspect %s: exit %d\n%s\n%s", tt.args, code, stdout, stderr)
 		}
 	}

@@ -38,12 +38,13 @@ func answers(t *testing.T, mode string, lines []string) []map[string]any {
 // the stream in the middle.
 func streams(t *testing.T) (places []vectors.Place, list []*vectors.Stream) {
 	t.Helper()
-	err := vectors.Each("../../harmonycore/harmony/testdata", "parse_*.jsonl", 2000, func(at vectors.Place, v *vectors.Stream) error {
-		if _, ok := v.IDs(); ok {
-			places, list = append(places, at), append(list, v)
-		}
-		return nil
-	})
+	err := vectors.Each("../../harmonycore/harmony/testdata", "parse_*.jsonl", 2000,
+		func(at vectors.Place, v *vectors.Stream) error {
+			if _, ok := v.IDs(); ok {
+				places, list = append(places, at), append(list, v)
+			}
+			return nil
+		})
 	if err != nil || len(list) < 1500 {
 		t.Fatal(len(list), err)
 	}
@@ -54,7 +55,8 @@ func TestParseVectors(t *testing.T) {
 	places, list := streams(t)
 	lines := make([]string, len(list))
 	for i, v := range list {
-		line, _ := json.Marshal(map[string]any{"id": places[i], "tokens": v.Tokens, "role": v.Role, "strict": v.Strict, "resume": v.Resume})
+		line, _ := json.Marshal(map[string]any{
+			"id": places[i], "tokens": v.Tokens, "role": v.Role, "strict": v.Strict, "resume": v.Resume})
 		lines[i] = string(line)
 	}
 	for i, got := range answers(t, "parse", lines) {
@@ -98,19 +100,21 @@ func asJSON(t *testing.T, v any) map[string]any {
 func TestRenderVectors(t *testing.T) {
 	var lines []string
 	var list []*vectors.Conversation
-	err := vectors.Each("../../harmonycore/harmony/testdata", "render_*.jsonl", 2000, func(at vectors.Place, v *vectors.Conversation) error {
-		question := map[string]any{"id": at, "conversation_json": v.Text, "next_role": v.NextRole, "auto_drop_analysis": v.Drop}
-		if len(list)%2 == 0 && v.Text != "null" && rawjson.Validate([]byte(v.Text), rawjson.MaxDepth-1) == nil {
-			// This is the other form of a question, in which the conversation is nested one level deeper. json.Marshal would
-			// change its text.
-			question["conversation"] = json.RawMessage(`"HERE"`)
-			delete(question, "conversation_json")
-		}
-		line, err := json.Marshal(question)
-		text := strings.ReplaceAll(v.Text, "\n", " ")
-		lines, list = append(lines, strings.Replace(string(line), `"HERE"`, text, 1)), append(list, v)
-		return err
-	})
+	err := vectors.Each("../../harmonycore/harmony/testdata", "render_*.jsonl", 2000,
+		func(at vectors.Place, v *vectors.Conversation) error {
+			question := map[string]any{"id": at, "conversation_json": v.Text, "next_role": v.NextRole,
+				"auto_drop_analysis": v.Drop}
+			if len(list)%2 == 0 && v.Text != "null" && rawjson.Validate([]byte(v.Text), rawjson.MaxDepth-1) == nil {
+				// This is the other form of a question, in which the conversation is nested one level deeper. json.Marshal would
+				// change its text.
+				question["conversation"] = json.RawMessage(`"HERE"`)
+				delete(question, "conversation_json")
+			}
+			line, err := json.Marshal(question)
+			text := strings.ReplaceAll(v.Text, "\n", " ")
+			lines, list = append(lines, strings.Replace(string(line), `"HERE"`, text, 1)), append(list, v)
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +130,8 @@ func TestRenderVectors(t *testing.T) {
 func sameResult(t *testing.T, got any, want *vectors.Rendered) bool {
 	t.Helper()
 	if want.Error == nil {
-		return reflect.DeepEqual(got, asJSON(t, map[string]any{"ids": want.IDs})["ids"]) || len(want.IDs) == 0 && reflect.DeepEqual(got, []any{})
+		return reflect.DeepEqual(got, asJSON(t, map[string]any{"ids": want.IDs})["ids"]) ||
+			len(want.IDs) == 0 && reflect.DeepEqual(got, []any{})
 	}
 	g, _ := got.(map[string]any)
 	g, _ = g["error"].(map[string]any)
@@ -160,8 +165,10 @@ func TestStreamVectors(t *testing.T) {
 		}
 	}
 	for _, ids := range explained {
-		code, stdout, stderr := harmonyRun("inspect", "explain", "--role", "assistant", "--color", "never", writeFile(t, "ids", ids))
-		if code != 0 || strings.ContainsFunc(stdout, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }) {
+		code, stdout, stderr := harmonyRun("inspect", "explain", "--role", "assistant", "--color", "never",
+			writeFile(t, "ids", ids))
+		if code != 0 || strings.ContainsFunc(stdout,
+			func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }) {
 			t.Errorf("%s: exit %d, %s\n%q", ids, code, stderr, stdout)
 		}
 	}
@@ -175,7 +182,8 @@ func TestTokenizerVectors(t *testing.T) {
 		text, ids      int // columns
 		encode, decode bool
 		special        bool
-	}{{"encode.txt", 1, 2, true, true, false}, {"special.txt", 1, 2, true, true, true}, {"decode.txt", 1, 0, false, true, false}} {
+	}{{"encode.txt", 1, 2, true, true, false}, {"special.txt", 1, 2, true, true, true},
+		{"decode.txt", 1, 0, false, true, false}} {
 		data, err := os.ReadFile("../../harmonycore/tokenizer/testdata/" + tt.file)
 		if err != nil {
 			t.Fatal(err)

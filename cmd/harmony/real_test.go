@@ -40,7 +40,8 @@ func TestUp(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int)
 	go func() {
-		code <- run(ctx, []string{"up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--concurrency", "1", "--wasm", module}, out, &stderr)
+		code <- run(ctx, []string{"up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9", "--listen", "127.0.0.1:0",
+			"--concurrency", "1", "--wasm", module}, out, &stderr)
 	}()
 	select {
 	case <-seen:

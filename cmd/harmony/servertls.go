@@ -15,9 +15,11 @@ import (
 type serverTLS struct{ certificate, key, clientCA string }
 
 func (s *serverTLS) add(flags *pflag.FlagSet) {
-	flags.StringVar(&s.certificate, "certificate", "", "`FILE` of the certificate that Envoys are shown (default: clear text)")
+	flags.StringVar(&s.certificate, "certificate", "",
+		"`FILE` of the certificate that Envoys are shown (default: clear text)")
 	flags.StringVar(&s.key, "key", "", "`FILE` of its key")
-	flags.StringVar(&s.clientCA, "client-ca", "", "`FILE` of the certificates that Envoys' own are checked against (default: Envoys need none)")
+	flags.StringVar(&s.clientCA, "client-ca", "",
+		"`FILE` of the certificates that Envoys' own are checked against (default: Envoys need none)")
 }
 
 func (s *serverTLS) on() bool { return s.certificate != "" }
@@ -34,7 +36,8 @@ func (s *serverTLS) wrap(l net.Listener) (net.Listener, error) {
 	if _, err := s.config(nil); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}, GetConfigForClient: s.config}), nil
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"},
+		GetConfigForClient: s.config}), nil
 }
 
 func (s *serverTLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {

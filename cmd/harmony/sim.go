@@ -49,7 +49,8 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 				return usageError{fmt.Errorf("--listen: %w", err)}
 			}
 			if o.FrontEnd != sim.PythonFrontEnd && o.FrontEnd != sim.RustFrontEnd {
-				return usageError{fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd, sim.RustFrontEnd)}
+				return usageError{fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd,
+					sim.RustFrontEnd)}
 			}
 			if script != "" {
 				f, err := os.Open(script)
@@ -72,7 +73,8 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	}
 	f := c.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:8000", "address to listen on; port 0 takes a free one")
-	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel}, "served model `name`; repeatable, answers carry the first")
+	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel},
+		"served model `name`; repeatable, answers carry the first")
 	f.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
 	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd, "`which` of vLLM's front ends to be, python or rust")
 	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
@@ -89,7 +91,8 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
 	f.StringVar(&fault, "fault", "none", "what goes wrong with every completion:\n"+sim.FaultHelp+"\n")
 	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")
-	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt (optional),\n"+
+	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt "+
+		"(optional),\n"+
 		"\"tokens\": [ids] or \"text\": harmony text, \"chunks\": [sizes], \"fault\": fault, \"finish\": reason}")
 	f.BoolVar(&quiet, "quiet", false, "log no requests")
 	return c

@@ -30,7 +30,8 @@ func listenPrivately() (*privateSocket, error) {
 		}
 		errs = errors.Join(errs, err)
 	}
-	return nil, fmt.Errorf("no place for the socket between Envoy and its control plane; set TMPDIR to a folder with a short path: %w", errs)
+	return nil, fmt.Errorf("no place for the socket between Envoy and its control plane; set TMPDIR to a folder with a "+
+		"short path: %w", errs)
 }
 
 func listenBelow(parent string) (*privateSocket, error) {

@@ -21,11 +21,13 @@ func wellStatus() server.Status {
 		Snapshot: server.Snapshot{Versions: map[string]string{"clusters": "0123"}, Pushed: now},
 		Envoys: []ads.Envoy{
 			{ID: "edge-1", Version: "1.40.0", Address: "10.0.0.1:5", Connected: now, Current: true},
-			{ID: "edge-2", Version: "1.40.0", Address: "10.0.0.2:5", Connected: now, Current: true, Types: map[string]ads.TypeState{"routes": {Version: "4567", Current: true}}},
+			{ID: "edge-2", Version: "1.40.0", Address: "10.0.0.2:5", Connected: now, Current: true,
+				Types: map[string]ads.TypeState{"routes": {Version: "4567", Current: true}}},
 		},
 		Pools: []server.Pool{
 			{Name: "h200", Models: []string{"a", "b"}, Policy: "session", Servers: []server.PoolServer{
-				{URL: "http://gpu:1", Address: "10.0.1.1:1", State: "ready", Since: now}, {URL: "http://gpu:1", Address: "10.0.1.2:1", State: "not_ready", Reason: "it serves others", Since: now},
+				{URL: "http://gpu:1", Address: "10.0.1.1:1", State: "ready", Since: now},
+				{URL: "http://gpu:1", Address: "10.0.1.2:1", State: "not_ready", Reason: "it serves others", Since: now},
 			}},
 			{Name: "idle", Policy: "least_request", Problem: "idle.yaml:3: not a URL"},
 		},
@@ -39,31 +41,38 @@ func TestStatus(t *testing.T) {
 		lines  []string
 	}{
 		"well": {func(*server.Status) {}, 0, []string{
-			"edge-1 1.40.0 10.0.0.1:5 0s current", "edge-2 1.40.0 10.0.0.2:5 0s current", "configuration /etc/h.yaml, in force for 0s", "clusters 0123",
+			"edge-1 1.40.0 10.0.0.1:5 0s current", "edge-2 1.40.0 10.0.0.2:5 0s current",
+			"configuration /etc/h.yaml, in force for 0s", "clusters 0123",
 			"h200 a, b session http://gpu:1 10.0.1.1:1 ready 0s", "http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s",
 			"idle - least_request none", "PROBLEM: idle.yaml:3: not a URL",
 		}},
-		"a mistake in the file": {func(s *server.Status) { s.Configuration.Error = "h.yaml:1: mode: wrong" }, exitFailed, []string{"REFUSED: h.yaml:1: mode: wrong"}},
+		"a mistake in the file": {func(s *server.Status) { s.Configuration.Error = "h.yaml:1: mode: wrong" }, exitFailed,
+			[]string{"REFUSED: h.yaml:1: mode: wrong"}},
 		"a refusal": {func(s *server.Status) {
 			s.Envoys[1].Current = false
-			s.Envoys[1].Types = map[string]ads.TypeState{"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
+			s.Envoys[1].Types = map[string]ads.TypeState{
+				"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
 		}, exitFailed, []string{"edge-2 1.40.0 10.0.0.2:5 0s takes up listeners; refuses routes: no such cluster"}},
 		"a pool that is down": {func(s *server.Status) {
 			s.Pools[0].Down, s.Pools[0].Spares = time.Now(), []string{"idle"}
-			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable, "no Envoy reaches it; connection refused"
+			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable,
+				"no Envoy reaches it; connection refused"
 		}, exitFailed, []string{
 			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s",
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
 		}},
-		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0, []string{"none has come yet", "configuration from flags, in force for -"}},
+		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0,
+			[]string{"none has come yet", "configuration from flags, in force for -"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := wellStatus()
 			tt.change(&s)
-			from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) }))
+			from := httptest.NewServer(http.HandlerFunc(
+				func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) }))
 			defer from.Close()
 			var out, failed bytes.Buffer
-			if code := run(t.Context(), []string{"status", "--address", from.Listener.Addr().String()}, &out, &failed); code != tt.code {
+			if code := run(t.Context(), []string{"status", "--address", from.Listener.Addr().String()}, &out,
+				&failed); code != tt.code {
 				t.Errorf("status %d, %s", code, &failed)
 			}
 			var lines []string
@@ -85,9 +94,12 @@ func TestStatusOfNobody(t *testing.T) {
 	gone.Close()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	for a, want := range map[string]string{address: "no control plane answers at", other.Listener.Addr().String(): "404 Not Found; is it a control plane's --status?"} {
+	for a, want := range map[string]string{
+		address:                        "no control plane answers at",
+		other.Listener.Addr().String(): "404 Not Found; is it a control plane's --status?"} {
 		var out, failed bytes.Buffer
-		if code := run(t.Context(), []string{"status", "--address", a}, &out, &failed); code != exitFailed || !strings.Contains(failed.String(), want) {
+		if code := run(t.Context(), []string{"status", "--address", a}, &out, &failed); code != exitFailed ||
+			!strings.Contains(failed.String(), want) {
 			t.Errorf("status %d, %s", code, &failed)
 		}
 	}

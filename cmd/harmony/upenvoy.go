@@ -120,12 +120,14 @@ func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateS
 		return nil, err
 	}
 	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{
-		ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster, Admin: admin, Stats: u.stats, Limits: u.config.Envoy,
+		ControlPlane: envoy.UnixPrefix + controlPlane.path, Node: envoy.NodeCluster, Admin: admin, Stats: u.stats,
+		Limits: u.config.Envoy,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: bootstrap, Concurrency: u.config.Envoy.Concurrency, LogLevel: u.logLevel})
+	return envoy.Start(ctx, envoy.Options{Path: path, Bootstrap: bootstrap, Concurrency: u.config.Envoy.Concurrency,
+		LogLevel: u.logLevel})
 }
 
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {

@@ -22,14 +22,17 @@ func findModule(explicit string) (string, error) {
 			program = real
 		}
 		folder := filepath.Dir(program)
-		candidates = append([]string{filepath.Join(folder, moduleName), filepath.Join(folder, "dist", moduleName)}, candidates...)
+		candidates = append([]string{filepath.Join(folder, moduleName), filepath.Join(folder, "dist", moduleName)},
+			candidates...)
 	}
 	for _, c := range candidates {
 		if isFile(c) {
 			return filepath.Abs(c)
 		}
 	}
-	return "", fmt.Errorf("no filter found next to this program or at dist/%s; run make wasm, or name the file with --wasm", moduleName)
+	return "",
+		fmt.Errorf("no filter found next to this program or at dist/%s; run make wasm, or name the file with --wasm",
+			moduleName)
 }
 
 // systemCAFile returns the path of the system's trusted certificates, or "" if they are at none of the usual places.

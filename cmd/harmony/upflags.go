@@ -37,16 +37,21 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML); flags win over it")
 	flags.StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` for clients; port 0 takes a free one")
 	flags.StringVar(&f.admin, "admin", d.Admin, "`ADDRESS` of Envoy's admin interface, on loopback")
-	flags.StringVar(&f.mode, "mode", d.Mode, "`MODE` of the filter: full, or reduced as where Envoy cannot let it hold headers")
+	flags.StringVar(&f.mode, "mode", d.Mode,
+		"`MODE` of the filter: full, or reduced as where Envoy cannot let it hold headers")
 	flags.StringArrayVar(&f.models, "model", nil, "`NAME` that clients ask for (repeatable)")
-	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
-	flags.StringVar(&f.serverModel, "server-model", "", "`NAME` that the servers know the model by (default: the model's own)")
-	flags.IntVar(&f.contextLength, "context-length", contract.DefaultContextLength, "the models' whole context, in `TOKENS`")
+	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as "+
+		"vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
+	flags.StringVar(&f.serverModel, "server-model", "",
+		"`NAME` that the servers know the model by (default: the model's own)")
+	flags.IntVar(&f.contextLength, "context-length", contract.DefaultContextLength,
+		"the models' whole context, in `TOKENS`")
 	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "send clients' authorization header on to the servers")
 	flags.StringVar(&f.date, "date", contract.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
 	flags.Var(&f.bodyLimit, "body-limit", "largest request body, such as 512KiB or 16MiB")
 	flags.Var(&f.stallTimeout, "stall-timeout", "give a request up when its server is silent for so long; 0s never")
-	flags.StringVar(&f.passthrough, "passthrough", "", "`URL` of a server for every other model (default: none, they are answered 404)")
+	flags.StringVar(&f.passthrough, "passthrough", "",
+		"`URL` of a server for every other model (default: none, they are answered 404)")
 	flags.StringVar(&f.envoy, "envoy", "", "Envoy `PROGRAM` (default: $ENVOY, envoy on PATH, .tools/bin/envoy)")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "worker threads of Envoy (default: one per CPU)")
 }
@@ -94,7 +99,8 @@ func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
 		}
 		for i := range c.Models {
 			if m := &c.Models[i]; len(m.Servers) == 0 && m.Pool == "" {
-				return fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name, only(len(c.Models) > 1, m.Name+"="))
+				return fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name,
+					only(len(c.Models) > 1, m.Name+"="))
 			}
 		}
 		return nil
@@ -133,7 +139,8 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 		}
 		if flags.Changed("context-length") {
 			if f.contextLength <= 0 {
-				return fmt.Errorf("--context-length %d is out of range; write the model's whole context in tokens, such as %d", f.contextLength, contract.DefaultContextLength)
+				return fmt.Errorf("--context-length %d is out of range; write the model's whole context in tokens, such as %d",
+					f.contextLength, contract.DefaultContextLength)
 			}
 			m.ContextLength = f.contextLength
 		}

@@ -30,8 +30,10 @@ type upHost struct {
 }
 
 func (h *upHost) add(flags *pflag.FlagSet) {
-	flags.StringVar(&h.name, "host", hostAuto, "`HOST` of the filter: envoy, wazero (in this program, without Envoy), or auto: envoy if there is one")
-	flags.StringVar(&h.cacheDir, "wazero-cache", "", "`FOLDER` of compiled filters for the host wazero (default: harmony-edge in the user's cache folder)")
+	flags.StringVar(&h.name, "host", hostAuto, "`HOST` of the filter: envoy, wazero (in this program, without Envoy), "+
+		"or auto: envoy if there is one")
+	flags.StringVar(&h.cacheDir, "wazero-cache", "", "`FOLDER` of compiled filters for the host wazero (default: "+
+		"harmony-edge in the user's cache folder)")
 }
 
 // check returns an error if the name of the host is unknown.
@@ -50,7 +52,8 @@ func (h *upHost) run(cmd *cobra.Command, u *up) error {
 		name = hostEnvoy
 		if _, err := envoy.Find(u.config.Envoy.Path); errors.Is(err, envoy.ErrNone) {
 			name = hostWazero
-			fmt.Fprintln(u.stderr, "note: no Envoy found, so the filter runs in this program (--host wazero); --host envoy says how to get one")
+			fmt.Fprintln(u.stderr, "note: no Envoy found, so the filter runs in this program (--host wazero); --host envoy "+
+				"says how to get one")
 		}
 	}
 	if name == hostEnvoy {
@@ -58,7 +61,8 @@ func (h *upHost) run(cmd *cobra.Command, u *up) error {
 	}
 	for _, flag := range []string{"admin", "envoy", "stats"} {
 		if cmd.Flags().Changed(flag) {
-			return usageError{fmt.Errorf("--%s is for Envoy, and the filter runs in this program; leave it out, or choose --host envoy", flag)}
+			return usageError{fmt.Errorf("--%s is for Envoy, and the filter runs in this program; leave it out, or choose "+
+				"--host envoy", flag)}
 		}
 	}
 	return u.runWazero(cmd.Context(), h.cache(u))
@@ -74,7 +78,8 @@ func (h *upHost) cache(u *up) string {
 	if err == nil {
 		return folder
 	}
-	fmt.Fprintf(u.stderr, "note: compiled filters cannot be kept (%v), so each start takes a little longer; --wazero-cache names another folder\n", err)
+	fmt.Fprintf(u.stderr, "note: compiled filters cannot be kept (%v), so each start takes a little longer; "+
+		"--wazero-cache names another folder\n", err)
 	return ""
 }
 
@@ -90,12 +95,14 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := inprocess.Start(r, inprocess.Options{Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
+	s, err := inprocess.Start(r, inprocess.Options{
+		Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
 	if err != nil {
 		return err
 	}
 	defer s.Stop()
-	u.greet(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s", several(len(s.Proxy().Stats()), "VM")))
+	u.greet(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s",
+		several(len(s.Proxy().Stats()), "VM")))
 	defer u.tryingServers(ctx)()
 	select {
 	case <-ctx.Done():
@@ -124,7 +131,8 @@ func (u *up) logFrom() func(wasmhost.Level, string) {
 	from := wasmhost.Level(slices.Index(logLevels, u.logLevel)) // off is higher than every level
 	return func(level wasmhost.Level, text string) {
 		if level >= from {
-			fmt.Fprintf(u.stderr, "[%s][%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000"), level, strings.TrimRight(text, "\n"))
+			fmt.Fprintf(u.stderr, "[%s][%s] %s\n", time.Now().Format("2006-01-02 15:04:05.000"), level,
+				strings.TrimRight(text, "\n"))
 		}
 	}
 }

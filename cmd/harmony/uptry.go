@@ -59,7 +59,8 @@ func (u *up) tryServer(ctx context.Context, m *config.Model, e config.Endpoint) 
 		}
 		if err != nil && !told {
 			told = true
-			fmt.Fprintf(u.stderr, "warning: no connection to %s of %s (%v); requests get 503 until there is one\n", e, m.Name, err)
+			fmt.Fprintf(u.stderr, "warning: no connection to %s of %s (%v); requests get 503 until there is one\n", e, m.Name,
+				err)
 		}
 		select {
 		case <-ctx.Done():

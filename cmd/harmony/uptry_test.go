@@ -31,19 +31,30 @@ func TestUpAsksItsServers(t *testing.T) {
 		change func(*up)
 		want   string // "": no warning
 	}{
-		"the same name":     {`{"data":[{"id":"gpt-oss-120b"}]}`, func(*up) {}, ""},
-		"another name":      {`{"data":[{"id":"openai/gpt-oss-120b"}]}`, func(*up) {}, `does not serve "gpt-oss-120b"; it serves "openai/gpt-oss-120b". Requests get 502 server_model_not_found: add --server-model openai/gpt-oss-120b` + "\n"},
-		"the name is set":   {`{"data":[{"id":"openai/gpt-oss-120b"}]}`, func(u *up) { u.config.Models[0].ServerModel = "openai/gpt-oss-120b" }, ""},
-		"a name set wrong":  {`{"data":[{"id":"gpt-oss-120b"}]}`, func(u *up) { u.config.Models[0].ServerModel = "openai/gpt-oss-120b" }, `does not serve "openai/gpt-oss-120b"`},
-		"two names":         {`{"data":[{"id":"a"},{"id":"b"}]}`, func(*up) {}, `it serves "a", "b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
-		"no model":          {`{"data":[]}`, func(*up) {}, "it serves nothing. Requests get 502 server_model_not_found: start the server with the model\n"},
-		"with a file":       {`{"data":[{"id":"b"}]}`, func(u *up) { u.file = "h.yaml" }, "set server_model: b of the model gpt-oss-120b in h.yaml\n"},
-		"several models":    {`{"data":[{"id":"b"}]}`, func(u *up) { u.config.Models = append(u.config.Models, config.DefaultModel("m")) }, "write server_model: b of the model gpt-oss-120b in a --config file\n"},
-		"a name with words": {`{"data":[{"id":"a; rm b"}]}`, func(*up) {}, `it serves "a; rm b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
+		"the same name": {`{"data":[{"id":"gpt-oss-120b"}]}`, func(*up) {}, ""},
+		"another name": {`{"data":[{"id":"openai/gpt-oss-120b"}]}`, func(*up) {}, `does not serve "gpt-oss-120b"; it ` +
+			`serves "openai/gpt-oss-120b". Requests get 502 server_model_not_found: add --server-model openai/gpt-oss-120b` +
+			"\n"},
+		"the name is set": {`{"data":[{"id":"openai/gpt-oss-120b"}]}`,
+			func(u *up) { u.config.Models[0].ServerModel = "openai/gpt-oss-120b" }, ""},
+		"a name set wrong": {`{"data":[{"id":"gpt-oss-120b"}]}`,
+			func(u *up) { u.config.Models[0].ServerModel = "openai/gpt-oss-120b" }, `does not serve "openai/gpt-oss-120b"`},
+		"two names": {`{"data":[{"id":"a"},{"id":"b"}]}`, func(*up) {},
+			`it serves "a", "b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
+		"no model": {`{"data":[]}`, func(*up) {},
+			"it serves nothing. Requests get 502 server_model_not_found: start the server with the model\n"},
+		"with a file": {`{"data":[{"id":"b"}]}`, func(u *up) { u.file = "h.yaml" },
+			"set server_model: b of the model gpt-oss-120b in h.yaml\n"},
+		"several models": {`{"data":[{"id":"b"}]}`,
+			func(u *up) { u.config.Models = append(u.config.Models, config.DefaultModel("m")) },
+			"write server_model: b of the model gpt-oss-120b in a --config file\n"},
+		"a name with words": {`{"data":[{"id":"a; rm b"}]}`, func(*up) {},
+			`it serves "a; rm b". Requests get 502 server_model_not_found: add --server-model NAME` + "\n"},
 		"no list of models": {`nothing`, func(*up) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(tt.answer)) }))
+			server := httptest.NewServer(http.HandlerFunc(
+				func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(tt.answer)) }))
 			defer server.Close()
 			got := tryOnce(t, server.URL, tt.change)
 			if tt.want == "" && got != "" || !strings.HasSuffix(got, tt.want) && !strings.Contains(got, tt.want) {
@@ -57,7 +68,8 @@ func TestUpAsksItsServers(t *testing.T) {
 func tryOnce(t *testing.T, url string, change func(*up)) string {
 	t.Helper()
 	var out strings.Builder
-	u := &up{config: &config.Config{Models: []config.Model{config.DefaultModel("gpt-oss-120b", "vllm="+url)}}, stderr: &out}
+	u := &up{config: &config.Config{Models: []config.Model{config.DefaultModel("gpt-oss-120b", "vllm="+url)}},
+		stderr: &out}
 	change(u)
 	e, err := config.ParseURL(url)
 	if err != nil {
@@ -86,7 +98,8 @@ func TestUpWarnsOfAServerThatIsNotThere(t *testing.T) {
 		}
 	}
 	end()
-	if want := "warning: no connection to http://" + address + " of m ("; !strings.HasPrefix(out.String(), want) || strings.Count(out.String(), "\n") != 1 {
+	if want := "warning: no connection to http://" + address + " of m ("; !strings.HasPrefix(out.String(), want) ||
+		strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("it says %q", out)
 	}
 }

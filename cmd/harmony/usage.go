@@ -25,7 +25,8 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(below) == 0 {
 		return usageError{fmt.Errorf("%q is not expected here; see %s --help", args[0], c.CommandPath())}
 	}
-	return usageError{fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0], didYouMean(nearest.Word(args[0], below)), c.CommandPath())}
+	return usageError{fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0],
+		didYouMean(nearest.Word(args[0], below)), c.CommandPath())}
 }
 
 // checkCommand refuses a misspelt command before its flags are read. Otherwise the error would be about flags that
@@ -34,7 +35,8 @@ func checkCommand(root *cobra.Command, args []string) error {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd(args...)
 	c, rest, _ := root.Find(args)
-	if c == nil || !c.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || strings.HasPrefix(rest[0], "__") {
+	if c == nil || !c.HasAvailableSubCommands() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") ||
+		strings.HasPrefix(rest[0], "__") {
 		return nil // a shell asks for completions with a command that begins with two underscores
 	}
 	return noArgs(c, rest[:1])

@@ -41,24 +41,27 @@ func TestUsageErrors(t *testing.T) {
 		"sim --front-end go":                                                  "--front-end: ",
 		"controlplane bootstrap --admin nowhere":                              "--admin: ",
 		"controlplane validate":                                               "no FILE is given",
-		"controlplane validate " + misspelt:                                   "models[0].server: server is not a setting; did you mean servers?",
-		"status now":                                                          `"now" is not expected here`,
-		"status --adress x":                                                   "did you mean --address?",
-		"sim now":                                                             `"now" is not expected here`,
-		"sim --fault often":                                                   "--fault: ",
-		"sim --tokens-per-chunk few":                                          "--tokens-per-chunk: ",
-		"sim --script /no/such.jsonl":                                         "--script: ",
-		"sim --listen nowhere":                                                "--listen: ",
-		"inspect parse a b":                                                   "one file too many",
-		"inspect parse /no/such":                                              "name a file with",
-		"inspect explain --role nobody":                                       "role",
+		"controlplane validate " + misspelt: "models[0].server: server is not a " +
+			"setting; did you mean servers?",
+		"status now":                    `"now" is not expected here`,
+		"status --adress x":             "did you mean --address?",
+		"sim now":                       `"now" is not expected here`,
+		"sim --fault often":             "--fault: ",
+		"sim --tokens-per-chunk few":    "--tokens-per-chunk: ",
+		"sim --script /no/such.jsonl":   "--script: ",
+		"sim --listen nowhere":          "--listen: ",
+		"inspect parse a b":             "one file too many",
+		"inspect parse /no/such":        "name a file with",
+		"inspect explain --role nobody": "role",
 	} {
 		var out, said bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), &out, &said); code != exitUsage || !strings.Contains(said.String(), want) || out.Len() > 0 {
+		if code := run(t.Context(), strings.Fields(line), &out, &said); code != exitUsage ||
+			!strings.Contains(said.String(), want) || out.Len() > 0 {
 			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, exitUsage, &out, &said, want)
 		}
 	}
-	for _, line := range []string{"", "help", "help up", "up --help", "--version", "inspect", "completion bash", "__complete u"} {
+	for _, line := range []string{"", "help", "help up", "up --help", "--version", "inspect", "completion bash",
+		"__complete u"} {
 		var out, said bytes.Buffer
 		if code := run(t.Context(), strings.Fields(line), &out, &said); code != 0 || out.Len() == 0 {
 			t.Errorf("harmony %s: exit status %d\n%s", line, code, &said)

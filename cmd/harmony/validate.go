@@ -46,7 +46,8 @@ func validateCommand() *cobra.Command {
 					only := &config.Error{Field: field, Reason: "is for harmony up only; harmony controlplane does not use it"}
 					fmt.Fprintln(cmd.ErrOrStderr(), "note:", config.Locate(only, file))
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models), len(c.servers), total)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: right; models: %d, pools: %d, servers: %d\n", file, len(c.Models),
+					len(c.servers), total)
 			}
 			if wrong != nil {
 				return usageError{errors.Join(wrong...)}
@@ -89,7 +90,8 @@ func validate(file string) (*validated, error) {
 		}
 	}
 	// The module and the certificates depend on the machine of the Envoy, so any names do.
-	if _, err = xds.Build(resolved, xds.Options{ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
+	if _, err = xds.Build(resolved, xds.Options{
+		ModulePath: "harmony-filter.wasm", CAFile: "ca.pem", Servers: all}); err != nil {
 		var wrong *config.Error
 		if errors.As(err, &wrong) {
 			return nil, config.Locate(err, file)

@@ -31,7 +31,8 @@ func TestEnvoyIsCurrentWhenItHasAcceptedEverything(t *testing.T) {
 	c := connect(t, address, "one")
 	c.subscribe(resource.ClusterType) // before there are resources: the answer comes with the first ones
 	eventually(t, s, "connected", func(all []Envoy) bool { return len(all) == 1 })
-	if e := s.Envoys()[0]; e.Current || e.ID != "one" || e.Cluster != "edge" || e.Version != "1.40.0" || e.Address == "" || e.Connected.IsZero() {
+	if e := s.Envoys()[0]; e.Current || e.ID != "one" || e.Cluster != "edge" || e.Version != "1.40.0" || e.Address == "" ||
+		e.Connected.IsZero() {
 		t.Errorf("%+v", e)
 	}
 	set(t, s, world(t, 1, "a", "b"))
@@ -135,7 +136,8 @@ func TestWhatWasRefusedTogetherIsSentOneByOne(t *testing.T) {
 	c.nothing()
 	eventually(t, s, "refused by itself", func(all []Envoy) bool {
 		state := all[0].Types["endpoints"]
-		return slices.Equal(state.Resources, []string{"bad"}) && state.Error == "this one" && state.Refusals == 2 && !state.Current
+		return slices.Equal(state.Resources, []string{"bad"}) && state.Error == "this one" && state.Refusals == 2 &&
+			!state.Current
 	})
 	if got := s.Counts()["endpoints"]; got != (Count{Sent: 4, Accepted: 2, Refused: 2}) {
 		t.Errorf("counts %+v", got)
@@ -348,10 +350,12 @@ func TestAnEnvoyThatComesBackIsSentWhatHasChanged(t *testing.T) {
 
 	again, address := served(t, world(t, 2, "b", "c"))
 	c = connect(t, address, "one")
-	c.send(&discovery.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType, InitialResourceVersions: held[resource.ClusterType]})
+	c.send(&discovery.DeltaDiscoveryRequest{
+		TypeUrl: resource.ClusterType, InitialResourceVersions: held[resource.ClusterType]})
 	c.accept(resource.ClusterType, "c", "-a")
 	c.send(&discovery.DeltaDiscoveryRequest{
-		TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"b", "c"}, InitialResourceVersions: held[resource.EndpointType],
+		TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"b", "c"},
+		InitialResourceVersions: held[resource.EndpointType],
 	})
 	c.accept(resource.EndpointType, "b", "c")
 	eventually(t, again, "current in both", func(all []Envoy) bool {
@@ -462,7 +466,8 @@ func TestSecretsAreNotTold(t *testing.T) {
 	c.subscribe(resource.SecretType, "key")
 	c.nack(c.receive(resource.SecretType), "bad: sesame")
 	eventually(t, s, "refused", func(all []Envoy) bool { return len(all) == 1 && all[0].Types["secrets"].Refused != "" })
-	if state := s.Envoys()[0].Types["secrets"]; strings.Contains(state.Error, "sesame") || !strings.Contains(state.Error, "withheld") {
+	if state := s.Envoys()[0].Types["secrets"]; strings.Contains(state.Error, "sesame") ||
+		!strings.Contains(state.Error, "withheld") {
 		t.Errorf("%+v", state)
 	}
 	c.close()
@@ -494,7 +499,8 @@ func TestSetRefusesWhatDoesNotFit(t *testing.T) {
 		{"not served", "are not served", Resources{resource.ScopedRouteType: nil}},
 	} {
 		s := New(Options{})
-		if changed, err := s.Set(tt.r); err == nil || changed || !strings.Contains(err.Error(), tt.want) || len(s.Versions()) > 0 {
+		if changed, err := s.Set(tt.r); err == nil || changed || !strings.Contains(err.Error(), tt.want) ||
+			len(s.Versions()) > 0 {
 			t.Errorf("%s: %v, %v", tt.name, changed, err)
 		}
 	}

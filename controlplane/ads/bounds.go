@@ -61,7 +61,8 @@ func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 	if n := r.GetNode(); n != nil {
 		for what, value := range map[string]string{"id": n.GetId(), "cluster": n.GetCluster()} {
 			if len(value) > maxID {
-				return tooMuch("the node's %s is %d bytes long, and may have %d: shorten node.%s in the bootstrap", what, len(value), maxID, what)
+				return tooMuch("the node's %s is %d bytes long, and may have %d: shorten node.%s in the bootstrap", what,
+					len(value), maxID, what)
 			}
 		}
 		r.Node = &corev3.Node{
@@ -72,7 +73,8 @@ func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 	if len(r.GetTypeUrl()) > maxName || len(r.GetResponseNonce()) > maxName {
 		return tooMuch("a type or a nonce is longer than %d bytes", maxName)
 	}
-	subscribe, unsubscribe, held := r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe(), r.GetInitialResourceVersions()
+	subscribe, unsubscribe, held := r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe(),
+		r.GetInitialResourceVersions()
 	if n := max(len(subscribe), len(unsubscribe), len(held)); n > maxNames {
 		return tooMuch("a request names %d resources, and may name %d", n, maxNames)
 	}
@@ -103,10 +105,12 @@ type guard struct {
 }
 
 // newGuard returns a guard of g. It calls end, which must end the stream, if no request comes for as long as silence.
-func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, silence time.Duration, end context.CancelFunc) *guard {
+func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, silence time.Duration,
+	end context.CancelFunc) *guard {
 	peer := &guard{AggregatedDiscoveryService_DeltaAggregatedResourcesServer: g}
 	peer.silence = time.AfterFunc(silence, func() {
-		peer.refuse(status.Error(codes.DeadlineExceeded, "ads: nothing was asked for on this stream within "+silence.String()))
+		peer.refuse(status.Error(codes.DeadlineExceeded,
+			"ads: nothing was asked for on this stream within "+silence.String()))
 		end()
 	})
 	return peer
@@ -166,7 +170,8 @@ func (st *stream) within(s *subscription) error {
 		afloat += len(f.versions)
 	}
 	if len(s.flights) > maxFlights || len(s.flights) > 1 && afloat > maxAfloat {
-		return tooMuch("%d responses with %d resources are not answered: accept or refuse them before asking for more", len(s.flights), afloat)
+		return tooMuch("%d responses with %d resources are not answered: accept or refuse them before asking for more",
+			len(s.flights), afloat)
 	}
 	return nil
 }
@@ -180,7 +185,8 @@ func (s *Server) tellRefused(address string, reason error) {
 		s.untold++
 		return
 	}
-	s.log.Warn("a connection to the control plane is refused", "address", address, "why", printable(status.Convert(reason).Message(), maxWords), "others_since", s.untold)
+	s.log.Warn("a connection to the control plane is refused", "address", address, "why",
+		printable(status.Convert(reason).Message(), maxWords), "others_since", s.untold)
 	s.toldRefused, s.untold = time.Now(), 0
 }
 

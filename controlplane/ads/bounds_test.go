@@ -56,7 +56,8 @@ func (c *client) refused(code codes.Code, words string) {
 		if err == nil {
 			continue // a response that was sent earlier
 		}
-		if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) || len(got.Message()) > 300 {
+		if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) ||
+			len(got.Message()) > 300 {
 			c.t.Errorf("ended with %.400v, want %v: %s", err, code, words)
 		}
 		return
@@ -71,7 +72,8 @@ func TestLongNode(t *testing.T) {
 		words string
 	}{
 		{&corev3.Node{Id: strings.Repeat("i", 10<<20)}, codes.ResourceExhausted, ""},
-		{&corev3.Node{Id: strings.Repeat("i", 1<<20)}, codes.InvalidArgument, "the node's id is 1048576 bytes long, and may have 512: shorten node.id in the bootstrap"},
+		{&corev3.Node{Id: strings.Repeat("i", 1<<20)}, codes.InvalidArgument,
+			"the node's id is 1048576 bytes long, and may have 512: shorten node.id in the bootstrap"},
 		{&corev3.Node{Id: "one", Cluster: strings.Repeat("i", 513)}, codes.InvalidArgument, "shorten node.cluster"},
 	} {
 		c := connect(t, address, "")
@@ -127,7 +129,8 @@ func TestManyNames(t *testing.T) {
 			return &discovery.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType, InitialResourceVersions: versions(all)}
 		},
 		"of a megabyte": func(int) *discovery.DeltaDiscoveryRequest {
-			return &discovery.DeltaDiscoveryRequest{TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{strings.Repeat("n", 1<<20)}}
+			return &discovery.DeltaDiscoveryRequest{
+				TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{strings.Repeat("n", 1<<20)}}
 		},
 	} {
 		s, address, log := attacked(t, Options{})
@@ -188,14 +191,16 @@ func TestManyStreams(t *testing.T) {
 	for i := range uint32(streams) {
 		block.Reset()
 		for _, h := range [][2]string{
-			{":method", "POST"}, {":scheme", "http"}, {":path", "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"},
+			{":method", "POST"}, {":scheme", "http"},
+			{":path", "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"},
 			{":authority", "x"}, {"content-type", "application/grpc"}, {"te", "trailers"},
 		} {
 			if err := encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
+		if err := framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: 2*i + 1, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
 			break // the server may have closed the connection instead
 		}
 	}
@@ -213,7 +218,8 @@ func TestTooManyEnvoys(t *testing.T) {
 	}
 	for range 3 {
 		third := connect(t, address, "three")
-		third.refused(codes.ResourceExhausted, "2 Envoys are connected, which is the most that this control plane serves: see --max-envoys")
+		third.refused(codes.ResourceExhausted,
+			"2 Envoys are connected, which is the most that this control plane serves: see --max-envoys")
 		third.close()
 	}
 	if n := strings.Count(log.String(), "is refused"); n < 1 || n > 2 {
@@ -232,7 +238,8 @@ func TestUnansweredResponses(t *testing.T) {
 	_, address, _ := attacked(t, Options{})
 	c := connect(t, address, "one")
 	for range 2 * maxFlights {
-		if c.stream.Send(&discovery.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "one"}, TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"a", "b"}}) != nil {
+		if c.stream.Send(&discovery.DeltaDiscoveryRequest{
+			Node: &corev3.Node{Id: "one"}, TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"a", "b"}}) != nil {
 			break
 		}
 	}
@@ -243,7 +250,8 @@ func TestStrangeTypes(t *testing.T) {
 	_, address, log := attacked(t, Options{})
 	c := connect(t, address, "one")
 	for i := range 1000 {
-		if c.stream.Send(&discovery.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "one"}, TypeUrl: fmt.Sprintf("strange.%d", i)}) != nil {
+		if c.stream.Send(&discovery.DeltaDiscoveryRequest{
+			Node: &corev3.Node{Id: "one"}, TypeUrl: fmt.Sprintf("strange.%d", i)}) != nil {
 			break
 		}
 	}
@@ -279,7 +287,8 @@ func TestPeersWords(t *testing.T) {
 	c := connect(t, address, "")
 	send := func(r *discovery.DeltaDiscoveryRequest) {
 		t.Helper()
-		r.Node = &corev3.Node{Id: "id " + evil, Cluster: evil, UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: evil + strings.Repeat("v", 1<<16)}}
+		r.Node = &corev3.Node{Id: "id " + evil, Cluster: evil,
+			UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: evil + strings.Repeat("v", 1<<16)}}
 		if err := c.stream.Send(r); err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +301,8 @@ func TestPeersWords(t *testing.T) {
 	eventually(t, s, "refused", func(all []Envoy) bool { return len(all) == 1 && all[0].Refuses() })
 	e := s.Envoys()[0]
 	for _, words := range []string{e.ID, e.Cluster, e.Version, e.Types["clusters"].Error} {
-		if strings.ContainsFunc(words, func(r rune) bool { return !unicode.IsPrint(r) }) || len(words) > maxWords || !strings.Contains(words, "[31mred") {
+		if strings.ContainsFunc(words, func(r rune) bool { return !unicode.IsPrint(r) }) || len(words) > maxWords ||
+			!strings.Contains(words, "[31mred") {
 			t.Errorf("%.2000q", words)
 		}
 	}
@@ -301,7 +311,8 @@ func TestPeersWords(t *testing.T) {
 	}
 	said := log.String()
 	for line := range strings.Lines(said) {
-		if !strings.HasPrefix(line, "time=") || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), unicode.IsControl) || len(line) > 3000 {
+		if !strings.HasPrefix(line, "time=") || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), unicode.IsControl) ||
+			len(line) > 3000 {
 			t.Errorf("logged: %.4000q", line)
 		}
 	}

@@ -153,7 +153,8 @@ func (c *client) nothing() {
 func (c *client) start(r Resources) map[resource.Type]map[string]string {
 	c.t.Helper()
 	held := map[resource.Type]map[string]string{}
-	for _, typ := range []resource.Type{resource.ClusterType, resource.EndpointType, resource.ListenerType, resource.RouteType} {
+	for _, typ := range []resource.Type{resource.ClusterType, resource.EndpointType, resource.ListenerType,
+		resource.RouteType} {
 		all := resourceNames(r[typ])
 		if typ == resource.ClusterType || typ == resource.ListenerType {
 			c.subscribe(typ)

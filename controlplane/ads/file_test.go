@@ -66,7 +66,8 @@ func TestLoadRefusesDamage(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), "delete it") || !strings.Contains(err.Error(), file) {
+		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), "delete it") ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -84,8 +84,9 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{
-		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{}, counts: map[string]Count{},
-		most: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), silence: firstRequest,
+		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
+		counts: map[string]Count{},
+		most:   cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), silence: firstRequest,
 	}
 }
 
@@ -145,9 +146,11 @@ func (s *Server) tell() {
 // Serve serves on l until ctx ends, and closes l. It returns nil after ctx has ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	g := grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders), grpc.ConnectionTimeout(shakeHands),
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.ConnectionTimeout(shakeHands),
 		grpc.StreamInterceptor(s.admit),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: idleConnection}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: idleConnection}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 	)
 	discovery.RegisterAggregatedDiscoveryServiceServer(g, &service{server: s, ctx: ctx})
@@ -191,12 +194,14 @@ type service struct {
 }
 
 // StreamAggregatedResources refuses state-of-the-world ADS.
-func (s *service) StreamAggregatedResources(discovery.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
+func (s *service) StreamAggregatedResources(
+	discovery.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
 	return status.Error(codes.Unimplemented, useDelta)
 }
 
 // DeltaAggregatedResources serves one stream of an Envoy, and logs why it is refused, if it is.
-func (s *service) DeltaAggregatedResources(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *service) DeltaAggregatedResources(
+	g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	st := s.server.connect(g.Context())
 	defer s.server.disconnect(st)
 	err := s.serve(st, g)
@@ -208,7 +213,8 @@ func (s *service) DeltaAggregatedResources(g discovery.AggregatedDiscoveryServic
 
 func (s *service) serve(st *stream, g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	if st.beyond {
-		return status.Errorf(codes.ResourceExhausted, "ads: %d Envoys are connected, which is the most that this control plane serves: see --max-envoys", s.server.most)
+		return status.Errorf(codes.ResourceExhausted,
+			"ads: %d Envoys are connected, which is the most that this control plane serves: see --max-envoys", s.server.most)
 	}
 	ctx, end := context.WithCancel(s.ctx)
 	defer end()

@@ -53,7 +53,9 @@ func (s *Server) Envoys() []Envoy {
 			all = append(all, st.state())
 		}
 	}
-	slices.SortFunc(all, func(a, b Envoy) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Address, b.Address)) })
+	slices.SortFunc(all, func(a, b Envoy) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Address, b.Address))
+	})
 	return all
 }
 

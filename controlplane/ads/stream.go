@@ -68,7 +68,8 @@ func (st *stream) CreateWatch(*cache.Request, cache.Subscription, chan cache.Res
 //
 // The library calls it for each request, and only after it has sent every response that it was given. There is at most
 // one response for each watch, so writing to responses never blocks.
-func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription, responses chan cache.DeltaResponse) (func(), error) {
+func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription, responses chan cache.DeltaResponse) (
+	func(), error) {
 	st.server.mu.Lock()
 	defer st.server.mu.Unlock()
 	if st.node == nil {

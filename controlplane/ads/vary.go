@@ -14,7 +14,8 @@ import (
 // configuration comes again, Envoy acknowledges it without trying it, and the acknowledgement proves nothing. Which
 // configurations an Envoy refused on an earlier stream is not known, because that may have been a stream of another
 // control plane. So each stream has a variant of its own (RATIONALE.md#90).
-func vary(all []*discovery.Resource, variant uint32, how func(*corev3.TypedExtensionConfig, uint32) *corev3.TypedExtensionConfig) {
+func vary(all []*discovery.Resource, variant uint32,
+	how func(*corev3.TypedExtensionConfig, uint32) *corev3.TypedExtensionConfig) {
 	for i, r := range all {
 		config := &corev3.TypedExtensionConfig{}
 		if r.GetResource().UnmarshalTo(config) != nil {

@@ -64,7 +64,8 @@ func TestARefusedExtensionNeverComesAgainAsItWas(t *testing.T) {
 	}
 	c := connect(t, address, "one")
 	c.send(&discovery.DeltaDiscoveryRequest{
-		TypeUrl: resource.ExtensionConfigType, ResourceNamesSubscribe: []string{"filter"}, InitialResourceVersions: map[string]string{"filter": version},
+		TypeUrl: resource.ExtensionConfigType, ResourceNamesSubscribe: []string{"filter"},
+		InitialResourceVersions: map[string]string{"filter": version},
 	})
 	c.nothing()
 }

@@ -150,8 +150,9 @@ func (c *Config) Filter() *contract.Config {
 		StallTimeoutMS: int(time.Duration(c.StallTimeout).Milliseconds()),
 
 		ReasoningRatioAlert: c.ReasoningRatioAlert,
-		Seal:                contract.Seal{LifetimeS: contract.DefaultSealLifetimeS, TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
-		ResponsesService:    c.ResponsesService.filter(), Settings: c.Settings,
+		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS,
+			TenantHeader: strings.ToLower(c.Seal.TenantHeader)},
+		ResponsesService: c.ResponsesService.filter(), Settings: c.Settings,
 	}
 	if d := time.Duration(c.Seal.Lifetime); d > 0 {
 		f.Seal.LifetimeS = int(d.Seconds())
@@ -164,7 +165,8 @@ func (c *Config) Filter() *contract.Config {
 
 func (m *Model) filter() contract.Model {
 	return contract.Model{
-		Name: m.Name, Pool: m.Route(), Server: m.kind(), ServerModel: cmp.Or(m.ServerModel, m.Name), ModelSettings: m.ModelSettings,
+		Name: m.Name, Pool: m.Route(), Server: m.kind(), ServerModel: cmp.Or(m.ServerModel, m.Name),
+		ModelSettings: m.ModelSettings,
 	}
 }
 

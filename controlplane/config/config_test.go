@@ -63,26 +63,34 @@ func TestParseWhole(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if c.Listen != "0.0.0.0:80" || c.Admin != "127.0.0.1:9901" || c.BodyLimit != 4<<20 || time.Duration(c.StallTimeout) != 90*time.Second ||
+	if c.Listen != "0.0.0.0:80" || c.Admin != "127.0.0.1:9901" || c.BodyLimit != 4<<20 ||
+		time.Duration(c.StallTimeout) != 90*time.Second ||
 		c.Envoy != (Envoy{Path: "/usr/bin/envoy", Concurrency: 4, MaxHeap: 1 << 30, MaxConnections: 500}) ||
-		time.Duration(c.RequestTimeout) != 30*time.Second || len(c.CORSOrigins) != 1 || c.CAFile != "/etc/ca.pem" || c.AccessLog != "/var/log/h.json" || len(c.PassthroughPaths) != 1 {
+		time.Duration(c.RequestTimeout) != 30*time.Second || len(c.CORSOrigins) != 1 || c.CAFile != "/etc/ca.pem" ||
+		c.AccessLog != "/var/log/h.json" || len(c.PassthroughPaths) != 1 {
 		t.Errorf("got %+v", c)
 	}
 	want := contract.Config{
-		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000, MemoryLimit: contract.DefaultMemoryLimit,
+		Schema: 1, Mode: "reduced", Passthrough: true, BodyLimit: 4 << 20, StallTimeoutMS: 90_000,
+		MemoryLimit:         contract.DefaultMemoryLimit,
 		ReasoningRatioAlert: 0.75,
-		Seal:                contract.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"}, Settings: contract.Settings{HostedTools: contract.HostedToolsRefuse},
+		Seal:                contract.Seal{LifetimeS: 3600, TenantHeader: "x-tenant"},
+		Settings:            contract.Settings{HostedTools: contract.HostedToolsRefuse},
 		Models: []contract.Model{{
-			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b", ModelSettings: contract.ModelSettings{
+			Name: "gpt-oss-120b", Pool: "gpt-oss-120b", Server: "vllm", ServerModel: "openai/gpt-oss-120b",
+			ModelSettings: contract.ModelSettings{
 				ContextLength:      65536,
 				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
 				ReasoningEfforts:  contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
-				StructuredOutputs: "none", Answers: contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
+				StructuredOutputs: "none", Answers: contract.Answers{
+					ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,
+					Strict: true, Events: "channels", RequireFinalChannel: true, HarmonyMessages: true},
 				System: contract.System{KnowledgeCutoff: "2025-01", Date: "2026-01-02", Effort: "high"},
 			}}},
 	}
-	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())), string(filterconfig.AppendJSON(nil, &want)); got != want {
+	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())),
+		string(filterconfig.AppendJSON(nil, &want)); got != want {
 		t.Errorf("filter configuration\ngot  %s\nwant %s", got, want)
 	}
 }
@@ -98,10 +106,12 @@ func TestDefaults(t *testing.T) {
 	want := contract.Config{
 		Schema: 1, Mode: contract.ModeFull, BodyLimit: DefaultBodyLimit, StallTimeoutMS: contract.DefaultStallTimeoutMS,
 		MemoryLimit: contract.DefaultMemoryLimit, ReasoningRatioAlert: contract.DefaultReasoningAlert,
-		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS}, Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore},
-		Models: []contract.Model{contract.DefaultModel("m")},
+		Seal:     contract.Seal{LifetimeS: contract.DefaultSealLifetimeS},
+		Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore},
+		Models:   []contract.Model{contract.DefaultModel("m")},
 	}
-	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())), string(filterconfig.AppendJSON(nil, &want)); got != want {
+	if got, want := string(filterconfig.AppendJSON(nil, c.Filter())),
+		string(filterconfig.AppendJSON(nil, &want)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if c.Listen != DefaultListen || c.Admin != DefaultAdmin {
@@ -116,7 +126,8 @@ func TestResponsesService(t *testing.T) {
 		", stores: false":       {Pool: "responses-service", HostedTools: true},
 		", hosted_tools: false": {Pool: "responses-service", Stores: true},
 	} {
-		c, err := Parse("h.yaml", []byte("responses_service: {url: http://h:1"+in+"}\nmodels:\n- name: m\n  servers: [vllm=http://h:2]\n"))
+		c, err := Parse("h.yaml", []byte("responses_service: {url: http://h:1"+in+"}\nmodels:\n- name: m\n  servers: "+
+			"[vllm=http://h:2]\n"))
 		if err != nil || c.Validate() != nil {
 			t.Fatalf("%q: %v, %v", in, err, c.Validate())
 		}
@@ -158,11 +169,14 @@ func TestRefusals(t *testing.T) {
 		{"reasoning_ratio_alert: .nan", "reasoning_ratio_alert: NaN is out of range"},
 		{"body_limit: 1GiB", "body_limit: 1GiB is out of range"},
 		{"memory_limit: 449MiB", "h.yaml:1: memory_limit: 449MiB is out of range; use at most 448MiB"},
-		{"memory_limit: 123MiB", "h.yaml:1: memory_limit: 123MiB is too little for a request of 4MiB, which body_limit allows; use at least 124MiB, or a smaller body_limit"},
+		{"memory_limit: 123MiB", "h.yaml:1: memory_limit: 123MiB is too little for a request of 4MiB, which body_limit " +
+			"allows; use at least 124MiB, or a smaller body_limit"},
 		{"body_limit: 64MiB", "memory_limit: 256MiB is too little for a request of 64MiB"},
 		{"stall_timeout: 5", "h.yaml:1: stall_timeout: \"5\" is not a duration"},
-		{model("reasoning_efforts: {max: utmost}"), `h.yaml:3: models[0].reasoning_efforts.max: "utmost" is not known; write low, medium, high or refuse`},
-		{model("server_extras: [top_k, ignore_eos]"), `h.yaml:3: models[0].server_extras[1]: "ignore_eos" cannot be let through; it is one of top_k, `},
+		{model("reasoning_efforts: {max: utmost}"), `h.yaml:3: models[0].reasoning_efforts.max: "utmost" is not known; ` +
+			`write low, medium, high or refuse`},
+		{model("server_extras: [top_k, ignore_eos]"),
+			`h.yaml:3: models[0].server_extras[1]: "ignore_eos" cannot be let through; it is one of top_k, `},
 		{"stall_timeout: 5ms", "stall_timeout: 5ms would give every request up"},
 		{"stall_timeout: 48h", "is too long"},
 		{"request_timeout: 0s", "h.yaml:1: request_timeout: 0s is out of range"},
@@ -180,7 +194,8 @@ func TestRefusals(t *testing.T) {
 		{"a", "h.yaml:1: "},
 		{"models: {a: b}", "h.yaml:1: "},
 		{"models: [a]", "h.yaml:1: "},
-		{"models: [{name: m, servers: [vllm=http://h:1]}]", "h.yaml:1: models[0].servers[0]: found a block of settings where text is wanted; put quotation marks"},
+		{"models: [{name: m, servers: [vllm=http://h:1]}]", "h.yaml:1: models[0].servers[0]: found a block of settings " +
+			"where text is wanted; put quotation marks"},
 		{"envoy:\n  concurrency: -1", "h.yaml:2: envoy.concurrency: -1 is out of range"},
 		{"envoy:\n  concurrency: many", "h.yaml:2: "},
 		{"models:\n- servers: []", "models[0].name: the model has no name"},
@@ -203,24 +218,32 @@ func TestRefusals(t *testing.T) {
 		{model("servers: [vllm=h:1]"), "is not a URL"},
 		{model("servers: [vllm=ftp://h:1]"), "has the scheme ftp"},
 		{model("servers: [vllm=http://h:1/v1]"), "has the path /v1; remove it"},
-		{model("servers: [vllm=http://u:p@h:1]"), "servers[0]: \"http://…@h:1\" carries a user name; credentials do not belong"},
+		{model("servers: [vllm=http://u:p@h:1]"),
+			"servers[0]: \"http://…@h:1\" carries a user name; credentials do not belong"},
 		{model("servers: [\"vllm=http://u:p@h h\"]"), "servers[0]: \"http://…@h h\" is not a URL"},
 		{model("servers: [vllm=http://h:1?x=1]"), "has a query"},
 		{model("servers: [vllm=http://h:70000]"), "has the port 70000"},
 		{model("servers: [vllm=https://10.0.0.1]"), "https with an IP address"},
-		{model("servers:\n  - vllm=http://h:1\n  - vllm=http://H:1/"), "h.yaml:5: models[0].servers[1]: vllm=http://H:1/ is there twice"},
+		{model("servers:\n  - vllm=http://h:1\n  - vllm=http://H:1/"),
+			"h.yaml:5: models[0].servers[1]: vllm=http://H:1/ is there twice"},
 		{model("servers: [vllm=http://h:1, vllm=https://i:1]"), "mixes http and https"},
-		{model("servers: [vllm=http://h:1]\npassthrough: http://h:1"), "h.yaml:4: passthrough: http://h:1 is also a server of m"},
+		{model("servers: [vllm=http://h:1]\npassthrough: http://h:1"),
+			"h.yaml:4: passthrough: http://h:1 is also a server of m"},
 		{model("servers: [vllm=https://h]\npassthrough: http://h:443"), "is also a server of m"},
 		{"hosted_tools: run", `h.yaml:1: hosted_tools: "run" is not known; write ignore or refuse`},
 		{"responses_service: http://h:1", "h.yaml:1: "},
 		{"responses_service: {stores: false}", "h.yaml:1: responses_service: has no url"},
 		{"responses_service: {url: h:1}", "h.yaml:1: responses_service.url: \"h:1\" is not a URL"},
-		{"responses_service: {url: http://h:1, stores: false, hosted_tools: false}", "h.yaml:1: responses_service: takes nothing"},
-		{"responses_service: {url: http://h:1}\nmode: reduced", "h.yaml:1: responses_service: cannot be reached in reduced mode"},
-		{model("servers: [vllm=http://h:1]\nresponses_service: {url: http://h:1}"), "h.yaml:4: responses_service.url: http://h:1 is also a server of m"},
-		{"models: [{name: responses-service}]\nresponses_service: {url: http://h:1}", "h.yaml:1: models[0].name: responses-service is what the responses service is called"},
-		{model("servers: [vllm=http://h:1]\n  dialect: tgi"), "h.yaml:4: models[0].dialect: \"tgi\" is not known; write vllm"},
+		{"responses_service: {url: http://h:1, stores: false, hosted_tools: false}",
+			"h.yaml:1: responses_service: takes nothing"},
+		{"responses_service: {url: http://h:1}\nmode: reduced",
+			"h.yaml:1: responses_service: cannot be reached in reduced mode"},
+		{model("servers: [vllm=http://h:1]\nresponses_service: {url: http://h:1}"),
+			"h.yaml:4: responses_service.url: http://h:1 is also a server of m"},
+		{"models: [{name: responses-service}]\nresponses_service: {url: http://h:1}",
+			"h.yaml:1: models[0].name: responses-service is what the responses service is called"},
+		{model("servers: [vllm=http://h:1]\n  dialect: tgi"),
+			"h.yaml:4: models[0].dialect: \"tgi\" is not known; write vllm"},
 		{model("pool: p"), "h.yaml:3: models[0].pool: there is no pool called p"},
 		{pooled("servers: [http://h:1]") + "  servers: [vllm=http://h:2]\n", "models[0].servers: stand beside a pool"},
 		{pooled("servers: []"), "pools[0].servers: no server is given for the pool p"},
@@ -230,21 +253,28 @@ func TestRefusals(t *testing.T) {
 		{pooled("servers: [http://h:1]\n  policy: random"), "h.yaml:4: pools[0].policy: \"random\" is not known"},
 		{pooled("servers: [http://h:1]\n  policy: session"), "pools[0].session: write either cookie or header"},
 		{pooled("servers: [http://h:1]\n  session: {cookie: c}"), "pools[0].session: is for the policy session"},
-		{pooled("servers: [http://h:1]\n  policy: session\n  session: {cookie: a b}"), "pools[0].session.cookie: \"a b\" is not the name of a cookie"},
+		{pooled("servers: [http://h:1]\n  policy: session\n  session: {cookie: a b}"),
+			"pools[0].session.cookie: \"a b\" is not the name of a cookie"},
 		{pooled("servers: [http://h:1]\n  capacity: -1"), "pools[0].capacity: -1 is out of range"},
 		{pooled("servers: [http://h:1]\n  spares: [q]"), "pools[0].spares[0]: there is no pool called q"},
 		{pooled("servers: [http://h:1]\n  spares: [p]"), "pools[0].spares[0]: a pool is no spare of its own"},
-		{pooled("servers: [http://h:1]\n  spares: [q]\n- name: q\n  servers: [https://h]"), "pools[0].spares[0]: q mixes http and https with p"},
+		{pooled("servers: [http://h:1]\n  spares: [q]\n- name: q\n  servers: [https://h]"),
+			"pools[0].spares[0]: q mixes http and https with p"},
 		{pooled("servers: [http://h:1]\n  health: {path: health}"), "pools[0].health.path: \"health\" is not a path"},
 		{pooled("servers: [http://h:1]\n  health: {interval: 1ms}"), "pools[0].health.interval: 1ms is out of range"},
 		{pooled("servers: [http://h:1]\n  slow_start: 2h"), "pools[0].slow_start: 2h0m0s is too long"},
 		{pooled("servers: [http://h:1]\n  authorization: k"), "pools[0].authorization: there is no secret called k"},
-		{pooled("servers: [http://h:1]\n  authorization: k\nsecrets: [{name: k, certificate: c, key: k}]"), "pools[0].authorization: k is a certificate"},
+		{pooled("servers: [http://h:1]\n  authorization: k\nsecrets: [{name: k, certificate: c, key: k}]"),
+			"pools[0].authorization: k is a certificate"},
 		{pooled("servers: [http://h:1]\n- name: p\n  servers: [http://h:2]"), "pools[1].name: p is there twice"},
 		{"pools:\n- name: p.q\n  servers: [http://h:1]", "h.yaml:2: pools[0].name: \"p.q\" is no name"},
-		{"pools:\n- name: m\n  servers: [http://h:1]\nmodels: [{name: m, servers: ['vllm=http://h:2']}]", "pools[0].name: m is also a model"},
-		{pooled("servers: [http://h:1]") + "passthrough: http://h:1", "passthrough: http://h:1 is also a server of the pool p"},
-		{"pools:\n- {name: p, servers: ['http://h:1'], authorization: k}\nsecrets: [{name: k, env: K}]\nmodels:\n- {name: m, pool: p, forward_authorization: true}", "h.yaml:5: models[0].forward_authorization: the servers of p get an authorization of their own"},
+		{"pools:\n- name: m\n  servers: [http://h:1]\nmodels: [{name: m, servers: ['vllm=http://h:2']}]",
+			"pools[0].name: m is also a model"},
+		{pooled("servers: [http://h:1]") + "passthrough: http://h:1",
+			"passthrough: http://h:1 is also a server of the pool p"},
+		{"pools:\n- {name: p, servers: ['http://h:1'], authorization: k}\nsecrets: [{name: k, env: K}]\nmodels:\n- {name: " +
+			"m, pool: p, forward_authorization: true}",
+			"h.yaml:5: models[0].forward_authorization: the servers of p get an authorization of their own"},
 		{"secrets: [{name: k}]", "h.yaml:1: secrets[0]: k is to be found in 0 places"},
 		{"secrets: [{name: k, env: K, file: f}]", "secrets[0]: k is to be found in 2 places"},
 		{"secrets: [{name: k, certificate: c}]", "secrets[0]: k has half of a certificate"},
@@ -252,7 +282,8 @@ func TestRefusals(t *testing.T) {
 		{"secrets: [{name: a b, env: K}]", "secrets[0].name: \"a b\" is no name"},
 		{"listeners: [{address: here}]", "listeners[0].address: \"here\" is not host:port"},
 		{"listeners: [{address: '127.0.0.1:1'}, {address: '127.0.0.1:2'}]", "listeners[1].name: harmony is there twice"},
-		{"listeners: [{address: '127.0.0.1:1'}, {name: b, address: '127.0.0.1:1'}]", "listeners[1].address: 127.0.0.1:1 is there twice"},
+		{"listeners: [{address: '127.0.0.1:1'}, {name: b, address: '127.0.0.1:1'}]",
+			"listeners[1].address: 127.0.0.1:1 is there twice"},
 		{"listeners: [{address: '127.0.0.1:1', tls: c}]", "listeners[0].tls: there is no secret called c"},
 		{"listeners: [{address: '127.0.0.1:1', tls: c}]\nsecrets: [{name: c, env: C}]", "listeners[0].tls: c is a token"},
 		{"listen: 127.0.0.1:3\nlisteners: [{address: '127.0.0.1:1'}]", "listen: stands beside listeners"},
@@ -285,7 +316,8 @@ func TestIncomplete(t *testing.T) {
 // TestPools: what a pool says less is filled in, and a model's own servers are a pool too.
 func TestPools(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "h.yaml")
-	text := "pools: [{name: p, servers_file: p.yaml}]\nsecrets: [{name: k, file: keys/k}]\nmodels:\n- {name: m, servers: ['vllm=http://h:1']}\n- {name: n, pool: p}\n- {name: o, pool: p}\n"
+	text := "pools: [{name: p, servers_file: p.yaml}]\nsecrets: [{name: k, file: keys/k}]\nmodels:\n- {name: m, " +
+		"servers: ['vllm=http://h:1']}\n- {name: n, pool: p}\n- {name: o, pool: p}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -302,10 +334,13 @@ func TestPools(t *testing.T) {
 		t.Fatalf("got %+v", pools)
 	}
 	folder := filepath.Dir(file)
-	if p := pools[0]; p.Policy != PolicyLeastRequest || p.Health != (Health{DefaultHealthPath, Duration(DefaultHealthInterval)}) || p.ServersFile != filepath.Join(folder, "p.yaml") {
+	if p := pools[0]; p.Policy != PolicyLeastRequest ||
+		p.Health != (Health{DefaultHealthPath, Duration(DefaultHealthInterval)}) ||
+		p.ServersFile != filepath.Join(folder, "p.yaml") {
 		t.Errorf("got %+v", p)
 	}
-	if p := pools[1]; p.Name != "m" || p.Health.Checked() || len(p.Endpoints) != 1 || p.Endpoints[0].String() != "http://h:1" {
+	if p := pools[1]; p.Name != "m" || p.Health.Checked() || len(p.Endpoints) != 1 ||
+		p.Endpoints[0].String() != "http://h:1" {
 		t.Errorf("got %+v", p)
 	}
 	if s := c.Secret("k"); s.File != filepath.Join(folder, "keys", "k") {
@@ -321,7 +356,8 @@ func TestLoadMissing(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	for in, want := range map[string]Size{"0": 0, "1": 1, "65536": 65536, "7B": 7, "2KiB": 2048, "16MiB": 16 << 20, "1 GiB": 1 << 30, "16MB": 16e6, "2GB": 2e9, "3KB": 3000, "4 kB": 4000} {
+	for in, want := range map[string]Size{"0": 0, "1": 1, "65536": 65536, "7B": 7, "2KiB": 2048, "16MiB": 16 << 20,
+		"1 GiB": 1 << 30, "16MB": 16e6, "2GB": 2e9, "3KB": 3000, "4 kB": 4000} {
 		var s Size
 		if err := s.Set(in); err != nil || s != want {
 			t.Errorf("%q: %d, %v", in, s, err)
@@ -351,19 +387,28 @@ func TestSizeIsToldAsItWasWritten(t *testing.T) {
 
 func TestMisspeltSettings(t *testing.T) {
 	for in, want := range map[string]string{
-		"lisen: 127.0.0.1:1":                                        "h.yaml:1: lisen: lisen is not a setting; did you mean listen?",
-		"models:\n- name: m\n  contextlength: 5":                    "h.yaml:3: models[0].contextlength: contextlength is not a setting; did you mean context_length?",
-		"models:\n- name: m\n  answers: { reasoning_field: none }":  "h.yaml:3: models[0].answers.reasoning_field: reasoning_field is not a setting; did you mean reasoning_fields?",
-		"context_length: 5":                                         "h.yaml:1: context_length: context_length is not a setting here; it stands in each of models: check its indentation",
-		"models:\n- name: m\n  body_limit: 1MiB":                    "h.yaml:3: models[0].body_limit: body_limit is not a setting here; it stands at the top of the file: check its indentation",
-		"api_version: 1":                                            "h.yaml:1: api_version: api_version is not a setting; check its spelling and its indentation",
-		"pools:\n- name: p\n  health: { intervall: 5s }":            "h.yaml:3: pools[0].health.intervall: intervall is not a setting; did you mean interval?",
-		"envoy: { concurrency: many }":                              "h.yaml:1: envoy.concurrency: found text where a number is wanted",
-		"models:\n- name: m\n  drop_commentary_from_history: often": "h.yaml:3: models[0].drop_commentary_from_history: found text where true or false is wanted",
-		"models: hello":                                             "h.yaml:1: models: found text where a list is wanted",
-		"models: { name: m }":                                       "h.yaml:1: models: found a block of settings where a list is wanted",
-		"models:\n- name: m\n  servers: []\n  name: n":              "h.yaml:4: name is there twice, first on line 2",
-		"stall_timeout: soon":                                       `h.yaml:1: stall_timeout: "soon" is not a duration; write a number and a unit, such as 300s or 5m`,
+		"lisen: 127.0.0.1:1": "h.yaml:1: lisen: lisen is not a setting; did you " +
+			"mean listen?",
+		"models:\n- name: m\n  contextlength: 5": "h.yaml:3: models[0].contextlength: contextlength is " +
+			"not a setting; did you mean context_length?",
+		"models:\n- name: m\n  answers: { reasoning_field: none }": "h.yaml:3: models[0].answers.reasoning_field: " +
+			"reasoning_field is not a setting; did you mean reasoning_fields?",
+		"context_length: 5": "h.yaml:1: context_length: context_length is not a " +
+			"setting here; it stands in each of models: check its indentation",
+		"models:\n- name: m\n  body_limit: 1MiB": "h.yaml:3: models[0].body_limit: body_limit is not a " +
+			"setting here; it stands at the top of the file: check its indentation",
+		"api_version: 1": "h.yaml:1: api_version: api_version is not a setting; check its spelling and its indentation",
+		"pools:\n- name: p\n  health: { intervall: 5s }": "h.yaml:3: pools[0].health.intervall: intervall is " +
+			"not a setting; did you mean interval?",
+		"envoy: { concurrency: many }": "h.yaml:1: envoy.concurrency: found text where a " +
+			"number is wanted",
+		"models:\n- name: m\n  drop_commentary_from_history: often": "h.yaml:3: models[0].drop_commentary_from_history: " +
+			"found text where true or false is wanted",
+		"models: hello":       "h.yaml:1: models: found text where a list is wanted",
+		"models: { name: m }": "h.yaml:1: models: found a block of settings where a list is wanted",
+		"models:\n- name: m\n  servers: []\n  name: n": "h.yaml:4: name is there twice, first on line 2",
+		"stall_timeout: soon": `h.yaml:1: stall_timeout: "soon" is not a duration; write a ` +
+			`number and a unit, such as 300s or 5m`,
 	} {
 		if _, err := Parse("h.yaml", []byte(in)); err == nil || err.Error() != want {
 			t.Errorf("%q:\ngot  %v\nwant %s", in, err, want)
@@ -387,7 +432,8 @@ models:
 	for _, tt := range []struct{ old, new, want string }{
 		{"", "", ""},
 		{"body_limit: 1MiB", "body_limit: 2MiB\nstall_timeout: 9s", "body_limit stall_timeout"},
-		{"body_limit: 1MiB", "envoy: { concurrency: 2 }\nseal: { lifetime: 1h }", "body_limit seal.lifetime envoy.concurrency"},
+		{"body_limit: 1MiB", "envoy: { concurrency: 2 }\nseal: { lifetime: 1h }",
+			"body_limit seal.lifetime envoy.concurrency"},
 		{"strict: true", "strict: false", "models[a].answers.strict"},
 		{"- { name: a,", "- { name: c, servers: [\"vllm=http://h:3\"] }\n- { name: a,", "models[c] is new"},
 		{"name: b", "name: c", "models[c] is new, models[b] is gone"},
@@ -399,14 +445,16 @@ models:
 			t.Errorf("%s in place of %s: got %q, want %q", tt.new, tt.old, got, tt.want)
 		}
 	}
-	if got := Changes(read("models: [{ name: a }, { name: b }]"), read("models: [{ name: b }, { name: a }]")); len(got) != 1 || got[0] != "models is in another order" {
+	if got := Changes(read("models: [{ name: a }, { name: b }]"), read("models: [{ name: b }, { name: a }]")); len(
+		got) != 1 || got[0] != "models is in another order" {
 		t.Error(got)
 	}
 }
 
 func TestOnlyUp(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "", "admin: 127.0.0.1:9901": "admin", "envoy: { path: /e }": "envoy", "admin: 127.0.0.1:1\nenvoy: { concurrency: 1 }": "admin envoy",
+		"": "", "admin: 127.0.0.1:9901": "admin", "envoy: { path: /e }": "envoy",
+		"admin: 127.0.0.1:1\nenvoy: { concurrency: 1 }": "admin envoy",
 	} {
 		c, err := Parse("h.yaml", []byte(in))
 		if err != nil || strings.Join(c.OnlyUp(), " ") != want {
@@ -419,7 +467,8 @@ func TestOnlyUp(t *testing.T) {
 func TestFilesAreFoundFromTheConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
-	if err := os.WriteFile("h.yaml", []byte("ca_file: ca.pem\nsecrets: [{ name: s, certificate: tls/c.pem, key: /k.pem }]\n"), 0o600); err != nil {
+	if err := os.WriteFile("h.yaml", []byte("ca_file: ca.pem\nsecrets: [{ name: s, certificate: tls/c.pem, key: /k.pem "+
+		"}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err := Load("h.yaml")
@@ -429,14 +478,16 @@ func TestFilesAreFoundFromTheConfiguration(t *testing.T) {
 	if folder, err = os.Getwd(); err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Secrets[0]; c.CAFile != filepath.Join(folder, "ca.pem") || s.Certificate != filepath.Join(folder, "tls/c.pem") || s.Key != "/k.pem" {
+	if s := c.Secrets[0]; c.CAFile != filepath.Join(folder, "ca.pem") ||
+		s.Certificate != filepath.Join(folder, "tls/c.pem") || s.Key != "/k.pem" {
 		t.Errorf("got %s and %+v", c.CAFile, s)
 	}
 }
 
 func TestEndpointString(t *testing.T) {
 	for in, want := range map[string]string{
-		"http://Host": "http://host:80", "https://h/": "https://h:443", "http://[::1]:8000": "http://[::1]:8000", "http://10.0.0.1:1": "http://10.0.0.1:1",
+		"http://Host": "http://host:80", "https://h/": "https://h:443", "http://[::1]:8000": "http://[::1]:8000",
+		"http://10.0.0.1:1": "http://10.0.0.1:1",
 	} {
 		e, err := ParseURL(in)
 		if err != nil || e.String() != want {

@@ -19,11 +19,13 @@ const (
 // checkEdge looks at what protects the gateway from its clients.
 func (c *Config) checkEdge() *Error {
 	if d := time.Duration(c.RequestTimeout); d < minRequestTimeout || d > maxRequestTimeout {
-		return &Error{Field: "request_timeout", Reason: d.String() + " is out of range; write how long a client may take to send a request, 1s to 1h"}
+		return &Error{Field: "request_timeout", Reason: d.String() + " is out of range; write how long a client may take " +
+			"to send a request, 1s to 1h"}
 	}
 	for i, o := range c.CORSOrigins {
 		if !validOrigin(o) {
-			return &Error{Field: fmt.Sprintf("cors_origins[%d]", i), Reason: fmt.Sprintf("%q is not an origin; write one as browsers do, such as https://chat.example.com, or * for any", o)}
+			return &Error{Field: fmt.Sprintf("cors_origins[%d]", i), Reason: fmt.Sprintf("%q is not an origin; write one as "+
+				"browsers do, such as https://chat.example.com, or * for any", o)}
 		}
 	}
 	return c.Envoy.checkLimits()
@@ -34,7 +36,8 @@ func (e *Envoy) checkLimits() *Error {
 		return &Error{Field: "envoy.max_heap", Reason: fmt.Sprintf("%s is out of range; use 128MiB to 1024GiB", &e.MaxHeap)}
 	}
 	if e.MaxConnections < 1 || e.MaxConnections > maxConnections {
-		return &Error{Field: "envoy.max_connections", Reason: fmt.Sprintf("%d is out of range; use 1 to %d", e.MaxConnections, maxConnections)}
+		return &Error{Field: "envoy.max_connections",
+			Reason: fmt.Sprintf("%d is out of range; use 1 to %d", e.MaxConnections, maxConnections)}
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ func (c *Config) checkListeners() *Error {
 		return &Error{Field: "listen", Reason: err.Error()}
 	}
 	if len(c.Listeners) > 0 && c.Listen != DefaultListen {
-		return &Error{Field: "listen", Reason: "stands beside listeners, which say the same at more length; leave one of them out"}
+		return &Error{Field: "listen", Reason: "stands beside listeners, which say the same at more length; leave one of " +
+			"them out"}
 	}
 	if len(c.Listeners) == 0 {
 		return nil

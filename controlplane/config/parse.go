@@ -141,7 +141,8 @@ func located(name string, tree *ast.File, err error) *Error {
 
 // inOurWords says what the YAML library says of a text's structure as the rest of the errors do.
 func inOurWords(reason string) string {
-	if found := otherKind.FindStringSubmatch(reason); found != nil && yamlKinds[found[1]] != "" && yamlKinds[found[2]] != "" {
+	if found := otherKind.FindStringSubmatch(reason); found != nil && yamlKinds[found[1]] != "" &&
+		yamlKinds[found[2]] != "" {
 		return "found " + yamlKinds[found[1]] + " where " + yamlKinds[found[2]] + " is wanted"
 	}
 	if twice := saidTwice.FindStringSubmatch(reason); twice != nil {
@@ -154,7 +155,8 @@ var (
 	otherKind = regexp.MustCompile(`^(\w+) was used where (\w+) is expected$`)
 	saidTwice = regexp.MustCompile(`^mapping key "(.*)" already defined at \[(\d+):\d+\]$`)
 	yamlKinds = map[string]string{
-		"mapping": "a block of settings", "value": "a block of settings", "sequence": "a list", "string": "text", "int": "a number", "float": "a number",
+		"mapping": "a block of settings", "value": "a block of settings", "sequence": "a list", "string": "text",
+		"int": "a number", "float": "a number",
 		"boolean": "true or false", "null": "nothing",
 	}
 )

@@ -34,7 +34,8 @@ type placeFinder struct {
 
 // Visit implements ast.Visitor.
 func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
-	if t := node.GetToken(); f.path == "" && t != nil && t.Position != nil && t.Position.Line == f.at.Line && t.Position.Column == f.at.Column {
+	if t := node.GetToken(); f.path == "" && t != nil && t.Position != nil && t.Position.Line == f.at.Line &&
+		t.Position.Column == f.at.Column {
 		if path := node.GetPath(); path != "$" {
 			f.path = path
 		}

@@ -132,11 +132,16 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	if findPool(c.Pools[:i], p.Name) != nil {
 		return fail(".name", "%s is there twice; list all its servers in one entry", p.Name)
 	}
-	if j := slices.IndexFunc(c.Models, func(m Model) bool { return m.Pool == "" && m.Name == p.Name && len(m.Servers) > 0 }); j >= 0 {
-		return fail(".name", "%s is also a model with servers of its own; give the pool another name, or move the model's servers into it", p.Name)
+	if j := slices.IndexFunc(c.Models, func(m Model) bool {
+		return m.Pool == "" && m.Name == p.Name &&
+			len(m.Servers) > 0
+	}); j >= 0 {
+		return fail(".name", "%s is also a model with servers of its own; give the pool another name, or move the model's "+
+			"servers into it", p.Name)
 	}
 	if len(p.Servers) == 0 && p.ServersFile == "" {
-		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a servers_file", p.Name)
+		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a "+
+			"servers_file", p.Name)
 	}
 	resolved := ResolvedPool{Pool: p.withDefaults()}
 	for j, text := range p.Servers {
@@ -150,7 +155,8 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		case slices.Contains(resolved.Endpoints, e):
 			return fail(fmt.Sprintf(".servers[%d]", j), "%s is there twice", text)
 		case r.Misfit(&resolved, e) == OtherScheme:
-			return fail(fmt.Sprintf(".servers[%d]", j), "%s mixes http and https in one pool; use one of them for all its servers", text)
+			return fail(fmt.Sprintf(".servers[%d]", j),
+				"%s mixes http and https in one pool; use one of them for all its servers", text)
 		}
 		resolved.Endpoints = append(resolved.Endpoints, e)
 		r.owners[e.place()] = "the pool " + p.Name
@@ -165,7 +171,8 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		return fail(field, "%s", reason)
 	}
 	if p.Capacity < 0 || p.Capacity > maxCapacity {
-		return fail(".capacity", "%d is out of range; write how many requests one server works on at once, or 0 for no limit", p.Capacity)
+		return fail(".capacity", "%d is out of range; write how many requests one server works on at once, or 0 for no limit",
+			p.Capacity)
 	}
 	if h := p.Health; h.Path != "" && h.Path != NoHealthChecks && h.Path[0] != '/' {
 		return fail(".health.path", "%q is not a path; write for example /health, or none", h.Path)

@@ -43,7 +43,8 @@ func ParseServer(text string) (Server, error) {
 		return Server{}, errors.New(strconv.Quote(text) + " does not say what kind of server it is; write vllm=" + text)
 	}
 	if !slices.Contains(contract.ServerKinds(), kind) {
-		return Server{}, errors.New(strconv.Quote(kind) + " is not a kind of server; it is one of " + strings.Join(contract.ServerKinds(), ", "))
+		return Server{}, errors.New(strconv.Quote(kind) + " is not a kind of server; it is one of " +
+			strings.Join(contract.ServerKinds(), ", "))
 	}
 	e, err := ParseURL(address)
 	return Server{Kind: kind, Endpoint: e}, err
@@ -132,11 +133,13 @@ func ParseListen(text string) (netip.AddrPort, error) {
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
-		return netip.AddrPort{}, errors.New(strconv.Quote(host) + " is not an IP address; write 127.0.0.1 for this machine only or 0.0.0.0 for all interfaces")
+		return netip.AddrPort{}, errors.New(strconv.Quote(host) + " is not an IP address; write 127.0.0.1 for this " +
+			"machine only or 0.0.0.0 for all interfaces")
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return netip.AddrPort{}, errors.New(strconv.Quote(port) + " is not a port; it is a number from 0 (any free one) to 65535")
+		return netip.AddrPort{}, errors.New(strconv.Quote(port) + " is not a port; it is a number from 0 (any free one) " +
+			"to 65535")
 	}
 	return netip.AddrPortFrom(ip, uint16(n)), nil
 }

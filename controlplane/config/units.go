@@ -16,7 +16,8 @@ type Size int64
 var sizeUnits = []struct {
 	suffix string
 	factor int64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"kB", 1e3}, {"B", 1}, {"", 1}}
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"kB", 1e3}, {"B", 1},
+	{"", 1}}
 
 // Set implements pflag.Value.
 func (s *Size) Set(text string) error {

@@ -71,40 +71,49 @@ func (c *Config) check() (*Resolved, *Error) {
 		return nil, &Error{Field: "mode", Reason: fmt.Sprintf("%q is not known; write full or reduced", c.Mode)}
 	}
 	if c.Mode == contract.ModeReduced && len(c.Models) > 1 {
-		return nil, &Error{Field: "mode", Reason: fmt.Sprintf("reduced serves one model, and %d are configured; run one Envoy for each, or write full", len(c.Models))}
+		return nil, &Error{Field: "mode", Reason: fmt.Sprintf("reduced serves one model, and %d are configured; run one "+
+			"Envoy for each, or write full", len(c.Models))}
 	}
 	if c.BodyLimit < minBodyLimit || c.BodyLimit > maxBodyLimit {
 		return nil, &Error{Field: "body_limit", Reason: fmt.Sprintf("%s is out of range; use 1KiB to 64MiB", &c.BodyLimit)}
 	}
 	if c.MemoryLimit > contract.MaxMemoryLimit {
-		return nil, &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
+		return nil, &Error{Field: "memory_limit",
+			Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
 	}
 	if least := contract.LeastMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
 		// Rounded up, for people to write.
-		return nil, &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which body_limit allows; use at least %dMiB, or a smaller body_limit",
+		return nil, &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which "+
+			"body_limit allows; use at least %dMiB, or a smaller body_limit",
 			&c.MemoryLimit, &c.BodyLimit, (least+1<<20-1)>>20)}
 	}
 	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > contract.MaxSealLifetimeS*time.Second {
-		return nil, &Error{Field: "seal.lifetime", Reason: d.String() + " is out of range; write for how long sealed reasoning opens, such as 720h"}
+		return nil, &Error{Field: "seal.lifetime",
+			Reason: d.String() + " is out of range; write for how long sealed reasoning opens, such as 720h"}
 	}
 	if h := c.Seal.TenantHeader; h != "" && !httpguts.ValidHeaderFieldName(h) {
 		return nil, &Error{Field: "seal.tenant_header", Reason: fmt.Sprintf("%q is not the name of a header", h)}
 	} else if strings.Contains(h, "_") {
-		return nil, &Error{Field: "seal.tenant_header", Reason: fmt.Sprintf("%q has an underscore, and requests with such headers are refused; use dashes", h)}
+		return nil, &Error{Field: "seal.tenant_header",
+			Reason: fmt.Sprintf("%q has an underscore, and requests with such headers are refused; use dashes", h)}
 	}
 	if d := time.Duration(c.StallTimeout); d > maxStallTimeout {
-		return nil, &Error{Field: "stall_timeout", Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}
+		return nil, &Error{Field: "stall_timeout",
+			Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}
 	} else if d > 0 && d < time.Second {
-		return nil, &Error{Field: "stall_timeout", Reason: d.String() + " would give every request up; use at least 1s, or 0s to wait for ever"}
+		return nil, &Error{Field: "stall_timeout",
+			Reason: d.String() + " would give every request up; use at least 1s, or 0s to wait for ever"}
 	}
 	if r := c.ReasoningRatioAlert; !(r >= 0 && r <= 1) {
-		return nil, &Error{Field: "reasoning_ratio_alert", Reason: fmt.Sprintf("%g is out of range; use 0 to 1, of which 1 never counts", r)}
+		return nil, &Error{Field: "reasoning_ratio_alert",
+			Reason: fmt.Sprintf("%g is out of range; use 0 to 1, of which 1 never counts", r)}
 	}
 	if e := c.checkEdge(); e != nil {
 		return nil, e
 	}
 	if c.Envoy.Concurrency < 0 || c.Envoy.Concurrency > maxConcurrency {
-		return nil, &Error{Field: "envoy.concurrency", Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 for one per CPU", c.Envoy.Concurrency, maxConcurrency)}
+		return nil, &Error{Field: "envoy.concurrency",
+			Reason: fmt.Sprintf("%d is out of range; use 1 to %d, or 0 for one per CPU", c.Envoy.Concurrency, maxConcurrency)}
 	}
 	r := &Resolved{Config: c, owners: map[Endpoint]string{}}
 	if e := c.checkPools(r); e != nil {
@@ -131,7 +140,8 @@ func (c *Config) checkPassthrough(r *Resolved) *Error {
 	}
 	for i, p := range c.PassthroughPaths {
 		if !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "?#* ") {
-			return &Error{Field: fmt.Sprintf("passthrough_paths[%d]", i), Reason: fmt.Sprintf("%q is not a path; write /path for one, or /path/ for everything below it", p)}
+			return &Error{Field: fmt.Sprintf("passthrough_paths[%d]", i),
+				Reason: fmt.Sprintf("%q is not a path; write /path for one, or /path/ for everything below it", p)}
 		}
 	}
 	return nil
@@ -162,7 +172,8 @@ func (c *Config) checkModel(i int, r *Resolved) *Error {
 		return fail("name", "the model has no name; write the one that clients ask for")
 	}
 	if !printable(m.Name) || len(m.Name) > maxNameLength {
-		return fail("name", "%q cannot travel in a header; use at most %d printable ASCII characters and no spaces", m.Name, maxNameLength)
+		return fail("name", "%q cannot travel in a header; use at most %d printable ASCII characters and no spaces", m.Name,
+			maxNameLength)
 	}
 	for j := range i {
 		if c.Models[j].Name == m.Name {
@@ -188,7 +199,8 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		case len(m.Servers) > 0:
 			return fail("servers", "stand beside a pool, which has servers of its own; leave one of them out")
 		case m.ForwardAuthorization && pool.Authorization != "":
-			return fail("forward_authorization", "the servers of %s get an authorization of their own, and there is room for one; leave one of them out", m.Pool)
+			return fail("forward_authorization", "the servers of %s get an authorization of their own, and there is room for "+
+				"one; leave one of them out", m.Pool)
 		}
 	}
 	short := ResolvedPool{Pool: shortPool(m), Short: true}

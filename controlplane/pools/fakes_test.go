@@ -171,7 +171,8 @@ func (l *lines) count(part string) int { return strings.Count(l.String(), part) 
 func watcher(t *testing.T, z *zone) (*Watcher, *lines) {
 	t.Helper()
 	log := &lines{}
-	o := Options{DNSInterval: 10 * time.Millisecond, ReadyInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	o := Options{DNSInterval: 10 * time.Millisecond, ReadyInterval: 10 * time.Millisecond,
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if z != nil {
 		o.Lookup = z.lookup
 	}

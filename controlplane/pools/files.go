@@ -10,7 +10,8 @@ import (
 
 // sources returns the files of the pools. It reads those that are new. The others stay as they are, because followFiles
 // handles their changes. The caller holds w.reading.
-func (w *Watcher) sources(pools map[string]*pool) (lists map[string]source[[]config.Endpoint], roots map[string]source[*x509.CertPool], err error) {
+func (w *Watcher) sources(pools map[string]*pool) (
+	lists map[string]source[[]config.Endpoint], roots map[string]source[*x509.CertPool], err error) {
 	var files, cas []string
 	for _, p := range pools {
 		if p.File != "" {
@@ -36,7 +37,8 @@ func (w *Watcher) sources(pools map[string]*pool) (lists map[string]source[[]con
 	return lists, roots, err
 }
 
-func pick[T any](known map[string]source[T], paths []string, parse func(string, []byte) (T, error)) (map[string]source[T], error) {
+func pick[T any](known map[string]source[T], paths []string, parse func(string, []byte) (T, error)) (
+	map[string]source[T], error) {
 	picked := make(map[string]source[T], len(paths))
 	for _, path := range paths {
 		s, ok := known[path]

@@ -27,7 +27,8 @@ func (w *Watcher) refresh() {
 		added, removed := w.compare(before, p.members)
 		if added+removed > 0 {
 			tell(w.changed)
-			w.log.Info("a pool's servers have changed", "pool", name, "servers", len(p.members), "added", added, "removed", removed)
+			w.log.Info("a pool's servers have changed", "pool", name, "servers", len(p.members), "added", added, "removed",
+				removed)
 		}
 		if len(p.Models) > 0 {
 			asked = append(asked, p.members...)

@@ -144,7 +144,8 @@ func New(o Options) *Watcher {
 	if o.ReadyInterval <= 0 {
 		o.ReadyInterval = defaultInterval
 	}
-	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1), pools: map[string]*pool{}, names: map[string]*name{}}
+	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1),
+		pools: map[string]*pool{}, names: map[string]*name{}}
 	w.dns = newRota(o.DNSInterval, maxLookups, w.resolve)
 	w.ready = newRota(o.ReadyInterval, maxQuestions, w.ask)
 	w.ctx, w.cancel = context.WithCancel(context.Background())

@@ -15,7 +15,8 @@ import (
 func TestAddresses(t *testing.T) {
 	w, _ := watcher(t, &zone{})
 	must(t, w.Set([]Pool{
-		{Name: "p", Servers: endpoints(t, "http://10.0.0.2:80", "http://10.0.0.1:81", "http://10.0.0.1:80", "http://10.0.0.2", "http://[::1]:80", "http://[::ffff:10.0.0.1]:80")},
+		{Name: "p", Servers: endpoints(t, "http://10.0.0.2:80", "http://10.0.0.1:81", "http://10.0.0.1:80", "http://10.0.0.2",
+			"http://[::1]:80", "http://[::ffff:10.0.0.1]:80")},
 		{Name: "none"},
 	}))
 	// Addresses are there without a lookup. Each is there once, and they are sorted.
@@ -23,7 +24,8 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	all := w.Servers()
-	if s := all["p"].Servers[0]; s.State != Unknown || s.Reason != "" || time.Since(s.Since) > time.Minute || s.Endpoint.String() != "http://10.0.0.1:80" {
+	if s := all["p"].Servers[0]; s.State != Unknown || s.Reason != "" || time.Since(s.Since) > time.Minute ||
+		s.Endpoint.String() != "http://10.0.0.1:80" {
 		t.Errorf("got %+v", s)
 	}
 	if len(all) != 2 || len(all["none"].Servers) != 0 || all["none"].Problem != "" {
@@ -46,13 +48,14 @@ func TestSetRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, []byte("- gpu\n"), 0o600))
 	for want, pool := range map[string]Pool{
-		`there are two pools "a"`:                                             {Name: "a"},
-		`pool "b": its authorization cannot stand in a header`:                {Name: "b", Authorization: "Bearer secret\n"},
-		file + `:1: "gpu" is not a URL; write http://host:port`:               {Name: "b", File: file},
-		file + ".no: cannot be read: no such file or directory":               {Name: "b", File: file + ".no"},
-		filepath.Dir(file) + ": cannot be read: no regular file":              {Name: "b", File: filepath.Dir(file)},
-		file + ": holds no certificate in PEM":                                {Name: "b", CAFile: file},
-		filepath.Dir(file) + "/ca: cannot be read: no such file or directory": {Name: "b", CAFile: filepath.Dir(file) + "/ca"},
+		`there are two pools "a"`:                                {Name: "a"},
+		`pool "b": its authorization cannot stand in a header`:   {Name: "b", Authorization: "Bearer secret\n"},
+		file + `:1: "gpu" is not a URL; write http://host:port`:  {Name: "b", File: file},
+		file + ".no: cannot be read: no such file or directory":  {Name: "b", File: file + ".no"},
+		filepath.Dir(file) + ": cannot be read: no regular file": {Name: "b", File: filepath.Dir(file)},
+		file + ": holds no certificate in PEM":                   {Name: "b", CAFile: file},
+		filepath.Dir(file) + "/ca: cannot be read: no such file or directory": {
+			Name: "b", CAFile: filepath.Dir(file) + "/ca"},
 	} {
 		err := w.Set([]Pool{{Name: "a"}, pool})
 		if err == nil || err.Error() != want {
@@ -74,12 +77,17 @@ func TestNames(t *testing.T) {
 		"same":      {"10.0.0.1", "10.0.3.1"},
 	}}
 	w, _ := watcher(t, z)
-	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "https://many:8000", "http://both:1", "http://localhost:1", "http://six:1", "http://mapped:1", "http://same:8000", "http://10.0.9.9:1")}}))
+	must(
+		t,
+		w.Set([]Pool{{Name: "p", Servers: endpoints(
+			t, "https://many:8000", "http://both:1", "http://localhost:1", "http://six:1", "http://mapped:1", "http://same:8000",
+			"http://10.0.9.9:1")}}))
 	if got := addresses(w); got != "10.0.9.9:1" && w.Servers()["p"].Unresolved == nil {
 		t.Errorf("addresses wait for names: %s", got)
 	}
 	must(t, w.Resolved(t.Context()))
-	if got, want := addresses(w), "10.0.0.1:8000 10.0.0.2:8000 10.0.0.3:8000 10.0.1.1:1 10.0.2.1:1 10.0.3.1:8000 10.0.9.9:1 127.0.0.1:1 [fd00::1]:1 [fd00::2]:1"; got != want {
+	if got, want := addresses(w), "10.0.0.1:8000 10.0.0.2:8000 10.0.0.3:8000 10.0.1.1:1 10.0.2.1:1 10.0.3.1:8000 "+
+		"10.0.9.9:1 127.0.0.1:1 [fd00::1]:1 [fd00::2]:1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	p := w.Servers()["p"]
@@ -90,7 +98,8 @@ func TestNames(t *testing.T) {
 		t.Errorf("got %q, %v", p.Problem, p.Unresolved)
 	}
 	z.change(t, func() { z.names["many"] = []string{"10.0.0.9", "10.0.0.2"} })
-	awaitAddresses(t, w, "10.0.0.1:8000 10.0.0.2:8000 10.0.0.9:8000 10.0.1.1:1 10.0.2.1:1 10.0.3.1:8000 10.0.9.9:1 127.0.0.1:1 [fd00::1]:1 [fd00::2]:1")
+	awaitAddresses(t, w, "10.0.0.1:8000 10.0.0.2:8000 10.0.0.9:8000 10.0.1.1:1 10.0.2.1:1 10.0.3.1:8000 10.0.9.9:1 "+
+		"127.0.0.1:1 [fd00::1]:1 [fd00::2]:1")
 }
 
 // TestNamesFailStatic checks that a name keeps its last addresses whatever error a lookup has, and that the error is
@@ -106,7 +115,8 @@ func TestNamesFailStatic(t *testing.T) {
 		alter   func()
 	}{
 		{"gpu: no answer in time; the 2 of before are kept", func() { z.err = context.DeadlineExceeded }},
-		{"gpu: it cannot be looked up; the 2 of before are kept", func() { z.err = errors.New("read udp 10.0.0.1:53124->10.0.0.53:53: weird") }},
+		{"gpu: it cannot be looked up; the 2 of before are kept",
+			func() { z.err = errors.New("read udp 10.0.0.1:53124->10.0.0.53:53: weird") }},
 		{"gpu: no such host; the 2 of before are kept", func() { z.err = nil; delete(z.names, "gpu") }},
 		{"gpu: it has no address; the 2 of before are kept", func() { z.names["gpu"] = nil }},
 	} {
@@ -119,7 +129,8 @@ func TestNamesFailStatic(t *testing.T) {
 	if p := w.Servers()["p"]; p.Problem != "" || addresses(w) != "10.0.0.2:1" {
 		t.Errorf("got %q, %s", p.Problem, addresses(w))
 	}
-	if bad, good := log.count("a name cannot be looked up"), log.count("a name can be looked up again"); bad != 1 || good != 1 {
+	if bad, good := log.count("a name cannot be looked up"),
+		log.count("a name can be looked up again"); bad != 1 || good != 1 {
 		t.Errorf("told %d and %d times, want once each:\n%s", bad, good, log)
 	}
 }
@@ -129,7 +140,8 @@ func TestUnresolved(t *testing.T) {
 	w, _ := watcher(t, z)
 	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://gpu:1", "http://nowhere:1")}}))
 	must(t, w.Resolved(t.Context()))
-	if p := w.Servers()["p"]; !slices.Equal(p.Unresolved, []string{"nowhere"}) || p.Problem != "nowhere: no such host" || addresses(w) != "10.0.0.1:1" {
+	if p := w.Servers()["p"]; !slices.Equal(p.Unresolved, []string{"nowhere"}) || p.Problem != "nowhere: no such host" ||
+		addresses(w) != "10.0.0.1:1" {
 		t.Errorf("got %+v", p)
 	}
 	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://gpu:1")}}))
@@ -163,7 +175,8 @@ func TestFile(t *testing.T) {
 	file := filepath.Join(dir, "servers.yaml")
 	replace(t, file, "- http://10.0.0.1:1\n- http://gpu:1 # a name\n")
 	w, log := watcher(t, &zone{names: map[string][]string{"gpu": {"10.0.0.7"}}})
-	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://10.0.0.9:1"), File: file}, {Name: "other", File: file}}))
+	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://10.0.0.9:1"), File: file},
+		{Name: "other", File: file}}))
 	awaitAddresses(t, w, "10.0.0.1:1 10.0.0.7:1 10.0.0.9:1")
 	start := time.Now()
 	replace(t, file, "- http://10.0.0.2:1\n")
@@ -180,7 +193,8 @@ func TestFile(t *testing.T) {
 		problem string
 		alter   func()
 	}{
-		{file + ":2: \"gpu\" is not a URL; write http://host:port", func() { replace(t, file, "- http://10.0.0.3:1\n- gpu\n") }},
+		{file + ":2: \"gpu\" is not a URL; write http://host:port",
+			func() { replace(t, file, "- http://10.0.0.3:1\n- gpu\n") }},
 		{file + ": is empty; write [] for no servers", func() { must(t, os.Truncate(file, 0)) }},
 		{file + ": cannot be read: larger than 1048576 bytes", func() { replace(t, file, strings.Repeat("#", maxFile+1)) }},
 		{file + ": cannot be read: no such file or directory", func() { must(t, os.Remove(file)) }},
@@ -204,7 +218,8 @@ func TestFileInVolume(t *testing.T) {
 	version := func(n int) {
 		folder := fmt.Sprintf("..%d", n)
 		must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
-		must(t, os.WriteFile(filepath.Join(dir, folder, "servers.yaml"), fmt.Appendf(nil, "- http://10.0.0.%d:1\n", n), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, folder, "servers.yaml"), fmt.Appendf(nil, "- http://10.0.0.%d:1\n", n),
+			0o600))
 		must(t, os.Symlink(folder, filepath.Join(dir, "..data_tmp")))
 		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
 	}

@@ -35,11 +35,13 @@ type question struct {
 }
 
 func questionOf(p Pool) *question {
-	return &question{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName, caFile: p.CAFile}
+	return &question{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
+		caFile: p.CAFile}
 }
 
 func (q *question) equal(other *question) bool {
-	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name && q.caFile == other.caFile
+	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name &&
+		q.caFile == other.caFile
 }
 
 // ask asks a server which models it serves, and judges the answer.
@@ -98,7 +100,8 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 	} else if before == Unknown {
 		log = w.log.Debug // the usual change, and that of every server at the start
 	}
-	log("a server's readiness has changed", "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "state", state, "reason", reason)
+	log("a server's readiness has changed", "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address,
+		"state", state, "reason", reason)
 }
 
 // judgeAuthorization reports whether this answer refuses the pool's authorization. It logs when a server begins and
@@ -106,7 +109,8 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 // places: every request fails, and the server stays [Ready].
 func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
 	var status answered
-	refuses = m.question.authorization != "" && errors.As(err, &status) && (status == http.StatusUnauthorized || status == http.StatusForbidden)
+	refuses = m.question.authorization != "" && errors.As(err, &status) &&
+		(status == http.StatusUnauthorized || status == http.StatusForbidden)
 	if m.Refuses == refuses || !refuses && err != nil {
 		return refuses // another error does not show whether the authorization is accepted
 	}
@@ -116,7 +120,8 @@ func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
 	if refuses {
 		log, message = w.log.Warn, "a server refuses its pool's authorization"
 	}
-	log(message, "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "authorization", m.question.name)
+	log(message, "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "authorization",
+		m.question.name)
 	return refuses
 }
 
@@ -149,7 +154,8 @@ func Ask(ctx context.Context, e config.Endpoint, caFile string) (served []string
 func Answered(err error) bool { return errors.As(err, new(odd)) }
 
 // list returns the ids of the models that a server lists at GET /v1/models.
-func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string, roots *x509.CertPool) ([]string, error) {
+func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string, roots *x509.CertPool) (
+	[]string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+contract.ModelsPath, nil)
 	if err != nil {
 		return nil, err

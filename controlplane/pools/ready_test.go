@@ -21,7 +21,9 @@ func asked(t *testing.T) (*Watcher, *engine, *lines) {
 	engine := newEngine(t)
 	engine.set(says(500, ""))
 	w, log := watcher(t, nil)
-	must(t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}, Authorization: "Bearer secret"}}))
+	must(
+		t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"},
+			Authorization: "Bearer secret"}}))
 	return w, engine, log
 }
 
@@ -59,9 +61,11 @@ func TestEvidence(t *testing.T) {
 		{says(401, `{"data":[]}`), Unknown, "answers 401 to GET /v1/models"},
 		{says(404, `{"data":[]}`), Unknown, "answers 404 to GET /v1/models"},
 		{says(503, `{"data":[]}`), Unknown, "answers 503 to GET /v1/models"},
-		{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, Unknown, "answers 302 to GET /v1/models"},
+		{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, Unknown,
+			"answers 302 to GET /v1/models"},
 		{raw(""), Unknown, "it closes the connection without an answer"},
-		{raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"data\":[]"), Unknown, "it closes the connection without an answer"},
+		{raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"data\":[]"), Unknown,
+			"it closes the connection without an answer"},
 		{raw("SSH-2.0-secret\r\n"), Unknown, "it answers, but not in HTTP"},
 		{raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20)), Unknown, "it answers, but not in HTTP"},
 	} {
@@ -132,10 +136,12 @@ func TestRefusedAuthorization(t *testing.T) {
 	w, log := watcher(t, nil)
 	rotate := func(token string) {
 		must(t, w.Set([]Pool{{
-			Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}, Authorization: "Bearer " + token, AuthorizationName: "engine-key",
+			Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"}, Authorization: "Bearer " + token,
+			AuthorizationName: "engine-key",
 		}}))
 	}
-	const refuses, reason = "a server refuses its pool's authorization", `answers 401 to GET /v1/models: it refuses the authorization "engine-key"`
+	const refuses, reason = "a server refuses its pool's authorization",
+		`answers 401 to GET /v1/models: it refuses the authorization "engine-key"`
 	wants("old")
 	rotate("old")
 	await(t, w, Ready, "")
@@ -195,7 +201,9 @@ func TestQuestion(t *testing.T) {
 	_, port, _ := strings.Cut(engine.Listener.Addr().String(), ":")
 	z := &zone{names: map[string][]string{"gpu.example": {"127.0.0.1"}}}
 	w, _ := watcher(t, z)
-	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://gpu.example:"+port), Models: []string{"m"}, Authorization: "Bearer secret"}}))
+	must(
+		t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, "http://gpu.example:"+port), Models: []string{"m"},
+			Authorization: "Bearer secret"}}))
 	eventually(t, "ready", func() bool { s := w.Servers()["p"].Servers; return len(s) == 1 && s[0].State == Ready })
 	engine.mu.Lock()
 	defer engine.mu.Unlock()

@@ -101,7 +101,8 @@ func notFlat(tokens token.Tokens) *token.Token {
 			if open > 0 || t.Position.Column != column {
 				return t
 			}
-		case token.MappingStartType, token.MappingKeyType, token.MappingValueType, token.MergeKeyType, token.AnchorType, token.AliasType, token.TagType, token.DirectiveType:
+		case token.MappingStartType, token.MappingKeyType, token.MappingValueType, token.MergeKeyType, token.AnchorType,
+			token.AliasType, token.TagType, token.DirectiveType:
 			return t
 		}
 	}

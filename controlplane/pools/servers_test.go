@@ -67,7 +67,8 @@ func TestParseServersRefuses(t *testing.T) {
 func FuzzParseServers(f *testing.F) {
 	for _, seed := range []string{
 		"- http://10.0.0.7:8000\n- https://gpu.example # c\n", "[\"http://a:1\", 'http://b']", "[]", "", "# c\n", "- \n- ~",
-		"---\n- http://a\n...\n---\n", "- &a http://a\n- *a", "- !!str http://a", "- |\n  http://a", "? - : [{", "- - - http://a", "[[[", "%YAML 1.2\n---\n- http://a",
+		"---\n- http://a\n...\n---\n", "- &a http://a\n- *a", "- !!str http://a", "- |\n  http://a", "? - : [{",
+		"- - - http://a", "[[[", "%YAML 1.2\n---\n- http://a",
 	} {
 		f.Add([]byte(seed))
 	}

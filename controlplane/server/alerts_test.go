@@ -60,10 +60,12 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("%s: there is no gauge %s", rule.Alert, name)
 				}
 			}
-			if selector := parts[2]; selector != "" && !slices.ContainsFunc(states, func(s pools.State) bool { return selector == `{state="`+string(s)+`"}` }) {
+			if selector := parts[2]; selector != "" &&
+				!slices.ContainsFunc(states, func(s pools.State) bool { return selector == `{state="`+string(s)+`"}` }) {
 				t.Errorf("%s: %s selects no state", rule.Alert, selector)
 			}
-			if _, err := time.ParseDuration(rule.For); err != nil || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
+			if _, err := time.ParseDuration(rule.For); err != nil || rule.Labels["severity"] == "" ||
+				rule.Annotations["summary"] == "" {
 				t.Errorf("%s: for %q, labels %v, annotations %v", rule.Alert, rule.For, rule.Labels, rule.Annotations)
 			}
 			for _, used := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(rule.Annotations["summary"], -1) {

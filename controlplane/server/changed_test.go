@@ -14,7 +14,8 @@ func TestTellsWhatHasChanged(t *testing.T) {
 	for _, tt := range []struct{ file, want string }{
 		{"admin: 127.0.0.1:9901\nbody_limit: 1MB\n" + first, "changed=[body_limit]"},
 		{"admin: 127.0.0.1:9901\nbody_limit: 1MB\n# a comment\n" + first, "changed=[nothing]"},
-		{"admin: 127.0.0.1:9901\n" + first + "- name: q\n  servers: [ http://127.0.0.1:9 ]\n", `changed="[body_limit pools[q] is new]"`},
+		{"admin: 127.0.0.1:9901\n" + first + "- name: q\n  servers: [ http://127.0.0.1:9 ]\n",
+			`changed="[body_limit pools[q] is new]"`},
 	} {
 		p.write("config.yaml", tt.file)
 		eventually(t, tt.want, func() bool { return strings.Contains(p.log.String(), tt.want) })

@@ -104,10 +104,12 @@ func (s *Server) appraise() {
 			if first, ok := before.down[p.Name]; ok {
 				now.down[p.Name] = first
 			} else {
-				s.log.Warn("a pool is down: no server is reachable and ready", "pool", p.Name, "servers", len(fit), "spares", p.Spares, "because", someOf(ill))
+				s.log.Warn("a pool is down: no server is reachable and ready", "pool", p.Name, "servers", len(fit), "spares",
+					p.Spares, "because", someOf(ill))
 			}
 		} else if first, ok := before.down[p.Name]; ok {
-			s.log.Warn("a pool is up again", "pool", p.Name, "well", well, "servers", len(fit), "after", time.Since(first).Round(time.Millisecond))
+			s.log.Warn("a pool is up again", "pool", p.Name, "well", well, "servers", len(fit), "after",
+				time.Since(first).Round(time.Millisecond))
 		}
 	}
 	s.logServers(before, now)

@@ -26,14 +26,19 @@ func TestConclude(t *testing.T) {
 	}{
 		"everybody":                       {ready, reach.Count{Reach: 2}, pools.Ready, ""},
 		"the control plane, no Envoy yet": {ready, reach.Count{}, pools.Ready, ""},
-		"nobody":                          {silent, reach.Count{Fail: 2}, Unreachable, "no Envoy reaches it; connection refused"},
-		"nobody, no Envoy yet":            {silent, reach.Count{}, Unreachable, "connection refused"},
-		"Envoys alone":                    {silent, reach.Count{Reach: 2}, pools.Ready, "reached by Envoys, but not by the control plane: connection refused"},
-		"the control plane alone":         {ready, reach.Count{Fail: 2}, Unreachable, "no Envoy reaches it; the control plane does"},
-		"one of three Envoys":             {ready, reach.Count{Reach: 1, Fail: 2}, pools.Ready, "2 of 3 Envoys do not reach it"},
-		"one of two Envoys alone":         {silent, reach.Count{Reach: 1, Fail: 1}, pools.Ready, "1 of 2 Envoys do not reach it; reached by Envoys, but not by the control plane: connection refused"},
-		"a password is wanted":            {pools.Server{State: pools.Unknown, Reason: "answers 401 to GET /v1/models"}, reach.Count{Reach: 1}, pools.Unknown, "answers 401 to GET /v1/models"},
-		"another model":                   {pools.Server{State: pools.NotReady, Reason: "does not serve"}, reach.Count{Reach: 1}, pools.NotReady, "does not serve"},
+		"nobody": {silent, reach.Count{Fail: 2}, Unreachable,
+			"no Envoy reaches it; connection refused"},
+		"nobody, no Envoy yet": {silent, reach.Count{}, Unreachable, "connection refused"},
+		"Envoys alone": {silent, reach.Count{Reach: 2}, pools.Ready,
+			"reached by Envoys, but not by the control plane: connection refused"},
+		"the control plane alone": {ready, reach.Count{Fail: 2}, Unreachable, "no Envoy reaches it; the control plane does"},
+		"one of three Envoys":     {ready, reach.Count{Reach: 1, Fail: 2}, pools.Ready, "2 of 3 Envoys do not reach it"},
+		"one of two Envoys alone": {silent, reach.Count{Reach: 1, Fail: 1}, pools.Ready, "1 of 2 Envoys do not reach it; " +
+			"reached by Envoys, but not by the control plane: connection refused"},
+		"a password is wanted": {pools.Server{State: pools.Unknown, Reason: "answers 401 to GET /v1/models"},
+			reach.Count{Reach: 1}, pools.Unknown, "answers 401 to GET /v1/models"},
+		"another model": {pools.Server{State: pools.NotReady, Reason: "does not serve"}, reach.Count{Reach: 1},
+			pools.NotReady, "does not serve"},
 	} {
 		if got := conclude(&tt.server, tt.envoys); got.state != tt.state || got.reason != tt.reason {
 			t.Errorf("%s: %s (%s), want %s (%s)", name, got.state, got.reason, tt.state, tt.reason)
@@ -65,17 +70,22 @@ func TestAPoolThatIsDown(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	eventually(t, "down", func() bool { return !p.Status().Pools[0].Down.IsZero() })
-	if up() != "0" || p.metric(`harmony_controlplane_servers{pool="p",state="unreachable"}`) != "1" || p.metric(`harmony_controlplane_servers{pool="p",state="ready"}`) != "0" {
+	if up() != "0" || p.metric(`harmony_controlplane_servers{pool="p",state="unreachable"}`) != "1" ||
+		p.metric(`harmony_controlplane_servers{pool="p",state="ready"}`) != "0" {
 		t.Errorf("up %s", up())
 	}
-	if want := `msg="a pool is down: no server is reachable and ready" pool=p servers=1`; !strings.Contains(p.log.String(), want) {
+	if want := `msg="a pool is down: no server is reachable and ready" pool=p servers=1`; !strings.Contains(
+		p.log.String(), want) {
 		t.Errorf("no %s in\n%s", want, p.log)
 	}
 	if now := p.Status().Snapshot.Versions["endpoints"]; now != endpoints {
 		t.Errorf("what Envoys have of servers was changed for it: %s, then %s", endpoints, now)
 	}
 	newEngineAt(t, engine.Listener.Addr().String(), `{"id":"m"}`)
-	eventually(t, "up again", func() bool { return up() == "1" && server().State == pools.Ready && p.Status().Pools[0].Down.IsZero() })
+	eventually(t, "up again", func() bool {
+		return up() == "1" && server().State == pools.Ready &&
+			p.Status().Pools[0].Down.IsZero()
+	})
 	if !strings.Contains(p.log.String(), `msg="a pool is up again" pool=p`) {
 		t.Errorf("log:\n%s", p.log)
 	}
@@ -85,7 +95,8 @@ func TestAPoolThatIsDown(t *testing.T) {
 func TestAPoolWithoutServersIsDown(t *testing.T) {
 	folder := folderWith(t, "", "empty.yaml", "[]\n")
 	file := filepath.Join(folder, "empty.yaml")
-	text := fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers_file: %s\n- name: unused\n  servers_file: %s\n", file, file)
+	text := fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers_file: %s\n- name: unused\n  "+
+		"servers_file: %s\n", file, file)
 	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +116,8 @@ func TestShortFormsAreAskedToo(t *testing.T) {
 	e := startEnvoy(t, p.ads, "one")
 	eventually(t, "asked", func() bool {
 		pools := p.Status().Pools
-		return len(pools) == 1 && pools[0].Servers[0].Reason == `does not serve "m"; it serves "openai/m"` && p.metric(`harmony_controlplane_pool_up{pool="m"}`) == "0"
+		return len(pools) == 1 && pools[0].Servers[0].Reason == `does not serve "m"; it serves "openai/m"` &&
+			p.metric(`harmony_controlplane_pool_up{pool="m"}`) == "0"
 	})
 	eventually(t, "current", p.current)
 	if text := e.text(t, resource.EndpointType, "harmony-pool-m"); strings.Contains(text, "UNHEALTHY") {

@@ -83,7 +83,8 @@ func (s *Server) tellOnlyUp(c *configuration) {
 	}
 	said := c.Config.OnlyUp()
 	if len(said) > 0 && !slices.Equal(said, s.onlyUp) {
-		s.log.Warn("settings are for harmony up only, and mean nothing here: these Envoys are started with a bootstrap of their own", "settings", said)
+		s.log.Warn("settings are for harmony up only, and mean nothing here: these Envoys are started with a bootstrap of "+
+			"their own", "settings", said)
 	}
 	s.onlyUp = said
 }

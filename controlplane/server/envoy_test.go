@@ -92,7 +92,8 @@ func (e *fakeEnvoy) take(r *discovery.DeltaDiscoveryResponse, ask func(*discover
 		if err != nil {
 			panic(err)
 		}
-		if c, ok := m.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS && e.holds[r.GetTypeUrl()][one.GetName()] == nil {
+		if c, ok := m.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS &&
+			e.holds[r.GetTypeUrl()][one.GetName()] == nil {
 			endpoints = append(endpoints, one.GetName())
 		}
 		e.holds[r.GetTypeUrl()][one.GetName()] = m

@@ -53,7 +53,8 @@ func TestServersThatDoNotFit(t *testing.T) {
 	eventually(t, "the other pool goes on", func() bool {
 		return p.current() && strings.Contains(e.text(t, resource.EndpointType, "harmony-pool-b"), "127.0.0.1:4")
 	})
-	if text := e.text(t, resource.EndpointType, "harmony-pool-a"); strings.Contains(text, "127.0.0.1:9") || strings.Contains(text, "localhost") {
+	if text := e.text(t, resource.EndpointType, "harmony-pool-a"); strings.Contains(text, "127.0.0.1:9") ||
+		strings.Contains(text, "localhost") {
 		t.Errorf("Envoy has %s", text)
 	}
 }
@@ -64,7 +65,10 @@ func TestFromHTTPToHTTPS(t *testing.T) {
 	p := start(t, folderWith(t, text), func(o *Options) { o.CAFile = "/etc/ssl/certs/ca-certificates.crt" })
 	p.ready()
 	p.write("config.yaml", strings.ReplaceAll(text, "http:", "https:"))
-	eventually(t, "https", func() bool { return p.Status().Configuration.Error == "" && p.urls(0) == "https://localhost:1" })
+	eventually(t, "https", func() bool {
+		return p.Status().Configuration.Error == "" &&
+			p.urls(0) == "https://localhost:1"
+	})
 }
 
 // TestABadServersFileAtTheStart checks that a bad servers file at the start is an error of the configuration.

@@ -28,16 +28,19 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	envoysDesc     = desc("envoys", "Envoys that are connected.")
-	currentDesc    = desc("envoys_current", "Envoys that have accepted everything that they are given.")
-	responsesDesc  = desc("responses_total", "Envoys' answers to what they were sent, by the type of resource: accepted or refused.", "type", "result")
-	pushesDesc     = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
-	serversDesc    = desc("servers", "Servers of each pool, by whether they serve its models and can be reached.", "pool", "state")
-	poolUpDesc     = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
-	validDesc      = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
-	loadedDesc     = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
-	pushedDesc     = desc("snapshot_pushed_timestamp_seconds", "Since when Envoys are given what they are given.")
-	allDescs       = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, poolUpDesc, validDesc, loadedDesc, pushedDesc}
+	envoysDesc    = desc("envoys", "Envoys that are connected.")
+	currentDesc   = desc("envoys_current", "Envoys that have accepted everything that they are given.")
+	responsesDesc = desc("responses_total",
+		"Envoys' answers to what they were sent, by the type of resource: accepted or refused.", "type", "result")
+	pushesDesc  = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
+	serversDesc = desc("servers", "Servers of each pool, by whether they serve its models and can be reached.", "pool",
+		"state")
+	poolUpDesc = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
+	validDesc  = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
+	loadedDesc = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
+	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "Since when Envoys are given what they are given.")
+	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, poolUpDesc,
+		validDesc, loadedDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
 	states         = []pools.State{pools.Ready, pools.NotReady, Unreachable, pools.Unknown}
@@ -48,7 +51,8 @@ func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		server: s, registry: prometheus.NewRegistry(),
 		loads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "config_loads_total", Help: "How often the configuration was read: ok, or failed and not in force.",
+			Namespace: namespace, Name: "config_loads_total",
+			Help: "How often the configuration was read: ok, or failed and not in force.",
 		}, []string{"result"}),
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "snapshot_saves_total", Help: "How often the last good snapshot was written to disk.",

@@ -81,7 +81,8 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 			there := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
 			if known && !there {
 				all = append(all, pools.Server{
-					Endpoint: e, Address: address, State: pools.Unknown, Reason: "its name has no address yet; this one is from before the start",
+					Endpoint: e, Address: address, State: pools.Unknown,
+					Reason: "its name has no address yet; this one is from before the start",
 				})
 			}
 		}

@@ -60,7 +60,8 @@ func readSecret(s *config.Secret) (value xds.SecretValue, field string, err erro
 	value.Token = string(bytes.TrimSpace(token))
 	switch {
 	case value.Token == "" && s.Env != "":
-		return value, field, errors.New("the environment has no " + s.Env + ", or an empty one; set it where the control plane runs")
+		return value, field, errors.New("the environment has no " + s.Env + ", or an empty one; set it where the control " +
+			"plane runs")
 	case value.Token == "":
 		return value, field, errors.New(s.File + " holds no token")
 	case !httpguts.ValidHeaderFieldValue(value.Token):

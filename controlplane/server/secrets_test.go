@@ -31,7 +31,8 @@ func TestSecretsAreRefused(t *testing.T) {
 	p.write("config.yaml", without+"  authorization: key\n"+secret)
 	eventually(t, "refused", func() bool { return strings.Contains(p.Status().Configuration.Error, "secrets[0]: "+why) })
 	if got := e.resource(resource.SecretType, "key"); got != nil || p.Status().Configuration.Loaded.IsZero() {
-		t.Errorf("the Envoy has %v, or the configuration of before is not in force any more: %+v", got, p.Status().Configuration)
+		t.Errorf("the Envoy has %v, or the configuration of before is not in force any more: %+v", got,
+			p.Status().Configuration)
 	}
 	if err := p.stop(); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,9 @@ func New(o Options) (*Server, error) {
 	}
 	tracker := reach.New(o.Reach)
 	s := &Server{
-		options: o, log: o.Log, started: time.Now(), ads: ads.New(ads.Options{Log: o.Log, Services: tracker.Register, Vary: xds.Vary, MaxEnvoys: o.MaxEnvoys}), reach: tracker,
+		options: o, log: o.Log, started: time.Now(),
+		ads:   ads.New(ads.Options{Log: o.Log, Services: tracker.Register, Vary: xds.Vary, MaxEnvoys: o.MaxEnvoys}),
+		reach: tracker,
 		told:  map[string]string{},
 		ready: make(chan struct{}), dirty: make(chan struct{}, 1),
 	}
@@ -273,7 +275,8 @@ func (s *Server) save() {
 	}
 	s.metrics.saved(err)
 	if err != nil {
-		s.log.Error("the last good snapshot is not kept: a restart without a good configuration would serve an older one, or none", "error", err)
+		s.log.Error("the last good snapshot is not kept: a restart without a good configuration would serve an older one, "+
+			"or none", "error", err)
 	}
 }
 

@@ -186,15 +186,19 @@ func TestServesAnEnvoyAndTellsOfIt(t *testing.T) {
 	}
 	address := strings.TrimPrefix(engine.URL, "http://")
 	pool := got.Pools[0]
-	if got.Version != "1.2.3" || got.Started.IsZero() || got.Configuration.File != p.file("config.yaml") || got.Configuration.Loaded.IsZero() ||
-		got.Configuration.Error != "" || got.Snapshot.Pushed.IsZero() || got.Snapshot.Saved || got.Snapshot.Versions["endpoints"] == "" ||
+	if got.Version != "1.2.3" || got.Started.IsZero() || got.Configuration.File != p.file("config.yaml") ||
+		got.Configuration.Loaded.IsZero() ||
+		got.Configuration.Error != "" || got.Snapshot.Pushed.IsZero() || got.Snapshot.Saved ||
+		got.Snapshot.Versions["endpoints"] == "" ||
 		len(got.Envoys) != 1 || got.Envoys[0].ID != "one" || !got.Envoys[0].Current ||
-		pool.Name != "p" || pool.Policy != config.PolicyLeastRequest || pool.Problem != "" || len(pool.Models) != 1 || pool.Models[0] != "m" ||
+		pool.Name != "p" || pool.Policy != config.PolicyLeastRequest || pool.Problem != "" || len(pool.Models) != 1 ||
+		pool.Models[0] != "m" ||
 		pool.Servers[0].URL != engine.URL || pool.Servers[0].Address != address || pool.Servers[0].Since.IsZero() {
 		t.Errorf("status:\n%s", text)
 	}
 	for name, want := range map[string]string{
-		"harmony_controlplane_envoys": "1", "harmony_controlplane_envoys_current": "1", "harmony_controlplane_config_valid": "1",
+		"harmony_controlplane_envoys": "1", "harmony_controlplane_envoys_current": "1",
+		"harmony_controlplane_config_valid":                                      "1",
 		`harmony_controlplane_servers{pool="p",state="ready"}`:                   "1",
 		`harmony_controlplane_responses_total{result="refused",type="clusters"}`: "0",
 		`harmony_controlplane_config_loads_total{result="ok"}`:                   "1",
@@ -214,11 +218,14 @@ func TestAChangedFileIsReadAgain(t *testing.T) {
 	e := startEnvoy(t, p.ads, "one")
 	eventually(t, "current", p.current)
 	before := p.metric("harmony_controlplane_push_to_accept_seconds_count")
-	p.write("config.yaml", strings.Replace(oneModel(engine.URL), "models:", "models:\n- name: another-model\n  pool: p", 1))
+	p.write("config.yaml", strings.Replace(
+		oneModel(engine.URL), "models:", "models:\n- name: another-model\n  pool: p", 1))
 	eventually(t, "accepted", func() bool {
 		return p.current() && strings.Contains(e.text(t, resource.ExtensionConfigType, "harmony"), "another-model")
 	})
-	eventually(t, "measured", func() bool { return p.metric("harmony_controlplane_push_to_accept_seconds_count") > before })
+	eventually(t, "measured", func() bool {
+		return p.metric("harmony_controlplane_push_to_accept_seconds_count") > before
+	})
 }
 
 func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
@@ -231,7 +238,8 @@ func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
 		{"a setting", strings.Replace(oneModel(engine.URL), "pool: p", "pool: q", 1), "config.yaml:3: models[0].pool: "},
 		{"something missing", "listen: 127.0.0.1:0\n", "config.yaml: models: no model is configured"},
 		{"what it refers to", oneModel(engine.URL) + "  servers_file: none.txt\n", "none.txt"},
-		{"a secret", oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  env: HARMONY_NOBODY_SETS_THIS\n", "config.yaml:10: secrets[0].env: "},
+		{"a secret", oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  env: HARMONY_NOBODY_SETS_THIS\n",
+			"config.yaml:10: secrets[0].env: "},
 	} {
 		p.write("config.yaml", tt.text)
 		eventually(t, tt.name+" told", func() bool { return strings.Contains(p.Status().Configuration.Error, tt.want) })
@@ -239,7 +247,8 @@ func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
 			t.Errorf("%s: valid %s\n%s", tt.name, p.metric("harmony_controlplane_config_valid"), p.log)
 		}
 	}
-	if got := p.Status().Snapshot.Versions; fmt.Sprint(got) != fmt.Sprint(versions) || len(p.Status().Pools[0].Servers) != 1 {
+	if got := p.Status().Snapshot.Versions; fmt.Sprint(got) != fmt.Sprint(versions) ||
+		len(p.Status().Pools[0].Servers) != 1 {
 		t.Errorf("versions %v, then %v", versions, got)
 	}
 	p.write("config.yaml", oneModel(engine.URL))
@@ -292,7 +301,9 @@ func TestNotReadyBeforeThereIsAnythingToServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]int{"/ready": http.StatusServiceUnavailable, "/status": http.StatusOK, "/metrics": http.StatusOK, "/": http.StatusNotFound} {
+	for path, want := range map[string]int{
+		"/ready": http.StatusServiceUnavailable, "/status": http.StatusOK, "/metrics": http.StatusOK,
+		"/": http.StatusNotFound} {
 		w := httptest.NewRecorder()
 		s.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		if w.Code != want {
@@ -326,14 +337,19 @@ func TestAStartWithAMistakeServesTheLastGood(t *testing.T) {
 	eventually(t, "current", again.current)
 	eventually(t, "told", func() bool { return again.Status().Configuration.Error != "" })
 	status := again.Status()
-	if !status.Snapshot.Saved || fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) || !status.Configuration.Loaded.IsZero() {
+	if !status.Snapshot.Saved || fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) ||
+		!status.Configuration.Loaded.IsZero() {
 		t.Errorf("%+v", status)
 	}
-	if again.metric("harmony_controlplane_config_valid") != "0" || !strings.Contains(again.log.String(), "the last good snapshot is served") {
+	if again.metric("harmony_controlplane_config_valid") != "0" ||
+		!strings.Contains(again.log.String(), "the last good snapshot is served") {
 		t.Errorf("log:\n%s", again.log)
 	}
 	again.write("config.yaml", oneModel(engine.URL))
-	eventually(t, "in force", func() bool { return !again.Status().Snapshot.Saved && again.Status().Configuration.Error == "" })
+	eventually(t, "in force", func() bool {
+		return !again.Status().Snapshot.Saved &&
+			again.Status().Configuration.Error == ""
+	})
 }
 
 func TestADamagedSnapshotIsTold(t *testing.T) {
@@ -394,7 +410,8 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 	found, kept := false, false
 	for _, s := range status.Pools[0].Servers {
 		kept = kept || s.URL == other.URL && s.State == pools.NotReady && strings.Contains(s.Reason, "before the start")
-		found = found || s.URL == "http://gpu.example"+port && s.Address == "127.0.0.1"+port && strings.Contains(s.Reason, "no address yet")
+		found = found || s.URL == "http://gpu.example"+port && s.Address == "127.0.0.1"+port &&
+			strings.Contains(s.Reason, "no address yet")
 	}
 	if !found || !kept || status.Pools[0].Problem == "" {
 		t.Errorf("%+v", status.Pools)
@@ -406,8 +423,9 @@ func TestSecretsReachEnvoysAndNobodyElse(t *testing.T) {
 	folder := t.TempDir()
 	p := start(t, folder, func(o *Options) {
 		for name, text := range map[string]string{
-			"config.yaml": oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  file: " + filepath.Join(folder, "key") + "\n",
-			"key":         " sesame-one\n",
+			"config.yaml": oneModel(engine.URL) + "  authorization: key\nsecrets:\n- name: key\n  file: " +
+				filepath.Join(folder, "key") + "\n",
+			"key": " sesame-one\n",
 		} {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -430,7 +448,8 @@ func TestSecretsReachEnvoysAndNobodyElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, text := range map[string]string{"status": status, "metrics": metrics, "log": p.log.String(), "saved": string(saved)} {
+	for what, text := range map[string]string{
+		"status": status, "metrics": metrics, "log": p.log.String(), "saved": string(saved)} {
 		if strings.Contains(text, "sesame") || text == "" {
 			t.Errorf("%s:\n%s", what, text)
 		}

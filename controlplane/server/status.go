@@ -104,7 +104,8 @@ func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
-		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{}, Down: seen.down[p.Name], Spares: p.Spares}
+		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{},
+			Down: seen.down[p.Name], Spares: p.Spares}
 		for _, m := range p.Models {
 			one.Models = append(one.Models, m.Name)
 		}
@@ -114,7 +115,8 @@ func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 			found := conclude(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
 			found.since = since(&found, seen.servers[serverKey{p.Name, server.Address}], server)
 			one.Servers = append(one.Servers, PoolServer{
-				URL: server.Endpoint.String(), Address: server.Address.String(), State: found.state, Reason: found.reason, Since: found.since,
+				URL: server.Endpoint.String(), Address: server.Address.String(), State: found.state, Reason: found.reason,
+				Since:  found.since,
 				Envoys: Reached(found.envoys),
 			})
 		}

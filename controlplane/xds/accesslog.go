@@ -61,5 +61,6 @@ func (b *builder) loggedRequests() *accesslogv3.AccessLogFilter {
 	}
 	health := headerIs(":path", healthPath)
 	health.InvertMatch = true
-	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{HeaderFilter: &accesslogv3.HeaderFilter{Header: health}}}
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{
+		HeaderFilter: &accesslogv3.HeaderFilter{Header: health}}}
 }

@@ -83,7 +83,8 @@ func Build(c *config.Resolved, o Options) (*Resources, error) {
 	}
 	b := newBuilder(c, o)
 	r := &Resources{
-		Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(), Replies: localReplies(c.Config),
+		Listeners: b.listeners(), Clusters: b.clusters(), Secrets: b.secrets(), Runtime: b.runtime(),
+		Replies: localReplies(c.Config),
 	}
 	overload, err := Overload(&c.Config.Envoy)
 	b.fail(err)

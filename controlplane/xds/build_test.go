@@ -86,7 +86,8 @@ func withDiscovery(t *testing.T, c *config.Config, o Options) Options {
 	t.Helper()
 	o.Servers, o.Secrets = map[string][]Server{}, map[string]SecretValue{}
 	for i, s := range c.Secrets {
-		o.Secrets[s.Name] = SecretValue{Token: fmt.Sprint("token-", i), Certificate: []byte("certificate"), Key: []byte("key")}
+		o.Secrets[s.Name] = SecretValue{Token: fmt.Sprint("token-", i), Certificate: []byte("certificate"),
+			Key: []byte("key")}
 	}
 	resolved, err := c.Resolve()
 	if err != nil {
@@ -257,10 +258,12 @@ func TestCheck(t *testing.T) {
 	}{
 		{"cluster gone", func(r *Resources) { r.Clusters = r.Clusters[:1] }, "which is not there"},
 		{"cluster twice", func(r *Resources) { r.Clusters = append(r.Clusters, r.Clusters[1]) }, "stands twice"},
-		{"cluster unused", func(r *Resources) { r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "x"}) }, "no route leads to cluster x"},
+		{"cluster unused", func(r *Resources) { r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "x"}) },
+			"no route leads to cluster x"},
 		{"invalid cluster", func(r *Resources) { r.Clusters[0].Name = "" }, "Name"},
 		{"no listener filter", func(r *Resources) { r.Listeners[0].FilterChains = nil }, "no connection manager"},
-		{"unguarded service", func(r *Resources) { unguard(t, r, "responses service") }, "reaches harmony-responses without the header"},
+		{"unguarded service", func(r *Resources) { unguard(t, r, "responses service") },
+			"reaches harmony-responses without the header"},
 		{"unguarded pool", func(r *Resources) { unguard(t, r, "pool m") }, "without the header"},
 	}
 	for _, tt := range tests {
@@ -365,7 +368,8 @@ func TestReplyMatches(t *testing.T) {
 		{413, "request_payload_too_large", "request_too_large"},
 		{503, "upstream_reset_before_response_started{overflow}", "server_overloaded"},
 		{503, "no_healthy_upstream", "server_unavailable"},
-		{503, "upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}", "server_unavailable"},
+		{503, "upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}",
+			"server_unavailable"},
 		{503, "wasm_fail_stream", "server_error"},
 		{502, "upstream_reset_after_response_started{protocol_error}", "server_error"},
 		{504, "stream_idle_timeout", "server_timeout"},

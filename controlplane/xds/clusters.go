@@ -152,9 +152,10 @@ func (b *builder) tls() *corev3.TransportSocket {
 			CommonTlsContext: &tlsv3.CommonTlsContext{
 				AlpnProtocols: []string{"http/1.1"},
 				TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
-				ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
-					TrustedCa: file(b.options.CAFile),
-				}},
+				ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
+					ValidationContext: &tlsv3.CertificateValidationContext{
+						TrustedCa: file(b.options.CAFile),
+					}},
 			},
 		})},
 	}

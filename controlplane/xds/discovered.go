@@ -74,7 +74,8 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 
 // partListener returns a copy of a listener that refers to the routes and to the filter's configuration by name, the
 // original connection manager with the routes, and the filter's configuration.
-func partListener(l *listenerv3.Listener) (*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
+func partListener(l *listenerv3.Listener) (
+	*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
 	whole, err := managerOf(l)
 	if err != nil {
 		return nil, nil, nil, err

@@ -30,7 +30,8 @@ func (b *builder) answersHealth() bool { return !b.config.PassesThrough(healthPa
 func (b *builder) healthFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{
 		Name: HealthFilter, Disabled: true,
-		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&healthv3.HealthCheck{PassThroughMode: wrapperspb.Bool(true)})},
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{
+			TypedConfig: b.any(&healthv3.HealthCheck{PassThroughMode: wrapperspb.Bool(true)})},
 	}
 }
 

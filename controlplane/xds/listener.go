@@ -131,7 +131,8 @@ func (b *builder) httpFilters() []*hcmv3.HttpFilter {
 		// Only routes turn it on, so the listener stays the same when a pool begins to use sessions.
 		{Name: sessionFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&sessionv3.StatefulSession{})}},
 		// It sends no x-envoy-… headers, because servers and clients do not use them.
-		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
+		{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{
+			TypedConfig: b.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
 	}
 }
 

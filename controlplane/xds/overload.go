@@ -42,7 +42,8 @@ func Overload(e *config.Envoy) (*overloadv3.OverloadManager, error) {
 	if err != nil {
 		return nil, err
 	}
-	connections, err := monitor(connectionsMonitor, &connectionsv3.DownstreamConnectionsConfig{MaxActiveDownstreamConnections: int64(e.MaxConnections)})
+	connections, err := monitor(connectionsMonitor,
+		&connectionsv3.DownstreamConnectionsConfig{MaxActiveDownstreamConnections: int64(e.MaxConnections)})
 	if err != nil {
 		return nil, err
 	}
@@ -75,5 +76,6 @@ func monitor(name string, settings proto.Message) (*overloadv3.ResourceMonitor, 
 	if err := anypb.MarshalFrom(packed, settings, proto.MarshalOptions{Deterministic: true}); err != nil {
 		return nil, fmt.Errorf("xds: %s: %w", name, err)
 	}
-	return &overloadv3.ResourceMonitor{Name: name, ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: packed}}, nil
+	return &overloadv3.ResourceMonitor{Name: name,
+		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: packed}}, nil
 }

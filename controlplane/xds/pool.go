@@ -98,7 +98,8 @@ func checkHealth(c *clusterv3.Cluster, p *config.ResolvedPool) {
 		// starting.
 		UnhealthyInterval: durationpb.New(min(time.Duration(p.Health.Interval), unhealthyInterval)),
 		HealthyThreshold:  wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(unhealthyAnswer),
-		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: p.Health.Path}},
+		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{
+			HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: p.Health.Path}},
 	}}
 }
 
@@ -120,13 +121,15 @@ func (b *builder) serversOf(p *config.ResolvedPool) []Server {
 			case config.OtherScheme:
 				b.fail(fmt.Errorf("the pool %s mixes http and https: %s; use one of them for all its servers", p.Name, s.Endpoint))
 			case config.Untranslated:
-				b.fail(fmt.Errorf("%s is in the pool %s, and gets requests as they come, as passthrough or responses_service: untranslated requests would reach a Harmony model", s.Endpoint, p.Name))
+				b.fail(fmt.Errorf("%s is in the pool %s, and gets requests as they come, as passthrough or responses_service: "+
+					"untranslated requests would reach a Harmony model", s.Endpoint, p.Name))
 			}
 		}
 		return b.options.Servers[p.Name]
 	}
 	if p.ServersFile != "" {
-		b.fail(fmt.Errorf("the pool %s has a servers_file, which only a control plane reads; write its servers out, or run harmony controlplane", p.Name))
+		b.fail(fmt.Errorf("the pool %s has a servers_file, which only a control plane reads; write its servers out, or "+
+			"run harmony controlplane", p.Name))
 	}
 	var all []Server
 	for _, e := range p.Endpoints {
@@ -152,7 +155,8 @@ func (b *builder) balance(p *config.ResolvedPool) *clusterv3.LoadBalancingPolicy
 		name, policy = "round_robin", &robinv3.RoundRobin{SlowStartConfig: slow}
 	default:
 		// There are few servers and requests are long, so the best of all servers is chosen, and not the better of two.
-		name, policy = "least_request", &leastv3.LeastRequest{SelectionMethod: leastv3.LeastRequest_FULL_SCAN, SlowStartConfig: slow}
+		name, policy = "least_request", &leastv3.LeastRequest{
+			SelectionMethod: leastv3.LeastRequest_FULL_SCAN, SlowStartConfig: slow}
 	}
 	return &clusterv3.LoadBalancingPolicy_Policy{TypedExtensionConfig: &corev3.TypedExtensionConfig{
 		Name: "envoy.load_balancing_policies." + name, TypedConfig: b.any(policy),

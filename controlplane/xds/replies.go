@@ -53,10 +53,11 @@ func localReplies(c *config.Config) []LocalReply {
 			kind:     contract.ServerErrorType, code: contract.CodeServerOverloaded,
 		},
 		{
-			Details:  []string{"no_healthy_upstream", "cluster_not_found"},
-			Prefixes: []string{resetBefore + "connection_failure", resetBefore + "remote_connection_failure", resetBefore + "connection_timeout"},
-			message:  "No inference server can be reached at the moment. Try again later.",
-			kind:     contract.ServerErrorType, code: contract.CodeServerUnavailable,
+			Details: []string{"no_healthy_upstream", "cluster_not_found"},
+			Prefixes: []string{resetBefore + "connection_failure", resetBefore + "remote_connection_failure",
+				resetBefore + "connection_timeout"},
+			message: "No inference server can be reached at the moment. Try again later.",
+			kind:    contract.ServerErrorType, code: contract.CodeServerUnavailable,
 		},
 		{
 			// Agents try WebSocket first, and go on over HTTP only after a 426. Envoy's own status is 403. RFC 9110 (section
@@ -202,8 +203,9 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 			StatusCode: status, HeadersToAdd: headers,
 			Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
 				ExtensionFilter: &accesslogv3.ExtensionFilter{
-					Name:       "envoy.access_loggers.extension_filters.cel",
-					ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.expression()})},
+					Name: "envoy.access_loggers.extension_filters.cel",
+					ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{
+						TypedConfig: b.any(&celv3.ExpressionFilter{Expression: r.expression()})},
 				},
 			}},
 			BodyFormatOverride: r.format(),

@@ -61,10 +61,12 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	// A request that the filter has claimed goes to a pool or gets a 503: while a model is being removed, the filter may
 	// still claim its requests.
 	claimed := prefix(contract.APIPrefix)
-	claimed.Headers = []*routev3.HeaderMatcher{{Name: contract.PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
+	claimed.Headers = []*routev3.HeaderMatcher{
+		{Name: contract.PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
 	routes = append(routes, b.forward("claimed", claimed, UnroutedCluster))
 	post := headerIs(":method", http.MethodPost)
-	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath, contract.DetokenizePath}
+	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath,
+		contract.DetokenizePath}
 	if b.config.Passthrough == "" {
 		// The filter also reads bodies on this path, to find raw prompts for configured models.
 		api = append(api, contract.CompletionsPath)
@@ -72,7 +74,8 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	for _, path := range api {
 		match, unclaimed := exactPath(path), UnroutedCluster
 		match.Headers = []*routev3.HeaderMatcher{post}
-		if b.config.PassesThrough(path) || b.config.Passthrough != "" && (path == contract.ChatPath || path == contract.ResponsesPath) {
+		if b.config.PassesThrough(path) || b.config.Passthrough != "" &&
+			(path == contract.ChatPath || path == contract.ResponsesPath) {
 			unclaimed = PassthroughCluster
 		}
 		routes = append(routes, b.forward("api "+path, match, unclaimed))
@@ -124,8 +127,9 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 		RetryOn:    "connect-failure,refused-stream",
 		NumRetries: wrapperspb.UInt32(3),
 		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
-			Name:       "envoy.retry_host_predicates.previous_hosts",
-			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: b.any(&previousv3.PreviousHostsPredicate{})},
+			Name: "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
+				TypedConfig: b.any(&previousv3.PreviousHostsPredicate{})},
 		}},
 		HostSelectionRetryMaxAttempts: 5,
 	}

@@ -80,10 +80,12 @@ func (b *builder) injectCredential(p *config.ResolvedPool) []*hcmv3.HttpFilter {
 	generic := &genericv3.Generic{Credential: b.secretConfig(p.Authorization), HeaderValuePrefix: "Bearer "}
 	return []*hcmv3.HttpFilter{
 		{Name: injectorFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&injectorv3.CredentialInjector{
-			Overwrite:  true,
-			Credential: &corev3.TypedExtensionConfig{Name: "envoy.http.injected_credentials.generic", TypedConfig: b.any(generic)},
+			Overwrite: true,
+			Credential: &corev3.TypedExtensionConfig{
+				Name: "envoy.http.injected_credentials.generic", TypedConfig: b.any(generic)},
 		})}},
-		{Name: "envoy.filters.http.upstream_codec", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}},
+		{Name: "envoy.filters.http.upstream_codec",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: b.any(&codecv3.UpstreamCodec{})}},
 	}
 }
 

@@ -35,7 +35,8 @@ func (b *builder) keepSession(r *routev3.Route, p *config.ResolvedPool) {
 					Name: "envoy.http.stateful_session.cookie",
 					TypedConfig: b.any(&cookiev3.CookieBasedSessionState{
 						// Envoy itself adds HttpOnly.
-						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/", Attributes: []*httpv3.CookieAttribute{{Name: "SameSite", Value: "Lax"}}},
+						Cookie: &httpv3.Cookie{Name: p.Session.Cookie, Path: "/",
+							Attributes: []*httpv3.CookieAttribute{{Name: "SameSite", Value: "Lax"}}},
 					}),
 				},
 			}},

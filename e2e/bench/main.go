@@ -70,7 +70,8 @@ func run(o options) error {
 }
 
 func print(o options, variants []*variant, results []result) {
-	fmt.Printf("%d streams at once, %d tokens each at %.0f tokens/s, one token in a chunk, %d rounds; Envoy with one worker.\n"+
+	fmt.Printf("%d streams at once, %d tokens each at %.0f tokens/s, one token in a chunk, %d rounds; Envoy with one "+
+		"worker.\n"+
 		"The server itself takes %.0f ms to its first token.\n\n", o.streams, o.tokens, o.rate, o.rounds, 1000/o.rate)
 	fmt.Printf("%-14s %14s %14s %36s %8s\n", "", "first byte", "first byte", "Envoy's CPU seconds", "ratio")
 	fmt.Printf("%-14s %14s %14s %36s %8s\n", "Envoy with", "median", "99 %", "per 1,000,000 tokens (min…max)", "to none")

@@ -36,7 +36,8 @@ type server struct {
 func newServer(o options) (*server, error) {
 	short := o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>final<|message|>Hi<|return|>")
 	text := "<|channel|>analysis<|message|>" + strings.Repeat(" thought", o.tokens/3) +
-		"<|end|><|start|>assistant<|channel|>final<|message|>" + strings.Repeat(" word", o.tokens-o.tokens/3-10) + "<|return|>"
+		"<|end|><|start|>assistant<|channel|>final<|message|>" + strings.Repeat(" word", o.tokens-o.tokens/3-10) +
+		"<|return|>"
 	long := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
 	s := sim.New(sim.Options{
 		Models: []string{model, other}, TokensPerSecond: o.rate, Keep: 1,
@@ -154,7 +155,8 @@ func replaceFilter(r *xds.Resources, c *config.Config, module string) error {
 		r.Listeners = replaced.Listeners
 		return nil
 	}
-	with.HttpFilters = slices.DeleteFunc(with.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
+	with.HttpFilters = slices.DeleteFunc(with.HttpFilters,
+		func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
 	packed, err := anypb.New(with)
 	if err != nil {
 		return err

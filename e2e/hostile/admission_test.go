@@ -37,10 +37,11 @@ func TestAdmission(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		x.Request(body, exchange.Host{Now: 1, ID: "0123456789abcdef0123456789abcdef", Scratch: scratch, Admit: func(bytes int) bool {
-			asked = uint64(bytes)
-			return true
-		}})
+		x.Request(body, exchange.Host{Now: 1, ID: "0123456789abcdef0123456789abcdef", Scratch: scratch,
+			Admit: func(bytes int) bool {
+				asked = uint64(bytes)
+				return true
+			}})
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc + perObject*(after.Mallocs-before.Mallocs), asked
 	}

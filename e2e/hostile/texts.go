@@ -41,7 +41,8 @@ const (
 	great = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-var someWords = strings.Fields("the quick brown fox jumps over a lazy dog while seventeen philosophers dispute whether tokens outnumber words")
+var someWords = strings.Fields("the quick brown fox jumps over a lazy dog while seventeen philosophers dispute " +
+	"whether tokens outnumber words")
 
 func words(_ int, rng *rand.Rand) string { return someWords[rng.IntN(len(someWords))] + " " }
 
@@ -91,7 +92,8 @@ var texts = []struct {
 
 // plain are some pieces for everything to choose from.
 var plain = []piece{
-	letters(small, 9), letters(great, 5), words, letters("0123456789", 4), letters("!#$%&()*+,-./:;<=>?@[]^_`{|}~", 3), same(`\n`), same("   "),
+	letters(small, 9), letters(great, 5), words, letters("0123456789", 4), letters("!#$%&()*+,-./:;<=>?@[]^_`{|}~", 3),
+	same(`\n`), same("   "),
 	between(0x4e00, 0x9fff, 4), between(0x1f300, 0x1f64f, 2), letters("a\u0301\u0302", 4), escapes(0x400, 0x4ff),
 }
 

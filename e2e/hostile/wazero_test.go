@@ -24,7 +24,8 @@ func wazeroWorker(t *testing.T) *worker {
 	c := settings()
 	limit := int(c.BodyLimit)
 	host := filtertest.New(t, wasm, string(filterconfig.AppendJSON(nil, c.Filter())), filtertest.BufferLimit(limit+1<<20),
-		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2), filtertest.Environment(map[string]string{"HARMONY_SEAL_KEYS": SealKeys}))
+		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2),
+		filtertest.Environment(map[string]string{"HARMONY_SEAL_KEYS": SealKeys}))
 	return &worker{
 		T: t, limit: limit,
 		// Twice the limit in Envoy, because wazero's code is half as fast as V8's.

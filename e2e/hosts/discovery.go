@@ -36,7 +36,8 @@ func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 		cancel()
 		<-served
 	}
-	bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{ControlPlane: listener.Addr().String(), Node: "harmony", Admin: anyPort})
+	bootstrap, err := envoy.DiscoveryBootstrap(
+		envoy.Discovery{ControlPlane: listener.Addr().String(), Node: "harmony", Admin: anyPort})
 	if err != nil {
 		stop()
 		return nil, err

@@ -81,7 +81,8 @@ func (s ProbeSetup) Resources() (*xds.Resources, error) {
 			}}}},
 		}},
 		Clusters: []*clusterv3.Cluster{
-			s.cluster(p, "server", s.Server), s.cluster(p, "other", s.Other), s.cluster(p, "closed", s.Closed), s.cluster(p, "empty", 0),
+			s.cluster(p, "server", s.Server), s.cluster(p, "other", s.Other), s.cluster(p, "closed", s.Closed),
+			s.cluster(p, "empty", 0),
 		},
 	}
 	return r, p.err
@@ -104,7 +105,8 @@ func (s ProbeSetup) connectionManager(p *packer, module string) *hcmv3.HttpConne
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: s.routes()},
 		HttpFilters: []*hcmv3.HttpFilter{
 			{Name: "envoy.filters.http.wasm", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: p.any(s.wasm(p, module))}},
-			{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: p.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
+			{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{
+				TypedConfig: p.any(&routerv3.Router{SuppressEnvoyHeaders: true})}},
 		},
 		StreamIdleTimeout:   interval(s.IdleTimeout),
 		DelayedCloseTimeout: durationpb.New(100 * time.Millisecond),
@@ -118,7 +120,8 @@ func (s ProbeSetup) connectionManager(p *packer, module string) *hcmv3.HttpConne
 	if s.Edge {
 		m.NormalizePath, m.MergeSlashes = wrapperspb.Bool(true), true
 		m.PathWithEscapedSlashesAction = hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD
-		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST}
+		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{
+			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST}
 	}
 	if s.Window != 0 {
 		m.Http2ProtocolOptions = &corev3.Http2ProtocolOptions{InitialStreamWindowSize: size(s.Window)}
@@ -173,7 +176,8 @@ func (s ProbeSetup) routes() *routev3.RouteConfiguration {
 }
 
 func (s ProbeSetup) forward(match *routev3.RouteMatch, cluster string) *routev3.Route {
-	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}, Timeout: durationpb.New(s.RouteTimeout)}
+	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster},
+		Timeout: durationpb.New(s.RouteTimeout)}
 	if s.TryIdleTimeout != 0 {
 		action.RetryPolicy = &routev3.RetryPolicy{PerTryIdleTimeout: interval(s.TryIdleTimeout)}
 	}

@@ -40,7 +40,8 @@ func WazeroWith(r *xds.Resources, o inprocess.Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Name: "wazero", URL: "http://" + server.Address(), Server: server, stop: server.Stop, chunks: ended.chunks}, nil
+	return &Host{Name: "wazero", URL: "http://" + server.Address(), Server: server, stop: server.Stop,
+		chunks: ended.chunks}, nil
 }
 
 // streams counts the streams that have ended, and the body callbacks for their responses.

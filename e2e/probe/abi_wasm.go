@@ -36,7 +36,8 @@ func proxyGetBuffer(kind, start, size uint32, value, valueSize unsafe.Pointer) u
 func proxySetBuffer(kind, start, size uint32, data unsafe.Pointer, dataSize uint32) uint32
 
 //go:wasmimport env proxy_send_local_response
-func proxySendLocalResponse(status uint32, details unsafe.Pointer, detailsSize uint32, body unsafe.Pointer, bodySize uint32, headers unsafe.Pointer, headersSize uint32, grpc int32) uint32
+func proxySendLocalResponse(status uint32, details unsafe.Pointer, detailsSize uint32, body unsafe.Pointer,
+	bodySize uint32, headers unsafe.Pointer, headersSize uint32, grpc int32) uint32
 
 //go:wasmimport env proxy_continue_stream
 func proxyContinueStream(kind uint32) uint32
@@ -81,13 +82,16 @@ func proxyDequeue(id uint32, value, valueSize unsafe.Pointer) uint32
 func proxyEnqueue(id uint32, value unsafe.Pointer, size uint32) uint32
 
 //go:wasmimport env proxy_http_call
-func proxyHTTPCall(cluster unsafe.Pointer, clusterSize uint32, headers unsafe.Pointer, headersSize uint32, body unsafe.Pointer, bodySize uint32, trailers unsafe.Pointer, trailersSize, timeout uint32, token unsafe.Pointer) uint32
+func proxyHTTPCall(cluster unsafe.Pointer, clusterSize uint32, headers unsafe.Pointer, headersSize uint32,
+	body unsafe.Pointer, bodySize uint32, trailers unsafe.Pointer, trailersSize, timeout uint32,
+	token unsafe.Pointer) uint32
 
 //go:wasmimport env proxy_get_status
 func proxyGetStatus(code, message, messageSize unsafe.Pointer) uint32
 
 //go:wasmimport env proxy_call_foreign_function
-func proxyForeign(name unsafe.Pointer, size uint32, argument unsafe.Pointer, argumentSize uint32, value, valueSize unsafe.Pointer) uint32
+func proxyForeign(name unsafe.Pointer, size uint32, argument unsafe.Pointer, argumentSize uint32, value,
+	valueSize unsafe.Pointer) uint32
 
 //go:wasmimport env proxy_set_tick_period_milliseconds
 func proxySetTickPeriod(period uint32) uint32

@@ -99,7 +99,8 @@ func show(text string) string {
 	if len(text) <= maxShown {
 		return strconv.QuoteToASCII(text)
 	}
-	return strconv.QuoteToASCII(text[:16]) + "…" + strconv.QuoteToASCII(text[len(text)-16:]) + " (" + strconv.Itoa(len(text)) + " bytes)"
+	return strconv.QuoteToASCII(text[:16]) + "…" + strconv.QuoteToASCII(text[len(text)-16:]) + " (" +
+		strconv.Itoa(len(text)) + " bytes)"
 }
 
 // showCommand returns a command as it appears in the log.

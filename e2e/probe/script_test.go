@@ -7,7 +7,8 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	got, err := parse(`reqh: pause; reqend: set reqh :path /b, write req 0 3 "a, \"b\";\n" ,continue;` + ` done: ; tick: say ab*3, say "x y"*2, say *`)
+	got, err := parse(`reqh: pause; reqend: set reqh :path /b, write req 0 3 "a, \"b\";\n" ,continue;` +
+		` done: ; tick: say ab*3, say "x y"*2, say *`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +21,8 @@ func TestParse(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
-	for _, bad := range []string{"reqh", "reqh pause", "a b: c", `reqh: say "x`, `reqh: say "x"y`, `reqh: say "x"*y`, ": pause"} {
+	for _, bad := range []string{"reqh", "reqh pause", "a b: c", `reqh: say "x`, `reqh: say "x"y`, `reqh: say "x"*y`,
+		": pause"} {
 		if got, err := parse(bad); err == nil {
 			t.Errorf("%s: %q", bad, got)
 		}

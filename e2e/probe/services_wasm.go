@@ -28,7 +28,8 @@ var services = map[string]do{
 	"metric": {2, func(_ *owner, a []string) string {
 		var id uint32
 		p, n := ptr(a[1])
-		status := proxyDefineMetric(map[string]uint32{"counter": 0, "gauge": 1, "histogram": 2, "bad": 9}[a[0]], p, n, unsafe.Pointer(&id))
+		status := proxyDefineMetric(map[string]uint32{"counter": 0, "gauge": 1, "histogram": 2, "bad": 9}[a[0]], p, n,
+			unsafe.Pointer(&id))
 		again := ""
 		if known, ok := vm.metrics[a[1]]; ok && status == 0 {
 			again = " same id: " + strconv.FormatBool(known == id)
@@ -161,7 +162,8 @@ func callout(o *owner, a []string, headers [][2]string, body string) string {
 	h, headersSize := ptr(pack(headers))
 	b, bodySize := ptr(body)
 	t, trailersSize := ptr(pack(nil))
-	status := proxyHTTPCall(c, clusterSize, h, headersSize, b, bodySize, t, trailersSize, integer(a[1]), unsafe.Pointer(&token))
+	status := proxyHTTPCall(c, clusterSize, h, headersSize, b, bodySize, t, trailersSize, integer(a[1]),
+		unsafe.Pointer(&token))
 	if status == 0 {
 		vm.calls[token] = o
 	}

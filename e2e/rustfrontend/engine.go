@@ -30,8 +30,10 @@ func ready(contextLength int) map[string]any {
 	return map[string]any{
 		"max_model_len": contextLength, "num_gpu_blocks": 8 * contextLength / 16, "block_size": 16, "dp_stats_address": nil,
 		"dtype": "bfloat16", "vllm_version": sim.Version, "world_size": 1, "data_parallel_size": 1, "tensor_parallel_size": 1,
-		"pipeline_parallel_size": 1, "decode_context_parallel_size": 1, "prefill_context_parallel_size": 1, "data_parallel_rank": 0,
-		"max_num_seqs": 256, "max_num_batched_tokens": 8192, "instance_id": "scripted", "supports_lora": false, "max_loras": 0,
+		"pipeline_parallel_size": 1, "decode_context_parallel_size": 1, "prefill_context_parallel_size": 1,
+		"data_parallel_rank": 0,
+		"max_num_seqs":       256, "max_num_batched_tokens": 8192, "instance_id": "scripted", "supports_lora": false,
+		"max_loras": 0,
 	}
 }
 

@@ -108,7 +108,8 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 		return err
 	}
 	// The first of the files is number 3.
-	cmd := exec.Command(o.Path, "frontend", "--listen-fd", "3", "--input-listener-fd", "4", "--output-listener-fd", "5", "--args-json", string(args))
+	cmd := exec.Command(o.Path, "frontend", "--listen-fd", "3", "--input-listener-fd", "4", "--output-listener-fd", "5",
+		"--args-json", string(args))
 	cmd.ExtraFiles, cmd.Stdout, cmd.Stderr = files, &f.log, &f.log
 	if err := cmd.Start(); err != nil {
 		return err

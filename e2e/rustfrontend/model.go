@@ -20,17 +20,21 @@ func writeModel(folder string, t *tokenizer.Tokenizer, contextLength int) error 
 		case !ok:
 		case tokenizer.IsSpecial(id):
 			added = append(added, map[string]any{
-				"id": id, "content": string(b), "special": true, "normalized": false, "lstrip": false, "rstrip": false, "single_word": false,
+				"id": id, "content": string(b), "special": true, "normalized": false, "lstrip": false, "rstrip": false,
+				"single_word": false,
 			})
 		default:
 			vocabulary[byteLevel(b)] = id
 		}
 	}
-	byteLevelStep := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}
+	byteLevelStep := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
+		"use_regex": false}
 	files := map[string]any{
 		"config.json": map[string]any{
-			"architectures": []string{"GptOssForCausalLM"}, "model_type": "gpt_oss", "eos_token_id": tokenizer.Return, "pad_token_id": tokenizer.EndOfText,
-			"max_position_embeddings": contextLength, "vocab_size": tokenizer.LastSpecial, "hidden_size": 64, "num_hidden_layers": 1,
+			"architectures": []string{"GptOssForCausalLM"}, "model_type": "gpt_oss", "eos_token_id": tokenizer.Return,
+			"pad_token_id":            tokenizer.EndOfText,
+			"max_position_embeddings": contextLength, "vocab_size": tokenizer.LastSpecial, "hidden_size": 64,
+			"num_hidden_layers":   1,
 			"num_attention_heads": 1, "num_key_value_heads": 1, "torch_dtype": "bfloat16",
 		},
 		"generation_config.json": map[string]any{
@@ -38,7 +42,8 @@ func writeModel(folder string, t *tokenizer.Tokenizer, contextLength int) error 
 			"eos_token_id": []uint32{tokenizer.Return, tokenizer.EndOfText, tokenizer.Call},
 		},
 		"tokenizer_config.json": map[string]any{
-			"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|startoftext|>", "eos_token": "<|return|>", "pad_token": "<|endoftext|>",
+			"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|startoftext|>", "eos_token": "<|return|>",
+			"pad_token":                    "<|endoftext|>",
 			"clean_up_tokenization_spaces": false,
 		},
 		"tokenizer.json": map[string]any{

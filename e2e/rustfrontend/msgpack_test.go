@@ -6,7 +6,8 @@ import (
 )
 
 func TestMsgpack(t *testing.T) {
-	value := []any{nil, true, false, -7, 300000, 0.5, "text", raw{1, 2, 3}, map[string]any{"a": []any{1}, "b": nil}, []any{}}
+	value := []any{nil, true, false, -7, 300000, 0.5, "text", raw{1, 2, 3}, map[string]any{"a": []any{1}, "b": nil},
+		[]any{}}
 	data := appendMsgpack(nil, value)
 	got, err := decodeMsgpack(data)
 	if err != nil || !reflect.DeepEqual(got, value) {

@@ -87,6 +87,7 @@ func (s *floodServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var opening, piece, closing = event("200005,35644,200008"), event("12194"), event("200007,200006,173781")
 
 func event(tokens string) string {
-	return `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,"text":"","token_ids":[` +
+	return `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,` +
+		`"text":"","token_ids":[` +
 		tokens + `],"finish_reason":null}]}` + "\n\n"
 }

@@ -63,7 +63,8 @@ func runFlood(t *testing.T, start startHost, requests int) {
 		t.Fatal(err)
 	}
 	defer host.Stop()
-	f := &flood{T: t, host: host, limit: int(c.BodyLimit), families: hostile.All(), ended: server.ended, counts: map[string]int{}}
+	f := &flood{T: t, host: host, limit: int(c.BodyLimit), families: hostile.All(), ended: server.ended,
+		counts: map[string]int{}}
 
 	var streams, clients sync.WaitGroup
 	running := make(chan struct{}, longStreams)
@@ -105,7 +106,8 @@ func runFlood(t *testing.T, start startHost, requests int) {
 	clients.Wait()
 	close(server.ended)
 	streams.Wait()
-	t.Logf("%d requests in %s: %v; memory %d MiB at most in the first quarter, %d MiB over all; a long stream got nothing for %s at most",
+	t.Logf("%d requests in %s: %v; memory %d MiB at most in the first quarter, %d MiB over all; a long stream got "+
+		"nothing for %s at most",
 		requests, time.Since(began).Round(time.Second), f.counts, quarter, most, f.gap.Round(time.Millisecond))
 	if most > quarter+slackMiB {
 		t.Errorf("memory has grown from %d to %d MiB", quarter, most)
@@ -114,7 +116,8 @@ func runFlood(t *testing.T, start startHost, requests int) {
 		t.Errorf("%d VMs were lost", n)
 	}
 	at := time.Now()
-	if a := f.ask(context.Background(), "/v1/chat/completions", strings.NewReader(ordinary(0, ""))); a.status != http.StatusOK {
+	if a := f.ask(context.Background(), "/v1/chat/completions",
+		strings.NewReader(ordinary(0, ""))); a.status != http.StatusOK {
 		t.Errorf("a worker without streams says %s", a)
 	}
 	if took := time.Since(at); took > time.Second {
@@ -142,7 +145,8 @@ func (f *flood) request(i int) {
 		f.count("left late", f.ask(ctx, "/v1/chat/completions", strings.NewReader(ordinary(i, `"seed":11,`))))
 		cancel()
 	case kind < 34: // a client whose server fails
-		f.count("server fails", f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, fmt.Sprintf(`"seed":%d,`, 12+rng.IntN(3))))))
+		f.count("server fails", f.ask(f.Context(), "/v1/chat/completions",
+			strings.NewReader(ordinary(i, fmt.Sprintf(`"seed":%d,`, 12+rng.IntN(3))))))
 	default:
 		a := f.ask(f.Context(), "/v1/chat/completions", strings.NewReader(ordinary(i, "")))
 		f.count("ordinary", a)
@@ -154,7 +158,8 @@ func (f *flood) request(i int) {
 
 // ordinary returns a chat request of a few words. Every other one asks for a stream.
 func ordinary(i int, more string) string {
-	return fmt.Sprintf(`{"model":"%s",%s"stream":%t,"messages":[{"role":"user","content":"What is the capital of France? %s"}]}`,
+	return fmt.Sprintf(`{"model":"%s",%s"stream":%t,"messages":[{"role":"user","content":"What is the capital of `+
+		`France? %s"}]}`,
 		model, more, i%2 == 0, strings.Repeat("Think. ", i%50))
 }
 
@@ -169,7 +174,8 @@ func (a floodAnswer) String() string { return fmt.Sprintf("%d %v %.200s", a.stat
 // whole reports whether a is a complete ordinary answer.
 func (a floodAnswer) whole() bool {
 	return a.err == nil && a.status == http.StatusOK &&
-		(strings.HasSuffix(a.said, "data: [DONE]\n\n") || strings.Contains(a.said, `"finish_reason":"stop"`)) && !strings.Contains(a.said, `"error":`)
+		(strings.HasSuffix(a.said, "data: [DONE]\n\n") || strings.Contains(a.said, `"finish_reason":"stop"`)) &&
+		!strings.Contains(a.said, `"error":`)
 }
 
 func (f *flood) ask(ctx context.Context, path string, body io.Reader) floodAnswer {

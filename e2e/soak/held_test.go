@@ -60,7 +60,8 @@ func TestSoakHeld(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("round %d: %d unfinished bodies of 15 MB: %d MiB, before %d MiB; another client's slowest answer %v", round+1, many, at>>10, before>>10, slowest.Round(time.Millisecond))
+		t.Logf("round %d: %d unfinished bodies of 15 MB: %d MiB, before %d MiB; another client's slowest answer %v", round+1,
+			many, at>>10, before>>10, slowest.Round(time.Millisecond))
 		// The worker may hold memory_limit. In addition, Envoy's allocator keeps what Envoy has read before it freed the
 		// refused bodies.
 		if limit := before + 3*int(c.MemoryLimit>>10); at > limit {

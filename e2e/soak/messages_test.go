@@ -36,8 +36,10 @@ const (
 
 // longAnswer returns a server's stream with so many messages, 100 in an event.
 func longAnswer(messages int) string {
-	const event = `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b","choices":[{"index":0,"text":"","token_ids":[%s],"finish_reason":%s}]}` + "\n\n"
-	hundred := strings.TrimSuffix(strings.Repeat("200006,173781,200005,35644,200008,12194,200007,", 100), ",") // <|start|>assistant<|channel|>analysis<|message|>…<|end|>
+	const event = `data: {"id":"cmpl-1","object":"text_completion","created":1,"model":"gpt-oss-120b",` +
+		`"choices":[{"index":0,"text":"","token_ids":[%s],"finish_reason":%s}]}` + "\n\n"
+	// <|start|>assistant<|channel|>analysis<|message|>…<|end|>
+	hundred := strings.TrimSuffix(strings.Repeat("200006,173781,200005,35644,200008,12194,200007,", 100), ",")
 	var b strings.Builder
 	for i := 0; i < messages; i += 100 {
 		fmt.Fprintf(&b, event, hundred, "null")
@@ -112,7 +114,8 @@ func messages(t *testing.T, start startHost, requests int) {
 		t.Errorf("%d VMs were full and have ended themselves", n)
 	}
 	at := time.Now()
-	if said, status, err := ask(host.URL+forms[3].path, forms[3].body); status == http.StatusServiceUnavailable || err != nil {
+	if said, status, err := ask(host.URL+forms[3].path, forms[3].body); status == http.StatusServiceUnavailable ||
+		err != nil {
 		t.Errorf("a worker that has nothing to do says %d %v %.300s", status, err, said)
 	}
 	if took := time.Since(at); took > time.Second {

@@ -99,7 +99,8 @@ func soak(t *testing.T, requests, size int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d requests of %d bytes: %d MiB, %.1f s, Envoy's CPU %.1f s", requests, size, at>>10, time.Since(start).Seconds(), cpu)
+	t.Logf("%d requests of %d bytes: %d MiB, %.1f s, Envoy's CPU %.1f s", requests, size, at>>10,
+		time.Since(start).Seconds(), cpu)
 	// Envoy's allocator and the collector's heap vary by less than this.
 	const slackKiB = 24 << 10
 	if at > atTenth+slackKiB {

@@ -40,7 +40,8 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		for _, e := range locality.GetLbEndpoints() {
 			a := e.GetEndpoint().GetAddress().GetSocketAddress()
 			out.Endpoints = append(out.Endpoints, proxy.Endpoint{
-				Address: net.JoinHostPort(a.GetAddress(), strconv.Itoa(int(a.GetPortValue()))), Hostname: e.GetEndpoint().GetHostname(),
+				Address:  net.JoinHostPort(a.GetAddress(), strconv.Itoa(int(a.GetPortValue()))),
+				Hostname: e.GetEndpoint().GetHostname(),
 			})
 		}
 	}

@@ -91,7 +91,8 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	s.http = &http.Server{
 		Handler: s.proxy, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, ReadHeaderTimeout: l.headersTimeout,
 		IdleTimeout: l.clientIdle, DisableGeneralOptionsHandler: true,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow, MaxReceiveBufferPerConnection: l.connectionWindow},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: l.maxStreams, MaxReceiveBufferPerStream: l.streamWindow,
+			MaxReceiveBufferPerConnection: l.connectionWindow},
 		// net/http logs only errors of single connections, such as those without HTTP.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}

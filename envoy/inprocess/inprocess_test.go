@@ -57,7 +57,8 @@ func TestRoutes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.module != "/filter.wasm" || l.options.RemoveRequestPrefix != "x-harmony-internal-" || !l.options.Plugin.AllowOnHeadersStopIteration {
+	if l.module != "/filter.wasm" || l.options.RemoveRequestPrefix != "x-harmony-internal-" ||
+		!l.options.Plugin.AllowOnHeadersStopIteration {
 		t.Errorf("got %+v", l)
 	}
 	for _, tt := range []struct {
@@ -81,7 +82,8 @@ func TestRoutes(t *testing.T) {
 		switch {
 		case r == nil:
 			t.Errorf("%+v: no route", tt)
-		case r.Cluster != tt.cluster || (r.Direct != nil) != (tt.direct != 0) || r.Direct != nil && r.Direct.Status != tt.direct:
+		case r.Cluster != tt.cluster || (r.Direct != nil) != (tt.direct != 0) ||
+			r.Direct != nil && r.Direct.Status != tt.direct:
 			t.Errorf("%+v: got %+v", tt, r)
 		}
 	}
@@ -94,7 +96,8 @@ func TestClusters(t *testing.T) {
 	}
 	for _, c := range clusters {
 		if c.Name == "harmony-pool-one" {
-			if len(c.Endpoints) != 2 || c.Endpoints[1].Address != "gpu.example:8000" || c.Endpoints[1].Hostname != "gpu.example:8000" || c.HTTP2 || c.TLS != nil {
+			if len(c.Endpoints) != 2 || c.Endpoints[1].Address != "gpu.example:8000" ||
+				c.Endpoints[1].Hostname != "gpu.example:8000" || c.HTTP2 || c.TLS != nil {
 				t.Errorf("got %+v", c)
 			}
 			return
@@ -116,7 +119,8 @@ func TestUnknown(t *testing.T) {
 			m.GetRouteConfig().VirtualHosts[0].Domains = []string{"example.com"}
 		},
 		"only a path or a prefix is known here": func(m *hcmv3.HttpConnectionManager) {
-			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: "/x"}
+			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{
+				PathSeparatedPrefix: "/x"}
 		},
 		"only a value or its presence is known here": func(m *hcmv3.HttpConnectionManager) {
 			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.Headers[0].InvertMatch = true
@@ -169,7 +173,8 @@ func TestEnvoysOwn(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", want, err)
 		}
-		if _, err = Start(r, Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--host envoy") {
+		if _, err = Start(r, Options{}); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "--host envoy") {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -47,7 +47,8 @@ func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhos
 	}
 	host := hosts[0]
 	if len(host.GetTypedPerFilterConfig()) > 0 {
-		return nil, fmt.Errorf("browsers' requests from other sites are answered by Envoy only: leave cors_origins out, or use --host envoy")
+		return nil, fmt.Errorf("browsers' requests from other sites are answered by Envoy only: leave cors_origins out, " +
+			"or use --host envoy")
 	}
 	var table []*route
 	for _, r := range host.GetRoutes() {
@@ -86,7 +87,8 @@ func readRoute(r *routev3.Route) (*route, error) {
 	}
 	out.to.RemoveRequestHeaders = r.GetRequestHeadersToRemove()
 	for _, h := range r.GetResponseHeadersToAdd() {
-		out.to.SetResponseHeaders = append(out.to.SetResponseHeaders, wasmhost.Field{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
+		out.to.SetResponseHeaders = append(out.to.SetResponseHeaders,
+			wasmhost.Field{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
 	}
 	perFilter := maps.Clone(r.GetTypedPerFilterConfig())
 	delete(perFilter, xds.HealthFilter)

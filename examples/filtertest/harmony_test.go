@@ -17,7 +17,8 @@ import (
 func harmony(t *testing.T, options ...filtertest.Option) *filtertest.Host {
 	t.Helper()
 	wasm := cmp.Or(os.Getenv("HARMONY_WASM"), "../../dist/harmony-filter.wasm")
-	return filtertest.New(t, wasm, `{"schema":1,"models":[{"name":"gpt-oss-120b","server_model":"openai/gpt-oss-120b"}]}`, options...)
+	return filtertest.New(t, wasm, `{"schema":1,"models":[{"name":"gpt-oss-120b","server_model":"openai/gpt-oss-120b"}]}`,
+		options...)
 }
 
 func ask(host *filtertest.Host) *filtertest.Exchange {
@@ -45,7 +46,8 @@ func vllm(chunks ...[]uint32) string {
 var answer = vllm(
 	[]uint32{200005, 35644, 200008}, // <|channel|>analysis<|message|>
 	[]uint32{41154, 13},             // Easy.
-	[]uint32{200007, 200006, 173781, 200005, 17196, 200008, 3206}, // <|end|><|start|>assistant<|channel|>final<|message|>It
+	// <|end|><|start|>assistant<|channel|>final<|message|>It
+	[]uint32{200007, 200006, 173781, 200005, 17196, 200008, 3206},
 	[]uint32{382, 12650}, // is Paris
 	[]uint32{13, 200002}, // .<|return|>
 )
@@ -63,7 +65,8 @@ func TestHarmonyRequest(t *testing.T) {
 	}
 	// <|start|>system … <|start|>assistant
 	n := len(body.Prompt)
-	if body.Model != "openai/gpt-oss-120b" || n < 4 || body.Prompt[0] != 200006 || body.Prompt[n-2] != 200006 || body.Prompt[n-1] != 173781 {
+	if body.Model != "openai/gpt-oss-120b" || n < 4 || body.Prompt[0] != 200006 || body.Prompt[n-2] != 200006 ||
+		body.Prompt[n-1] != 173781 {
 		t.Errorf("%+v", body)
 	}
 	if server.Header(":path") != "/v1/completions" || server.Header("x-harmony-internal-pool") != "gpt-oss-120b" {
@@ -80,7 +83,8 @@ func TestHarmonyCuts(t *testing.T) {
 		x.SendResponse(pieces...)
 		x.EndResponse()
 		reasoning, content := said(t, x)
-		if reasoning != "Easy." || content != "It is Paris." || x.Client().State != filtertest.Complete || !strings.HasSuffix(x.Client().Body(), "data: [DONE]\n\n") {
+		if reasoning != "Easy." || content != "It is Paris." || x.Client().State != filtertest.Complete ||
+			!strings.HasSuffix(x.Client().Body(), "data: [DONE]\n\n") {
 			t.Fatalf("cut into %q: %s", pieces, x.Client())
 		}
 		if n := x.Callbacks().ResponseBody; n != len(pieces)+1 {
@@ -120,7 +124,8 @@ func TestHarmonyKilledServer(t *testing.T) {
 		x.SendResponse(chunks[:n]...)
 		x.KillServer(filtertest.ConnectionTermination)
 		got := x.Client()
-		if n == 0 && (got.Status != 502 || got.State != filtertest.Complete) || n > 0 && (got.State != filtertest.Reset || strings.Contains(got.Body(), "[DONE]")) {
+		if n == 0 && (got.Status != 502 || got.State != filtertest.Complete) ||
+			n > 0 && (got.State != filtertest.Reset || strings.Contains(got.Body(), "[DONE]")) {
 			t.Errorf("killed after %d chunks: %s", n, got)
 		}
 	}
@@ -171,7 +176,8 @@ func said(t *testing.T, x *filtertest.Exchange) (reasoning, content string) {
 // TestHarmonyMisconfigured: a configuration that is wrong from the start is taken, told and counted, and lets no request
 // through. A host whose environment says so does not start with it.
 func TestHarmonyMisconfigured(t *testing.T) {
-	const wrong, place = `{"schema":1,"models":[{"name":"gpt-oss-120b","system":{"colour":"red"}}]}`, "harmony: filter configuration: models[0].system.colour: unknown key"
+	const wrong, place = `{"schema":1,"models":[{"name":"gpt-oss-120b","system":{"colour":"red"}}]}`,
+		"harmony: filter configuration: models[0].system.colour: unknown key"
 	wasm := cmp.Or(os.Getenv("HARMONY_WASM"), "../../dist/harmony-filter.wasm")
 	host := filtertest.New(t, wasm, wrong)
 	for range 2 {
@@ -190,7 +196,8 @@ func TestHarmonyMisconfigured(t *testing.T) {
 		t.Errorf("%d are counted", n)
 	}
 	refuse := filtertest.Environment(map[string]string{"HARMONY_CONFIG_ERROR": "refuse"})
-	if _, err := filtertest.Start(t, wasm, wrong, refuse); !errors.Is(err, filtertest.ErrRefused) || !strings.Contains(err.Error(), place) {
+	if _, err := filtertest.Start(t, wasm, wrong, refuse); !errors.Is(err, filtertest.ErrRefused) ||
+		!strings.Contains(err.Error(), place) {
 		t.Errorf("it starts: %v", err)
 	}
 }

@@ -11,12 +11,18 @@ func TestRoundTrip(t *testing.T) {
 	m := contract.DefaultModel("gpt-oss-120b")
 	m.StructuredOutputs = contract.NoStructure
 	m.Pool, m.ServerModel, m.System.Date, m.RawPrompts = "a", `openai/"x"`, "2026-01-02", "allow"
-	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = contract.Efforts{None: "high", Minimal: contract.EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
+	m.ReasoningEfforts, m.DropCommentaryFromHistory, m.ServerExtras = contract.Efforts{
+		None: "high", Minimal: contract.EffortRefuse, XHigh: "medium", Max: "low"}, true, []string{}
 	m.UnsupportedContent = contract.ContentDrop
-	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true, HarmonyMessages: true}
-	want := &contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, Passthrough: true, BodyLimit: 1024, StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
-		Seal: contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"}, Settings: contract.Settings{HostedTools: contract.HostedToolsRefuse},
-		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true}, Models: []contract.Model{m, contract.DefaultModel("b")}}
+	m.Answers = contract.Answers{ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true,
+		UndeclaredCalls: "content", MaxChoices: 4, Strict: true, Events: contract.EventsChannels, RequireFinalChannel: true,
+		HarmonyMessages: true}
+	want := &contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, Passthrough: true, BodyLimit: 1024,
+		StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
+		Seal:             contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"},
+		Settings:         contract.Settings{HostedTools: contract.HostedToolsRefuse},
+		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true},
+		Models:           []contract.Model{m, contract.DefaultModel("b")}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +49,12 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &contract.Config{Schema: 1, Mode: contract.ModeFull, BodyLimit: contract.DefaultBodyLimit, StallTimeoutMS: contract.DefaultStallTimeoutMS, MemoryLimit: contract.DefaultMemoryLimit, ReasoningRatioAlert: contract.DefaultReasoningAlert,
-		Seal: contract.Seal{LifetimeS: contract.DefaultSealLifetimeS}, Settings: contract.Settings{HostedTools: contract.HostedToolsIgnore}, Models: []contract.Model{contract.DefaultModel("m")}}
+	want := &contract.Config{Schema: 1, Mode: contract.ModeFull, BodyLimit: contract.DefaultBodyLimit,
+		StallTimeoutMS: contract.DefaultStallTimeoutMS, MemoryLimit: contract.DefaultMemoryLimit,
+		ReasoningRatioAlert: contract.DefaultReasoningAlert,
+		Seal:                contract.Seal{LifetimeS: contract.DefaultSealLifetimeS},
+		Settings:            contract.Settings{HostedTools: contract.HostedToolsIgnore},
+		Models:              []contract.Model{contract.DefaultModel("m")}}
 	if !reflect.DeepEqual(c, want) {
 		t.Fatalf("got %+v", c)
 	}
@@ -54,12 +64,15 @@ func TestRefusals(t *testing.T) {
 	tests := []struct{ in, path string }{
 		{`{`, ""}, {`[]`, ""}, {`{}`, "schema"}, {`{"schema":2}`, "schema"}, {`{"schema":1,"x":1}`, "x"},
 		{`{"schema":1,"body_limit":0}`, "body_limit"}, {`{"schema":1,"body_limit":1.5}`, "body_limit"},
-		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"}, {`{"schema":1,"memory_limit":0}`, "memory_limit"},
-		{`{"schema":1,"reasoning_ratio_alert":1.5}`, "reasoning_ratio_alert"}, {`{"schema":1,"reasoning_ratio_alert":"0.5"}`, "reasoning_ratio_alert"},
+		{`{"schema":1,"passthrough":1}`, "passthrough"}, {`{"schema":1,"models":{}}`, "models"},
+		{`{"schema":1,"memory_limit":0}`, "memory_limit"},
+		{`{"schema":1,"reasoning_ratio_alert":1.5}`, "reasoning_ratio_alert"},
+		{`{"schema":1,"reasoning_ratio_alert":"0.5"}`, "reasoning_ratio_alert"},
 		{`{"schema":1,"mode":"half"}`, "mode"}, {`{"schema":1,"mode":"reduced"}`, "models"},
 		{`{"schema":1,"models":[{"name":"a"},{"name":"b"}],"mode":"reduced"}`, "models"},
 		{`{"schema":1,"hosted_tools":"run"}`, "hosted_tools"}, {`{"schema":1,"responses_service":"a"}`, "responses_service"},
-		{`{"schema":1,"responses_service":{}}`, "responses_service.pool"}, {`{"schema":1,"responses_service":{"url":"a"}}`, "responses_service.url"},
+		{`{"schema":1,"responses_service":{}}`, "responses_service.pool"},
+		{`{"schema":1,"responses_service":{"url":"a"}}`, "responses_service.url"},
 		{`{"schema":1,"responses_service":{"pool":"a","stores":1}}`, "responses_service.stores"},
 		{`{"schema":1,"responses_service":{"pool":"a","hosted_tools":"ignore"}}`, "responses_service.hosted_tools"},
 		{`{"schema":1,"responses_service":{"pool":"a","stores":false,"hosted_tools":false}}`, "responses_service"},
@@ -78,7 +91,8 @@ func TestRefusals(t *testing.T) {
 		{`{"schema":1,"models":[{"name":"a","server_extras":"top_k"}]}`, "models[0].server_extras"},
 		{`{"schema":1,"models":[{"name":"a","answers":[]}]}`, "models[0].answers"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"events":"tokens"}}]}`, "models[0].answers.events"},
-		{`{"schema":1,"models":[{"name":"a","answers":{"require_final_channel":1}}]}`, "models[0].answers.require_final_channel"},
+		{`{"schema":1,"models":[{"name":"a","answers":{"require_final_channel":1}}]}`,
+			"models[0].answers.require_final_channel"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"harmony_messages":1}}]}`, "models[0].answers.harmony_messages"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"reasoning_fields":"x"}}]}`, "models[0].answers.reasoning_fields"},
 		{`{"schema":1,"models":[{"name":"a","answers":{"undeclared_calls":""}}]}`, "models[0].answers.undeclared_calls"},

@@ -10,7 +10,8 @@ import (
 // object reads each member of an object into the field of its name. Members without a field go to other, which reports
 // whether it knows them; other may be nil.
 func (p *parser) object(
-	path string, v *rawjson.Value, fields []contract.Field, other func(name, key string, value *rawjson.Value) (known bool),
+	path string, v *rawjson.Value, fields []contract.Field,
+	other func(name, key string, value *rawjson.Value) (known bool),
 ) {
 	if v.Kind != rawjson.Object {
 		p.fail(path, "must be an object")

@@ -12,11 +12,13 @@ import (
 // written so that it is read as the same again.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		``, `{`, `[]`, `{"schema":2}`, `{"schema":1,"x\u000a":{"y":1}}`, `{"schema":1,"models":[{"name":"a","answers":{"strict":null}}]}`,
+		``, `{`, `[]`, `{"schema":2}`, `{"schema":1,"x\u000a":{"y":1}}`,
+		`{"schema":1,"models":[{"name":"a","answers":{"strict":null}}]}`,
 		`{"schema":1,"mode":"reduced","models":[{"name":"a","server_extras":["top_k"],"reasoning_efforts":{"none":"low"}}]}`,
 		`{"schema":1,"body_limit":1e3,"reasoning_ratio_alert":0.50,"seal":{"lifetime_s":60,"tenant_header":"x-tenant"},` +
 			`"responses_service":{"pool":"p","stores":false},"hosted_tools":"refuse","passthrough":true,` +
-			`"models":[{"name":"a\u0000\"","pool":"b","system":{"identity":"","date":"2026-01-02","effort":"low"}},{"name":"c"}]}`,
+			`"models":[{"name":"a\u0000\"","pool":"b","system":{"identity":"","date":"2026-01-02","effort":"low"}},` +
+			`{"name":"c"}]}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -51,7 +51,8 @@ func (c *Callout) Open() bool { return c.answered == "" }
 func (c *Callout) Respond(status int, body string, headers ...string) {
 	c.host.t.Helper()
 	if len(headers)%2 != 0 {
-		c.host.t.Fatalf("filtertest: Respond to %s: headers are pairs of a name and a value, and there is one too many: %q", c.name(), headers)
+		c.host.t.Fatalf("filtertest: Respond to %s: headers are pairs of a name and a value, and there is one too many: %q",
+			c.name(), headers)
 	}
 	h := wasmhost.NewHeaders(append([]string{":status", strconv.Itoa(status)}, headers...)...)
 	if length(h) < 0 {
@@ -92,7 +93,8 @@ func (c caller) HasServers(string) bool { return true }
 // Call implements [wasmhost.Caller].
 func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error)) {
 	out := &Callout{
-		Cluster: o.Cluster, Headers: o.Headers, Body: string(o.Body), Trailers: o.Trailers, Timeout: o.Timeout, host: c.host, done: done,
+		Cluster: o.Cluster, Headers: o.Headers, Body: string(o.Body), Trailers: o.Trailers, Timeout: o.Timeout, host: c.host,
+		done: done,
 	}
 	if o.Timeout > 0 {
 		out.deadline = c.host.now.Add(o.Timeout)

@@ -19,7 +19,8 @@ func TestCalloutByHand(t *testing.T) {
 	a := host.Request("GET", "/a", "", script("a", asks)...)
 	b := host.Request("GET", "/b", "", script("b", asks)...)
 	first, second := host.Callouts()[0], host.Callouts()[1]
-	if host.Callout() != first || first.Headers.Get(":path") != "/auth" || first.Body != "token" || first.Timeout != time.Second || first.Cluster != "server" {
+	if host.Callout() != first || first.Headers.Get(":path") != "/auth" || first.Body != "token" ||
+		first.Timeout != time.Second || first.Cluster != "server" {
 		t.Errorf("%+v", first)
 	}
 	second.Respond(200, "yes", "x-a", "1")
@@ -69,7 +70,8 @@ func TestOnCallout(t *testing.T) {
 		asked = append(asked, c.Cluster+c.Headers.Get(":path"))
 		c.Respond(200, "yes")
 	}))
-	x := host.Request("GET", "/", "", script("a", "reqh: pause, callout auth 0 /one; callout1: callout auth 0 /two; callout2: resume req")...)
+	x := host.Request("GET", "/", "", script("a", "reqh: pause, callout auth 0 /one; callout1: callout auth 0 /two; "+
+		"callout2: resume req")...)
 	wantServer(t, x, filtertest.Complete)
 	if strings.Join(asked, " ") != "auth/one auth/two" {
 		t.Error(asked)
@@ -83,7 +85,8 @@ func TestOnCallout(t *testing.T) {
 // TestMetricsAndState reads what a filter writes for its operator: metrics and filter state.
 func TestMetricsAndState(t *testing.T) {
 	host := probe(t)
-	x := host.Request("GET", "/", "", script("a", "reqh: metric counter hits, inc hits 2, metric gauge level, record level 7, set-prop usage 12")...)
+	x := host.Request("GET", "/", "", script("a", "reqh: metric counter hits, inc hits 2, metric gauge level, record "+
+		"level 7, set-prop usage 12")...)
 	if m := host.Metrics(); m["hits"] != 2 || m["level"] != 7 {
 		t.Error(m)
 	}

@@ -78,7 +78,8 @@ func TestTrap(t *testing.T) {
 // TestFailurePolicies shows what each failure policy does with requests after the VM has failed.
 func TestFailurePolicies(t *testing.T) {
 	for policy, want := range map[filtertest.FailurePolicy]filtertest.State{
-		filtertest.FailReload: filtertest.Complete, filtertest.FailClosed: filtertest.Nothing, filtertest.FailOpen: filtertest.Complete,
+		filtertest.FailReload: filtertest.Complete, filtertest.FailClosed: filtertest.Nothing,
+		filtertest.FailOpen: filtertest.Complete,
 	} {
 		host := probe(t, filtertest.OnFailure(policy))
 		host.Request("GET", "/", "", script("a", "reqh: panic")...)
@@ -143,7 +144,8 @@ func TestConfigurations(t *testing.T) {
 	host := filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "configure: read plugin 0 9, prop plugin_root_id",
 		filtertest.VMConfiguration("vmstart: read vm 0 7"), filtertest.RootID("root"))
 	got := strings.Join(said(host, "plugin"), "\n")
-	for _, want := range []string{`read vm 0 7 = 0 "vmstart"`, `read plugin 0 9 = 0 "configure"`, `prop plugin_root_id = 0 "root"`} {
+	for _, want := range []string{`read vm 0 7 = 0 "vmstart"`, `read plugin 0 9 = 0 "configure"`,
+		`prop plugin_root_id = 0 "root"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}

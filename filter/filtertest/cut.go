@@ -37,7 +37,8 @@ func CutAt(body string, offsets ...int) []string {
 	from := 0
 	for _, at := range offsets {
 		if at <= from || at >= len(body) {
-			panic(fmt.Sprintf("filtertest.CutAt: the offset %d does not lie within what is left, %d to %d", at, from+1, len(body)-1))
+			panic(fmt.Sprintf("filtertest.CutAt: the offset %d does not lie within what is left, %d to %d", at, from+1,
+				len(body)-1))
 		}
 		pieces = append(pieces, body[from:at])
 		from = at

@@ -66,10 +66,12 @@ func (h *Host) BeginRequest(method, path string, headers ...string) *Exchange {
 func (h *Host) open(method, path string, headers []string, step, usage string) *Exchange {
 	h.t.Helper()
 	if len(headers)%2 != 0 {
-		h.t.Fatalf("filtertest: %s %s: headers are pairs of a name and a value, and there is one too many: %q; %s", method, path, headers, usage)
+		h.t.Fatalf("filtertest: %s %s: headers are pairs of a name and a value, and there is one too many: %q; %s", method,
+			path, headers, usage)
 	}
 	h.requests++
-	x := &Exchange{host: h, name: method + " " + path, method: method, client: h.settings.client, server: h.settings.server}
+	x := &Exchange{host: h, name: method + " " + path, method: method, client: h.settings.client,
+		server: h.settings.server}
 	limit := h.settings.bufferLimit
 	switch {
 	case limit > 0:
@@ -198,7 +200,8 @@ func (x *Exchange) speak(s *side, step string, pieces []string, end bool) {
 	}
 	s.ended = end
 	if s.declared >= 0 && (s.spoken > s.declared || end && s.spoken < s.declared) {
-		x.misuse(step, "the headers say content-length: %d, and the body has %d bytes; to break off, use KillServer or ClientLeaves", s.declared, s.spoken)
+		x.misuse(step, "the headers say content-length: %d, and the body has %d bytes; to break off, use KillServer or "+
+			"ClientLeaves", s.declared, s.spoken)
 	}
 }
 

@@ -51,7 +51,8 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 	h.settings.plugin.Name = "filtertest"
 	h.settings.plugin.Configuration = []byte(configuration)
 	if i := h.settings.plugin.ReloadInterval; i > 0 && i < 2*time.Millisecond {
-		return nil, fmt.Errorf("a reload interval of %s: Envoy divides by its half in milliseconds and does not survive less than 2 ms", i)
+		return nil, fmt.Errorf("a reload interval of %s: Envoy divides by its half in milliseconds and does not survive "+
+			"less than 2 ms", i)
 	}
 	module, err := os.ReadFile(wasm)
 	if err != nil {

@@ -19,9 +19,12 @@ func TestMisuse(t *testing.T) {
 		test func(h *filtertest.Host)
 		want string
 	}{
-		{"odd headers", func(h *filtertest.Host) { h.Request("GET", "/", "x-a", "1") }, "it is Request(method, path, body, name, value, …)"},
-		{"odd headers again", func(h *filtertest.Host) { h.BeginRequest("GET", "/", "x-a") }, "it is BeginRequest(method, path, name, value, …)"},
-		{"more after the end", func(h *filtertest.Host) { h.Request("POST", "/", "x").SendRequest("y") }, "begins with BeginRequest"},
+		{"odd headers", func(h *filtertest.Host) { h.Request("GET", "/", "x-a", "1") },
+			"it is Request(method, path, body, name, value, …)"},
+		{"odd headers again", func(h *filtertest.Host) { h.BeginRequest("GET", "/", "x-a") },
+			"it is BeginRequest(method, path, name, value, …)"},
+		{"more after the end", func(h *filtertest.Host) { h.Request("POST", "/", "x").SendRequest("y") },
+			"begins with BeginRequest"},
 		{"a second end", func(h *filtertest.Host) {
 			x := h.BeginRequest("POST", "/")
 			x.EndRequest()
@@ -47,7 +50,8 @@ func TestMisuse(t *testing.T) {
 		{"a response to an answered request", func(h *filtertest.Host) {
 			h.Request("GET", "/", "", script("a", "reqh: reply 403 no")...).Respond(200, "")
 		}, `no server has this request; the client has got 403 | content-length: 2`},
-		{"a body without headers", func(h *filtertest.Host) { h.Request("GET", "/", "").SendResponse("x") }, "begin it with BeginResponse"},
+		{"a body without headers", func(h *filtertest.Host) { h.Request("GET", "/", "").SendResponse("x") },
+			"begin it with BeginResponse"},
 		{"two responses", func(h *filtertest.Host) {
 			x := h.Request("GET", "/", "")
 			x.BeginResponse(200)
@@ -58,9 +62,12 @@ func TestMisuse(t *testing.T) {
 			x.Respond(200, "x")
 			x.EndResponse()
 		}, "the response has ended"},
-		{"no status", func(h *filtertest.Host) { h.Request("GET", "/", "").Respond(0, "") }, "0 is not the status of a response"},
-		{"a body where there is none", func(h *filtertest.Host) { h.Request("HEAD", "/", "").Respond(200, "x") }, "has no body"},
-		{"a reset over HTTP/1.1", func(h *filtertest.Host) { h.Request("GET", "/", "").KillServer(filtertest.RemoteReset) }, "see Protocols"},
+		{"no status", func(h *filtertest.Host) { h.Request("GET", "/", "").Respond(0, "") },
+			"0 is not the status of a response"},
+		{"a body where there is none", func(h *filtertest.Host) { h.Request("HEAD", "/", "").Respond(200, "x") },
+			"has no body"},
+		{"a reset over HTTP/1.1", func(h *filtertest.Host) { h.Request("GET", "/", "").KillServer(filtertest.RemoteReset) },
+			"see Protocols"},
 		{"no connection, but an answer", func(h *filtertest.Host) {
 			x := h.Request("GET", "/", "")
 			x.BeginResponse(200)
@@ -115,8 +122,10 @@ func TestDeadlyActs(t *testing.T) {
 func TestContentLength(t *testing.T) {
 	wasm := module(t, "HARMONY_PROBE_WASM")
 	for text, want := range map[string]string{
-		"reqb1: append req +":   "the request that the filter lets go to the server says content-length: 4 and has a body of 5 bytes",
-		"respb1: append resp +": "the response that the filter lets go to the client says content-length: 6 and has a body of 7 bytes",
+		"reqb1: append req +": "the request that the filter lets go to the server says content-length: 4 and has a body " +
+			"of 5 bytes",
+		"respb1: append resp +": "the response that the filter lets go to the client says content-length: 6 and has a " +
+			"body of 7 bytes",
 		"reqh: pause; reqb: pause; reqend: remove reqh content-length, append req +, continue": "",
 		"resph: remove resph content-length; respb1: append resp +":                            "",
 	} {

@@ -11,7 +11,8 @@ import (
 // TestEnds shows how the filter learns that a message has ended. It depends on the protocol of the side that sends the
 // message.
 func TestEnds(t *testing.T) {
-	one, two := filtertest.Protocols(filtertest.HTTP1, filtertest.HTTP1), filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2)
+	one, two := filtertest.Protocols(filtertest.HTTP1, filtertest.HTTP1),
+		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2)
 	pieces := func(h *filtertest.Host) *filtertest.Exchange {
 		x := h.BeginRequest("POST", "/", script("a", "")...)
 		x.SendRequest("re", "", "que")
@@ -49,12 +50,14 @@ func TestEnds(t *testing.T) {
 	}{
 		{
 			"pieces over HTTP/1.1", one, pieces,
-			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,false)", "reqb4(0,true)", "resph(2,false)", "respb1(4,false)", "respb2(2,false)", "respb3(0,true)"},
+			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,false)", "reqb4(0,true)", "resph(2,false)",
+				"respb1(4,false)", "respb2(2,false)", "respb3(0,true)"},
 			`200 | transfer-encoding: chunked | "answ" | "er" | complete`,
 		},
 		{
 			"pieces over HTTP/2", two, pieces,
-			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,true)", "resph(1,false)", "respb1(4,false)", "respb2(2,true)"},
+			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,true)", "resph(1,false)", "respb1(4,false)",
+				"respb2(2,true)"},
 			`200 | "answ" | "er" | complete`,
 		},
 		{
@@ -84,7 +87,8 @@ func TestEnds(t *testing.T) {
 		},
 		{
 			"the client over HTTP/2, the server over HTTP/1.1", filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP1), pieces,
-			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,true)", "resph(2,false)", "respb1(4,false)", "respb2(2,false)", "respb3(0,true)"},
+			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,true)", "resph(2,false)", "respb1(4,false)",
+				"respb2(2,false)", "respb3(0,true)"},
 			`200 | "answ" | "er" | complete`,
 		},
 	} {
@@ -117,8 +121,11 @@ func TestBodylessResponses(t *testing.T) {
 // TestRequestHeaders shows which headers the filter and the server see besides those that the test sends.
 func TestRequestHeaders(t *testing.T) {
 	host := probe(t, filtertest.Clusters("server", "other"))
-	x := host.Request("GET", "/a?b=c", "", append(script("a", "reqh: headers reqh"), "host", "api.example", "X-Two", "1", "x-two", "2", "connection", "close")...)
-	wantSaid(t, host, "a", "reqh(10,true)", `reqh headers reqh = 0 10 | :authority: api.example | :path: /a?b=c | :method: GET | :scheme: http | `+ // the probe leaves its own out
+	x := host.Request("GET", "/a?b=c", "", append(
+		script("a", "reqh: headers reqh"), "host", "api.example", "X-Two", "1", "x-two", "2", "connection", "close")...)
+	// the probe leaves its own out
+	wantSaid(t, host, "a", "reqh(10,true)", `reqh headers reqh = 0 10 | :authority: api.example | :path: /a?b=c | `+
+		`:method: GET | :scheme: http | `+
 		`x-two: 1 | x-two: 2 | x-forwarded-proto: http | x-request-id: 00000000-0000-4000-8000-000000000001`)
 	if s := x.Server(); s.Cluster != "server" || s.Header(":path") != "/a?b=c" || s.Header("x-two") != "1" {
 		t.Error(s)

@@ -39,7 +39,8 @@ func (x *Exchange) responseHeaders(step string, status int, headers []string) *H
 	x.host.t.Helper()
 	x.pairs(step, headers)
 	if status < 200 || status > 999 {
-		x.misuse(step, "%d is not the status of a response; it is %s(status, …), and informational responses do not reach filters", status, step)
+		x.misuse(step, "%d is not the status of a response; it is %s(status, …), and informational responses do not reach "+
+			"filters", status, step)
 	}
 	return wasmhost.NewHeaders(append([]string{":status", strconv.Itoa(status)}, headers...)...)
 }
@@ -124,14 +125,16 @@ func (x *Exchange) KillServer(why Failure) {
 	switch why {
 	case ConnectionFailure, ConnectionTimeout, NoHealthyUpstream:
 		if x.answered.begun {
-			x.misuse("KillServer", "%s is of a server that was never reached, and this one has begun to answer; use ConnectionTermination", why)
+			x.misuse("KillServer", "%s is of a server that was never reached, and this one has begun to answer; use "+
+				"ConnectionTermination", why)
 		}
 		if why == ConnectionFailure {
 			detail = "delayed connect error: Connection refused"
 		}
 	case RemoteReset:
 		if x.server == HTTP1 {
-			x.misuse("KillServer", "only a server that speaks HTTP/2 can reset a stream, see Protocols; use ConnectionTermination")
+			x.misuse("KillServer", "only a server that speaks HTTP/2 can reset a stream, see Protocols; use "+
+				"ConnectionTermination")
 		}
 	case ConnectionTermination:
 		if x.answered.begun && x.server == HTTP1 {

@@ -32,15 +32,18 @@ func TestKillServer(t *testing.T) {
 		{
 			"nobody listens", nil, "", false, false, filtertest.ConnectionFailure,
 			`503 | content-length: 98 | content-type: text/plain | "` + upstream + `remote connection failure" | complete`,
-			"upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}", "respb1(98,true)",
+			"upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}",
+			"respb1(98,true)",
 		},
 		{
 			"no server", nil, "", false, false, filtertest.NoHealthyUpstream,
-			`503 | content-length: 19 | content-type: text/plain | "no healthy upstream" | complete`, "no_healthy_upstream", "respb1(19,true)",
+			`503 | content-length: 19 | content-type: text/plain | "no healthy upstream" | complete`, "no_healthy_upstream",
+			"respb1(19,true)",
 		},
 		{
 			"in mid-stream", nil, "", true, true, filtertest.ConnectionTermination,
-			`200 | transfer-encoding: chunked | "first" | reset`, "upstream_reset_after_response_started{protocol_error}", "respb1(5,false)",
+			`200 | transfer-encoding: chunked | "first" | reset`, "upstream_reset_after_response_started{protocol_error}",
+			"respb1(5,false)",
 		},
 		{
 			"in mid-stream over HTTP/2", []filtertest.Option{two}, "", true, true, filtertest.RemoteReset,
@@ -53,7 +56,8 @@ func TestKillServer(t *testing.T) {
 		},
 		{
 			"the filter sees its headers", nil, "", true, false, filtertest.ConnectionTermination,
-			`200 | transfer-encoding: chunked | reset`, "upstream_reset_after_response_started{protocol_error}", "resph(2,false)",
+			`200 | transfer-encoding: chunked | reset`, "upstream_reset_after_response_started{protocol_error}",
+			"resph(2,false)",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +85,8 @@ func TestKillServer(t *testing.T) {
 // TestClientLeaves shows that the server is reset when the client leaves, and that the filter sees it only in its last
 // callbacks.
 func TestClientLeaves(t *testing.T) {
-	for protocol, details := range map[filtertest.Protocol]string{filtertest.HTTP1: "downstream_remote_disconnect", filtertest.HTTP2: "http2.remote_reset"} {
+	for protocol, details := range map[filtertest.Protocol]string{
+		filtertest.HTTP1: "downstream_remote_disconnect", filtertest.HTTP2: "http2.remote_reset"} {
 		host := probe(t, filtertest.Protocols(protocol, filtertest.HTTP1))
 		x := host.Request("GET", "/", "", script("a", "")...)
 		x.BeginResponse(200)

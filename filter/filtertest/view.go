@@ -118,7 +118,9 @@ func (m *Message) add(e wasmhost.Event, p Protocol) {
 // for bytes that never come, or takes the rest of the body for the beginning of the next message.
 func (x *Exchange) check(m Message, message, to string, bodyless bool) {
 	if n, has := length(m.Headers), len(m.Body()); n >= 0 && n != has && !bodyless {
-		x.host.faults = append(x.host.faults, "the "+message+" that the filter lets go to the "+to+" says content-length: "+strconv.Itoa(n)+
-			" and has a body of "+strconv.Itoa(has)+" bytes; a filter that changes a body must remove or set the header while it holds the headers")
+		x.host.faults = append(x.host.faults, "the "+message+" that the filter lets go to the "+to+" says content-length: "+
+			strconv.Itoa(n)+
+			" and has a body of "+strconv.Itoa(has)+
+			" bytes; a filter that changes a body must remove or set the header while it holds the headers")
 	}
 }

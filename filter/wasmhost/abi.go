@@ -84,19 +84,20 @@ func instantiateABI(ctx context.Context, r wazero.Runtime) error {
 				params[i] = api.ValueTypeI64
 			}
 		}
-		builder.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
-			v := vmOf(ctx)
-			if v == nil || v.memory == nil {
-				stack[0] = uint64(StatusInternalFailure)
-				return
-			}
-			for i, t := range params {
-				if t == api.ValueTypeI32 {
-					stack[i] = uint64(api.DecodeU32(stack[i])) // the upper half of a 32-bit argument is undefined
+		builder.NewFunctionBuilder().WithGoModuleFunction(
+			api.GoModuleFunc(func(ctx context.Context, _ api.Module, stack []uint64) {
+				v := vmOf(ctx)
+				if v == nil || v.memory == nil {
+					stack[0] = uint64(StatusInternalFailure)
+					return
 				}
-			}
-			stack[0] = uint64(h.call(v, stack[:len(params)]))
-		}), params, []api.ValueType{api.ValueTypeI32}).Export(h.name)
+				for i, t := range params {
+					if t == api.ValueTypeI32 {
+						stack[i] = uint64(api.DecodeU32(stack[i])) // the upper half of a 32-bit argument is undefined
+					}
+				}
+				stack[0] = uint64(h.call(v, stack[:len(params)]))
+			}), params, []api.ValueType{api.ValueTypeI32}).Export(h.name)
 	}
 	_, err := builder.Instantiate(ctx)
 	return err

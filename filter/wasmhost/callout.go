@@ -48,7 +48,8 @@ func httpCall(v *vm, a []uint64) Status {
 	if !ok1 || !ok2 {
 		return StatusBadArgument
 	}
-	c := Callout{Cluster: cluster, Headers: &Headers{}, Trailers: &Headers{}, Body: body, Timeout: time.Duration(uint32(a[8])) * time.Millisecond}
+	c := Callout{Cluster: cluster, Headers: &Headers{}, Trailers: &Headers{}, Body: body,
+		Timeout: time.Duration(uint32(a[8])) * time.Millisecond}
 	c.Headers.replaceAll(headers)
 	c.Trailers.replaceAll(trailers)
 	w := v.worker
@@ -95,13 +96,17 @@ func (w *Worker) called(id uint32, r *CalloutReply, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		r = synthetic("504", "upstream request timeout")
 	case err != nil || r == nil:
-		r = synthetic("503", "upstream connect error or disconnect/reset before headers. reset reason: remote connection failure")
+		r = synthetic("503", "upstream connect error or disconnect/reset before headers. reset reason: remote connection "+
+			"failure")
 	}
 	v.callout = r
-	v.call(nil, "proxy_on_http_call_response", rootID, uint64(id), uint64(r.Headers.Len()), uint64(len(r.Body)), uint64(r.Trailers.Len()))
+	v.call(nil, "proxy_on_http_call_response", rootID, uint64(id), uint64(r.Headers.Len()), uint64(len(r.Body)),
+		uint64(r.Trailers.Len()))
 	v.callout = nil
 }
 
 func synthetic(status, body string) *CalloutReply {
-	return &CalloutReply{Headers: NewHeaders(":status", status, "content-length", strconv.Itoa(len(body)), "content-type", "text/plain"), Body: []byte(body), Trailers: &Headers{}}
+	return &CalloutReply{Headers: NewHeaders(
+		":status", status, "content-length", strconv.Itoa(len(body)), "content-type", "text/plain"), Body: []byte(
+		body), Trailers: &Headers{}}
 }

@@ -32,7 +32,8 @@ func Example() {
 	defer worker.Close()
 
 	stream := worker.Open(wasmhost.StreamOptions{Router: router{}, Protocol: "HTTP/1.1"})
-	stream.RequestHeaders(wasmhost.NewHeaders(":method", "GET", ":path", "/", ":authority", "example.com", ":scheme", "http"), true)
+	stream.RequestHeaders(wasmhost.NewHeaders(
+		":method", "GET", ":path", "/", ":authority", "example.com", ":scheme", "http"), true)
 	stream.ResponseHeaders(wasmhost.NewHeaders(":status", "200"), false)
 	stream.ResponseData([]byte("done"), true)
 	for _, event := range stream.Take() {

@@ -93,7 +93,8 @@ func canonical(name string) string {
 
 // joined are the headers that Envoy's map stores as one field: adding another value appends it after a comma.
 var joined = map[string]bool{
-	"accept": true, ":authority": true, ":method": true, ":path": true, ":protocol": true, ":scheme": true, ":status": true,
+	"accept": true, ":authority": true, ":method": true, ":path": true, ":protocol": true, ":scheme": true,
+	":status":         true,
 	"accept-encoding": true, "cache-control": true, "connection": true, "content-encoding": true, "content-length": true,
 	"content-type": true, "date": true, "etag": true, "expect": true, "grpc-accept-encoding": true, "grpc-message": true,
 	"grpc-status": true, "grpc-timeout": true, "keep-alive": true, "location": true, "proxy-connection": true,

@@ -17,18 +17,25 @@ func spell(h *Headers) string {
 
 // TestHeaders runs the rules k01 and k02 of e2e/rules step by step.
 func TestHeaders(t *testing.T) {
-	h := NewHeaders(":authority", "rules", ":path", "/", "X-Twice", "1", "x-twice", "2", "accept", "a", "cookie", "c=1", "Mixed-Case", "Value")
+	h := NewHeaders(":authority", "rules", ":path", "/", "X-Twice", "1", "x-twice", "2", "accept", "a", "cookie", "c=1",
+		"Mixed-Case", "Value")
 	steps := []struct {
 		do   func()
 		want string
 	}{
 		{func() {}, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a cookie=c=1 mixed-case=Value"},
-		{func() { h.Add("x-twice", "3") }, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a cookie=c=1 mixed-case=Value x-twice=3"},
-		{func() { h.Add("Accept", "b") }, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a,b cookie=c=1 mixed-case=Value x-twice=3"},
-		{func() { h.Add("cookie", "d=2") }, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a,b cookie=c=1 mixed-case=Value x-twice=3 cookie=d=2"},
-		{func() { h.Set("x-twice", "4") }, ":authority=rules :path=/ accept=a,b cookie=c=1 mixed-case=Value cookie=d=2 x-twice=4"},
-		{func() { h.Set("MIXED-case", "New") }, ":authority=rules :path=/ accept=a,b cookie=c=1 mixed-case=New cookie=d=2 x-twice=4"},
-		{func() { h.Set("host", "other") }, ":authority=other :path=/ accept=a,b cookie=c=1 mixed-case=New cookie=d=2 x-twice=4"},
+		{func() { h.Add("x-twice", "3") }, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a cookie=c=1 " +
+			"mixed-case=Value x-twice=3"},
+		{func() { h.Add("Accept", "b") }, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a,b cookie=c=1 " +
+			"mixed-case=Value x-twice=3"},
+		{func() { h.Add("cookie", "d=2") }, ":authority=rules :path=/ x-twice=1 x-twice=2 accept=a,b cookie=c=1 " +
+			"mixed-case=Value x-twice=3 cookie=d=2"},
+		{func() { h.Set("x-twice", "4") }, ":authority=rules :path=/ accept=a,b cookie=c=1 mixed-case=Value cookie=d=2 " +
+			"x-twice=4"},
+		{func() { h.Set("MIXED-case", "New") },
+			":authority=rules :path=/ accept=a,b cookie=c=1 mixed-case=New cookie=d=2 x-twice=4"},
+		{func() { h.Set("host", "other") }, ":authority=other :path=/ accept=a,b cookie=c=1 mixed-case=New cookie=d=2 " +
+			"x-twice=4"},
 		{func() { h.Remove("Cookie") }, ":authority=other :path=/ accept=a,b mixed-case=New x-twice=4"},
 		{func() { h.Set(":method", "GET") }, ":authority=other :path=/ :method=GET accept=a,b mixed-case=New x-twice=4"},
 		{func() { h.RemovePrefix("X-") }, ":authority=other :path=/ :method=GET accept=a,b mixed-case=New"},

@@ -75,9 +75,11 @@ var attributes = map[string]func(*Stream, []string) ([]byte, bool){
 	"source": func(s *Stream, path []string) ([]byte, bool) {
 		return addressProperty(s.options.ClientAddress, path[0])
 	},
-	"destination": func(s *Stream, path []string) ([]byte, bool) { return addressProperty(s.options.LocalAddress, path[0]) },
-	"upstream":    (*Stream).upstreamProperty,
-	"xds":         (*Stream).xdsProperty,
+	"destination": func(s *Stream, path []string) ([]byte, bool) {
+		return addressProperty(s.options.LocalAddress, path[0])
+	},
+	"upstream": (*Stream).upstreamProperty,
+	"xds":      (*Stream).xdsProperty,
 }
 
 func text(s string, there bool) ([]byte, bool) {

@@ -22,7 +22,8 @@ const (
 // String returns the reason as it appears in response.code_details.
 func (r Reset) String() string {
 	names := [...]string{
-		"remote_connection_failure", "connection_timeout", "connection_termination", "remote_reset", "protocol_error", "no_healthy_upstream",
+		"remote_connection_failure", "connection_timeout", "connection_termination", "remote_reset", "protocol_error",
+		"no_healthy_upstream",
 	}
 	if r < 0 || int(r) >= len(names) {
 		return "unknown"

@@ -123,7 +123,8 @@ func (s *Stream) ServerReset(r Reset, why string) {
 	reply := LocalReply{
 		Status:  http.StatusServiceUnavailable,
 		Details: "upstream_reset_" + moment + "_response_started{" + details + "}",
-		Body:    []byte("upstream connect error or disconnect/reset before headers. reset reason: " + strings.ReplaceAll(r.String(), "_", " ")),
+		Body: []byte("upstream connect error or disconnect/reset before headers. reset reason: " +
+			strings.ReplaceAll(r.String(), "_", " ")),
 	}
 	switch r {
 	case ProtocolError:
@@ -153,7 +154,8 @@ func (s *Stream) RequestTimeout() {
 	if s.request.complete || s.done {
 		return
 	}
-	s.localReply(LocalReply{Status: http.StatusRequestTimeout, Details: "request_overall_timeout", Body: []byte("request timeout")}, nil)
+	s.localReply(LocalReply{Status: http.StatusRequestTimeout, Details: "request_overall_timeout",
+		Body: []byte("request timeout")}, nil)
 }
 
 // ServerTimeout answers a stream whose server has taken longer than its route allows.
@@ -161,7 +163,8 @@ func (s *Stream) ServerTimeout() {
 	s.worker.enter()
 	defer s.worker.leave()
 	s.flags |= flagUpstreamRequestTimeout
-	s.localReply(LocalReply{Status: http.StatusGatewayTimeout, Details: "response_timeout", Body: []byte("upstream request timeout")}, nil)
+	s.localReply(LocalReply{Status: http.StatusGatewayTimeout, Details: "response_timeout",
+		Body: []byte("upstream request timeout")}, nil)
 }
 
 // Refuse answers the request before it reaches the filter, as a codec does for a malformed request. The filter sees h
@@ -198,7 +201,8 @@ func (s *Stream) ClientFailed() {
 		s.reset()
 		return
 	}
-	h, body := s.compose(LocalReply{Status: http.StatusBadRequest, Details: "http1.codec_error", Body: []byte(http.StatusText(http.StatusBadRequest))}, nil)
+	h, body := s.compose(LocalReply{Status: http.StatusBadRequest, Details: "http1.codec_error",
+		Body: []byte(http.StatusText(http.StatusBadRequest))}, nil)
 	s.sendToClient(h, body)
 }
 
@@ -211,10 +215,12 @@ func (s *Stream) raiseLimit(r *Route) {
 
 func (s *Stream) tooLarge(response bool) {
 	if response {
-		s.localReply(LocalReply{Status: http.StatusInternalServerError, Details: "response_payload_too_large", Body: []byte("Internal Server Error")}, nil)
+		s.localReply(LocalReply{Status: http.StatusInternalServerError, Details: "response_payload_too_large",
+			Body: []byte("Internal Server Error")}, nil)
 		return
 	}
-	s.localReply(LocalReply{Status: http.StatusRequestEntityTooLarge, Details: "request_payload_too_large", Body: []byte("Payload Too Large")}, nil)
+	s.localReply(LocalReply{Status: http.StatusRequestEntityTooLarge, Details: "request_payload_too_large",
+		Body: []byte("Payload Too Large")}, nil)
 }
 
 // chooseRoute returns the route of the request as it is now. The route is kept until a header changes.
@@ -244,11 +250,12 @@ func (d *direction) sendHeaders(end bool) {
 		s.localReply(LocalReply{Status: http.StatusNotFound, Details: "route_not_found"}, nil)
 		return
 	case route.Direct != nil:
-		s.localReply(LocalReply{Status: route.Direct.Status, Details: "direct_response", Body: []byte(route.Direct.Body)}, func(h *Headers) {
-			for _, f := range route.SetResponseHeaders {
-				h.Set(f.Name, f.Value)
-			}
-		})
+		s.localReply(LocalReply{Status: route.Direct.Status, Details: "direct_response", Body: []byte(route.Direct.Body)},
+			func(h *Headers) {
+				for _, f := range route.SetResponseHeaders {
+					h.Set(f.Name, f.Value)
+				}
+			})
 		return
 	case !s.options.Router.HasCluster(route.Cluster):
 		s.flags |= flagNoCluster
@@ -265,7 +272,8 @@ func (d *direction) sendHeaders(end bool) {
 		h.Remove(name)
 	}
 	s.sentTo, s.serverBusy, d.sent = route, true, end
-	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster, HostRewrite: route.HostRewrite, Timeout: route.Timeout})
+	s.emit(Event{To: ToServer, Kind: HeadersKind, Headers: h, End: end, Cluster: route.Cluster,
+		HostRewrite: route.HostRewrite, Timeout: route.Timeout})
 }
 
 // sendResponseHeaders checks a response's headers after the filter and sends them on.
@@ -274,12 +282,14 @@ func (d *direction) sendResponseHeaders(end bool) {
 	if _, err := strconv.ParseUint(d.headers.Get(":status"), 10, 32); err != nil {
 		const fault = "missing required header: :status"
 		d.headersSent = false
-		s.localReply(LocalReply{Status: http.StatusBadGateway, Details: "filter_removed_required_response_headers{missing_required_header:_:status}", Body: []byte(fault)}, nil)
+		s.localReply(LocalReply{Status: http.StatusBadGateway,
+			Details: "filter_removed_required_response_headers{missing_required_header:_:status}", Body: []byte(fault)}, nil)
 		return
 	}
 	d.sent = end
 	s.finalize(d.headers)
-	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: d.headers.Clone(), End: end, Local: d.local, RequestOpen: !s.request.complete})
+	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: d.headers.Clone(), End: end, Local: d.local,
+		RequestOpen: !s.request.complete})
 	d.finished()
 }
 

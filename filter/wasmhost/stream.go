@@ -271,7 +271,8 @@ func (s *Stream) sendToClient(h *Headers, body []byte) {
 	d.headers, d.headersOpen, d.headersSent, d.sent = h, false, true, true
 	s.request.aborted = true
 	s.finalize(h)
-	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: h.Clone(), End: len(body) == 0, Local: true, RequestOpen: !s.request.complete})
+	s.emit(Event{To: ToClient, Kind: HeadersKind, Headers: h.Clone(), End: len(body) == 0, Local: true,
+		RequestOpen: !s.request.complete})
 	if len(body) > 0 {
 		s.emit(Event{To: ToClient, Kind: DataKind, Data: body, End: true})
 	}

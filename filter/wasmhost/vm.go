@@ -52,11 +52,13 @@ func vmOf(ctx context.Context) *vm {
 // newVM instantiates the module and starts the plugin in it.
 func newVM(w *Worker) (*vm, error) {
 	h := w.host
-	v := &vm{worker: w, calls: map[string]api.Function{}, streams: map[uint32]*Stream{}, nextID: rootID + 1, buffers: map[uint32][]byte{}}
+	v := &vm{worker: w, calls: map[string]api.Function{}, streams: map[uint32]*Stream{}, nextID: rootID + 1,
+		buffers: map[uint32][]byte{}}
 	v.ctx = context.WithValue(h.ctx, vmKey{}, v)
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithStdout(&lines{host: h, level: Info}).WithStderr(&lines{host: h, level: Error}).
-		WithWalltime(func() (int64, int32) { t := h.options.Now(); return t.Unix(), int32(t.Nanosecond()) }, sys.ClockResolution(1)).
+		WithWalltime(func() (int64, int32) { t := h.options.Now(); return t.Unix(), int32(t.Nanosecond()) },
+			sys.ClockResolution(1)).
 		WithNanotime(func() int64 { return h.options.Now().UnixNano() }, sys.ClockResolution(1))
 	if h.options.Random == nil {
 		config = config.WithRandSource(rand.Reader) // wazero's default is the same sequence in every process

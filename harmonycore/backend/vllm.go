@@ -153,7 +153,8 @@ func readChoices(data []byte, e *Event) {
 			return
 		}
 		if !first {
-			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never should"}
+			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never " +
+				"should"}
 			return
 		}
 		first = false
@@ -182,7 +183,8 @@ func readChoices(data []byte, e *Event) {
 		})
 		// An old server ignores the request for token ids. Without this error its text would be lost silently.
 		if hasText && !hasIDs {
-			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not know return_token_ids"}
+			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not " +
+				"know return_token_ids"}
 		}
 	})
 }

@@ -21,7 +21,8 @@ func begun(t *testing.T, members string) *Completion {
 	t.Helper()
 	model := GPTOSS("m")
 	model.Extras = []string{"top_k"}
-	tr := New(Options{Tokenizer: o200k.Tokenizer(), Model: model, Now: func() time.Time { return time.Unix(1_767_323_045, 0) }})
+	tr := New(Options{Tokenizer: o200k.Tokenizer(), Model: model,
+		Now: func() time.Time { return time.Unix(1_767_323_045, 0) }})
 	c, err := tr.Chat([]byte(`{"model":"m","messages":[{"role":"user","content":"Hi"}]` + members + `}`))
 	if err != nil {
 		t.Fatal(err)
@@ -48,14 +49,16 @@ func all(t *testing.T, c *Completion, text string, reason Finish) string {
 }
 
 func TestRequest(t *testing.T) {
-	c := begun(t, `,"temperature":0.5,"seed":1234567890123456789,"logit_bias":{"5":-1.5},"max_tokens":9,"n":2,"presence_penalty":0.25,"stop_token_ids":[7],"top_k":40,"min_p":0.1`)
+	c := begun(t, `,"temperature":0.5,"seed":1234567890123456789,"logit_bias":{"5":-1.5},"max_tokens":9,"n":2,`+
+		`"presence_penalty":0.25,"stop_token_ids":[7],"top_k":40,"min_p":0.1`)
 	if n := len(c.Prompt); n == 0 || c.Prompt[n-1] != ids("assistant")[0] || c.Prompt[0] != tokenizer.Start {
 		t.Errorf("prompt %v", c.Prompt)
 	}
 	if !slices.Equal(c.StopTokens, []uint32{tokenizer.Return, tokenizer.Call, 7}) || c.MaxTokens != 9 || c.Choices != 2 {
 		t.Errorf("%+v", c.Request)
 	}
-	if s := c.Sampling; s.Temperature != 0.5 || s.TopP != 1 || s.PresencePenalty != 0.25 || s.FrequencyPenalty != 0 || s.Seed != "1234567890123456789" || s.LogitBias[5] != -1.5 ||
+	if s := c.Sampling; s.Temperature != 0.5 || s.TopP != 1 || s.PresencePenalty != 0.25 || s.FrequencyPenalty != 0 ||
+		s.Seed != "1234567890123456789" || s.LogitBias[5] != -1.5 ||
 		len(s.Extras) != 1 || s.Extras["top_k"] != "40" {
 		t.Errorf("%+v", s)
 	}
@@ -67,7 +70,8 @@ func TestRequest(t *testing.T) {
 func TestWholeAnswer(t *testing.T) {
 	c := begun(t, "")
 	got := all(t, c, final+"Hello<|return|>", Length)
-	if !json.Valid([]byte(got)) || !strings.Contains(got, `"content":"Hello"`) || !strings.Contains(got, `"finish_reason":"length"`) || c.ContentType() != "application/json" {
+	if !json.Valid([]byte(got)) || !strings.Contains(got, `"content":"Hello"`) ||
+		!strings.Contains(got, `"finish_reason":"length"`) || c.ContentType() != "application/json" {
 		t.Error(got, c.ContentType())
 	}
 }
@@ -77,7 +81,8 @@ func TestDoneBeforeTheModel(t *testing.T) {
 	for _, stream := range []string{"", `,"stream":true`} {
 		c := begun(t, `,"stop":["END"]`+stream)
 		out, err := c.Write(0, ids(final+"One END two")...)
-		if err != nil || !c.Done() || !strings.Contains(string(out), `"finish_reason":"stop"`) || strings.Contains(string(out), "two") {
+		if err != nil || !c.Done() || !strings.Contains(string(out), `"finish_reason":"stop"`) ||
+			strings.Contains(string(out), "two") {
 			t.Errorf("%v %s", err, out)
 		}
 		late, err := c.Write(0, 13225)
@@ -110,7 +115,8 @@ func TestChoices(t *testing.T) {
 func TestFail(t *testing.T) {
 	c := begun(t, `,"stream":true`)
 	var refused *Error
-	if _, err := c.Fail(503, "out of memory"); !errors.As(err, &refused) || refused.Status != 503 || !strings.Contains(refused.Error(), "out of memory") {
+	if _, err := c.Fail(503, "out of memory"); !errors.As(err, &refused) || refused.Status != 503 ||
+		!strings.Contains(refused.Error(), "out of memory") {
 		t.Error(err)
 	}
 	c = begun(t, `,"stream":true`)
@@ -146,7 +152,8 @@ func TestRefused(t *testing.T) {
 		case want == "" && err != nil, want != "" && err == nil:
 			t.Errorf("%.90s: %v", body, err)
 		case want == "":
-		case !errors.As(err, &refused) || !strings.HasPrefix(err.Error(), "status "+status) || !strings.Contains(string(refused.Body), code):
+		case !errors.As(err, &refused) || !strings.HasPrefix(err.Error(), "status "+status) ||
+			!strings.Contains(string(refused.Body), code):
 			t.Errorf("%.90s: %v", body, err)
 		}
 	}

@@ -44,7 +44,8 @@ func ExampleTranslator_Responses() {
 
 // An invalid request is refused with a status and a body for the client.
 func ExampleError() {
-	translator := completion.New(completion.Options{Tokenizer: o200k.Tokenizer(), Model: completion.GPTOSS("gpt-oss-120b")})
+	translator := completion.New(completion.Options{
+		Tokenizer: o200k.Tokenizer(), Model: completion.GPTOSS("gpt-oss-120b")})
 	_, err := translator.Chat([]byte(`{"model":"gpt-oss-120b"}`))
 	var refused *completion.Error
 	if errors.As(err, &refused) {

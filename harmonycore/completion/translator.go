@@ -85,7 +85,8 @@ func (t *Translator) begin(path string, body []byte, logprobs string) (*Completi
 		return nil, &Error{Status: action.Reply.Status, Body: action.Reply.Body}
 	}
 	if e.asked.Logprobs {
-		refused := openai.Unsupported(logprobs, "Unsupported parameter: '"+logprobs+"'. This model's tokens come without logprobs.")
+		refused := openai.Unsupported(logprobs,
+			"Unsupported parameter: '"+logprobs+"'. This model's tokens come without logprobs.")
 		return nil, &Error{Status: refused.Status, Body: refused.AppendJSON(nil)}
 	}
 	c.listen()

@@ -109,7 +109,8 @@ func decimal(digits string) int {
 // KnownExtras returns all parameters of inference servers that can be let through.
 func KnownExtras() []string {
 	return []string{
-		"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt", "chat_template_kwargs",
+		"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt",
+		"chat_template_kwargs",
 	}
 }
 

@@ -74,7 +74,8 @@ func TestReportOfTools(t *testing.T) {
 
 // TestReportOfUnknownItems: what is passed over is counted, and what says nothing is not.
 func TestReportOfUnknownItems(t *testing.T) {
-	x := forwarded(t, testGateway(nil), "/v1/responses", `{"model":"`+testModel+`","input":[{"type":"unheard_of"},{"role":"user","content":"Hi"},{"type":"web_search_call"},
+	x := forwarded(t, testGateway(nil), "/v1/responses",
+		`{"model":"`+testModel+`","input":[{"type":"unheard_of"},{"role":"user","content":"Hi"},{"type":"web_search_call"},
 		{"type":"mcp_list_tools","tools":[]},{"type":"image_generation_call","result":"x"}]}`)
 	if n := x.Report().UnknownItems; n != 2 {
 		t.Errorf("%d are counted", n)

@@ -131,7 +131,8 @@ func TestStrictParserOnlyGrows(t *testing.T) {
 					if err := p.Process(id); err != nil {
 						t.Fatal(err)
 					}
-					seen += len(p.LastDelta().Value) + len(p.Content()) + len(p.Channel().Value) + len(p.Recipient().Value) + len(p.ContentType().Value)
+					seen += len(p.LastDelta().Value) + len(p.Content()) + len(p.Channel().Value) + len(p.Recipient().Value) + len(
+						p.ContentType().Value)
 				}
 			}
 		})

@@ -14,7 +14,8 @@ import (
 
 // answer is what a model says that thinks, calls a tool and answers: each of the three grows with n.
 func answer(n int) string {
-	return "<|channel|>analysis<|message|>" + strings.Repeat("The user wants to know the weather, so we need to call get_weather. ", n) +
+	return "<|channel|>analysis<|message|>" +
+		strings.Repeat("The user wants to know the weather, so we need to call get_weather. ", n) +
 		"<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"places\":[" +
 		strings.Repeat(`"Tokyo, Japan",`, n) + "\"Rome\"]}<|end|><|start|>assistant<|channel|>final<|message|>" +
 		strings.Repeat("It is sunny in Tōkyō (22 °C) – 晴れ ☀️ 🌞.\n", n) + "<|return|>"
@@ -37,7 +38,8 @@ func BenchmarkStrict(b *testing.B) {
 			if err := p.Process(id); err != nil {
 				b.Fatal(err)
 			}
-			seen += int(p.State()) + int(p.Role()) + len(p.Channel().Value) + len(p.Recipient().Value) + len(p.ContentType().Value) +
+			seen += int(p.State()) + int(p.Role()) + len(p.Channel().Value) + len(p.Recipient().Value) + len(
+				p.ContentType().Value) +
 				len(p.LastDelta().Value) + len(p.Content())
 		}
 	}
@@ -117,14 +119,18 @@ func stripMarkers(text string) string {
 // conversation has turns of five messages behind a system and a developer message, and tools.
 func conversation(turns, tools int) *Conversation {
 	c := &Conversation{}
-	system := &SystemContent{ModelIdentity: Some("You are ChatGPT, a large language model trained by OpenAI."), KnowledgeCutoff: Some("2024-06"),
-		ConversationStartDate: Some("2026-01-01"), Effort: Medium, Channels: &ChannelConfig{Valid: []string{Analysis, Commentary, Final}, Required: true}}
+	system := &SystemContent{ModelIdentity: Some("You are ChatGPT, a large language model trained by OpenAI."),
+		KnowledgeCutoff:       Some("2024-06"),
+		ConversationStartDate: Some("2026-01-01"), Effort: Medium,
+		Channels: &ChannelConfig{Valid: []string{Analysis, Commentary, Final}, Required: true}}
 	developer := &DeveloperContent{Instructions: Some("Answer in short sentences, and name your sources.")}
 	if tools > 0 {
 		developer.Tools = []Namespace{{Key: functionsNamespace, Name: functionsNamespace}}
 	}
 	for i := range tools {
-		schema, err := ParseSchema([]byte(`{"type":"object","properties":{"location":{"type":"string","description":"The city and state, e.g. San Francisco, CA"},
+		schema, err := ParseSchema(
+			[]byte(
+				`{"type":"object","properties":{"location":{"type":"string","description":"The city and state, e.g. San Francisco, CA"},
 			"format":{"type":"string","enum":["celsius","fahrenheit"],"default":"celsius"},"days":{"type":"array","items":{"type":"integer"}}},"required":["location"]}`))
 		if err != nil {
 			panic(err)
@@ -134,16 +140,23 @@ func conversation(turns, tools int) *Conversation {
 	}
 	add := func(role Role, name, recipient, channel, typ, text string) {
 		optional := func(s string) Optional { return Optional{s, s != ""} }
-		c.Messages = append(c.Messages, Message{Role: role, Name: optional(name), Recipient: optional(recipient), Channel: optional(channel),
+		c.Messages = append(c.Messages, Message{
+			Role: role, Name: optional(name), Recipient: optional(recipient), Channel: optional(channel),
 			ContentType: optional(typ), Content: Text(text)})
 	}
-	c.Messages = append(c.Messages, Message{Role: System, Content: []Content{{System: system}}}, Message{Role: Developer, Content: []Content{{Developer: developer}}})
+	c.Messages = append(c.Messages, Message{Role: System, Content: []Content{{System: system}}},
+		Message{Role: Developer, Content: []Content{{Developer: developer}}})
 	for range turns {
-		add(User, "", "", "", "", "What is the weather like in Tokyo today, and what should I wear when I go out in the evening?")
-		add(Assistant, "", "", Analysis, "", "The user asks for the weather. We need to call the tool get_weather with the location Tokyo.")
-		add(Assistant, "", "functions.get_weather_0", Commentary, "<|constrain|>json", `{"location":"Tokyo, Japan","format":"celsius","days":[1,2]}`)
-		add(Tool, "functions.get_weather_0", "assistant", Commentary, "", `{"temperature":20,"sunny":true,"wind":{"speed":12,"direction":"NW"}}`)
-		add(Assistant, "", "", Final, "", "It is sunny in Tokyo, 20 °C with a light wind from the north-west. A light jacket will do in the evening.")
+		add(User, "", "", "", "", "What is the weather like in Tokyo today, and what should I wear when I go out in the "+
+			"evening?")
+		add(Assistant, "", "", Analysis, "", "The user asks for the weather. We need to call the tool get_weather with "+
+			"the location Tokyo.")
+		add(Assistant, "", "functions.get_weather_0", Commentary, "<|constrain|>json",
+			`{"location":"Tokyo, Japan","format":"celsius","days":[1,2]}`)
+		add(Tool, "functions.get_weather_0", "assistant", Commentary, "",
+			`{"temperature":20,"sunny":true,"wind":{"speed":12,"direction":"NW"}}`)
+		add(Assistant, "", "", Final, "", "It is sunny in Tokyo, 20 °C with a light wind from the north-west. A light "+
+			"jacket will do in the evening.")
 	}
 	add(User, "", "", "", "", "And tomorrow?")
 	return c

@@ -13,7 +13,8 @@ import (
 func TestBuiltinTools(t *testing.T) {
 	const count, sum = 538, "7bff6b371f77950ce46f058a8e8aee542c6967c484466fd7421d630fa8179ff0"
 	system := &SystemContent{Tools: []Namespace{PythonTools(), BrowserTools()}}
-	ids, err := NewRenderer(o200k.Tokenizer()).AppendMessage(nil, &Message{Role: System, Content: []Content{{System: system}}})
+	ids, err := NewRenderer(o200k.Tokenizer()).AppendMessage(
+		nil, &Message{Role: System, Content: []Content{{System: system}}})
 	if err != nil {
 		t.Fatal(err)
 	}

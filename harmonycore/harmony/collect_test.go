@@ -31,8 +31,10 @@ func TestPartsOfAStream(t *testing.T) {
 			`<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a":1}<|call|>`,
 			"reasoning assistant name= type= \"Hm\"\npreamble assistant name= type= \"Let me look.\"\n" +
 				"tool_call assistant name=functions.f type=json \"{\\\"a\\\":1}\"\n"},
-		{"<|start|>system<|message|>You<|end|><|start|>developer<|message|># Instructions<|end|><|start|>user:ann<|message|>Hi<|end|>" +
-			"<|start|>functions.f to=assistant<|channel|>commentary<|message|>7<|end|><|start|>assistant<|channel|>final<|message|>é",
+		{"<|start|>system<|message|>You<|end|><|start|>developer<|message|># " +
+			"Instructions<|end|><|start|>user:ann<|message|>Hi<|end|>" +
+			"<|start|>functions.f " +
+			"to=assistant<|channel|>commentary<|message|>7<|end|><|start|>assistant<|channel|>final<|message|>é",
 			"system_content system name= type= \"You\"\ndeveloper_content developer name= type= \"# Instructions\"\n" +
 				"text user name=ann type= \"Hi\"\ntool_result tool name=functions.f type= \"7\"\ntext assistant name= type= \"é\"\n"},
 		{"No header", "text assistant name= type= \"No header\"\n"},
@@ -67,7 +69,8 @@ func TestPartsOfAConversation(t *testing.T) {
 func TestCollectIsTolerant(t *testing.T) {
 	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>final<|message|>Hi<|return|><|return|>")
 	messages, repaired := Collect(o200k.Tokenizer(), append(ids, 1<<30))
-	if len(messages) != 1 || messages[0].Content[0].Text != "Hi" || repaired[StrayTerminator] != 1 || repaired[UnknownToken] != 1 {
+	if len(messages) != 1 || messages[0].Content[0].Text != "Hi" || repaired[StrayTerminator] != 1 ||
+		repaired[UnknownToken] != 1 {
 		t.Errorf("%+v %+v", messages, repaired)
 	}
 }

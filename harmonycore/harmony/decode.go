@@ -129,7 +129,8 @@ func (d *decoder) numbers(text []byte) {
 			i++
 		case c == '-' || isDigit(c):
 			from := i
-			for i < len(text) && (isDigit(text[i]) || text[i] == '-' || text[i] == '+' || text[i] == '.' || text[i]|0x20 == 'e') {
+			for i < len(text) && (isDigit(text[i]) || text[i] == '-' || text[i] == '+' || text[i] == '.' ||
+				text[i]|0x20 == 'e') {
 				i++
 			}
 			if _, ok := readDouble(string(text[from:i])); !ok {

@@ -13,7 +13,8 @@ func ids(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(ni
 
 // A prompt with a system message and a tool, as text.
 func ExampleRenderer() {
-	schema, err := harmony.ParseSchema([]byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`))
+	schema, err := harmony.ParseSchema([]byte(`{"type":"object","properties":{"city":{"type":"string"}},` +
+		`"required":["city"]}`))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +29,8 @@ func ExampleRenderer() {
 		}}}},
 		{Role: harmony.User, Content: harmony.Text("Is it raining in Paris?")},
 	}}
-	prompt, err := harmony.NewRenderer(o200k.Tokenizer()).AppendCompletion(nil, conversation, harmony.Assistant, harmony.KeepAnalysis)
+	prompt, err := harmony.NewRenderer(o200k.Tokenizer()).AppendCompletion(
+		nil, conversation, harmony.Assistant, harmony.KeepAnalysis)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func ExampleRenderer() {
 // The parser never fails: it repairs what is malformed, and counts it.
 func ExampleStreamParser() {
 	parser := harmony.NewStreamParser(o200k.Tokenizer(), printer{})
-	for _, id := range ids("<|channel|>analysis<|message|>Hm.<|start|>assistant<|channel|>final<|message|>Yes.<|end|><|end|>") {
+	for _, id := range ids(
+		"<|channel|>analysis<|message|>Hm.<|start|>assistant<|channel|>final<|message|>Yes.<|end|><|end|>") {
 		parser.Process(id)
 	}
 	parser.Finish()
@@ -116,7 +119,8 @@ func ExampleCollect() {
 func ExampleParts() {
 	messages, _ := harmony.Collect(o200k.Tokenizer(), ids("<|channel|>analysis<|message|>Look it up.<|end|>"+
 		"<|start|>assistant<|channel|>commentary<|message|>One moment.<|end|>"+
-		`<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>`))
+		`<|start|>assistant<|channel|>commentary to=functions.get_weather `+
+		`<|constrain|>json<|message|>{"city":"Paris"}<|call|>`))
 	for _, part := range harmony.Parts(messages) {
 		fmt.Println(part.Kind, part.Name, part.Text)
 	}

@@ -9,9 +9,12 @@ import (
 // A fuzzer's byte is a control token, a word that headers have, or a word of an answer. An answer's words are numbered,
 // so that each can be found again; %[1]s is a space, but after a control token, where it may be missing.
 var (
-	headerControls = []string{"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|return|>", "<|call|>"}
-	fieldWords     = []string{"assistant", " assistant", "user", "final", "analysis", "commentary", " to=functions.f", " to=f", " json", " code", "\n"}
-	answerWords    = []string{"%[1]sYes%03[2]d.", "%[1]sno%03[2]d,", "%[1]s%03[2]d!", "%[1]s{\"a\":\"%03[2]d\"}", "%[1]sé%03[2]d…", "\u2003x%03[2]d?", "%[1]s(to %03[2]d)", "%[1]s<b>%03[2]d</b>"}
+	headerControls = []string{"<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|return|>",
+		"<|call|>"}
+	fieldWords = []string{"assistant", " assistant", "user", "final", "analysis", "commentary", " to=functions.f",
+		" to=f", " json", " code", "\n"}
+	answerWords = []string{"%[1]sYes%03[2]d.", "%[1]sno%03[2]d,", "%[1]s%03[2]d!", "%[1]s{\"a\":\"%03[2]d\"}",
+		"%[1]sé%03[2]d…", "\u2003x%03[2]d?", "%[1]s(to %03[2]d)", "%[1]s<b>%03[2]d</b>"}
 )
 
 // headerText is what a fuzzer's bytes stand for: the text, the words that must be told once, and those that may be

@@ -12,7 +12,8 @@ import (
 var fuzzTokens = func() [][]uint32 {
 	list := [][]uint32{{tokenizer.Start}, {tokenizer.Channel}, {tokenizer.Message}, {tokenizer.Constrain}, {tokenizer.End},
 		{tokenizer.Return}, {tokenizer.Call}, {tokenizer.EndOfText}, {200500}, {201089}, {1 << 31}}
-	for _, text := range []string{"assistant", "user", "tool", "analysis", "commentary", "final", " to=", "to=functions.f", "functions.f", " json",
+	for _, text := range []string{"assistant", "user", "tool", "analysis", "commentary", "final", " to=", "to=functions.f",
+		"functions.f", " json",
 		"Hello", " there", "😀", "🜁", "\n", "<|end|>", "{\"a\":1}", "?"} {
 		list = append(list, o200k.Tokenizer().AppendEncode(nil, text))
 	}
@@ -76,7 +77,8 @@ func FuzzStreamParserContent(f *testing.F) {
 			switch _, known := o200k.Tokenizer().TokenBytes(id); {
 			case known && !tokenizer.IsSpecial(id):
 				content = append(content, id)
-			case id == tokenizer.Start, id == tokenizer.Channel, id == tokenizer.End, id == tokenizer.Return, id == tokenizer.Call:
+			case id == tokenizer.Start, id == tokenizer.Channel, id == tokenizer.End, id == tokenizer.Return,
+				id == tokenizer.Call:
 				continue // these end the message, or may
 			}
 			ids = append(ids, id)
@@ -162,8 +164,11 @@ func firstError(ids []uint32) *ParseError {
 // leaves what was there before.
 func FuzzDecodeConversation(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"system","content":[{"type":"system_content","reasoning_effort":"High"}]}]}`))
-	f.Add([]byte(`{"messages":[{"role":"tool","name":"functions.f","recipient":"assistant","content":"x","channel":"commentary"}]}`))
-	f.Add([]byte(`{"messages":[{"role":"developer","content":[{"type":"developer_content","tools":{"functions":{"name":"functions","tools":[
+	f.Add([]byte(`{"messages":[{"role":"tool","name":"functions.f","recipient":"assistant","content":"x",` +
+		`"channel":"commentary"}]}`))
+	f.Add(
+		[]byte(
+			`{"messages":[{"role":"developer","content":[{"type":"developer_content","tools":{"functions":{"name":"functions","tools":[
 		{"name":"f","description":"d","parameters":{"type":"object","properties":{"a":{"oneOf":[{"type":"string","default":1e-7}],"nullable":true}}}}]}}}]}]}`))
 	f.Add([]byte(`{"messages":[{"role":"assistant","channel":"final","content":["x"],"content":"y"}]}`))
 	r := NewRenderer(o200k.Tokenizer())

@@ -19,10 +19,12 @@ const (
 	functionsNamespace = "functions"
 )
 
-var roleWords = [...]string{User: "user", Assistant: "assistant", System: "system", Developer: "developer", Tool: "tool"}
+var roleWords = [...]string{User: "user", Assistant: "assistant", System: "system", Developer: "developer",
+	Tool: "tool"}
 
 // roleNames are the roles as the reference's error texts spell them.
-var roleNames = [...]string{User: "User", Assistant: "Assistant", System: "System", Developer: "Developer", Tool: "Tool"}
+var roleNames = [...]string{User: "User", Assistant: "Assistant", System: "System", Developer: "Developer",
+	Tool: "Tool"}
 
 // String is the role's word in a header, empty for no role.
 func (r Role) String() string {

@@ -34,7 +34,8 @@ type headerWord struct {
 	ids  []uint32
 }
 
-var headerWords = [...]string{"assistant", Final, Analysis, Commentary, "user", " json", " ", "json", "system", "developer"}
+var headerWords = [...]string{"assistant", Final, Analysis, Commentary, "user", " json", " ", "json", "system",
+	"developer"}
 
 // NewRenderer makes a [Renderer] that encodes text with t.
 func NewRenderer(t *tokenizer.Tokenizer) *Renderer {

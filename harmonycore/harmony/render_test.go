@@ -16,7 +16,8 @@ func TestAnalysisPolicies(t *testing.T) {
 		}
 		return m
 	}
-	q, a, f, c := say(User, "", "q"), say(Assistant, Analysis, "a"), say(Assistant, Final, "f"), say(Assistant, Commentary, "c")
+	q, a, f, c := say(User, "", "q"), say(Assistant, Analysis, "a"), say(Assistant, Final, "f"),
+		say(Assistant, Commentary, "c")
 	for _, tt := range []struct {
 		in              []Message
 		reference, last string
@@ -62,7 +63,8 @@ func parsed(t *testing.T, ids []uint32) []Message {
 }
 
 func nested(levels int) *Schema {
-	v := rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}}}}
+	v := rawjson.Value{Kind: rawjson.Object,
+		Members: []rawjson.Member{{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "string"}}}}
 	for range levels - 1 {
 		v = rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{
 			{Key: "type", Value: rawjson.Value{Kind: rawjson.String, Text: "array"}}, {Key: "items", Value: v}}}
@@ -75,7 +77,8 @@ func TestSchemaDepthIsBounded(t *testing.T) {
 		levels int
 		ok     bool
 	}{{MaxSchemaDepth, true}, {MaxSchemaDepth + 1, false}, {100_000, false}} {
-		tools := []Namespace{{Key: "functions", Name: "functions", Tools: []ToolDescription{{Name: "f", Parameters: nested(tt.levels)}}}}
+		tools := []Namespace{{Key: "functions", Name: "functions",
+			Tools: []ToolDescription{{Name: "f", Parameters: nested(tt.levels)}}}}
 		m := &Message{Role: Developer, Content: []Content{{Developer: &DeveloperContent{Tools: tools}}}}
 		_, err := NewRenderer(o200k.Tokenizer()).AppendMessage(nil, m)
 		e, isRender := err.(*RenderError)
@@ -90,11 +93,13 @@ func TestDefaultDepthAndRangeAreBounded(t *testing.T) {
 	for range 100_000 {
 		deep = rawjson.Value{Kind: rawjson.Array, Elements: []rawjson.Value{deep}}
 	}
-	for kind, def := range map[RenderErrorKind]rawjson.Value{SchemaTooDeep: deep, NumberOutOfRange: {Kind: rawjson.Number, Text: "1e400"}} {
+	for kind, def := range map[RenderErrorKind]rawjson.Value{
+		SchemaTooDeep: deep, NumberOutOfRange: {Kind: rawjson.Number, Text: "1e400"}} {
 		property := rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "default", Value: def}}}
 		properties := rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "a", Value: property}}}
 		w := schemaWriter{}
-		w.object(&rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "properties", Value: properties}}}, 0, 1)
+		w.object(&rawjson.Value{Kind: rawjson.Object, Members: []rawjson.Member{{Key: "properties", Value: properties}}}, 0,
+			1)
 		if e, ok := w.err.(*RenderError); !ok || e.Kind != kind {
 			t.Errorf("got %v, want kind %d", w.err, kind)
 		}
@@ -114,7 +119,8 @@ func TestRoleUnknownToTheFormat(t *testing.T) {
 // The header is one that parsers read as the model's own call, and the parser that has it stands in its content.
 func TestAppendCallHeader(t *testing.T) {
 	for plain, want := range map[bool]string{
-		false: "<|channel|>commentary to=functions.get-it_2 <|constrain|>json<|message|>", true: "<|channel|>commentary to=functions.get-it_2<|message|>",
+		false: "<|channel|>commentary to=functions.get-it_2 <|constrain|>json<|message|>",
+		true:  "<|channel|>commentary to=functions.get-it_2<|message|>",
 	} {
 		ids := NewRenderer(o200k.Tokenizer()).AppendCallHeader(nil, "functions.get-it_2", plain)
 		if text := o200k.Tokenizer().DecodeString(ids); text != want {

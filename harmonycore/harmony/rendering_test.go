@@ -14,7 +14,8 @@ func TestRendering(t *testing.T) {
 	r := NewRenderer(o200k.Tokenizer())
 	c := &Conversation{Messages: []Message{
 		{Role: System, Content: []Content{{System: &SystemContent{ModelIdentity: Some("You are ChatGPT.")}}}},
-		{Role: Developer, Content: []Content{{Developer: &DeveloperContent{Instructions: Some("Be brief.")}}, {Text: "And kind."}}},
+		{Role: Developer, Content: []Content{{Developer: &DeveloperContent{Instructions: Some("Be brief.")}},
+			{Text: "And kind."}}},
 		{Role: User, Content: Text("What is that? " + strings.Repeat("zqjxkvbp", 300))},
 		{Role: Assistant, Channel: Some(Analysis), Content: Text("Nobody knows.")},
 		{Role: Assistant, Channel: Some(Final), Content: Text("Letters.")},
@@ -31,7 +32,8 @@ func TestRendering(t *testing.T) {
 			t.Fatal(fit, err)
 		}
 		first := len(got)
-		if got, fit, err = g.Append(got, at, len(c.Messages), len(want)-first); err != nil || !fit || !slices.Equal(got, want) {
+		if got, fit, err = g.Append(got, at, len(c.Messages), len(want)-first); err != nil || !fit ||
+			!slices.Equal(got, want) {
 			t.Errorf("parted at %d: %d tokens, want %d; %v", at, len(got), len(want), err)
 		}
 		g.End()
@@ -40,7 +42,8 @@ func TestRendering(t *testing.T) {
 	defer g.End()
 	for most := range len(want) + 3 {
 		got, fit, err := g.Append([]uint32{7}, 0, len(c.Messages), most)
-		if short := most < len(want); err != nil || fit == short || short && len(got) != 1 || !short && !slices.Equal(got[1:], want) {
+		if short := most < len(want); err != nil || fit == short || short && len(got) != 1 ||
+			!short && !slices.Equal(got[1:], want) {
 			t.Errorf("at most %d of %d: %d tokens, %v", most, len(want), len(got)-1, err)
 		}
 	}

@@ -91,7 +91,8 @@ func TestReports(t *testing.T) {
 		// recordText fails on any event that holds a control token.
 		whole, _ := recordText(t, options, []timed{{r.text, 0}})
 		if got := quoted(whole.messages); !slices.Equal(got, r.want) {
-			t.Errorf("%s: text %q\n got %s\nwant %s", r.url, r.text, strings.Join(got, "\n     "), strings.Join(r.want, "\n     "))
+			t.Errorf("%s: text %q\n got %s\nwant %s", r.url, r.text, strings.Join(got, "\n     "),
+				strings.Join(r.want, "\n     "))
 		}
 		for i := 1; i < len(r.text); i++ {
 			cut, _ := recordText(t, options, []timed{{r.text[:i], 0}, {r.text[i:], 0}})

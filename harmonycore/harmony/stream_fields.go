@@ -273,7 +273,8 @@ func (r *headerReader) words(s string, at int) {
 // cutType is the known content type that word is, or that stands glued to the content behind it.
 func cutType(word string) string {
 	for _, typ := range typeWords {
-		if rest, ok := strings.CutPrefix(word, typ); ok && (rest == "" || rest[0] == '{' || rest[0] == '[' || rest[0] == '"') {
+		if rest, ok := strings.CutPrefix(word, typ); ok &&
+			(rest == "" || rest[0] == '{' || rest[0] == '[' || rest[0] == '"') {
 			return typ
 		}
 	}

@@ -79,7 +79,8 @@ func (m *strictMachine) step(id uint32) (strictStep, error) {
 func (m *strictMachine) end() (strictStep, error) {
 	switch m.state {
 	case InHeader:
-		return stepNone, &ParseError{Kind: EndInHeader, Token: m.fed, Message: "Unexpected EOS while waiting for message header to complete"}
+		return stepNone, &ParseError{Kind: EndInHeader, Token: m.fed,
+			Message: "Unexpected EOS while waiting for message header to complete"}
 	case InContent:
 		m.state = ExpectingStart
 		return stepClose, nil
@@ -114,7 +115,8 @@ func (m *strictMachine) salvage() (strictStep, error) {
 	if m.pending != 0 && len(m.headerTokens) > 0 {
 		raw, ok := m.t.AppendDecode(nil, m.headerTokens)
 		if !ok {
-			return stepNone, m.fail(Undecodable, "Could not decode tokens: Invalid token error: Invalid token for decoding: "+m.unknownToken())
+			return stepNone, m.fail(Undecodable, "Could not decode tokens: Invalid token error: Invalid token for decoding: "+
+				m.unknownToken())
 		}
 		if !utf8.Valid(raw) {
 			return stepNone, m.fail(Undecodable, "Could not decode tokens: Invalid utf-8 sequence: "+utf8Complaint(raw))

@@ -128,24 +128,31 @@ func TestTextParser(t *testing.T) {
 		seen    string
 		fell    bool
 	}{
-		{"markers", TextOptions{}, []timed{{"<|channel|>analysis<|message|>Hm<|end|>" + finalHi, 0}}, "[analysis] Hm end; [final] Hi return", "", false},
+		{"markers", TextOptions{}, []timed{{"<|channel|>analysis<|message|>Hm<|end|>" + finalHi, 0}},
+			"[analysis] Hm end; [final] Hi return", "", false},
 		{"nothing", TextOptions{}, nil, "", "", false},
 		{"no marker after all", TextOptions{}, []timed{{"<|channel|>final<|message|>a < b <| c <<|end <|en|> <||> <", 0}},
 			"[final] a < b <| c <<|end <|en|> <||> < cut", "", false},
 		{"marker cut off", TextOptions{}, []timed{{"<|channel|>final<|message|>a<|en", 0}}, "[final] a<|en cut", "", false},
 		{"marker behind its beginning", TextOptions{}, []timed{{"<|message|>a<|<<|end|>", 0}}, "[] a<|< end", "", false},
-		{"reserved and unused", TextOptions{}, []timed{{"<|message|>a<|reserved_200500|>b<|endoftext|>c<|reserved_200002|>", 0}},
+		{"reserved and unused", TextOptions{},
+			[]timed{{"<|message|>a<|reserved_200500|>b<|endoftext|>c<|reserved_200002|>", 0}},
 			"[] abc<|reserved_200002|> cut", "stray_control stray_control", false},
-		{"runes", TextOptions{}, []timed{{"<|message|>é😀\xf0\x9f\x98<|end|>\xff\xff😀", 0}}, "[] é😀\uFFFD end; [final] \uFFFD\uFFFD😀 cut",
+		{"runes", TextOptions{}, []timed{{"<|message|>é😀\xf0\x9f\x98<|end|>\xff\xff😀", 0}},
+			"[] é😀\uFFFD end; [final] \uFFFD\uFFFD😀 cut",
 			"implicit_final invalid_text invalid_text invalid_text", false},
-		{"a parted marker is no marker", TextOptions{}, []timed{{"<|message|>a<|e<|message|>nd|>b", 0}}, "[] a<|end|>b cut", "stray_control", false},
+		{"a parted marker is no marker", TextOptions{}, []timed{{"<|message|>a<|e<|message|>nd|>b", 0}}, "[] a<|end|>b cut",
+			"stray_control", false},
 		{"long header", TextOptions{}, []timed{{"<|channel|>final " + strings.Repeat("x ", 800) + "<|end|>", 0}},
 			"[final] " + strings.Repeat("x ", 800) + " end", "long_header", false},
-		{"parted in a long header", TextOptions{}, []timed{{"<|start|>assistant x<|e<|constrain|>nd|>" + strings.Repeat("x ", 800) + "<|end|>", 0}},
+		{"parted in a long header", TextOptions{},
+			[]timed{{"<|start|>assistant x<|e<|constrain|>nd|>" + strings.Repeat("x ", 800) + "<|end|>", 0}},
 			"[final] x<|end|>" + strings.Repeat("x ", 800) + " end", "doubled_start long_header", false},
 
-		{"stripped", bare, []timed{{"analysisWe need it.assistantfinalHello.", 0}}, "[analysis] We need it. end; [final] Hello. cut", "", false},
-		{"stripped, with its role", bare, []timed{{"\nassistantanalysisHm.assistantfinal\n\nHi", 0}}, "[analysis] Hm. end; [final] \n\nHi cut", "", false},
+		{"stripped", bare, []timed{{"analysisWe need it.assistantfinalHello.", 0}},
+			"[analysis] We need it. end; [final] Hello. cut", "", false},
+		{"stripped, with its role", bare, []timed{{"\nassistantanalysisHm.assistantfinal\n\nHi", 0}},
+			"[analysis] Hm. end; [final] \n\nHi cut", "", false},
 		{"stripped, final alone", bare, []timed{{"finalHi", 0}}, "[final] Hi cut", "", false},
 		{"stripped call", bare, []timed{{`analysisLook.assistantcommentary to=functions.glob json{"p":"a"}`, 0}},
 			`[analysis] Look. end; [commentary >functions.glob json] {"p":"a"} cut`, "", false},
@@ -153,57 +160,92 @@ func TestTextParser(t *testing.T) {
 			"[commentary >functions.f json] {} end; [final] Done cut", "", false},
 		{"stripped call, recipient first", bare, []timed{{"analysisHm.assistant to=functions.fcommentary json{}", 0}},
 			"[analysis] Hm. end; [commentary >functions.f json] {} cut", "", false},
-		{"stripped call at once", bare, []timed{{" to=functions.fcommentaryjson{}", 0}}, "[commentary >functions.f json] {} cut", "", false},
-		{"stripped call, spaced", bare, []timed{{"to=functions.f commentary json{}", 0}}, "[commentary >functions.f json] {} cut", "", false},
-		{"stripped call, no type", bare, []timed{{"commentary to=functions.f{}", 0}}, "[commentary >functions.f] {} cut", "", false},
+		{"stripped call at once", bare, []timed{{" to=functions.fcommentaryjson{}", 0}},
+			"[commentary >functions.f json] {} cut", "", false},
+		{"stripped call, spaced", bare, []timed{{"to=functions.f commentary json{}", 0}},
+			"[commentary >functions.f json] {} cut", "", false},
+		{"stripped call, no type", bare, []timed{{"commentary to=functions.f{}", 0}}, "[commentary >functions.f] {} cut", "",
+			false},
 		{"stripped call without channel", bare, []timed{{"to=functions.f {}", 0}}, "[>functions.f] {} cut", "", false},
-		{"stripped call on analysis", bare, []timed{{"analysis to=python codeimport os", 0}}, "[analysis >python code] import os cut", "", false},
-		{"stripped preambles", bare, []timed{{"commentaryI look.assistantcommentary tomorrow", 0}}, "[commentary] I look. end; [commentary]  tomorrow cut", "", false},
-		{"stripped json answer", bare, []timed{{"final json{\"a\":1}assistantfinaljson[1]", 0}}, "[final json] {\"a\":1} end; [final json] [1] cut", "", false},
-		{"stripped json, not a type", bare, []timed{{"final json is a format", 0}}, "[final]  json is a format cut", "", false},
-		{"stripped name is kept", bare, []timed{{"commentary to=functions.get_final json{}", 0}}, "[commentary >functions.get_final json] {} cut", "", false},
-		{"stripped, assistants that are none", bare, []timed{{"analysisan assistant, assistantFinal, assistassistant to be, assistantassistantfinalx", 0}},
+		{"stripped call on analysis", bare, []timed{{"analysis to=python codeimport os", 0}},
+			"[analysis >python code] import os cut", "", false},
+		{"stripped preambles", bare, []timed{{"commentaryI look.assistantcommentary tomorrow", 0}},
+			"[commentary] I look. end; [commentary]  tomorrow cut", "", false},
+		{"stripped json answer", bare, []timed{{"final json{\"a\":1}assistantfinaljson[1]", 0}},
+			"[final json] {\"a\":1} end; [final json] [1] cut", "", false},
+		{"stripped json, not a type", bare, []timed{{"final json is a format", 0}}, "[final]  json is a format cut", "",
+			false},
+		{"stripped name is kept", bare, []timed{{"commentary to=functions.get_final json{}", 0}},
+			"[commentary >functions.get_final json] {} cut", "", false},
+		{"stripped, assistants that are none", bare,
+			[]timed{{"analysisan assistant, assistantFinal, assistassistant to be, assistantassistantfinalx", 0}},
 			"[analysis] an assistant, assistantFinal, assistassistant to be, assistant end; [final] x cut", "", false},
-		{"stripped, marker there all the same", bare, []timed{{"analysisHm.assistantfinalHi<|return|>", 0}}, "[analysis] Hm. end; [final] Hi return", "", false},
-		{"stripped, cut in a header", bare, []timed{{"analysisHm.assistantcommentary to=functions", 0}}, "[analysis] Hm. end", "dropped_header", false},
+		{"stripped, marker there all the same", bare, []timed{{"analysisHm.assistantfinalHi<|return|>", 0}},
+			"[analysis] Hm. end; [final] Hi return", "", false},
+		{"stripped, cut in a header", bare, []timed{{"analysisHm.assistantcommentary to=functions", 0}}, "[analysis] Hm. end",
+			"dropped_header", false},
 		{"stripped, no name", bare, []timed{{"commentary to= be", 0}}, "[commentary]  to= be cut", "", false},
-		{"stripped, no name and no channel", bare, []timed{{"analysisAn assistant to= be", 0}}, "[analysis] An assistant to= be cut", "", false},
-		{"stripped, endless name", bare, []timed{{"commentary to=" + strings.Repeat("x", 400), 0}}, "[commentary]  to=" + strings.Repeat("x", 400) + " cut", "", false},
-		{"stripped, endless space", bare, []timed{{"to=f" + strings.Repeat(" ", 400), 0}}, "[>f] " + strings.Repeat(" ", 148) + " cut", "", false},
-		{"not stripped", bare, []timed{{"The assistantfinal word.", 0}}, "[final] The assistantfinal word. cut", "implicit_final", false},
-		{"not stripped: markers", bare, []timed{{"assistant<|channel|>final<|message|>assistantfinal", 0}}, "[final] assistantfinal cut", "repaired_role", false},
+		{"stripped, no name and no channel", bare, []timed{{"analysisAn assistant to= be", 0}},
+			"[analysis] An assistant to= be cut", "", false},
+		{"stripped, endless name", bare, []timed{{"commentary to=" + strings.Repeat("x", 400), 0}},
+			"[commentary]  to=" + strings.Repeat("x", 400) + " cut", "", false},
+		{"stripped, endless space", bare, []timed{{"to=f" + strings.Repeat(" ", 400), 0}},
+			"[>f] " + strings.Repeat(" ", 148) + " cut", "", false},
+		{"not stripped", bare, []timed{{"The assistantfinal word.", 0}}, "[final] The assistantfinal word. cut",
+			"implicit_final", false},
+		{"not stripped: markers", bare, []timed{{"assistant<|channel|>final<|message|>assistantfinal", 0}},
+			"[final] assistantfinal cut", "repaired_role", false},
 		{"not stripped: cut", bare, []timed{{" ana", 0}}, "[final]  ana cut", "implicit_final", false},
-		{"not configured", TextOptions{}, []timed{{"<|channel|>analysis<|message|>Hm.assistantfinalHi", 0}}, "[analysis] Hm.assistantfinalHi cut", "", false},
+		{"not configured", TextOptions{}, []timed{{"<|channel|>analysis<|message|>Hm.assistantfinalHi", 0}},
+			"[analysis] Hm.assistantfinalHi cut", "", false},
 
-		{"split", TextOptions{Dialect: Split}, []timed{{"Hm. = == \n====FINAL===\nHi ===FINAL===", 0}}, "[analysis] Hm. = == \n= end; [final] \nHi ===FINAL=== cut", "", false},
+		{"split", TextOptions{Dialect: Split}, []timed{{"Hm. = == \n====FINAL===\nHi ===FINAL===", 0}},
+			"[analysis] Hm. = == \n= end; [final] \nHi ===FINAL=== cut", "", false},
 		{"split, no reasoning", TextOptions{Dialect: Split}, []timed{{"===FINAL===Hi", 0}}, "[final] Hi cut", "", false},
-		{"split, no mark", TextOptions{Dialect: Split}, []timed{{"Hi ===FINAL==", 0}}, "[analysis] Hi ===FINAL== cut", "", false},
-		{"split, terminator", TextOptions{Dialect: Split}, []timed{{"Hm===FINAL===Hi<|return|>", 0}}, "[analysis] Hm end; [final] Hi return", "", false},
-		{"split, Harmony after all", TextOptions{Dialect: Split}, []timed{{"Hm" + finalHi, 0}}, "[analysis] Hm cut; [final] Hi return", "missing_end", false},
+		{"split, no mark", TextOptions{Dialect: Split}, []timed{{"Hi ===FINAL==", 0}}, "[analysis] Hi ===FINAL== cut", "",
+			false},
+		{"split, terminator", TextOptions{Dialect: Split}, []timed{{"Hm===FINAL===Hi<|return|>", 0}},
+			"[analysis] Hm end; [final] Hi return", "", false},
+		{"split, Harmony after all", TextOptions{Dialect: Split}, []timed{{"Hm" + finalHi, 0}},
+			"[analysis] Hm cut; [final] Hi return", "missing_end", false},
 
-		{"plain answer in time", plain, []timed{{long, 0}, {long, 599}}, "[final] " + long + long + " cut", "implicit_final", false},
+		{"plain answer in time", plain, []timed{{long, 0}, {long, 599}}, "[final] " + long + long + " cut", "implicit_final",
+			false},
 		{"plain answer", plain, []timed{{long, 0}, {long, 600}}, "[final] " + long + long + " cut", "implicit_final", true},
-		{"like a header, in time", plain, []timed{{" to=a " + long, 0}, {"<|call|>", 9999}}, "[>a] " + long + " call", "missing_message", false},
-		{"like a header", plain, []timed{{" to=a" + long, 0}, {"x", 600}, {"<|call|>", 600}}, "[final]  to=a" + long + "x call", "implicit_final", true},
-		{"slow header", plain, []timed{{" to=functions.f", 0}, {"<|channel|>commentary json<|message|>{}<|call|>", 5000}}, "[commentary >functions.f json] {} call", "", false},
-		{"marker in time", plain, []timed{{"<|channel|>analysis<|message|>" + long, 0}, {long, 5000}}, "[analysis] " + long + long + " cut", "", false},
+		{"like a header, in time", plain, []timed{{" to=a " + long, 0}, {"<|call|>", 9999}}, "[>a] " + long + " call",
+			"missing_message", false},
+		{"like a header", plain, []timed{{" to=a" + long, 0}, {"x", 600}, {"<|call|>", 600}},
+			"[final]  to=a" + long + "x call", "implicit_final", true},
+		{"slow header", plain, []timed{{" to=functions.f", 0}, {"<|channel|>commentary json<|message|>{}<|call|>", 5000}},
+			"[commentary >functions.f json] {} call", "", false},
+		{"marker in time", plain, []timed{{"<|channel|>analysis<|message|>" + long, 0}, {long, 5000}},
+			"[analysis] " + long + long + " cut", "", false},
 		{"marker, late", plain, []timed{{long, 0}, {long + "<|channel|>final<|message|>Hi<|return|>", 600}},
 			"[final] " + long + long + " cut; [final] Hi return", "implicit_final channel_in_content", true},
-		{"too few bytes", plain, []timed{{"Hi", 0}, {strings.Repeat("x", 126), 5000}}, "[final] Hi" + strings.Repeat("x", 126) + " cut", "implicit_final", false},
-		{"just enough bytes", plain, []timed{{"Hi", 0}, {strings.Repeat("x", 127), 5000}}, "[final] Hi" + strings.Repeat("x", 127) + " cut", "implicit_final", true},
-		{"clock that goes back", plain, []timed{{long, 5000}, {long, 0}}, "[final] " + long + long + " cut", "implicit_final", false},
+		{"too few bytes", plain, []timed{{"Hi", 0}, {strings.Repeat("x", 126), 5000}},
+			"[final] Hi" + strings.Repeat("x", 126) + " cut", "implicit_final", false},
+		{"just enough bytes", plain, []timed{{"Hi", 0}, {strings.Repeat("x", 127), 5000}},
+			"[final] Hi" + strings.Repeat("x", 127) + " cut", "implicit_final", true},
+		{"clock that goes back", plain, []timed{{long, 5000}, {long, 0}}, "[final] " + long + long + " cut", "implicit_final",
+			false},
 
-		{"fallback to split", split, []timed{{long, 0}, {"Hm", 600}, {"===FINAL===Hi", 601}}, "[analysis] " + long + "Hm end; [final] Hi cut", "", true},
+		{"fallback to split", split, []timed{{long, 0}, {"Hm", 600}, {"===FINAL===Hi", 601}},
+			"[analysis] " + long + "Hm end; [final] Hi cut", "", true},
 		{"mark decides", split, []timed{{"Hm===FINAL===Hi", 0}}, "[analysis] Hm end; [final] Hi cut", "", true},
 		{"short answer", split, []timed{{"Hi", 0}, {" there", 9000}}, "[final] Hi there cut", "implicit_final", false},
-		{"Harmony in time", split, []timed{{" to=functions.f", 0}, {"<|channel|>commentary json<|message|>===FINAL===<|call|>", 5000}},
+		{"Harmony in time", split, []timed{{" to=functions.f", 0},
+			{"<|channel|>commentary json<|message|>===FINAL===<|call|>", 5000}},
 			"[commentary >functions.f json] ===FINAL=== call", "", false},
-		{"fallback to split, then Harmony", split, []timed{{long, 0}, {"x" + finalHi, 600}}, "[analysis] " + long + "x cut; [final] Hi return", "missing_end", true},
+		{"fallback to split, then Harmony", split, []timed{{long, 0}, {"x" + finalHi, 600}},
+			"[analysis] " + long + "x cut; [final] Hi return", "missing_end", true},
 		{"only bytes count", atOnce, []timed{{"12345678", 0}}, "[final] 12345678 cut", "implicit_final", false},
 		{"only bytes count, one more", atOnce, []timed{{"123456789", 0}}, "[analysis] 123456789 cut", "", true},
-		{"held no longer", split, []timed{{strings.Repeat("x", MaxUndecided+1), 0}}, "[analysis] " + strings.Repeat("x", MaxUndecided+1) + " cut", "", true},
-		{"stripped or split", TextOptions{Stripped, split.Fallback}, []timed{{"assistantHm===FINAL===Hi", 0}}, "[analysis] assistantHm end; [final] Hi cut", "", true},
-		{"stripped, so no fallback", TextOptions{Stripped, split.Fallback}, []timed{{"analysis" + long, 0}, {long, 9000}}, "[analysis] " + long + long + " cut", "", false},
+		{"held no longer", split, []timed{{strings.Repeat("x", MaxUndecided+1), 0}},
+			"[analysis] " + strings.Repeat("x", MaxUndecided+1) + " cut", "", true},
+		{"stripped or split", TextOptions{Stripped, split.Fallback}, []timed{{"assistantHm===FINAL===Hi", 0}},
+			"[analysis] assistantHm end; [final] Hi cut", "", true},
+		{"stripped, so no fallback", TextOptions{Stripped, split.Fallback}, []timed{{"analysis" + long, 0}, {long, 9000}},
+			"[analysis] " + long + long + " cut", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			check := checkText
@@ -212,7 +254,8 @@ func TestTextParser(t *testing.T) {
 			}
 			got, fell := check(t, tt.options, tt.in)
 			if told, seen := told(got.messages), counted(got.seen); told != tt.want || seen != tt.seen || fell != tt.fell {
-				t.Errorf("%+v\n got %q, %s, fell back %v\nwant %q, %s, fell back %v", tt.in, told, seen, fell, tt.want, tt.seen, tt.fell)
+				t.Errorf("%+v\n got %q, %s, fell back %v\nwant %q, %s, fell back %v", tt.in, told, seen, fell, tt.want, tt.seen,
+					tt.fell)
 			}
 		})
 	}
@@ -222,7 +265,9 @@ func TestTextParser(t *testing.T) {
 // header's length if it writes like a header; the bytes of its tokens can be split.
 func TestIDsNeedNoFallback(t *testing.T) {
 	plain := tokens("Let me think: 2 and 2.\n===FINAL===\nIt is 4.")
-	for text, most := range map[string]int{"Let me think: 2 and 2.": 1, "Final answer: 4": 1, "analysis of it: 4": 2, " to=be or not to=be " + strings.Repeat("x ", 300): MaxHeaderTokens} {
+	for text, most := range map[string]int{
+		"Let me think: 2 and 2.": 1, "Final answer: 4": 1, "analysis of it: 4": 2,
+		" to=be or not to=be " + strings.Repeat("x ", 300): MaxHeaderTokens} {
 		r := &recorder{}
 		p := NewStreamParser(o200k.Tokenizer(), r)
 		for n, id := range tokens(text) {
@@ -311,7 +356,8 @@ func checkLikeTokens(t *testing.T, ids []uint32) bool {
 	}
 	want.seen[UnknownToken] = 0 // no text says that there was one
 	if told(got.messages) != told(want.messages) || got.seen != want.seen {
-		t.Fatalf("%q\n got %q, %s\nwant %q, %s", text, told(got.messages), counted(got.seen), told(want.messages), counted(want.seen))
+		t.Fatalf("%q\n got %q, %s\nwant %q, %s", text, told(got.messages), counted(got.seen), told(want.messages),
+			counted(want.seen))
 	}
 	return true
 }
@@ -345,8 +391,10 @@ func TestTextParserLikeTokens(t *testing.T) {
 
 // TestStrippedLikeTokens: what is well formed says the same without its control tokens, but for how messages end.
 func TestStrippedLikeTokens(t *testing.T) {
-	for _, text := range []string{answer(1), answer(3), "<|channel|>final<|message|>Hi", " to=functions.f<|channel|>commentary json<|message|>{\"a\":[1]}<|call|>",
-		"<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=python<|channel|>analysis code<|message|>1+1<|call|>"} {
+	for _, text := range []string{answer(1), answer(3), "<|channel|>final<|message|>Hi",
+		" to=functions.f<|channel|>commentary json<|message|>{\"a\":[1]}<|call|>",
+		"<|channel|>commentary<|message|>I look.<|end|><|start|>assistant to=python<|channel|>analysis " +
+			"code<|message|>1+1<|call|>"} {
 		want := record(tokens(text)).messages
 		got, _ := checkText(t, TextOptions{Dialect: Stripped}, []timed{{stripMarkers(text), 0}})
 		if len(got.messages) != len(want) || got.seen.Total() > 0 {
@@ -363,14 +411,16 @@ func TestStrippedLikeTokens(t *testing.T) {
 
 // TestTextParserKeepsEveryByte: text without control tokens comes out as it went in, but for the mark that parts it.
 func TestTextParserKeepsEveryByte(t *testing.T) {
-	pieces := []string{"===FINAL===", "===", "=FINAL", "<|", "<", "|>", "x", " ", "é", "😀", "assistant", "final", " to=", "the"}
+	pieces := []string{"===FINAL===", "===", "=FINAL", "<|", "<", "|>", "x", " ", "é", "😀", "assistant", "final", " to=",
+		"the"}
 	random := rand.New(rand.NewSource(2))
 	for range 1000 {
 		text := "A"
 		for range random.Intn(12) {
 			text += pieces[random.Intn(len(pieces))]
 		}
-		for _, o := range []TextOptions{{Dialect: Split}, {}, {Dialect: Stripped}, {Fallback: Fallback{FallBackToFinal, 2, 0}}, {Fallback: Fallback{FallBackToSplit, 2, 0}}} {
+		for _, o := range []TextOptions{{Dialect: Split}, {}, {Dialect: Stripped},
+			{Fallback: Fallback{FallBackToFinal, 2, 0}}, {Fallback: Fallback{FallBackToSplit, 2, 0}}} {
 			got, fell := recordText(t, o, []timed{{text, 0}})
 			want := text
 			if o.Dialect == Split || fell && o.Fallback.To == FallBackToSplit {
@@ -389,8 +439,10 @@ func TestTextParserKeepsEveryByte(t *testing.T) {
 
 // TestTextParserCuts makes streams of what matters in any dialect, in chunks that come at any time.
 func TestTextParserCuts(t *testing.T) {
-	pieces := []string{"assistant", "analysis", "commentary", "final", " to=", "to=", "functions.f", " json", "code", "{", " ", "x", "Hello", "é", "\xff", "😀",
-		FinalMark, "==", "<|", "<|end|>", "<|start|>", "<|channel|>", "<|message|>", "<|return|>", "<|constrain|>", "<|reserved_200500|>", "\n"}
+	pieces := []string{"assistant", "analysis", "commentary", "final", " to=", "to=", "functions.f", " json", "code", "{",
+		" ", "x", "Hello", "é", "\xff", "😀",
+		FinalMark, "==", "<|", "<|end|>", "<|start|>", "<|channel|>", "<|message|>", "<|return|>", "<|constrain|>",
+		"<|reserved_200500|>", "\n"}
 	random := rand.New(rand.NewSource(3))
 	for range textStreams {
 		var chunks []timed
@@ -423,8 +475,10 @@ func FuzzTextParserLikeTokens(f *testing.F) {
 
 // FuzzTextParser: any bytes, in any dialect, at any cut. The first byte chooses the options.
 func FuzzTextParser(f *testing.F) {
-	for _, seed := range []string{"\x00<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
-		"\x01analysisHm.assistantcommentary to=functions.fcommentary json{}assistantfinalHi", "\x02Hm===FINAL===Hi", "\x05Hm, ok.===FINAL===Hi",
+	for _, seed := range []string{
+		"\x00<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+		"\x01analysisHm.assistantcommentary to=functions.fcommentary json{}assistantfinalHi", "\x02Hm===FINAL===Hi",
+		"\x05Hm, ok.===FINAL===Hi",
 		"\x04assistant to=functions.f commentary", "\x03analysis \xf0\x9f<|end|>=<|e<|message|>nd|>"} {
 		f.Add([]byte(seed))
 	}
@@ -432,7 +486,8 @@ func FuzzTextParser(f *testing.F) {
 		if len(data) == 0 || len(data) > 200 {
 			return
 		}
-		o := TextOptions{Dialect: Dialect(data[0] % 3), Fallback: Fallback{FallbackTo(data[0] / 3 % 3), int(data[0] / 9 % 4), int64(data[0] / 36 % 2)}}
+		o := TextOptions{Dialect: Dialect(data[0] % 3),
+			Fallback: Fallback{FallbackTo(data[0] / 3 % 3), int(data[0] / 9 % 4), int64(data[0] / 36 % 2)}}
 		text := string(data[1:])
 		half := len(text) / 2
 		got, _ := checkText(t, o, []timed{{text[:half], 0}, {text[half:], 1}})

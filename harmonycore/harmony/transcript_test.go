@@ -52,7 +52,8 @@ var greeting = &harmony.Conversation{Messages: []harmony.Message{{Role: harmony.
 func TestTranscript(t *testing.T) {
 	transcript, _ := harmony.NewTranscript(nil, greeting, harmony.KeepAnalysis, roomy)
 	p := harmony.NewStreamParser(o200k.Tokenizer(), transcript)
-	for _, id := range o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>A \"b\"<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>") {
+	for _, id := range o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>A "+
+		"\"b\"<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>") {
 		p.Process(id)
 	}
 	want := `{"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"A \"b\"","channel":"analysis"},` +

@@ -134,7 +134,8 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 		err := f.readAssistant(at, &m, d)
 		return m, err
 	case "function":
-		return m, badRequest(contract.CodeUnknownRole, join(at, "role"), "The role 'function' is deprecated; use 'tool' and 'tool_call_id' instead.")
+		return m, badRequest(contract.CodeUnknownRole, join(at, "role"),
+			"The role 'function' is deprecated; use 'tool' and 'tool_call_id' instead.")
 	default:
 		return m, badRequest(contract.CodeUnknownRole, join(at, "role"), "Invalid value: '"+clip(m.Role)+
 			"'. Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'.")
@@ -173,10 +174,12 @@ func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 // readAssistant accepts a content that is absent, null or empty, because a history holds answers of other servers.
 func (f *chatFields) readAssistant(at string, m *ChatMessage, d *Dropped) (err *Error) {
 	if f.functionCall.given() {
-		return Unsupported(join(at, "function_call"), "Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")
+		return Unsupported(join(at, "function_call"),
+			"Unsupported parameter: 'function_call' is deprecated; use 'tool_calls' instead.")
 	}
 	if f.audio.given() {
-		return Unsupported(join(at, "audio"), "Unsupported parameter: 'audio' of an earlier answer cannot be heard by this model, which reads text only.")
+		return Unsupported(join(at, "audio"), "Unsupported parameter: 'audio' of an earlier answer cannot be heard by "+
+			"this model, which reads text only.")
 	}
 	if f.content.given() {
 		if m.Content, err = f.content.readParts(join(at, "content"), assistantParts, d); err != nil {

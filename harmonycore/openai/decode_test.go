@@ -73,7 +73,8 @@ func checkError(t *testing.T, body string, err *Error, status int, code, param s
 	switch {
 	case code == "" && err != nil:
 		t.Errorf("%.120q: %v", body, err)
-	case code != "" && (err == nil || err.Status != status || err.Type != contract.InvalidRequestError || err.Code != code || err.Param != param):
+	case code != "" && (err == nil || err.Status != status || err.Type != contract.InvalidRequestError ||
+		err.Code != code || err.Param != param):
 		t.Errorf("%.120q: got %+v, want %d %s at %q", body, err, status, code, param)
 	}
 }
@@ -95,31 +96,47 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"messages":[{"role":"user"}]`, contract.CodeMissingParameter, "messages[0].content"},
 		{`"messages":[{"role":"user","content":null}]`, contract.CodeInvalidType, "messages[0].content"},
 		{`"messages":[{"role":"user","content":{}}]`, contract.CodeInvalidType, "messages[0].content"},
-		{`"messages":[{"role":"user","content":[{"text":"x"}]}]`, contract.CodeMissingParameter, "messages[0].content[0].type"},
-		{`"messages":[{"role":"user","content":[{"type":"text"}]}]`, contract.CodeMissingParameter, "messages[0].content[0].text"},
-		{`"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"u"}}]}]`, contract.CodeUnsupportedParameter, "messages[0].content[1]"},
-		{`"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"","format":"wav"}}]}]`, contract.CodeUnsupportedParameter, "messages[0].content[0]"},
-		{`"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]`, contract.CodeUnsupportedParameter, "messages[0].content[0]"},
+		{`"messages":[{"role":"user","content":[{"text":"x"}]}]`, contract.CodeMissingParameter,
+			"messages[0].content[0].type"},
+		{`"messages":[{"role":"user","content":[{"type":"text"}]}]`, contract.CodeMissingParameter,
+			"messages[0].content[0].text"},
+		{`"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url","image_url":{"url":"u"}}]}]`,
+			contract.CodeUnsupportedParameter, "messages[0].content[1]"},
+		{`"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"","format":"wav"}}]}]`,
+			contract.CodeUnsupportedParameter, "messages[0].content[0]"},
+		{`"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]`, contract.CodeUnsupportedParameter,
+			"messages[0].content[0]"},
 		{`"messages":[{"role":"user","name":"a b","content":"hi"}]`, contract.CodeInvalidValue, "messages[0].name"},
-		{`"messages":[{"role":"user","name":"` + strings.Repeat("a", 65) + `","content":"hi"}]`, contract.CodeInvalidValue, "messages[0].name"},
+		{`"messages":[{"role":"user","name":"` + strings.Repeat("a", 65) + `","content":"hi"}]`, contract.CodeInvalidValue,
+			"messages[0].name"},
 		{`"messages":[{"role":"user","name":"a<|end|>","content":"hi"}]`, contract.CodeInvalidValue, "messages[0].name"},
 		{`"messages":[{"role":"system","name":7,"content":"hi"}]`, contract.CodeInvalidType, "messages[0].name"},
 		{`"messages":[{"role":"system","name":"a b","content":"hi"}]`, "", ""},
 		{`"messages":[{"role":"assistant","audio":{"id":"a"}}]`, contract.CodeUnsupportedParameter, "messages[0].audio"},
 		{`"messages":[{"role":"assistant","audio":null,"reasoning_details":"x","content":""}]`, "", ""},
-		{`"messages":[{"role":"user","content":[{"type":"refusal","refusal":"x"}]}]`, contract.CodeInvalidValue, "messages[0].content[0]"},
+		{`"messages":[{"role":"user","content":[{"type":"refusal","refusal":"x"}]}]`, contract.CodeInvalidValue,
+			"messages[0].content[0]"},
 		{`"messages":[{"role":"tool","content":"x"}]`, contract.CodeMissingParameter, "messages[0].tool_call_id"},
 		{`"messages":[{"role":"assistant"}]`, "", ""},
 		{`"messages":[{"role":"assistant","content":null,"reasoning":{"x":1},"refusal":null,"tool_calls":null}]`, "", ""},
-		{`"messages":[{"role":"assistant","function_call":{"name":"f"}}]`, contract.CodeUnsupportedParameter, "messages[0].function_call"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`, contract.CodeMissingParameter, "messages[0].tool_calls[0].id"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"arguments":"{}"}}]}]`, contract.CodeMissingParameter, "messages[0].tool_calls[0].function.name"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f g","arguments":"{}"}}]}]`, contract.CodeInvalidValue, "messages[0].tool_calls[0].function.name"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":{}}}]}]`, contract.CodeInvalidType, "messages[0].tool_calls[0].function.arguments"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{}}]}]`, contract.CodeMissingParameter, "messages[0].tool_calls[0].custom.name"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"f"}}]}]`, contract.CodeMissingParameter, "messages[0].tool_calls[0].custom.input"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom"}]}]`, contract.CodeMissingParameter, "messages[0].tool_calls[0].custom"},
-		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"mcp"}]}]`, contract.CodeInvalidValue, "messages[0].tool_calls[0].type"},
+		{`"messages":[{"role":"assistant","function_call":{"name":"f"}}]`, contract.CodeUnsupportedParameter,
+			"messages[0].function_call"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]`,
+			contract.CodeMissingParameter, "messages[0].tool_calls[0].id"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"arguments":"{}"}}]}]`,
+			contract.CodeMissingParameter, "messages[0].tool_calls[0].function.name"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f g","arguments":"{}"}}]}]`,
+			contract.CodeInvalidValue, "messages[0].tool_calls[0].function.name"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":{}}}]}]`,
+			contract.CodeInvalidType, "messages[0].tool_calls[0].function.arguments"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{}}]}]`,
+			contract.CodeMissingParameter, "messages[0].tool_calls[0].custom.name"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"f"}}]}]`,
+			contract.CodeMissingParameter, "messages[0].tool_calls[0].custom.input"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"custom"}]}]`, contract.CodeMissingParameter,
+			"messages[0].tool_calls[0].custom"},
+		{`"messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"mcp"}]}]`, contract.CodeInvalidValue,
+			"messages[0].tool_calls[0].type"},
 		{`"tools":{}`, contract.CodeInvalidType, "tools"},
 		{`"tools":[{"function":{"name":"f"}}]`, contract.CodeMissingParameter, "tools[0].type"},
 		{`"tools":[{"type":"web_search"}]`, contract.CodeInvalidValue, "tools[0].type"},
@@ -127,17 +144,25 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"tools":[{"type":"custom"}]`, contract.CodeMissingParameter, "tools[0].custom"},
 		{`"tools":[{"type":"custom","custom":{}}]`, contract.CodeMissingParameter, "tools[0].custom.name"},
 		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"text"}}}]`, "", ""},
-		{`"tools":[{"type":"custom","custom":{"name":"f","format":{}}}]`, contract.CodeMissingParameter, "tools[0].custom.format.type"},
-		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"x"}}}]`, contract.CodeInvalidValue, "tools[0].custom.format.type"},
-		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"definition":"a","syntax":"lark"}}}}]`, "", ""},
-		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","definition":"a","syntax":"lark"}}}]`, contract.CodeMissingParameter, "tools[0].custom.format.grammar"},
-		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"definition":"","syntax":"regex"}}}}]`, contract.CodeInvalidValue, "tools[0].custom.format.grammar.definition"},
-		{`"tools":[{"type":"function","function":{"name":"f","strict":"yes"}}]`, contract.CodeInvalidType, "tools[0].function.strict"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{}}}]`, contract.CodeMissingParameter,
+			"tools[0].custom.format.type"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"x"}}}]`, contract.CodeInvalidValue,
+			"tools[0].custom.format.type"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"definition":"a",` +
+			`"syntax":"lark"}}}}]`, "", ""},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","definition":"a","syntax":"lark"}}}]`,
+			contract.CodeMissingParameter, "tools[0].custom.format.grammar"},
+		{`"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"grammar","grammar":{"definition":"",` +
+			`"syntax":"regex"}}}}]`, contract.CodeInvalidValue, "tools[0].custom.format.grammar.definition"},
+		{`"tools":[{"type":"function","function":{"name":"f","strict":"yes"}}]`, contract.CodeInvalidType,
+			"tools[0].function.strict"},
 		{`"tools":[{"type":"function"}]`, contract.CodeMissingParameter, "tools[0].function"},
 		{`"tools":[{"type":"function","function":{}}]`, contract.CodeMissingParameter, "tools[0].function.name"},
 		{`"tools":[{"type":"function","function":{"name":"<|end|>"}}]`, contract.CodeInvalidValue, "tools[0].function.name"},
-		{`"tools":[{"type":"function","function":{"name":"f","parameters":"x"}}]`, contract.CodeInvalidType, "tools[0].function.parameters"},
-		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth+1) + `}}]`, contract.CodeMaxDepthExceeded, "tools[0].function.parameters"},
+		{`"tools":[{"type":"function","function":{"name":"f","parameters":"x"}}]`, contract.CodeInvalidType,
+			"tools[0].function.parameters"},
+		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth+1) + `}}]`,
+			contract.CodeMaxDepthExceeded, "tools[0].function.parameters"},
 		{`"tools":[{"type":"function","function":{"name":"f","parameters":` + nested(MaxSchemaDepth) + `}}]`, "", ""},
 		{`"functions":[]`, contract.CodeUnsupportedParameter, "functions"},
 		{`"function_call":"auto"`, contract.CodeUnsupportedParameter, "function_call"},
@@ -192,12 +217,17 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"metadata":{` + pairs(maxMetadataPairs+1, `"x"`) + `}`, contract.CodeInvalidValue, "metadata"},
 		{`"metadata":{"a":"` + strings.Repeat("é", maxMetadataValue) + `"}`, "", ""},
 		{`"metadata":{"a":"` + strings.Repeat("é", maxMetadataValue+1) + `"}`, contract.CodeInvalidValue, "metadata.a"},
-		{`"metadata":{"` + strings.Repeat("k", maxMetadataKey+1) + `":""}`, contract.CodeInvalidValue, "metadata." + clip(strings.Repeat("k", 65))},
+		{`"metadata":{"` + strings.Repeat("k", maxMetadataKey+1) + `":""}`, contract.CodeInvalidValue,
+			"metadata." + clip(strings.Repeat("k", 65))},
 		{`"prediction":{"type":"content","content":[{"type":"text","text":"x"}]}`, "", ""},
-		{`"prediction":{"type":"content","content":[{"type":"text"}]}`, contract.CodeMissingParameter, "prediction.content[0].text"},
-		{`"prediction":{"type":"content","content":[{"type":"text","text":7}]}`, contract.CodeInvalidType, "prediction.content[0].text"},
-		{`"prediction":{"type":"content","content":[{"type":"image_url"}]}`, contract.CodeInvalidValue, "prediction.content[0].type"},
-		{`"prediction":{"type":"content","content":[{"text":"x"}]}`, contract.CodeMissingParameter, "prediction.content[0].type"},
+		{`"prediction":{"type":"content","content":[{"type":"text"}]}`, contract.CodeMissingParameter,
+			"prediction.content[0].text"},
+		{`"prediction":{"type":"content","content":[{"type":"text","text":7}]}`, contract.CodeInvalidType,
+			"prediction.content[0].text"},
+		{`"prediction":{"type":"content","content":[{"type":"image_url"}]}`, contract.CodeInvalidValue,
+			"prediction.content[0].type"},
+		{`"prediction":{"type":"content","content":[{"text":"x"}]}`, contract.CodeMissingParameter,
+			"prediction.content[0].type"},
 		{`"user":"` + strings.Repeat("a", maxLabel+1) + `"`, contract.CodeInvalidValue, "user"},
 		{`"user":"` + strings.Repeat(`\u00e9`, maxLabel) + `"`, contract.CodeInvalidValue, "user"},
 		{`"prediction":{"type":"content"}`, contract.CodeMissingParameter, "prediction.content"},
@@ -218,7 +248,8 @@ func TestDecodeChatErrors(t *testing.T) {
 		{`"stream_options":{"include_usage":1}`, contract.CodeInvalidType, "stream_options.include_usage"},
 		{`"stream_options":{"include_usage":true}`, contract.CodeInvalidValue, "stream_options"},
 		{`"stream":true,"stream_options":{"include_obfuscation":false}`, "", ""},
-		{`"stream":true,"stream_options":{"include_obfuscation":true}`, contract.CodeUnsupportedParameter, "stream_options.include_obfuscation"},
+		{`"stream":true,"stream_options":{"include_obfuscation":true}`, contract.CodeUnsupportedParameter,
+			"stream_options.include_obfuscation"},
 		{`"stream":true,"stream_options":[]`, contract.CodeInvalidType, "stream_options"},
 		{`"reasoning_effort":"none"`, "", ""},
 		{`"reasoning_effort":"utmost"`, contract.CodeInvalidValue, "reasoning_effort"},
@@ -264,12 +295,14 @@ func TestDecodeChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &ChatRequest{
-		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true}, TierAsked: true, Stop: []string{"\n", "b"},
+		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true},
+		TierAsked: true, Stop: []string{"\n", "b"},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},
 			{Role: "user", Name: "x", Content: []string{"hi"}},
-			{Role: "assistant", Content: []string{"c", "no"}, Reasoning: "rc", ToolCalls: []ToolCall{{ID: "c1", Name: "f", Arguments: `{"a": 1}`}}},
+			{Role: "assistant", Content: []string{"c", "no"}, Reasoning: "rc",
+				ToolCalls: []ToolCall{{ID: "c1", Name: "f", Arguments: `{"a": 1}`}}},
 			{Role: "tool", ToolCallID: "c1", Content: []string{"r"}},
 		},
 	}
@@ -291,31 +324,37 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"input":[{"type":"message","content":"x"}]`, contract.CodeMissingParameter, "input[0].role"},
 		{`"input":[{"role":"tool","content":"x"}]`, contract.CodeUnknownRole, "input[0].role"},
 		{`"input":[{"role":"user"}]`, contract.CodeMissingParameter, "input[0].content"},
-		{`"input":[{"role":"user","content":[{"type":"input_image","image_url":"u"}]}]`, contract.CodeUnsupportedParameter, "input[0].content[0]"},
+		{`"input":[{"role":"user","content":[{"type":"input_image","image_url":"u"}]}]`, contract.CodeUnsupportedParameter,
+			"input[0].content[0]"},
 		{`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"i"}]`, contract.CodeInvalidValue, "input[1]"},
 		{`"input":[{"type":"item_reference"}]`, contract.CodeMissingParameter, "input[0].id"},
 		{`"input":[{"type":"item_reference","id":1}]`, contract.CodeInvalidType, "input[0].id"},
 		{`"input":[{"type":"some_other_item","content":1,"id":2,"role":[]}]`, "", ""},
-		{`"input":[{"type":"mcp_list_tools","server_label":"l","tools":[]},{"type":"mcp_approval_request","name":"f"},{"type":"web_search_call"}]`, "", ""},
+		{`"input":[{"type":"mcp_list_tools","server_label":"l","tools":[]},{"type":"mcp_approval_request","name":"f"},` +
+			`{"type":"web_search_call"}]`, "", ""},
 		{`"input":[{"type":"compaction","encrypted_content":"x"}]`, contract.CodeUnsupportedParameter, "input[0]"},
-		{`"input":[{"type":"computer_call_output","call_id":"c","output":{}}]`, contract.CodeUnsupportedParameter, "input[0]"},
+		{`"input":[{"type":"computer_call_output","call_id":"c","output":{}}]`, contract.CodeUnsupportedParameter,
+			"input[0]"},
 		{`"input":[{"type":"web_search_call","action":1}]`, contract.CodeInvalidType, "input[0].action"},
 		{`"input":[{"type":"shell_call","call_id":"c"}]`, contract.CodeMissingParameter, "input[0].action"},
 		{`"input":[{"type":"shell_call","action":{}}]`, contract.CodeMissingParameter, "input[0].call_id"},
 		{`"input":[{"type":"shell_call_output","output":[]}]`, contract.CodeMissingParameter, "input[0].call_id"},
 		{`"input":[{"type":"shell_call_output","call_id":1,"output":[]}]`, contract.CodeInvalidType, "input[0].call_id"},
 		{`"input":[{"type":"shell_call_output","call_id":"c","output":7}]`, contract.CodeInvalidType, "input[0].output"},
-		{`"input":[{"type":"apply_patch_call_output","call_id":"c","status":7}]`, contract.CodeInvalidType, "input[0].status"},
+		{`"input":[{"type":"apply_patch_call_output","call_id":"c","status":7}]`, contract.CodeInvalidType,
+			"input[0].status"},
 		{`"input":[{"type":"local_shell_call","id":1,"action":{}}]`, contract.CodeInvalidType, "input[0].id"},
 		{`"input":[{"type":"mcp_call","name":"a b","arguments":"{}"}]`, contract.CodeInvalidValue, "input[0].name"},
 		{`"input":[{"type":"mcp_call","name":"f"}]`, contract.CodeMissingParameter, "input[0].arguments"},
-		{`"input":[{"type":"mcp_call","name":"f","arguments":"{}","error":false}]`, contract.CodeInvalidType, "input[0].error"},
+		{`"input":[{"type":"mcp_call","name":"f","arguments":"{}","error":false}]`, contract.CodeInvalidType,
+			"input[0].error"},
 		{`"input":[{"type":"function_call","name":"f","arguments":"{}"}]`, contract.CodeMissingParameter, "input[0].call_id"},
 		{`"input":[{"type":"function_call","call_id":"c","arguments":"{}"}]`, contract.CodeMissingParameter, "input[0].name"},
 		{`"input":[{"type":"function_call","call_id":"c","name":"f"}]`, contract.CodeMissingParameter, "input[0].arguments"},
 		{`"input":[{"type":"function_call_output","output":"x"}]`, contract.CodeMissingParameter, "input[0].call_id"},
 		{`"input":[{"type":"function_call_output","call_id":"c"}]`, contract.CodeMissingParameter, "input[0].output"},
-		{`"input":[{"type":"reasoning","summary":[{"type":"x","text":"y"}]}]`, contract.CodeInvalidValue, "input[0].summary[0]"},
+		{`"input":[{"type":"reasoning","summary":[{"type":"x","text":"y"}]}]`, contract.CodeInvalidValue,
+			"input[0].summary[0]"},
 		{`"instructions":[]`, contract.CodeInvalidType, "instructions"},
 		{`"tools":[{"type":"custom","name":"x"},{"type":"custom","name":"y","format":{"type":"text"}}]`, "", ""},
 		{`"tools":[{"type":"custom"}]`, contract.CodeMissingParameter, "tools[0].name"},
@@ -323,19 +362,26 @@ func TestDecodeResponsesErrors(t *testing.T) {
 		{`"tools":[{"type":"custom","name":"x","description":1}]`, contract.CodeInvalidType, "tools[0].description"},
 		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"lark","definition":"a"}}]`, "", ""},
 		{`"tools":[{"type":"custom","name":"x","format":{"type":""}}]`, contract.CodeInvalidValue, "tools[0].format.type"},
-		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"lark"}}]`, contract.CodeMissingParameter, "tools[0].format.definition"},
-		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","definition":"a"}}]`, contract.CodeMissingParameter, "tools[0].format.syntax"},
-		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"ebnf","definition":"a"}}]`, contract.CodeInvalidValue, "tools[0].format.syntax"},
-		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"lark","definition":"` + strings.Repeat("a", maxGrammar+1) + `"}}]`, contract.CodeInvalidValue, "tools[0].format.definition"},
+		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"lark"}}]`, contract.CodeMissingParameter,
+			"tools[0].format.definition"},
+		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","definition":"a"}}]`, contract.CodeMissingParameter,
+			"tools[0].format.syntax"},
+		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"ebnf","definition":"a"}}]`,
+			contract.CodeInvalidValue, "tools[0].format.syntax"},
+		{`"tools":[{"type":"custom","name":"x","format":{"type":"grammar","syntax":"lark","definition":"` +
+			strings.Repeat("a", maxGrammar+1) + `"}}]`, contract.CodeInvalidValue, "tools[0].format.definition"},
 		{`"input":[{"type":"custom_tool_call","name":"f","input":"x"}]`, contract.CodeMissingParameter, "input[0].call_id"},
-		{`"input":[{"type":"custom_tool_call","call_id":"c","name":"f","arguments":"x"}]`, contract.CodeMissingParameter, "input[0].input"},
+		{`"input":[{"type":"custom_tool_call","call_id":"c","name":"f","arguments":"x"}]`, contract.CodeMissingParameter,
+			"input[0].input"},
 		{`"input":[{"type":"custom_tool_call_output","call_id":"c"}]`, contract.CodeMissingParameter, "input[0].output"},
 		{`"tools":[{"name":"x"}]`, contract.CodeMissingParameter, "tools[0].type"},
 		{`"tools":[{"type":"function","name":"a b"}]`, contract.CodeInvalidValue, "tools[0].name"},
 		{`"tools":[{"type":"function","name":"a","strict":"x"}]`, contract.CodeInvalidType, "tools[0].strict"},
 		{`"tools":[{"type":"namespace","name":"a"}]`, contract.CodeMissingParameter, "tools[0].tools"},
-		{`"tools":[{"type":"namespace","name":"a","tools":[{"type":"custom"}]}]`, contract.CodeMissingParameter, "tools[0].tools[0].name"},
-		{`"tools":[{"type":"namespace","name":"a","tools":[{"type":"mcp"}]}]`, contract.CodeInvalidValue, "tools[0].tools[0].type"},
+		{`"tools":[{"type":"namespace","name":"a","tools":[{"type":"custom"}]}]`, contract.CodeMissingParameter,
+			"tools[0].tools[0].name"},
+		{`"tools":[{"type":"namespace","name":"a","tools":[{"type":"mcp"}]}]`, contract.CodeInvalidValue,
+			"tools[0].tools[0].type"},
 		{`"tools":[{"type":"web_search","external_web_access":true}]`, "", ""},
 		{`"background":true`, contract.CodeUnsupportedParameter, "background"},
 		{`"background":false`, "", ""},
@@ -399,7 +445,8 @@ func TestErrorJSON(t *testing.T) {
 // TestOnlyTextsAreBorrowed overwrites the body after decoding. A host's buffer is valid only during the call, and only
 // texts of the conversation may lie in it.
 func TestOnlyTextsAreBorrowed(t *testing.T) {
-	body := []byte(`{"model":"mmm","input":[{"role":"user","content":"hello"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],
+	body := []byte(
+		`{"model":"mmm","input":[{"role":"user","content":"hello"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],
 		"temperature":0.5,"metadata":{ "k" : "a  b" },"instructions":"i","tools":[{"type":"function","name":"f","parameters":{"a" : [1, 2]}}]}`)
 	fresh, err := decodeResponses(append([]byte(nil), body...))
 	if err != nil {
@@ -431,11 +478,13 @@ func TestOnlyTextsAreBorrowed(t *testing.T) {
 // TestToolsAreBounded checks the limit of a request's tools. Schemas take many times their size in memory.
 func TestToolsAreBounded(t *testing.T) {
 	schema := `{"enum":[` + strings.TrimSuffix(strings.Repeat("0,", MaxTools/2), ",") + `]}`
-	_, err := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}}]}`))
+	_, err := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function",` +
+		`"function":{"name":"f","parameters":` + schema + `}}]}`))
 	if err == nil || err.Param != "tools" {
 		t.Errorf("Chat: %v", err)
 	}
-	_, err = decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":` + schema + `}]}`))
+	_, err = decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f","parameters":` +
+		schema + `}]}`))
 	if err == nil || err.Param != "tools" {
 		t.Errorf("Responses: %v", err)
 	}
@@ -447,7 +496,8 @@ func TestEchoIsBounded(t *testing.T) {
 	for _, field := range []string{
 		`"tool_choice":{"type":"function","name":"` + long + `"}`,
 		`"instructions":"` + long + `"`, `"metadata":{"a":"` + long + `"}`, `"user":"` + long + `"`,
-		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`, `"temperature":0.` + strings.Repeat("1", maxLabel),
+		`"prompt_cache_key":"` + long + `"`, `"safety_identifier":"` + long + `"`,
+		`"temperature":0.` + strings.Repeat("1", maxLabel),
 	} {
 		_, err := decodeResponses([]byte(`{"model":"m","input":"x",` + field + `}`))
 		if err == nil || err.Status != 400 || !strings.HasPrefix(field, `"`+err.Param+`"`) {
@@ -462,10 +512,13 @@ func TestTurnsAreBounded(t *testing.T) {
 	_, call := decodeChat([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
 		repeat(`{"id":"a","function":{"name":"f","arguments":""}}`) + `]}]}`))
 	_, item := decodeResponses([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
-	_, part := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":[` + repeat(`{"type":"text","text":"a"}`) + `]}]}`))
+	_, part := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":[` +
+		repeat(`{"type":"text","text":"a"}`) + `]}]}`))
 	half := `[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, maxTurns/2), ",") + `]`
-	_, parts := decodeResponses([]byte(`{"model":"m","input":[{"role":"user","content":` + half + `},{"role":"user","content":` + half + `},{"role":"user","content":"a"}]}`))
-	for name, err := range map[string]*Error{"message": message, "call": call, "item": item, "part": part, "parts of two messages": parts} {
+	_, parts := decodeResponses([]byte(`{"model":"m","input":[{"role":"user","content":` + half +
+		`},{"role":"user","content":` + half + `},{"role":"user","content":"a"}]}`))
+	for name, err := range map[string]*Error{
+		"message": message, "call": call, "item": item, "part": part, "parts of two messages": parts} {
 		if err == nil || err.Code != contract.CodeContextLengthExceeded {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -77,7 +77,8 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 	case "stop_token_ids":
 		return v.elements(name, func(i int, at string, v value) *Error {
 			if i >= maxStopTokenIDs {
-				return Invalid(name, "Invalid '"+name+"': array too long. Expected at most "+strconv.Itoa(maxStopTokenIDs)+" elements.")
+				return Invalid(name, "Invalid '"+name+"': array too long. Expected at most "+strconv.Itoa(maxStopTokenIDs)+
+					" elements.")
 			}
 			id := int64(0)
 			if !v.given() {

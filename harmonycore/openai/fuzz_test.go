@@ -29,10 +29,19 @@ func checkDecoded(t *testing.T, body []byte, decoded bool, err *Error) {
 }
 
 func FuzzDecodeChatRequest(f *testing.F) {
-	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x\u00e9"}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"a":[1]}}}]}`))
-	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"stop":[],"seed":1,"temperature":1e0}`))
-	f.Add([]byte(`{"model":"m","messages":[{"role":"user","name":"a","content":"x"},{"role":"assistant","reasoning_details":[{"type":"reasoning.text","text":"t"}],"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}],"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"text"}}}],"top_k":1,"min_p":0.5,"cache_salt":"\"","stop_token_ids":[1],"chat_template_kwargs":{"reasoning_effort":"low"},"logit_bias":{"1":-1},"metadata":{"a":"b"},"prediction":{"type":"content","content":"x"}}`))
-	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","strict":true}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"f"}}]}},"response_format":{"type":"json_schema","json_schema":{"name":"n","description":"d","strict":true,"schema":{ "a" : "\u0041\"" }}}}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x\u00e9"}]}],` +
+		`"tools":[{"type":"function","function":{"name":"f","parameters":{"a":[1]}}}]}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f",` +
+		`"arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"stop":[],"seed":1,"temperature":1e0}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","name":"a","content":"x"},{"role":"assistant",` +
+		`"reasoning_details":[{"type":"reasoning.text","text":"t"}],"tool_calls":[{"id":"c","type":"custom",` +
+		`"custom":{"name":"f","input":"x"}}]}],"tools":[{"type":"custom","custom":{"name":"f","format":{"type":"text"}}}],` +
+		`"top_k":1,"min_p":0.5,"cache_salt":"\"","stop_token_ids":[1],"chat_template_kwargs":{"reasoning_effort":"low"},` +
+		`"logit_bias":{"1":-1},"metadata":{"a":"b"},"prediction":{"type":"content","content":"x"}}`))
+	f.Add([]byte(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function",` +
+		`"function":{"name":"f","strict":true}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required",` +
+		`"tools":[{"type":"function","function":{"name":"f"}}]}},"response_format":{"type":"json_schema",` +
+		`"json_schema":{"name":"n","description":"d","strict":true,"schema":{ "a" : "\u0041\"" }}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		model, peeked := peek(body)
 		r, err := decodeChat(body)
@@ -62,10 +71,17 @@ func FuzzDecodeChatRequest(f *testing.F) {
 }
 
 func FuzzDecodeResponsesRequest(f *testing.F) {
-	f.Add([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function", "name":"f"},"text":{"format":{"type":"json_schema","name":"n","schema":{ "a" : 1 }}}}`))
-	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":""},{"type":"function_call_output","call_id":"c","output":[]}]}`))
-	f.Add([]byte(`{"model":"m","input":"x","metadata":{ "a":"\"\\" },"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}}`))
-	f.Add([]byte(`{"model":"m","input":[{"type":"shell_call","call_id":"c","action":{ "commands" : ["a \" b"] }},{"type":"shell_call_output","call_id":"c","output":[ {} ]},{"type":"mcp_call","name":"f","arguments":"{}","error":{ "a":1 }},{"type":"x"},{"type":"web_search_call","action":{},"status":"failed"}]}`))
+	f.Add([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function", ` +
+		`"name":"f"},"text":{"format":{"type":"json_schema","name":"n","schema":{ "a" : 1 }}}}`))
+	f.Add([]byte(`{"model":"m","input":[{"role":"user","content":"x"},{"type":"reasoning","summary":[],` +
+		`"content":[{"type":"reasoning_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f",` +
+		`"arguments":""},{"type":"function_call_output","call_id":"c","output":[]}]}`))
+	f.Add([]byte(`{"model":"m","input":"x","metadata":{ "a":"\"\\" },"tools":[{"type":"namespace","name":"n",` +
+		`"tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"text":{"format":{"type":"text"}},` +
+		`"reasoning":{"effort":"low"}}`))
+	f.Add([]byte(`{"model":"m","input":[{"type":"shell_call","call_id":"c","action":{ "commands" : ["a \" b"] }},` +
+		`{"type":"shell_call_output","call_id":"c","output":[ {} ]},{"type":"mcp_call","name":"f","arguments":"{}",` +
+		`"error":{ "a":1 }},{"type":"x"},{"type":"web_search_call","action":{},"status":"failed"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decodeResponses(body)
 		checkDecoded(t, body, r != nil, err)

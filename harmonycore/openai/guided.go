@@ -32,7 +32,8 @@ var guidedKinds = map[string]string{
 
 // guidedNames are the parameters at the top level of the body.
 var guidedNames = []string{
-	paramStructuredOutputs, "guided_json", "guided_json_object", "guided_regex", "guided_choice", "guided_grammar", "json_schema", "regex", "ebnf", "grammar",
+	paramStructuredOutputs, "guided_json", "guided_json_object", "guided_regex", "guided_choice", "guided_grammar",
+	"json_schema", "regex", "ebnf", "grammar",
 }
 
 // read reads a parameter at the top level. known reports whether it is one of [guidedNames].
@@ -54,8 +55,10 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 		case !v.given():
 			return nil
 		case kind == "structural_tag":
-			return Unsupported(at, "Unsupported parameter: '"+at+"' is the gateway's own to write, since it holds the model's channels too. Use 'json', 'regex', 'choice', 'grammar' or tools.")
-		case kind == "whitespace_pattern", kind == "disable_any_whitespace" && v.isTrue(), kind == "disable_additional_properties" && v.isTrue():
+			return Unsupported(at, "Unsupported parameter: '"+at+"' is the gateway's own to write, since it holds the "+
+				"model's channels too. Use 'json', 'regex', 'choice', 'grammar' or tools.")
+		case kind == "whitespace_pattern", kind == "disable_any_whitespace" && v.isTrue(),
+			kind == "disable_additional_properties" && v.isTrue():
 			return Unsupported(at, "Unsupported parameter: '"+at+"' cannot be enforced; leave it out.")
 		case guidedKinds[kind] != kind:
 			return nil // a detail of the enforcement, or unknown
@@ -71,7 +74,8 @@ func (g *guided) read(name string, v value) (known bool, err *Error) {
 
 // exclusive returns a 400 for a parameter that cannot be combined with another one.
 func exclusive(param, first, second string) *Error {
-	return badRequest(contract.CodeMutuallyExclusive, param, "Mutually exclusive parameters. Ensure you are only providing one of: '"+first+"' or '"+second+"'.")
+	return badRequest(contract.CodeMutuallyExclusive, param,
+		"Mutually exclusive parameters. Ensure you are only providing one of: '"+first+"' or '"+second+"'.")
 }
 
 func (g *guided) readKind(at, kind string, v value) *Error {
@@ -95,7 +99,8 @@ func (g *guided) readKind(at, kind string, v value) *Error {
 		err = v.readChoices(at, &f.Choices)
 	case "grammar":
 		if err = v.form(at, &f.Grammar); err == nil && !hasRoot(f.Grammar) {
-			err = Unsupported(at, "Unsupported grammar: '"+at+"' must be EBNF with a rule 'root ::= …'; servers cannot be held to a Lark grammar here.")
+			err = Unsupported(at, "Unsupported grammar: '"+at+"' must be EBNF with a rule 'root ::= …'; servers cannot be "+
+				"held to a Lark grammar here.")
 		}
 	}
 	g.at, g.format = at, f

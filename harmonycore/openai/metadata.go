@@ -22,7 +22,8 @@ func (v value) checkMetadata(param string) *Error {
 	return v.members(param, func(key []byte, v value) *Error {
 		at := join(param, clip(string(key)))
 		if pairs++; pairs > maxMetadataPairs {
-			return Invalid(param, "Invalid '"+param+"': too many properties. Expected at most "+strconv.Itoa(maxMetadataPairs)+".")
+			return Invalid(param, "Invalid '"+param+"': too many properties. Expected at most "+strconv.Itoa(maxMetadataPairs)+
+				".")
 		}
 		if utf8.RuneCount(key) > maxMetadataKey {
 			return Invalid(at, "Invalid key in '"+param+"': longer than "+strconv.Itoa(maxMetadataKey)+" characters.")

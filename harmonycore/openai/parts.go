@@ -90,7 +90,8 @@ func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error)
 		return "", notOneOf(at, kind, allowed.String())
 	}
 	if d == nil || d.First == nil {
-		err := Unsupported(at, "Unsupported content: this model reads text only, not '"+kind+"'. Send parts of these types: "+allowed.String()+".")
+		err := Unsupported(at, "Unsupported content: this model reads text only, not '"+kind+"'. Send parts of these types: "+
+			allowed.String()+".")
 		if d == nil {
 			return "", err
 		}

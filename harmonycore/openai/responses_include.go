@@ -2,8 +2,10 @@ package openai
 
 // includable lists the API's values of include, for error messages. All but two ask for details of tools and images
 // that this gateway never has.
-const includable = "'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url', " +
-	"'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content', and 'message.output_text.logprobs'"
+const includable = "'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', " +
+	"'message.input_image.image_url', " +
+	"'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content', and " +
+	"'message.output_text.logprobs'"
 
 // IncludeMessages is the value of include that asks for [HarmonyMessages]. OpenAI's API does not have it.
 const IncludeMessages = "harmony.messages"
@@ -27,7 +29,8 @@ func (r *ResponsesRequest) readInclude(param string, v value) *Error {
 			r.MessagesAt = at
 		case "message.output_text.logprobs":
 			r.Logprobs = true
-		case "file_search_call.results", "web_search_call.results", "web_search_call.action.sources", "message.input_image.image_url",
+		case "file_search_call.results", "web_search_call.results", "web_search_call.action.sources",
+			"message.input_image.image_url",
 			"computer_call_output.output.image_url", "code_interpreter_call.outputs":
 		default:
 			return NotIncludable(at, name)

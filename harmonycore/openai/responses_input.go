@@ -147,9 +147,11 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	case "item_reference":
 		return InputItem{}, f.notStored(at)
 	case "compaction", "compaction_summary":
-		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be read here. Send the items themselves.")
+		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be "+
+			"read here. Send the items themselves.")
 	case "computer_call_output":
-		return InputItem{}, Unsupported(at, "Unsupported item: this model reads text only, not the screenshot of a 'computer_call_output'.")
+		return InputItem{}, Unsupported(at, "Unsupported item: this model reads text only, not the screenshot of a "+
+			"'computer_call_output'.")
 	case "mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
 		return InputItem{}, nil // tools that cannot be called here
 	default:
@@ -174,7 +176,8 @@ func (f *itemFields) notStored(at string) *Error {
 	if err := f.id.text(join(at, "id"), &id); err != nil {
 		return err
 	}
-	return Invalid(at, "Item with id '"+clip(id)+"' not found: nothing is stored here. Set 'store' to false and 'include' to ['reasoning.encrypted_content'], "+
+	return Invalid(at, "Item with id '"+clip(id)+"' not found: nothing is stored here. Set 'store' to false and "+
+		"'include' to ['reasoning.encrypted_content'], "+
 		"and send the items themselves. Vercel's AI SDK does so with providerOptions: { openai: { store: false } }.")
 }
 
@@ -215,7 +218,8 @@ func (f *itemFields) readReasoning(at string) (item InputItem, err *Error) {
 		}
 	}
 	if f.content.given() {
-		if item.Content, err = f.content.readParts(join(at, "content"), reasoningParts, nil); err != nil || len(item.Content) > 0 {
+		if item.Content, err = f.content.readParts(join(at, "content"), reasoningParts, nil); err != nil ||
+			len(item.Content) > 0 {
 			return item, err
 		}
 	}

@@ -25,9 +25,11 @@ type shape struct {
 }
 
 var shapes = [...]shape{
-	OutputMessage:    {"response.output_text", `,"text":`, "response.content_part", "output_text", `,"content_index":0`},
-	OutputReasoning:  {"response.reasoning_text", `,"text":`, "response.content_part", "reasoning_text", `,"content_index":0`},
-	OutputSummary:    {"response.reasoning_summary_text", `,"text":`, "response.reasoning_summary_part", "summary_text", `,"summary_index":0`},
+	OutputMessage: {"response.output_text", `,"text":`, "response.content_part", "output_text", `,"content_index":0`},
+	OutputReasoning: {"response.reasoning_text", `,"text":`, "response.content_part", "reasoning_text",
+		`,"content_index":0`},
+	OutputSummary: {"response.reasoning_summary_text", `,"text":`, "response.reasoning_summary_part", "summary_text",
+		`,"summary_index":0`},
 	OutputCall:       {"response.function_call_arguments", `,"arguments":`, "", "", ""},
 	OutputCustomCall: {"response.custom_tool_call_input", `,"input":`, "", "", ""},
 

@@ -20,8 +20,9 @@ func (r *ResponsesRequest) readLocalShell(at string) *Error {
 	r.localShell = true
 	tool := Tool{
 		Name: typeLocalShell, LocalShell: true, Strict: true,
-		Parameters:  []byte(localShellSchema),
-		Description: `Runs a command on the user's machine and returns its output. For a shell's syntax the command is a shell: ["bash", "-lc", "ls | wc -l"].`,
+		Parameters: []byte(localShellSchema),
+		Description: `Runs a command on the user's machine and returns its output. For a shell's syntax the command is a ` +
+			`shell: ["bash", "-lc", "ls | wc -l"].`,
 	}
 	r.Tools = append(r.Tools, tool)
 	return r.names.add(join(at, "type"), &tool)

@@ -29,7 +29,8 @@ func TestLocalShellTool(t *testing.T) {
 		if names(r.Tools) != shown || strings.Count(r.Echo.Tools, typeLocalShell) != 1 {
 			t.Errorf("%s: %q is shown, %s repeated", choice, names(r.Tools), r.Echo.Tools)
 		}
-		if named := strings.Contains(choice, `"name":"local_shell"`); r.Choice.Required != named || (r.Choice.Name != "") != named {
+		if named := strings.Contains(choice, `"name":"local_shell"`); r.Choice.Required != named ||
+			(r.Choice.Name != "") != named {
 			t.Errorf("%s: %+v", choice, r.Choice)
 		}
 	}
@@ -37,9 +38,10 @@ func TestLocalShellTool(t *testing.T) {
 		t.Errorf("it is declared as %+v", r.Tools[0])
 	}
 	for members, param := range map[string]string{
-		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"local_shell"}`:                                "tool_choice",
-		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"local_shell"}]}`: "tool_choice",
-		`"tools":[{"type":"namespace","name":"n","tools":[{"type":"local_shell"}]}]`:                                                     "tools[0].tools[0].type",
+		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"local_shell"}`: "tool_choice",
+		`"tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto",` +
+			`"tools":[{"type":"local_shell"}]}`: "tool_choice",
+		`"tools":[{"type":"namespace","name":"n","tools":[{"type":"local_shell"}]}]`: "tools[0].tools[0].type",
 	} {
 		_, err := decodeShellTools(members)
 		checkError(t, members, err, 400, contract.CodeInvalidValue, param)
@@ -62,10 +64,13 @@ func TestLocalShellAction(t *testing.T) {
 		}
 	}
 	for _, arguments := range []string{
-		``, `{`, `[]`, `"ls"`, `{}`, `{"command":["ls"]`, `{"command":["ls"]} {}`, `{"command":null}`, `{"command":"ls"}`, `{"command":[]}`,
+		``, `{`, `[]`, `"ls"`, `{}`, `{"command":["ls"]`, `{"command":["ls"]} {}`, `{"command":null}`, `{"command":"ls"}`,
+		`{"command":[]}`,
 		`{"command":["ls",null]}`, `{"command":["ls",1]}`, `{"command":["ls"],"cwd":"/"}`, `{"command":["ls"],"type":"run"}`,
-		`{"command":["ls"],"env":{"A":1}}`, `{"command":["ls"],"env":[]}`, `{"command":["ls"],"timeout_ms":"1"}`, `{"command":["ls"],"timeout_ms":1.5}`,
-		`{"command":["ls"],"timeout_ms":-1}`, `{"command":["a"],"command":["b"]}`, `{"command":["a"],"user":"b","user":"c"}`, `{"command":["ls"],"user":1}`, `{"command":["ls"],"working_directory":[]}`, "{\"command\":[\"\xff\"]}",
+		`{"command":["ls"],"env":{"A":1}}`, `{"command":["ls"],"env":[]}`, `{"command":["ls"],"timeout_ms":"1"}`,
+		`{"command":["ls"],"timeout_ms":1.5}`,
+		`{"command":["ls"],"timeout_ms":-1}`, `{"command":["a"],"command":["b"]}`, `{"command":["a"],"user":"b","user":"c"}`,
+		`{"command":["ls"],"user":1}`, `{"command":["ls"],"working_directory":[]}`, "{\"command\":[\"\xff\"]}",
 	} {
 		if got, ok := LocalShellAction([]byte("x"), []byte(arguments)); ok || string(got) != "x" {
 			t.Errorf("%s is an action: %s", arguments, got)

@@ -119,7 +119,8 @@ func (v value) typeOf(at string) (kind string, err *Error) {
 
 // NotHostedHere returns the error for a tool that the model is not shown and that the gateway cannot run.
 func (n *Needs) NotHostedHere() *Error {
-	return Unsupported(n.HostedTool, "Unsupported tool: '"+clip(n.HostedKind)+"' is not run here. Declare functions, and run them yourself.")
+	return Unsupported(n.HostedTool, "Unsupported tool: '"+clip(n.HostedKind)+"' is not run here. Declare functions, "+
+		"and run them yourself.")
 }
 
 // ResponseNotFound returns a 404 for a stored response that does not exist.

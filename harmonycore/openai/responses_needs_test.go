@@ -25,11 +25,15 @@ func TestResponsesNeeds(t *testing.T) {
 		{`"input":[{"role":"user","content":"item_reference"},7,{"type":["item_reference"]}]`, kept},
 		{`"input":[{"id":"msg_1"}]`, state},
 		{`"input":[{"id":"msg_1","type":null}]`, state},
-		{`"input":[{"id":"msg_1","role":"user","content":"Hi"},{"id":"rs_1","type":"reasoning","summary":[]},{"id":7,"type":7},{}]`, kept},
+		{`"input":[{"id":"msg_1","role":"user","content":"Hi"},{"id":"rs_1","type":"reasoning","summary":[]},{"id":7,` +
+			`"type":7},{}]`, kept},
 		{`"input":[{"role":"user","content":"Hi"},{"id":"msg_1","type":"item\u005freference"}]`, state},
-		{`"tools":[{"type":"function","name":"web_search"},{"type":"custom"},{"type":"local_shell"},{"type":"namespace","tools":[]}]`, kept},
-		{`"tools":[{"type":"function"},{"type":"mcp"},{"type":"web_search"}]`, Needs{Store: true, HostedTool: "tools[1].type", HostedKind: "mcp"}},
-		{`"tools":[7,{},{"type":1},{"type":""},{"name":"a","type":"unheard_of"}]`, Needs{Store: true, HostedTool: "tools[4].type", HostedKind: "unheard_of"}},
+		{`"tools":[{"type":"function","name":"web_search"},{"type":"custom"},{"type":"local_shell"},{"type":"namespace",` +
+			`"tools":[]}]`, kept},
+		{`"tools":[{"type":"function"},{"type":"mcp"},{"type":"web_search"}]`,
+			Needs{Store: true, HostedTool: "tools[1].type", HostedKind: "mcp"}},
+		{`"tools":[7,{},{"type":1},{"type":""},{"name":"a","type":"unheard_of"}]`,
+			Needs{Store: true, HostedTool: "tools[4].type", HostedKind: "unheard_of"}},
 	} {
 		b, err := Open([]byte(`{"model":"m",` + tt.members + `}`))
 		if err != nil {
@@ -43,7 +47,8 @@ func TestResponsesNeeds(t *testing.T) {
 
 // TestResponsesNeedsLeaveTheBody checks that reading the needs leaves the body unchanged for the next reader.
 func TestResponsesNeedsLeaveTheBody(t *testing.T) {
-	const body = `{"model":"m","previous_response_id":"r\u0065sp","input":[{"type":"item\u005freference","id":"\u0061"}],"tools":[{"type":"m\u0063p"}]}`
+	const body = `{"model":"m","previous_response_id":"r\u0065sp","input":[{"type":"item\u005freference",` +
+		`"id":"\u0061"}],"tools":[{"type":"m\u0063p"}]}`
 	data := []byte(body)
 	b, err := Open(data)
 	if err != nil {
@@ -60,9 +65,12 @@ func TestResponsesNeedsLeaveTheBody(t *testing.T) {
 // FuzzResponsesNeeds checks that reading the needs does not change the request, and that a request that needs a store
 // is never taken for one that does not.
 func FuzzResponsesNeeds(f *testing.F) {
-	f.Add([]byte(`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"x"}],"previous_response_id":"r","store":false}`))
-	f.Add([]byte(`{"model":"m","input":"x","background":true,"conversation":{"id":"c"},"tools":[{"type":"function","name":"f"},{"type":"mcp","server_label":"\u0061"}]}`))
-	f.Add([]byte(`{"model":"m","input":"x","store":null,"tools":[{"type":"web_search","type":"custom","name":"f"}],"background":false}`))
+	f.Add([]byte(`{"model":"m","input":[{"type":"item_reference","id":"i"},{"role":"user","content":"x"}],` +
+		`"previous_response_id":"r","store":false}`))
+	f.Add([]byte(`{"model":"m","input":"x","background":true,"conversation":{"id":"c"},"tools":[{"type":"function",` +
+		`"name":"f"},{"type":"mcp","server_label":"\u0061"}]}`))
+	f.Add([]byte(`{"model":"m","input":"x","store":null,"tools":[{"type":"web_search","type":"custom","name":"f"}],` +
+		`"background":false}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		b, opened := Open(body)
 		if opened != nil {

@@ -19,29 +19,38 @@ func TestGuided(t *testing.T) {
 		return TextFormat{Name: "json_object", Schema: `{"type":"object"}`, StrictAt: at}
 	}
 	for members, want := range map[string]TextFormat{
-		`"structured_outputs":{"json":{ "type" : "object" }}`:                schema("structured_outputs.json"),
-		`"structured_outputs":{"json":" {\"type\":\"object\"}"}`:             schema("structured_outputs.json"),
-		`"guided_json":{"type":"object"}`:                                    schema("guided_json"),
-		`"json_schema":"{\"type\":\"object\"}"`:                              schema("json_schema"),
-		`"structured_outputs":{"json_object":true,"regex":null}`:             object("structured_outputs.json_object"),
-		`"guided_json_object":true`:                                          object("guided_json_object"),
-		`"structured_outputs":{"regex":"a+"}`:                                {Pattern: "a+", StrictAt: "structured_outputs.regex"},
-		`"guided_regex":"a+","regex":null`:                                   {Pattern: "a+", StrictAt: "guided_regex"},
-		`"regex":"a+","response_format":{"type":"text"}`:                     {Pattern: "a+", StrictAt: "regex"},
-		`"structured_outputs":{"choice":["a","\u00e9"],"_backend":"x"}`:      {Choices: []string{"a", "é"}, StrictAt: "structured_outputs.choice"},
-		`"guided_choice":["a"],"guided_decoding_backend":"outlines"`:         {Choices: []string{"a"}, StrictAt: "guided_choice"},
-		`"grammar":"x ::= \"a\"\nroot::=x"`:                                  {Grammar: "x ::= \"a\"\nroot::=x", StrictAt: "grammar"},
-		`"ebnf":"root  ::= x"`:                                               {Grammar: "root  ::= x", StrictAt: "ebnf"},
-		`"guided_json":{},"regex":"","guided_choice":[],"grammar":""`:        {Name: "json", Schema: "{}", StrictAt: "guided_json"},
-		`"structured_outputs":{"grammar":"root ::= \"a\""}`:                  {Grammar: `root ::= "a"`, StrictAt: "structured_outputs.grammar"},
-		`"guided_grammar":"root ::= x"`:                                      {Grammar: "root ::= x", StrictAt: "guided_grammar"},
-		`"ebnf":"root ::= x"`:                                                {Grammar: "root ::= x", StrictAt: "ebnf"},
-		`"grammar":"root ::= x"`:                                             {Grammar: "root ::= x", StrictAt: "grammar"},
-		`"structured_outputs":null,"guided_json":null,"regex":null`:          {},
-		`"guided_json_object":false`:                                         {},
-		`"guided_json_object":false,"response_format":{"type":"text"}`:       {},
-		`"structured_outputs":{"json":{},"disable_any_whitespace":false}`:    {Name: "json", Schema: "{}", StrictAt: "structured_outputs.json"},
-		`"response_format":{"type":"json_object"},"structured_outputs":null`: {Name: "json_object", Schema: `{"type":"object"}`},
+		`"structured_outputs":{"json":{ "type" : "object" }}`:    schema("structured_outputs.json"),
+		`"structured_outputs":{"json":" {\"type\":\"object\"}"}`: schema("structured_outputs.json"),
+		`"guided_json":{"type":"object"}`:                        schema("guided_json"),
+		`"json_schema":"{\"type\":\"object\"}"`:                  schema("json_schema"),
+		`"structured_outputs":{"json_object":true,"regex":null}`: object("structured_outputs.json_object"),
+		`"guided_json_object":true`:                              object("guided_json_object"),
+		`"structured_outputs":{"regex":"a+"}`: {
+			Pattern: "a+", StrictAt: "structured_outputs.regex"},
+		`"guided_regex":"a+","regex":null`:               {Pattern: "a+", StrictAt: "guided_regex"},
+		`"regex":"a+","response_format":{"type":"text"}`: {Pattern: "a+", StrictAt: "regex"},
+		`"structured_outputs":{"choice":["a","\u00e9"],"_backend":"x"}`: {
+			Choices: []string{"a", "é"}, StrictAt: "structured_outputs.choice"},
+		`"guided_choice":["a"],"guided_decoding_backend":"outlines"`: {
+			Choices: []string{"a"}, StrictAt: "guided_choice"},
+		`"grammar":"x ::= \"a\"\nroot::=x"`: {
+			Grammar: "x ::= \"a\"\nroot::=x", StrictAt: "grammar"},
+		`"ebnf":"root  ::= x"`: {Grammar: "root  ::= x", StrictAt: "ebnf"},
+		`"guided_json":{},"regex":"","guided_choice":[],"grammar":""`: {
+			Name: "json", Schema: "{}", StrictAt: "guided_json"},
+		`"structured_outputs":{"grammar":"root ::= \"a\""}`: {
+			Grammar: `root ::= "a"`, StrictAt: "structured_outputs.grammar"},
+		`"guided_grammar":"root ::= x"`: {
+			Grammar: "root ::= x", StrictAt: "guided_grammar"},
+		`"ebnf":"root ::= x"`:    {Grammar: "root ::= x", StrictAt: "ebnf"},
+		`"grammar":"root ::= x"`: {Grammar: "root ::= x", StrictAt: "grammar"},
+		`"structured_outputs":null,"guided_json":null,"regex":null`:    {},
+		`"guided_json_object":false`:                                   {},
+		`"guided_json_object":false,"response_format":{"type":"text"}`: {},
+		`"structured_outputs":{"json":{},"disable_any_whitespace":false}`: {
+			Name: "json", Schema: "{}", StrictAt: "structured_outputs.json"},
+		`"response_format":{"type":"json_object"},"structured_outputs":null`: {
+			Name: "json_object", Schema: `{"type":"object"}`},
 	} {
 		r, err := decodeMembers(members)
 		if err != nil || !reflect.DeepEqual(r.Format, want) {
@@ -55,13 +64,17 @@ func TestGuided(t *testing.T) {
 		{`"structured_outputs":{"regex":"a","choice":["a"]}`, contract.CodeMutuallyExclusive, "structured_outputs.choice"},
 		{`"guided_regex":"a","regex":"a"`, contract.CodeMutuallyExclusive, "regex"},
 		{`"guided_regex":"a","response_format":{"type":"json_object"}`, contract.CodeMutuallyExclusive, "guided_regex"},
-		{`"structured_outputs":{"structural_tag":"{}"}`, contract.CodeUnsupportedParameter, "structured_outputs.structural_tag"},
-		{`"structured_outputs":{"json":{},"whitespace_pattern":" "}`, contract.CodeUnsupportedParameter, "structured_outputs.whitespace_pattern"},
-		{`"structured_outputs":{"json":{},"disable_any_whitespace":true}`, contract.CodeUnsupportedParameter, "structured_outputs.disable_any_whitespace"},
+		{`"structured_outputs":{"structural_tag":"{}"}`, contract.CodeUnsupportedParameter,
+			"structured_outputs.structural_tag"},
+		{`"structured_outputs":{"json":{},"whitespace_pattern":" "}`, contract.CodeUnsupportedParameter,
+			"structured_outputs.whitespace_pattern"},
+		{`"structured_outputs":{"json":{},"disable_any_whitespace":true}`, contract.CodeUnsupportedParameter,
+			"structured_outputs.disable_any_whitespace"},
 		{`"guided_json":[1]`, contract.CodeInvalidType, "guided_json"},
 		{`"guided_json":"[]"`, contract.CodeInvalidValue, "guided_json"},
 		{`"guided_json":"{"`, contract.CodeInvalidJSON, "guided_json"},
-		{`"guided_json":` + strings.Repeat(`{"a":`, MaxSchemaDepth+1) + "1" + strings.Repeat("}", MaxSchemaDepth+1), contract.CodeMaxDepthExceeded, "guided_json"},
+		{`"guided_json":` + strings.Repeat(`{"a":`, MaxSchemaDepth+1) + "1" + strings.Repeat("}", MaxSchemaDepth+1),
+			contract.CodeMaxDepthExceeded, "guided_json"},
 		{`"guided_json":{"a":"` + strings.Repeat("a", maxFormat) + `"}`, contract.CodeInvalidValue, "guided_json"},
 		{`"guided_json_object":1`, contract.CodeInvalidType, "guided_json_object"},
 		{`"regex":1`, contract.CodeInvalidType, "regex"},
@@ -114,8 +127,10 @@ func TestServerParams(t *testing.T) {
 		}
 	}
 	for members, code := range map[string]string{
-		`"best_of":1`: "", `"best_of":null`: "", `"best_of":2`: contract.CodeUnsupportedParameter, `"best_of":"2"`: contract.CodeInvalidType,
-		`"include_reasoning":1`: contract.CodeInvalidType, `"unknown":1`: "", `"skip_special_tokens":false`: "", `"separate_reasoning":true`: "",
+		`"best_of":1`: "", `"best_of":null`: "", `"best_of":2`: contract.CodeUnsupportedParameter,
+		`"best_of":"2"`:         contract.CodeInvalidType,
+		`"include_reasoning":1`: contract.CodeInvalidType, `"unknown":1`: "", `"skip_special_tokens":false`: "",
+		`"separate_reasoning":true`: "",
 	} {
 		_, err := decodeMembers(members)
 		param := ""
@@ -124,7 +139,8 @@ func TestServerParams(t *testing.T) {
 		}
 		checkError(t, members, err, 400, code, param)
 	}
-	for members, hidden := range map[string]bool{`"include_reasoning":false`: true, `"include_reasoning":true`: false, `"include_reasoning":null`: false} {
+	for members, hidden := range map[string]bool{
+		`"include_reasoning":false`: true, `"include_reasoning":true`: false, `"include_reasoning":null`: false} {
 		if r, err := decodeMembers(members); err != nil || r.HideReasoning != hidden {
 			t.Errorf("%s: %+v, %v", members, r, err)
 		}

@@ -48,7 +48,8 @@ func (v value) stopSequence(param string, dst *[]string) *Error {
 	text := rawjson.Unescape(v.raw)
 	switch {
 	case text == "":
-		return Invalid(param, "Invalid '"+param+"': empty string. Expected a string of 1 to "+strconv.Itoa(maxStopLength)+" bytes.")
+		return Invalid(param, "Invalid '"+param+"': empty string. Expected a string of 1 to "+strconv.Itoa(maxStopLength)+
+			" bytes.")
 	case len(text) > maxStopLength:
 		return tooLong(param, maxStopLength)
 	}

@@ -67,7 +67,8 @@ func (c *ToolChoice) read(param string, v value, nested bool) *Error {
 		return notOneOf(join(param, "type"), kind, "'function', 'custom', and 'allowed_tools'")
 	default:
 		// Responses has many more types, each for a tool that a server would run itself.
-		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', 'custom', and 'allowed_tools'.")
+		return Unsupported(join(param, "type"), "Unsupported value: '"+clip(kind)+"'. Supported values are: 'function', "+
+			"'custom', and 'allowed_tools'.")
 	}
 }
 
@@ -240,7 +241,8 @@ func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
 			kept = append(kept, tools[i])
 		}
 		if missing > 0 || len(kept) == 0 {
-			return nil, Invalid(param, "Invalid value for '"+param+"': every allowed tool must be one of 'tools', and there must be one.")
+			return nil, Invalid(param, "Invalid value for '"+param+"': every allowed tool must be one of 'tools', and there "+
+				"must be one.")
 		}
 		tools = kept
 	}

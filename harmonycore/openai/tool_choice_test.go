@@ -8,7 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-const twoTools = `"tools":[{"type":"function","function":{"name":"f","strict":true}},{"type":"function","function":{"name":"g","strict":null}}]`
+const twoTools = `"tools":[{"type":"function","function":{"name":"f","strict":true}},{"type":"function",` +
+	`"function":{"name":"g","strict":null}}]`
 
 // decodeWith decodes a Chat body with these members.
 func decodeWith(members string) (*ChatRequest, *Error) {
@@ -43,7 +44,8 @@ func TestToolChoice(t *testing.T) {
 		{allow("auto", "g"), "g", false, ""}, {allow("required", "g", "f", "g"), "f g", true, ""},
 	} {
 		// The choice may come before or after the tools that it names.
-		for _, members := range []string{`"tool_choice":` + tt.choice + `,` + twoTools, twoTools + `,"tool_choice":` + tt.choice} {
+		for _, members := range []string{`"tool_choice":` + tt.choice + `,` + twoTools,
+			twoTools + `,"tool_choice":` + tt.choice} {
 			r, err := decodeWith(members)
 			if err != nil {
 				t.Errorf("%s: %v", members, err)
@@ -59,8 +61,10 @@ func TestToolChoice(t *testing.T) {
 	}
 	many := strings.Repeat(`{"type":"function","function":{"name":"f"}},`, 2000)
 	for _, tt := range []struct{ choice, code, param string }{
-		{`"any"`, contract.CodeInvalidValue, "tool_choice"}, {`1`, contract.CodeInvalidType, "tool_choice"}, {`[]`, contract.CodeInvalidType, "tool_choice"},
-		{`{}`, contract.CodeMissingParameter, "tool_choice.type"}, {`{"type":1}`, contract.CodeInvalidType, "tool_choice.type"},
+		{`"any"`, contract.CodeInvalidValue, "tool_choice"}, {`1`, contract.CodeInvalidType, "tool_choice"},
+		{`[]`, contract.CodeInvalidType, "tool_choice"},
+		{`{}`, contract.CodeMissingParameter, "tool_choice.type"},
+		{`{"type":1}`, contract.CodeInvalidType, "tool_choice.type"},
 		{`{"type":"web_search"}`, contract.CodeInvalidValue, "tool_choice.type"},
 		{`{"type":"function"}`, contract.CodeMissingParameter, "tool_choice.function"},
 		{`{"type":"function","name":"f"}`, contract.CodeMissingParameter, "tool_choice.function"},
@@ -68,13 +72,20 @@ func TestToolChoice(t *testing.T) {
 		{`{"type":"function","function":{"name":"a b"}}`, contract.CodeInvalidValue, "tool_choice.function.name"},
 		{`{"type":"function","function":{"name":"h"}}`, contract.CodeInvalidValue, "tool_choice"},
 		{`{"type":"allowed_tools"}`, contract.CodeMissingParameter, "tool_choice.allowed_tools"},
-		{`{"type":"allowed_tools","allowed_tools":{"tools":[]}}`, contract.CodeMissingParameter, "tool_choice.allowed_tools.mode"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto"}}`, contract.CodeMissingParameter, "tool_choice.allowed_tools.tools"},
+		{`{"type":"allowed_tools","allowed_tools":{"tools":[]}}`, contract.CodeMissingParameter,
+			"tool_choice.allowed_tools.mode"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto"}}`, contract.CodeMissingParameter,
+			"tool_choice.allowed_tools.tools"},
 		{allow("none", "f"), contract.CodeInvalidValue, "tool_choice.allowed_tools.mode"},
-		{allow("auto"), contract.CodeInvalidValue, "tool_choice"}, {allow("auto", "h"), contract.CodeInvalidValue, "tool_choice"}, {allow("auto", "f", "h"), contract.CodeInvalidValue, "tool_choice"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`, contract.CodeInvalidValue, "tool_choice.allowed_tools.tools[0].type"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function"}]}}`, contract.CodeMissingParameter, "tool_choice.allowed_tools.tools[0].function"},
-		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + many + `{}]}}`, contract.CodeInvalidValue, "tool_choice"},
+		{allow("auto"), contract.CodeInvalidValue, "tool_choice"},
+		{allow("auto", "h"), contract.CodeInvalidValue, "tool_choice"},
+		{allow("auto", "f", "h"), contract.CodeInvalidValue, "tool_choice"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`, contract.CodeInvalidValue,
+			"tool_choice.allowed_tools.tools[0].type"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function"}]}}`,
+			contract.CodeMissingParameter, "tool_choice.allowed_tools.tools[0].function"},
+		{`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + many + `{}]}}`, contract.CodeInvalidValue,
+			"tool_choice"},
 	} {
 		_, err := decodeWith(`"tool_choice":` + tt.choice + `,` + twoTools)
 		checkError(t, tt.choice, err, 400, tt.code, tt.param)
@@ -122,7 +133,8 @@ func TestTextFormat(t *testing.T) {
 	for in, want := range map[string]TextFormat{
 		`null`: {}, `{"type":"text"}`: {},
 		`{"type":"json_object"}`: {Name: "json_object", Schema: `{"type":"object"}`},
-		`{"type":"json_schema","json_schema":{"name":"a-1","schema":{ "b" : 1.50, "a":"\u0041 b" }}}`: {Name: "a-1", Schema: `{"b":1.50,"a":"\u0041 b"}`},
+		`{"type":"json_schema","json_schema":{"name":"a-1","schema":{ "b" : 1.50, "a":"\u0041 b" }}}`: {
+			Name: "a-1", Schema: `{"b":1.50,"a":"\u0041 b"}`},
 		`{"json_schema":{"name":"n","description":"d\ne","strict":true,"schema":{}},"type":"json_schema"}`: {
 			Name: "n", Description: "d\ne", Schema: `{}`, StrictAt: "response_format.json_schema.strict"},
 		`{"type":"json_schema","json_schema":{"name":"n","strict":null,"schema":{}}}`: {Name: "n", Schema: `{}`},
@@ -141,15 +153,22 @@ func TestTextFormat(t *testing.T) {
 	}
 	for _, tt := range []struct{ in, code, param string }{
 		{`1`, contract.CodeInvalidType, "response_format"}, {`"text"`, contract.CodeInvalidType, "response_format"},
-		{`{}`, contract.CodeMissingParameter, "response_format.type"}, {`{"type":"xml"}`, contract.CodeInvalidValue, "response_format.type"},
+		{`{}`, contract.CodeMissingParameter, "response_format.type"},
+		{`{"type":"xml"}`, contract.CodeInvalidValue, "response_format.type"},
 		{`{"type":"json_schema"}`, contract.CodeMissingParameter, "response_format.json_schema"},
 		{`{"type":"json_schema","json_schema":1}`, contract.CodeInvalidType, "response_format.json_schema"},
-		{`{"type":"json_schema","json_schema":{"schema":{}}}`, contract.CodeMissingParameter, "response_format.json_schema.name"},
-		{`{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}`, contract.CodeInvalidValue, "response_format.json_schema.name"},
-		{`{"type":"json_schema","json_schema":{"name":"` + strings.Repeat("n", 65) + `","schema":{}}}`, contract.CodeInvalidValue, "response_format.json_schema.name"},
-		{`{"type":"json_schema","json_schema":{"name":"n"}}`, contract.CodeMissingParameter, "response_format.json_schema.schema"},
-		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"strict":1}}`, contract.CodeInvalidType, "response_format.json_schema.strict"},
-		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"description":1}}`, contract.CodeInvalidType, "response_format.json_schema.description"},
+		{`{"type":"json_schema","json_schema":{"schema":{}}}`, contract.CodeMissingParameter,
+			"response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"a b","schema":{}}}`, contract.CodeInvalidValue,
+			"response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"` + strings.Repeat("n", 65) + `","schema":{}}}`,
+			contract.CodeInvalidValue, "response_format.json_schema.name"},
+		{`{"type":"json_schema","json_schema":{"name":"n"}}`, contract.CodeMissingParameter,
+			"response_format.json_schema.schema"},
+		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"strict":1}}`, contract.CodeInvalidType,
+			"response_format.json_schema.strict"},
+		{`{"type":"json_schema","json_schema":{"name":"n","schema":{},"description":1}}`, contract.CodeInvalidType,
+			"response_format.json_schema.description"},
 		{schema(`true`), contract.CodeInvalidType, "response_format.json_schema.schema"},
 		{schema(`{"a":` + deep + `}`), contract.CodeMaxDepthExceeded, "response_format.json_schema.schema"},
 		{schema(`{"a":"` + strings.Repeat("x", maxFormat) + `"}`), contract.CodeInvalidValue, "response_format"},
@@ -163,17 +182,21 @@ func TestTextFormat(t *testing.T) {
 // them in its answer.
 func TestResponsesChoiceAndFormat(t *testing.T) {
 	decode := func(members string) (*ResponsesRequest, *Error) {
-		return decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"},{"type":"function","name":"g","strict":true},{"type":"custom","name":"c"}],` + members + `}`))
+		return decodeResponses([]byte(`{"model":"m","input":"x","tools":[{"type":"function","name":"f"},` +
+			`{"type":"function","name":"g","strict":true},{"type":"custom","name":"c"}],` + members + `}`))
 	}
-	r, err := decode(`"tool_choice":{"type":"function", "name":"g"},"text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":{"a": 1}}}`)
+	r, err := decode(`"tool_choice":{"type":"function", "name":"g"},"text":{"format":{"type":"json_schema","name":"n",` +
+		`"strict":true,"schema":{"a": 1}}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Choice.Required || r.Choice.Name != "g" || len(r.Tools) != 3 || !r.Tools[1].Strict || r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
+	if !r.Choice.Required || r.Choice.Name != "g" || len(r.Tools) != 3 || !r.Tools[1].Strict ||
+		r.Echo.ToolChoice != `{"type":"function","name":"g"}` {
 		t.Errorf("choice %+v, tools %+v, echo %s", r.Choice, r.Tools, r.Echo.ToolChoice)
 	}
 	want := TextFormat{Name: "n", Schema: `{"a":1}`, StrictAt: "text.format.strict"}
-	if !reflect.DeepEqual(r.Format, want) || r.Echo.TextFormat != `{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}` {
+	if !reflect.DeepEqual(r.Format, want) ||
+		r.Echo.TextFormat != `{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}` {
 		t.Errorf("format %+v, echo %s", r.Format, r.Echo.TextFormat)
 	}
 	r, err = decode(`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"f"}]}`)
@@ -181,10 +204,12 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = decode(`"tool_choice":{"type":"custom","name":"c"}`)
-	if err != nil || !r.Choice.Required || !r.Choice.Custom || r.Choice.Name != "c" || r.Echo.ToolChoice != `{"type":"custom","name":"c"}` {
+	if err != nil || !r.Choice.Required || !r.Choice.Custom || r.Choice.Name != "c" ||
+		r.Echo.ToolChoice != `{"type":"custom","name":"c"}` {
 		t.Errorf("%+v, %v", r, err)
 	}
-	r, err = decode(`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"custom","name":"c"},{"type":"function","name":"f"}]}`)
+	r, err = decode(`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"custom","name":"c"},` +
+		`{"type":"function","name":"f"}]}`)
 	if err != nil || names(r.Tools) != "f c" || r.Choice.Required {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -211,7 +236,8 @@ func TestResponsesChoiceAndFormat(t *testing.T) {
 		{`"tool_choice":{"type":"custom","name":"f"}`, contract.CodeInvalidValue, "tool_choice"},
 		{`"tool_choice":{"type":"function","name":"c"}`, contract.CodeInvalidValue, "tool_choice"},
 		{`"tool_choice":{"type":"file_search"}`, contract.CodeUnsupportedParameter, "tool_choice.type"},
-		{`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"h"}]}`, contract.CodeInvalidValue, "tool_choice"},
+		{`"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"h"}]}`,
+			contract.CodeInvalidValue, "tool_choice"},
 		{`"text":{"format":{"type":"json_schema"}}`, contract.CodeMissingParameter, "text.format.name"},
 		{`"text":{"format":{"type":"json_schema","name":"n"}}`, contract.CodeMissingParameter, "text.format.schema"},
 	} {
@@ -245,7 +271,8 @@ func TestToolsOfOneName(t *testing.T) {
 		_, err := decodeShellTools(`"tools":[` + tools + `]`)
 		checkError(t, tools, err, 400, contract.CodeInvalidValue, param)
 	}
-	if r, err := decodeShellTools(`"tools":[` + flat + "," + group("n", flat) + "," + group("m", text) + "," + shell + "," + shell + `]`); err != nil || len(r.Tools) != 4 {
+	if r, err := decodeShellTools(`"tools":[` + flat + "," + group("n", flat) + "," + group("m", text) + "," + shell +
+		"," + shell + `]`); err != nil || len(r.Tools) != 4 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -56,7 +56,8 @@ func (n *toolNames) add(param string, t *Tool) *Error {
 		if t.Namespace != "" {
 			where = " of the namespace '" + clip(t.Namespace) + "'"
 		}
-		return Invalid(param, "Invalid '"+param+"': another tool"+where+" is called '"+clip(t.Name)+"' too. Give each tool a name of its own.")
+		return Invalid(param, "Invalid '"+param+"': another tool"+where+" is called '"+clip(t.Name)+
+			"' too. Give each tool a name of its own.")
 	}
 	(*n)[name] = true
 	return nil

@@ -76,11 +76,16 @@ func corpora(b *testing.B) []corpus {
 	return all
 }
 
-const proseWords = "the of and to a in is that it was for on are as with his they at be this from I have or by one had not but what all were " +
-	"when we there can an your which their said if do will each about how up out them then she many some so these would other into has more her two like him see " +
-	"time could no make than first been its who now people my made over did down only way find use may water long little very after words called just where most know " +
-	"government important children mountain language perhaps suddenly remember question experiment refraction light prism colours whitewash fence Tom Aunt Polly " +
-	"unquestionably philosophical wherefore notwithstanding incomprehensible Huckleberry St. Petersburg refrangibility circumference homogeneal phænomena"
+const proseWords = "the of and to a in is that it was for on are as with his they at be this from I have or by one " +
+	"had not but what all were " +
+	"when we there can an your which their said if do will each about how up out them then she many some so these " +
+	"would other into has more her two like him see " +
+	"time could no make than first been its who now people my made over did down only way find use may water long " +
+	"little very after words called just where most know " +
+	"government important children mountain language perhaps suddenly remember question experiment refraction light " +
+	"prism colours whitewash fence Tom Aunt Polly " +
+	"unquestionably philosophical wherefore notwithstanding incomprehensible Huckleberry St. Petersburg refrangibility " +
+	"circumference homogeneal phænomena"
 
 // prose is English-looking text: frequent words are frequent, names are rare.
 func prose(size int) string {
@@ -98,14 +103,16 @@ func prose(size int) string {
 				s.WriteByte(",;:"[rng.IntN(3)])
 			}
 		}
-		s.WriteString([]string{".", ".", ".", "?", "!\n", ".\n\n", ", don't you see?", " (18" + string(rune('0'+rng.IntN(10))) + "6)."}[rng.IntN(8)])
+		s.WriteString([]string{".", ".", ".", "?", "!\n", ".\n\n", ", don't you see?",
+			" (18" + string(rune('0'+rng.IntN(10))) + "6)."}[rng.IntN(8)])
 	}
 	return s.String()[:size]
 }
 
 func code(size int) string {
 	rng := rand.New(rand.NewPCG(5, 6))
-	words := strings.Fields("ctx err req resp s.mu conn buf n len i http.Request fmt.Errorf bytesRead maxHeaderBytes isClosed self value None True newServeMux fooBarBaz x1 tmp_file")
+	words := strings.Fields("ctx err req resp s.mu conn buf n len i http.Request fmt.Errorf bytesRead maxHeaderBytes " +
+		"isClosed self value None True newServeMux fooBarBaz x1 tmp_file")
 	var s strings.Builder
 	for s.Len() < size {
 		w := func() string { return words[rng.IntN(len(words))] }

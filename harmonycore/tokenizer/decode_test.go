@@ -83,7 +83,8 @@ func TestDecodeParts(t *testing.T) {
 	if len(single) != 256 {
 		t.Fatalf("%d one-byte tokens among the first 300", len(single))
 	}
-	edges := []byte{'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF}
+	edges := []byte{'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEE, 0xEF,
+		0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF}
 	for _, a := range edges {
 		for _, b := range edges {
 			for _, c := range edges {
@@ -121,7 +122,8 @@ func FuzzDecode(f *testing.F) {
 // FuzzRoundTrip: every text, UTF-8 or not, comes back; no text gives a special token; the count is right; a decoded
 // stream is the text.
 func FuzzRoundTrip(f *testing.F) {
-	for _, s := range []string{"", "Hello, world", "<|start|>user<|message|>", "a\xff\xc3(", " \n\t中文'ſ", "1234567", "<|reserved_200000|>"} {
+	for _, s := range []string{"", "Hello, world", "<|start|>user<|message|>", "a\xff\xc3(", " \n\t中文'ſ", "1234567",
+		"<|reserved_200000|>"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) { checkRoundTrip(t, text) })
@@ -212,7 +214,8 @@ func TestSpecialNames(t *testing.T) {
 // detector.
 func TestLinear(t *testing.T) {
 	tok := o200k.Tokenizer()
-	for _, unit := range []string{"a", "A", " ", "\n", "-", "中", "\u0301", "é", "0", "\xff", "A\u0301", "aB", " \n", "ab", "'s", "<|", "\xf0\x9f"} {
+	for _, unit := range []string{"a", "A", " ", "\n", "-", "中", "\u0301", "é", "0", "\xff", "A\u0301", "aB", " \n", "ab",
+		"'s", "<|", "\xf0\x9f"} {
 		text := strings.Repeat(unit, 300_000/len(unit))
 		begin := time.Now()
 		if b, _ := tok.AppendDecode(nil, tok.AppendEncodeSpecial(nil, text)); string(b) != text {
@@ -243,7 +246,8 @@ func TestMatchSpecial(t *testing.T) {
 			t.Fatalf("%q: id %d, size %d, partial %v", name, got, size, partial)
 		}
 	}
-	for _, text := range []string{"<|reserved_200002|>", "<|reserved_199998|>", "<|reserved_201089|>", "<|reserved_000000|>", "<|END|>", "x<|end|>"} {
+	for _, text := range []string{"<|reserved_200002|>", "<|reserved_199998|>", "<|reserved_201089|>",
+		"<|reserved_000000|>", "<|END|>", "x<|end|>"} {
 		if _, size, partial := tokenizer.MatchSpecial([]byte(text)); size != 0 || partial {
 			t.Errorf("%q: size %d, partial %v", text, size, partial)
 		}

@@ -15,7 +15,8 @@ func TestAppendWithin(t *testing.T) {
 	tok := o200k.Tokenizer()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var e tokenizer.Encoder
-	atoms := []string{"the ", "quick", " brown", "x", strings.Repeat("q", 40), "\n", "    ", "12345", "🏳️‍🌈", "世界", "<|start|>", "<|reserved_200013|>", "é", "\xff", "!!", strings.Repeat(" ", 200),
+	atoms := []string{"the ", "quick", " brown", "x", strings.Repeat("q", 40), "\n", "    ", "12345", "🏳️‍🌈", "世界",
+		"<|start|>", "<|reserved_200013|>", "é", "\xff", "!!", strings.Repeat(" ", 200),
 		strings.Repeat("ab", 700), "zqjxkvbp", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 	stopped := 0
 	for range 800 {

@@ -91,7 +91,8 @@ func play(a Answer, c answerCase, takes func() bool) string {
 func never() bool { return false }
 
 // read opens a body and reads it with api.
-func read(api func(*openai.Body, *contract.Model, Env) (*Request, *openai.Error), body string) (*Request, *openai.Error) {
+func read(api func(*openai.Body, *contract.Model, Env) (*Request, *openai.Error), body string) (
+	*Request, *openai.Error) {
 	b, err := openai.Open([]byte(body))
 	if err != nil {
 		return nil, err
@@ -104,9 +105,11 @@ func answerTo(t *testing.T, api API, options string) Answer {
 	var r *Request
 	var err *openai.Error
 	if api == ChatAPI {
-		r, err = read(Chat, `{"model":"m",`+options+`"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
+		r, err = read(Chat, `{"model":"m",`+options+`"messages":[{"role":"user","content":"q"}],`+
+			`"tools":[{"type":"function","function":{"name":"f"}}]}`)
 	} else {
-		r, err = read(Responses, `{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"},{"type":"custom","name":"run"}]}`)
+		r, err = read(Responses, `{"model":"m",`+options+`"input":"q","tools":[{"type":"function","name":"f"},`+
+			`{"type":"custom","name":"run"}]}`)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +187,8 @@ func TestLargeBuffersAreLetGo(t *testing.T) {
 
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x00analysis\x01x\x05\x00final\x02y\x06"), true)
-	recipients := []string{"", "functions.f", "functions.run", "f", "fjson", "python", "assistant", "functions.\n\"", "\xff"}
+	recipients := []string{"", "functions.f", "functions.run", "f", "fjson", "python", "assistant", "functions.\n\"",
+		"\xff"}
 	channels := []string{"analysis", "final", "commentary", "", "\"odd"}
 	f.Fuzz(func(t *testing.T, script []byte, limit bool) {
 		c := answerCase{name: "fuzz", finish: Stop}

@@ -10,10 +10,13 @@ import (
 // TestArgumentsAreHeldAgainstTheirSchema checks that arguments that do not match their schema are counted and sent
 // unchanged.
 func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
-	const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
+	const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],` +
+		`"additionalProperties":false}`
 	tools := map[API]string{
-		ChatAPI:      `"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f","parameters":` + schema + `}},{"type":"function","function":{"name":"g"}}]}`,
-		ResponsesAPI: `"input":"q","tools":[{"type":"function","name":"f","parameters":` + schema + `},{"type":"function","name":"g"}]}`,
+		ChatAPI: `"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f",` +
+			`"parameters":` + schema + `}},{"type":"function","function":{"name":"g"}}]}`,
+		ResponsesAPI: `"input":"q","tools":[{"type":"function","name":"f","parameters":` + schema +
+			`},{"type":"function","name":"g"}]}`,
 	}
 	for _, tt := range []struct {
 		name  string
@@ -31,7 +34,8 @@ func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
 		{"cut off", []said{{"functions.f", "commentary", []string{`{"ci`}, harmony.Cut}}, 0},
 		{"no schema", []said{{"functions.g", "commentary", []string{"x"}, harmony.EndedByCall}}, 0},
 		{"undeclared", []said{{"functions.h", "commentary", []string{"x"}, harmony.EndedByCall}}, 0},
-		{"too long to look at", []said{{"functions.f", "commentary", []string{strings.Repeat("x", maxArguments), "y"}, harmony.EndedByCall}}, 0},
+		{"too long to look at", []said{{"functions.f", "commentary", []string{strings.Repeat("x", maxArguments), "y"},
+			harmony.EndedByCall}}, 0},
 	} {
 		for api, rest := range tools {
 			for _, stream := range []string{"", `"stream":true,`, `"stream":true, `} {

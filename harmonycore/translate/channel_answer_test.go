@@ -13,7 +13,8 @@ import (
 // channelAnswer returns an answer to a question, as channel events.
 func channelAnswer(t *testing.T, question string, requireFinal bool) Answer {
 	t.Helper()
-	r, err := read(Chat, `{"model":"m","stream":true,"messages":[{"role":"user","content":"`+question+`"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
+	r, err := read(Chat, `{"model":"m","stream":true,"messages":[{"role":"user","content":"`+question+
+		`"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,19 +35,24 @@ func eventsOf(stream string) (list []string) {
 
 func TestChannelStreamGolden(t *testing.T) {
 	got := eventsOf(play(channelAnswer(t, "q", false), answerCases[1], never))
-	const usage = `"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":30,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":1}}`
+	const usage = `"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":30,` +
+		`"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":1}}`
 	call, conversation, _ := strings.Cut(got[2], `"conversation":`)
 	got[2] = call
 	want := []string{
 		`analysis {"message":0,"text":"t"}`, `commentary {"message":1,"text":"I look."}`,
-		`tool_call {"message":2,"index":0,"id":"call_0123456789abcdef01234567_0","type":"function","name":"f","arguments":"{\"a\":1}",`,
-		`done {"id":"chatcmpl-0123456789abcdef01234567","created":1700000000,"model":"m","finish_reason":"tool_calls",` + usage + `}`,
+		`tool_call {"message":2,"index":0,"id":"call_0123456789abcdef01234567_0","type":"function","name":"f",` +
+			`"arguments":"{\"a\":1}",`,
+		`done {"id":"chatcmpl-0123456789abcdef01234567","created":1700000000,"model":"m","finish_reason":"tool_calls",` +
+			usage + `}`,
 	}
 	if encode(t, got) != encode(t, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
-	for _, part := range []string{`{"messages":[{"role":"system",`, `{"role":"user","content":"q"},{"role":"assistant","content":"t","channel":"analysis"},` +
-		`{"role":"assistant","content":"I look.","channel":"commentary"},{"role":"assistant","recipient":"functions.f","content":"{\"a\":1}","channel":"commentary","content_type":"json"}]}}`} {
+	for _, part := range []string{`{"messages":[{"role":"system",`,
+		`{"role":"user","content":"q"},{"role":"assistant","content":"t","channel":"analysis"},` +
+			`{"role":"assistant","content":"I look.","channel":"commentary"},{"role":"assistant","recipient":"functions.f",` +
+			`"content":"{\"a\":1}","channel":"commentary","content_type":"json"}]}}`} {
 		if !strings.Contains(conversation, part) {
 			t.Errorf("%s is not in\n%s", part, conversation)
 		}
@@ -104,7 +110,8 @@ func TestChannelStreamFails(t *testing.T) {
 	c.Close(harmony.EndedByEnd)
 	c.End(Stop)
 	a.Finish(Usage{}, 0)
-	want := []string{`analysis {"message":0,"text":"Hm"}`, `error {"error":{"message":"m","type":"server_error","param":null,"code":"server_error"},"usage":null}`}
+	want := []string{`analysis {"message":0,"text":"Hm"}`, `error {"error":{"message":"m","type":"server_error",` +
+		`"param":null,"code":"server_error"},"usage":null}`}
 	if got := eventsOf(string(a.Take(nil))); encode(t, got) != encode(t, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -114,7 +121,8 @@ func TestChannelStreamFails(t *testing.T) {
 // others.
 func TestChannelStreamIsBounded(t *testing.T) {
 	long := strings.Repeat("x", conversationLimit)
-	if got := play(channelAnswer(t, long, false), answerCases[1], never); !strings.Contains(got, `"conversation":null}`) || len(got) > 2000 {
+	if got := play(channelAnswer(t, long, false), answerCases[1], never); !strings.Contains(got, `"conversation":null}`) ||
+		len(got) > 2000 {
 		t.Errorf("a long question: %d bytes", len(got))
 	}
 	a := channelAnswer(t, long[:conversationLimit/2], false)

@@ -13,20 +13,25 @@ const noReasoning = `"reasoning":null,"reasoning_content":null`
 
 func TestChatStreamGolden(t *testing.T) {
 	got := play(answerTo(t, ChatAPI, `"stream":true,"stream_options":{"include_usage":true},`), answerCases[1], never)
-	head := `data: {"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion.chunk","created":1700000000,"model":"m","choices":[`
+	head := `data: {"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion.chunk","created":1700000000,` +
+		`"model":"m","choices":[`
 	var want strings.Builder
 	for _, delta := range []string{
 		`"role":"assistant","content":null,` + noReasoning,
 		`"reasoning":"t","reasoning_content":"t"`,
 		`"content":"I look.",` + noReasoning,
-		`"tool_calls":[{"index":0,"id":"call_0123456789abcdef01234567_0","type":"function","function":{"name":"f","arguments":""}}],` + noReasoning,
+		`"tool_calls":[{"index":0,"id":"call_0123456789abcdef01234567_0","type":"function","function":{"name":"f",` +
+			`"arguments":""}}],` + noReasoning,
 		`"tool_calls":[{"index":0,"function":{"arguments":"{\"a"}}],` + noReasoning,
 		`"tool_calls":[{"index":0,"function":{"arguments":"\":1}"}}],` + noReasoning,
 	} {
-		want.WriteString(head + `{"index":0,"delta":{` + delta + `},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n")
+		want.WriteString(head + `{"index":0,"delta":{` + delta + `},"logprobs":null,"finish_reason":null}],"usage":null}` +
+			"\n\n")
 	}
-	want.WriteString(head + `{"index":0,"delta":{` + noReasoning + `},"logprobs":null,"finish_reason":"tool_calls"}],"usage":null}` + "\n\n")
-	want.WriteString(head + `],"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":30,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":1}}}` + "\n\n")
+	want.WriteString(head + `{"index":0,"delta":{` + noReasoning + `},"logprobs":null,"finish_reason":"tool_calls"}],` +
+		`"usage":null}` + "\n\n")
+	want.WriteString(head + `],"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":30,` +
+		`"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":1}}}` + "\n\n")
 	want.WriteString("data: [DONE]\n\n")
 	if got != want.String() {
 		t.Errorf("got\n%s\nwant\n%s", got, want.String())
@@ -38,16 +43,25 @@ func TestChatWholeGolden(t *testing.T) {
 		c            answerCase
 		message, end string
 	}{
-		{answerCases[0], `{"role":"assistant","content":"Héllo 😀","refusal":null,"reasoning":"let me \"see\"\n","reasoning_content":"let me \"see\"\n","annotations":[]}`, "stop"},
-		{answerCases[2], `{"role":"assistant","content":null,"refusal":null,` + noReasoning + `,"tool_calls":[{"id":"call_0123456789abcdef01234567_0","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"call_0123456789abcdef01234567_1","type":"function","function":{"name":"f","arguments":""}}],"annotations":[]}`, "tool_calls"},
-		{answerCases[3], `{"role":"assistant","content":"z","refusal":null,"reasoning":"xy","reasoning_content":"xy","annotations":[]}`, "stop"},
-		{answerCases[4], `{"role":"assistant","content":"no answer","refusal":null,"reasoning":"odd","reasoning_content":"odd","annotations":[]}`, "stop"},
-		{answerCases[5], `{"role":"assistant","content":null,"refusal":null,"reasoning":"t","reasoning_content":"t","tool_calls":[{"id":"call_0123456789abcdef01234567_0","type":"function","function":{"name":"f","arguments":"{\"a"}}],"annotations":[]}`, "length"},
+		{answerCases[0], `{"role":"assistant","content":"Héllo 😀","refusal":null,"reasoning":"let me \"see\"\n",` +
+			`"reasoning_content":"let me \"see\"\n","annotations":[]}`, "stop"},
+		{answerCases[2], `{"role":"assistant","content":null,"refusal":null,` + noReasoning +
+			`,"tool_calls":[{"id":"call_0123456789abcdef01234567_0","type":"function","function":{"name":"f",` +
+			`"arguments":"{}"}},{"id":"call_0123456789abcdef01234567_1","type":"function","function":{"name":"f",` +
+			`"arguments":""}}],"annotations":[]}`, "tool_calls"},
+		{answerCases[3], `{"role":"assistant","content":"z","refusal":null,"reasoning":"xy","reasoning_content":"xy",` +
+			`"annotations":[]}`, "stop"},
+		{answerCases[4], `{"role":"assistant","content":"no answer","refusal":null,"reasoning":"odd",` +
+			`"reasoning_content":"odd","annotations":[]}`, "stop"},
+		{answerCases[5], `{"role":"assistant","content":null,"refusal":null,"reasoning":"t","reasoning_content":"t",` +
+			`"tool_calls":[{"id":"call_0123456789abcdef01234567_0","type":"function","function":{"name":"f",` +
+			`"arguments":"{\"a"}}],"annotations":[]}`, "length"},
 		{answerCases[8], `{"role":"assistant","content":"","refusal":null,` + noReasoning + `,"annotations":[]}`, "stop"},
 	}
 	for _, tt := range tests {
 		got := play(answerTo(t, ChatAPI, ""), tt.c, never)
-		want := `{"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion","created":1700000000,"model":"m","choices":[{"index":0,"message":` + tt.message +
+		want := `{"id":"chatcmpl-0123456789abcdef01234567","object":"chat.completion","created":1700000000,"model":"m",` +
+			`"choices":[{"index":0,"message":` + tt.message +
 			`,"logprobs":null,"finish_reason":"` + tt.end + `"}],"usage":`
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.c.name, got, want)
@@ -143,7 +157,8 @@ func TestChatStreamFails(t *testing.T) {
 	choice.Content([]byte("late"), 1)
 	choice.End(Stop)
 	a.Finish(Usage{}, 0)
-	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` + "\n\ndata: [DONE]\n\n"
+	want := `data: {"error":{"message":"gone","type":"server_error","param":null,"code":"server_error"}}` +
+		"\n\ndata: [DONE]\n\n"
 	if got := string(a.Take(nil)); got != want {
 		t.Errorf("got %s", got)
 	}
@@ -158,7 +173,8 @@ func TestUnknownCachedTokensAreNotCalledZero(t *testing.T) {
 	choice.End(Stop)
 	a.Finish(Usage{PromptTokens: 1, CompletionTokens: 2}, 0)
 	got := string(a.Take(nil))
-	if !strings.HasSuffix(got, `"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,"completion_tokens_details":{"reasoning_tokens":2}}}`) {
+	if !strings.HasSuffix(got, `"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3,`+
+		`"completion_tokens_details":{"reasoning_tokens":2}}}`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -26,7 +26,8 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		return nil, in.Dropped.First
 	}
 	if most := m.Answers.MaxChoices; most > 0 && in.Choices > most {
-		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+strconv.Itoa(in.Choices)+" instead.")
+		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+
+			strconv.Itoa(in.Choices)+" instead.")
 	}
 	r := &Request{
 		API: ChatAPI, Model: in.Model, Stream: in.Stream, Choices: in.Choices,

@@ -48,7 +48,8 @@ func (c *chatWholeChoice) Open(h harmony.Header) {
 	}
 	c.closeCall()
 	if tool := c.open(h); tool != nil {
-		c.choice.ToolCalls = openai.AppendCallOpen(c.choice.ToolCalls, callKind(tool), callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
+		c.choice.ToolCalls = openai.AppendCallOpen(
+			c.choice.ToolCalls, callKind(tool), callIDIn(c.env, c.index, c.tally.Calls-1), tool.name)
 	}
 }
 
@@ -97,7 +98,8 @@ func (a *chatWhole) Finish(u Usage, _ int64) {
 	if !a.end() {
 		return
 	}
-	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.reasoning, Choices: make([]openai.ChatChoice, 0, len(a.choices))}
+	answer := openai.ChatCompletion{Head: a.head, Reasoning: a.reasoning,
+		Choices: make([]openai.ChatChoice, 0, len(a.choices))}
 	for i := range a.choices {
 		answer.Choices = append(answer.Choices, a.choices[i].choice)
 	}

@@ -47,7 +47,8 @@ func (c *Constraint) formed() bool {
 
 // constraint returns the constraint that the client asks for. The answer is also constrained if a function is strict,
 // whether it must be called or only may be, and if a custom tool has a regular expression.
-func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, choice *openai.ToolChoice, format *openai.TextFormat) Constraint {
+func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, choice *openai.ToolChoice,
+	format *openai.TextFormat) Constraint {
 	c := Constraint{Forced: choice.Required, Named: choice.Name != ""}
 	if !c.Forced {
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
@@ -65,7 +66,8 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 		if c.Named && (s[i].name != choice.Name || s[i].custom != choice.Custom) {
 			continue
 		}
-		c.Calls = append(c.Calls, CallConstraint{Name: s[i].shown, Custom: s[i].custom, Pattern: patterns[i], Parameters: schemas[i]})
+		c.Calls = append(c.Calls, CallConstraint{
+			Name: s[i].shown, Custom: s[i].custom, Pattern: patterns[i], Parameters: schemas[i]})
 		if c.Named {
 			break
 		}
@@ -81,7 +83,8 @@ func (c *Constraint) enforceable() *openai.Error {
 	}
 	pattern, ok := portable(c.Pattern)
 	if !ok {
-		return openai.Unsupported(c.StrictAt, "Unsupported regular expression: servers cannot be held to flags, lookaround, word boundaries, classes of Unicode or within classes, "+
+		return openai.Unsupported(c.StrictAt, "Unsupported regular expression: servers cannot be held to flags, "+
+			"lookaround, word boundaries, classes of Unicode or within classes, "+
 			"anchors elsewhere than at the ends, or more than 1,000 repetitions.")
 	}
 	c.Pattern = pattern

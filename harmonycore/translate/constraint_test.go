@@ -29,17 +29,20 @@ func summary(c *Constraint) string {
 }
 
 func TestConstraints(t *testing.T) {
-	const tools = `"tools":[{"type":"function","name":"f","parameters":{}},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}]`
+	const tools = `"tools":[{"type":"function","name":"f","parameters":{}},{"type":"namespace","name":"n",` +
+		`"tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]}]`
 	const strict = `"tools":[{"type":"function","name":"f","strict":true},{"type":"function","name":"g"}]`
 	const format = `"text":{"format":{"type":"json_schema","name":"n","strict":true,"schema":{"a":1}}}`
 	for _, tt := range []struct{ members, want string }{
 		{tools, ""}, {`"tool_choice":"required",` + tools, "forced f() n__f g"},
 		{`"tool_choice":{"type":"function","name":"g"},` + tools, "forced named g"},
 		{`"tool_choice":{"type":"function","name":"f"},` + tools, "forced named f()"},
-		{`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"}]},` + tools, "forced g"},
+		{`"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"}]},` + tools,
+			"forced g"},
 		{format, ` | {"a":1}text.format.strict`}, {format + "," + tools, ` f() n__f g | {"a":1}text.format.strict`},
 		{format + `,"tool_choice":"required",` + tools, "forced f() n__f g"},
-		{strict, " f g"}, {`"tool_choice":"none",` + strict, ""}, {`"tool_choice":"none",` + format + "," + strict, ` | {"a":1}text.format.strict`},
+		{strict, " f g"}, {`"tool_choice":"none",` + strict, ""},
+		{`"tool_choice":"none",` + format + "," + strict, ` | {"a":1}text.format.strict`},
 	} {
 		body, err := openai.Open([]byte(`{"model":"m","input":"hi",` + tt.members + `}`))
 		if err != nil {
@@ -57,11 +60,13 @@ func TestConstraints(t *testing.T) {
 
 // TestFormatText checks that the form of the answer is a text of its own at the end of the developer message.
 func TestFormatText(t *testing.T) {
-	const format = `"response_format":{"type":"json_schema","json_schema":{"name":"n","description":"a\r\nb\n\nc","schema":{ "x" : 1 }}}`
+	const format = `"response_format":{"type":"json_schema","json_schema":{"name":"n","description":"a\r\nb\n\nc",` +
+		`"schema":{ "x" : 1 }}}`
 	const section = "# Response Formats\n\n## n\n\n// a\n// b\n// \n// c\n{\"x\":1}\n"
 	for _, tt := range []struct{ members, want string }{
 		{`"messages":[{"role":"user","content":"hi"}],` + format, "developer: " + section},
-		{`"messages":[{"role":"system","content":"do"},{"role":"user","content":"hi"}],` + format, "developer: {do}+\n\n" + section},
+		{`"messages":[{"role":"system","content":"do"},{"role":"user","content":"hi"}],` + format,
+			"developer: {do}+\n\n" + section},
 		{`"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f"}}],` + format,
 			"developer: { functions=functions[ f ]}+\n\n" + section},
 	} {

@@ -23,7 +23,8 @@ type builder struct {
 
 // head adds the system message, and a developer message if there are instructions, tools or a form of the answer. The
 // form is a content of its own at the end, so that large instructions need not be copied.
-func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instructions []string, tools []harmony.Namespace, format *openai.TextFormat) {
+func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instructions []string,
+	tools []harmony.Namespace, format *openai.TextFormat) {
 	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
 		System: &harmony.SystemContent{
 			ModelIdentity:         present(m.System.Identity),

@@ -71,15 +71,19 @@ func TestChatConversation(t *testing.T) {
 		},
 		{
 			"effort and leading instructions",
-			`"reasoning_effort":"high","messages":[{"role":"system","content":"a"},{"role":"developer","content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]},{"role":"user","content":"hi"},{"role":"system","content":"d"}]`,
+			`"reasoning_effort":"high","messages":[{"role":"system","content":"a"},{"role":"developer",` +
+				`"content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]},{"role":"user","content":"hi"},` +
+				`{"role":"system","content":"d"}]`,
 			"system: {I 2024-06 2026-01-02 high analysis/commentary/final}\ndeveloper: {a⏎⏎bc}\nuser: hi\ndeveloper: {d}\n",
 		},
 		{
-			"empty instructions say nothing", `"messages":[{"role":"system","content":""},{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]`,
+			"empty instructions say nothing", `"messages":[{"role":"system","content":""},{"role":"user",` +
+				`"content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}]`,
 			systemLine + "user: x+y\n",
 		},
 		{
-			"tools", `"tools":[{"type":"function","function":{"name":"f","parameters":{}}},{"type":"function","function":{"name":"g"}}],"messages":[{"role":"user","content":"hi"}]`,
+			"tools", `"tools":[{"type":"function","function":{"name":"f","parameters":{}}},{"type":"function",` +
+				`"function":{"name":"g"}}],"messages":[{"role":"user","content":"hi"}]`,
 			systemLine + "developer: { functions=functions[ f() g ]}\nuser: hi\n",
 		},
 		{
@@ -95,7 +99,8 @@ tool:functions.x to=assistant|commentary: r
 `,
 		},
 		{
-			"hidden tools", `"tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"hi"}]`,
+			"hidden tools", `"tool_choice":"none","tools":[{"type":"function","function":{"name":"f"}}],` +
+				`"messages":[{"role":"user","content":"hi"}]`,
 			systemLine + "user: hi\n",
 		},
 		{
@@ -127,7 +132,8 @@ user:
 			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}
-	_, err := read(Chat, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"},
+	_, err := read(
+		Chat, `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"c9","content":"x"},
 		{"role":"assistant","tool_calls":[{"id":"c9","function":{"name":"f","arguments":"{}"}}]}]}`)
 	if err == nil || err.Status != 400 || err.Param != "messages[1].tool_call_id" || err.Code != "invalid_value" {
 		t.Errorf("an answer to no call: %+v", err)
@@ -151,7 +157,8 @@ assistant|final: done
 		{Chat, `"messages":[{"role":"user","content":"q"},
 			{"role":"assistant","reasoning":"t","content":"wait","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
 			{"role":"tool","tool_call_id":"c1","content":"r"},{"role":"assistant","content":"done"}]`},
-		{Responses, `"input":[{"role":"user","content":"q"},{"type":"reasoning","content":[{"type":"reasoning_text","text":"t"}]},
+		{Responses,
+			`"input":[{"role":"user","content":"q"},{"type":"reasoning","content":[{"type":"reasoning_text","text":"t"}]},
 			{"role":"assistant","phase":"commentary","content":"wait"},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
 			{"type":"function_call_output","call_id":"c1","output":"r"},{"role":"assistant","content":"done"}]`},
 	} {
@@ -189,16 +196,19 @@ func TestEfforts(t *testing.T) {
 		}
 		r, err := Chat(body, &m, testEnv)
 		switch {
-		case tt.want == 0 && (err == nil || err.Code != contract.CodeUnsupportedParameter || !strings.HasSuffix(err.Param, "reasoning_effort")):
+		case tt.want == 0 && (err == nil || err.Code != contract.CodeUnsupportedParameter ||
+			!strings.HasSuffix(err.Param, "reasoning_effort")):
 			t.Errorf("%s: %+v", tt.members, err)
 		case tt.want != 0 && (err != nil || r.effort != tt.want):
 			t.Errorf("%s: %+v, %v", tt.members, r, err)
 		}
 	}
-	if r, err := read(Chat, `{"model":"m","chat_template_kwargs":{"reasoning_effort":"high"},"messages":[{"role":"user","content":"q"}]}`); err != nil || r.effort != harmony.Medium {
+	if r, err := read(Chat, `{"model":"m","chat_template_kwargs":{"reasoning_effort":"high"},`+
+		`"messages":[{"role":"user","content":"q"}]}`); err != nil || r.effort != harmony.Medium {
 		t.Errorf("a template's parameter counts where none is allowed: %+v, %v", r, err)
 	}
-	if _, err := read(Responses, `{"model":"m","reasoning":{"effort":"none"},"input":"q"}`); err == nil || err.Param != "reasoning.effort" {
+	if _, err := read(Responses, `{"model":"m","reasoning":{"effort":"none"},"input":"q"}`); err == nil ||
+		err.Param != "reasoning.effort" {
 		t.Errorf("%+v", err)
 	}
 }
@@ -207,11 +217,14 @@ func TestResponsesConversation(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"text", `"input":"hi"`, systemLine + "user: hi\n"},
 		{
-			"instructions first", `"instructions":"a","input":[{"role":"developer","content":"b"},{"type":"message","role":"system","content":[{"type":"input_text","text":"c"}]},{"role":"user","content":"q"},{"role":"developer","content":"d"}]`,
+			"instructions first", `"instructions":"a","input":[{"role":"developer","content":"b"},{"type":"message",` +
+				`"role":"system","content":[{"type":"input_text","text":"c"}]},{"role":"user","content":"q"},` +
+				`{"role":"developer","content":"d"}]`,
 			systemLine + "developer: {a⏎⏎b⏎⏎c}\nuser: q\ndeveloper: {d}\n",
 		},
 		{
-			"agent's tools", `"tools":[{"type":"function","name":"f","strict":false,"parameters":{}},{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"},{"type":"function","name":"f"}]},{"type":"web_search","external_web_access":false}],
+			"agent's tools",
+			`"tools":[{"type":"function","name":"f","strict":false,"parameters":{}},{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"},{"type":"function","name":"f"}]},{"type":"web_search","external_web_access":false}],
 			"input":[{"role":"user","content":"q"},{"type":"function_call","id":"fc_1","call_id":"c1","namespace":"n","name":"f","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":"r"}]`,
 			systemLine + `developer: { functions=functions[ f() g n__f ]}
 user: q
@@ -220,7 +233,8 @@ tool:functions.n__f to=assistant|commentary: r
 `,
 		},
 		{
-			"a custom tool", `"tools":[{"type":"custom","name":"run","description":"d"},{"type":"namespace","name":"n","description":"","tools":[{"type":"custom","name":"run"}]}],
+			"a custom tool",
+			`"tools":[{"type":"custom","name":"run","description":"d"},{"type":"namespace","name":"n","description":"","tools":[{"type":"custom","name":"run"}]}],
 			"input":[{"role":"user","content":"q"},{"role":"assistant","content":"wait"},
 			{"type":"custom_tool_call","id":"ctc_1","call_id":"c1","name":"run","input":"print(1)","status":"completed"},{"type":"custom_tool_call","call_id":"c2","namespace":"n","name":"run","input":""},
 			{"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"2"}]},{"type":"custom_tool_call_output","id":"x","call_id":"c1","output":"1"}]`,
@@ -270,7 +284,8 @@ assistant|final: done
 		},
 		{
 			"leading instructions around what is passed over",
-			`"input":[{"role":"developer","content":"a"},{"type":"unheard_of"},{"role":"developer","content":"b"},{"role":"user","content":"q"}]`,
+			`"input":[{"role":"developer","content":"a"},{"type":"unheard_of"},{"role":"developer","content":"b"},` +
+				`{"role":"user","content":"q"}]`,
 			systemLine + "developer: {a⏎⏎b}\nuser: q\n",
 		},
 		{
@@ -309,7 +324,8 @@ assistant|final: no
 	if err == nil || err.Status != 400 || err.Param != "input[0].call_id" {
 		t.Errorf("an answer to no call: %+v", err)
 	}
-	_, err = read(Responses, `{"model":"m","input":[{"type":"unheard_of"},{"type":"shell_call_output","call_id":"c9","output":[]}]}`)
+	_, err = read(Responses, `{"model":"m","input":[{"type":"unheard_of"},{"type":"shell_call_output","call_id":"c9",`+
+		`"output":[]}]}`)
 	if err == nil || err.Status != 400 || err.Param != "input[1].call_id" {
 		t.Errorf("an answer to no call behind what is passed over: %+v", err)
 	}
@@ -319,7 +335,8 @@ func TestCalledTool(t *testing.T) {
 	set := toolset{{shown: "shell", name: "shell"}, {shown: "to_json", name: "to_json"}, {shown: "to_", name: "to_"}}
 	tests := []struct{ recipient, want string }{
 		{"functions.shell", "shell"}, {"shell", "shell"}, {"functions.shelljson", "shell"}, {"shelljson", "shell"},
-		{"functions.to_json", "to_json"}, {"functions.other", ""}, {"browser.search", ""}, {"python", ""}, {"functions.", ""}, {"json", ""},
+		{"functions.to_json", "to_json"}, {"functions.other", ""}, {"browser.search", ""}, {"python", ""}, {"functions.", ""},
+		{"json", ""},
 	}
 	for _, tt := range tests {
 		got := ""

@@ -50,7 +50,8 @@ func effortOf(m *contract.Model, word, param string) (harmony.Effort, *openai.Er
 		}
 		offered += "'" + e.word + "'"
 	}
-	return 0, openai.Unsupported(param, "Unsupported value: '"+param+"' cannot be '"+word+"' with this model. Supported values are: "+offered+".")
+	return 0, openai.Unsupported(param, "Unsupported value: '"+param+"' cannot be '"+word+
+		"' with this model. Supported values are: "+offered+".")
 }
 
 func effortName(e harmony.Effort) string {

@@ -50,7 +50,8 @@ func TestGate(t *testing.T) {
 			"[final /1 /1 x S/1 /1 TOP y/1 ] ", 0,
 		},
 		{
-			"held back until the message ends", `"stop":[" y!"],`, []said{final, {"", "final", []string{"!"}, harmony.EndedByReturn}},
+			"held back until the message ends", `"stop":[" y!"],`,
+			[]said{final, {"", "final", []string{"!"}, harmony.EndedByReturn}},
 			"[final x/1  S/1 TO/1 P/1 /1  y/0 ] [final !/1 ] ", 0,
 		},
 		{
@@ -77,14 +78,16 @@ func TestGate(t *testing.T) {
 			"an answer behind the one call", `"parallel_tool_calls":false,`, []said{call, final}, "[commentaryf STOP/1 ] ", Stop,
 		},
 		{
-			"one call", `"parallel_tool_calls":false,`, []said{analysis, call}, "[analysis a/1 STOP/1 b/1 ] [commentaryf STOP/1 ] ", 0,
+			"one call", `"parallel_tool_calls":false,`, []said{analysis, call},
+			"[analysis a/1 STOP/1 b/1 ] [commentaryf STOP/1 ] ", 0,
 		},
 		{
 			"no reasoning at all", `"thinking_token_budget":0,`, []said{analysis},
 			"[analysis ] ", Length,
 		},
 	} {
-		r, err := read(Chat, `{"model":"m",`+tt.options+`"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`)
+		r, err := read(Chat, `{"model":"m",`+tt.options+`"messages":[{"role":"user","content":"q"}],`+
+			`"tools":[{"type":"function","function":{"name":"f"}}]}`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +113,13 @@ func TestReasoningLimit(t *testing.T) {
 		want    string
 	}{
 		{0, ``, "none"}, {5, ``, "5"}, {5, `"thinking_token_budget":7,`, "5"}, {5, `"thinking_token_budget":3,`, "3"},
-		{5, `"thinking_token_budget":-1,`, "5"}, {0, `"thinking_token_budget":0,`, "0"}, {0, `"thinking_token_budget":-1,`, "none"},
+		{5, `"thinking_token_budget":-1,`, "5"}, {0, `"thinking_token_budget":0,`, "0"},
+		{0, `"thinking_token_budget":-1,`, "none"},
 	} {
 		m := *testModel
 		m.MaxReasoningTokens = tt.model
-		for api, input := range map[API]string{ChatAPI: `"messages":[{"role":"user","content":"q"}]`, ResponsesAPI: `"input":"q"`} {
+		for api, input := range map[API]string{
+			ChatAPI: `"messages":[{"role":"user","content":"q"}]`, ResponsesAPI: `"input":"q"`} {
 			r, err := readFor(api, `{"model":"m",`+tt.options+input+`}`, &m)
 			if err != nil {
 				t.Fatal(err)

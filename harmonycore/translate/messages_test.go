@@ -13,9 +13,11 @@ import (
 )
 
 // withMessages returns the whole answer to a request that includes the messages, and the prompt of that request.
-func withMessages(t *testing.T, answers contract.Answers, input string, c answerCase) (response map[string]json.RawMessage, prompt []uint32) {
+func withMessages(t *testing.T, answers contract.Answers, input string, c answerCase) (
+	response map[string]json.RawMessage, prompt []uint32) {
 	t.Helper()
-	body, err := openai.Open([]byte(`{"model":"m","include":["harmony.messages"],"tools":[{"type":"function","name":"f"}],"input":` + input + `}`))
+	body, err := openai.Open([]byte(`{"model":"m","include":["harmony.messages"],"tools":[{"type":"function",` +
+		`"name":"f"}],"input":` + input + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,14 +50,16 @@ func TestHarmonyMessages(t *testing.T) {
 	input := `[{"role":"developer","content":"Be \"brief\"."},{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"é"}]},
 		{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"old"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`
 	c := answerCase{turn: []said{
-		{"", "analysis", []string{"think", "ing"}, harmony.EndedByEnd}, {"functions.f", "analysis", []string{`{"a":1}`}, harmony.EndedByCall},
+		{"", "analysis", []string{"think", "ing"}, harmony.EndedByEnd},
+		{"functions.f", "analysis", []string{`{"a":1}`}, harmony.EndedByCall},
 	}, finish: Stop}
 	response, prompt := withMessages(t, contract.Answers{HarmonyMessages: true}, input, c)
 	read, err := harmony.DecodeConversation(fmt.Appendf(nil, `{"messages":%s}`, response["input_messages"]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := rendered(t, read, harmony.KeepAnalysis); fmt.Sprint(got) != fmt.Sprint(prompt) || strings.Contains(string(response["input_messages"]), "old") {
+	if got := rendered(t, read, harmony.KeepAnalysis); fmt.Sprint(got) != fmt.Sprint(prompt) ||
+		strings.Contains(string(response["input_messages"]), "old") {
 		t.Errorf("not the prompt: %s", response["input_messages"])
 	}
 	const want = `[{"role":"assistant","content":"thinking","channel":"analysis"},` +
@@ -70,7 +74,8 @@ func TestHarmonyMessages(t *testing.T) {
 func TestHarmonyMessagesEnd(t *testing.T) {
 	cut := answerCase{turn: []said{{"", "analysis", []string{"half"}, harmony.Cut}}, finish: Length}
 	const half = `[{"role":"assistant","content":"half","channel":"analysis"}]`
-	long := answerCase{turn: []said{{"", "final", []string{strings.Repeat("x", conversationLimit)}, harmony.EndedByReturn}}, finish: Stop}
+	long := answerCase{turn: []said{{"", "final", []string{strings.Repeat("x", conversationLimit)},
+		harmony.EndedByReturn}}, finish: Stop}
 	for _, tt := range []struct {
 		name        string
 		answers     contract.Answers
@@ -80,7 +85,8 @@ func TestHarmonyMessagesEnd(t *testing.T) {
 	}{
 		{"cut", contract.Answers{HarmonyMessages: true}, `"q"`, cut, "", half},
 		{"hidden", contract.Answers{HarmonyMessages: true, HideReasoning: true}, `"q"`, cut, "null", "null"},
-		{"a long input", contract.Answers{HarmonyMessages: true}, `"` + strings.Repeat("x", conversationLimit) + `"`, cut, "null", half},
+		{"a long input", contract.Answers{HarmonyMessages: true}, `"` + strings.Repeat("x", conversationLimit) + `"`, cut,
+			"null", half},
 		{"a long answer", contract.Answers{HarmonyMessages: true}, `"q"`, long, "", "null"},
 	} {
 		response, _ := withMessages(t, tt.answers, tt.input, tt.c)
@@ -91,7 +97,8 @@ func TestHarmonyMessagesEnd(t *testing.T) {
 			t.Errorf("%s: has written %.80q", tt.name, got)
 		}
 	}
-	body, _ := openai.Open([]byte(`{"model":"m","input":"q","include":["reasoning.encrypted_content","harmony.messages"]}`))
+	body, _ := openai.Open(
+		[]byte(`{"model":"m","input":"q","include":["reasoning.encrypted_content","harmony.messages"]}`))
 	if _, err := Responses(body, testModel, testEnv); err == nil || err.Param != "include[1]" || err.Status != 400 {
 		t.Errorf("not configured: %v", err)
 	}

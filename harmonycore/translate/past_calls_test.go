@@ -15,7 +15,8 @@ func TestPastCalls(t *testing.T) {
 		made int
 		want string // empty means nil
 	}{
-		{"b", 0, ""}, {"b", 1, "first"}, {"b", 2, "first"}, {"b", 3, "third"}, {"b", 4, "third"}, {"b", 5, "fifth"}, {"b", 9, "fifth"},
+		{"b", 0, ""}, {"b", 1, "first"}, {"b", 2, "first"}, {"b", 3, "third"}, {"b", 4, "third"}, {"b", 5, "fifth"},
+		{"b", 9, "fifth"},
 		{"a", 1, ""}, {"a", 2, "second"}, {"a", 5, "second"},
 		{"", 3, ""}, {"", 4, "fourth"}, {"c", 5, ""}, {"aa", 5, ""}, {"0", 5, ""},
 	} {

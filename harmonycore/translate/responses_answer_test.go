@@ -58,7 +58,8 @@ func checkGrammar(t *testing.T, events []event) map[string]any {
 	}
 	created := next("created")
 	progress := next("in_progress")
-	if encode(t, created.data["response"]) != encode(t, progress.data["response"]) || len(created.data["response"].(map[string]any)["output"].([]any)) > 0 {
+	if encode(t, created.data["response"]) != encode(t, progress.data["response"]) ||
+		len(created.data["response"].(map[string]any)["output"].([]any)) > 0 {
 		t.Fatal("the first two events must say the same of an empty response")
 	}
 	var items []any
@@ -227,19 +228,24 @@ func TestResponsesStreamGolden(t *testing.T) {
 	a.Choices()[0].Close(harmony.EndedByCall)
 	const id = "0123456789abcdef01234567_0"
 	want := `event: response.output_item.added
-data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"fc_` + id + `","type":"function_call","status":"in_progress","arguments":"","call_id":"call_` + id + `","name":"f"}}
+data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"fc_` + id +
+		`","type":"function_call","status":"in_progress","arguments":"","call_id":"call_` + id + `","name":"f"}}
 
 event: response.function_call_arguments.delta
-data: {"type":"response.function_call_arguments.delta","sequence_number":3,"item_id":"fc_` + id + `","output_index":0,"delta":"{\"a\":"}
+data: {"type":"response.function_call_arguments.delta","sequence_number":3,"item_id":"fc_` + id +
+		`","output_index":0,"delta":"{\"a\":"}
 
 event: response.function_call_arguments.delta
-data: {"type":"response.function_call_arguments.delta","sequence_number":4,"item_id":"fc_` + id + `","output_index":0,"delta":"1}"}
+data: {"type":"response.function_call_arguments.delta","sequence_number":4,"item_id":"fc_` + id +
+		`","output_index":0,"delta":"1}"}
 
 event: response.function_call_arguments.done
-data: {"type":"response.function_call_arguments.done","sequence_number":5,"item_id":"fc_` + id + `","output_index":0,"arguments":"{\"a\":1}","name":"f"}
+data: {"type":"response.function_call_arguments.done","sequence_number":5,"item_id":"fc_` + id +
+		`","output_index":0,"arguments":"{\"a\":1}","name":"f"}
 
 event: response.output_item.done
-data: {"type":"response.output_item.done","sequence_number":6,"output_index":0,"item":{"id":"fc_` + id + `","type":"function_call","status":"completed","arguments":"{\"a\":1}","call_id":"call_` + id + `","name":"f"}}
+data: {"type":"response.output_item.done","sequence_number":6,"output_index":0,"item":{"id":"fc_` + id +
+		`","type":"function_call","status":"completed","arguments":"{\"a\":1}","call_id":"call_` + id + `","name":"f"}}
 
 `
 	if got := string(a.Take(nil)); got != want {
@@ -256,16 +262,20 @@ func TestResponsesCustomCallGolden(t *testing.T) {
 	a.Choices()[0].Close(harmony.EndedByCall)
 	const id = "0123456789abcdef01234567_0"
 	want := `event: response.output_item.added
-data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"ctc_` + id + `","type":"custom_tool_call","status":"in_progress","input":"","call_id":"call_` + id + `","name":"run"}}
+data: {"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"ctc_` + id +
+		`","type":"custom_tool_call","status":"in_progress","input":"","call_id":"call_` + id + `","name":"run"}}
 
 event: response.custom_tool_call_input.delta
-data: {"type":"response.custom_tool_call_input.delta","sequence_number":3,"item_id":"ctc_` + id + `","output_index":0,"delta":"print(\"1\")\n"}
+data: {"type":"response.custom_tool_call_input.delta","sequence_number":3,"item_id":"ctc_` + id +
+		`","output_index":0,"delta":"print(\"1\")\n"}
 
 event: response.custom_tool_call_input.done
-data: {"type":"response.custom_tool_call_input.done","sequence_number":4,"item_id":"ctc_` + id + `","output_index":0,"input":"print(\"1\")\n"}
+data: {"type":"response.custom_tool_call_input.done","sequence_number":4,"item_id":"ctc_` + id +
+		`","output_index":0,"input":"print(\"1\")\n"}
 
 event: response.output_item.done
-data: {"type":"response.output_item.done","sequence_number":5,"output_index":0,"item":{"id":"ctc_` + id + `","type":"custom_tool_call","status":"completed","input":"print(\"1\")\n","call_id":"call_` + id + `","name":"run"}}
+data: {"type":"response.output_item.done","sequence_number":5,"output_index":0,"item":{"id":"ctc_` + id +
+		`","type":"custom_tool_call","status":"completed","input":"print(\"1\")\n","call_id":"call_` + id + `","name":"run"}}
 
 `
 	if got := string(a.Take(nil)); got != want {
@@ -274,7 +284,9 @@ data: {"type":"response.output_item.done","sequence_number":5,"output_index":0,"
 }
 
 func TestResponseObjectGolden(t *testing.T) {
-	r, err := read(Responses, `{"model":"m","input":"q","instructions":"be\nbrief","temperature":0.70,"top_p":1,"max_output_tokens":99,"store":true,
+	r, err := read(
+		Responses,
+		`{"model":"m","input":"q","instructions":"be\nbrief","temperature":0.70,"top_p":1,"max_output_tokens":99,"store":true,
 		"metadata":{ "k": "v" },"reasoning":{"effort":"minimal","summary":"auto"},"text":{"verbosity":"low","format":{"type":"text"}},"parallel_tool_calls":false,
 		"prompt_cache_key":"p","safety_identifier":"s","user":"u","max_tool_calls":3,"tool_choice":"none","include":["reasoning.encrypted_content"],"service_tier":"auto","truncation":"auto",
 		"tools":[{"type":"web_search"},{"type":"function","name":"f","parameters":{"type" : "object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[ {"type":"function","name":"g"} ]},{"type":"custom","name":"c", "format":{"type":"text"}}]}`)
@@ -283,14 +295,23 @@ func TestResponseObjectGolden(t *testing.T) {
 	}
 	got := play(r.NewAnswer(), answerCases[0], never)
 	const id = "0123456789abcdef01234567"
-	want := `{"id":"resp_` + id + `","object":"response","created_at":1700000000,"status":"completed","background":false,"completed_at":1700000009,"error":null,"frequency_penalty":0,` +
-		`"incomplete_details":null,"instructions":"be\nbrief","max_output_tokens":99,"max_tool_calls":3,"model":"m","output":[` +
-		`{"id":"rs_` + id + `_0","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text","text":"let me \"see\"\n"}],"encrypted_content":null},` +
-		`{"id":"msg_` + id + `_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Héllo 😀"}],"phase":"final_answer","role":"assistant"}],` +
-		`"parallel_tool_calls":false,"presence_penalty":0,"previous_response_id":null,"prompt_cache_key":"p","reasoning":{"effort":"low","summary":"auto"},"safety_identifier":"s","service_tier":"default","store":false,` +
+	want := `{"id":"resp_` + id + `","object":"response","created_at":1700000000,"status":"completed",` +
+		`"background":false,"completed_at":1700000009,"error":null,"frequency_penalty":0,` +
+		`"incomplete_details":null,"instructions":"be\nbrief","max_output_tokens":99,"max_tool_calls":3,"model":"m",` +
+		`"output":[` +
+		`{"id":"rs_` + id + `_0","type":"reasoning","status":"completed","summary":[],"content":[{"type":"reasoning_text",` +
+		`"text":"let me \"see\"\n"}],"encrypted_content":null},` +
+		`{"id":"msg_` + id + `_1","type":"message","status":"completed","content":[{"type":"output_text","annotations":[],` +
+		`"logprobs":[],"text":"Héllo 😀"}],"phase":"final_answer","role":"assistant"}],` +
+		`"parallel_tool_calls":false,"presence_penalty":0,"previous_response_id":null,"prompt_cache_key":"p",` +
+		`"reasoning":{"effort":"low","summary":"auto"},"safety_identifier":"s","service_tier":"default","store":false,` +
 		`"temperature":0.70,"text":{"format":{"type":"text"},"verbosity":"low"},"tool_choice":"none",` +
-		`"tools":[{"type":"function","description":null,"name":"f","parameters":{"type":"object"},"strict":true},{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"}]},{"type":"custom","name":"c","format":{"type":"text"}}],` +
-		`"top_logprobs":0,"top_p":1,"truncation":"auto","usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":0},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":30},"user":"u","metadata":{"k":"v"}}`
+		`"tools":[{"type":"function","description":null,"name":"f","parameters":{"type":"object"},"strict":true},` +
+		`{"type":"namespace","name":"n","description":"d","tools":[{"type":"function","name":"g"}]},{"type":"custom",` +
+		`"name":"c","format":{"type":"text"}}],` +
+		`"top_logprobs":0,"top_p":1,"truncation":"auto","usage":{"input_tokens":10,` +
+		`"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":0},"output_tokens":20,` +
+		`"output_tokens_details":{"reasoning_tokens":2},"total_tokens":30},"user":"u","metadata":{"k":"v"}}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -305,7 +326,8 @@ func TestResponsesStreamFails(t *testing.T) {
 	a.Choices()[0].End(Stop)
 	a.Finish(Usage{}, 0)
 	r := checkGrammar(t, parseEvents(t, string(a.Take(nil))))
-	if encode(t, r["error"]) != `{"code":"server_error","message":"gone"}` || r["completed_at"] != nil || r["usage"] != nil {
+	if encode(t, r["error"]) != `{"code":"server_error","message":"gone"}` || r["completed_at"] != nil ||
+		r["usage"] != nil {
 		t.Errorf("%v", r)
 	}
 	if item := r["output"].([]any)[0].(map[string]any); item["status"] != "incomplete" {
@@ -329,10 +351,13 @@ func TestHalfBuiltInCalls(t *testing.T) {
 		{"whole", []said{call}, Stop, `reasoning completed print(1)`, 0},
 		{"whole, then the limit", []said{call}, Length, `reasoning completed print(1)`, 0},
 		{"without its end", []said{cut}, Stop, `reasoning completed print(1)`, 0},
-		{"before another message", []said{cut, {"", "final", []string{"x"}, harmony.EndedByReturn}}, Stop, `reasoning completed print(1), message completed x`, 0},
-		{"at the limit", []said{{"", "analysis", []string{"t"}, harmony.EndedByEnd}, cut}, Length, `reasoning completed t`, 1},
+		{"before another message", []said{cut, {"", "final", []string{"x"}, harmony.EndedByReturn}}, Stop,
+			`reasoning completed print(1), message completed x`, 0},
+		{"at the limit", []said{{"", "analysis", []string{"t"}, harmony.EndedByEnd}, cut}, Length, `reasoning completed t`,
+			1},
 		{"a method", []said{{"browser.search", "commentary", []string{"{"}, harmony.Cut}}, Length, ``, 1},
-		{"nobody's function", []said{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length, `reasoning incomplete {`, 0},
+		{"nobody's function", []said{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length,
+			`reasoning incomplete {`, 0},
 	} {
 		for _, stream := range []string{`"stream":true,`, ""} {
 			a := answerTo(t, ResponsesAPI, stream)
@@ -357,20 +382,24 @@ func TestHalfBuiltInCalls(t *testing.T) {
 	a.Choices()[0].Open(harmony.Header{Recipient: "container.exec"})
 	a.Choices()[0].Content([]byte("half"), 1)
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
-	if r := checkGrammar(t, parseEvents(t, string(a.Take(nil)))); len(r["output"].([]any)) != 0 || a.Tally().HalfBuiltIns != 1 {
+	if r := checkGrammar(t, parseEvents(t, string(a.Take(nil)))); len(r["output"].([]any)) != 0 ||
+		a.Tally().HalfBuiltIns != 1 {
 		t.Errorf("%v", r)
 	}
 }
 
 func TestNamespaceComesBackInTheCall(t *testing.T) {
-	r, err := read(Responses, `{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"","tools":[{"type":"function","name":"g"},{"type":"custom","name":"c"}]}]}`)
+	r, err := read(Responses, `{"model":"m","input":"q","tools":[{"type":"namespace","name":"n","description":"",`+
+		`"tools":[{"type":"function","name":"g"},{"type":"custom","name":"c"}]}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := play(r.NewAnswer(), answerCase{turn: []said{
-		{"functions.g", "commentary", []string{"{}"}, harmony.EndedByCall}, {"functions.c", "commentary", []string{"x"}, harmony.EndedByCall},
+		{"functions.g", "commentary", []string{"{}"}, harmony.EndedByCall},
+		{"functions.c", "commentary", []string{"x"}, harmony.EndedByCall},
 	}, finish: Stop}, never)
-	if !strings.Contains(got, `"name":"g","namespace":"n"`) || !strings.Contains(got, `"input":"x","call_id":"call_0123456789abcdef01234567_1","name":"c","namespace":"n"`) {
+	if !strings.Contains(got, `"name":"g","namespace":"n"`) ||
+		!strings.Contains(got, `"input":"x","call_id":"call_0123456789abcdef01234567_1","name":"c","namespace":"n"`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -38,8 +38,9 @@ func (b *builder) reasoning(item *openai.InputItem, at string, r *Request) *open
 }
 
 func cannotOpen(at, why string) *openai.Error {
-	return openai.InvalidEncryptedContent(at+".encrypted_content", "The encrypted content of '"+at+"' cannot be opened: "+why+
-		". Send the conversation again without this item.")
+	return openai.InvalidEncryptedContent(at+".encrypted_content",
+		"The encrypted content of '"+at+"' cannot be opened: "+why+
+			". Send the conversation again without this item.")
 }
 
 // bound returns the model and the tenant that the sealed reasoning is bound to.

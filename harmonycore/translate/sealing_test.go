@@ -47,7 +47,8 @@ func sealedAnswer(t *testing.T, s Sealing, stream, hide bool, finish Finish) str
 	if finish == Length {
 		end = harmony.Cut
 	}
-	return play(r.NewAnswer(), answerCase{turn: []said{{"", "analysis", []string{"a ", `"thought"`}, end}}, finish: finish}, never)
+	return play(r.NewAnswer(), answerCase{turn: []said{{"", "analysis", []string{"a ", `"thought"`}, end}},
+		finish: finish}, never)
 }
 
 func sealedOf(t *testing.T, response map[string]any) string {
@@ -67,7 +68,8 @@ func TestSealedText(t *testing.T) {
 			whole := sealedOf(t, decode(t, sealedAnswer(t, s, false, hide, finish)))
 			streamed := sealedOf(t, checkGrammar(t, parseEvents(t, sealedAnswer(t, s, true, hide, finish))))
 			for _, text := range []string{whole, streamed} {
-				r, err := readSealed(t, s, 59, hide, `{"model":"m","input":[{"role":"user","content":"q"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"forged"}],"encrypted_content":"`+text+`"}]}`)
+				r, err := readSealed(t, s, 59, hide, `{"model":"m","input":[{"role":"user","content":"q"},{"type":"reasoning",`+
+					`"summary":[],"content":[{"type":"reasoning_text","text":"forged"}],"encrypted_content":"`+text+`"}]}`)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,8 +78,10 @@ func TestSealedText(t *testing.T) {
 					t.Errorf("came back as %q on %v", got, last.Channel)
 				}
 			}
-			_, err := readSealed(t, s, 60, hide, `{"model":"m","input":[{"type":"reasoning","summary":[],"encrypted_content":"`+whole+`"}]}`)
-			if err == nil || err.Code != contract.CodeInvalidEncryptedContent || err.Param != "input[0].encrypted_content" || !strings.Contains(err.Message, "expired") {
+			_, err := readSealed(t, s, 60, hide, `{"model":"m","input":[{"type":"reasoning","summary":[],"encrypted_content":"`+
+				whole+`"}]}`)
+			if err == nil || err.Code != contract.CodeInvalidEncryptedContent || err.Param != "input[0].encrypted_content" ||
+				!strings.Contains(err.Message, "expired") {
 				t.Errorf("after its time: %v", err)
 			}
 		}
@@ -94,7 +98,8 @@ func TestHiddenReasoning(t *testing.T) {
 }
 
 func TestUnknownInclude(t *testing.T) {
-	_, err := readSealed(t, Sealing{}, 0, false, `{"model":"m","input":"q","include":["reasoning.encrypted_content","reasoning"]}`)
+	_, err := readSealed(t, Sealing{}, 0, false,
+		`{"model":"m","input":"q","include":["reasoning.encrypted_content","reasoning"]}`)
 	if err == nil || err.Code != contract.CodeInvalidValue || err.Param != "include[1]" {
 		t.Errorf("got %v", err)
 	}

@@ -165,7 +165,8 @@ func (s toolset) about(declared []openai.Tool) harmony.Optional {
 	var text []byte
 	for i := 0; i < len(s); {
 		first, from := &declared[i], i
-		for i < len(s) && declared[i].Namespace == first.Namespace && declared[i].NamespaceDescription == first.NamespaceDescription {
+		for i < len(s) && declared[i].Namespace == first.Namespace &&
+			declared[i].NamespaceDescription == first.NamespaceDescription {
 			i++
 		}
 		if first.NamespaceDescription == "" {

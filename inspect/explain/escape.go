@@ -19,7 +19,8 @@ func escape(text string, quote bool) string {
 	ours := true
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
-		if strconv.IsPrint(r) && !(r == utf8.RuneError && n == 1) && r != '\\' && !(r == '"' && quote) && !(ours && unicode.Is(unicode.M, r)) {
+		if strconv.IsPrint(r) && !(r == utf8.RuneError && n == 1) && r != '\\' && !(r == '"' && quote) &&
+			!(ours && unicode.Is(unicode.M, r)) {
 			b.WriteRune(r)
 			ours = false
 		} else {

@@ -50,7 +50,8 @@ func checkSafe(t testing.TB, out string, ids []uint32, o Options) {
 }
 
 func unsafe(s string) bool {
-	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || !unicode.IsPrint(r) })
+	return !utf8.ValidString(s) || strings.ContainsFunc(
+		s, func(r rune) bool { return unicode.IsControl(r) || !unicode.IsPrint(r) })
 }
 
 // TestGolden compares the transcript of testdata/NAME.txt, which is Harmony text, with testdata/NAME.golden.
@@ -131,9 +132,11 @@ func checkBlocks(t testing.TB, ids []uint32, begin Begin) {
 }
 
 func FuzzWrite(f *testing.F) {
-	special := []uint32{tokenizer.Start, tokenizer.Channel, tokenizer.Message, tokenizer.Constrain, tokenizer.End, tokenizer.Return,
+	special := []uint32{tokenizer.Start, tokenizer.Channel, tokenizer.Message, tokenizer.Constrain, tokenizer.End,
+		tokenizer.Return,
 		tokenizer.Call, tokenizer.EndOfText, 200500, 201089}
-	words := []string{"assistant", "user", "analysis", "commentary", "final", " to=", "functions.f", " json", "世界 ", "one two three", "\n", "👩‍🚀"}
+	words := []string{"assistant", "user", "analysis", "commentary", "final", " to=", "functions.f", " json", "世界 ",
+		"one two three", "\n", "👩‍🚀"}
 	f.Add([]byte{1, 12, 2, 18, 19, 4, 0, 10, 1, 14, 2, 20, 5}, uint8(80))
 	f.Add([]byte{2, 0x1b, '[', '2', 'J', 0xc2, 0x9b, 4, 4, 1, 0xff, 1, 12, 1}, uint8(0))
 	f.Add([]byte{0, 0, 10, 1, 1, 9, 9, 2, 21, 0xf0, 0x9f, 3, 1, 12, 2, 5, 5, 21, 0}, uint8(30))
@@ -177,7 +180,8 @@ func TestWrap(t *testing.T) {
 		want  string
 	}{
 		{"", 5, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc|d"}, {"ab cd", 4, "ab |cd"}, {"a b c d", 4, "a b |c d"},
-		{"世界世界", 5, "世界|世界"}, {"xx longerword y", 6, "xx |longer|word y"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301e\u0301|e\u0301"},
+		{"世界世界", 5, "世界|世界"}, {"xx longerword y", 6, "xx |longer|word y"},
+		{"e\u0301e\u0301e\u0301", 2, "e\u0301e\u0301|e\u0301"},
 	} {
 		if got := strings.Join(wrap(tt.text, tt.width), "|"); got != tt.want {
 			t.Errorf("%q in %d: got %q, want %q", tt.text, tt.width, got, tt.want)

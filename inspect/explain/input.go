@@ -39,7 +39,8 @@ func ReadIDs(r io.Reader) ([]uint32, error) {
 	for word := range bytes.FieldsFuncSeq(body, isSeparator) {
 		id, err := strconv.ParseUint(string(word), 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("number %d of the input, %.40q, is no token id; for Harmony text use --text, for a server's stream --sse", len(ids)+1, word)
+			return nil, fmt.Errorf("number %d of the input, %.40q, is no token id; for Harmony text use --text, for a "+
+				"server's stream --sse", len(ids)+1, word)
 		}
 		ids = append(ids, uint32(id))
 	}
@@ -81,7 +82,8 @@ func ReadSSE(r io.Reader) ([]uint32, error) {
 		events++
 		switch {
 		case !dialect.ReadEvent(text, &e):
-			return ids, fmt.Errorf("event %d, %.60q, is none of a completion's stream; save the stream with curl -N", events, text)
+			return ids, fmt.Errorf("event %d, %.60q, is none of a completion's stream; save the stream with curl -N", events,
+				text)
 		case e.Error != nil:
 			return ids, eventError(events, e.Error)
 		}

@@ -34,7 +34,8 @@ const (
 // Write prints the transcript of a stream. Whatever the stream contains, the output has only printable text, line ends
 // and, if [Options.Color] is set, colour sequences.
 func Write(w io.Writer, t *tokenizer.Tokenizer, ids []uint32, o Options) error {
-	p := printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t, r: record(t, ids, o.Begin)}
+	p := printer{w: bufio.NewWriter(w), painter: painter(o.Color), width: max(o.Width, MinWidth), t: t,
+		r: record(t, ids, o.Begin)}
 	number := 0
 	for i := range p.r.blocks {
 		b := &p.r.blocks[i]
@@ -117,9 +118,11 @@ func (p *printer) title(b *block, number int) {
 		who += " " + escape(h.Name, false)
 	}
 	pieces := []piece{{"#" + strconv.Itoa(number) + " " + who, bold}}
-	for _, field := range []struct{ name, value string }{{"channel", h.Channel}, {"to", h.Recipient}, {"type", h.ContentType}} {
+	for _, field := range []struct{ name, value string }{
+		{"channel", h.Channel}, {"to", h.Recipient}, {"type", h.ContentType}} {
 		if field.value != "" {
-			pieces = append(pieces, piece{"  " + field.name + " ", plain}, piece{escape(field.value, false), channelColour(h.Channel)})
+			pieces = append(pieces, piece{"  " + field.name + " ", plain},
+				piece{escape(field.value, false), channelColour(h.Channel)})
 		}
 	}
 	pieces = append(pieces, piece{span, faint})

@@ -18,7 +18,8 @@ func testTokens() [][]byte {
 		tokens = append(tokens, []byte{byte(255 - b)})
 	}
 	for _, s := range []string{
-		"yz", "xy", "wx", "vw", "uv", "tu", "st", "rs", "ab", "ba", "aa", "aaaa", "aaaaaaaa", "abab", "bab", "aba", "aab", "ababab",
+		"yz", "xy", "wx", "vw", "uv", "tu", "st", "rs", "ab", "ba", "aa", "aaaa", "aaaaaaaa", "abab", "bab", "aba", "aab",
+		"ababab",
 		"xyz", "wxyz", "uvw", "stu", "zz", "zzz", "zzzz", "abc", "bc", "ca", "cab", "abcabc", "xyxy", "zxy", "qqqq",
 	} {
 		tokens = append(tokens, []byte(s))

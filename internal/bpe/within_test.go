@@ -19,7 +19,8 @@ func TestMergeWithin(t *testing.T) {
 		for range 60 {
 			piece := string(randomPiece(rng, alphabet, windowSize+1+rng.IntN(6000)))
 			want := e.Merge(nil, v, piece)
-			for _, most := range []int{0, 1, len(want) / 3, len(want) - exceedsAfter - 1, len(want) - 1, len(want), len(want) + 1, math.MaxInt} {
+			for _, most := range []int{0, 1, len(want) / 3, len(want) - exceedsAfter - 1, len(want) - 1, len(want),
+				len(want) + 1, math.MaxInt} {
 				most = max(most, 0)
 				got, ok := e.MergeWithin([]uint32{7}, v, piece, most)
 				if !ok && len(want) <= most {

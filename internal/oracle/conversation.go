@@ -67,7 +67,8 @@ func compare(t *tokenizer.Tokenizer, ids []uint32, err error, want *vectors.Rend
 // ours.
 func sameError(got, want string) bool {
 	for theirs, ours := range map[string]string{
-		"invalid conversation JSON: ": "invalid conversation JSON: ", "invalid message JSON: ": "invalid conversation JSON: ", "unknown role": "unknown role",
+		"invalid conversation JSON: ": "invalid conversation JSON: ", "invalid message JSON: ": "invalid conversation JSON: ",
+		"unknown role": "unknown role",
 	} {
 		if strings.HasPrefix(want, theirs) {
 			return strings.HasPrefix(got, ours)

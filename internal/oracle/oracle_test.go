@@ -20,14 +20,19 @@ func read[T any](t *testing.T, line string) *T {
 }
 
 // A stream as the reference reads it: <|channel|>final<|message|>Hi<|end|><|end|>.
-const stream = `{"tokens":[200005,17196,200008,12194,200007,200007],"role":"assistant","strict":true,"resume":true,"ended":true,` +
-	`"steps":[[1,"assistant",null,null,null,null],1,[2,"assistant","final",null,null,null],"Hi",[0,null,null,null,null,null],` +
+const stream = `{"tokens":[200005,17196,200008,12194,200007,200007],"role":"assistant","strict":true,"resume":true,` +
+	`"ended":true,` +
+	`"steps":[[1,"assistant",null,null,null,null],1,[2,"assistant","final",null,null,null],"Hi",[0,null,null,null,null,` +
+	`null],` +
 	`{"error":"Unexpected token 200007 while expecting start token 200006"},1],` +
 	`"messages":[{"role":"assistant","content":"Hi","channel":"final"}]}`
 
-const conversation = `{"conversation":{"messages":[{"role":"user","content":"Hi"},{"role":"tool","content":"x"}]},"next_role":"assistant",` +
-	`"auto_drop_analysis":null,"completion":{"error":{"class":"HarmonyError","message":"Tools should have a name!"}},"training":"same",` +
-	`"plain":"same","message_json":"{\"role\":\"user\",\"content\":\"Hi\"}","message":[0,[200006,1428,200008,12194,200007]]}`
+const conversation = `{"conversation":{"messages":[{"role":"user","content":"Hi"},{"role":"tool","content":"x"}]},` +
+	`"next_role":"assistant",` +
+	`"auto_drop_analysis":null,"completion":{"error":{"class":"HarmonyError","message":"Tools should have a name!"}},` +
+	`"training":"same",` +
+	`"plain":"same","message_json":"{\"role\":\"user\",\"content\":\"Hi\"}","message":[0,[200006,1428,200008,12194,` +
+	`200007]]}`
 
 // TestEveryDifferenceIsFound shows that any change in a recorded result is found.
 func TestEveryDifferenceIsFound(t *testing.T) {
@@ -42,12 +47,16 @@ func TestEveryDifferenceIsFound(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ line, old, new string }{
-		{stream, `[1,"assistant"`, `[1,"user"`}, {stream, `[2,"assistant","final"`, `[2,"assistant",null`}, {stream, `[0,null`, `[1,null`},
-		{stream, `"Hi",[0`, `"Ho",[0`}, {stream, `"Hi",[0`, `[2,"assistant","final","x",null,"Hi"],[0`}, {stream, `"Hi",[0`, `[2,"assistant","final",null,"x","Hi"],[0`},
+		{stream, `[1,"assistant"`, `[1,"user"`}, {stream, `[2,"assistant","final"`, `[2,"assistant",null`},
+		{stream, `[0,null`, `[1,null`},
+		{stream, `"Hi",[0`, `"Ho",[0`}, {stream, `"Hi",[0`, `[2,"assistant","final","x",null,"Hi"],[0`},
+		{stream, `"Hi",[0`, `[2,"assistant","final",null,"x","Hi"],[0`},
 		{stream, `while`, `when`}, {stream, `{"error":"Unexpected token 200007 while expecting start token 200006"}`, `1`},
 		{stream, `"content":"Hi"`, `"content":"Ho"`}, {stream, `,"channel":"final"}`, `}`},
-		{stream, `},1],`, `}],`}, {stream, `"ended":true`, `"ended":false`}, {stream, `"role":"assistant","strict"`, `"role":null,"strict"`},
-		{conversation, `should`, `must`}, {conversation, `"same"`, `[0,[1]]`}, {conversation, `12194,200007]]`, `12194,200012]]`},
+		{stream, `},1],`, `}],`}, {stream, `"ended":true`, `"ended":false`},
+		{stream, `"role":"assistant","strict"`, `"role":null,"strict"`},
+		{conversation, `should`, `must`}, {conversation, `"same"`, `[0,[1]]`},
+		{conversation, `12194,200007]]`, `12194,200012]]`},
 		{conversation, `[0,[200006,1428,200008,12194,200007]]`, `{"error":{"class":"HarmonyError","message":"no"}}`},
 	} {
 		changed := strings.Replace(tt.line, tt.old, tt.new, 1)

@@ -33,7 +33,8 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 	}
 	want := make([]Said, len(p.Messages()))
 	for i, m := range p.Messages() {
-		want[i] = Said{harmony.Header{Role: m.Role, Name: m.Name.Value, Channel: m.Channel.Value, Recipient: m.Recipient.Value,
+		want[i] = Said{harmony.Header{Role: m.Role, Name: m.Name.Value, Channel: m.Channel.Value,
+			Recipient:   m.Recipient.Value,
 			ContentType: strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")}, m.Content[0].Text}
 	}
 	same := func(how string, got []Said, seen harmony.Recoveries) error {
@@ -125,7 +126,8 @@ func isQuirk(messages []harmony.Message, headers []string) bool {
 		if strings.ContainsFunc(headers[i], func(r rune) bool { return r == '<' || isWideSpace(r) }) {
 			return true
 		}
-		bare := m.Recipient.Set && (!strings.Contains(m.Recipient.Value, ".") || !strings.Contains(headers[i], "to="+m.Recipient.Value))
+		bare := m.Recipient.Set && (!strings.Contains(m.Recipient.Value, ".") ||
+			!strings.Contains(headers[i], "to="+m.Recipient.Value))
 		typ := strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")
 		if bare || m.Role == harmony.Tool || harmony.RoleOf(typ) != 0 || typ != "" && !unicode.IsLetter(rune(typ[0])) {
 			return true

@@ -18,11 +18,14 @@ func TestValidate(t *testing.T) {
 	}{
 		{`{}`, 0, 0}, {`[]`, 0, 0}, {` [1, -0.5e+7, "aé\n😀", true, false, null, {"a":{}}] `, 0, 0},
 		{`"\ud83d\ude00"`, 0, 0}, {`0`, 0, 0},
-		{``, Malformed, 0}, {`{`, Malformed, 1}, {`[1,]`, Malformed, 3}, {`{"a":1,}`, Malformed, 7}, {`{"a" 1}`, Malformed, 5},
+		{``, Malformed, 0}, {`{`, Malformed, 1}, {`[1,]`, Malformed, 3}, {`{"a":1,}`, Malformed, 7},
+		{`{"a" 1}`, Malformed, 5},
 		{`01`, Malformed, 1}, {`1.`, Malformed, 2}, {`1e`, Malformed, 2}, {`-`, Malformed, 1}, {`+1`, Malformed, 0},
 		{`nul`, Malformed, 0}, {`NaN`, Malformed, 0}, {`[1 2]`, Malformed, 3}, {`[}`, Malformed, 1}, {`{]`, Malformed, 1},
-		{`{} x`, Malformed, 3}, {"\"a\nb\"", Malformed, 2}, {`"\x"`, Malformed, 2}, {`"abc`, Malformed, 4}, {`"\u12g4"`, Malformed, 3},
-		{`"\ud800"`, BadUTF8, 7}, {`"\udc00"`, BadUTF8, 3}, {`"\ud800\u0041"`, BadUTF8, 7}, {"\"\xff\"", BadUTF8, 1}, {"\"\xc3", BadUTF8, 1},
+		{`{} x`, Malformed, 3}, {"\"a\nb\"", Malformed, 2}, {`"\x"`, Malformed, 2}, {`"abc`, Malformed, 4},
+		{`"\u12g4"`, Malformed, 3},
+		{`"\ud800"`, BadUTF8, 7}, {`"\udc00"`, BadUTF8, 3}, {`"\ud800\u0041"`, BadUTF8, 7}, {"\"\xff\"", BadUTF8, 1},
+		{"\"\xc3", BadUTF8, 1},
 		{strings.Repeat("[", 129), TooDeep, 128}, {strings.Repeat(`{"a":`, 129), TooDeep, 128 * 5},
 		{strings.Repeat("[", 128) + strings.Repeat("]", 128), 0, 0},
 	}
@@ -46,7 +49,8 @@ func TestSyntaxErrorNamesMember(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"a":1,"b":` + deep: "b", `{"a":{"c":` + deep: "a", "{\"a\":[\"\xff\"]}": "a", `{"\u0061":` + deep: "a",
 		deep: "", "{\"a\":1,\"\xff\":2}": "", `[{"a":` + deep: "",
-		`{"` + strings.Repeat("k", 64) + `":` + deep: strings.Repeat("k", 64), `{"` + strings.Repeat("k", 65) + `":` + deep: "",
+		`{"` + strings.Repeat("k", 64) + `":` + deep: strings.Repeat("k", 64),
+		`{"` + strings.Repeat("k", 65) + `":` + deep: "",
 		`{"a":1} x`: "",
 	} {
 		e, ok := Validate([]byte(in), MaxDepth).(*SyntaxError)
@@ -75,7 +79,8 @@ func TestParseKeepsOrderAndSpelling(t *testing.T) {
 func TestAppendValue(t *testing.T) {
 	for in, want := range map[string]string{
 		` { "b" : [ 1.50 , -0 , 1e+5 ] , "a" : "\u00e9\/\n" } `: `{"b":[1.50,-0,1e+5],"a":"é/\n"}`,
-		`[null,true,false,{},[]]`:                               `[null,true,false,{},[]]`, `{"a":1,"b":2,"a":3}`: `{"a":3,"b":2}`,
+		`[null,true,false,{},[]]`:                               `[null,true,false,{},[]]`,
+		`{"a":1,"b":2,"a":3}`:                                   `{"a":3,"b":2}`,
 	} {
 		v, err := Parse([]byte(in), 8)
 		if err != nil {
@@ -91,7 +96,8 @@ func TestAppendValue(t *testing.T) {
 // limit of depth. encoding/json must accept what [Validate] accepts, and refuse what Validate refuses as malformed.
 // What is accepted must survive being written and read again.
 func FuzzValidate(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5e3,{"b":null}],"c":"\u00e9"}`, `[[[[`, `"\ud800"`, "\"\xff\"", `{"a":1,"a":2}`, `-0`, `[1,]`} {
+	for _, s := range []string{`{"a":[1,2.5e3,{"b":null}],"c":"\u00e9"}`, `[[[[`, `"\ud800"`, "\"\xff\"", `{"a":1,"a":2}`,
+		`-0`, `[1,]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -174,7 +180,8 @@ func TestLargeValuesAreSized(t *testing.T) {
 
 // TestValidateUTF8 shows that strings are accepted exactly if their bytes are UTF-8, whatever surrounds them.
 func TestValidateUTF8(t *testing.T) {
-	firsts := []byte{0x20, 0x7F, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF}
+	firsts := []byte{0x20, 0x7F, 0x80, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF4,
+		0xF5, 0xFF}
 	nexts := []byte{0x20, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xE1, 0xFF}
 	for _, a := range firsts {
 		for _, b := range nexts {

@@ -14,7 +14,8 @@ func randomJSON(rng *rand.Rand, dst []byte, depth int) []byte {
 	text := func() {
 		dst = append(dst, '"')
 		for range rng.IntN(12) {
-			dst = append(dst, []string{`\"`, `\\`, "[", "]", "{", "}", ",", "é", "世界", "a", "long enough for eight", `\u00e9`, " ", ";", "\x7f", "!"}[rng.IntN(16)]...)
+			dst = append(dst, []string{`\"`, `\\`, "[", "]", "{", "}", ",", "é", "世界", "a", "long enough for eight", `\u00e9`,
+				" ", ";", "\x7f", "!"}[rng.IntN(16)]...)
 		}
 		dst = append(dst, '"')
 	}

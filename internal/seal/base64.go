@@ -14,5 +14,6 @@ func standardBase64() *base64.Encoding {
 // urlBase64 returns the encoding of sealed texts. It is strict: it refuses trailing bits that are not zero. Otherwise a
 // sealed text would have several spellings.
 func urlBase64() *base64.Encoding {
-	return base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_").WithPadding(base64.NoPadding).Strict()
+	return base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_").WithPadding(
+		base64.NoPadding).Strict()
 }

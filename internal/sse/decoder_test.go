@@ -57,7 +57,8 @@ func TestDecoder(t *testing.T) {
 // TestAllSplits shows that every way to cut a stream into up to four pieces, and into single bytes, gives the events of
 // the uncut stream.
 func TestAllSplits(t *testing.T) {
-	const in = ": c\r\n\r\ndata: a\r\n\r\ndata: b\n\rdata\ndata: c\r\rid: 1\ndata:\xf0\x9f\x98\x80\n\n\ndata: [DONE]\n\ndata: cut"
+	const in = ": c\r\n\r\ndata: a\r\n\r\ndata: b\n\rdata\ndata: c\r\rid: 1\ndata:\xf0\x9f\x98\x80\n\n\ndata: " +
+		"[DONE]\n\ndata: cut"
 	want := []string{"a", "b", "\nc", "\xf0\x9f\x98\x80", "[DONE]"}
 	check := func(pieces ...string) {
 		if got := decode(pieces...); !slices.Equal(got, want) {

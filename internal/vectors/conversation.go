@@ -49,7 +49,8 @@ func (c *Conversation) UnmarshalJSON(data []byte) error {
 	if line.Conversation != nil {
 		c.Text = string(line.Conversation)
 	}
-	err = errors.Join(err, c.Completion.read(line.Completion, nil), c.Training.read(line.Training, &c.Completion), c.Plain.read(line.Plain, &c.Completion))
+	err = errors.Join(err, c.Completion.read(line.Completion, nil), c.Training.read(line.Training, &c.Completion),
+		c.Plain.read(line.Plain, &c.Completion))
 	if line.Message != "" {
 		err = errors.Join(err, c.Alone.read(line.Alone, &c.Completion))
 	}

@@ -35,7 +35,8 @@ func Each[T any](folder, pattern string, least int, check func(at Place, v *T) e
 		}
 	}
 	if total < least {
-		return fmt.Errorf("%s: %d vectors in %d files, want at least %d", filepath.Join(folder, pattern), total, len(names), least)
+		return fmt.Errorf("%s: %d vectors in %d files, want at least %d", filepath.Join(folder, pattern), total, len(names),
+			least)
 	}
 	return nil
 }

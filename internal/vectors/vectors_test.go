@@ -10,8 +10,10 @@ import (
 
 func TestSteps(t *testing.T) {
 	var v *Stream
-	line := `{"tokens":[1,2,3,-1,5],"steps":[[1,"user",null,null,null,null],2,[2,"user","a","b","c",null],"d",{"error":"x"},{"error":"y","after":[0,null,null,null,null,null]}],"ended":true}`
-	if n, err := Read(strings.NewReader(line+"\n"), func(_ int, got *Stream) error { v = got; return nil }); n != 1 || err != nil {
+	line := `{"tokens":[1,2,3,-1,5],"steps":[[1,"user",null,null,null,null],2,[2,"user","a","b","c",null],"d",` +
+		`{"error":"x"},{"error":"y","after":[0,null,null,null,null,null]}],"ended":true}`
+	if n, err := Read(strings.NewReader(line+"\n"), func(_ int, got *Stream) error { v = got; return nil }); n != 1 ||
+		err != nil {
 		t.Fatal(n, err)
 	}
 	var got []string
@@ -26,7 +28,8 @@ func TestSteps(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	want := "1 user - - - - -|1 user - - - - -|1 user - - - - -|2 user a b c - -|2 user a b c d -|2 user a b c d x|0 - - - - - y"
+	want := "1 user - - - - -|1 user - - - - -|1 user - - - - -|2 user a b c - -|2 user a b c d -|2 user a b c d x|0 - " +
+		"- - - - y"
 	if all := strings.Join(got, "|"); all != want {
 		t.Errorf("got  %s\nwant %s", all, want)
 	}
@@ -41,7 +44,8 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%s is read", line)
 		}
 	}
-	for _, line := range []string{`{}`, `{"completion":[1],"training":[2,[]],"plain":"same"}`, `{"completion":{"error":null},"training":"same","plain":"same"}`} {
+	for _, line := range []string{`{}`, `{"completion":[1],"training":[2,[]],"plain":"same"}`,
+		`{"completion":{"error":null},"training":"same","plain":"same"}`} {
 		if _, err := Read(strings.NewReader(line+"\n"), func(int, *Conversation) error { return nil }); err == nil {
 			t.Errorf("%s is read", line)
 		}

@@ -136,7 +136,8 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[config.Size]():
 		return &jsonschema.Schema{
 			Description: "Bytes, as 65536, 512KiB, 16MiB or 16MB.",
-			OneOf:       []*jsonschema.Schema{{Type: "integer", Minimum: "0"}, {Type: "string", Pattern: `^[0-9]+ *(B|KiB|MiB|GiB|kB|KB|MB|GB)?$`}},
+			OneOf: []*jsonschema.Schema{{Type: "integer", Minimum: "0"},
+				{Type: "string", Pattern: `^[0-9]+ *(B|KiB|MiB|GiB|kB|KB|MB|GB)?$`}},
 		}
 	case reflect.TypeFor[config.Duration]():
 		return &jsonschema.Schema{

@@ -37,8 +37,10 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The settings that the example has only in comments are tested too.
-	all := strings.NewReplacer("# responses_service:", "responses_service:", "#   url", "  url", "#   stores", "  stores", "#   hosted_tools", "  hosted_tools",
-		"# passthrough", "passthrough", "# ca_file", "ca_file", "# access_log", "access_log", "# tenant_header", "tenant_header", "# path:", "path:").Replace(string(example))
+	all := strings.NewReplacer("# responses_service:", "responses_service:", "#   url", "  url", "#   stores", "  stores",
+		"#   hosted_tools", "  hosted_tools",
+		"# passthrough", "passthrough", "# ca_file", "ca_file", "# access_log", "access_log", "# tenant_header",
+		"tenant_header", "# path:", "path:").Replace(string(example))
 	if all == string(example) {
 		t.Error("the example proposes nothing in comments")
 	}
@@ -80,7 +82,8 @@ func TestSchemaAndParserAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		bySchema := schema.Validate(value)
-		if _, byParser := config.Parse(tt.name, []byte(tt.text)); (bySchema == nil) != tt.right || (byParser == nil) != tt.right {
+		if _, byParser := config.Parse(tt.name, []byte(tt.text)); (bySchema == nil) != tt.right ||
+			(byParser == nil) != tt.right {
 			t.Errorf("%s: the schema says %v, and the parser %v", tt.name, bySchema, byParser)
 		}
 	}

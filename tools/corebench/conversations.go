@@ -32,8 +32,11 @@ func conversation(prose string, size, tools int) ([]byte, error) {
 		for _, m := range []object{
 			{"role": "user", "content": text(200)},
 			{"role": "assistant", "channel": "analysis", "content": text(350)},
-			{"role": "assistant", "channel": "commentary", "recipient": tool, "content_type": "<|constrain|>json", "content": `{"query":"light and colours","limit":5,"after":"2026-01-01"}`},
-			{"role": "tool", "name": tool, "recipient": "assistant", "channel": "commentary", "content": `{"results":[{"title":` + quoted(text(60)) + `,"score":0.93},{"title":` + quoted(text(60)) + `,"score":0.51}]}`},
+			{"role": "assistant", "channel": "commentary", "recipient": tool, "content_type": "<|constrain|>json",
+				"content": `{"query":"light and colours","limit":5,"after":"2026-01-01"}`},
+			{"role": "tool", "name": tool, "recipient": "assistant", "channel": "commentary",
+				"content": `{"results":[{"title":` + quoted(text(60)) + `,"score":0.93},{"title":` + quoted(text(60)) +
+					`,"score":0.51}]}`},
 			{"role": "assistant", "channel": "final", "content": text(500)},
 		} {
 			if len(all) < size {
@@ -78,9 +81,11 @@ func quoted(s string) string {
 func answer(all []corpus) (ids []byte, count int) {
 	const assistant = "<|start|>assistant"
 	prose, code, mixed := all[0].text, all[1].text, all[2].text
-	tokens := o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>"+cut(prose, 8000)+cut(mixed, 1500)+"<|end|>"+
-		assistant+"<|channel|>final<|message|>"+cut(prose[20_000:], 8000)+cut(code, 2000)+"<|end|>"+
-		assistant+" to=functions.write<|channel|>commentary <|constrain|>json<|message|>"+`{"text":`+quoted(cut(code, 1500))+"}<|call|>")
+	tokens := o200k.Tokenizer().AppendEncodeSpecial(
+		nil, "<|channel|>analysis<|message|>"+cut(prose, 8000)+cut(mixed, 1500)+"<|end|>"+
+			assistant+"<|channel|>final<|message|>"+cut(prose[20_000:], 8000)+cut(code, 2000)+"<|end|>"+
+			assistant+" to=functions.write<|channel|>commentary <|constrain|>json<|message|>"+`{"text":`+quoted(cut(code, 1500))+
+			"}<|call|>")
 	for _, id := range tokens {
 		ids = binary.LittleEndian.AppendUint32(ids, id)
 	}

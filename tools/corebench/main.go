@@ -129,7 +129,9 @@ func (o options) all() ([]column, error) {
 	encode, messages, everything := []string{"encode"}, []string{"render", "parse"}, []string{"encode", "render", "parse"}
 	return []column{
 		{native, true, everything, func() (worker, error) { return startProcess(nil, filepath.Join(o.folder, "worker")) }},
-		{wasm, true, everything, func() (worker, error) { return startEnvoy(program, filepath.Join(o.folder, "corebench.wasm")) }},
+		{wasm, true, everything, func() (worker, error) {
+			return startEnvoy(program, filepath.Join(o.folder, "corebench.wasm"))
+		}},
 		{"tiktoken", false, encode, python("tiktoken")},
 		{"openai-harmony", false, everything, python("openai-harmony")},
 		{referenceRust, false, messages, rust("openai-harmony")},

@@ -61,7 +61,8 @@ func TestMeasureSaysWhoFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, word := range map[string]string{"tiktoken": "", "squared": "quadratic", "squared, but quick": "", "weak": "dies", native: ""} {
+	for name, word := range map[string]string{
+		"tiktoken": "", "squared": "quadratic", "squared, but quick": "", "weak": "dies", native: ""} {
 		if c := cells[name]; c.word != word || word == "" && len(c.ns) != 3 {
 			t.Errorf("%s: %q with %d values, want %q", name, c.word, len(c.ns), word)
 		}
@@ -100,7 +101,8 @@ func TestWrongIDsFailTheRun(t *testing.T) {
 }
 
 func TestProcessThatDies(t *testing.T) {
-	w, err := startProcess(nil, "sh", "-c", `echo '{"start":1,"load":2,"rss":3}'; read line; echo '{"cpu":7}'; read line; exit 1`)
+	w, err := startProcess(nil, "sh", "-c",
+		`echo '{"start":1,"load":2,"rss":3}'; read line; echo '{"cpu":7}'; read line; exit 1`)
 	if err != nil {
 		t.Fatal(err)
 	}

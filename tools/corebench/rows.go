@@ -82,7 +82,8 @@ func rows(folder string, all []corpus, rounds int) ([]*row, error) {
 		r.warm = true
 		out = append(out, r)
 	}
-	out = append(out, repeated("encode", prompt, "encode", w.text("prompt", cut(prose[300_000:], messageSize)), 1, microseconds))
+	out = append(out, repeated("encode", prompt, "encode", w.text("prompt", cut(prose[300_000:], messageSize)), 1,
+		microseconds))
 	for _, run := range []struct{ name, text string }{
 		{"1 MB of 'a'", strings.Repeat("a", corpusSize)},
 		{"1 MB of spaces", strings.Repeat(" ", corpusSize)},
@@ -111,7 +112,8 @@ func rows(folder string, all []corpus, rounds int) ([]*row, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, repeated("render", c.name, "render", w.text(fmt.Sprintf("conversation-%d", c.size), string(data)), 1, microseconds))
+		out = append(out, repeated("render", c.name, "render", w.text(fmt.Sprintf("conversation-%d", c.size), string(data)),
+			1, microseconds))
 	}
 	ids, count := answer(all)
 	stream := w.text("answer", string(ids))

@@ -158,7 +158,8 @@ func printTargets(out io.Writer, results []result) {
 					verdict = "pass"
 				}
 			}
-			fmt.Fprintf(t, "  %s\t%s / %s\t%s\t>= %sx\t%s\n", r.row.name, target.of, target.than, ratio, strings.TrimSuffix(number(target.atLeast), ".00"), verdict)
+			fmt.Fprintf(t, "  %s\t%s / %s\t%s\t>= %sx\t%s\n", r.row.name, target.of, target.than, ratio,
+				strings.TrimSuffix(number(target.atLeast), ".00"), verdict)
 		}
 	}
 	_ = t.Flush()

@@ -41,10 +41,13 @@ var renderErrors = append([]string{
 	"DeveloperContent may only appear in developer messages, found in Tool",
 	"unknown role: ",
 	"invalid message JSON: ",
-}, prefixed(readingError, "missing field", "duplicate field", "unknown variant", "invalid type", "invalid value", "invalid length",
+}, prefixed(readingError, "missing field", "duplicate field", "unknown variant", "invalid type", "invalid value",
+	"invalid length",
 	"EOF while parsing a list", "EOF while parsing an object", "EOF while parsing a string", "EOF while parsing a value",
-	"expected `:`", "expected `,` or `]`", "expected `,` or `}`", "expected ident", "expected value", "invalid escape", "invalid number",
-	"number out of range", "control character", "key must be a string", "lone leading surrogate", "trailing comma", "trailing characters",
+	"expected `:`", "expected `,` or `]`", "expected `,` or `}`", "expected ident", "expected value", "invalid escape",
+	"invalid number",
+	"number out of range", "control character", "key must be a string", "lone leading surrogate", "trailing comma",
+	"trailing characters",
 	"unexpected end of hex escape", "recursion limit exceeded")...)
 
 func prefixed(prefix string, words ...string) []string {
@@ -142,7 +145,8 @@ func (c *coverage) missing(least int) error {
 		for state := range stateNames {
 			for class := range classNames {
 				if n := c.pairs[flag][state][class]; n < least {
-					out = append(out, fmt.Sprintf("%s in state %q with strict=%v: %d", classNames[class], stateNames[state], flag == 1, n))
+					out = append(out, fmt.Sprintf("%s in state %q with strict=%v: %d", classNames[class], stateNames[state], flag == 1,
+						n))
 				}
 			}
 		}

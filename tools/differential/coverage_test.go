@@ -26,12 +26,18 @@ func TestClasses(t *testing.T) {
 		token int64
 		want  string
 	}{
-		{byText("<|start|>"), "<|start|>"}, {byText("<|end|>"), "<|end|>"}, {byText("<|return|>"), "<|return|>"}, {byText("<|call|>"), "<|call|>"},
-		{byText("<|channel|>"), "<|channel|>"}, {byText("<|message|>"), "<|message|>"}, {byText("<|constrain|>"), "<|constrain|>"},
-		{vectors.EOS, "end of the stream"}, {tokenizer.EndOfText, "<|startoftext|> …"}, {200018, "reserved"}, {201089, "unknown id"},
-		{int64(rune4[0]), "rune's beginning"}, {int64(rune4[len(rune4)-1]), "rune's rest, bad bytes"}, {byText(" user"), "a role's word"},
-		{byText("final"), "a channel's name"}, {byText(" json"), "a type's name"}, {byText(" to"), "to, =, to="}, {byText("="), "to, =, to="},
-		{byText("\n"), "ASCII space"}, {byText("\u3000"), "Unicode's space"}, {byText("<"), "spelling of markers"}, {byText(" the"), "word behind space"},
+		{byText("<|start|>"), "<|start|>"}, {byText("<|end|>"), "<|end|>"}, {byText("<|return|>"), "<|return|>"},
+		{byText("<|call|>"), "<|call|>"},
+		{byText("<|channel|>"), "<|channel|>"}, {byText("<|message|>"), "<|message|>"},
+		{byText("<|constrain|>"), "<|constrain|>"},
+		{vectors.EOS, "end of the stream"}, {tokenizer.EndOfText, "<|startoftext|> …"}, {200018, "reserved"},
+		{201089, "unknown id"},
+		{int64(rune4[0]), "rune's beginning"}, {int64(rune4[len(rune4)-1]), "rune's rest, bad bytes"},
+		{byText(" user"), "a role's word"},
+		{byText("final"), "a channel's name"}, {byText(" json"), "a type's name"}, {byText(" to"), "to, =, to="},
+		{byText("="), "to, =, to="},
+		{byText("\n"), "ASCII space"}, {byText("\u3000"), "Unicode's space"}, {byText("<"), "spelling of markers"},
+		{byText(" the"), "word behind space"},
 		{byText("é"), "not ASCII"}, {byText("123"), "digits"}, {byText("?!"), "signs"}, {byText("Hello"), "word"},
 	} {
 		if got := classNames[classOf(tk, tt.token)]; got != tt.want {
@@ -54,9 +60,12 @@ func TestStates(t *testing.T) {
 		text string
 		want string
 	}{
-		{0, "", "start"}, {harmony.User, "<|channel|><|message|>", "start, role given"}, {0, "<|start|>", "header"}, {0, "<|start|>user", "header begun"},
-		{harmony.User, "", "header, role given"}, {harmony.User, "x", "header begun, role given"}, {harmony.User, "<|message|>x", "content"},
-		{harmony.User, "<|message|>«CUT»", "content, rune cut"}, {harmony.User, "<|message|>«UNKNOWN»x", "content, unknown id"},
+		{0, "", "start"}, {harmony.User, "<|channel|><|message|>", "start, role given"}, {0, "<|start|>", "header"},
+		{0, "<|start|>user", "header begun"},
+		{harmony.User, "", "header, role given"}, {harmony.User, "x", "header begun, role given"},
+		{harmony.User, "<|message|>x", "content"},
+		{harmony.User, "<|message|>«CUT»", "content, rune cut"},
+		{harmony.User, "<|message|>«UNKNOWN»x", "content, unknown id"},
 		{harmony.User, "<|message|>«UNKNOWN»<|end|>", "start"}, {harmony.User, "x<|message|>", "content"},
 	} {
 		k := tracker{t: tk}
@@ -105,7 +114,8 @@ func TestMissing(t *testing.T) {
 	}
 	c.failed(parseErrors, "something new")
 	c.pairs[1][0][0] = 99
-	if err := c.missing(100); err == nil || !strings.Contains(err.Error(), "something new") || !strings.Contains(err.Error(), `<|start|> in state "start" with strict=true: 99`) {
+	if err := c.missing(100); err == nil || !strings.Contains(err.Error(), "something new") ||
+		!strings.Contains(err.Error(), `<|start|> in state "start" with strict=true: 99`) {
 		t.Errorf("got %v", err)
 	}
 }

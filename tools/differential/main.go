@@ -80,7 +80,8 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	r.coverage.print(os.Stdout)
-	fmt.Printf("seed %d: %d streams of %d tokens, %d of them through the tolerant parsers too, and %d conversations: %d differences\n",
+	fmt.Printf("seed %d: %d streams of %d tokens, %d of them through the tolerant parsers too, and %d conversations: "+
+		"%d differences\n",
 		r.seed, r.streams, r.tokens, r.tolerant, r.conversations, r.differences)
 	if r.differences > 0 {
 		return fmt.Errorf("%d differences", r.differences)
@@ -92,7 +93,8 @@ func (r *run) all(ctx context.Context) error {
 func ask[T any](ctx context.Context, r *run, what string, count int, check func(v *T) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	script := exec.CommandContext(ctx, r.python, r.script, what, "--seed", strconv.FormatInt(r.seed, 10), "--count", strconv.Itoa(count))
+	script := exec.CommandContext(ctx, r.python, r.script, what, "--seed", strconv.FormatInt(r.seed, 10), "--count",
+		strconv.Itoa(count))
 	script.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	script.Stderr = os.Stderr
 	out, err := script.StdoutPipe()

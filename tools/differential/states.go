@@ -13,7 +13,8 @@ import (
 
 // stateNames are the situations in which the strict parser reads tokens differently. Each is tested with and without
 // the reference's strict flag.
-var stateNames = [...]string{"start", "start, role given", "header", "header begun", "header, role given", "header begun, role given",
+var stateNames = [...]string{"start", "start, role given", "header", "header begun", "header, role given",
+	"header begun, role given",
 	"content", "content, rune cut", "content, unknown id"}
 
 const (
@@ -80,11 +81,15 @@ func endsCut(b []byte) bool {
 }
 
 // classNames are the classes of tokens that the parser or the grammar may distinguish.
-var classNames = [...]string{"<|start|>", "<|end|>", "<|return|>", "<|call|>", "<|channel|>", "<|message|>", "<|constrain|>",
-	"end of the stream", "<|startoftext|> …", "reserved", "unknown id", "rune's beginning", "rune's rest, bad bytes", "a role's word", "a channel's name",
-	"a type's name", "to, =, to=", "ASCII space", "Unicode's space", "spelling of markers", "word behind space", "not ASCII", "digits", "signs", "word"}
+var classNames = [...]string{"<|start|>", "<|end|>", "<|return|>", "<|call|>", "<|channel|>", "<|message|>",
+	"<|constrain|>",
+	"end of the stream", "<|startoftext|> …", "reserved", "unknown id", "rune's beginning", "rune's rest, bad bytes",
+	"a role's word", "a channel's name",
+	"a type's name", "to, =, to=", "ASCII space", "Unicode's space", "spelling of markers", "word behind space",
+	"not ASCII", "digits", "signs", "word"}
 
-var controlClasses = []uint32{tokenizer.Start, tokenizer.End, tokenizer.Return, tokenizer.Call, tokenizer.Channel, tokenizer.Message, tokenizer.Constrain}
+var controlClasses = []uint32{tokenizer.Start, tokenizer.End, tokenizer.Return, tokenizer.Call, tokenizer.Channel,
+	tokenizer.Message, tokenizer.Constrain}
 
 func classOf(t *tokenizer.Tokenizer, token int64) int {
 	if token == vectors.EOS {

@@ -55,7 +55,8 @@ type file struct {
 
 // countFiles returns the number of all lines, and the files with long lines, those with the most first.
 func countFiles() (all int, files []file, err error) {
-	paths, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.md").Output()
+	paths, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go",
+		"*.md").Output()
 	if err != nil {
 		return 0, nil, err
 	}

@@ -68,14 +68,16 @@ func run() error {
 	encoded.SetEscapeHTML(false)
 	encoded.SetIndent("", " ")
 	return encoded.Encode(map[string]any{
-		"$schema":  "https://json-schema.org/draft/2020-12/schema",
-		"$comment": description.Info.Title + ", version " + description.Info.Version + ", MIT License; made by tools/openaischema",
-		"$defs":    out,
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$comment": description.Info.Title + ", version " + description.Info.Version +
+			", MIT License; made by tools/openaischema",
+		"$defs": out,
 	})
 }
 
 // unread are the keywords that mean nothing to a validator, and the description's own extensions.
-var unread = []string{"description", "title", "example", "examples", "default", "discriminator", "nullable", "$recursiveAnchor"}
+var unread = []string{"description", "title", "example", "examples", "default", "discriminator", "nullable",
+	"$recursiveAnchor"}
 
 // convert returns a copy of a schema and calls refer for every schema that it refers to.
 func convert(schema any, refer func(name string)) any {

@@ -22,8 +22,9 @@ var (
 	// citation is a page that a comment cites, from the checkout's root.
 	citation = regexp.MustCompile(`\b(docs/[\w/-]+\.md|RATIONALE\.md)(?:#([\w-]+))?`)
 	// namedPath is a path in the checkout, alone in a code span.
-	namedPath = regexp.MustCompile("`((?:cmd|controlplane|e2e|envoy|examples|filter|harmonycore|inspect|internal|sim|tools)" +
-		"/[\\w./-]+)`")
+	namedPath = regexp.MustCompile(
+		"`((?:cmd|controlplane|e2e|envoy|examples|filter|harmonycore|inspect|internal|sim|tools)" +
+			"/[\\w./-]+)`")
 )
 
 // notSources are folders without source files of this repository.

@@ -107,7 +107,8 @@ func check(module []byte) error {
 			problems = append(problems, fmt.Errorf("exports %s, which nobody needs", e.name))
 		}
 	}
-	for _, name := range []string{"memory", "_initialize", "malloc", "proxy_abi_version_0_2_0", "proxy_on_context_create"} {
+	for _, name := range []string{"memory", "_initialize", "malloc", "proxy_abi_version_0_2_0",
+		"proxy_on_context_create"} {
 		if !slices.ContainsFunc(exports, func(e export) bool { return e.name == name }) {
 			problems = append(problems, fmt.Errorf("does not export %s", name))
 		}

@@ -62,7 +62,8 @@ func checkPointers(sections []wasmSection) error {
 		}
 	}
 	if len(found) > mostFalse {
-		return fmt.Errorf("has %d words among its variables that look like pointers: %s; make them on the heap, or constant", len(found), strings.Join(found, ", "))
+		return fmt.Errorf("has %d words among its variables that look like pointers: %s; make them on the heap, or constant",
+			len(found), strings.Join(found, ", "))
 	}
 	return nil
 }

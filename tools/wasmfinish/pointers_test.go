@@ -19,14 +19,16 @@ func TestCheckPointers(t *testing.T) {
 		{"small numbers and text", "\x00\x00\xff\x00\x01\x00\x00\x00text text text.", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := checkPointers(sectionsOf(piece{".rodata", 4, []byte("abcd" + tt.constants)}, piece{".data", 32, append([]byte(tt.variables), mark...)}))
+			err := checkPointers(sectionsOf(piece{".rodata", 4, []byte("abcd" + tt.constants)},
+				piece{".data", 32, append([]byte(tt.variables), mark...)}))
 			if (err != nil) != tt.fails {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	// Binaryen omits zeros, so this segment begins inside a word: its words are 0x06050400, 0x0a090807 and 0x0e0d0c0b.
-	err := checkPointers(sectionsOf(piece{".data", 33, []byte("\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e")}, piece{".data.1", 48, mark}))
+	err := checkPointers(sectionsOf(piece{".data", 33, []byte("\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e")},
+		piece{".data.1", 48, mark}))
 	if err == nil || !strings.Contains(err.Error(), "3 words") || !strings.Contains(err.Error(), "0x6050400 at 32") {
 		t.Errorf("got %v", err)
 	}

@@ -74,7 +74,8 @@ func New(o Options) *Tracker {
 	if o.Silence <= 0 {
 		o.Silence = defaultSilence
 	}
-	return &Tracker{grace: o.Grace, silence: o.Silence, changed: make(chan struct{}, 1), order: specifier(nil), streams: map[*stream]struct{}{}}
+	return &Tracker{grace: o.Grace, silence: o.Silence, changed: make(chan struct{}, 1), order: specifier(nil),
+		streams: map[*stream]struct{}{}}
 }
 
 // Set replaces the servers that Envoys check. It keeps the reports on servers that stay.

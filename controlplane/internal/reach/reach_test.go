@@ -50,9 +50,10 @@ type envoy struct {
 func connect(t *testing.T, address string) *envoy {
 	t.Helper()
 	e := connectSilently(t, address)
-	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
-		HealthCheckRequest: &healthv3.HealthCheckRequest{Node: &corev3.Node{Id: "edge"}},
-	}})
+	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{
+		RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
+			HealthCheckRequest: &healthv3.HealthCheckRequest{Node: &corev3.Node{Id: "edge"}},
+		}})
 	return e
 }
 
@@ -90,14 +91,17 @@ func (e *envoy) order() *healthv3.HealthCheckSpecifier {
 
 func (e *envoy) says(cluster, ip string, port uint32, health corev3.HealthStatus) {
 	e.Helper()
-	one := &healthv3.EndpointHealth{HealthStatus: health, Endpoint: &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
-		SocketAddress: &corev3.SocketAddress{Address: ip, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port}},
-	}}}}
-	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse{
-		EndpointHealthResponse: &healthv3.EndpointHealthResponse{ClusterEndpointsHealth: []*healthv3.ClusterEndpointsHealth{{
-			ClusterName: cluster, LocalityEndpointsHealth: []*healthv3.LocalityEndpointsHealth{{EndpointsHealth: []*healthv3.EndpointHealth{one}}},
-		}}},
-	}})
+	one := &healthv3.EndpointHealth{HealthStatus: health,
+		Endpoint: &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
+			SocketAddress: &corev3.SocketAddress{Address: ip, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port}},
+		}}}}
+	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{
+		RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse{
+			EndpointHealthResponse: &healthv3.EndpointHealthResponse{ClusterEndpointsHealth: []*healthv3.ClusterEndpointsHealth{{
+				ClusterName: cluster, LocalityEndpointsHealth: []*healthv3.LocalityEndpointsHealth{
+					{EndpointsHealth: []*healthv3.EndpointHealth{one}}},
+			}}},
+		}})
 }
 
 // await waits for the count of a server.
@@ -117,7 +121,8 @@ func await(t *testing.T, tracker *Tracker, key Key, want Count) {
 }
 
 func group(address netip.AddrPort) []Group {
-	return []Group{{Name: "p", Path: "/health", Interval: time.Second, Servers: []Server{{Address: address, Host: "gpu"}}}, {Name: "empty"}}
+	return []Group{{Name: "p", Path: "/health", Interval: time.Second, Servers: []Server{{Address: address, Host: "gpu"}}},
+		{Name: "empty"}}
 }
 
 func TestReports(t *testing.T) {
@@ -134,7 +139,8 @@ func TestReports(t *testing.T) {
 		t.Error(err)
 	}
 	c := order.GetClusterHealthChecks()
-	if len(c) != 1 || c[0].GetClusterName() != "harmony-reach-p" || c[0].GetHealthChecks()[0].GetHttpHealthCheck().GetPath() != "/health" ||
+	if len(c) != 1 || c[0].GetClusterName() != "harmony-reach-p" ||
+		c[0].GetHealthChecks()[0].GetHttpHealthCheck().GetPath() != "/health" ||
 		c[0].GetLocalityEndpoints()[0].GetEndpoints()[0].GetHostname() != "gpu" {
 		t.Fatalf("got %v", order)
 	}
@@ -149,7 +155,8 @@ func TestReports(t *testing.T) {
 	for _, strange := range []struct {
 		cluster, ip string
 		port        uint32
-	}{{"harmony-reach-q", "10.0.0.7", 8000}, {"other", "10.0.0.7", 8000}, {"harmony-reach-p", "10.0.0.8", 8000}, {"harmony-reach-p", "gpu", 8000}, {"harmony-reach-p", "10.0.0.7", 73536}} {
+	}{{"harmony-reach-q", "10.0.0.7", 8000}, {"other", "10.0.0.7", 8000}, {"harmony-reach-p", "10.0.0.8", 8000},
+		{"harmony-reach-p", "gpu", 8000}, {"harmony-reach-p", "10.0.0.7", 73536}} {
 		first.says(strange.cluster, strange.ip, strange.port, corev3.HealthStatus_UNHEALTHY)
 	}
 	first.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)

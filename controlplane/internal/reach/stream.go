@@ -38,14 +38,16 @@ func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
 		for _, s := range g.Servers {
 			locality.Endpoints = append(locality.Endpoints, &endpointv3.Endpoint{
 				Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-					Address: s.Address.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(s.Address.Port())},
+					Address:       s.Address.Addr().String(),
+					PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(s.Address.Port())},
 				}}},
 				Hostname:          s.Host,
 				HealthCheckConfig: &endpointv3.Endpoint_HealthCheckConfig{Hostname: s.Host},
 			})
 		}
 		order.ClusterHealthChecks = append(order.ClusterHealthChecks, &healthv3.ClusterHealthCheck{
-			ClusterName: clusterPrefix + g.Name, HealthChecks: []*corev3.HealthCheck{check(g)}, LocalityEndpoints: []*healthv3.LocalityEndpoints{locality},
+			ClusterName: clusterPrefix + g.Name, HealthChecks: []*corev3.HealthCheck{check(g)},
+			LocalityEndpoints: []*healthv3.LocalityEndpoints{locality},
 		})
 	}
 	return order
@@ -64,7 +66,8 @@ func check(g Group) *corev3.HealthCheck {
 		HealthChecker: &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}},
 	}
 	if g.Path != "" {
-		c.HealthChecker = &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: g.Path}}
+		c.HealthChecker = &corev3.HealthCheck_HttpHealthCheck_{
+			HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: g.Path}}
 	}
 	return c
 }

@@ -59,7 +59,8 @@ func New(log *slog.Logger) *Files {
 	f.places.Store(&map[string]bool{})
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
-		log.Warn("the system tells of no changed files; they are read again now and then", "error", err, "interval", rereadInterval)
+		log.Warn("the system tells of no changed files; they are read again now and then", "error", err, "interval",
+			rereadInterval)
 	} else {
 		f.events = events
 		f.running.Go(f.listen)
@@ -197,7 +198,8 @@ func (f *Files) follow() {
 		// is watched already.
 		err := f.events.Add(folder)
 		if err != nil && !f.folders[folder] {
-			f.log.Warn("a folder cannot be watched; its files are read again now and then", "folder", folder, "error", err, "interval", rereadInterval)
+			f.log.Warn("a folder cannot be watched; its files are read again now and then", "folder", folder, "error", err,
+				"interval", rereadInterval)
 		}
 		f.folders[folder] = true
 	}

@@ -188,7 +188,8 @@ func TestRead(t *testing.T) {
 	if data, err := Read(file, 4); err != nil || string(data) != "four" {
 		t.Errorf("got %q, %v", data, err)
 	}
-	for path, want := range map[string]string{dir: "no regular file", os.DevNull: "no regular file", file: "larger than 3 bytes"} {
+	for path, want := range map[string]string{
+		dir: "no regular file", os.DevNull: "no regular file", file: "larger than 3 bytes"} {
 		if _, err := Read(path, 3); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}

@@ -49,12 +49,15 @@ func run(o options) error {
 			rows[j].values[i] = measured[j].values[0]
 		}
 	}
-	fmt.Printf("Two Envoys with one worker each; no servers behind the addresses, and no health checks. Medians of %d changes of each kind.\n\n", o.rounds)
+	fmt.Printf("Two Envoys with one worker each; no servers behind the addresses, and no health checks. Medians of %d "+
+		"changes of each kind.\n\n", o.rounds)
 	small, large := o.models, o.models*o.factor
 	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d models", small), fmt.Sprintf("%d models", large), "")
-	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d servers", small*o.servers), fmt.Sprintf("%d servers", large*o.servers), "growth")
+	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d servers", small*o.servers),
+		fmt.Sprintf("%d servers", large*o.servers), "growth")
 	for _, r := range rows {
-		fmt.Printf("%-64s %18.2f %-3s %18.2f %-3s %8.1f\n", r.what, r.values[0], r.unit, r.values[1], r.unit, r.values[1]/r.values[0])
+		fmt.Printf("%-64s %18.2f %-3s %18.2f %-3s %8.1f\n", r.what, r.values[0], r.unit, r.values[1], r.unit,
+			r.values[1]/r.values[0])
 	}
 	return nil
 }

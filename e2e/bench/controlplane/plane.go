@@ -74,7 +74,8 @@ func (p *plane) launch() error {
 	if err != nil {
 		return err
 	}
-	p.process = exec.Command(cmp.Or(os.Getenv("HARMONY_BIN"), "dist/harmony"), "controlplane", "--config", p.file(), "--wasm", wasm,
+	p.process = exec.Command(cmp.Or(os.Getenv("HARMONY_BIN"), "dist/harmony"), "controlplane", "--config", p.file(),
+		"--wasm", wasm,
 		"--state", filepath.Join(p.folder, "state"), "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0")
 	p.process.Stderr = &p.said
 	out, err := p.process.StdoutPipe()
@@ -107,7 +108,8 @@ func (p *plane) startEnvoys() (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		e, err := envoy.Start(context.Background(), envoy.Options{Path: os.Getenv("ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: limit})
+		e, err := envoy.Start(context.Background(),
+			envoy.Options{Path: os.Getenv("ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: limit})
 		if err != nil {
 			return 0, err
 		}

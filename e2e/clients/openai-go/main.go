@@ -36,7 +36,8 @@ type client struct {
 }
 
 func (c client) asks(text string) responses.ResponseNewParams {
-	return responses.ResponseNewParams{Model: c.model, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(text)}}
+	return responses.ResponseNewParams{Model: c.model,
+		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(text)}}
 }
 
 func main() {
@@ -44,7 +45,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: openai-go BASE_URL MODEL")
 		os.Exit(2)
 	}
-	c := client{openai.NewClient(option.WithBaseURL(os.Args[1]), option.WithAPIKey("none"), option.WithMaxRetries(0)), os.Args[2]}
+	c := client{openai.NewClient(option.WithBaseURL(os.Args[1]), option.WithAPIKey("none"), option.WithMaxRetries(0)),
+		os.Args[2]}
 	checks := []struct {
 		what  string
 		check func(context.Context, client) error
@@ -111,7 +113,8 @@ func checkHello(r *responses.Response, err error) error {
 		return fmt.Errorf("the answer is %q, the usage %s", r.OutputText(), r.Usage.RawJSON())
 	}
 	thinks := r.Usage.OutputTokensDetails.ReasoningTokens
-	if r.Status != "completed" || thought(r) == "" || thinks == 0 || r.Usage.TotalTokens != r.Usage.InputTokens+r.Usage.OutputTokens {
+	if r.Status != "completed" || thought(r) == "" || thinks == 0 ||
+		r.Usage.TotalTokens != r.Usage.InputTokens+r.Usage.OutputTokens {
 		return fmt.Errorf("the response is %s", r.RawJSON())
 	}
 	return nil
@@ -129,14 +132,17 @@ func textTurn(ctx context.Context, c client) error { return checkHello(whole(ctx
 func stream(ctx context.Context, c client) error   { return checkHello(streamed(ctx, c, c.asks(hello))) }
 
 // toolLoop sends back every item that it got.
-func toolLoop(answer func(context.Context, client, responses.ResponseNewParams) (*responses.Response, error)) func(context.Context, client) error {
+func toolLoop(answer func(context.Context, client, responses.ResponseNewParams) (*responses.Response, error)) func(
+	context.Context, client) error {
 	return func(ctx context.Context, c client) error {
 		asked := c.asks("")
 		asked.Instructions, asked.Store = openai.String("You are brief."), openai.Bool(false)
 		asked.Tools = []responses.ToolUnionParam{responses.ToolParamOfFunction("get_weather", map[string]any{
-			"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}, "required": []string{"city"},
+			"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}},
+			"required": []string{"city"},
 		}, false)}
-		input := responses.ResponseInputParam{responses.ResponseInputItemParamOfMessage(compare, responses.EasyInputMessageRoleUser)}
+		input := responses.ResponseInputParam{
+			responses.ResponseInputItemParamOfMessage(compare, responses.EasyInputMessageRoleUser)}
 		var cities, thoughts, said []string
 		for len(said) < 3 {
 			asked.Input = responses.ResponseNewParamsInputUnion{OfInputItemList: input}
@@ -170,7 +176,8 @@ func toolLoop(answer func(context.Context, client, responses.ResponseNewParams) 
 			!slices.Equal(thoughts, []string{"First I need Paris.", "Now I need Rome.", "Both cities are known."}) {
 			return fmt.Errorf("asked for %q, said %q, thought %q", cities, said, thoughts)
 		}
-		asked.Input.OfInputItemList = append(input, responses.ResponseInputItemParamOfMessage(followUp, responses.EasyInputMessageRoleUser))
+		asked.Input.OfInputItemList = append(input,
+			responses.ResponseInputItemParamOfMessage(followUp, responses.EasyInputMessageRoleUser))
 		r, err := answer(ctx, c, asked)
 		if err == nil && r.OutputText() != followedUp {
 			err = fmt.Errorf("the answer to a further question is %q", r.OutputText())
@@ -181,10 +188,12 @@ func toolLoop(answer func(context.Context, client, responses.ResponseNewParams) 
 
 func wrongRequest(ctx context.Context, c client) error {
 	c.model = "nobody"
-	for _, answer := range []func(context.Context, client, responses.ResponseNewParams) (*responses.Response, error){whole, streamed} {
+	for _, answer := range []func(context.Context, client, responses.ResponseNewParams) (*responses.Response, error){
+		whole, streamed} {
 		_, err := answer(ctx, c, c.asks(hello))
 		var refused *openai.Error
-		if !errors.As(err, &refused) || refused.StatusCode != 404 || refused.Code != "model_not_found" || refused.Param != "model" {
+		if !errors.As(err, &refused) || refused.StatusCode != 404 || refused.Code != "model_not_found" ||
+			refused.Param != "model" {
 			return fmt.Errorf("the error is %w", err)
 		}
 	}

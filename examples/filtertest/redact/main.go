@@ -57,7 +57,8 @@ type stream struct {
 // OnHttpRequestHeaders lets only those in who have the header.
 func (s *stream) OnHttpRequestHeaders(int, bool) types.Action {
 	if _, err := proxywasm.GetHttpRequestHeader(s.Header); err != nil {
-		must(proxywasm.SendHttpResponse(401, [][2]string{{"content-type", "text/plain"}}, []byte("this needs "+s.Header+"\n"), -1))
+		must(proxywasm.SendHttpResponse(401, [][2]string{{"content-type", "text/plain"}}, []byte("this needs "+s.Header+"\n"),
+			-1))
 		return types.ActionPause
 	}
 	must(proxywasm.RemoveHttpRequestHeader("accept-encoding")) // what is compressed cannot be read

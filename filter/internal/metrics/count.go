@@ -26,7 +26,8 @@ var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
 // cuts are who ended an answer in the middle.
-var cuts = [...]string{exchange.CutStall, exchange.CutServer, exchange.CutClient, exchange.CutTimeout, exchange.CutOther}
+var cuts = [...]string{exchange.CutStall, exchange.CutServer, exchange.CutClient, exchange.CutTimeout,
+	exchange.CutOther}
 
 const (
 	prompt = iota
@@ -39,7 +40,8 @@ const (
 )
 
 var tokenNames = [tokenKinds]string{
-	prompt: "prompt", cached: "cached", toolOutput: "tool_output", reasoning: "reasoning", final: "final", toolCall: "tool_call",
+	prompt: "prompt", cached: "cached", toolOutput: "tool_output", reasoning: "reasoning", final: "final",
+	toolCall: "tool_call",
 }
 
 // Count counts an exchange that is over. status is what the client got, 0 if it got none.

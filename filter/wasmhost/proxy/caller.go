@@ -52,8 +52,9 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 	began := time.Now()
 	response, release, err := c.proxy.clusters[o.Cluster].send(ctx, func(to *endpoint) *http.Request {
 		r := &http.Request{
-			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"), Header: toHTTP(o.Headers),
-			Body: http.NoBody, ContentLength: int64(len(o.Body)),
+			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"),
+			Header: toHTTP(o.Headers),
+			Body:   http.NoBody, ContentLength: int64(len(o.Body)),
 		}
 		if len(o.Body) > 0 {
 			r.Body = io.NopCloser(bytes.NewReader(o.Body))

@@ -81,7 +81,8 @@ func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
 			}
 			// The handshake is done here so that its failure counts as a failed connection.
 			t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-				return dialTLS(ctx, connect, config, func(ctx context.Context) (net.Conn, error) { return t.DialContext(ctx, network, address) })
+				return dialTLS(ctx, connect, config,
+					func(ctx context.Context) (net.Conn, error) { return t.DialContext(ctx, network, address) })
 			}
 		}
 		out.endpoints = append(out.endpoints, &endpoint{Endpoint: e, transport: t, scheme: scheme})
@@ -89,7 +90,8 @@ func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
 	return out
 }
 
-func dialTLS(ctx context.Context, limit time.Duration, config *tls.Config, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
+func dialTLS(ctx context.Context, limit time.Duration, config *tls.Config,
+	dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	plain, err := dial(ctx)
 	if err != nil {
 		return nil, err
@@ -123,7 +125,8 @@ func (c *cluster) pick(tried []*endpoint) *endpoint {
 
 // send sends a request to a server of the cluster. If the connection fails, it tries the next server: no server has
 // begun to work on the request. The caller must call release when it has read the response.
-func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) (response *http.Response, release func(), err error) {
+func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) (
+	response *http.Response, release func(), err error) {
 	var tried []*endpoint
 	err = errNoServer
 	for range c.retries + 1 {

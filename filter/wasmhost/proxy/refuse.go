@@ -11,8 +11,10 @@ import (
 
 // http1Methods are the methods that Envoy's HTTP/1.1 codec accepts.
 var http1Methods = []string{
-	"ACL", "BIND", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET", "HEAD", "LINK", "LOCK", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL", "MOVE", "MSEARCH",
-	"NOTIFY", "OPTIONS", "PATCH", "POST", "PROPFIND", "PROPPATCH", "PURGE", "PUT", "REBIND", "REPORT", "SEARCH", "SOURCE", "SUBSCRIBE", "TRACE", "UNBIND",
+	"ACL", "BIND", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET", "HEAD", "LINK", "LOCK", "MERGE", "MKACTIVITY",
+	"MKCALENDAR", "MKCOL", "MOVE", "MSEARCH",
+	"NOTIFY", "OPTIONS", "PATCH", "POST", "PROPFIND", "PROPPATCH", "PURGE", "PUT", "REBIND", "REPORT", "SEARCH", "SOURCE",
+	"SUBSCRIBE", "TRACE", "UNBIND",
 	"UNLINK", "UNLOCK", "UNSUBSCRIBE",
 }
 
@@ -25,7 +27,8 @@ func (x *exchange) refused(h *wasmhost.Headers, bodyless bool) bool {
 	switch {
 	case fieldCount(x.r.Header) > o.MaxHeaders:
 		x.refuse(http.StatusRequestHeaderFieldsTooLarge, "too_many_headers")
-	case http1 && !slices.Contains(http1Methods, x.r.Method), http1 && x.r.Method == http.MethodConnect && strings.HasPrefix(x.r.RequestURI, "/"):
+	case http1 && !slices.Contains(http1Methods, x.r.Method),
+		http1 && x.r.Method == http.MethodConnect && strings.HasPrefix(x.r.RequestURI, "/"):
 		x.refuse(http.StatusBadRequest, "codec_error")
 	case o.NoUnderscores && hasUnderscore(x.r.Header):
 		x.refuse(http.StatusBadRequest, "unexpected_underscore")

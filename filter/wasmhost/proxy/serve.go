@@ -68,7 +68,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		limit = p.options.BufferLimitHTTP2
 	}
 	x.stream = worker.Open(wasmhost.StreamOptions{
-		Router: p, BufferLimit: limit, Shape: p.options.Shape, Finalize: func(h *wasmhost.Headers) { p.finalize(h, x.id) }, Changed: x.wake,
+		Router: p, BufferLimit: limit, Shape: p.options.Shape, Finalize: func(h *wasmhost.Headers) { p.finalize(h, x.id) },
+		Changed:  x.wake,
 		Protocol: r.Proto, ClientAddress: r.RemoteAddr, LocalAddress: local,
 	})
 	defer x.close()

@@ -80,7 +80,8 @@ func repeatable(r *http.Request) bool {
 
 func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http.Request {
 	r := &http.Request{
-		Method: e.Headers.Get(":method"), URL: requestURL(to, e.Headers.Get(":path")), Host: e.Headers.Get(":authority"), Header: toHTTP(e.Headers), ContentLength: -1,
+		Method: e.Headers.Get(":method"), URL: requestURL(to, e.Headers.Get(":path")), Host: e.Headers.Get(":authority"),
+		Header: toHTTP(e.Headers), ContentLength: -1,
 	}
 	if e.HostRewrite && to.Hostname != "" {
 		r.Host = to.Hostname

@@ -35,10 +35,10 @@ func TestEnvoyIsCurrentWhenItHasAcceptedEverything(t *testing.T) {
 		e.Connected.IsZero() {
 		t.Errorf("%+v", e)
 	}
-	set(t, s, world(t, 1, "a", "b"))
-	c.accept(resource.ClusterType, "a", "b")
+	set(t, s, testResources(t, 1, "a", "b"))
+	c.expectAndAck(resource.ClusterType, "a", "b")
 	c.subscribe(resource.EndpointType, "a", "b")
-	c.accept(resource.EndpointType, "a", "b")
+	c.expectAndAck(resource.EndpointType, "a", "b")
 	eventually(t, s, "current in clusters and endpoints", func(all []Envoy) bool {
 		return all[0].Types["clusters"].Current && all[0].Types["endpoints"].Current
 	})
@@ -46,7 +46,7 @@ func TestEnvoyIsCurrentWhenItHasAcceptedEverything(t *testing.T) {
 		t.Error("an Envoy without listeners is current")
 	}
 	c.subscribe(resource.ListenerType)
-	c.accept(resource.ListenerType, "l")
+	c.expectAndAck(resource.ListenerType, "l")
 	c.subscribe(resource.RouteType, "r")
 	answer := c.receive(resource.RouteType)
 	if s.Envoys()[0].Current {
@@ -68,16 +68,16 @@ func TestEnvoyIsCurrentWhenItHasAcceptedEverything(t *testing.T) {
 }
 
 func TestOnlyWhatHasChangedIsSent(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
 	eventually(t, s, "current", current(1))
-	if changed, err := s.Set(world(t, 1, "a", "b")); err != nil || changed {
+	if changed, err := s.Set(testResources(t, 1, "a", "b")); err != nil || changed {
 		t.Errorf("the same content: changed %v, %v", changed, err)
 	}
 	before := s.Versions()
-	r = world(t, 1, "a", "b")
+	r = testResources(t, 1, "a", "b")
 	r[resource.EndpointType][1] = endpoint("b", 2)
 	set(t, s, r)
 	if after := s.Versions(); after["endpoints"] == before["endpoints"] || after["clusters"] != before["clusters"] {
@@ -86,16 +86,16 @@ func TestOnlyWhatHasChangedIsSent(t *testing.T) {
 	if s.Envoys()[0].Current {
 		t.Error("current before the change is accepted")
 	}
-	c.accept(resource.EndpointType, "b")
+	c.expectAndAck(resource.EndpointType, "b")
 	eventually(t, s, "current", current(1))
 }
 
 func TestARefusedResourceIsLeftAloneUntilItChanges(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
-	r = world(t, 1, "a", "b")
+	r = testResources(t, 1, "a", "b")
 	r[resource.EndpointType][0] = endpoint("a", 99999)
 	set(t, s, r)
 	c.nack(c.receive(resource.EndpointType), "no such port"+strings.Repeat("!", 2000))
@@ -103,22 +103,22 @@ func TestARefusedResourceIsLeftAloneUntilItChanges(t *testing.T) {
 	e := s.Envoys()[0]
 	state := e.Types["endpoints"]
 	if e.Current || state.Current || state.Refused != s.Versions()["endpoints"] || state.Version == state.Refused ||
-		!strings.HasPrefix(state.Error, "no such port!") || len(state.Error) != maxWords ||
+		!strings.HasPrefix(state.Error, "no such port!") || len(state.Error) != maxErrorText ||
 		state.Refusals != 1 || !slices.Equal(state.Resources, []string{"a"}) {
 		t.Errorf("%+v", e)
 	}
 	// Another resource of the same type is still accepted.
-	r = world(t, 1, "a", "b")
+	r = testResources(t, 1, "a", "b")
 	r[resource.EndpointType] = []types.Resource{endpoint("a", 99999), endpoint("b", 3)}
 	set(t, s, r)
-	c.accept(resource.EndpointType, "b")
-	c.nothing()
+	c.expectAndAck(resource.EndpointType, "b")
+	c.expectNothing()
 	eventually(t, s, "still refused", func(all []Envoy) bool {
 		state := all[0].Types["endpoints"]
 		return !state.Current && state.Refused != "" && slices.Equal(state.Resources, []string{"a"})
 	})
-	set(t, s, world(t, 3, "a", "b"))
-	c.accept(resource.EndpointType, "a")
+	set(t, s, testResources(t, 3, "a", "b"))
+	c.expectAndAck(resource.EndpointType, "a")
 	eventually(t, s, "current", current(1))
 	if state := s.Envoys()[0].Types["endpoints"]; state.Refused != "" || state.Error != "" || state.Refusals != 1 {
 		t.Errorf("%+v", state)
@@ -126,14 +126,14 @@ func TestARefusedResourceIsLeftAloneUntilItChanges(t *testing.T) {
 }
 
 func TestWhatWasRefusedTogetherIsSentOneByOne(t *testing.T) {
-	s, address := served(t, world(t, 1, "a", "bad", "c"))
+	s, address := serveResources(t, testResources(t, 1, "a", "bad", "c"))
 	c := connect(t, address, "one")
 	c.subscribe(resource.EndpointType, "a", "bad", "c")
 	c.nack(c.receive(resource.EndpointType), "one of them")
-	c.accept(resource.EndpointType, "a")
+	c.expectAndAck(resource.EndpointType, "a")
 	c.nack(c.receive(resource.EndpointType), "this one")
-	c.accept(resource.EndpointType, "c")
-	c.nothing()
+	c.expectAndAck(resource.EndpointType, "c")
+	c.expectNothing()
 	eventually(t, s, "refused by itself", func(all []Envoy) bool {
 		state := all[0].Types["endpoints"]
 		return slices.Equal(state.Resources, []string{"bad"}) && state.Error == "this one" && state.Refusals == 2 &&
@@ -145,16 +145,16 @@ func TestWhatWasRefusedTogetherIsSentOneByOne(t *testing.T) {
 }
 
 func TestAnEnvoyThatRefusedManyIsNotTakenToHoldTheOldOnes(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
 	eventually(t, s, "current", current(1))
-	set(t, s, world(t, 2, "a", "b"))
+	set(t, s, testResources(t, 2, "a", "b"))
 	refused := c.receive(resource.EndpointType)
-	set(t, s, world(t, 1, "a", "b")) // the old content again, while Envoy may hold one of the two new resources
+	set(t, s, testResources(t, 1, "a", "b")) // the old content again, while Envoy may hold one of the two new resources
 	c.nack(refused, "one of them")
-	c.accept(resource.EndpointType, "a")
+	c.expectAndAck(resource.EndpointType, "a")
 	last := c.receive(resource.EndpointType)
 	if s.Envoys()[0].Current {
 		t.Error("current before it has said so")
@@ -166,15 +166,15 @@ func TestAnEnvoyThatRefusedManyIsNotTakenToHoldTheOldOnes(t *testing.T) {
 // TestAThousandEndpointChangesWhileRoutesAreRefused checks that a refused type does not leave another type stale. That
 // was a fault of go-control-plane v0.14 (issue 12098 of kuma).
 func TestAThousandEndpointChangesWhileRoutesAreRefused(t *testing.T) {
-	r := world(t, 1, "a")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
 	const changes = 1000
 	sets := make(chan error, 1)
 	go func() {
 		for i := range changes {
-			next := world(t, uint32(i+2), "a")
+			next := testResources(t, uint32(i+2), "a")
 			next[resource.RouteType] = []types.Resource{route("r", "a", strings.Repeat("x", i))} // each of these is refused
 			if _, err := s.Set(next); err != nil {
 				sets <- err
@@ -226,14 +226,14 @@ func TestEverythingArrivesInTheEnd(t *testing.T) {
 			}
 			return some
 		}
-		s, address := served(t, world(t, 1, "a"))
+		s, address := serveResources(t, testResources(t, 1, "a"))
 		c := connect(t, address, "one")
 		c.subscribe(resource.ClusterType)
 		c.subscribe(resource.ListenerType)
 		c.subscribe(resource.RouteType, "r")
 		var worlds []Resources
 		for range 50 {
-			r := world(t, random.Uint32N(1000)+1, clusters()...)
+			r := testResources(t, random.Uint32N(1000)+1, clusters()...)
 			for i, e := range r[resource.EndpointType] {
 				if random.IntN(3) == 0 {
 					r[resource.EndpointType][i] = endpoint(e.(*endpointv3.ClusterLoadAssignment).GetClusterName(), bad)
@@ -242,7 +242,7 @@ func TestEverythingArrivesInTheEnd(t *testing.T) {
 			worlds = append(worlds, r)
 		}
 		want := append(clusters(), "last")
-		worlds = append(worlds, world(t, last, want...))
+		worlds = append(worlds, testResources(t, last, want...))
 
 		go func() {
 			for _, r := range worlds {
@@ -313,13 +313,13 @@ func TestEverythingArrivesInTheEnd(t *testing.T) {
 }
 
 func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	_, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	_, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	held := c.start(r)
 	c.close()
 
-	again, address := served(t, world(t, 1, "a", "b")) // the restarted control plane
+	again, address := serveResources(t, testResources(t, 1, "a", "b")) // the restarted control plane
 	c = connect(t, address, "one")
 	for _, typ := range order[:5] {
 		request := &discovery.DeltaDiscoveryRequest{TypeUrl: typ, InitialResourceVersions: held[typ]}
@@ -331,10 +331,10 @@ func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
 		}
 		c.send(request)
 		if len(request.GetResourceNamesSubscribe()) == 0 {
-			c.accept(typ) // empty: the first request of a wildcard is always answered
+			c.expectAndAck(typ) // empty: the first request of a wildcard is always answered
 		}
 	}
-	c.nothing()
+	c.expectNothing()
 	eventually(t, again, "current", current(1))
 	if e := again.Envoys()[0]; e.Types["endpoints"].Version != again.Versions()["endpoints"] {
 		t.Errorf("%+v", e)
@@ -342,88 +342,88 @@ func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
 }
 
 func TestAnEnvoyThatComesBackIsSentWhatHasChanged(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	_, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	_, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	held := c.start(r)
 	c.close()
 
-	again, address := served(t, world(t, 2, "b", "c"))
+	again, address := serveResources(t, testResources(t, 2, "b", "c"))
 	c = connect(t, address, "one")
 	c.send(&discovery.DeltaDiscoveryRequest{
 		TypeUrl: resource.ClusterType, InitialResourceVersions: held[resource.ClusterType]})
-	c.accept(resource.ClusterType, "c", "-a")
+	c.expectAndAck(resource.ClusterType, "c", "-a")
 	c.send(&discovery.DeltaDiscoveryRequest{
 		TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"b", "c"},
 		InitialResourceVersions: held[resource.EndpointType],
 	})
-	c.accept(resource.EndpointType, "b", "c")
+	c.expectAndAck(resource.EndpointType, "b", "c")
 	eventually(t, again, "current in both", func(all []Envoy) bool {
 		return all[0].Types["clusters"].Current && all[0].Types["endpoints"].Current
 	})
 }
 
 func TestANameAskedForAgainIsSentAgain(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	_, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	_, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
 	c.subscribe(resource.EndpointType, "a")
-	c.accept(resource.EndpointType, "a")
+	c.expectAndAck(resource.EndpointType, "a")
 	c.send(&discovery.DeltaDiscoveryRequest{TypeUrl: resource.EndpointType, ResourceNamesUnsubscribe: []string{"b"}})
 	c.subscribe(resource.EndpointType, "b")
-	c.accept(resource.EndpointType, "b")
+	c.expectAndAck(resource.EndpointType, "b")
 }
 
 func TestEndpointsFollowAChangedCluster(t *testing.T) {
-	r := world(t, 1, "a", "b")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a", "b")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
-	r = world(t, 1, "a", "b")
+	r = testResources(t, 1, "a", "b")
 	r[resource.ClusterType][1] = cluster("b", time.Minute)
 	set(t, s, r)
-	c.accept(resource.ClusterType, "b")
-	c.accept(resource.EndpointType, "b")
+	c.expectAndAck(resource.ClusterType, "b")
+	c.expectAndAck(resource.EndpointType, "b")
 	eventually(t, s, "current", current(1))
 }
 
 func TestClustersComeBeforeRoutesAndGoAfterThem(t *testing.T) {
-	r := world(t, 1, "a")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.start(r)
-	set(t, s, world(t, 1, "b"))
+	set(t, s, testResources(t, 1, "b"))
 	clusters := c.receive(resource.ClusterType)
 	if got := names(clusters); !slices.Equal(got, []string{"b"}) {
 		t.Fatalf("clusters %v: a is still in use", got)
 	}
 	c.subscribe(resource.EndpointType, "b")
-	c.accept(resource.EndpointType, "b") // and no route: Envoy has not acknowledged that b is warm
+	c.expectAndAck(resource.EndpointType, "b") // and no route: Envoy has not acknowledged that b is warm
 	c.ack(clusters)
 	routes := c.receive(resource.RouteType)
 	if s.Envoys()[0].Types["clusters"].Current {
 		t.Error("an Envoy that still has a removed cluster is current")
 	}
 	c.nack(routes, "not yet") // the old route stays in force, so a stays too
-	c.nothing()
-	r = world(t, 1, "b")
+	c.expectNothing()
+	r = testResources(t, 1, "b")
 	r[resource.RouteType] = []types.Resource{route("r", "b", "more")}
 	set(t, s, r)
-	c.accept(resource.RouteType, "r")
-	c.accept(resource.ClusterType, "-a")
+	c.expectAndAck(resource.RouteType, "r")
+	c.expectAndAck(resource.ClusterType, "-a")
 	eventually(t, s, "current", current(1))
 }
 
 func TestTwoEnvoys(t *testing.T) {
-	r := world(t, 1, "a")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a")
+	s, address := serveResources(t, r)
 	one, two := connect(t, address, "one"), connect(t, address, "two")
 	two.start(r)
 	one.start(r)
 	eventually(t, s, "current", current(2))
-	set(t, s, world(t, 2, "a"))
-	one.accept(resource.EndpointType, "a")
+	set(t, s, testResources(t, 2, "a"))
+	one.expectAndAck(resource.EndpointType, "a")
 	two.nack(two.receive(resource.EndpointType), "not here")
 	eventually(t, s, "one current, two refusing", func(all []Envoy) bool {
 		return all[0].ID == "one" && all[0].Current && all[1].ID == "two" && all[1].Types["endpoints"].Error == "not here"
@@ -431,13 +431,13 @@ func TestTwoEnvoys(t *testing.T) {
 }
 
 func TestStateOfTheWorldIsRefused(t *testing.T) {
-	_, address := served(t, world(t, 1, "a"))
+	_, address := serveResources(t, testResources(t, 1, "a"))
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	stream, err := discovery.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
 	if err != nil {
@@ -450,15 +450,15 @@ func TestStateOfTheWorldIsRefused(t *testing.T) {
 }
 
 func TestATypeThatIsNotServedDoesNoHarm(t *testing.T) {
-	r := world(t, 1, "a")
-	s, address := served(t, r)
+	r := testResources(t, 1, "a")
+	s, address := serveResources(t, r)
 	c := connect(t, address, "one")
 	c.subscribe(resource.ScopedRouteType)
 	c.start(r)
 	eventually(t, s, "current", current(1))
 }
 
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	set(t, s, Resources{resource.SecretType: {secret("key", "sesame")}})
@@ -484,9 +484,9 @@ func secret(name, value string) *tlsv3.Secret {
 }
 
 func TestSetRefusesWhatDoesNotFit(t *testing.T) {
-	twice := world(t, 1, "a")
+	twice := testResources(t, 1, "a")
 	twice[resource.ListenerType] = append(twice[resource.ListenerType], listener(t, "l"))
-	lost := world(t, 1, "a")
+	lost := testResources(t, 1, "a")
 	lost[resource.EndpointType] = nil
 	for _, tt := range []struct {
 		name, want string
@@ -525,7 +525,7 @@ func TestVersionsAreStable(t *testing.T) {
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {
-	r := world(t, 1, "a")
+	r := testResources(t, 1, "a")
 	s := New(Options{})
 	set(t, s, r)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -543,7 +543,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("it does not end while an Envoy is connected")
 	}
 	if len(s.Envoys()) != 0 {

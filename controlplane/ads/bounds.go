@@ -33,24 +33,25 @@ const (
 	maxName = 1 << 10
 	// maxNames is how many resources a stream may name: of all types together, and in all of its requests together.
 	maxNames = 16 << 10
-	// maxFlights is how many responses of one type a peer may leave unanswered.
-	maxFlights = 256
-	// maxAfloat is how many resources unanswered responses of one type may hold together.
-	maxAfloat = 4 * maxNames
-	// maxStrange is how many types that are not served here a stream may ask for.
-	maxStrange = 32
-	// maxWords is how many bytes of Envoy's error text are kept. Such a text quotes the resource that Envoy refused.
-	maxWords = 1 << 10
+	// maxUnanswered is how many responses of one type a peer may leave unanswered.
+	maxUnanswered = 256
+	// maxUnansweredResources is how many resources unanswered responses of one type may hold together.
+	maxUnansweredResources = 4 * maxNames
+	// maxUnknownTypes is how many types that are not served here a stream may ask for.
+	maxUnknownTypes = 32
+	// maxErrorText is how many bytes of Envoy's error text are kept. Such a text quotes the resource that Envoy refused.
+	maxErrorText = 1 << 10
 	// maxVersion is how many bytes of Envoy's own version are kept.
 	maxVersion = 64
-	// firstRequest is how long a new stream may stay without a request.
-	firstRequest = 30 * time.Second
-	// tellAgain is the shortest time between two log lines about refused peers.
-	tellAgain = time.Second
+	// firstRequestTimeout is how long a new stream may stay without a request.
+	firstRequestTimeout = 30 * time.Second
+	// refusedLogInterval is the shortest time between two log lines about refused peers.
+	refusedLogInterval = time.Second
 )
 
-// tooMuch returns the error that refuses a peer. Its text says what to change, and quotes nothing that the peer sent.
-func tooMuch(format string, args ...any) error {
+// limitError returns the error that refuses a peer. Its text says what to change, and quotes nothing that the peer
+// sent.
+func limitError(format string, args ...any) error {
 	return status.Error(codes.InvalidArgument, "ads: "+fmt.Sprintf(format, args...))
 }
 
@@ -59,10 +60,10 @@ func tooMuch(format string, args ...any) error {
 // connected.
 func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 	if n := r.GetNode(); n != nil {
-		for what, value := range map[string]string{"id": n.GetId(), "cluster": n.GetCluster()} {
+		for field, value := range map[string]string{"id": n.GetId(), "cluster": n.GetCluster()} {
 			if len(value) > maxID {
-				return tooMuch("the node's %s is %d bytes long, and may have %d: shorten node.%s in the bootstrap", what,
-					len(value), maxID, what)
+				return limitError("the node's %s is %d bytes long, and may have %d: shorten node.%s in the bootstrap", field,
+					len(value), maxID, field)
 			}
 		}
 		r.Node = &corev3.Node{
@@ -71,24 +72,24 @@ func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 		}
 	}
 	if len(r.GetTypeUrl()) > maxName || len(r.GetResponseNonce()) > maxName {
-		return tooMuch("a type or a nonce is longer than %d bytes", maxName)
+		return limitError("a type or a nonce is longer than %d bytes", maxName)
 	}
 	subscribe, unsubscribe, held := r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe(),
 		r.GetInitialResourceVersions()
 	if n := max(len(subscribe), len(unsubscribe), len(held)); n > maxNames {
-		return tooMuch("a request names %d resources, and may name %d", n, maxNames)
+		return limitError("a request names %d resources, and may name %d", n, maxNames)
 	}
-	long := func(s string) bool { return len(s) > maxName }
+	tooLong := func(s string) bool { return len(s) > maxName }
 	for _, names := range [][]string{subscribe, unsubscribe} {
 		for _, name := range names {
-			if long(name) {
-				return tooMuch("a resource's name is %d bytes long, and may have %d", len(name), maxName)
+			if tooLong(name) {
+				return limitError("a resource's name is %d bytes long, and may have %d", len(name), maxName)
 			}
 		}
 	}
 	for name, version := range held {
-		if long(name) || long(version) {
-			return tooMuch("a resource's name or version is longer than %d bytes", maxName)
+		if tooLong(name) || tooLong(version) {
+			return limitError("a resource's name or version is longer than %d bytes", maxName)
 		}
 	}
 	return nil
@@ -98,20 +99,20 @@ func checkRequest(r *discovery.DeltaDiscoveryRequest) error {
 // ends a stream on which no request comes.
 type guard struct {
 	discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
-	silence *time.Timer
+	timer *time.Timer
 
 	mu     sync.Mutex
 	reason error // why the stream is refused; nil if it is not
 }
 
-// newGuard returns a guard of g. It calls end, which must end the stream, if no request comes for as long as silence.
-func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, silence time.Duration,
-	end context.CancelFunc) *guard {
+// newGuard returns a guard of g. It calls cancel, which must end the stream, if no request arrives within timeout.
+func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, timeout time.Duration,
+	cancel context.CancelFunc) *guard {
 	peer := &guard{AggregatedDiscoveryService_DeltaAggregatedResourcesServer: g}
-	peer.silence = time.AfterFunc(silence, func() {
+	peer.timer = time.AfterFunc(timeout, func() {
 		peer.refuse(status.Error(codes.DeadlineExceeded,
-			"ads: nothing was asked for on this stream within "+silence.String()))
-		end()
+			"ads: nothing was asked for on this stream within "+timeout.String()))
+		cancel()
 	})
 	return peer
 }
@@ -126,7 +127,7 @@ func (g *guard) Recv() (*discovery.DeltaDiscoveryRequest, error) {
 		}
 		return nil, err
 	}
-	g.silence.Stop()
+	g.timer.Stop()
 	if err := checkRequest(r); err != nil {
 		g.refuse(err)
 		return nil, err
@@ -142,16 +143,16 @@ func (g *guard) refuse(reason error) {
 	}
 }
 
-// refused returns why the stream is refused, or nil if it is not.
-func (g *guard) refused() error {
+// refusal returns why the stream is refused, or nil if it is not.
+func (g *guard) refusal() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.reason
 }
 
-// within returns an error if what the stream has asked for so far exceeds a limit. s is the subscription that has just
-// changed.
-func (st *stream) within(s *subscription) error {
+// checkLimits returns an error if what the stream has asked for so far exceeds a limit. s is the subscription that has
+// just changed.
+func (st *stream) checkLimits(s *subscription) error {
 	names := 0
 	for _, one := range st.types {
 		names += max(len(one.names), len(one.sent), len(one.accepted))
@@ -163,38 +164,38 @@ func (st *stream) within(s *subscription) error {
 		}
 	}
 	if names > maxNames {
-		return tooMuch("this stream names more than %d resources that are not there", maxNames)
+		return limitError("this stream names more than %d resources that are not there", maxNames)
 	}
-	afloat := 0
-	for _, f := range s.flights {
-		afloat += len(f.versions)
+	resources := 0
+	for _, f := range s.unanswered {
+		resources += len(f.versions)
 	}
-	if len(s.flights) > maxFlights || len(s.flights) > 1 && afloat > maxAfloat {
-		return tooMuch("%d responses with %d resources are not answered: accept or refuse them before asking for more",
-			len(s.flights), afloat)
+	if len(s.unanswered) > maxUnanswered || len(s.unanswered) > 1 && resources > maxUnansweredResources {
+		return limitError("%d responses with %d resources are not answered: accept or refuse them before asking for more",
+			len(s.unanswered), resources)
 	}
 	return nil
 }
 
-// tellRefused logs that a peer was refused, at most once in each tellAgain. The next line has the number of those that
-// were not logged.
-func (s *Server) tellRefused(address string, reason error) {
+// logRefused logs that a peer was refused, at most once in each refusedLogInterval. The next line has the number of
+// those that were not logged.
+func (s *Server) logRefused(address string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.toldRefused) < tellAgain {
-		s.untold++
+	if time.Since(s.refusedLogged) < refusedLogInterval {
+		s.refusedUnlogged++
 		return
 	}
 	s.log.Warn("a connection to the control plane is refused", "address", address, "why",
-		printable(status.Convert(reason).Message(), maxWords), "others_since", s.untold)
-	s.toldRefused, s.untold = time.Now(), 0
+		printable(status.Convert(reason).Message(), maxErrorText), "others_since", s.refusedUnlogged)
+	s.refusedLogged, s.refusedUnlogged = time.Now(), 0
 }
 
 // printable returns the part of a peer's text that is safe to show in a log or on a terminal: at most limit bytes, on
 // one line, and without control characters.
-func printable(words string, limit int) string {
-	if len(words) > limit {
-		words = words[:limit]
+func printable(text string, limit int) string {
+	if len(text) > limit {
+		text = text[:limit]
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -204,5 +205,5 @@ func printable(words string, limit int) string {
 			return ' '
 		}
 		return -1
-	}, words)
+	}, text)
 }

@@ -20,52 +20,52 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// logged is a log that can be read while it is written.
-type logged struct {
+// logBuffer is a log that can be read while it is written.
+type logBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-// attacked returns a server with resources, its address, and its log.
-func attacked(t *testing.T, o Options) (*Server, string, *logged) {
+// startServer returns a server with resources, its address, and its log.
+func startServer(t *testing.T, o Options) (*Server, string, *logBuffer) {
 	t.Helper()
-	log := &logged{}
+	log := &logBuffer{}
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
 	s := New(o)
-	set(t, s, world(t, 1, "a", "b"))
+	set(t, s, testResources(t, 1, "a", "b"))
 	return s, serve(t, s), log
 }
 
-// refused waits for the end of the stream, and checks the code and the words of its status.
-func (c *client) refused(code codes.Code, words string) {
+// expectRefusal waits for the end of the stream, and checks the code and the text of its status.
+func (c *client) expectRefusal(code codes.Code, text string) {
 	c.t.Helper()
 	for {
 		_, err := c.stream.Recv()
 		if err == nil {
 			continue // a response that was sent earlier
 		}
-		if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) ||
+		if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), text) ||
 			len(got.Message()) > 300 {
-			c.t.Errorf("ended with %.400v, want %v: %s", err, code, words)
+			c.t.Errorf("ended with %.400v, want %v: %s", err, code, text)
 		}
 		return
 	}
 }
 
 func TestLongNode(t *testing.T) {
-	_, address, log := attacked(t, Options{})
+	_, address, log := startServer(t, Options{})
 	for _, tt := range []struct {
 		node  *corev3.Node
 		code  codes.Code
@@ -80,10 +80,10 @@ func TestLongNode(t *testing.T) {
 		if err := c.stream.Send(&discovery.DeltaDiscoveryRequest{Node: tt.node, TypeUrl: resource.ClusterType}); err != nil {
 			t.Fatal(err)
 		}
-		c.refused(tt.code, tt.words)
+		c.expectRefusal(tt.code, tt.words)
 	}
-	if said := log.String(); len(said) > 1000 || strings.Contains(said, "iii") {
-		t.Errorf("%d bytes are logged: %.2000s", len(said), said)
+	if logged := log.String(); len(logged) > 1000 || strings.Contains(logged, "iii") {
+		t.Errorf("%d bytes are logged: %.2000s", len(logged), logged)
 	}
 }
 
@@ -133,10 +133,10 @@ func TestManyNames(t *testing.T) {
 				TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{strings.Repeat("n", 1<<20)}}
 		},
 	} {
-		s, address, log := attacked(t, Options{})
+		s, address, log := startServer(t, Options{})
 		c := connect(t, address, "one")
 		var reading sync.WaitGroup // it reads while the requests are written; otherwise both sides would wait for each other
-		reading.Go(func() { c.refused(codes.InvalidArgument, "resource") })
+		reading.Go(func() { c.expectRefusal(codes.InvalidArgument, "resource") })
 		for from := 0; from < million; from += each {
 			r := request(from)
 			r.Node = &corev3.Node{Id: "one"}
@@ -145,8 +145,8 @@ func TestManyNames(t *testing.T) {
 			}
 		}
 		reading.Wait()
-		if said := log.String(); len(said) > 3000 {
-			t.Errorf("%s: %d bytes are logged", name, len(said))
+		if logged := log.String(); len(logged) > 3000 {
+			t.Errorf("%s: %d bytes are logged", name, len(logged))
 		}
 		eventually(t, s, "gone", func(all []Envoy) bool { return len(all) == 0 })
 	}
@@ -155,13 +155,13 @@ func TestManyNames(t *testing.T) {
 // TestManyStreams opens more streams than a connection may have, without waiting for the server's settings as a real
 // client does.
 func TestManyStreams(t *testing.T) {
-	_, address, _ := attacked(t, Options{})
+	_, address, _ := startServer(t, Options{})
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(6 * patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(6 * testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
@@ -210,7 +210,7 @@ func TestManyStreams(t *testing.T) {
 }
 
 func TestTooManyEnvoys(t *testing.T) {
-	s, address, log := attacked(t, Options{MaxEnvoys: 2})
+	s, address, log := startServer(t, Options{MaxEnvoys: 2})
 	first := connect(t, address, "one")
 	for _, c := range []*client{first, connect(t, address, "two")} {
 		c.subscribe(resource.ClusterType)
@@ -218,7 +218,7 @@ func TestTooManyEnvoys(t *testing.T) {
 	}
 	for range 3 {
 		third := connect(t, address, "three")
-		third.refused(codes.ResourceExhausted,
+		third.expectRefusal(codes.ResourceExhausted,
 			"2 Envoys are connected, which is the most that this control plane serves: see --max-envoys")
 		third.close()
 	}
@@ -235,19 +235,19 @@ func TestTooManyEnvoys(t *testing.T) {
 // TestUnansweredResponses checks that a peer is refused that asks for the same names again and again and answers no
 // response.
 func TestUnansweredResponses(t *testing.T) {
-	_, address, _ := attacked(t, Options{})
+	_, address, _ := startServer(t, Options{})
 	c := connect(t, address, "one")
-	for range 2 * maxFlights {
+	for range 2 * maxUnanswered {
 		if c.stream.Send(&discovery.DeltaDiscoveryRequest{
 			Node: &corev3.Node{Id: "one"}, TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{"a", "b"}}) != nil {
 			break
 		}
 	}
-	c.refused(codes.InvalidArgument, "are not answered: accept or refuse them before asking for more")
+	c.expectRefusal(codes.InvalidArgument, "are not answered: accept or refuse them before asking for more")
 }
 
-func TestStrangeTypes(t *testing.T) {
-	_, address, log := attacked(t, Options{})
+func TestUnknownTypes(t *testing.T) {
+	_, address, log := startServer(t, Options{})
 	c := connect(t, address, "one")
 	for i := range 1000 {
 		if c.stream.Send(&discovery.DeltaDiscoveryRequest{
@@ -255,22 +255,22 @@ func TestStrangeTypes(t *testing.T) {
 			break
 		}
 	}
-	c.refused(codes.InvalidArgument, "asks for more than 32 types that are not served here")
-	if n := strings.Count(log.String(), "what is not served here"); n != maxStrange {
+	c.expectRefusal(codes.InvalidArgument, "asks for more than 32 types that are not served here")
+	if n := strings.Count(log.String(), "what is not served here"); n != maxUnknownTypes {
 		t.Errorf("told of %d times", n)
 	}
 }
 
 func TestSilentStreams(t *testing.T) {
 	s := New(Options{})
-	s.silence = 100 * time.Millisecond
-	set(t, s, world(t, 1, "a"))
+	s.firstRequestTimeout = 100 * time.Millisecond
+	set(t, s, testResources(t, 1, "a"))
 	address := serve(t, s)
 	c := connect(t, address, "one")
 	c.subscribe(resource.ClusterType)
 	c.receive(resource.ClusterType)
 	silent := connect(t, address, "silent")
-	silent.refused(codes.DeadlineExceeded, "nothing was asked for on this stream within 100ms")
+	silent.expectRefusal(codes.DeadlineExceeded, "nothing was asked for on this stream within 100ms")
 	// After its first request a stream may be silent for longer than that.
 	if len(s.Envoys()) != 1 {
 		t.Error("an Envoy that has asked for something is let go for its silence")
@@ -279,38 +279,38 @@ func TestSilentStreams(t *testing.T) {
 	c.receive(resource.EndpointType)
 }
 
-// TestPeersWords checks that control characters do not reach terminals and logs, from an Envoy's description of itself
+// TestErrorText checks that control characters do not reach terminals and logs, from an Envoy's description of itself
 // or from its error texts.
-func TestPeersWords(t *testing.T) {
-	const evil = "\x1b[31mred\x1b[0m\r\nlevel=ERROR msg=forged \u202e\x00\u009b"
-	s, address, log := attacked(t, Options{})
+func TestErrorText(t *testing.T) {
+	const escapes = "\x1b[31mred\x1b[0m\r\nlevel=ERROR msg=forged \u202e\x00\u009b"
+	s, address, log := startServer(t, Options{})
 	c := connect(t, address, "")
 	send := func(r *discovery.DeltaDiscoveryRequest) {
 		t.Helper()
-		r.Node = &corev3.Node{Id: "id " + evil, Cluster: evil,
-			UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: evil + strings.Repeat("v", 1<<16)}}
+		r.Node = &corev3.Node{Id: "id " + escapes, Cluster: escapes,
+			UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: escapes + strings.Repeat("v", 1<<16)}}
 		if err := c.stream.Send(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	send(&discovery.DeltaDiscoveryRequest{TypeUrl: "strange " + evil})
+	send(&discovery.DeltaDiscoveryRequest{TypeUrl: "strange " + escapes})
 	send(&discovery.DeltaDiscoveryRequest{TypeUrl: resource.ClusterType})
 	r := c.receive(resource.ClusterType)
 	c.id = "id"
-	c.nack(r, evil+strings.Repeat("!", 1<<20))
+	c.nack(r, escapes+strings.Repeat("!", 1<<20))
 	eventually(t, s, "refused", func(all []Envoy) bool { return len(all) == 1 && all[0].Refuses() })
 	e := s.Envoys()[0]
-	for _, words := range []string{e.ID, e.Cluster, e.Version, e.Types["clusters"].Error} {
-		if strings.ContainsFunc(words, func(r rune) bool { return !unicode.IsPrint(r) }) || len(words) > maxWords ||
-			!strings.Contains(words, "[31mred") {
-			t.Errorf("%.2000q", words)
+	for _, text := range []string{e.ID, e.Cluster, e.Version, e.Types["clusters"].Error} {
+		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || len(text) > maxErrorText ||
+			!strings.Contains(text, "[31mred") {
+			t.Errorf("%.2000q", text)
 		}
 	}
 	if len(e.Version) > maxVersion {
 		t.Errorf("a version of %d bytes", len(e.Version))
 	}
-	said := log.String()
-	for line := range strings.Lines(said) {
+	logged := log.String()
+	for line := range strings.Lines(logged) {
 		if !strings.HasPrefix(line, "time=") || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), unicode.IsControl) ||
 			len(line) > 3000 {
 			t.Errorf("logged: %.4000q", line)

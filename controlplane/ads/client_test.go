@@ -26,8 +26,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// patience is how long a test waits for an event before it fails.
-const patience = 10 * time.Second
+// testTimeout is how long a test waits for an event before it fails.
+const testTimeout = 10 * time.Second
 
 // serve serves s on loopback until the test ends.
 func serve(t *testing.T, s *Server) (address string) {
@@ -48,8 +48,8 @@ func serve(t *testing.T, s *Server) (address string) {
 	return l.Addr().String()
 }
 
-// served returns a server that serves r, and its address.
-func served(t *testing.T, r Resources) (*Server, string) {
+// serveResources returns a server that serves r, and its address.
+func serveResources(t *testing.T, r Resources) (*Server, string) {
 	t.Helper()
 	s := New(Options{})
 	set(t, s, r)
@@ -77,7 +77,7 @@ func connect(t *testing.T, address, id string) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 6*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*testTimeout)
 	c := &client{t: t, id: id, close: func() { cancel(); conn.Close() }}
 	t.Cleanup(c.close)
 	if c.stream, err = discovery.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx); err != nil {
@@ -122,16 +122,16 @@ func (c *client) ack(r *discovery.DeltaDiscoveryResponse) {
 	c.send(&discovery.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()})
 }
 
-func (c *client) nack(r *discovery.DeltaDiscoveryResponse, words string) {
+func (c *client) nack(r *discovery.DeltaDiscoveryResponse, text string) {
 	c.t.Helper()
 	c.send(&discovery.DeltaDiscoveryRequest{
 		TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(),
-		ErrorDetail: &rpcstatus.Status{Code: int32(codes.InvalidArgument), Message: words},
+		ErrorDetail: &rpcstatus.Status{Code: int32(codes.InvalidArgument), Message: text},
 	})
 }
 
-// accept receives a response, which must have these resources, and accepts it.
-func (c *client) accept(typ resource.Type, want ...string) *discovery.DeltaDiscoveryResponse {
+// expectAndAck receives a response, which must have these resources, and accepts it.
+func (c *client) expectAndAck(typ resource.Type, want ...string) *discovery.DeltaDiscoveryResponse {
 	c.t.Helper()
 	r := c.receive(typ)
 	if got := names(r); !slices.Equal(got, want) {
@@ -141,12 +141,12 @@ func (c *client) accept(typ resource.Type, want ...string) *discovery.DeltaDisco
 	return r
 }
 
-// nothing checks that no response has been sent so far: it asks for something, and the answer must be the next
+// expectNothing checks that no response has been sent so far: it asks for something, and the answer must be the next
 // response. A client can call it once.
-func (c *client) nothing() {
+func (c *client) expectNothing() {
 	c.t.Helper()
 	c.subscribe(resource.RuntimeType)
-	c.accept(resource.RuntimeType)
+	c.expectAndAck(resource.RuntimeType)
 }
 
 // start asks for everything as an Envoy does, accepts it, and returns the versions that the client then holds.
@@ -162,7 +162,7 @@ func (c *client) start(r Resources) map[resource.Type]map[string]string {
 			c.subscribe(typ, all...)
 		}
 		held[typ] = map[string]string{}
-		for _, resource := range c.accept(typ, all...).GetResources() {
+		for _, resource := range c.expectAndAck(typ, all...).GetResources() {
 			held[typ][resource.GetName()] = resource.GetVersion()
 		}
 	}
@@ -197,7 +197,7 @@ func names(r *discovery.DeltaDiscoveryResponse) []string {
 // eventually waits until ok reports true for the server's Envoys.
 func eventually(t *testing.T, s *Server, what string, ok func([]Envoy) bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for !ok(s.Envoys()) {
 		select {
 		case <-s.Changed():
@@ -213,8 +213,8 @@ func current(n int) func([]Envoy) bool {
 	}
 }
 
-// world returns a listener with a route, and clusters with one endpoint each, at this port.
-func world(t *testing.T, port uint32, clusters ...string) Resources {
+// testResources returns a listener with a route, and clusters with one endpoint each, at this port.
+func testResources(t *testing.T, port uint32, clusters ...string) Resources {
 	t.Helper()
 	r := Resources{resource.ListenerType: {listener(t, "l")}, resource.RouteType: {route("r", clusters...)}}
 	for _, name := range clusters {

@@ -13,7 +13,7 @@ import (
 
 func TestSaveAndLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot.json")
-	r := world(t, 1, "a", "b")
+	r := testResources(t, 1, "a", "b")
 	for range 2 { // the second file replaces the first one
 		r[resource.SecretType] = append(r[resource.SecretType], secret("key", "sesame"))
 		if err := Save(file, r); err != nil {
@@ -50,7 +50,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 	if _, err := Load(file); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if err := Save(file, world(t, 1, "a")); err != nil {
+	if err := Save(file, testResources(t, 1, "a")); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
@@ -74,7 +74,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 }
 
 func TestSaveFailsLoudly(t *testing.T) {
-	if err := Save(filepath.Join(t.TempDir(), "none", "snapshot.json"), world(t, 1, "a")); err == nil {
+	if err := Save(filepath.Join(t.TempDir(), "none", "snapshot.json"), testResources(t, 1, "a")); err == nil {
 		t.Error("saved into a folder that is not there")
 	}
 	file := filepath.Join(t.TempDir(), "snapshot.json")

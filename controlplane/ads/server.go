@@ -28,13 +28,13 @@ const (
 	// middlebox that has dropped the connection, is detected within pingAfter and pingTimeout.
 	pingAfter   = 30 * time.Second
 	pingTimeout = 10 * time.Second
-	// minPing is the shortest time between two pings of an Envoy. A connection with more frequent pings is closed.
-	minPing     = 5 * time.Second
-	stopTimeout = 5 * time.Second
-	// idleConnection is how long a connection may stay open without a stream.
-	idleConnection = time.Minute
-	// shakeHands is how long the handshakes of a new connection may take.
-	shakeHands = 10 * time.Second
+	// minPingInterval is the shortest time between two pings of an Envoy. A connection with more frequent pings is closed.
+	minPingInterval = 5 * time.Second
+	stopTimeout     = 5 * time.Second
+	// maxConnectionIdle is how long a connection may stay open without a stream.
+	maxConnectionIdle = time.Minute
+	// handshakeTimeout is how long the handshakes of a new connection may take.
+	handshakeTimeout = 10 * time.Second
 )
 
 const useDelta = "state-of-the-world ADS is not served here: set api_type: DELTA_GRPC in the bootstrap's ads_config"
@@ -57,21 +57,22 @@ type Options struct {
 
 // Server serves delta ADS (RATIONALE.md#12). Its methods may be called by several goroutines at once.
 type Server struct {
-	log      *slog.Logger
-	services func(ctx context.Context, g grpc.ServiceRegistrar)
-	vary     func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
-	changed  chan struct{}
-	most     int           // how many Envoys may be connected at once
-	silence  time.Duration // firstRequest; tests set a shorter one
-	open     atomic.Int64  // how many streams are open, of all services
+	log                 *slog.Logger
+	services            func(ctx context.Context, g grpc.ServiceRegistrar)
+	vary                func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
+	changed             chan struct{}
+	maxEnvoys           int           // how many Envoys may be connected at once
+	firstRequestTimeout time.Duration // how long a new stream may stay without a request
+	open                atomic.Int64  // how many streams are open, of all services
 
 	mu       sync.Mutex
 	snapshot snapshot // nil until the first Set; until then Envoys wait
 	streams  map[*stream]struct{}
 	counts   map[string]Count
-	// toldRefused is when a refused peer was last logged. untold is how many were refused and not logged since then.
-	toldRefused time.Time
-	untold      int
+	// refusedLogged is when a refused peer was last logged. refusedUnlogged is how many were refused and not logged since
+	// then.
+	refusedLogged   time.Time
+	refusedUnlogged int
 }
 
 // Count is the number of responses of one type that were sent, accepted and refused. It covers all Envoys since the
@@ -85,8 +86,8 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
-		counts: map[string]Count{},
-		most:   cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), silence: firstRequest,
+		counts:    map[string]Count{},
+		maxEnvoys: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
 	}
 }
 
@@ -107,7 +108,7 @@ func (s *Server) Set(r Resources) (changed bool, err error) {
 	for st := range s.streams {
 		st.push()
 	}
-	s.tell()
+	s.notify()
 	return true, nil
 }
 
@@ -136,7 +137,7 @@ func (s *Server) Counts() map[string]Count {
 // when an Envoy sends a request. The channel holds one value, however much has happened since it was last read.
 func (s *Server) Changed() <-chan struct{} { return s.changed }
 
-func (s *Server) tell() {
+func (s *Server) notify() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -147,11 +148,11 @@ func (s *Server) tell() {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders),
-		grpc.ConnectionTimeout(shakeHands),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.StreamInterceptor(s.admit),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: idleConnection}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+			Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: maxConnectionIdle}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 	)
 	discovery.RegisterAggregatedDiscoveryServiceServer(g, &service{server: s, ctx: ctx})
 	if s.services != nil {
@@ -160,7 +161,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	failed := make(chan error, 1)
 	// There may be twice as many connections as Envoys, because an Envoy may reconnect before its old connection is known
 	// to be dead.
-	l = netutil.LimitListener(l, 2*s.most)
+	l = netutil.LimitListener(l, 2*s.maxEnvoys)
 	go func() { failed <- g.Serve(l) }()
 	select {
 	case err := <-failed:
@@ -180,7 +181,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // admit refuses a stream of any service if too many streams are open. The limit is two streams for each Envoy.
 func (s *Server) admit(service any, g grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	defer s.open.Add(-1)
-	if s.open.Add(1) > int64(2*s.most) {
+	if s.open.Add(1) > int64(2*s.maxEnvoys) {
 		return status.Error(codes.ResourceExhausted, "ads: too many streams are open: see --max-envoys")
 	}
 	return handle(service, g)
@@ -205,22 +206,23 @@ func (s *service) DeltaAggregatedResources(
 	st := s.server.connect(g.Context())
 	defer s.server.disconnect(st)
 	err := s.serve(st, g)
-	if refused := status.Code(err); refused != codes.OK && refused != codes.Canceled {
-		s.server.tellRefused(st.address, err)
+	if code := status.Code(err); code != codes.OK && code != codes.Canceled {
+		s.server.logRefused(st.address, err)
 	}
 	return err
 }
 
 func (s *service) serve(st *stream, g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	if st.beyond {
+	if st.overLimit {
 		return status.Errorf(codes.ResourceExhausted,
-			"ads: %d Envoys are connected, which is the most that this control plane serves: see --max-envoys", s.server.most)
+			"ads: %d Envoys are connected, which is the most that this control plane serves: see --max-envoys",
+			s.server.maxEnvoys)
 	}
-	ctx, end := context.WithCancel(s.ctx)
-	defer end()
-	peer := newGuard(g, s.server.silence, end)
-	defer peer.silence.Stop()
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	peer := newGuard(g, s.server.firstRequestTimeout, cancel)
+	defer peer.timer.Stop()
 	err := delta.NewServer(ctx, st, nil).DeltaStreamHandler(peer, resource.AnyType)
 	// The library takes a refused request for the end of the stream, so its error is not the reason.
-	return cmp.Or(peer.refused(), err)
+	return cmp.Or(peer.refusal(), err)
 }

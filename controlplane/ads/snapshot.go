@@ -60,11 +60,11 @@ func newSnapshot(r Resources) (snapshot, error) {
 			return nil, fmt.Errorf("ads: resources of type %s are not served", t)
 		}
 	}
-	library, err := cache.NewSnapshot("", r)
+	cacheSnapshot, err := cache.NewSnapshot("", r)
 	if err != nil {
 		return nil, fmt.Errorf("ads: %w", err)
 	}
-	if err := library.Consistent(); err != nil {
+	if err := cacheSnapshot.Consistent(); err != nil {
 		return nil, fmt.Errorf("ads: the resources do not fit together: %w", err)
 	}
 	s := make(snapshot, len(order))
@@ -79,8 +79,8 @@ func newSnapshot(r Resources) (snapshot, error) {
 func newCollection(t resource.Type, all []types.Resource) (*collection, error) {
 	c := &collection{resources: make(map[string]*discovery.Resource, len(all)), endpoints: map[string]string{}}
 	for _, r := range all {
-		if is := resource.APITypePrefix + string(r.ProtoReflect().Descriptor().FullName()); is != t {
-			return nil, fmt.Errorf("a resource is of type %s", is)
+		if typeURL := resource.APITypePrefix + string(r.ProtoReflect().Descriptor().FullName()); typeURL != t {
+			return nil, fmt.Errorf("a resource is of type %s", typeURL)
 		}
 		name := cache.GetResourceName(r)
 		if name == "" {

@@ -68,7 +68,7 @@ func (st *stream) state() Envoy {
 		e.Types[shortNames[t]] = s.state(st.server.snapshot[t])
 	}
 	for t, c := range st.server.snapshot {
-		if s := st.types[t]; s == nil && wanted(t) && c.version != "" || s != nil && !s.holds(c) {
+		if s := st.types[t]; s == nil && requiredByAll(t) && c.version != "" || s != nil && !s.hasAll(c) {
 			e.Current = false
 		}
 	}
@@ -76,12 +76,13 @@ func (st *stream) state() Envoy {
 }
 
 func (s *subscription) state(c *collection) TypeState {
-	t := TypeState{Version: s.version, Current: c != nil && s.holds(c), Refusals: s.refusals, Acknowledged: s.acknowledged}
+	t := TypeState{Version: s.version, Current: c != nil &&
+		s.hasAll(c), Refusals: s.refusals, Acknowledged: s.acknowledged}
 	if t.Current {
 		t.Version = c.version
 	}
-	if s.stands() {
-		t.Refused, t.Error, t.Resources = s.refusal, s.words, slices.Sorted(maps.Keys(s.refused))
+	if s.hasRefusals() {
+		t.Refused, t.Error, t.Resources = s.refusal, s.errorText, slices.Sorted(maps.Keys(s.refused))
 	}
 	return t
 }

@@ -16,18 +16,18 @@ import (
 // stream is one ADS stream of an Envoy. For the library, which implements the protocol, it is the cache that returns
 // the responses. The server's mutex guards all of its fields.
 type stream struct {
-	server    *Server
-	address   string
-	connected time.Time
-	node      *corev3.Node // nil until the first request
-	types     map[resource.Type]*subscription
-	strange   map[resource.Type]bool // types that were asked for and are not served
-	beyond    bool                   // the most Envoys that may be connected are connected already
+	server       *Server
+	address      string
+	connected    time.Time
+	node         *corev3.Node // nil until the first request
+	types        map[resource.Type]*subscription
+	unknownTypes map[resource.Type]bool // types that were asked for and are not served
+	overLimit    bool                   // maxEnvoys were connected already
 }
 
 func (s *Server) connect(ctx context.Context) *stream {
 	st := &stream{
-		server: s, connected: time.Now(), types: map[resource.Type]*subscription{}, strange: map[resource.Type]bool{},
+		server: s, connected: time.Now(), types: map[resource.Type]*subscription{}, unknownTypes: map[resource.Type]bool{},
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		st.address = p.Addr.String()
@@ -37,7 +37,7 @@ func (s *Server) connect(ctx context.Context) *stream {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st.beyond = len(s.streams) >= s.most; !st.beyond {
+	if st.overLimit = len(s.streams) >= s.maxEnvoys; !st.overLimit {
 		s.streams[st] = struct{}{}
 	}
 	return st
@@ -49,7 +49,7 @@ func (s *Server) disconnect(st *stream) {
 	delete(s.streams, st)
 	if st.node != nil {
 		st.log().Info("an Envoy has gone")
-		s.tell()
+		s.notify()
 	}
 }
 
@@ -78,15 +78,15 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	}
 	t := r.GetTypeUrl()
 	if shortNames[t] == "" {
-		if !st.strange[t] {
-			if len(st.strange) == maxStrange {
-				return nil, tooMuch("this stream asks for more than %d types that are not served here", maxStrange)
+		if !st.unknownTypes[t] {
+			if len(st.unknownTypes) == maxUnknownTypes {
+				return nil, limitError("this stream asks for more than %d types that are not served here", maxUnknownTypes)
 			}
-			st.strange[t] = true
+			st.unknownTypes[t] = true
 			st.log().Warn("an Envoy asks for what is not served here", "type", printable(t, maxName))
 		}
 		if len(sub.SubscribedResources()) > maxNames {
-			return nil, tooMuch("this stream names more than %d resources of a type that is not served here", maxNames)
+			return nil, limitError("this stream names more than %d resources of a type that is not served here", maxNames)
 		}
 		return nil, nil
 	}
@@ -94,24 +94,24 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	if s == nil {
 		s = newSubscription(t, r.GetInitialResourceVersions())
 		st.types[t] = s
-		s.want(sub, nil)
-		s.greet = s.wildcard
+		s.subscribe(sub, nil)
+		s.firstAnswerDue = s.wildcard
 	} else {
-		s.want(sub, slices.Concat(r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe()))
+		s.subscribe(sub, slices.Concat(r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe()))
 	}
-	if f := s.answered(r.GetResponseNonce()); f != nil {
-		st.hear(s, f, r)
+	if f := s.takeAnswered(r.GetResponseNonce()); f != nil {
+		st.recordAnswer(s, f, r)
 	}
-	if err := st.within(s); err != nil {
+	if err := st.checkLimits(s); err != nil {
 		return nil, err
 	}
 	if c := st.server.snapshot[t]; c != nil {
-		s.reach(c)
+		s.recordVersion(c)
 	}
 	w := &watch{request: r, responses: responses}
 	s.watch = w
 	st.push()
-	st.server.tell()
+	st.server.notify()
 	if s.watch != w {
 		return nil, nil
 	}
@@ -127,8 +127,8 @@ func (st *stream) close(s *subscription, w *watch) {
 	}
 }
 
-// hear records that Envoy has accepted or refused a response.
-func (st *stream) hear(s *subscription, f *flight, r *cache.DeltaRequest) {
+// recordAnswer records that Envoy has accepted or refused a response.
+func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaRequest) {
 	short := shortNames[s.typ]
 	count := st.server.counts[short]
 	if r.GetErrorDetail() == nil {
@@ -136,12 +136,12 @@ func (st *stream) hear(s *subscription, f *flight, r *cache.DeltaRequest) {
 		s.accept(f, time.Now())
 	} else {
 		count.Refused++
-		words := printable(r.GetErrorDetail().GetMessage(), maxWords)
+		text := printable(r.GetErrorDetail().GetMessage(), maxErrorText)
 		if s.typ == resource.SecretType {
-			words = "(withheld: it may quote the secret)"
+			text = "(withheld: it may quote the secret)"
 		}
-		s.refuse(f, words)
-		log := st.log().With("type", short, "version", f.of.version, "error", words)
+		s.refuse(f, text)
+		log := st.log().With("type", short, "version", f.collection.version, "error", text)
 		if len(f.versions) == 1 {
 			for name := range f.versions {
 				log.Warn("an Envoy refuses a resource and keeps the one it has", "resource", name)
@@ -164,11 +164,11 @@ func (st *stream) push() {
 			continue
 		}
 		c := st.server.snapshot[t]
-		s.forget(c)
+		s.dropRefusals(c)
 		if s.watch == nil {
 			continue
 		}
-		f := s.next(c, st.hold(t))
+		f := s.next(c, st.deferred(t))
 		if f == nil {
 			continue
 		}
@@ -176,7 +176,7 @@ func (st *stream) push() {
 			vary(f.response.GetResources(), s.variant, st.server.vary)
 		}
 		if t == resource.ClusterType {
-			st.remind(c, f)
+			st.resendEndpoints(c, f)
 		}
 		// The library records the versions that were sent in NextVersionMap. It is not read here: s.sent and s.accepted
 		// count.
@@ -190,31 +190,32 @@ func (st *stream) push() {
 	}
 }
 
-// hold returns which changes of a type have to wait, so that nothing in force refers to a cluster that does not exist:
+// deferred returns which changes of a type have to wait, so that nothing in force refers to a cluster that does not
+// exist:
 //
 //   - Updates of types that refer to clusters wait until Envoy has answered the clusters. It answers when they are
 //     warm.
 //   - Removals of clusters wait until nothing in force refers to them.
 //
 // A resource that Envoy does not have yet never waits, because Envoy's start may depend on it.
-func (st *stream) hold(t resource.Type) holds {
+func (st *stream) deferred(t resource.Type) deferrals {
 	switch t {
 	case resource.ListenerType, resource.RouteType, resource.ExtensionConfigType:
 		clusters := st.types[resource.ClusterType]
-		return holds{updates: clusters != nil && len(clusters.flights) > 0}
+		return deferrals{updates: clusters != nil && len(clusters.unanswered) > 0}
 	case resource.ClusterType:
 		for _, t := range []resource.Type{resource.ListenerType, resource.RouteType, resource.ExtensionConfigType} {
-			if s := st.types[t]; s != nil && !s.holds(st.server.snapshot[t]) {
-				return holds{removals: true}
+			if s := st.types[t]; s != nil && !s.hasAll(st.server.snapshot[t]) {
+				return deferrals{removals: true}
 			}
 		}
 	}
-	return holds{}
+	return deferrals{}
 }
 
-// remind marks the endpoints of the clusters in f to be sent again. Envoy builds a changed cluster anew and waits for
-// its endpoints, 15 seconds by default, without asking for them.
-func (st *stream) remind(c *collection, f *flight) {
+// resendEndpoints marks the endpoints of the clusters in f to be sent again. Envoy builds a changed cluster anew and
+// waits for its endpoints, 15 seconds by default, without asking for them.
+func (st *stream) resendEndpoints(c *collection, f *response) {
 	s := st.types[resource.EndpointType]
 	if s == nil {
 		return
@@ -222,7 +223,7 @@ func (st *stream) remind(c *collection, f *flight) {
 	for name := range f.versions {
 		if e, ok := c.endpoints[name]; ok {
 			if _, sent := s.sent[e]; sent {
-				s.sent[e] = unknown
+				s.sent[e] = unknownVersion
 			}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// unknown is a version that no resource has. It means that what Envoy holds is not known, so the resource is sent
-// again.
-const unknown = "?"
+// unknownVersion is a version that no resource has. It means that what Envoy holds is not known, so the resource is
+// sent again.
+const unknownVersion = "?"
 
 // subscription is what one Envoy wants of one type, what it was sent, and what it has answered.
 //
@@ -27,23 +27,23 @@ const unknown = "?"
 //   - Envoy waits for the endpoints of a cluster that has changed, but does not ask for them again.
 //   - An extension's configuration that Envoy has refused must not be sent again unchanged: see vary.
 type subscription struct {
-	typ      resource.Type
-	watch    *watch // set while a response may be sent
-	greet    bool   // an empty response is due: Envoy's start waits for the first answer to a wildcard
-	wildcard bool
-	names    map[string]struct{}
+	typ            resource.Type
+	watch          *watch // set while a response may be sent
+	firstAnswerDue bool   // an empty response is due: Envoy's start waits for the first answer to a wildcard
+	wildcard       bool
+	names          map[string]struct{}
 
-	sent     map[string]string // by name, the version sent last, accepted or not
-	accepted map[string]string // by name, the version that Envoy holds
-	refused  map[string]string // by name, the version that Envoy has refused alone; "" is its removal
-	alone    map[string]bool   // names that must be sent in a response of their own
-	flights  []*flight         // responses that Envoy has not answered
-	variant  uint32            // for Options.Vary: no other stream has it, and each refusal changes it
+	sent       map[string]string // by name, the version sent last, accepted or not
+	accepted   map[string]string // by name, the version that Envoy holds
+	refused    map[string]string // by name, the version that Envoy has refused alone; "" is its removal
+	separate   map[string]bool   // names that must be sent in a response of their own
+	unanswered []*response       // responses that Envoy has not answered
+	variant    uint32            // for Options.Vary: no other stream has it, and each refusal changes it
 
 	version      string // the last version of which Envoy held all resources
 	acknowledged time.Time
 	refusal      string // the version of the response refused last
-	words        string // the text with which Envoy refused it
+	errorText    string // the text with which Envoy refused it
 	refusals     int
 }
 
@@ -53,17 +53,17 @@ type watch struct {
 	responses chan<- cache.DeltaResponse
 }
 
-// flight is a response that Envoy has not answered yet. The library writes the nonce into the response when it sends
+// response is a response that Envoy has not answered yet. The library writes the nonce into the response when it sends
 // it.
-type flight struct {
-	response *discovery.DeltaDiscoveryResponse
-	of       *collection
-	versions map[string]string // by name; "" means removed
+type response struct {
+	response   *discovery.DeltaDiscoveryResponse
+	collection *collection
+	versions   map[string]string // by name; "" means removed
 }
 
 func newSubscription(t resource.Type, held map[string]string) *subscription {
 	return &subscription{
-		typ: t, sent: copied(held), accepted: copied(held), refused: map[string]string{}, alone: map[string]bool{},
+		typ: t, sent: copied(held), accepted: copied(held), refused: map[string]string{}, separate: map[string]bool{},
 		variant: rand.Uint32(),
 	}
 }
@@ -74,42 +74,42 @@ func copied(m map[string]string) map[string]string {
 	return c
 }
 
-// want updates the names that Envoy subscribes to. again are names that a request mentions, and that must be sent again
-// although Envoy may hold them.
-func (s *subscription) want(sub cache.Subscription, again []string) {
+// subscribe updates the names that Envoy subscribes to. resend are names that a request mentions, and that must be sent
+// again although Envoy may hold them.
+func (s *subscription) subscribe(sub cache.Subscription, resend []string) {
 	s.wildcard = sub.IsWildcard()
 	s.names = maps.Clone(sub.SubscribedResources()) // the library changes its map at the next request
-	for _, name := range again {
+	for _, name := range resend {
 		if name != "*" {
-			s.sent[name] = unknown
+			s.sent[name] = unknownVersion
 		}
 	}
 	if s.wildcard {
 		return
 	}
-	gone := func(name string) bool { _, ok := s.names[name]; return !ok }
+	dropped := func(name string) bool { _, ok := s.names[name]; return !ok }
 	for _, m := range []map[string]string{s.sent, s.accepted, s.refused} {
-		maps.DeleteFunc(m, func(name, _ string) bool { return gone(name) })
+		maps.DeleteFunc(m, func(name, _ string) bool { return dropped(name) })
 	}
-	maps.DeleteFunc(s.alone, func(name string, _ bool) bool { return gone(name) })
+	maps.DeleteFunc(s.separate, func(name string, _ bool) bool { return dropped(name) })
 }
 
 // pending returns the names to send now, sorted: those that have changed since they were sent and, for a wildcard,
 // those that were removed.
-func (s *subscription) pending(c *collection, hold holds) []string {
+func (s *subscription) pending(c *collection, wait deferrals) []string {
 	var names []string
 	for name, r := range c.resources {
 		if _, named := s.names[name]; !named && !s.wildcard || s.sent[name] == r.GetVersion() {
 			continue
 		}
-		if _, update := s.accepted[name]; update && hold.updates {
+		if _, update := s.accepted[name]; update && wait.updates {
 			continue
 		}
 		names = append(names, name)
 	}
 	// Envoy drops a resource that it has asked for by name when nothing refers to it any more. Until then the last version
 	// is better than none, so a removal is sent only for a wildcard.
-	if s.wildcard && !hold.removals {
+	if s.wildcard && !wait.removals {
 		for name := range s.sent {
 			if c.resources[name] == nil {
 				names = append(names, name)
@@ -117,26 +117,26 @@ func (s *subscription) pending(c *collection, hold holds) []string {
 		}
 	}
 	slices.Sort(names)
-	together := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.alone[name] })
-	if len(together) == 0 && len(names) > 0 {
+	batch := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.separate[name] })
+	if len(batch) == 0 && len(names) > 0 {
 		return names[:1]
 	}
-	return together
+	return batch
 }
 
-// holds is which changes of a type have to wait for another type.
-type holds struct{ updates, removals bool }
+// deferrals is which changes of a type have to wait for another type.
+type deferrals struct{ updates, removals bool }
 
 // next returns the response to send now, or nil if there is nothing to send.
-func (s *subscription) next(c *collection, hold holds) *flight {
-	names := s.pending(c, hold)
-	if len(names) == 0 && !s.greet {
+func (s *subscription) next(c *collection, wait deferrals) *response {
+	names := s.pending(c, wait)
+	if len(names) == 0 && !s.firstAnswerDue {
 		return nil
 	}
-	s.greet = false
-	f := &flight{
-		response: &discovery.DeltaDiscoveryResponse{TypeUrl: s.typ, SystemVersionInfo: c.version},
-		of:       c, versions: make(map[string]string, len(names)),
+	s.firstAnswerDue = false
+	f := &response{
+		response:   &discovery.DeltaDiscoveryResponse{TypeUrl: s.typ, SystemVersionInfo: c.version},
+		collection: c, versions: make(map[string]string, len(names)),
 	}
 	for _, name := range names {
 		r := c.resources[name]
@@ -149,88 +149,88 @@ func (s *subscription) next(c *collection, hold holds) *flight {
 		f.response.Resources = append(f.response.Resources, r)
 		s.sent[name] = r.GetVersion()
 	}
-	s.flights = append(s.flights, f)
+	s.unanswered = append(s.unanswered, f)
 	return f
 }
 
-// answered removes the response with this nonce from those that are not answered, and returns it. It returns nil if
+// takeAnswered removes the response with this nonce from those that are not answered, and returns it. It returns nil if
 // there is no such response.
-func (s *subscription) answered(nonce string) *flight {
+func (s *subscription) takeAnswered(nonce string) *response {
 	if nonce == "" {
 		return nil
 	}
-	i := slices.IndexFunc(s.flights, func(f *flight) bool { return f.response.GetNonce() == nonce })
+	i := slices.IndexFunc(s.unanswered, func(f *response) bool { return f.response.GetNonce() == nonce })
 	if i < 0 {
 		return nil
 	}
-	f := s.flights[i]
-	s.flights = slices.Delete(s.flights, i, i+1)
+	f := s.unanswered[i]
+	s.unanswered = slices.Delete(s.unanswered, i, i+1)
 	return f
 }
 
-func (s *subscription) accept(f *flight, now time.Time) {
+func (s *subscription) accept(f *response, now time.Time) {
 	for name, version := range f.versions {
 		s.accepted[name] = version
 		if version == "" {
 			delete(s.accepted, name)
 		}
 		delete(s.refused, name)
-		delete(s.alone, name)
+		delete(s.separate, name)
 	}
 	s.acknowledged = now
-	s.reach(f.of)
+	s.recordVersion(f.collection)
 }
 
-func (s *subscription) refuse(f *flight, words string) {
+func (s *subscription) refuse(f *response, text string) {
 	s.refusals++
 	s.variant++
-	s.refusal, s.words = f.of.version, words
+	s.refusal, s.errorText = f.collection.version, text
 	for name, version := range f.versions {
 		if len(f.versions) == 1 {
 			s.refused[name] = version
 			continue
 		}
-		s.alone[name] = true
-		s.sent[name] = unknown
+		s.separate[name] = true
+		s.sent[name] = unknownVersion
 		if _, held := s.accepted[name]; held {
-			s.accepted[name] = unknown
+			s.accepted[name] = unknownVersion
 		}
 	}
 }
 
-// forget drops the refusals of resources that no longer exist.
-func (s *subscription) forget(c *collection) {
+// dropRefusals drops the refusals of resources that no longer exist.
+func (s *subscription) dropRefusals(c *collection) {
 	maps.DeleteFunc(s.refused, func(name, version string) bool { return version != "" && c.resources[name] == nil })
 	if !s.wildcard {
-		maps.DeleteFunc(s.alone, func(name string, _ bool) bool { return c.resources[name] == nil })
+		maps.DeleteFunc(s.separate, func(name string, _ bool) bool { return c.resources[name] == nil })
 	}
 }
 
-// reach records the version of c if Envoy holds all of c.
-func (s *subscription) reach(c *collection) {
-	if s.holds(c) {
+// recordVersion records the version of c if Envoy holds all of c.
+func (s *subscription) recordVersion(c *collection) {
+	if s.hasAll(c) {
 		s.version = c.version
 	}
 }
 
-// holds reports whether Envoy has accepted everything of c that it should have, and holds nothing that was removed.
-func (s *subscription) holds(c *collection) bool {
+// hasAll reports whether Envoy has accepted everything of c that it should have, and holds nothing that was removed.
+func (s *subscription) hasAll(c *collection) bool {
 	if s.wildcard && len(s.accepted) != len(c.resources) {
 		return false
 	}
 	for name, r := range c.resources {
 		_, named := s.names[name]
-		if (named || wanted(s.typ)) && s.accepted[name] != r.GetVersion() {
+		if (named || requiredByAll(s.typ)) && s.accepted[name] != r.GetVersion() {
 			return false
 		}
 	}
 	return true
 }
 
-// wanted reports whether every Envoy should have all resources of a type. That is so for listeners and clusters, which
-// Envoys ask for by wildcard, and for routes and endpoints, which those refer to. Of the other types an Envoy has only
-// the resources that it asks for.
-func wanted(t resource.Type) bool {
+// requiredByAll reports whether every Envoy should have all resources of a type. That is so for listeners and clusters,
+// which Envoys ask for by wildcard, and for routes and endpoints, which those refer to. Of the other types an Envoy has
+// only the resources that it asks for.
+func requiredByAll(t resource.Type) bool {
 	switch t {
 	case resource.ListenerType, resource.ClusterType, resource.RouteType, resource.EndpointType:
 		return true
@@ -239,5 +239,5 @@ func wanted(t resource.Type) bool {
 	}
 }
 
-// stands reports whether Envoy has refused something that it should still have.
-func (s *subscription) stands() bool { return len(s.refused)+len(s.alone) > 0 }
+// hasRefusals reports whether Envoy has refused something that it should still have.
+func (s *subscription) hasRefusals() bool { return len(s.refused)+len(s.separate) > 0 }

@@ -15,13 +15,13 @@ import (
 // configurations an Envoy refused on an earlier stream is not known, because that may have been a stream of another
 // control plane. So each stream has a variant of its own (RATIONALE.md#90).
 func vary(all []*discovery.Resource, variant uint32,
-	how func(*corev3.TypedExtensionConfig, uint32) *corev3.TypedExtensionConfig) {
+	variantOf func(*corev3.TypedExtensionConfig, uint32) *corev3.TypedExtensionConfig) {
 	for i, r := range all {
 		config := &corev3.TypedExtensionConfig{}
 		if r.GetResource().UnmarshalTo(config) != nil {
 			continue // cannot happen: it was marshalled here
 		}
-		raw, err := cache.MarshalResource(how(config, variant))
+		raw, err := cache.MarshalResource(variantOf(config, variant))
 		if err != nil {
 			continue // cannot happen
 		}

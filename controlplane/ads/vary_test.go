@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// numbered returns a configuration of an extension.
-func numbered(t *testing.T, content string) *corev3.TypedExtensionConfig {
+// extensionWith returns a configuration of an extension.
+func extensionWith(t *testing.T, content string) *corev3.TypedExtensionConfig {
 	t.Helper()
 	packed, err := anypb.New(wrapperspb.String(content))
 	if err != nil {
@@ -26,12 +26,12 @@ func numbered(t *testing.T, content string) *corev3.TypedExtensionConfig {
 // again for that reason.
 func TestARefusedExtensionNeverComesAgainAsItWas(t *testing.T) {
 	with := func(content string) Resources {
-		r := world(t, 1, "a")
-		r[resource.ExtensionConfigType] = append(r[resource.ExtensionConfigType], numbered(t, content))
+		r := testResources(t, 1, "a")
+		r[resource.ExtensionConfigType] = append(r[resource.ExtensionConfigType], extensionWith(t, content))
 		return r
 	}
 	s := New(Options{Vary: func(_ *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig {
-		return numbered(t, strconv.FormatUint(uint64(variant), 10))
+		return extensionWith(t, strconv.FormatUint(uint64(variant), 10))
 	}})
 	set(t, s, with("bad"))
 	address := serve(t, s)
@@ -67,5 +67,5 @@ func TestARefusedExtensionNeverComesAgainAsItWas(t *testing.T) {
 		TypeUrl: resource.ExtensionConfigType, ResourceNamesSubscribe: []string{"filter"},
 		InitialResourceVersions: map[string]string{"filter": version},
 	})
-	c.nothing()
+	c.expectNothing()
 }

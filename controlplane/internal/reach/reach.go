@@ -49,19 +49,19 @@ type Options struct {
 }
 
 const (
-	defaultGrace   = 5 * time.Second
-	defaultSilence = 30 * time.Second
+	defaultGrace               = 5 * time.Second
+	defaultFirstMessageTimeout = 30 * time.Second
 )
 
 // Tracker asks every connected Envoy to check the servers, and keeps the last report of each (RATIONALE.md#59). Its
 // methods may be called by several goroutines at once.
 type Tracker struct {
-	grace   time.Duration
-	silence time.Duration
-	changed chan struct{}
+	grace               time.Duration
+	firstMessageTimeout time.Duration
+	changed             chan struct{}
 
 	mu      sync.Mutex
-	order   *healthv3.HealthCheckSpecifier
+	spec    *healthv3.HealthCheckSpecifier
 	wanted  map[Key]bool
 	streams map[*stream]struct{}
 }
@@ -72,29 +72,29 @@ func New(o Options) *Tracker {
 		o.Grace = defaultGrace
 	}
 	if o.Silence <= 0 {
-		o.Silence = defaultSilence
+		o.Silence = defaultFirstMessageTimeout
 	}
-	return &Tracker{grace: o.Grace, silence: o.Silence, changed: make(chan struct{}, 1), order: specifier(nil),
+	return &Tracker{grace: o.Grace, firstMessageTimeout: o.Silence, changed: make(chan struct{}, 1), spec: specifier(nil),
 		streams: map[*stream]struct{}{}}
 }
 
 // Set replaces the servers that Envoys check. It keeps the reports on servers that stay.
 func (t *Tracker) Set(groups []Group) {
 	groups = slices.SortedFunc(slices.Values(groups), func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
-	order := specifier(groups)
+	spec := specifier(groups)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if proto.Equal(order, t.order) {
+	if proto.Equal(spec, t.spec) {
 		return
 	}
-	t.order, t.wanted = order, map[Key]bool{}
+	t.spec, t.wanted = spec, map[Key]bool{}
 	for _, g := range groups {
 		for _, s := range g.Servers {
 			t.wanted[Key{g.Name, s.Address}] = true
 		}
 	}
 	for s := range t.streams {
-		s.give(order)
+		s.setSpec(spec)
 		maps.DeleteFunc(s.reports, func(k Key, _ *report) bool { return !t.wanted[k] })
 	}
 }
@@ -109,7 +109,7 @@ func (t *Tracker) Reports() map[Key]Count {
 		for k, r := range s.reports {
 			c := all[k]
 			switch {
-			case r.well:
+			case r.healthy:
 				c.Reach++
 			case r.counts(now, t.grace):
 				c.Fail++
@@ -125,7 +125,7 @@ func (t *Tracker) Reports() map[Key]Count {
 // Changed returns a channel that receives a value when reports have changed since the last value.
 func (t *Tracker) Changed() <-chan struct{} { return t.changed }
 
-func (t *Tracker) tell() {
+func (t *Tracker) notify() {
 	select {
 	case t.changed <- struct{}{}:
 	default:
@@ -139,17 +139,17 @@ func (t *Tracker) Register(ctx context.Context, g grpc.ServiceRegistrar) {
 
 // report is the last report of one Envoy on one server.
 type report struct {
-	first   time.Time // when the Envoy first reported on the server
-	well    bool
-	settled bool // the grace period is over, so a bad report counts
+	firstTime time.Time // when the Envoy first reported on the server
+	healthy   bool
+	pastGrace bool // the grace period is over, so a bad report counts
 }
 
 func (r *report) counts(now time.Time, grace time.Duration) bool {
-	return r.settled || now.Sub(r.first) >= grace
+	return r.pastGrace || now.Sub(r.firstTime) >= grace
 }
 
-// hear records the reports of one message.
-func (t *Tracker) hear(s *stream, m *healthv3.EndpointHealthResponse) {
+// record records the reports of one message.
+func (t *Tracker) record(s *stream, m *healthv3.EndpointHealthResponse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	changed := false
@@ -163,17 +163,17 @@ func (t *Tracker) hear(s *stream, m *healthv3.EndpointHealthResponse) {
 				}
 				r := s.reports[key]
 				if r == nil {
-					r = &report{first: now}
+					r = &report{firstTime: now}
 					s.reports[key] = r
 				}
-				well := e.GetHealthStatus() == corev3.HealthStatus_HEALTHY
-				settled := well || r.counts(now, t.grace)
-				changed = changed || well != r.well || settled != r.settled
-				r.well, r.settled = well, settled
+				healthy := e.GetHealthStatus() == corev3.HealthStatus_HEALTHY
+				pastGrace := healthy || r.counts(now, t.grace)
+				changed = changed || healthy != r.healthy || pastGrace != r.pastGrace
+				r.healthy, r.pastGrace = healthy, pastGrace
 			}
 		}
 	}
 	if changed {
-		t.tell()
+		t.notify()
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-const patience = 20 * time.Second
+const testTimeout = 20 * time.Second
 
 // serve serves a tracker on a free port until the test ends.
 func serve(t *testing.T, grace time.Duration) (tracker *Tracker, address string, stop func()) {
@@ -49,7 +49,7 @@ type envoy struct {
 
 func connect(t *testing.T, address string) *envoy {
 	t.Helper()
-	e := connectSilently(t, address)
+	e := connectWithoutRequest(t, address)
 	e.send(&healthv3.HealthCheckRequestOrEndpointHealthResponse{
 		RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
 			HealthCheckRequest: &healthv3.HealthCheckRequest{Node: &corev3.Node{Id: "edge"}},
@@ -57,8 +57,8 @@ func connect(t *testing.T, address string) *envoy {
 	return e
 }
 
-// connectSilently opens a stream and sends no message on it.
-func connectSilently(t *testing.T, address string) *envoy {
+// connectWithoutRequest opens a stream and sends no message on it.
+func connectWithoutRequest(t *testing.T, address string) *envoy {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -79,17 +79,17 @@ func (e *envoy) send(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) {
 	}
 }
 
-// order returns the next list of servers that the tracker sends.
-func (e *envoy) order() *healthv3.HealthCheckSpecifier {
+// spec returns the next list of servers that the tracker sends.
+func (e *envoy) spec() *healthv3.HealthCheckSpecifier {
 	e.Helper()
-	order, err := e.stream.Recv()
+	spec, err := e.stream.Recv()
 	if err != nil {
 		e.Fatal(err)
 	}
-	return order
+	return spec
 }
 
-func (e *envoy) says(cluster, ip string, port uint32, health corev3.HealthStatus) {
+func (e *envoy) report(cluster, ip string, port uint32, health corev3.HealthStatus) {
 	e.Helper()
 	one := &healthv3.EndpointHealth{HealthStatus: health,
 		Endpoint: &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
@@ -107,7 +107,7 @@ func (e *envoy) says(cluster, ip string, port uint32, health corev3.HealthStatus
 // await waits for the count of a server.
 func await(t *testing.T, tracker *Tracker, key Key, want Count) {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(testTimeout)
 	for {
 		if tracker.Reports()[key] == want {
 			return
@@ -130,36 +130,36 @@ func TestReports(t *testing.T) {
 	at := netip.MustParseAddrPort("10.0.0.7:8000")
 	key := Key{"p", at}
 	first := connect(t, address)
-	if order := first.order(); len(order.GetClusterHealthChecks()) != 0 {
-		t.Errorf("nothing was to be checked: %v", order)
+	if spec := first.spec(); len(spec.GetClusterHealthChecks()) != 0 {
+		t.Errorf("nothing was to be checked: %v", spec)
 	}
 	tracker.Set(group(at))
-	order := first.order()
-	if err := order.ValidateAll(); err != nil {
+	spec := first.spec()
+	if err := spec.ValidateAll(); err != nil {
 		t.Error(err)
 	}
-	c := order.GetClusterHealthChecks()
+	c := spec.GetClusterHealthChecks()
 	if len(c) != 1 || c[0].GetClusterName() != "harmony-reach-p" ||
 		c[0].GetHealthChecks()[0].GetHttpHealthCheck().GetPath() != "/health" ||
 		c[0].GetLocalityEndpoints()[0].GetEndpoints()[0].GetHostname() != "gpu" {
-		t.Fatalf("got %v", order)
+		t.Fatalf("got %v", spec)
 	}
 	tracker.Set(group(at)) // no change, so nothing is sent: the next list has the other servers
 	second := connect(t, address)
-	second.order()
-	first.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_HEALTHY)
+	second.spec()
+	first.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_HEALTHY)
 	await(t, tracker, key, Count{Reach: 1})
-	second.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
-	second.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_TIMEOUT)
+	second.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
+	second.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_TIMEOUT)
 	await(t, tracker, key, Count{Reach: 1, Fail: 1})
-	for _, strange := range []struct {
+	for _, other := range []struct {
 		cluster, ip string
 		port        uint32
 	}{{"harmony-reach-q", "10.0.0.7", 8000}, {"other", "10.0.0.7", 8000}, {"harmony-reach-p", "10.0.0.8", 8000},
 		{"harmony-reach-p", "gpu", 8000}, {"harmony-reach-p", "10.0.0.7", 73536}} {
-		first.says(strange.cluster, strange.ip, strange.port, corev3.HealthStatus_UNHEALTHY)
+		first.report(other.cluster, other.ip, other.port, corev3.HealthStatus_UNHEALTHY)
 	}
-	first.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
+	first.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
 	await(t, tracker, key, Count{Fail: 2})
 	if got := tracker.Reports(); len(got) != 1 {
 		t.Errorf("servers that nobody asked for are kept: %v", got)
@@ -168,7 +168,8 @@ func TestReports(t *testing.T) {
 	await(t, tracker, key, Count{Fail: 1})
 	other := netip.MustParseAddrPort("[fd00::7]:8000")
 	tracker.Set(group(other))
-	if got := first.order().GetClusterHealthChecks()[0].GetLocalityEndpoints()[0].GetEndpoints()[0].GetAddress().GetSocketAddress().GetAddress(); got != "fd00::7" {
+	added := first.spec().GetClusterHealthChecks()[0].GetLocalityEndpoints()[0].GetEndpoints()[0]
+	if got := added.GetAddress().GetSocketAddress().GetAddress(); got != "fd00::7" {
 		t.Errorf("it is to check %s", got)
 	}
 	if got := tracker.Reports(); len(got) != 0 {
@@ -182,11 +183,11 @@ func TestFirstReports(t *testing.T) {
 	tracker, address, _ := serve(t, time.Hour)
 	tracker.Set(group(at))
 	e := connect(t, address)
-	e.order()
-	e.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
-	e.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_HEALTHY)
+	e.spec()
+	e.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
+	e.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_HEALTHY)
 	await(t, tracker, Key{"p", at}, Count{Reach: 1})
-	e.says("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
+	e.report("harmony-reach-p", "10.0.0.7", 8000, corev3.HealthStatus_UNHEALTHY)
 	await(t, tracker, Key{"p", at}, Count{Fail: 1})
 }
 
@@ -195,9 +196,9 @@ func TestFirstReports(t *testing.T) {
 func TestSilentStreams(t *testing.T) {
 	tracker, address, _ := serveWith(t, Options{Silence: 100 * time.Millisecond})
 	e := connect(t, address)
-	e.order()
-	silent := connectSilently(t, address)
-	silent.order()
+	e.spec()
+	silent := connectWithoutRequest(t, address)
+	silent.spec()
 	ended := make(chan error, 1)
 	go func() {
 		_, err := silent.stream.Recv()
@@ -205,16 +206,17 @@ func TestSilentStreams(t *testing.T) {
 	}()
 	select {
 	case err := <-ended:
-		if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "nothing was said on this stream within 100ms") {
+		if status.Code(err) != codes.DeadlineExceeded ||
+			!strings.Contains(err.Error(), "nothing was said on this stream within 100ms") {
 			t.Errorf("it ends with %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("a stream on which nothing is said is held")
 	}
 	// The first stream is older than that, and is still open.
 	tracker.Set(group(netip.MustParseAddrPort("10.0.0.7:8000")))
-	if order := e.order(); len(order.GetClusterHealthChecks()) != 1 {
-		t.Errorf("got %v", order)
+	if spec := e.spec(); len(spec.GetClusterHealthChecks()) != 1 {
+		t.Errorf("got %v", spec)
 	}
 }
 
@@ -222,12 +224,12 @@ func TestSilentStreams(t *testing.T) {
 func TestStop(t *testing.T) {
 	_, address, stop := serve(t, 0)
 	e := connect(t, address)
-	e.order()
+	e.spec()
 	ended := make(chan struct{})
 	go func() { stop(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the streams do not end")
 	}
 }

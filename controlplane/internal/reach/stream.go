@@ -21,15 +21,15 @@ const (
 	// clusterPrefix separates Envoy's statistics of these checks from those of the pool's own cluster.
 	clusterPrefix = "harmony-reach-"
 
-	reportInterval   = time.Second
-	checkTimeout     = 3 * time.Second
-	defaultInterval  = 5 * time.Second
-	unreachableAgain = time.Second // how often an unreachable server is checked
+	reportInterval      = time.Second
+	checkTimeout        = 3 * time.Second
+	defaultInterval     = 5 * time.Second
+	unreachableInterval = time.Second // how often an unreachable server is checked
 )
 
 // specifier returns the message that asks Envoys to check these groups.
 func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
-	order := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval)}
+	spec := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval)}
 	for _, g := range groups {
 		if len(g.Servers) == 0 {
 			continue
@@ -45,12 +45,12 @@ func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
 				HealthCheckConfig: &endpointv3.Endpoint_HealthCheckConfig{Hostname: s.Host},
 			})
 		}
-		order.ClusterHealthChecks = append(order.ClusterHealthChecks, &healthv3.ClusterHealthCheck{
+		spec.ClusterHealthChecks = append(spec.ClusterHealthChecks, &healthv3.ClusterHealthCheck{
 			ClusterName: clusterPrefix + g.Name, HealthChecks: []*corev3.HealthCheck{check(g)},
 			LocalityEndpoints: []*healthv3.LocalityEndpoints{locality},
 		})
 	}
-	return order
+	return spec
 }
 
 func check(g Group) *corev3.HealthCheck {
@@ -60,7 +60,7 @@ func check(g Group) *corev3.HealthCheck {
 	interval := durationpb.New(g.Interval)
 	c := &corev3.HealthCheck{
 		Timeout: durationpb.New(checkTimeout), Interval: interval, NoTrafficInterval: interval, IntervalJitterPercent: 10,
-		UnhealthyInterval: durationpb.New(min(g.Interval, unreachableAgain)),
+		UnhealthyInterval: durationpb.New(min(g.Interval, unreachableInterval)),
 		// One failure is enough for a report, because no request is routed by it.
 		HealthyThreshold: wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(1),
 		HealthChecker: &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}},
@@ -82,17 +82,17 @@ func keyOf(cluster string, e *healthv3.EndpointHealth) (Key, bool) {
 
 // stream is one HDS stream of an Envoy. The tracker's mutex guards reports.
 type stream struct {
-	orders  chan *healthv3.HealthCheckSpecifier // holds the newest order until it is sent
+	specs   chan *healthv3.HealthCheckSpecifier // holds the newest spec until it is sent
 	reports map[Key]*report
 }
 
-// give replaces the order that has not been sent yet. The caller holds the tracker's mutex.
-func (s *stream) give(order *healthv3.HealthCheckSpecifier) {
+// setSpec replaces the spec that has not been sent yet. The caller holds the tracker's mutex.
+func (s *stream) setSpec(spec *healthv3.HealthCheckSpecifier) {
 	select {
-	case <-s.orders:
+	case <-s.specs:
 	default:
 	}
-	s.orders <- order
+	s.specs <- spec
 }
 
 // service implements the gRPC service for a [Tracker].
@@ -105,51 +105,53 @@ type service struct {
 // StreamHealthCheck serves one stream: it sends an Envoy the servers to check, and records the reports.
 func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHealthCheckServer) error {
 	t := s.tracker
-	st := &stream{orders: make(chan *healthv3.HealthCheckSpecifier, 1), reports: map[Key]*report{}}
+	st := &stream{specs: make(chan *healthv3.HealthCheckSpecifier, 1), reports: map[Key]*report{}}
 	t.mu.Lock()
 	t.streams[st] = struct{}{}
-	st.give(t.order)
+	st.setSpec(t.spec)
 	t.mu.Unlock()
 	defer func() {
 		t.mu.Lock()
 		delete(t.streams, st)
 		t.mu.Unlock()
-		t.tell()
+		t.notify()
 	}()
-	failed, heard := make(chan error, 1), make(chan struct{})
-	go func() { failed <- t.listen(g, st, sync.OnceFunc(func() { close(heard) })) }()
-	silence := time.NewTimer(t.silence)
-	defer silence.Stop()
+	failed, received := make(chan error, 1), make(chan struct{})
+	go func() { failed <- t.receive(g, st, sync.OnceFunc(func() { close(received) })) }()
+	timer := time.NewTimer(t.firstMessageTimeout)
+	defer timer.Stop()
 	for {
 		select {
-		case <-heard:
-			silence.Stop()
-			heard = nil
-		case <-silence.C:
-			return status.Error(codes.DeadlineExceeded, "reach: nothing was said on this stream within "+t.silence.String())
+		case <-received:
+			timer.Stop()
+			received = nil
+		case <-timer.C:
+			return status.Error(codes.DeadlineExceeded,
+				"reach: nothing was said on this stream within "+t.firstMessageTimeout.String())
 		case <-s.ctx.Done():
-			return nil // this ends listen too
+			return nil // this ends receive too
 		case err := <-failed:
 			return err
-		case order := <-st.orders:
-			if err := g.Send(order); err != nil {
+		case spec := <-st.specs:
+			if err := g.Send(spec); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// listen records an Envoy's reports until its stream ends, and returns the stream's error. It calls heard at each
+// receive records an Envoy's reports until its stream ends, and returns the stream's error. It calls received at each
 // message.
-func (t *Tracker) listen(g healthv3.HealthDiscoveryService_StreamHealthCheckServer, st *stream, heard func()) error {
+func (t *Tracker) receive(g healthv3.HealthDiscoveryService_StreamHealthCheckServer, st *stream,
+	received func()) error {
 	for {
 		m, err := g.Recv()
 		if err != nil {
 			return err
 		}
-		heard()
+		received()
 		if r := m.GetEndpointHealthResponse(); r != nil {
-			t.hear(st, r)
+			t.record(st, r)
 		}
 	}
 }

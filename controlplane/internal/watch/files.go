@@ -20,11 +20,11 @@ const (
 	// rereadInterval is how often all files are read again. This finds changes without an event, as on NFS, or in a folder
 	// that cannot be watched.
 	rereadInterval = 5 * time.Second
-	// settle is how long no event must come before the files are read, so that a half-written file does not count as a
-	// change.
-	settle = 15 * time.Millisecond
-	// patience is how long a stream of events may delay the reading.
-	patience = 100 * time.Millisecond
+	// quietPeriod is how long no event must come before the files are read, so that a half-written file does not count as
+	// a change.
+	quietPeriod = 15 * time.Millisecond
+	// maxDelay is how long a stream of events may delay the reading.
+	maxDelay = 100 * time.Millisecond
 	// maxRead is the largest file whose content is compared, in bytes.
 	maxRead = 16 << 20
 )
@@ -33,14 +33,14 @@ const (
 type Files struct {
 	log     *slog.Logger
 	events  *fsnotify.Watcher // nil if the system has no watcher left
-	stirred chan struct{}     // holds a value after an event about one of the files
+	touched chan struct{}     // holds a value after an event about one of the files
 	changed chan struct{}
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// places are the paths whose events matter. listen reads it without a lock: if listen waited for mu, fsnotify would
-	// stop inside its own lock, and Add, which is called under mu, needs that lock.
-	places atomic.Pointer[map[string]bool]
+	// watchedPaths are the paths whose events matter. listen reads it without a lock: if listen waited for mu, fsnotify
+	// would stop inside its own lock, and Add, which is called under mu, needs that lock.
+	watchedPaths atomic.Pointer[map[string]bool]
 
 	mu      sync.Mutex
 	sums    map[string][sha256.Size]byte // by path
@@ -53,10 +53,10 @@ func New(log *slog.Logger) *Files {
 		log = slog.New(slog.DiscardHandler)
 	}
 	f := &Files{
-		log: log, stirred: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		log: log, touched: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		sums: map[string][sha256.Size]byte{}, folders: map[string]bool{},
 	}
-	f.places.Store(&map[string]bool{})
+	f.watchedPaths.Store(&map[string]bool{})
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		log.Warn("the system tells of no changed files; they are read again now and then", "error", err, "interval",
@@ -82,7 +82,7 @@ func (f *Files) Set(paths []string) {
 	}
 	before := f.sums
 	f.sums = sums
-	f.follow()
+	f.watchFolders()
 	for p := range sums {
 		if _, known := before[p]; !known {
 			sums[p] = sum(p)
@@ -111,14 +111,14 @@ func (f *Files) listen() {
 		case e, ok := <-events:
 			if !ok {
 				events = nil
-			} else if (*f.places.Load())[e.Name] {
-				tell(f.stirred)
+			} else if (*f.watchedPaths.Load())[e.Name] {
+				notify(f.touched)
 			}
 		case _, ok := <-errs:
 			if !ok {
 				errs = nil
 			} else {
-				tell(f.stirred) // events were lost
+				notify(f.touched) // events were lost
 			}
 		}
 	}
@@ -127,40 +127,40 @@ func (f *Files) listen() {
 func (f *Files) run(ctx context.Context) {
 	reread := time.NewTicker(rereadInterval)
 	defer reread.Stop()
-	settled := time.NewTimer(rereadInterval)
-	settled.Stop()
-	var since time.Time // the first event since the files were last read
+	quiet := time.NewTimer(rereadInterval)
+	quiet.Stop()
+	var firstEvent time.Time // the first event since the files were last read
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-f.stirred:
-			if since.IsZero() {
-				since = time.Now()
+		case <-f.touched:
+			if firstEvent.IsZero() {
+				firstEvent = time.Now()
 			}
-			settled.Reset(min(settle, time.Until(since.Add(patience))))
-		case <-settled.C:
-			since = time.Time{}
-			f.look()
+			quiet.Reset(min(quietPeriod, time.Until(firstEvent.Add(maxDelay))))
+		case <-quiet.C:
+			firstEvent = time.Time{}
+			f.check()
 		case <-reread.C:
-			f.look()
+			f.check()
 		}
 	}
 }
 
-// tell sends a value to c unless c holds one already.
-func tell(c chan<- struct{}) {
+// notify sends a value to c unless c holds one already.
+func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// look reads all files and sends a value to changed if the content of one has changed.
-func (f *Files) look() {
+// check reads all files and sends a value to changed if the content of one has changed.
+func (f *Files) check() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.follow() // first, so that a change during the reading brings an event
+	f.watchFolders() // first, so that a change during the reading brings an event
 	changed := false
 	for p, old := range f.sums {
 		if now := sum(p); now != old {
@@ -169,21 +169,21 @@ func (f *Files) look() {
 		}
 	}
 	if changed {
-		tell(f.changed)
+		notify(f.changed)
 	}
 }
 
-// follow makes the system watch exactly the folders that decide what the files are.
-func (f *Files) follow() {
-	places, folders := map[string]bool{}, map[string]bool{}
+// watchFolders makes the system watch exactly the folders that decide what the files are.
+func (f *Files) watchFolders() {
+	paths, folders := map[string]bool{}, map[string]bool{}
 	for p := range f.sums {
-		for _, at := range trail(p) {
-			places[at.path()] = true
-			places[at.folder] = true // the folder itself may be removed
+		for _, at := range symlinkChain(p) {
+			paths[at.path()] = true
+			paths[at.folder] = true // the folder itself may be removed
 			folders[at.folder] = true
 		}
 	}
-	f.places.Store(&places)
+	f.watchedPaths.Store(&paths)
 	if f.events == nil {
 		return
 	}

@@ -31,21 +31,21 @@ func awaitChange(t *testing.T, f *Files) {
 	}
 }
 
-// calm takes the value that reports the rest of a change that came in several steps.
-func calm(t *testing.T, f *Files) {
+// drainChanges takes the value that reports the rest of a change that came in several steps.
+func drainChanges(t *testing.T, f *Files) {
 	t.Helper()
-	f.look()
+	f.check()
 	select {
 	case <-f.Changed():
 	default:
 	}
-	quiet(t, f)
+	expectNoChange(t, f)
 }
 
-// quiet reads the files once more, as run would later, and fails if something has changed.
-func quiet(t *testing.T, f *Files) {
+// expectNoChange reads the files once more, as run would later, and fails if something has changed.
+func expectNoChange(t *testing.T, f *Files) {
 	t.Helper()
-	f.look()
+	f.check()
 	select {
 	case <-f.Changed():
 		t.Fatal("a change is told and there is none")
@@ -129,10 +129,10 @@ func TestChanges(t *testing.T) {
 				c.prepare(t, dir)
 			}
 			f := watched(t, filepath.Join(dir, "f"))
-			quiet(t, f)
+			expectNoChange(t, f)
 			c.alter(t, dir)
 			awaitChange(t, f)
-			calm(t, f)
+			drainChanges(t, f)
 		})
 	}
 }
@@ -144,13 +144,14 @@ func TestSameContent(t *testing.T) {
 	write(t, filepath.Join(dir, "f"), "one")
 	write(t, filepath.Join(dir, "g"), "one")
 	f := watched(t, filepath.Join(dir, "f"))
-	f.mu.Lock() // look waits while the file is half written
+	f.mu.Lock() // check waits while the file is half written
 	write(t, filepath.Join(dir, "f"), "one")
 	write(t, filepath.Join(dir, "neighbour"), "two")
 	folder := f.folders[dir]
 	f.mu.Unlock()
-	quiet(t, f)
-	if places := *f.places.Load(); !folder || !places[filepath.Join(dir, "f")] || places[filepath.Join(dir, "neighbour")] {
+	expectNoChange(t, f)
+	if places := *f.watchedPaths.Load(); !folder || !places[filepath.Join(dir, "f")] ||
+		places[filepath.Join(dir, "neighbour")] {
 		t.Error("the folder is not watched, or its other files are")
 	}
 }
@@ -166,10 +167,10 @@ func TestSet(t *testing.T) {
 	write(t, filepath.Join(two, "f"), "two")
 	f.Set([]string{filepath.Join(one, "f"), filepath.Join(two, "f")})
 	awaitChange(t, f) // one/f has changed
-	calm(t, f)
+	drainChanges(t, f)
 	f.Set([]string{filepath.Join(two, "f")})
 	write(t, filepath.Join(one, "f"), "three")
-	quiet(t, f)
+	expectNoChange(t, f)
 	f.mu.Lock()
 	if f.folders[one] || !f.folders[two] {
 		t.Errorf("watched are %v, want that of the one file alone", f.folders)
@@ -182,7 +183,7 @@ func TestSet(t *testing.T) {
 // TestRead checks that only regular files are read, because reading others may block, and only up to the limit.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	quiet(t, watched(t, dir, os.DevNull))
+	expectNoChange(t, watched(t, dir, os.DevNull))
 	file := filepath.Join(dir, "f")
 	write(t, file, "four")
 	if data, err := Read(file, 4); err != nil || string(data) != "four" {
@@ -196,7 +197,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestTrail(t *testing.T) {
+func TestSymlinkChain(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	link := func(target, name string) { must(t, os.Symlink(target, filepath.Join(dir, name))) }
@@ -215,7 +216,7 @@ func TestTrail(t *testing.T) {
 		"none":         {"none"},
 	} {
 		var got []string
-		for _, p := range trail(filepath.Join(dir, path)) {
+		for _, p := range symlinkChain(filepath.Join(dir, path)) {
 			if rel, err := filepath.Rel(dir, p.path()); err == nil && fs.ValidPath(rel) {
 				got = append(got, rel)
 			}
@@ -224,7 +225,7 @@ func TestTrail(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
-	if n := len(trail(filepath.Join(dir, "circle"))); n != maxLinks+1 {
+	if n := len(symlinkChain(filepath.Join(dir, "circle"))); n != maxLinks+1 {
 		t.Errorf("a circle has %d places", n)
 	}
 }

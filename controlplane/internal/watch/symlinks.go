@@ -16,9 +16,9 @@ func (p place) path() string { return filepath.Join(p.folder, p.name) }
 // maxLinks is how many symlinks are followed. More of them are taken for a cycle.
 const maxLinks = 40
 
-// trail lists the places that decide which file path names: every symlink on the way, and the file itself. If a part of
-// the path does not exist, that part is the last place.
-func trail(path string) []place {
+// symlinkChain lists the places that decide which file path names: every symlink on the way, and the file itself. If a
+// part of the path does not exist, that part is the last place.
+func symlinkChain(path string) []place {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil

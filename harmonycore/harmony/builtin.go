@@ -2,16 +2,16 @@ package harmony
 
 import _ "embed"
 
-// builtin.json is what the reference tells the model of its built-in tools (tools/harmonyvectors/builtin.py).
+// builtin is the reference's description of the model's built-in tools (written by tools/harmonyvectors/builtin.py).
 //
 //go:embed builtin.json
 var builtin []byte
 
-// BrowserTools is the namespace of the built-in tools browser.search, browser.open and browser.find, as gpt-oss is
-// trained to use them. It belongs into [SystemContent.Tools].
+// BrowserTools returns the namespace of the built-in tools browser.search, browser.open and browser.find, as gpt-oss is
+// trained to use them. It belongs in [SystemContent.Tools].
 func BrowserTools() Namespace { return builtinTools("browser") }
 
-// PythonTools is the namespace of the built-in tool python, which runs code. It belongs into [SystemContent.Tools].
+// PythonTools returns the namespace of the built-in tool python, which runs code. It belongs in [SystemContent.Tools].
 func PythonTools() Namespace { return builtinTools("python") }
 
 func builtinTools(key string) Namespace {

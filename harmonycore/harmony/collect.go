@@ -2,10 +2,10 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// Collect parses a whole stream of token ids with a [StreamParser], and returns its messages and the counts of what was
-// repaired. It never fails. A stream that begins with <|start|> is read as a conversation, as [NewTranscriptParser]
-// reads it; any other is read as a completion. What a cut-off stream ends with is its last message. A content type is a
-// word such as "json": the control token that may stand before it is not part of it.
+// Collect parses a whole stream of token ids with a [StreamParser]. It returns the messages and the counts of the
+// repairs. It never fails. It reads a stream that begins with <|start|> as a conversation, as [NewTranscriptParser]
+// does, and any other stream as a completion. If the stream is cut off, the last message holds what came of it. A
+// content type is a word such as "json"; the control token that may precede it is left out.
 func Collect(t *tokenizer.Tokenizer, ids []uint32) ([]Message, Recoveries) {
 	var c Collector
 	p := NewStreamParser(t, &c)
@@ -19,14 +19,14 @@ func Collect(t *tokenizer.Tokenizer, ids []uint32) ([]Message, Recoveries) {
 	return c.Messages(), p.Recoveries()
 }
 
-// Collector is a [Sink] that keeps the messages of a stream. The zero Collector is ready.
+// Collector is a [Sink] that keeps the messages of a stream. The zero Collector is ready to use.
 type Collector struct {
 	messages []Message
 	// text is the content of the open message.
 	text []byte
 }
 
-// Messages returns the messages so far, in their order. A message has its content once it has closed.
+// Messages returns the messages so far, in their order. A message gets its content when it closes.
 func (c *Collector) Messages() []Message { return c.messages }
 
 // Open implements [Sink].

@@ -6,12 +6,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// maxNesting is how many arrays and objects may stand inside each other in a conversation: one less than elsewhere, as
-// in the reference.
+// maxNesting is the greatest depth of arrays and objects in a conversation. It is one less than elsewhere, as in the
+// reference.
 const maxNesting = rawjson.MaxDepth - 1
 
-// DecodeConversation reads a conversation in the reference's JSON (docs/harmony-format.md#json): unknown fields are
-// ignored, a known one that comes twice is an error, absent and null are the same. The error is an *[InputError].
+// DecodeConversation reads a conversation in the reference's JSON (docs/harmony-format.md#json). It ignores unknown
+// fields and treats null as absent. A known field that comes twice is an error. The error is an [*InputError].
 func DecodeConversation(data []byte) (*Conversation, error) {
 	if err := rawjson.Validate(data, maxNesting); err != nil {
 		return nil, &InputError{Message: err.Error()}
@@ -33,7 +33,7 @@ func DecodeConversation(data []byte) (*Conversation, error) {
 	return c, nil
 }
 
-// raw is a JSON value as it stands in a validated text; a string is without its quotes.
+// raw is a JSON value as written in a validated text. A string comes without its quotes.
 type raw struct {
 	text []byte
 	kind jsonparser.ValueType
@@ -49,7 +49,7 @@ func rawValue(data []byte) raw {
 
 func (v raw) null() bool { return v.kind == jsonparser.Null }
 
-// decoder keeps the first error; what is read behind it is thrown away.
+// decoder keeps the first error. Values read after an error are discarded.
 type decoder struct{ err error }
 
 func (d *decoder) fail(message string) {
@@ -116,7 +116,7 @@ func (d *decoder) text(to *Optional, seen *bool, v raw, field string) {
 	}
 }
 
-// numbers refuses a number that no double holds, wherever it stands in a validated text.
+// numbers refuses any number in a validated text that is out of a double's range.
 func (d *decoder) numbers(text []byte) {
 	for i := 0; i < len(text); {
 		switch c := text[i]; {

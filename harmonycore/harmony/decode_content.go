@@ -84,7 +84,7 @@ func (d *decoder) developer(v raw) *DeveloperContent {
 	return c
 }
 
-// namespaces reads a map of tools: a key that comes twice keeps its last value.
+// namespaces reads a map of tools. If a key comes twice, the last value counts.
 func (d *decoder) namespaces(v raw) []Namespace {
 	if v.null() {
 		return nil

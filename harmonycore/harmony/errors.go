@@ -1,10 +1,10 @@
 package harmony
 
-// RenderErrorKind is the closed list of reasons for which a conversation cannot be rendered.
+// RenderErrorKind enumerates the reasons why a conversation cannot be rendered. The list is closed.
 type RenderErrorKind uint8
 
 const (
-	// UnnamedTool is a tool's message without a name.
+	// UnnamedTool is a message of a tool without a name.
 	UnnamedTool RenderErrorKind = iota + 1
 	// MisplacedContent is system or developer content in a message of another role.
 	MisplacedContent
@@ -12,12 +12,12 @@ const (
 	SchemaTooDeep
 	// NumberOutOfRange is a number in a schema that no double can hold.
 	NumberOutOfRange
-	// UnknownRole is a role outside the format's five.
+	// UnknownRole is a role that is not one of the format's five.
 	UnknownRole
 )
 
-// RenderError says why a conversation cannot be rendered. Where the reference refuses it too, the text is the
-// reference's.
+// RenderError is the reason why a conversation cannot be rendered. If the reference refuses the conversation too,
+// Message is the reference's error text.
 type RenderError struct {
 	Kind    RenderErrorKind
 	Message string
@@ -26,26 +26,26 @@ type RenderError struct {
 // Error implements error.
 func (e *RenderError) Error() string { return e.Message }
 
-// ParseErrorKind is the closed list of errors of the [StrictParser].
+// ParseErrorKind enumerates the errors of a [StrictParser]. The list is closed.
 type ParseErrorKind uint8
 
 const (
 	// ExpectedStart is a token other than <|start|> between messages.
 	ExpectedStart ParseErrorKind = iota + 1
-	// EndInHeader is the end of the stream inside a header.
+	// EndInHeader is a stream that ends inside a header.
 	EndInHeader
-	// Undecodable is a header, or what stands for one, that is not text.
+	// Undecodable is a header that cannot be decoded to text.
 	Undecodable
-	// EmptyChannelName is a channel marker without a name behind it.
+	// EmptyChannelName is a channel marker without a name after it.
 	EmptyChannelName
-	// NoRole is a header that names no role.
+	// NoRole is a header without any word, so without a role.
 	NoRole
-	// BadRole is a header with one word that names no role.
+	// BadRole is a header of one word that is not a role.
 	BadRole
-	// Leftover is a header with more parts than the grammar has.
+	// Leftover is a header with more parts than the grammar allows.
 	Leftover
 
-	// ParseErrorKinds is one more than the last of them.
+	// ParseErrorKinds is one more than the highest kind.
 	ParseErrorKinds = iota + 1
 )
 
@@ -54,7 +54,7 @@ var parseErrorNames = [ParseErrorKinds]string{
 	EmptyChannelName: "empty_channel_name", NoRole: "no_role", BadRole: "bad_role", Leftover: "leftover",
 }
 
-// String is the kind's name in metrics.
+// String returns the kind's name in metrics.
 func (k ParseErrorKind) String() string {
 	if int(k) < len(parseErrorNames) {
 		return parseErrorNames[k]
@@ -65,7 +65,7 @@ func (k ParseErrorKind) String() string {
 // ParseError is an error of the [StrictParser], with the reference's text.
 type ParseError struct {
 	Kind ParseErrorKind
-	// Token counts the tokens fed before the one that failed.
+	// Token is the number of tokens fed before the one that failed.
 	Token   int
 	Message string
 }
@@ -73,7 +73,7 @@ type ParseError struct {
 // Error implements error.
 func (e *ParseError) Error() string { return e.Message }
 
-// InputError says why a text is not a conversation in the reference's JSON.
+// InputError is the reason why a text is not a conversation in the reference's JSON.
 type InputError struct{ Message string }
 
 // Error implements error.

@@ -2,7 +2,7 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// This file holds the words of the header grammar once, for the renderer, the strict parser and the tolerant one:
+// This file holds the words of the header grammar, which the renderer, the strict parser and the tolerant parser share:
 //
 //	header  = START ( role [":" name] | name ) [" to=" recipient] [CHANNEL channel] [type] MESSAGE
 //	type    = " " [CONSTRAIN] text
@@ -10,12 +10,12 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 const (
 	recipientMark = "to="
 	nameMark      = ":"
-	// everyone is the recipient that is not written (docs/harmony-format.md#messages).
+	// everyone is the recipient that the renderer leaves out (docs/harmony-format.md#messages).
 	everyone = "all"
 
 	channelSpelling   = "<|channel|>"
 	constrainSpelling = "<|constrain|>"
-	// functionsNamespace holds the tools that a client declares; its calls are announced in the system message.
+	// functionsNamespace holds the tools that a client declares. The system message tells the model how to call them.
 	functionsNamespace = "functions"
 )
 
@@ -26,7 +26,7 @@ var roleWords = [...]string{User: "user", Assistant: "assistant", System: "syste
 var roleNames = [...]string{User: "User", Assistant: "Assistant", System: "System", Developer: "Developer",
 	Tool: "Tool"}
 
-// String is the role's word in a header, empty for no role.
+// String returns the role's word in a header, or "" for an unknown role.
 func (r Role) String() string {
 	if int(r) < len(roleWords) {
 		return roleWords[r]
@@ -41,7 +41,7 @@ func (r Role) name() string {
 	return ""
 }
 
-// RoleOf is the role that word names in a header or in JSON, the zero Role when none.
+// RoleOf returns the role that word names in a header or in JSON, or the zero [Role] for any other word.
 func RoleOf(word string) Role {
 	for r := User; r <= Tool; r++ {
 		if roleWords[r] == word {
@@ -51,7 +51,7 @@ func RoleOf(word string) Role {
 	return 0
 }
 
-// endOf says whether id ends a message, and how.
+// endOf returns how the token id ends a message, and reports whether it ends one.
 func endOf(id uint32) (End, bool) {
 	switch id {
 	case tokenizer.End:
@@ -64,12 +64,12 @@ func endOf(id uint32) (End, bool) {
 	return Cut, false
 }
 
-// isASCIISpace reports whether c separates the parts of a header (docs/harmony-format.md#headers): VT and NBSP do not.
+// isASCIISpace reports whether c separates the parts of a header (docs/harmony-format.md#headers). VT and NBSP do not.
 func isASCIISpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
 }
 
-// cutWord returns the first word of s and what stands behind it.
+// cutWord returns the first word of s and the text after it.
 func cutWord(s string) (word, rest string) {
 	from := 0
 	for from < len(s) && isASCIISpace(s[from]) {

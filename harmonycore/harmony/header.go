@@ -4,15 +4,15 @@ import (
 	"strings"
 )
 
-// strictHeader is a header as the reference reads it. unassigned holds what its non-strict mode makes of the parts that
-// no rule took.
+// strictHeader is a header as the reference reads it. In the reference's non-strict mode, unassigned holds the parts
+// that no rule took.
 type strictHeader struct {
 	role                                      Role
 	name, recipient, channel, typ, unassigned Optional
 }
 
-// readHeader reads a header's text by the rules 1 to 6 of docs/harmony-format.md#headers; pending is the role given in
-// advance. With salvage set rule 5 is left out, and all parts after the role are unassigned (the non-strict recovery).
+// readHeader reads a header's text by the rules 1 to 6 of docs/harmony-format.md#headers. pending is the role given in
+// advance. With salvage set (the non-strict recovery) it skips rule 5, and all parts after the role are unassigned.
 func readHeader(text string, pending Role, salvage bool) (strictHeader, ParseErrorKind, string) {
 	h := strictHeader{role: pending}
 	text, h.channel = cutChannel(text)
@@ -66,7 +66,7 @@ func readHeader(text string, pending Role, salvage bool) (strictHeader, ParseErr
 	return h, 0, ""
 }
 
-// cutChannel takes the first channel marker and its value out of a header; the rest is glued together as it is.
+// cutChannel takes the first channel marker and its value out of a header, and joins the text before and after them.
 func cutChannel(text string) (string, Optional) {
 	before, after, found := strings.Cut(text, channelSpelling)
 	if !found {
@@ -76,7 +76,7 @@ func cutChannel(text string) (string, Optional) {
 	return before + rest, Some(value)
 }
 
-// cutChannelName cuts a channel's name off what stands behind its marker.
+// cutChannelName splits the text after a channel marker into the channel's name and the rest.
 func cutChannelName(s string) (name, rest string) {
 	at := strings.IndexFunc(s, func(r rune) bool { return r == '<' || isSpace(r) })
 	if at < 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// sections appends parts of a text with a blank line between them. A part counts even if it is empty.
+// sections appends parts of a text with a blank line between them. An empty part counts too.
 type sections struct {
 	dst   []byte
 	begun bool
@@ -141,7 +141,7 @@ func appendNamespace(dst []byte, n *Namespace) ([]byte, error) {
 	return append(append(dst, "\n} // namespace "...), n.Name...), nil
 }
 
-// appendLines appends each line of text behind prefix. Lines end at LF or CR LF; a last empty one is none.
+// appendLines appends each line of text after prefix. LF or CR LF ends a line; an empty last line is left out.
 func appendLines(dst []byte, text, prefix string) []byte {
 	for text != "" {
 		line, rest, ended := strings.Cut(text, "\n")

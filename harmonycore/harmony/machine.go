@@ -2,8 +2,8 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// MaxHeaderTokens is the longest header that a [StreamParser] or a [TextParser] waits for; what grows longer becomes
-// content. Four bytes of text count as a token.
+// MaxHeaderTokens is the longest header that a [StreamParser] or a [TextParser] waits for. A longer header becomes
+// content. In a [TextParser] four bytes of text count as a token.
 const MaxHeaderTokens = 256
 
 type streamState uint8
@@ -12,40 +12,42 @@ const (
 	between streamState = iota
 	inHeader
 	inContent
-	// atChannel is inside content, behind a channel token whose meaning the next text decides.
+	// atChannel is inside content, after a channel token. The text that follows decides what the token means.
 	atChannel
 )
 
-// machine turns any sequence of symbols into messages: it never fails and never stops (RATIONALE.md#75). A symbol is a
-// control token or a piece of text: one ordinary token's from a [StreamParser], any bytes from a [TextParser]. It is a
-// Mealy machine over the states above; what the grammar does not foresee is repaired and counted ([Recovery]).
+// machine turns any sequence of symbols into messages. It never fails and never stops (RATIONALE.md#75). A symbol is a
+// control token or a piece of text. A [StreamParser] passes the text of one ordinary token, a [TextParser] any bytes.
+// The machine is a Mealy machine over the states above. It repairs what the grammar does not allow, and counts each
+// repair as a [Recovery].
 //
 // Invariants, for every sequence: [Sink.Open], [Sink.Content] and [Sink.Close] come in that order; every byte taken as
-// content is in exactly one [Sink.Content]; control tokens are in none; a closed message is never touched again. Memory
-// is bounded by [MaxHeaderTokens].
+// content is in exactly one [Sink.Content]; no control token is in any; a closed message never changes.
+// [MaxHeaderTokens] bounds the memory.
 type machine struct {
 	sink  Sink
 	state streamState
-	// stopped says that the last message ended with a stop token, return or call.
+	// stopped reports whether a stop token (return or call) ended the last message.
 	stopped bool
-	// lost says that the header's start token is missing.
+	// lost reports whether the header's start token is missing.
 	lost bool
-	// transcript says that a whole conversation is read: messages follow calls, and the end may ask for one more.
+	// transcript reports whether the stream is a whole conversation: messages may follow calls, and the stream may end
+	// with the beginning of one more message.
 	transcript bool
 	head       headerBuffer
-	// delivering is the number of the token whose content the sink is given.
+	// delivering is the number of the token whose content the sink receives.
 	delivering int
-	// held are the bytes of a rune that is not whole yet.
+	// held are the bytes of an incomplete rune.
 	held []byte
 	out  []byte
 	seen Recoveries
-	// spare are the bytes of content that do not make a token yet, where tokens are estimated.
+	// spare is the number of content bytes that do not make a whole token yet, where tokens are estimated.
 	spare int
-	// opened is how many messages the sink was given.
+	// opened is the number of messages opened so far.
 	opened int
 }
 
-// finish ends the stream: what is held back is delivered, and an open message closes with [Cut].
+// finish ends the stream: it delivers what is held back and closes an open message with [Cut].
 func (m *machine) finish() {
 	switch m.state {
 	case inHeader:
@@ -62,8 +64,8 @@ func (m *machine) finish() {
 	m.state = between
 }
 
-// text takes text that no tokens cut. Outside content it goes byte by byte, so that what becomes of it does not depend
-// on where the network cut it.
+// text takes text that is not cut into tokens. Outside content it proceeds byte by byte, so that the result does not
+// depend on how the network cut the text.
 func (m *machine) text(b []byte) {
 	for len(b) > 0 && m.state != inContent {
 		m.ordinary(b[:1])
@@ -74,7 +76,7 @@ func (m *machine) text(b []byte) {
 	}
 }
 
-// begin opens a message whose header the caller has read by itself; it ends the one before it.
+// begin opens a message whose header the caller has read. It first ends the message or the header before it.
 func (m *machine) begin(h Header) {
 	switch m.state {
 	case inContent:
@@ -189,7 +191,7 @@ func (m *machine) start() {
 	m.beginHeader(true)
 }
 
-// beginHeader waits for a header; explicit says that a start token stood before it, so that a role must follow.
+// beginHeader waits for a header. explicit reports whether a start token stood before it, so that a role must follow.
 func (m *machine) beginHeader(explicit bool) {
 	m.state = inHeader
 	m.lost = false
@@ -232,13 +234,13 @@ func (m *machine) limitHeader() {
 	m.deliverHeld(from)
 }
 
-// endHeader ends a header that no message token has ended: the words that are fields stay so, the rest is content.
+// endHeader ends a header that lacks its message token: the words that are fields count as fields, the rest is content.
 func (m *machine) endHeader(end End) {
 	m.endAnswers()
 	m.endLastHeader(end)
 }
 
-// endAnswers ends the headers before the last one: a channel token after words of an answer begins another header.
+// endAnswers ends all headers but the last: a channel token after words of an answer begins another header.
 func (m *machine) endAnswers() {
 	for i := m.head.answerEnd(); i >= 0; i = m.head.answerEnd() {
 		whole := m.head
@@ -280,7 +282,7 @@ func finalUnlessNamed(h Header) Header {
 	return h
 }
 
-// notAHeader gives the text behind a channel token back to the content that it stands in.
+// notAHeader returns the text after a channel token to the content around it.
 func (m *machine) notAHeader() {
 	m.seen[StrayControl]++
 	m.state = inContent

@@ -2,7 +2,7 @@ package harmony
 
 import "slices"
 
-// bytesPerToken is what a token of text is taken to be where only text is known: near the mean of English prose.
+// bytesPerToken is the assumed size of a token where only text is known. It is close to the mean of English prose.
 const bytesPerToken = 4
 
 func (m *machine) open(h Header) {
@@ -28,8 +28,8 @@ func (m *machine) close(end End) {
 	m.sink.Close(end)
 }
 
-// deliverHeld delivers the header's text as content, from the byte at on: token by token, or what stands between two
-// control tokens, so that no event joins what one of them parted.
+// deliverHeld delivers the header's text from the byte at on as content. It delivers each token alone, or in a bytewise
+// buffer each stretch between two control tokens, so that no event joins text that a control token separated.
 func (m *machine) deliverHeld(at int) {
 	from := 0
 	for i, end := range m.head.ends {
@@ -54,7 +54,7 @@ func (m *machine) deliverHeld(at int) {
 	}
 }
 
-// deliver gives content to the sink, less a rune that it leaves unfinished: one token of it, or any bytes.
+// deliver sends content to the sink, one token of it or any bytes. It holds back an incomplete rune at the end.
 func (m *machine) deliver(text []byte) {
 	if len(m.held) == 0 {
 		n := validPrefix(text)
@@ -76,8 +76,8 @@ func (m *machine) deliver(text []byte) {
 	m.sink.Content(m.out, tokens)
 }
 
-// tokens is how many content tokens n more bytes are: the one that they are from, or an estimate that adds up to the
-// same however the bytes are cut.
+// tokens returns how many content tokens n more bytes are. From a [StreamParser] it is one. From a [TextParser] it is
+// an estimate, whose sum does not depend on how the bytes are cut.
 func (m *machine) tokens(n int) int {
 	if !m.head.bytewise {
 		return 1

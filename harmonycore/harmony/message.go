@@ -1,9 +1,9 @@
 package harmony
 
-// Role is the author's part in the conversation.
+// Role is the role of a message's author.
 type Role uint8
 
-// The roles of the format. The zero Role is none.
+// The roles of the format. The zero Role is not a role.
 const (
 	User Role = iota + 1
 	Assistant
@@ -19,59 +19,59 @@ const (
 	Final      = "final"
 )
 
-// Optional is a string that may be absent: the format tells an absent name from an empty one.
+// Optional is a string that may be absent. The format distinguishes an absent name from an empty one.
 type Optional struct {
 	Value string
 	Set   bool
 }
 
-// Some is a present string.
+// Some returns a present [Optional].
 func Some(s string) Optional { return Optional{Value: s, Set: true} }
 
 // Message is one message of a conversation.
 type Message struct {
 	Role Role
-	// Name is the author's name: a tool's full name ("functions.get_weather") for the role [Tool], where it is
-	// required.
+	// Name is the author's name. For the role [Tool] it is required, and is the tool's full name
+	// ("functions.get_weather").
 	Name Optional
-	// Recipient is who is spoken to: the tool that is called, or for a tool's answer "assistant".
+	// Recipient is the addressee: the tool that is called, or "assistant" for a tool's answer.
 	Recipient Optional
 	Channel   Optional
-	// ContentType is such as "json", or "<|constrain|>json" with the control token.
+	// ContentType is for example "json", or "<|constrain|>json" with the control token.
 	ContentType Optional
 	Content     []Content
 }
 
-// Content is one item of a message: exactly one of [Content.System] and [Content.Developer] is set, or neither, and
-// then [Content.Text] counts.
+// Content is one item of a message. At most one of [Content.System] and [Content.Developer] is set. If neither is,
+// [Content.Text] counts.
 type Content struct {
 	Text      string
 	System    *SystemContent
 	Developer *DeveloperContent
 }
 
-// Text makes the content of a message that is one text.
+// Text returns the content of a message that is one text.
 func Text(s string) []Content { return []Content{{Text: s}} }
 
 // Effort is the reasoning effort named in the system message; the zero [Effort] names none.
 type Effort uint8
 
-// The efforts that gpt-oss knows.
+// The efforts that gpt-oss supports.
 const (
 	Low Effort = iota + 1
 	Medium
 	High
 )
 
-// SystemContent is rendered as the text of the system message: what the model is told of itself. Absent parts are left
-// out, never defaulted.
+// SystemContent is rendered as the text of the system message, which describes the model to itself. Absent parts are
+// left out; no part has a default.
 type SystemContent struct {
 	ModelIdentity   Optional
 	KnowledgeCutoff Optional
-	// ConversationStartDate is printed as the current date, as YYYY-MM-DD.
+	// ConversationStartDate is printed as the current date, in the form YYYY-MM-DD.
 	ConversationStartDate Optional
 	Effort                Effort
-	// Tools are for built-in ones ([BrowserTools], [PythonTools]).
+	// Tools are the built-in tools ([BrowserTools], [PythonTools]).
 	Tools    []Namespace
 	Channels *ChannelConfig
 }
@@ -79,18 +79,18 @@ type SystemContent struct {
 // ChannelConfig lists the channels that the model may use.
 type ChannelConfig struct {
 	Valid []string
-	// Required says that every message must name one.
+	// Required reports whether every message must name a channel.
 	Required bool
 }
 
-// DeveloperContent is rendered as the text of a developer message: what OpenAI's APIs call the system prompt.
+// DeveloperContent is rendered as the text of a developer message, which OpenAI's APIs call the system prompt.
 type DeveloperContent struct {
 	Instructions Optional
 	// Tools are the functions of the application, in a namespace whose [Namespace.Key] is "functions".
 	Tools []Namespace
 }
 
-// Namespace is a group of tools. Namespaces are printed in the byte order of [Namespace.Key], under the name
+// Namespace is a group of tools. Namespaces are printed in the byte order of [Namespace.Key], each with its
 // [Namespace.Name].
 type Namespace struct {
 	Key         string
@@ -103,11 +103,12 @@ type Namespace struct {
 type ToolDescription struct {
 	Name        string
 	Description string
-	// Parameters is the JSON schema of its arguments, as [ParseSchema] reads it. A function without arguments has none.
+	// Parameters is the JSON schema of the arguments, as [ParseSchema] reads it. It is nil for a function without
+	// arguments.
 	Parameters *Schema
 }
 
-// Conversation is what is rendered: messages in their order.
+// Conversation is a list of messages to render, in their order.
 type Conversation struct {
 	Messages []Message
 }

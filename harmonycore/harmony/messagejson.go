@@ -16,10 +16,10 @@ func AppendMessages(dst []byte, messages []Message) []byte {
 	return append(w.dst, ']')
 }
 
-// messageJSON writes messages, of which each but the first follows a comma.
+// messageJSON writes messages with commas between them.
 type messageJSON struct {
 	dst []byte
-	// most is how long dst may grow, in bytes. over says that it would have; what is in dst then is waste.
+	// most is the limit of dst, in bytes. over reports whether dst would exceed it; the content of dst is then useless.
 	most int
 	over bool
 }
@@ -44,7 +44,7 @@ func (w *messageJSON) message(m *Message, first bool) {
 	w.close(m.Channel, m.ContentType)
 }
 
-// open begins a message, up to where its content stands.
+// open begins a message and stops before its content.
 func (w *messageJSON) open(role Role, name, recipient Optional) {
 	w.put(`{"role":"`)
 	w.put(role.String())
@@ -54,14 +54,14 @@ func (w *messageJSON) open(role Role, name, recipient Optional) {
 	w.put(`,"content":`)
 }
 
-// close ends what open began.
+// close ends the message that open began.
 func (w *messageJSON) close(channel, contentType Optional) {
 	w.field("channel", channel)
 	w.field("content_type", contentType)
 	w.put(`}`)
 }
 
-// effortNames are the efforts as the reference's JSON spells them.
+// effortNames are the efforts as spelled in the reference's JSON.
 var effortNames = [...]string{Low: "Low", Medium: "Medium", High: "High"}
 
 func (w *messageJSON) content(c *Content) {
@@ -156,7 +156,7 @@ func (w *messageJSON) field(name string, value Optional) {
 	w.text(value.Value)
 }
 
-// text writes a string of any length. One that has no room is looked at no further.
+// text writes a string of any length. It does not read a string that is too long for the room left.
 func (w *messageJSON) text(s string) {
 	if w.over = w.over || len(w.dst) > w.most-len(s); w.over {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// json prints a value as the reference does: compact, members in their order, numbers as they were understood.
+// json prints a value as the reference does: compact, members in their order, numbers as appendNumber prints them.
 func (w *schemaWriter) json(v *rawjson.Value, depth int) {
 	if depth > rawjson.MaxDepth && w.err == nil {
 		w.err = &RenderError{Kind: SchemaTooDeep, Message: "default value nested deeper than 128 levels"}
@@ -51,9 +51,9 @@ func (w *schemaWriter) json(v *rawjson.Value, depth int) {
 	}
 }
 
-// appendNumber appends a JSON number as the reference prints it back (docs/harmony-format.md#defaults): integers of 64
-// bits as they are, anything else as the shortest digits of the double that it is read as. It reports false when the
-// number is out of range.
+// appendNumber appends a JSON number as the reference prints it back (docs/harmony-format.md#defaults). An integer of
+// 64 bits stays as it is. Any other number becomes the shortest digits of the double that the reference reads.
+// appendNumber reports false if the number is out of range.
 func appendNumber(dst []byte, text string) ([]byte, bool) {
 	if !strings.ContainsAny(text, ".eE") && text != "-0" {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -70,8 +70,9 @@ func appendNumber(dst []byte, text string) ([]byte, bool) {
 	return appendDouble(dst, f), true
 }
 
-// readDouble reads a JSON number as the reference does, which does not round correctly
-// (docs/harmony-format.md#numbers): the digits that fit 64 bits are converted first and scaled by a power of ten after.
+// readDouble reads a JSON number as the reference does, without correct rounding (docs/harmony-format.md#numbers). It
+// first converts the digits that fit 64 bits, and then scales by a power of ten. It reports false if the number is out
+// of range.
 func readDouble(text string) (float64, bool) {
 	text, negative := strings.CutPrefix(text, "-")
 	var significand uint64
@@ -111,10 +112,10 @@ func readDouble(text string) (float64, bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// maxExponent is beyond every exponent that leaves a double other than zero or infinity, whatever digits stand before.
+// maxExponent is so large that the result is zero or infinity whatever the digits are.
 const maxExponent = 1 << 26
 
-// readExponent reads what stands behind the e, cut to maxExponent.
+// readExponent reads the text after the e. It limits the exponent to maxExponent.
 func readExponent(text string) int {
 	n := 0
 	for i := range len(text) {
@@ -146,7 +147,7 @@ func scale(f float64, exponent int) (float64, bool) {
 	return f, !math.IsInf(f, 0)
 }
 
-// powerOfTen is correctly rounded, which math.Pow10 does not promise.
+// powerOfTen returns 10 to the power n, correctly rounded. math.Pow10 does not promise that.
 func powerOfTen(n int) float64 {
 	f, err := strconv.ParseFloat("1e"+strconv.Itoa(n), 64)
 	if err != nil {
@@ -172,7 +173,7 @@ func appendDouble(dst []byte, f float64) []byte {
 	if err != nil {
 		return append(dst, text...)
 	}
-	// The decimal point stands behind this many digits.
+	// point is the number of digits before the decimal point.
 	point := exponent + 1
 	switch {
 	case point >= len(digits) && point <= 16:

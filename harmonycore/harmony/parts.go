@@ -1,19 +1,19 @@
 package harmony
 
-// PartKind is what a part of a conversation is to its reader, whatever channel and recipient it was written with.
+// PartKind is the kind of a part of a conversation as its reader sees it, whatever its channel and recipient.
 type PartKind uint8
 
 // The kinds of parts.
 const (
-	// PartReasoning is what the model thinks: analysis, and whatever else it writes that is for neither user nor tool.
+	// PartReasoning is the model's reasoning: analysis, and any other text that is neither for the user nor for a tool.
 	PartReasoning PartKind = iota + 1
-	// PartText is what the user says, and what the model answers.
+	// PartText is what the user writes, or what the model answers.
 	PartText
-	// PartPreamble is what the model says to the user on its way to a call.
+	// PartPreamble is what the model writes to the user before a call.
 	PartPreamble
-	// PartToolCall is a call of a tool. Its text is the arguments.
+	// PartToolCall is a call of a tool. Its text holds the arguments.
 	PartToolCall
-	// PartToolResult is what a tool has answered.
+	// PartToolResult is the answer of a tool.
 	PartToolResult
 	// PartSystem is content of the system message.
 	PartSystem
@@ -38,19 +38,18 @@ func (k PartKind) String() string {
 type Part struct {
 	Kind PartKind
 	Role Role
-	// Name is the tool that a [PartToolCall] is for or a [PartToolResult] is from, as it is written: models glue a
-	// content type to it, as in "functions.getjson". Of any other part it is the author's name, empty where there is
-	// none.
+	// Name is the tool of a [PartToolCall] or of a [PartToolResult], as written. Models may glue a content type to it, as
+	// in "functions.getjson". For any other part it is the author's name, or empty.
 	Name string
-	// ContentType is such as "json". It is empty where the message names none.
+	// ContentType is for example "json". It is empty if the message has none.
 	ContentType string
 	Text        string
-	// System and Developer are set where the content is structured. [Part.Text] is then empty.
+	// System and Developer hold structured content. [Part.Text] is then empty.
 	System    *SystemContent
 	Developer *DeveloperContent
 }
 
-// Parts lists the content of messages in their order, each item by its kind.
+// Parts lists the content of messages in their order, each item with its kind.
 func Parts(messages []Message) []Part {
 	parts := make([]Part, 0, len(messages))
 	for i := range messages {
@@ -71,11 +70,11 @@ func Parts(messages []Message) []Part {
 	return parts
 }
 
-// Kind returns what the content of a parsed message is.
+// Kind returns the kind of the content of a parsed message.
 func (h *Header) Kind() PartKind { return partKind(h.Role, h.Recipient, h.Channel) }
 
-// partKind goes by the role first, the recipient second and the channel third. A message without a channel is an
-// answer: models write such when they lose the format, and the answer must not be lost.
+// partKind decides by the role first, the recipient second and the channel third. A message without a channel is an
+// answer: models that lose the format write such messages, and the answer must not be lost.
 func partKind(role Role, recipient, channel string) PartKind {
 	switch role {
 	case User:

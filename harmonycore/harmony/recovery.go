@@ -5,44 +5,45 @@ type Recovery uint8
 
 // The recoveries.
 const (
-	// StrayTerminator is an end, return or call between messages or behind an empty header.
+	// StrayTerminator is an end, return or call token between messages or after an empty header.
 	StrayTerminator Recovery = iota
-	// StrayControl is a control token that was dropped where it means nothing.
+	// StrayControl is a control token without a meaning at its place. It was dropped.
 	StrayControl
-	// UnknownToken is an id outside the vocabulary, dropped.
+	// UnknownToken is an id outside the vocabulary. It was dropped.
 	UnknownToken
-	// DoubledStart is a start inside a header, which began again.
+	// DoubledStart is a start token inside a header. The header began again.
 	DoubledStart
-	// DoubledChannel is a second channel in a header, which took the place of the first.
+	// DoubledChannel is a second channel in a header. It replaced the first.
 	DoubledChannel
-	// MissingStart is a header that began without start.
+	// MissingStart is a header without a start token.
 	MissingStart
-	// MissingMessage is a header that ended before its message token; its text became content.
+	// MissingMessage is a header that ended before its message token. Its text became content.
 	MissingMessage
-	// MissingEnd is a start, or a new header, inside content: the open message was closed.
+	// MissingEnd is a start token, or a new header, inside content. The open message was closed.
 	MissingEnd
-	// ImplicitFinal is text without any header, delivered as a final message.
+	// ImplicitFinal is text without any header. It was delivered as a final message.
 	ImplicitFinal
-	// AfterStop is a message behind a return or a call.
+	// AfterStop is a message after a return or a call token.
 	AfterStop
-	// ChannelInContent is a channel token and a known channel's name inside content, taken as a new header.
+	// ChannelInContent is a channel token inside content with a known channel's name after it. They were read as a new
+	// header.
 	ChannelInContent
-	// LongHeader is a header that grew past its limit; its text became content.
+	// LongHeader is a header longer than [MaxHeaderTokens]. Its text became content.
 	LongHeader
-	// DroppedHeader is a header without content that was given up: cut off, or ended with nothing in it.
+	// DroppedHeader is a header without content, cut off or ended. It was dropped.
 	DroppedHeader
-	// RepairedRole is a role word that was missing, doubled, glued or unknown.
+	// RepairedRole is a missing, doubled, glued or unknown role word.
 	RepairedRole
-	// RepairedChannel is a channel without a name or a marker, with a name that only begins like a known one, or with a
-	// recipient's.
+	// RepairedChannel is a channel without a name or a marker, a channel whose name only begins like a known one, or a
+	// channel that holds a recipient.
 	RepairedChannel
-	// UnknownChannel is a channel that no prefix makes known; its name was kept.
+	// UnknownChannel is a channel that does not begin with a known channel's name. Its name was kept.
 	UnknownChannel
-	// RepairedRecipient is a recipient that was empty, doubled, cut at a marker or came behind the content type.
+	// RepairedRecipient is a recipient that was empty, doubled, cut at a marker or placed after the content type.
 	RepairedRecipient
-	// LooseWords are words in a header that no rule takes.
+	// LooseWords are words in a header that no rule covers.
 	LooseWords
-	// InvalidText is a part that is not UTF-8, delivered as U+FFFD.
+	// InvalidText is a sequence of bytes that is not UTF-8. It was delivered as U+FFFD.
 	InvalidText
 
 	recoveryKinds = iota
@@ -58,7 +59,7 @@ var recoveryNames = [recoveryKinds]string{
 	InvalidText: "invalid_text",
 }
 
-// String is the kind's name in metrics and in `harmony inspect`.
+// String returns the kind's name in metrics and in `harmony inspect`.
 func (k Recovery) String() string {
 	if int(k) < len(recoveryNames) {
 		return recoveryNames[k]
@@ -66,10 +67,10 @@ func (k Recovery) String() string {
 	return ""
 }
 
-// Recoveries counts what was repaired, by [Recovery].
+// Recoveries counts repairs by [Recovery].
 type Recoveries [recoveryKinds]uint32
 
-// Total is the sum over all kinds.
+// Total returns the sum over all kinds.
 func (r *Recoveries) Total() uint64 {
 	var n uint64
 	for _, c := range r {

@@ -8,24 +8,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// AnalysisPolicy says which messages of past reasoning are left out of a rendered conversation.
+// AnalysisPolicy decides which messages of past reasoning a rendered conversation leaves out.
 type AnalysisPolicy uint8
 
 const (
 	// KeepAnalysis leaves nothing out.
 	KeepAnalysis AnalysisPolicy = iota
-	// DropReference is the reference's auto_drop_analysis: if the last assistant message is final, analysis before
-	// the first final message goes.
+	// DropReference is the reference's auto_drop_analysis: if the last assistant message is final, it drops analysis
+	// before the first final message.
 	DropReference
-	// DropBeforeLastFinal leaves out all analysis before the last final message of the assistant, as the inference
-	// servers do, and keeps what came later: the model needs its reasoning while a turn's tool calls go on.
+	// DropBeforeLastFinal drops all analysis before the assistant's last final message, as inference servers do. It keeps
+	// later analysis: the model needs its reasoning until a turn's tool calls are done.
 	DropBeforeLastFinal
 )
 
 // Renderer turns conversations into token ids. It is safe for concurrent use.
 type Renderer struct {
 	t *tokenizer.Tokenizer
-	// words are the fragments of nearly every header, encoded once.
+	// words are the fragments that nearly every header consists of, encoded once.
 	words [len(headerWords)]headerWord
 }
 
@@ -37,7 +37,7 @@ type headerWord struct {
 var headerWords = [...]string{"assistant", Final, Analysis, Commentary, "user", " json", " ", "json", "system",
 	"developer"}
 
-// NewRenderer makes a [Renderer] that encodes text with t.
+// NewRenderer returns a [Renderer] that encodes text with t.
 func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
 	r := &Renderer{t: t}
 	for i, word := range headerWords {
@@ -46,7 +46,7 @@ func NewRenderer(t *tokenizer.Tokenizer) *Renderer {
 	return r
 }
 
-// AppendCompletion appends the conversation and the beginning of a message by next, which the model goes on to write.
+// AppendCompletion appends the conversation and the beginning of a message by next, which the model completes.
 func (r *Renderer) AppendCompletion(dst []uint32, c *Conversation, next Role, p AnalysisPolicy) ([]uint32, error) {
 	if next.String() == "" {
 		return dst, &RenderError{Kind: UnknownRole, Message: "unknown role"}
@@ -63,8 +63,8 @@ func (r *Renderer) AppendHeader(dst []uint32, next Role) []uint32 {
 	return r.t.AppendEncode(append(dst, tokenizer.Start), next.String())
 }
 
-// AppendCallHeader appends the header of a call of recipient as the model itself writes it behind <|start|>assistant,
-// so that a completion goes on with what it is called with: JSON, or plain text.
+// AppendCallHeader appends the header of a call of recipient as the model itself writes it after <|start|>assistant.
+// The completion then continues with the call's input: JSON, or text if plain is set.
 func (r *Renderer) AppendCallHeader(dst []uint32, recipient string, plain bool) []uint32 {
 	dst = append(dst, tokenizer.Channel)
 	if plain {
@@ -74,7 +74,7 @@ func (r *Renderer) AppendCallHeader(dst []uint32, recipient string, plain bool) 
 	return append(r.t.AppendEncode(append(dst, tokenizer.Constrain), "json"), tokenizer.Message)
 }
 
-// AppendTraining appends the conversation as a training example: a last message that is the assistant's final one
+// AppendTraining appends the conversation as a training example: if the last message is the assistant's final one, it
 // ends with <|return|>.
 func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
 	out, err := r.AppendConversation(dst, c, p)
@@ -89,7 +89,7 @@ func (r *Renderer) AppendTraining(dst []uint32, c *Conversation, p AnalysisPolic
 	return out, nil
 }
 
-// AppendConversation appends the messages that p keeps. On an error dst comes back as it was.
+// AppendConversation appends the messages that p keeps. On an error it returns dst unchanged.
 func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisPolicy) ([]uint32, error) {
 	g := r.Begin(c, p)
 	defer g.End()
@@ -100,7 +100,7 @@ func (r *Renderer) AppendConversation(dst []uint32, c *Conversation, p AnalysisP
 	return out, nil
 }
 
-// AppendMessage appends one message by itself, as in a conversation without function tools.
+// AppendMessage appends one message alone, as in a conversation without function tools.
 func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
 	w := messageWriter{r: r, e: r.t.Borrow(), limit: math.MaxInt}
 	defer r.t.Return(w.e)
@@ -111,7 +111,7 @@ func (r *Renderer) AppendMessage(dst []uint32, m *Message) ([]uint32, error) {
 	return out, nil
 }
 
-// ToolTokens is how many of the tokens that r has rendered are messages of tools, their headers included.
+// ToolTokens returns how many of ids, as r rendered them, belong to messages of tools, their headers included.
 func (r *Renderer) ToolTokens(ids []uint32) int {
 	n, tool := 0, false
 	for i, id := range ids {
@@ -125,7 +125,7 @@ func (r *Renderer) ToolTokens(ids []uint32) int {
 	return n
 }
 
-// beginsRole tells a role from a tool's name, which has a namespace in front.
+// beginsRole reports whether id begins a role. A tool's name begins otherwise, with its namespace.
 func (r *Renderer) beginsRole(id uint32) bool {
 	for i := range r.words {
 		if w := &r.words[i]; RoleOf(w.text) != 0 && len(w.ids) > 0 && w.ids[0] == id {
@@ -137,7 +137,7 @@ func (r *Renderer) beginsRole(id uint32) bool {
 
 func (m *Message) onChannel(name string) bool { return m.Channel.Set && m.Channel.Value == name }
 
-// analysisDroppedBefore is the index before which p drops analysis messages.
+// analysisDroppedBefore returns the index before which p drops analysis messages.
 func (c *Conversation) analysisDroppedBefore(p AnalysisPolicy) int {
 	switch p {
 	case DropReference:
@@ -165,8 +165,8 @@ func (c *Conversation) analysisDroppedBefore(p AnalysisPolicy) int {
 	return 0
 }
 
-// hasFunctionTools asks by the key of the namespace, not by its name, and only developer content
-// (docs/harmony-format.md#system-content).
+// hasFunctionTools reports whether developer content declares functions. It compares the key of the namespace, not its
+// name, and ignores system content (docs/harmony-format.md#system-content).
 func (c *Conversation) hasFunctionTools() bool {
 	for i := range c.Messages {
 		for j := range c.Messages[i].Content {
@@ -184,20 +184,20 @@ func (c *Conversation) hasFunctionTools() bool {
 	return false
 }
 
-// messageWriter appends messages, with one scratch for all of them.
+// messageWriter appends messages and reuses one encoder and one buffer for all of them.
 type messageWriter struct {
 	r *Renderer
 	e *tokenizer.Encoder
-	// calls says that the conversation has function tools.
+	// calls reports whether the conversation has function tools.
 	calls bool
 	text  []byte
-	// limit is how long what is appended to may become, full reports that it would become longer. What is appended then
-	// is no use.
+	// limit is the greatest length of the output, in tokens. full reports whether the output would exceed it; the output
+	// is then useless.
 	limit int
 	full  bool
 }
 
-// encode encodes one fragment by itself: byte pairs never merge over a fragment's border
+// encode encodes one fragment alone: byte pairs never merge across the border of a fragment
 // (docs/harmony-format.md#two-ways-to-encode).
 func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
 	if w.full || len(dst) > w.limit {
@@ -209,7 +209,7 @@ func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
 	return dst
 }
 
-// word is encode for what stands in a header.
+// word encodes text that stands in a header. It takes the ids of a frequent word from [Renderer.words].
 func (w *messageWriter) word(dst []uint32, text string) []uint32 {
 	for i := range w.r.words {
 		if known := &w.r.words[i]; known.text == text {
@@ -264,7 +264,7 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 	return append(dst, tokenizer.End), nil
 }
 
-// content is the text of a content, valid until the next call.
+// content returns the text of a content. The text is valid until the next call.
 func (w *messageWriter) content(role Role, c *Content) (string, error) {
 	switch {
 	case c.System != nil && role != System:

@@ -2,8 +2,8 @@ package harmony
 
 import "math"
 
-// Rendering renders one conversation, as many of its messages at a time as its user likes. All of them, one after the
-// other, give what [Renderer.AppendConversation] gives.
+// Rendering renders one conversation in portions of as many messages as the caller wants. All portions together are the
+// output of [Renderer.AppendConversation].
 type Rendering struct {
 	w            messageWriter
 	conversation *Conversation
@@ -11,7 +11,7 @@ type Rendering struct {
 	dropped int
 }
 
-// Begin begins to render c, of whose past reasoning p leaves some out. End must be called.
+// Begin begins to render c. p decides which past reasoning is left out. The caller must call [Rendering.End].
 func (r *Renderer) Begin(c *Conversation, p AnalysisPolicy) *Rendering {
 	return &Rendering{
 		w:            messageWriter{r: r, e: r.t.Borrow(), calls: c.hasFunctionTools()},
@@ -19,12 +19,11 @@ func (r *Renderer) Begin(c *Conversation, p AnalysisPolicy) *Rendering {
 	}
 }
 
-// End ends the rendering.
+// End ends the rendering and returns its buffers.
 func (g *Rendering) End() { g.w.r.t.Return(g.w.e) }
 
-// Append appends the messages from one index up to another, and reports whether they take no more than most tokens. If
-// they take more, it stops soon after that many, or before it has begun. Then, and on an error, dst comes back as it
-// was.
+// Append appends the messages with the indexes from ≤ i < to. fit reports whether they take no more than most tokens.
+// If they take more, Append stops before or soon after that many. Then, and on an error, it returns dst unchanged.
 func (g *Rendering) Append(dst []uint32, from, to, most int) (out []uint32, fit bool, err error) {
 	g.w.limit, g.w.full = math.MaxInt, false
 	if most < math.MaxInt-len(dst) {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendRustDebug appends s as the reference's error texts quote it: as Rust prints a string for debugging.
+// appendRustDebug appends s quoted as in the reference's error texts: as Rust's Debug format prints a string.
 func appendRustDebug(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {
@@ -23,7 +23,7 @@ func appendRustDebug(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// isRustEscaped walks the table: only error texts come here, and seldom.
+// isRustEscaped reports whether Rust's Debug format escapes r. It scans the whole table: only rare error texts need it.
 func isRustEscaped(r rune) bool {
 	if r >= ' ' && r <= '~' {
 		return false

@@ -6,17 +6,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// MaxSchemaDepth is how many schemas may stand inside each other in a tool's parameters. The reference knows no limit.
+// MaxSchemaDepth is the greatest depth of nested schemas in a tool's parameters. The reference has no limit.
 const MaxSchemaDepth = 32
 
-// Indents that a nested type gets (docs/harmony-format.md#schemas).
+// The indents of nested types (docs/harmony-format.md#schemas).
 const (
 	propertyIndent = 4
 	variantIndent  = 3
 )
 
-// schemaWriter prints JSON schemas as TypeScript types (docs/harmony-format.md#schemas). The first error stands; what
-// is printed after it is waste.
+// schemaWriter prints JSON schemas as TypeScript types (docs/harmony-format.md#schemas). It keeps the first error;
+// output after an error is useless.
 type schemaWriter struct {
 	dst []byte
 	err error
@@ -32,7 +32,7 @@ func (w *schemaWriter) indent(n int) {
 
 func isNull(v *rawjson.Value) bool { return v.Kind == rawjson.Null }
 
-// str returns the member key of v when it is a string.
+// str returns the member key of v if it is a string.
 func str(v *rawjson.Value, key string) (string, bool) {
 	if m := v.Get(key); m != nil && m.Kind == rawjson.String {
 		return m.Text, true
@@ -40,7 +40,7 @@ func str(v *rawjson.Value, key string) (string, bool) {
 	return "", false
 }
 
-// list returns the member key of v when it is an array.
+// list returns the member key of v if it is an array.
 func list(v *rawjson.Value, key string) ([]rawjson.Value, bool) {
 	if m := v.Get(key); m != nil && m.Kind == rawjson.Array {
 		return m.Elements, true
@@ -48,7 +48,7 @@ func list(v *rawjson.Value, key string) ([]rawjson.Value, bool) {
 	return nil, false
 }
 
-// typeOf prints the type of one schema; depth counts the schemas around it and itself.
+// typeOf prints the type of one schema. depth counts the schemas around it and itself.
 func (w *schemaWriter) typeOf(v *rawjson.Value, indent, depth int) {
 	if depth > MaxSchemaDepth && w.err == nil {
 		w.err = &RenderError{Kind: SchemaTooDeep, Message: "tool schema nested deeper than 32 levels"}
@@ -98,7 +98,8 @@ func (w *schemaWriter) variant(v *rawjson.Value, indent, depth int) {
 	w.nullable(v, from)
 }
 
-// nullable looks for "null" in all that was printed since from, as the reference does: any word that holds it counts.
+// nullable appends " | null" where it is wanted. As the reference does, it looks for "null" in everything printed since
+// from, and any word that contains it counts.
 func (w *schemaWriter) nullable(v *rawjson.Value, from int) {
 	n := v.Get("nullable")
 	if n == nil || n.Kind != rawjson.Bool || !n.Bool || bytes.Contains(w.dst[from:], []byte("null")) {
@@ -248,7 +249,7 @@ func startsWithDescription(variants []rawjson.Value, description string) bool {
 	return ok && first == description
 }
 
-// note prints what is said of a variant behind it.
+// note prints the description and the default of a variant after it.
 func (w *schemaWriter) note(v *rawjson.Value, description string, described, bareEnum bool) {
 	def := v.Get("default")
 	if !described && def == nil {
@@ -265,8 +266,8 @@ func (w *schemaWriter) note(v *rawjson.Value, description string, described, bar
 	}
 }
 
-// defaultOf prints a default: strings in raw quotes, but a value of an enum bare in a property (bareEnum) and as JSON
-// in a free-standing oneOf.
+// defaultOf prints a default. A string stands in raw quotes. A value of an enum stands bare in a property (bareEnum)
+// and as JSON in a free-standing oneOf.
 func (w *schemaWriter) defaultOf(v, def *rawjson.Value, bareEnum bool) {
 	w.put("default: ")
 	values, _ := list(v, "enum")

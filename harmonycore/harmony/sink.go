@@ -1,21 +1,21 @@
 package harmony
 
-// Header is what a parsed message says of itself before its content. What it does not say is empty.
+// Header holds the fields of a parsed message's header. A field that the header lacks is empty.
 type Header struct {
 	Role Role
 	Name string
-	// Channel is what the model wrote, a known one as it is spelled ([Analysis], [Commentary], [Final]).
+	// Channel is as the model wrote it. A known channel has its proper spelling ([Analysis], [Commentary], [Final]).
 	Channel string
-	// Recipient is as written. Models glue a content type to it, as in "functions.getjson": only who knows the tools
-	// can tell that from a name.
+	// Recipient is as the model wrote it. Models may glue a content type to it, as in "functions.getjson". Only a caller
+	// that has the list of tools can separate the two.
 	Recipient   string
 	ContentType string
 }
 
-// End says how a parsed message ended.
+// End is how a parsed message ended.
 type End uint8
 
-// The ends of a message. Cut is the end of the stream, or a new message, before any terminator.
+// The ends of a message. [Cut] is the end of the stream, or a new message, without a terminator.
 const (
 	Cut End = iota
 	EndedByEnd
@@ -23,12 +23,12 @@ const (
 	EndedByCall
 )
 
-// Sink receives a stream of messages from a parser: for each message [Sink.Open] once, [Sink.Content] for every token
-// of it, and [Sink.Close] once. No text given to a Sink holds a control token.
+// Sink receives a stream of messages from a parser. Each message is one [Sink.Open], a [Sink.Content] for each of its
+// tokens, and one [Sink.Close]. No text given to a Sink contains a control token.
 type Sink interface {
 	Open(header Header)
-	// Content is the text that became whole with the newest tokens: full runes, possibly none while a rune is held
-	// back. The bytes are only valid during the call. tokens is how many content tokens were taken since the last call.
+	// Content receives the text that the newest tokens completed: whole runes, or no text while an incomplete rune is held
+	// back. The bytes are valid only during the call. tokens is the number of content tokens taken since the last call.
 	Content(text []byte, tokens int)
 	Close(end End)
 }

@@ -2,33 +2,34 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// StreamParser turns any stream of token ids into messages. It never fails: what is malformed is repaired and counted.
-// Ordinary tokens that merely spell a control token are text like any other: only ids are control tokens here.
+// StreamParser turns any stream of token ids into messages. It never fails: it repairs malformed output and counts the
+// repairs. Only ids are control tokens. Ordinary tokens that spell a control token are text.
 //
-// It needs no [Fallback]. Ids without any control token are an answer from the first that cannot begin a header, at
-// once and not after a time; to part them at [FinalMark], give a [TextParser] their bytes ([tokenizer.TokenBytes]).
+// It needs no [Fallback]. Without a control token, the first id that cannot begin a header opens an answer, at once and
+// without a timeout. To split such a stream at [FinalMark], pass the bytes of the ids
+// ([tokenizer.Tokenizer.TokenBytes]) to a [TextParser].
 type StreamParser struct {
 	t *tokenizer.Tokenizer
 	machine
 }
 
-// NewStreamParser makes a parser that stands as behind "<|start|>assistant", where a completion begins.
+// NewStreamParser returns a parser of a completion: its first token follows "<|start|>assistant".
 func NewStreamParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
 	p := &StreamParser{t: t, machine: machine{sink: sink}}
 	p.beginHeader(false)
 	return p
 }
 
-// NewTranscriptParser makes a parser that stands before the first "<|start|>", for a whole conversation such as a
-// prompt. There a message behind a call is as it should be, and so is an end behind the header "<|start|>assistant".
+// NewTranscriptParser returns a parser of a whole conversation, such as a prompt: its first token is a "<|start|>". In
+// a conversation a message may follow a call, and the stream may end after the header "<|start|>assistant".
 func NewTranscriptParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
 	return &StreamParser{t: t, machine: machine{sink: sink, transcript: true}}
 }
 
-// Recoveries are the counts of what was repaired so far.
+// Recoveries returns the counts of the repairs so far.
 func (p *StreamParser) Recoveries() Recoveries { return p.seen }
 
-// Process takes one token.
+// Process takes the next token.
 func (p *StreamParser) Process(id uint32) {
 	p.head.taken++
 	text, ok := p.t.TokenBytes(id)
@@ -42,15 +43,15 @@ func (p *StreamParser) Process(id uint32) {
 	}
 }
 
-// Taken is how many tokens were processed.
+// Taken returns the number of tokens processed.
 func (p *StreamParser) Taken() int { return p.head.taken }
 
-// Opened is how many messages the [Sink] was given so far, the open one included.
+// Opened returns the number of messages opened so far, the open one included.
 func (p *StreamParser) Opened() int { return p.opened }
 
-// Delivering is the number, counted from 0, of the token that the [Sink.Content] is about while it has a token:
-// mostly the newest, but text that turns out to be no header is delivered late.
+// Delivering returns the index in the stream of the token whose text [Sink.Content] receives, while Content reports a
+// token. Usually that is the newest token. Text that turns out not to be a header is delivered late.
 func (p *StreamParser) Delivering() int { return p.delivering }
 
-// Finish ends the stream: what is held back is delivered, and an open message closes with [Cut].
+// Finish ends the stream: it delivers what is held back and closes an open message with [Cut].
 func (p *StreamParser) Finish() { p.finish() }

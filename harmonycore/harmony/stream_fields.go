@@ -6,22 +6,22 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// headerReader reads one header leniently: each section gives what it can.
+// headerReader reads one header leniently: it takes from each section what it can.
 type headerReader struct {
 	h    Header
 	seen *Recoveries
-	// loose are words that no rule has taken yet, unknown a first word that is no role.
+	// loose are the words that no rule has taken yet. unknown is a first word that is not a role.
 	loose    []string
 	unknown  string
 	salvage  bool
 	explicit bool
-	// cut and called say how a header that is salvaged ended: with the stream's words cut off, or with a call.
+	// cut and called report how a header ended that is salvaged: cut off, or with a call.
 	cut, called bool
-	// named says that a channel token stands somewhere in the header.
+	// named reports whether the header has a channel token.
 	named bool
-	// channels counts the channel sections read.
+	// channels is the number of channel sections read.
 	channels int
-	// rest is where content begins, or -1.
+	// rest is where content begins, or -1 if no content has begun.
 	rest int
 	size int
 }
@@ -49,7 +49,7 @@ func (r *headerReader) role(s string, at int) {
 	case ok:
 		r.h.Role, r.h.Name = role, name
 		if !r.explicit {
-			break // counted below: a role is here only if the start is lost, or came twice
+			break // counted below: a role is here only if the start token is lost or doubled
 		}
 		if tail != "" {
 			r.seen[RepairedRole]++
@@ -87,8 +87,9 @@ func (r *headerReader) role(s string, at int) {
 	r.words(s, at+len(full)-len(s))
 }
 
-// toolSize is the size of the tool's name that a header without a message token begins with in the role's place, or 0.
-// There a name looks like the first word of an answer: what follows it, or that the model has called, tells them apart.
+// toolSize returns the size of a tool's name that stands in the role's place of a header without a message token, or 0.
+// Such a name looks like the first word of an answer. Two things show that it is a name: what follows it, or that a
+// call ended the message.
 func (r *headerReader) toolSize(word, rest string) int {
 	size := len(word)
 	if i := strings.IndexAny(word, "{["); i >= 0 {
@@ -112,7 +113,7 @@ func startsRecipient(s string) bool {
 	return strings.HasPrefix(word, recipientMark)
 }
 
-// readRole reads a role word with the name that may stand behind it; tail is a further field that was glued to it.
+// readRole reads a role word with the name that may follow it. tail is a further field that is glued to it.
 func readRole(word string) (role Role, name, tail string, ok bool) {
 	for role = User; role <= Tool; role++ {
 		rest, found := strings.CutPrefix(word, role.String())
@@ -131,7 +132,8 @@ func readRole(word string) (role Role, name, tail string, ok bool) {
 	return 0, "", "", false
 }
 
-// isField tells a field that lost the space before it from a word that only begins like a role ("tools.search").
+// isField reports whether s begins with a field that lost the space before it. A word that only begins like a role
+// ("tools.search") does not count.
 func isField(s string) bool {
 	for role := User; role <= Tool; role++ {
 		if strings.HasPrefix(s, role.String()) {
@@ -202,7 +204,7 @@ func lowerASCII(s string) string {
 	return string(out)
 }
 
-// restart begins the channel section again. A recipient outlives it, unless it only names a role.
+// restart begins the channel section again. It keeps a recipient, unless the recipient is only a role.
 func (r *headerReader) restart() {
 	r.seen[DoubledChannel]++
 	r.loose = r.loose[:0]
@@ -214,7 +216,7 @@ func (r *headerReader) restart() {
 
 func (r *headerReader) contentType(s string, at int) {
 	if r.salvage {
-		r.words(s, at) // a word that is no known type is as likely the answer's first
+		r.words(s, at) // a word that is not a known type is as likely the first word of the answer
 		return
 	}
 	word, rest := cutWord(s)
@@ -228,7 +230,8 @@ func isLetter(c byte) bool { return isLower(c | 0x20) }
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// words takes recipients and keeps the rest of a section for finish; when salvaging, the first other word is content.
+// words takes recipients, and keeps the other words of a section for finish. When salvaging, the first other word is
+// content.
 func (r *headerReader) words(s string, at int) {
 	if r.rest >= 0 {
 		return
@@ -255,7 +258,7 @@ func (r *headerReader) words(s string, at int) {
 			}
 			r.recipient(recipient)
 		case !r.salvage && word == r.h.Role.String():
-			// The reference too passes over the role's word wherever it comes first.
+			// The reference too skips the role's word wherever it first occurs.
 		case !r.salvage:
 			r.loose = append(r.loose, word)
 		default:
@@ -270,7 +273,8 @@ func (r *headerReader) words(s string, at int) {
 	}
 }
 
-// cutType is the known content type that word is, or that stands glued to the content behind it.
+// cutType returns the known content type that word is, or that is glued to the content after it. It returns "" for any
+// other word.
 func cutType(word string) string {
 	for _, typ := range typeWords {
 		if rest, ok := strings.CutPrefix(word, typ); ok &&
@@ -281,7 +285,8 @@ func cutType(word string) string {
 	return ""
 }
 
-// content begins content at a word, unless the header was cut off inside of it.
+// content begins content at a word, unless the stream was cut off inside that word and it may be the beginning of a
+// field.
 func (r *headerReader) content(at int, word string) {
 	if r.cut && at+len(word) == r.size && isFieldFragment(word) {
 		return
@@ -312,7 +317,7 @@ func (r *headerReader) recipient(name string) {
 	}
 }
 
-// finish places the words that are left: a content type, a recipient without its mark, a tool's name.
+// finish assigns the remaining words: to the content type, to a recipient without its mark, or to a tool's name.
 func (r *headerReader) finish() {
 	if n := len(r.loose); n > 0 && r.h.ContentType == "" && isLetter(r.loose[n-1][0]) &&
 		(n > 1 || r.h.Recipient != "" || !isToolName(r.loose[0])) {
@@ -331,7 +336,8 @@ func (r *headerReader) finish() {
 	}
 }
 
-// author judges a header whose first word is no role: a tool's answer names the tool and says to whom it goes.
+// author decides about a header whose first word is not a role. A tool's answer has the tool's name there, and a
+// recipient.
 func (r *headerReader) author() {
 	switch {
 	case r.h.Recipient == Assistant.String(), r.h.Recipient != "" && isToolName(r.unknown):
@@ -344,7 +350,7 @@ func (r *headerReader) author() {
 	}
 }
 
-// isToolName is a name with its namespace; a bare word might as well be a content type, or end a sentence.
+// isToolName reports whether s is a name with a namespace. A bare word could also be a content type or end a sentence.
 func isToolName(s string) bool {
 	dot := strings.IndexByte(s, '.')
 	return dot > 0 && s[len(s)-1] != '.' && isLetter(s[0]) && isName(s)

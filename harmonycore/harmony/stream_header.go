@@ -8,21 +8,22 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// headerBuffer gathers a header: the text of its ordinary tokens, and where its control tokens stood. So a marker
-// that was typed out is never one here, other than in the strict parser.
+// headerBuffer collects a header: the text of its ordinary tokens, and the places of its control tokens. So a control
+// token that was typed out as text never counts here, unlike in the strict parser.
 type headerBuffer struct {
 	text []byte
-	// ends are where each ordinary token ends in text.
+	// ends holds the end of each ordinary token in text.
 	ends []int
-	// numbers are the numbers of those tokens in the stream, and taken is how many tokens the stream has had.
+	// numbers holds the index of each of those tokens in the stream. taken is the number of tokens read from the stream.
 	numbers []int
 	taken   int
 	marks   []headerMark
-	// tokens counts both kinds, by bytesPerToken bytes in bytewise buffers, where text has no tokens and no ends.
+	// tokens counts ordinary and control tokens. A bytewise buffer has no ends: there bytesPerToken bytes count as a
+	// token.
 	tokens   int
 	bytewise bool
 	explicit bool
-	// plain is the scratch of plainText.
+	// plain is the buffer of plainText.
 	plain []byte
 }
 
@@ -49,7 +50,7 @@ func (b *headerBuffer) add(text []byte) {
 	b.tokens = b.tokensOf(b.text, len(b.ends), len(b.marks))
 }
 
-// tokensOf counts the tokens of a header of so much text, ordinary tokens and control tokens.
+// tokensOf returns the number of tokens in a header with this text and these numbers of ordinary and control tokens.
 func (b *headerBuffer) tokensOf(text []byte, ordinary, control int) int {
 	if b.bytewise {
 		ordinary = (len(text) + bytesPerToken - 1) / bytesPerToken
@@ -66,14 +67,15 @@ func (b *headerBuffer) empty() bool { return b.tokens == 0 }
 
 func (b *headerBuffer) full() bool { return b.tokens >= MaxHeaderTokens }
 
-// headless is text without any control token before or in it: as yet nothing but its words makes it a header.
+// headless reports whether no control token stands before the text or in it, so that only the words can make it a
+// header.
 func (b *headerBuffer) headless() bool { return !b.explicit && len(b.marks) == 0 }
 
 func (b *headerBuffer) hasRecipient() bool { return bytes.Contains(b.text, []byte(recipientMark)) }
 
 func (b *headerBuffer) onlyRoles() bool { return len(cutRoles(b.text)) == 0 }
 
-// trimSpace and the functions below work on bytes without allocating, because every token of a headless text passes.
+// trimSpace and the functions below work on bytes without allocating: they see every token of a headless text.
 func trimSpace(b []byte) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -85,7 +87,7 @@ func trimSpace(b []byte) []byte {
 	return b
 }
 
-// cutRoles cuts role words off the front of b, glued or spaced.
+// cutRoles cuts role words off the front of b, whether spaces separate them or not.
 func cutRoles(b []byte) []byte {
 	for {
 		b = trimSpace(b)
@@ -103,10 +105,11 @@ func cutRoles(b []byte) []byte {
 
 func hasPrefix(b []byte, word string) bool { return len(b) >= len(word) && agree(b, word) }
 
-// begins says that b is a beginning of word, possibly empty, but not the whole of it.
+// begins reports whether b, possibly empty, is a beginning of word but not the whole word.
 func begins(b []byte, word string) bool { return len(b) < len(word) && agree(b, word) }
 
-// agree says that b and word are the same as far as both go. A conversion to string might allocate under TinyGo.
+// agree reports whether b and word are equal up to the end of the shorter one. It compares bytes because a conversion
+// to string might allocate under TinyGo.
 func agree(b []byte, word string) bool {
 	for i := range min(len(b), len(word)) {
 		if b[i] != word[i] {
@@ -121,8 +124,8 @@ var channelWords = [...]string{Analysis, Commentary, Final}
 // typeWords are the content types that models write.
 var typeWords = [...]string{"json", "code"}
 
-// mayBeHeader says whether text may yet turn out to be a header that lost its start: role words, a channel's name, a
-// content type, a recipient, in this order.
+// mayBeHeader reports whether text may still become a header that lost its start token: role words, a channel's name, a
+// content type and a recipient, in this order.
 func mayBeHeader(text []byte) bool {
 	b := cutRoles(text)
 	for _, word := range roleWords {
@@ -152,7 +155,7 @@ const (
 	notChannel
 )
 
-// channelBegins judges the text behind a channel token inside content.
+// channelBegins decides what the text after a channel token inside content is.
 func channelBegins(text []byte) channelGuess {
 	b := trimSpace(text)
 	guess := notChannel
@@ -167,8 +170,8 @@ func channelBegins(text []byte) channelGuess {
 	return guess
 }
 
-// read reads the header. With salvage set no message token ended it but end did, and from is where its fields stop
-// and content begins.
+// read reads the header. With salvage set, end ended the header in place of a message token; from is then where the
+// fields stop and content begins.
 func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, from int) {
 	r := headerReader{seen: seen, salvage: salvage, explicit: b.explicit, rest: -1, size: len(b.text)}
 	r.cut, r.called = end == Cut, end == EndedByCall
@@ -189,10 +192,10 @@ func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, 
 	return r.h, r.rest
 }
 
-// proseWords is how many words that are no fields make a header an answer that lost its message token.
+// proseWords is the number of words outside fields that make a header an answer that lost its message token.
 const proseWords = 3
 
-// isProse says that what is gathered is an answer rather than a header, so that a new header must not displace it.
+// isProse reports whether the text so far is an answer rather than a header. Then a new header must not replace it.
 func (b *headerBuffer) isProse() bool {
 	if !hasWords(b.text, proseWords) {
 		return false
@@ -202,8 +205,8 @@ func (b *headerBuffer) isProse() bool {
 	return hasWords(b.text[min(from, len(b.text)):], proseWords)
 }
 
-// answerEnd is the index of the first channel token that stands after words of an answer, or -1. What comes before the
-// channel in a header to a tool is no answer.
+// answerEnd returns the index of the first channel token that follows words of an answer, or -1. In a header with a
+// recipient, text before the channel is not an answer.
 func (b *headerBuffer) answerEnd() int {
 	for i, m := range b.marks {
 		if m.id != tokenizer.Channel {
@@ -218,7 +221,7 @@ func (b *headerBuffer) answerEnd() int {
 	return -1
 }
 
-// before is the header up to its control token i. It lies in b's memory.
+// before returns the header up to its control token i. The result shares b's memory.
 func (b *headerBuffer) before(i int) headerBuffer {
 	front := *b
 	at := b.marks[i].at
@@ -232,7 +235,7 @@ func (b *headerBuffer) before(i int) headerBuffer {
 	return front
 }
 
-// drop removes what stands before the control token i.
+// drop removes everything before the control token i.
 func (b *headerBuffer) drop(i int) {
 	at := b.marks[i].at
 	n := 0
@@ -253,7 +256,7 @@ func (b *headerBuffer) drop(i int) {
 	b.tokens = b.tokensOf(b.text, len(b.ends), len(b.marks))
 }
 
-// hasWords says whether b has n words or more.
+// hasWords reports whether b has n words or more.
 func hasWords(b []byte, n int) bool {
 	inWord := false
 	for i := 0; i < len(b) && n > 0; i++ {
@@ -266,8 +269,9 @@ func hasWords(b []byte, n int) bool {
 	return n <= 0
 }
 
-// plainText is the header's text as a string of the same length, so that places in it stay right: between two control
-// tokens a bad byte becomes a question mark, and every space of Unicode plain spaces, since any of them ends a word.
+// plainText returns the header's text as a string of the same length, so that offsets stay right. Between two control
+// tokens it replaces a bad byte by a question mark and any Unicode space by plain spaces, since any of them ends a
+// word.
 func (b *headerBuffer) plainText() string {
 	b.plain = append(b.plain[:0], b.text...)
 	at := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// State is where a [StrictParser] stands.
+// State is the state of a [StrictParser].
 type State uint8
 
 // The states, numbered as `harmony inspect parse` prints them.
@@ -19,8 +19,9 @@ const (
 	InContent
 )
 
-// StrictParser reads token ids as the reference's StreamableParser does, equal to it in every observable after every
-// token, also after errors. The automaton is strictMachine; here are the messages and the tokens that it keeps.
+// StrictParser reads token ids as the reference's StreamableParser does. All its observable values are equal to the
+// reference's after every token, also after errors. The automaton is strictMachine; StrictParser keeps the messages and
+// the tokens.
 type StrictParser struct {
 	machine  strictMachine
 	text     strictText
@@ -28,16 +29,16 @@ type StrictParser struct {
 	tokens   []uint32
 }
 
-// NewStrictParser makes a parser. With a role it stands as behind "<|start|>role". strict is the reference's own flag:
-// without it a stop token inside the first header recovers a message.
+// NewStrictParser returns a parser. With a role, its first token follows "<|start|>role". strict is the reference's own
+// flag: without it, a stop token inside the first header recovers a message.
 func NewStrictParser(t *tokenizer.Tokenizer, role Role, strict bool) *StrictParser {
 	return &StrictParser{machine: newStrictMachine(t, role, strict)}
 }
 
-// State is the parser's state.
+// State returns the parser's state.
 func (p *StrictParser) State() State { return p.machine.state }
 
-// Role is the role of the message being read, or the role given in advance until then.
+// Role returns the role of the message being read, or until its content begins the role given in advance.
 func (p *StrictParser) Role() Role {
 	if p.machine.state == InContent {
 		return p.machine.header.role
@@ -45,26 +46,26 @@ func (p *StrictParser) Role() Role {
 	return p.machine.pending
 }
 
-// Channel is the channel of the message whose content is being read.
+// Channel returns the channel of the message whose content is being read.
 func (p *StrictParser) Channel() Optional { return p.inContent(p.machine.header.channel) }
 
-// Recipient is the recipient of the message whose content is being read.
+// Recipient returns the recipient of the message whose content is being read.
 func (p *StrictParser) Recipient() Optional { return p.inContent(p.machine.header.recipient) }
 
-// ContentType is the content type of the message whose content is being read.
+// ContentType returns the content type of the message whose content is being read.
 func (p *StrictParser) ContentType() Optional { return p.inContent(p.machine.header.typ) }
 
-// LastDelta is the text that the last token added to the content.
+// LastDelta returns the text that the last token added to the content.
 func (p *StrictParser) LastDelta() Optional { return p.inContent(p.text.delta()) }
 
-// Content is the sum of the deltas of the message being read; what is held back at its end is only in
+// Content returns the sum of the deltas of the message being read. Text held back at the end of a message is only in
 // [StrictParser.Messages].
 func (p *StrictParser) Content() string { return p.text.whole.String() }
 
-// Messages are the messages read so far.
+// Messages returns the messages read so far.
 func (p *StrictParser) Messages() []Message { return p.messages }
 
-// Tokens are all tokens fed, also those that failed.
+// Tokens returns all tokens fed, including those that failed.
 func (p *StrictParser) Tokens() []uint32 { return p.tokens }
 
 func (p *StrictParser) inContent(o Optional) Optional {
@@ -74,7 +75,7 @@ func (p *StrictParser) inContent(o Optional) Optional {
 	return o
 }
 
-// Process takes one token.
+// Process takes the next token.
 func (p *StrictParser) Process(id uint32) error {
 	if len(p.tokens) == cap(p.tokens) {
 		p.tokens = slices.Grow(p.tokens, len(p.tokens)+growth)
@@ -115,18 +116,18 @@ func (p *StrictParser) emit() {
 
 func decimal(n uint32) string { return string(rawjson.AppendInt(nil, int64(n))) }
 
-// growth is what room is made for, tokens or bytes of content, beyond twice what there was.
+// growth is how much spare room is added at a time, in tokens or bytes of content.
 const growth = 256
 
-// strictText decodes content with the reference's own delays: one bad sequence is repaired per token, and one unknown
-// id holds back the rest of the message. Deltas and the content so far are views of what has been built, which only
-// ever grows: a token costs no memory but its text's.
+// strictText decodes content with the reference's own delays: each token repairs at most one bad sequence, and one
+// unknown id holds back the rest of the message. Deltas and the content so far are views of a text that only grows, so
+// a token costs only the memory of its text.
 type strictText struct {
 	whole   strings.Builder
 	tokens  []uint32
 	bytes   []byte
 	unknown bool
-	// from is where in whole the last delta begins, if there is one.
+	// from is where the last delta begins in whole. fresh reports whether there is one.
 	from  int
 	fresh bool
 }
@@ -176,7 +177,7 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	s.bytes = append(s.bytes[:0], rest...)
 }
 
-// finish is the whole content; what was held back has never been a delta.
+// finish returns the whole content. It includes held-back text, which was never a delta.
 func (s *strictText) finish(t *tokenizer.Tokenizer) string {
 	if len(s.tokens) > 0 {
 		if raw, ok := t.AppendDecode(nil, s.tokens); ok && utf8.Valid(raw) {

@@ -2,19 +2,19 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 
-// StrictCheck finds the error at which a [StrictParser] of an answer would stop. It keeps headers only, so that it can
-// run beside a [StreamParser] at the price of a comparison for each token of content.
+// StrictCheck finds the first error that a [StrictParser] of the same answer would return. It keeps only headers.
+// Beside a [StreamParser] it costs one comparison for each token of content.
 type StrictCheck struct {
 	machine strictMachine
 	err     *ParseError
 }
 
-// NewStrictCheck makes a check that stands as behind "<|start|>assistant", where a completion begins.
+// NewStrictCheck returns a check of a completion: its first token follows "<|start|>assistant".
 func NewStrictCheck(t *tokenizer.Tokenizer) *StrictCheck {
 	return &StrictCheck{machine: newStrictMachine(t, Assistant, true)}
 }
 
-// Process takes one token.
+// Process takes the next token.
 func (c *StrictCheck) Process(id uint32) {
 	if c.err != nil {
 		return
@@ -27,7 +27,7 @@ func (c *StrictCheck) Process(id uint32) {
 	c.keep(err)
 }
 
-// Finish is the end of the stream.
+// Finish ends the stream.
 func (c *StrictCheck) Finish() {
 	if c.err == nil {
 		_, err := c.machine.end()
@@ -35,7 +35,7 @@ func (c *StrictCheck) Finish() {
 	}
 }
 
-// Err is the first error, nil while there is none.
+// Err returns the first error, or nil.
 func (c *StrictCheck) Err() *ParseError { return c.err }
 
 func (c *StrictCheck) keep(err error) {

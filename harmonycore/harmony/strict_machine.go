@@ -16,16 +16,16 @@ type strictMachine struct {
 	t      *tokenizer.Tokenizer
 	strict bool
 	state  State
-	// pending is the role given in advance, until a header was read.
+	// pending is the role given in advance, until a header has been read.
 	pending Role
 	header  strictHeader
-	// headerTokens are those of the header that is being read.
+	// headerTokens are the tokens of the header being read.
 	headerTokens []uint32
-	// fed counts all tokens, also those that failed.
+	// fed is the number of all tokens fed, including those that failed.
 	fed int
 }
 
-// strictStep is what a token did.
+// strictStep is the effect of a token.
 type strictStep uint8
 
 const (
@@ -35,7 +35,8 @@ const (
 	stepContent
 	// stepClose is the end of a message.
 	stepClose
-	// stepSalvage is a message recovered from a header that a stop token ended: the header's unassigned words.
+	// stepSalvage is a message recovered from a header that a stop token ended. The header's unassigned words are its
+	// content.
 	stepSalvage
 )
 
@@ -75,7 +76,7 @@ func (m *strictMachine) step(id uint32) (strictStep, error) {
 	return stepNone, nil
 }
 
-// end is the end of the stream.
+// end ends the stream.
 func (m *strictMachine) end() (strictStep, error) {
 	switch m.state {
 	case InHeader:
@@ -108,8 +109,8 @@ func (m *strictMachine) readHeader() (strictStep, error) {
 	return stepOpen, nil
 }
 
-// salvage is the non-strict mode's way out of a header that a stop token ended. It only works for a role given in
-// advance; every later header is lost without a word.
+// salvage recovers a message from a header that a stop token ended, in the non-strict mode. It works only for a role
+// given in advance. Every later header is lost without an error.
 func (m *strictMachine) salvage() (strictStep, error) {
 	step := stepNone
 	if m.pending != 0 && len(m.headerTokens) > 0 {
@@ -142,7 +143,7 @@ func (m *strictMachine) unknownToken() string {
 	return ""
 }
 
-// utf8Complaint is how the reference's library describes the first bad bytes.
+// utf8Complaint describes the first bad bytes as the reference's library does.
 func utf8Complaint(raw []byte) string {
 	at := validPrefix(raw)
 	if at == len(raw) {

@@ -6,43 +6,43 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Dialect is how a server writes messages as text.
+// Dialect is the form in which a server writes messages as text.
 type Dialect uint8
 
 const (
-	// Printed is Harmony with its control tokens printed: servers asked for skip_special_tokens=false.
+	// Printed is Harmony with its control tokens spelled out, as servers print it with skip_special_tokens=false.
 	Printed Dialect = iota
-	// Stripped is Harmony that lost its control tokens, "analysis…assistantfinal…", and is ambiguous by nature. It is
-	// taken for that when it begins so, and for [Printed] otherwise.
+	// Stripped is Harmony without its control tokens: "analysis…assistantfinal…". It is ambiguous by nature. Text that
+	// begins so is read as stripped, any other text as [Printed].
 	Stripped
-	// Split is reasoning, [FinalMark], answer: models that were told in the prompt to write so.
+	// Split is reasoning, [FinalMark], answer. Models write so if the prompt asks for it.
 	Split
 )
 
-// FinalMark ends the reasoning of the dialect [Split]. Only the first one counts.
+// FinalMark ends the reasoning in the dialect [Split]. Only the first mark counts.
 const FinalMark = "===FINAL==="
 
-// TextOptions say what text to expect. The zero value is [Printed] without a fallback.
+// TextOptions describe the expected text. The zero value is [Printed] without a fallback.
 type TextOptions struct {
 	Dialect Dialect
-	// Fallback is for [Printed], and for [Stripped] that does not begin so.
+	// Fallback applies to [Printed], and to [Stripped] if the text does not begin as stripped text does.
 	Fallback Fallback
 }
 
-// TextParser turns text into messages as [StreamParser] does token ids, by the same machine, for servers that return
-// none. It cannot tell a control token from text that spells one: every spelling is a control token, the reserved ones
-// too. No event holds one, and all other bytes of content are in exactly one event.
+// TextParser turns text into messages as a [StreamParser] does token ids, with the same machine. It is for servers that
+// do not return ids. It cannot distinguish a control token from text that spells one: every spelling, also of a
+// reserved token, is a control token. No event contains one, and all other bytes of content are in exactly one event.
 //
-// However the text is cut, the messages are the same. The beginning of a control token, or of another mark, is held
-// back until it is one or cannot be, and a rune until it is whole; longer only headers are ([MaxHeaderTokens]) and what
-// the fallback has not decided yet ([MaxUndecided]). The tokens that the [Sink] hears of are estimated, four bytes each
-// over the whole stream.
+// The messages do not depend on how the text is cut. The parser holds back the beginning of a control token or of
+// another mark until it is decided, and a rune until it is complete. It holds only two things longer: headers
+// ([MaxHeaderTokens]), and text that waits for the fallback ([MaxUndecided]). The token counts that the [Sink] receives
+// are estimates: four bytes each over the whole stream.
 type TextParser struct {
 	machine
 	mode textMode
 	// otherwise is the mode if the text is not stripped.
 	otherwise textMode
-	// tail are the n bytes held back, again the same while they are read once more.
+	// tail holds the last n bytes, which are held back. again is a copy from which they are read once more.
 	tail, again [longestMark]byte
 	n           int
 	head        strippedHeader
@@ -52,12 +52,12 @@ type TextParser struct {
 type textMode uint8
 
 const (
-	// printed knows control tokens only.
+	// printed recognizes only control tokens.
 	printed textMode = iota
-	// undecided holds text until the fallback is decided; it and splitting know [FinalMark] too.
+	// undecided holds text until the fallback is decided. undecided and splitting also recognize [FinalMark].
 	undecided
 	splitting
-	// stripped is inside the content of a stripped stream, the modes from opening on inside its headers.
+	// stripped is inside the content of a stripped stream. The modes from opening on are inside its headers.
 	stripped
 	opening
 	afterChannel
@@ -65,16 +65,16 @@ const (
 	afterName
 )
 
-// Marks other than control tokens. No control token has such an id.
+// The marks other than control tokens. No control token has one of these ids.
 const (
 	finalMark uint32 = iota
 	boundaryMark
 )
 
-// longestMark is the longest of the control tokens, [FinalMark] and strippedBoundaries.
+// longestMark is the length of the longest mark: of the control tokens, [FinalMark] and strippedBoundaries.
 const longestMark = max(tokenizer.LongestSpecial, len(FinalMark), len("assistant"+Commentary))
 
-// NewTextParser makes a parser that stands as behind "<|start|>assistant", where a completion begins.
+// NewTextParser returns a parser of a completion: its first byte follows "<|start|>assistant".
 func NewTextParser(sink Sink, options TextOptions) *TextParser {
 	p := &TextParser{machine: machine{sink: sink}}
 	p.machine.head.bytewise = true
@@ -95,21 +95,22 @@ func NewTextParser(sink Sink, options TextOptions) *TextParser {
 	return p
 }
 
-// NewTextTranscriptParser is [NewTranscriptParser] for printed text.
+// NewTextTranscriptParser returns a parser of a whole conversation in printed text, as [NewTranscriptParser] does for
+// ids.
 func NewTextTranscriptParser(sink Sink) *TextParser {
 	p := NewTextParser(sink, TextOptions{})
 	p.state, p.transcript = between, true
 	return p
 }
 
-// Recoveries are the counts of what was repaired so far.
+// Recoveries returns the counts of the repairs so far.
 func (p *TextParser) Recoveries() Recoveries { return p.seen }
 
-// FellBack says whether the stream was taken for one without Harmony.
+// FellBack reports whether the parser fell back: it reads the stream as one without Harmony.
 func (p *TextParser) FellBack() bool { return p.watch.fell }
 
-// Write takes the next bytes. now is the time in milliseconds of any clock, which only the fallback looks at; an empty
-// chunk does no more than tell it.
+// Write takes the next bytes. now is the time of any clock, in milliseconds; only the fallback uses it. An empty chunk
+// only passes the time.
 func (p *TextParser) Write(chunk []byte, now int64) {
 	p.watch.tick(now, len(chunk) > 0)
 	if len(chunk) == 0 && p.n == 0 && p.watch.overdue() {
@@ -123,7 +124,7 @@ func (p *TextParser) Write(chunk []byte, now int64) {
 	p.run(chunk, false)
 }
 
-// Finish ends the stream: what is held back is delivered, and an open message closes with [Cut].
+// Finish ends the stream: it delivers what is held back and closes an open message with [Cut].
 func (p *TextParser) Finish() {
 	p.rerun(true)
 	p.finishStripped()
@@ -139,7 +140,7 @@ func (p *TextParser) rerun(last bool) {
 	p.run(p.again[:n], last)
 }
 
-// run parts text from marks. last says that nothing follows, so that nothing is held back.
+// run separates text from marks. With last set it holds nothing back, as no more bytes follow.
 func (p *TextParser) run(b []byte, last bool) {
 	from := 0
 	for i := 0; i < len(b); {
@@ -174,7 +175,7 @@ func (p *TextParser) run(b []byte, last bool) {
 	p.take(b[from:])
 }
 
-// next is the first place from i on where a mark may begin, or len(b).
+// next returns the first place from i on where a mark may begin, or len(b).
 func (p *TextParser) next(b []byte, i int) int {
 	var other byte
 	switch p.mode {
@@ -194,7 +195,7 @@ func (p *TextParser) next(b []byte, i int) int {
 	return i
 }
 
-// match looks for a mark at the beginning of b. partial says that more bytes may make one.
+// match looks for a mark at the beginning of b. partial reports whether more bytes may complete one.
 func (p *TextParser) match(b []byte) (mark uint32, size int, partial bool) {
 	switch {
 	case b[0] == '<':
@@ -211,7 +212,7 @@ func (p *TextParser) match(b []byte) (mark uint32, size int, partial bool) {
 	return 0, 0, begins(b, FinalMark)
 }
 
-// firstOf is the word that b begins with, empty for none. partial says that more bytes may make one.
+// firstOf returns the first of words with which b begins, or "". partial reports whether more bytes may complete one.
 func firstOf(words []string, b []byte) (word string, partial bool) {
 	for _, word := range words {
 		if hasPrefix(b, word) {
@@ -222,7 +223,7 @@ func firstOf(words []string, b []byte) (word string, partial bool) {
 	return "", partial
 }
 
-// meet takes a mark.
+// meet handles a mark.
 func (p *TextParser) meet(mark uint32) {
 	switch mark {
 	case finalMark:
@@ -236,7 +237,7 @@ func (p *TextParser) meet(mark uint32) {
 		p.head.add(roleWords[Assistant])
 		p.mode = opening
 	default:
-		// A control token says that it is Harmony after all.
+		// A control token shows that the text is Harmony after all.
 		p.release()
 		if p.mode == splitting {
 			p.mode = printed
@@ -245,7 +246,7 @@ func (p *TextParser) meet(mark uint32) {
 	}
 }
 
-// take takes text without marks.
+// take handles text without marks.
 func (p *TextParser) take(b []byte) {
 	for p.watch.on && len(b) > 0 {
 		n := p.watch.room(len(b), p.mode == undecided)

@@ -1,50 +1,57 @@
 package harmony
 
-// FallbackTo is what text becomes that turns out not to be Harmony.
+// FallbackTo is how text is read that turns out not to be Harmony.
 type FallbackTo uint8
 
 const (
-	// NoFallback waits for a control token for ever. Text without one is an answer all the same, unless it begins like
-	// a header: then it is held as long as a header may be.
+	// NoFallback waits for a control token without a limit. Text without one is still an answer, unless it begins like a
+	// header; then it is held for as long as a header may be.
 	NoFallback FallbackTo = iota
-	// FallBackToFinal makes it an answer.
+	// FallBackToFinal reads the text as an answer.
 	FallBackToFinal
-	// FallBackToSplit reads it as the dialect [Split]. Until the decision text is held, so that an answer without any
-	// mark that ends before it is an answer; a [FinalMark] decides at once.
+	// FallBackToSplit reads the text as the dialect [Split]. The text is held until the decision: if it ends before that
+	// without any mark, it is an answer. A [FinalMark] decides at once.
 	FallBackToSplit
 )
 
-// Limits for a [Fallback] that leave a slow server time for a header. Others call them min_tokens_before_fallback and
-// fallback_on_timeout_ms.
+// The default limits of a [Fallback]. They leave a slow server enough time for a header. Other programs name them
+// min_tokens_before_fallback and fallback_on_timeout_ms.
 const (
 	DefaultMinTokens = 32
 	DefaultTimeoutMS = 600
 )
 
-// MaxUndecided is the most text that is held for a decision, in bytes; with it the fallback waits no longer.
+// MaxUndecided is the greatest amount of text held for a decision, in bytes. At that amount the parser falls back.
 const MaxUndecided = 16 << 10
 
-// Fallback says when the parser gives up waiting for Harmony. It falls back at the first byte of text for which all of
-// this holds: no control token stands before it; [Fallback.MinTokens] times four bytes of text do; and the chunk that
-// settles that it is text came [Fallback.TimeoutMS] or more after the first chunk. So it is decided only when a chunk
-// arrives, and not in the middle of a header that a slow server writes. Zero is no condition.
+// Fallback decides when the parser stops waiting for Harmony. It falls back at the first byte of text for which all of
+// these hold:
 //
-// A control token that comes later is one all the same: the channel that it names is told from the text before it.
+//   - no control token precedes it,
+//   - [Fallback.MinTokens] times four bytes of text precede it,
+//   - its chunk came [Fallback.TimeoutMS] or more after the first chunk. If the byte's meaning depends on later bytes, the
+//     chunk counts that decides it.
+//
+// So the parser decides only when a chunk arrives, and not in the middle of a header that a slow server writes. A limit
+// of zero sets no condition.
+//
+// A control token that comes later still counts: the parser separates the channel that it begins from the text before
+// it.
 type Fallback struct {
 	To        FallbackTo
 	MinTokens int
 	TimeoutMS int64
 }
 
-// watch looks out for the moment of falling back.
+// watch finds the moment of falling back.
 type watch struct {
 	on, fell bool
 	need     int
 	timeout  int64
-	// since is when the first chunk came, due that the time has passed.
+	// since is the time of the first chunk. due reports whether the timeout has passed.
 	since        int64
 	started, due bool
-	// bytes counts text, and stops at [MaxUndecided].
+	// bytes counts text up to [MaxUndecided].
 	bytes int
 	held  []byte
 }
@@ -66,10 +73,10 @@ func (w *watch) tick(now int64, text bool) {
 	w.due = now-w.since >= w.timeout
 }
 
-// overdue says that the next byte of text would bring the decision.
+// overdue reports whether the next byte of text triggers the fallback.
 func (w *watch) overdue() bool { return w.on && w.due && w.bytes > 0 && w.bytes >= w.need }
 
-// room is how many of n bytes of text may pass before the fallback.
+// room returns how many of n bytes of text may pass before the fallback.
 func (w *watch) room(n int, held bool) int {
 	if held {
 		n = min(n, MaxUndecided-len(w.held))
@@ -82,7 +89,7 @@ func (w *watch) room(n int, held bool) int {
 
 func (w *watch) count(n int) { w.bytes = min(w.bytes+n, MaxUndecided) }
 
-// fallBack takes the stream for one without Harmony.
+// fallBack reads the stream as one without Harmony from now on.
 func (p *TextParser) fallBack() {
 	p.watch.on = false
 	p.watch.fell = true

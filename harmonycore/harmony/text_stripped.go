@@ -1,34 +1,34 @@
 package harmony
 
-// This file reads Harmony that lost its control tokens, as servers print it that skip special tokens. What is left of
-// a header is all there is to tell messages apart:
+// This file reads Harmony that lost its control tokens, as servers print it that skip special tokens. Only the words
+// left of a header separate messages:
 //
 //	stream   = [space] ["assistant"] header content { "assistant" header content }
 //	header   = channel [" to=" name] [type] | " to=" name [channel] [type]
 //	type     = [space] ( "json" | "code" )
 //
-// The words are glued wherever only a control token stood between them, so "to=functions.fcommentary json{…}" calls
-// functions.f. Exact words only: "assistantFinal" is a name that programs use.
+// Words are glued together wherever only a control token stood between them, so "to=functions.fcommentary json{…}"
+// calls functions.f. Only exact words count: "assistantFinal" is a name that programs use.
 var (
 	strippedBoundaries = [...]string{"assistantfinal", "assistantanalysis", "assistantcommentary", "assistant to="}
 	openingWords       = [...]string{"assistant", recipientMark, Analysis, Commentary, Final}
-	// Without a recipient only the braces behind a type tell it from content.
+	// Without a recipient, only the brace or bracket after a type distinguishes it from content.
 	channelTails = [...]string{" " + recipientMark, " json{", " json[", "json{", "json["}
-	// nameTails are what may follow a recipient that came before its channel.
+	// nameTails are the words that may follow a recipient that came before its channel.
 	nameTails = [...]string{"json", "code", Analysis, Commentary, Final}
 )
 
-// maxStripped is the longest stripped header in bytes: channel, recipient and type are words.
+// maxStripped is the greatest length of a stripped header, in bytes. Its channel, recipient and type are words.
 const maxStripped = 256
 
 // strippedHeader is a header as far as it has been read.
 type strippedHeader struct {
 	Header
-	// read is all of it, to be given back when it turns out to be none; content is where content begins if no
-	// recipient follows, name where the recipient does.
+	// read is all text of the header, which is given back if it is not a header. content is where content begins if no
+	// recipient follows. name is where the recipient begins.
 	read          []byte
 	content, name int
-	// known says that the stream's form is.
+	// known reports whether the form of the stream is known.
 	known bool
 }
 
@@ -49,7 +49,7 @@ func (h *strippedHeader) addByte(c byte) int {
 }
 
 // readStripped reads a piece of a header from the beginning of b, which is not empty. used is how many bytes belong to
-// the header; the mode may have changed even when none does.
+// the header. The mode may change even if used is 0. partial reports whether more bytes are needed.
 func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) {
 	h := &p.head
 	full := len(h.read) >= maxStripped
@@ -98,7 +98,7 @@ func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) 
 		}
 		return used, false
 	}
-	// A type ends the header; the brace behind it is content.
+	// A type ends the header. The brace after it is content.
 	used = len(word)
 	h.ContentType = typeWords[0]
 	switch {
@@ -111,7 +111,7 @@ func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) 
 	return used, false
 }
 
-// endName ends a recipient at the first byte that cannot be part of one.
+// endName ends a recipient at the first byte that cannot be part of a name.
 func (p *TextParser) endName() {
 	h := &p.head
 	name := h.read[min(h.name, len(h.read)):]
@@ -126,7 +126,7 @@ func (p *TextParser) endName() {
 	p.mode = afterName
 }
 
-// cutGlued cuts off the channel, and its type, that only control tokens parted from a name.
+// cutGlued cuts off the channel, and its type, that are glued to a name because only control tokens separated them.
 func (h *strippedHeader) cutGlued(name []byte) []byte {
 	for _, channel := range channelWords {
 		if rest, ok := cutSuffix(name, channel); ok {
@@ -147,7 +147,7 @@ func (h *strippedHeader) cutGlued(name []byte) []byte {
 	return name
 }
 
-// cutSuffix cuts word off the end of b, unless nothing would be left.
+// cutSuffix cuts word off the end of b, unless nothing would remain.
 func cutSuffix(b []byte, word string) ([]byte, bool) {
 	at := len(b) - len(word)
 	if at <= 0 || !hasPrefix(b[at:], word) {
@@ -163,7 +163,7 @@ func (p *TextParser) openStripped() {
 	p.begin(p.head.Header)
 }
 
-// giveBack makes content of what is no header, or of what follows its channel.
+// giveBack delivers text as content that is not a header, or that follows its channel.
 func (p *TextParser) giveBack() {
 	h := &p.head
 	text := h.read
@@ -179,7 +179,7 @@ func (p *TextParser) giveBack() {
 	p.take(text)
 }
 
-// finishStripped ends the stream: a header that nothing follows is no message, as in the other dialects.
+// finishStripped ends the stream. A header without anything after it is not a message, as in the other dialects.
 func (p *TextParser) finishStripped() {
 	switch p.mode {
 	case opening:

@@ -2,18 +2,18 @@ package harmony
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// Transcript is a conversation so far as JSON: the messages of a prompt, and behind them those that a parser delivers
-// to it, as a [Sink]. It has a limit, beyond which it lets go of all that it holds and says so.
+// Transcript is a [Sink] that keeps the conversation so far as JSON: the messages of a prompt, and after them those of
+// a parser. It has a limit. Beyond the limit it releases its content, and [Transcript.AppendJSON] appends null.
 type Transcript struct {
 	w     messageJSON
 	first bool
-	// header is that of the open message.
+	// header is the header of the open message.
 	header Header
 	open   bool
 }
 
-// NewTranscript begins a [Transcript] of at most so many bytes with the messages of c that p keeps. They are written
-// into scratch, which is returned grown; the [Transcript] has a copy, and nothing of c.
+// NewTranscript returns a [Transcript] of at most most bytes that begins with the messages of c that p keeps. It writes
+// them into scratch, and returns scratch grown. The [Transcript] has a copy, and keeps no reference to c.
 func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, most int) (*Transcript, []byte) {
 	w := messageJSON{dst: scratch[:0], most: most}
 	dropped := c.analysisDroppedBefore(p)
@@ -74,11 +74,11 @@ func (t *Transcript) Close(End) {
 	t.w.close(stated(t.header.Channel), stated(t.header.ContentType))
 }
 
-// stated is what a header says, absent when it says nothing.
+// stated returns a field of a header as an [Optional], which is absent if the field is empty.
 func stated(s string) Optional { return Optional{Value: s, Set: s != ""} }
 
-// AppendJSON appends the conversation, {"messages":[…]}, as the reference and [DecodeConversation] read it: null when
-// it has outgrown its limit, and while a message is open.
+// AppendJSON appends the conversation, {"messages":[…]}, as the reference and [DecodeConversation] read it. It appends
+// null if the conversation has outgrown its limit, and while a message is open.
 func (t *Transcript) AppendJSON(dst []byte) []byte {
 	if t.w.over || t.open {
 		return append(dst, "null"...)
@@ -86,7 +86,7 @@ func (t *Transcript) AppendJSON(dst []byte) []byte {
 	return append(t.AppendMessages(append(dst, `{"messages":`...)), '}')
 }
 
-// AppendMessages appends the messages alone, as an array or null.
+// AppendMessages appends only the messages, as an array, or null in the same cases.
 func (t *Transcript) AppendMessages(dst []byte) []byte {
 	if t.w.over || t.open {
 		return append(dst, "null"...)

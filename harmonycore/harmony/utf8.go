@@ -4,7 +4,7 @@ import "unicode/utf8"
 
 const replacement = "\uFFFD"
 
-// validPrefix is how many bytes of b are whole, valid UTF-8.
+// validPrefix returns the length of the prefix of b that is whole, valid UTF-8.
 func validPrefix(b []byte) int {
 	for i := 0; i < len(b); {
 		if b[i] < utf8.RuneSelf {
@@ -20,9 +20,9 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// badPrefix measures the bad bytes that b begins with: the maximal subpart of Unicode's table 3-7, which is replaced
-// by one U+FFFD. It reports cut when those bytes could still become a rune with more bytes behind them. b must not be
-// empty and not begin with a valid rune.
+// badPrefix returns the length of the bad bytes with which b begins: the maximal subpart of Unicode's table 3-7, which
+// one U+FFFD replaces. cut reports whether those bytes could still become a rune if more bytes follow. b must not be
+// empty and must not begin with a valid rune.
 func badPrefix(b []byte) (n int, cut bool) {
 	low, high, more := byte(0x80), byte(0xBF), 0
 	switch c := b[0]; {
@@ -57,14 +57,14 @@ func badPrefix(b []byte) (n int, cut bool) {
 	return n, false
 }
 
-// repaired says what appendRepaired did: how many bytes it took, and how many bad parts it replaced.
+// repaired is the result of appendRepaired: how many bytes it took, and how many bad parts it replaced.
 type repaired struct {
 	used  int
 	parts uint32
 }
 
-// appendRepaired appends b as valid UTF-8: each maximal bad part becomes U+FFFD. Unless last is set, a rune that is
-// cut off at the end is left out.
+// appendRepaired appends b as valid UTF-8: each maximal bad part becomes U+FFFD. Unless last is set, it leaves out a
+// rune that is cut off at the end.
 func appendRepaired(dst, b []byte, last bool) ([]byte, repaired) {
 	var r repaired
 	for r.used < len(b) {

@@ -24,13 +24,13 @@ type engine struct {
 	*httptest.Server
 	mu       sync.Mutex
 	answer   func(w http.ResponseWriter, r *http.Request)
-	asked    int
+	requests int
 	lastHost string
 	lastAuth string
 }
 
 func newEngine(t *testing.T) *engine {
-	e := &engine{answer: serves("m")}
+	e := &engine{answer: listsModels("m")}
 	e.Server = httptest.NewServer(e)
 	t.Cleanup(e.Close)
 	return e
@@ -38,7 +38,7 @@ func newEngine(t *testing.T) *engine {
 
 func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
-	e.asked++
+	e.requests++
 	e.lastHost, e.lastAuth = r.Host, r.Header.Get("Authorization")
 	answer := e.answer
 	e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *engine) set(answer func(http.ResponseWriter, *http.Request)) {
 
 func (e *engine) endpoint(t *testing.T) config.Endpoint { return endpoint(t, e.URL) }
 
-func serves(models ...string) func(http.ResponseWriter, *http.Request) {
+func listsModels(models ...string) func(http.ResponseWriter, *http.Request) {
 	type model struct {
 		ID     string `json:"id"`
 		Object string `json:"object"`
@@ -69,18 +69,18 @@ func serves(models ...string) func(http.ResponseWriter, *http.Request) {
 		list.Data = append(list.Data, model{m, "model"})
 	}
 	text, _ := json.Marshal(list)
-	return says(http.StatusOK, string(text))
+	return replies(http.StatusOK, string(text))
 }
 
-func says(status int, body string) func(http.ResponseWriter, *http.Request) {
+func replies(status int, body string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
 	}
 }
 
-// raw returns a handler that writes text, which need not be HTTP, and closes the connection.
-func raw(text string) func(http.ResponseWriter, *http.Request) {
+// repliesRaw returns a handler that writes text, which need not be HTTP, and closes the connection.
+func repliesRaw(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
 		if err != nil {
@@ -109,16 +109,16 @@ func endpoints(t *testing.T, urls ...string) []config.Endpoint {
 
 // zone stands in for a name service.
 type zone struct {
-	mu    sync.Mutex
-	names map[string][]string // a name that is missing here is an unknown host
-	err   error               // the error of every lookup
-	asked int
+	mu      sync.Mutex
+	names   map[string][]string // a name that is missing here is an unknown host
+	err     error               // the error of every lookup
+	lookups int
 }
 
 func (z *zone) lookup(_ context.Context, network, host string) ([]netip.Addr, error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	z.asked++
+	z.lookups++
 	if z.err != nil {
 		return nil, z.err
 	}
@@ -138,39 +138,39 @@ func (z *zone) change(t *testing.T, alter func()) {
 	t.Helper()
 	z.mu.Lock()
 	alter()
-	asked := z.asked
+	lookups := z.lookups
 	z.mu.Unlock()
 	eventually(t, "a lookup", func() bool {
 		z.mu.Lock()
 		defer z.mu.Unlock()
-		return z.asked > asked+1
+		return z.lookups > lookups+1
 	})
 }
 
-// lines is a log.
-type lines struct {
+// logLines is a log.
+type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *logLines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *lines) String() string {
+func (l *logLines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func (l *lines) count(part string) int { return strings.Count(l.String(), part) }
+func (l *logLines) count(part string) int { return strings.Count(l.String(), part) }
 
 // watcher returns a Watcher with short intervals, and its log.
-func watcher(t *testing.T, z *zone) (*Watcher, *lines) {
+func watcher(t *testing.T, z *zone) (*Watcher, *logLines) {
 	t.Helper()
-	log := &lines{}
+	log := &logLines{}
 	o := Options{DNSInterval: 10 * time.Millisecond, ReadyInterval: 10 * time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if z != nil {
@@ -193,7 +193,7 @@ func addresses(w *Watcher) string {
 // awaitAddresses waits until the pool p has these addresses. It looks only when Changed has a value.
 func awaitAddresses(t *testing.T, w *Watcher, want string) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(testTimeout)
 	for addresses(w) != want {
 		select {
 		case <-w.Changed():
@@ -213,16 +213,16 @@ func server(t *testing.T, w *Watcher) Server {
 	return all[0]
 }
 
-// patience is how long a test waits on a busy machine before it fails.
-const patience = time.Minute
+// testTimeout is how long a test waits on a busy machine before it fails.
+const testTimeout = time.Minute
 
 // eventually polls until is reports true, for conditions that no channel reports.
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
-	for !is() {
+	deadline := time.After(testTimeout)
+	for !ok() {
 		select {
 		case <-tick.C:
 		case <-deadline:

@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// sources returns the files of the pools. It reads those that are new. The others stay as they are, because followFiles
-// handles their changes. The caller holds w.reading.
+// sources returns the files of the pools. It reads those that are new. The others stay as they are, because watchFiles
+// handles their changes. The caller holds w.filesMu.
 func (w *Watcher) sources(pools map[string]*pool) (
 	lists map[string]source[[]config.Endpoint], roots map[string]source[*x509.CertPool], err error) {
 	var files, cas []string
@@ -30,16 +30,16 @@ func (w *Watcher) sources(pools map[string]*pool) (
 		}
 		w.files.Set(watched)
 	}()
-	if lists, err = pick(w.lists, files, parseServers); err != nil {
+	if lists, err = readNew(w.lists, files, parseServers); err != nil {
 		return nil, nil, err
 	}
-	roots, err = pick(w.roots, cas, parseRoots)
+	roots, err = readNew(w.roots, cas, parseRoots)
 	return lists, roots, err
 }
 
-func pick[T any](known map[string]source[T], paths []string, parse func(string, []byte) (T, error)) (
+func readNew[T any](known map[string]source[T], paths []string, parse func(string, []byte) (T, error)) (
 	map[string]source[T], error) {
-	picked := make(map[string]source[T], len(paths))
+	sources := make(map[string]source[T], len(paths))
 	for _, path := range paths {
 		s, ok := known[path]
 		if !ok {
@@ -47,12 +47,12 @@ func pick[T any](known map[string]source[T], paths []string, parse func(string, 
 				return nil, s.err
 			}
 		}
-		picked[path] = s
+		sources[path] = s
 	}
-	return picked, nil
+	return sources, nil
 }
 
-func (w *Watcher) followFiles() {
+func (w *Watcher) watchFiles() {
 	for {
 		select {
 		case <-w.ctx.Done():
@@ -64,8 +64,8 @@ func (w *Watcher) followFiles() {
 }
 
 func (w *Watcher) rereadFiles() {
-	w.reading.Lock()
-	defer w.reading.Unlock()
+	w.filesMu.Lock()
+	defer w.filesMu.Unlock()
 	lists, roots := reread(w, w.lists), reread(w, w.roots)
 	w.mu.Lock()
 	defer w.mu.Unlock()

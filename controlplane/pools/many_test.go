@@ -14,19 +14,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// herd is many servers on one port, each at its own address in 127.0.0.0/8.
-type herd struct {
-	addresses []netip.AddrPort
-	running   atomic.Int64 // questions that are being answered
-	most      atomic.Int64 // the highest value of running
-	bare      atomic.Bool  // the servers list no models
-	mu        sync.Mutex
-	asked     map[string]int // by address
+// manyServers is many servers on one port, each at its own address in 127.0.0.0/8.
+type manyServers struct {
+	addresses  []netip.AddrPort
+	running    atomic.Int64 // probes that are being answered
+	maxRunning atomic.Int64 // the highest value of running
+	noModels   atomic.Bool  // the servers list no models
+	mu         sync.Mutex
+	requests   map[string]int // by address
 }
 
-func newHerd(t *testing.T, n int) *herd {
+func newManyServers(t *testing.T, n int) *manyServers {
 	t.Helper()
-	h := &herd{asked: map[string]int{}}
+	h := &manyServers{requests: map[string]int{}}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	t.Cleanup(func() { server.Close() })
 	port := 0
@@ -41,26 +41,27 @@ func newHerd(t *testing.T, n int) *herd {
 	return h
 }
 
-func (h *herd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *manyServers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := h.running.Add(1)
 	defer h.running.Add(-1)
-	for most := h.most.Load(); now > most && !h.most.CompareAndSwap(most, now); most = h.most.Load() {
+	for highest := h.maxRunning.Load(); now > highest &&
+		!h.maxRunning.CompareAndSwap(highest, now); highest = h.maxRunning.Load() {
 	}
 	h.mu.Lock()
-	h.asked[r.Host]++
+	h.requests[r.Host]++
 	h.mu.Unlock()
-	if h.bare.Load() {
-		serves()(w, r)
+	if h.noModels.Load() {
+		listsModels()(w, r)
 	} else {
-		serves("m")(w, r)
+		listsModels("m")(w, r)
 	}
 }
 
 // TestManyServers checks that 2,000 servers are asked a few at a time, and that their answers are known after one
-// interval and the time that the questions take.
+// interval and the time that the probes take.
 func TestManyServers(t *testing.T) {
 	const n = 2000
-	h := newHerd(t, n)
+	h := newManyServers(t, n)
 	var pool Pool
 	pool.Models = []string{"m"}
 	for _, a := range h.addresses {
@@ -70,10 +71,10 @@ func TestManyServers(t *testing.T) {
 	w := New(Options{ReadyInterval: time.Second})
 	defer w.Close()
 	must(t, w.Set([]Pool{pool}))
-	start, most := time.Now(), 0
+	start, maxGoroutines := time.Now(), 0
 	all := func(state State) func() bool {
 		return func() bool {
-			most = max(most, runtime.NumGoroutine()-before)
+			maxGoroutines = max(maxGoroutines, runtime.NumGoroutine()-before)
 			for _, s := range w.Servers()[""].Servers {
 				if s.State != state {
 					return false
@@ -84,22 +85,22 @@ func TestManyServers(t *testing.T) {
 	}
 	eventually(t, "2,000 ready servers", all(Ready))
 	t.Logf("all are ready after %v", time.Since(start))
-	h.bare.Store(true)
+	h.noModels.Store(true)
 	start = time.Now()
 	eventually(t, "2,000 servers that are not ready", all(NotReady))
 	t.Logf("and none %v after they unloaded the model", time.Since(start))
-	if got := h.most.Load(); got > maxQuestions {
-		t.Errorf("%d questions at once, want at most %d", got, maxQuestions)
+	if got := h.maxRunning.Load(); got > maxProbes {
+		t.Errorf("%d probes at once, want at most %d", got, maxProbes)
 	}
-	// A question has a few goroutines here, and one in the server.
-	if most > 8*maxQuestions {
-		t.Errorf("%d goroutines more than before", most)
+	// A probe has a few goroutines here, and one in the server.
+	if maxGoroutines > 8*maxProbes {
+		t.Errorf("%d goroutines more than before", maxGoroutines)
 	}
-	t.Logf("at most %d questions at once and %d goroutines", h.most.Load(), most)
+	t.Logf("at most %d probes at once and %d goroutines", h.maxRunning.Load(), maxGoroutines)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.asked) != n {
-		t.Errorf("%d servers were asked", len(h.asked))
+	if len(h.requests) != n {
+		t.Errorf("%d servers were asked", len(h.requests))
 	}
 }
 

@@ -10,36 +10,36 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// member is a server in a pool. When the pool's question changes, a new member replaces it and takes over its state.
+// member is a server in a pool. When the pool's probe changes, a new member replaces it and takes over its state.
 type member struct {
-	question *question
-	gone     bool // it is in no pool any more, so an answer has no effect
+	probe   *probe
+	removed bool // it is in no pool any more, so an answer has no effect
 	Server
 }
 
 // refresh updates names and members to the pools, the files and the addresses of names. The caller holds w.mu.
 func (w *Watcher) refresh() {
 	w.refreshNames()
-	var asked []*member
+	var probed []*member
 	for name, p := range w.pools {
 		before := p.members
 		p.members = w.membersOf(p)
 		added, removed := w.compare(before, p.members)
 		if added+removed > 0 {
-			tell(w.changed)
+			notify(w.changed)
 			w.log.Info("a pool's servers have changed", "pool", name, "servers", len(p.members), "added", added, "removed",
 				removed)
 		}
 		if len(p.Models) > 0 {
-			asked = append(asked, p.members...)
+			probed = append(probed, p.members...)
 		}
 	}
-	w.ready.set(asked)
+	w.probes.set(probed)
 }
 
 // endpoints returns the pool's servers as the operator wrote them, those of the file last.
 func (w *Watcher) endpoints(p *pool) []config.Endpoint {
-	return slices.Concat(p.Servers, w.lists[p.File].good)
+	return slices.Concat(p.Servers, w.lists[p.File].valid)
 }
 
 // membersOf returns the pool's members, sorted by address. If two endpoints have the same address, the first one
@@ -59,8 +59,8 @@ func (w *Watcher) membersOf(p *pool) []*member {
 			}
 			seen[address] = true
 			m := old[address]
-			if m == nil || m.Endpoint != e || m.question != p.question {
-				m = newMember(e, address, p.question, m)
+			if m == nil || m.Endpoint != e || m.probe != p.probe {
+				m = newMember(e, address, p.probe, m)
 			}
 			members = append(members, m)
 		}
@@ -70,14 +70,14 @@ func (w *Watcher) membersOf(p *pool) []*member {
 }
 
 // newMember returns a member with the state of the one that it replaces, if that was the same server. So a change of
-// the question alone neither removes a server nor brings it back.
-func newMember(e config.Endpoint, address netip.AddrPort, q *question, old *member) *member {
-	m := &member{question: q, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now()}}
-	if len(q.models) == 0 {
+// the probe alone neither removes a server nor brings it back.
+func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *member) *member {
+	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now()}}
+	if len(probe.models) == 0 {
 		return m
 	}
 	m.Reason = NotAsked
-	if old != nil && old.Endpoint == e && len(old.question.models) > 0 {
+	if old != nil && old.Endpoint == e && len(old.probe.models) > 0 {
 		m.Server = old.Server
 	}
 	return m
@@ -99,21 +99,21 @@ func (w *Watcher) compare(before, now []*member) (added, removed int) {
 		if !ok {
 			added++
 		} else if state != m.State {
-			tell(w.changed)
+			notify(w.changed)
 		}
 		delete(states, id)
 	}
-	stay := make(map[*member]bool, len(now))
+	kept := make(map[*member]bool, len(now))
 	for _, m := range now {
-		stay[m] = true
+		kept[m] = true
 	}
-	w.dismiss(slices.DeleteFunc(slices.Clone(before), func(m *member) bool { return stay[m] }))
+	w.dismiss(slices.DeleteFunc(slices.Clone(before), func(m *member) bool { return kept[m] }))
 	return added, len(states)
 }
 
 func (w *Watcher) dismiss(members []*member) {
 	for _, m := range members {
-		m.gone = true
+		m.removed = true
 	}
 }
 

@@ -15,18 +15,18 @@ const lookupTimeout = 5 * time.Second
 type name struct {
 	addresses []netip.Addr  // of the last lookup that found any
 	problem   string        // the error of the last lookup; "" if it succeeded
-	asked     chan struct{} // closed after the first lookup, or when the name is no longer needed
+	lookedUp  chan struct{} // closed after the first lookup, or when the name is no longer needed
 }
 
-func (n *name) done() {
+func (n *name) setLookedUp() {
 	select {
-	case <-n.asked:
+	case <-n.lookedUp:
 	default:
-		close(n.asked)
+		close(n.lookedUp)
 	}
 }
 
-// refreshNames makes w.dns look up exactly the names of the pools. The caller holds w.mu.
+// refreshNames makes w.lookups look up exactly the names of the pools. The caller holds w.mu.
 func (w *Watcher) refreshNames() {
 	before := w.names
 	w.names = make(map[string]*name, len(before))
@@ -38,7 +38,7 @@ func (w *Watcher) refreshNames() {
 			}
 			n := before[host]
 			if n == nil {
-				n = &name{asked: make(chan struct{})}
+				n = &name{lookedUp: make(chan struct{})}
 			}
 			w.names[host] = n
 			hosts = append(hosts, host)
@@ -46,10 +46,10 @@ func (w *Watcher) refreshNames() {
 	}
 	for host, n := range before {
 		if w.names[host] == nil {
-			n.done()
+			n.setLookedUp()
 		}
 	}
-	w.dns.set(hosts)
+	w.lookups.set(hosts)
 }
 
 // addresses returns the addresses of a host, which may itself be an address. The caller holds w.mu.
@@ -68,10 +68,10 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	if ctx.Err() != nil {
 		return // the lookup may have ended because ctx ended
 	}
-	addresses := preferred(found)
+	addresses := preferIPv4(found)
 	problem := ""
 	if err != nil {
-		problem = why(err, "it cannot be looked up")
+		problem = cause(err, "it cannot be looked up")
 	} else if len(addresses) == 0 {
 		problem = "it has no address"
 	}
@@ -81,7 +81,7 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	if n == nil {
 		return // no longer needed
 	}
-	defer n.done()
+	defer n.setLookedUp()
 	before := n.problem
 	n.problem = problem
 	if problem != "" {
@@ -102,9 +102,9 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	}
 }
 
-// preferred returns the IPv4 addresses or, if there are none, the others, sorted. A machine with addresses of both
+// preferIPv4 returns the IPv4 addresses or, if there are none, the others, sorted. A machine with addresses of both
 // kinds is one server, and engines listen on IPv4.
-func preferred(found []netip.Addr) []netip.Addr {
+func preferIPv4(found []netip.Addr) []netip.Addr {
 	var v4, v6 []netip.Addr
 	for _, ip := range found {
 		if ip = ip.Unmap(); ip.Is4() {

@@ -44,7 +44,7 @@ type State string
 
 // The states of a server (RATIONALE.md#58).
 const (
-	// Unknown is the state of a server that has not listed its models. It may serve them: the Envoys judge whether it is
+	// Unknown is the state of a server that has not listed its models. It may serve them: the Envoys decide whether it is
 	// reachable.
 	Unknown State = "unknown"
 	// Ready is the state of a server that has listed all models of its pool.
@@ -63,12 +63,12 @@ type Server struct {
 	Endpoint config.Endpoint
 	Address  netip.AddrPort
 	State    State
-	// Reason is why the server is not ready, or why the last question brought no list of models.
+	// Reason is why the server is not ready, or why the last probe brought no list of models.
 	Reason string
 	// Since is when State last changed.
 	Since time.Time
-	// Silent is since when the server has not answered at all. Reason says why. It is zero if the last question was
-	// answered, or if none was asked.
+	// Silent is since when the server has not answered at all. Reason says why. It is zero if the last probe was
+	// answered, or if there was none.
 	Silent time.Time
 	// Refuses reports whether the server's last answer refused the pool's authorization.
 	Refuses bool
@@ -89,7 +89,7 @@ type PoolState struct {
 type Options struct {
 	Log           *slog.Logger  // default: nothing is logged
 	DNSInterval   time.Duration // between two lookups of a name; default: 5s
-	ReadyInterval time.Duration // between two questions to a server; default: 5s
+	ReadyInterval time.Duration // between two probes to a server; default: 5s
 	// Lookup finds the addresses of a name. network is "ip". The default is [net.Resolver.LookupNetIP] of the system's
 	// resolver.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -98,7 +98,7 @@ type Options struct {
 const (
 	defaultInterval = 5 * time.Second
 	maxLookups      = 32 // at once
-	maxQuestions    = 64 // at once
+	maxProbes       = 64 // at once
 )
 
 // Watcher watches pools. Its methods may be called by several goroutines at once.
@@ -106,15 +106,15 @@ type Watcher struct {
 	log     *slog.Logger
 	lookup  func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	files   *watch.Files
-	dns     *rota[string]
-	ready   *rota[*member]
+	lookups *scheduler[string]
+	probes  *scheduler[*member]
 	changed chan struct{}
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// reading is held while files are read and their content is stored in lists and roots.
-	reading sync.Mutex
+	// filesMu is held while files are read and their content is stored in lists and roots.
+	filesMu sync.Mutex
 
 	mu    sync.Mutex // never held while files are read or servers are asked
 	pools map[string]*pool
@@ -126,8 +126,8 @@ type Watcher struct {
 // pool is a [Pool] and its members.
 type pool struct {
 	Pool
-	question *question
-	members  []*member // sorted by address
+	probe   *probe
+	members []*member // sorted by address
 }
 
 // New returns a [Watcher] without pools. The caller must call [Watcher.Close].
@@ -146,12 +146,12 @@ func New(o Options) *Watcher {
 	}
 	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1),
 		pools: map[string]*pool{}, names: map[string]*name{}}
-	w.dns = newRota(o.DNSInterval, maxLookups, w.resolve)
-	w.ready = newRota(o.ReadyInterval, maxQuestions, w.ask)
+	w.lookups = newScheduler(o.DNSInterval, maxLookups, w.resolve)
+	w.probes = newScheduler(o.ReadyInterval, maxProbes, w.probe)
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.running.Go(func() { w.dns.run(w.ctx) })
-	w.running.Go(func() { w.ready.run(w.ctx) })
-	w.running.Go(w.followFiles)
+	w.running.Go(func() { w.lookups.run(w.ctx) })
+	w.running.Go(func() { w.probes.run(w.ctx) })
+	w.running.Go(w.watchFiles)
 	return w
 }
 
@@ -159,8 +159,8 @@ func New(o Options) *Watcher {
 // otherwise Set returns an error that names it, and changes nothing. If a file becomes invalid later, its last valid
 // content stays in force, and the error is in [PoolState].
 func (w *Watcher) Set(pools []Pool) error {
-	w.reading.Lock()
-	defer w.reading.Unlock()
+	w.filesMu.Lock()
+	defer w.filesMu.Unlock()
 	next := make(map[string]*pool, len(pools))
 	for _, p := range pools {
 		if next[p.Name] != nil {
@@ -170,7 +170,7 @@ func (w *Watcher) Set(pools []Pool) error {
 			return errors.New("pool " + strconv.Quote(p.Name) + ": its authorization cannot stand in a header")
 		}
 		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
-		next[p.Name] = &pool{Pool: p, question: questionOf(p)}
+		next[p.Name] = &pool{Pool: p, probe: probeOf(p)}
 	}
 	lists, roots, err := w.sources(next)
 	if err != nil {
@@ -183,15 +183,15 @@ func (w *Watcher) Set(pools []Pool) error {
 	for name, p := range next {
 		if old := before[name]; old != nil {
 			p.members = old.members
-			if old.question.equal(p.question) {
-				p.question = old.question
+			if old.probe.equal(p.probe) {
+				p.probe = old.probe
 			}
 		}
 	}
 	for name, old := range before {
 		if next[name] == nil {
 			w.dismiss(old.members)
-			tell(w.changed)
+			notify(w.changed)
 		}
 	}
 	w.refresh()
@@ -208,14 +208,14 @@ func (w *Watcher) Servers() map[string]PoolState {
 		for i, m := range p.members {
 			s.Servers[i] = m.Server
 		}
-		s.Unresolved, s.Problem = w.troubles(p)
+		s.Unresolved, s.Problem = w.problems(p)
 		all[name] = s
 	}
 	return all
 }
 
-// troubles returns the pool's names without an address, and all errors of its files and names.
-func (w *Watcher) troubles(p *pool) (unresolved []string, problem string) {
+// problems returns the pool's names without an address, and all errors of its files and names.
+func (w *Watcher) problems(p *pool) (unresolved []string, problem string) {
 	var problems []string
 	if err := w.lists[p.File].err; err != nil {
 		problems = append(problems, err.Error())
@@ -242,12 +242,12 @@ func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 // ctx ends first, or if the [Watcher] is closed.
 func (w *Watcher) Resolved(ctx context.Context) error {
 	w.mu.Lock()
-	var asked []<-chan struct{}
+	var lookups []<-chan struct{}
 	for _, n := range w.names {
-		asked = append(asked, n.asked)
+		lookups = append(lookups, n.lookedUp)
 	}
 	w.mu.Unlock()
-	for _, c := range asked {
+	for _, c := range lookups {
 		select {
 		case <-c:
 		case <-ctx.Done():

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	answerTimeout = 3 * time.Second
-	maxAnswer     = 1 << 20
+	probeTimeout = 3 * time.Second
+	maxModelList = 1 << 20
 )
 
-// question is what the servers of a pool are asked, and which models their answers must have.
-type question struct {
+// probe is what the servers of a pool are asked, and which models their answers must have.
+type probe struct {
 	pool          string
 	models        []string
 	authorization string
@@ -34,49 +34,49 @@ type question struct {
 	caFile        string
 }
 
-func questionOf(p Pool) *question {
-	return &question{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
+func probeOf(p Pool) *probe {
+	return &probe{pool: p.Name, models: p.Models, authorization: p.Authorization, name: p.AuthorizationName,
 		caFile: p.CAFile}
 }
 
-func (q *question) equal(other *question) bool {
+func (q *probe) equal(other *probe) bool {
 	return slices.Equal(q.models, other.models) && q.authorization == other.authorization && q.name == other.name &&
 		q.caFile == other.caFile
 }
 
-// ask asks a server which models it serves, and judges the answer.
-func (w *Watcher) ask(ctx context.Context, m *member) {
+// probe asks a server which models it serves, and updates its state.
+func (w *Watcher) probe(ctx context.Context, m *member) {
 	w.mu.Lock()
-	roots := w.roots[m.question.caFile].good
+	roots := w.roots[m.probe.caFile].valid
 	w.mu.Unlock()
-	limited, cancel := context.WithTimeout(ctx, answerTimeout)
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	served, err := list(limited, m.Endpoint, m.Address, m.question.authorization, roots)
+	served, err := listModels(limited, m.Endpoint, m.Address, m.probe.authorization, roots)
 	if ctx.Err() != nil {
-		return // the question may have ended because ctx ended
+		return // the probe may have ended because ctx ended
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !m.gone {
-		w.judge(m, served, err)
+	if !m.removed {
+		w.update(m, served, err)
 	}
 }
 
-// judge updates a server's state after a question. Only a list of models makes a server [Ready] or [NotReady]. After
+// update updates a server's state after a probe. Only a list of models makes a server [Ready] or [NotReady]. After
 // any other answer, or none, a server that was ready stays so, because Envoys may still reach it. One that was not
 // becomes [Unknown].
-func (w *Watcher) judge(m *member, served []string, err error) {
-	refuses := w.judgeAuthorization(m, err)
+func (w *Watcher) update(m *member, served []string, err error) {
+	refuses := w.updateAuthorization(m, err)
 	state, reason := Ready, ""
 	if err != nil {
-		reason = why(err, "it answers, but not in HTTP")
+		reason = cause(err, "it answers, but not in HTTP")
 		if refuses {
-			reason += ": it refuses the authorization " + strconv.Quote(m.question.name)
+			reason += ": it refuses the authorization " + strconv.Quote(m.probe.name)
 		}
 		if m.State != Ready {
 			state = Unknown
 		}
-	} else if missing := without(m.question.models, served); len(missing) > 0 {
+	} else if missing := missingModels(m.probe.models, served); len(missing) > 0 {
 		state, reason = NotReady, "does not serve "+Quoted(missing)+"; it serves "+Quoted(served)
 	}
 	before, first, silent := m.State, m.Reason == NotAsked, m.Silent
@@ -87,41 +87,41 @@ func (w *Watcher) judge(m *member, served []string, err error) {
 		m.Silent = time.Now()
 	}
 	if first || silent != m.Silent {
-		tell(w.changed)
+		notify(w.changed)
 	}
 	if state == before {
 		return
 	}
 	m.State, m.Since = state, time.Now()
-	tell(w.changed)
+	notify(w.changed)
 	log := w.log.Info
 	if state == NotReady {
 		log = w.log.Warn
 	} else if before == Unknown {
 		log = w.log.Debug // the usual change, and that of every server at the start
 	}
-	log("a server's readiness has changed", "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address,
+	log("a server's readiness has changed", "pool", m.probe.pool, "server", m.Endpoint.String(), "address", m.Address,
 		"state", state, "reason", reason)
 }
 
-// judgeAuthorization reports whether this answer refuses the pool's authorization. It logs when a server begins and
+// updateAuthorization reports whether this answer refuses the pool's authorization. It logs when a server begins and
 // when it ceases to refuse it. Without that log line nothing would show that a token was rotated in only one of the two
 // places: every request fails, and the server stays [Ready].
-func (w *Watcher) judgeAuthorization(m *member, err error) (refuses bool) {
-	var status answered
-	refuses = m.question.authorization != "" && errors.As(err, &status) &&
+func (w *Watcher) updateAuthorization(m *member, err error) (refuses bool) {
+	var status statusError
+	refuses = m.probe.authorization != "" && errors.As(err, &status) &&
 		(status == http.StatusUnauthorized || status == http.StatusForbidden)
 	if m.Refuses == refuses || !refuses && err != nil {
 		return refuses // another error does not show whether the authorization is accepted
 	}
 	m.Refuses = refuses
-	tell(w.changed)
+	notify(w.changed)
 	log, message := w.log.Info, "a server accepts its pool's authorization again"
 	if refuses {
 		log, message = w.log.Warn, "a server refuses its pool's authorization"
 	}
-	log(message, "pool", m.question.pool, "server", m.Endpoint.String(), "address", m.Address, "authorization",
-		m.question.name)
+	log(message, "pool", m.probe.pool, "server", m.Endpoint.String(), "address", m.Address, "authorization",
+		m.probe.name)
 	return refuses
 }
 
@@ -134,27 +134,28 @@ func Ask(ctx context.Context, e config.Endpoint, caFile string) (served []string
 		if s.err != nil {
 			return nil, s.err
 		}
-		roots = s.good
+		roots = s.valid
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", e.Host)
 	if err != nil {
 		return nil, err
 	}
-	addresses := preferred(found)
+	addresses := preferIPv4(found)
 	if len(addresses) == 0 {
-		return nil, odd("its name has no address")
+		return nil, answerError("its name has no address")
 	}
-	return list(ctx, e, netip.AddrPortFrom(addresses[0], e.Port), "", roots)
+	return listModels(ctx, e, netip.AddrPortFrom(addresses[0], e.Port), "", roots)
 }
 
 // Answered reports whether an error of [Ask] is an answer that is not a list of models, or that the host has no
 // address.
-func Answered(err error) bool { return errors.As(err, new(odd)) }
+func Answered(err error) bool { return errors.As(err, new(answerError)) }
 
-// list returns the ids of the models that a server lists at GET /v1/models.
-func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string, roots *x509.CertPool) (
+// listModels returns the ids of the models that a server lists at GET /v1/models.
+func listModels(ctx context.Context, e config.Endpoint, address netip.AddrPort, authorization string,
+	roots *x509.CertPool) (
 	[]string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.String()+contract.ModelsPath, nil)
 	if err != nil {
@@ -166,7 +167,7 @@ func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, author
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	// Each question has a transport of its own, because a transport does not tell connections apart by the address that
+	// Each probe has a transport of its own, because a transport does not tell connections apart by the address that
 	// they are dialled to. It keeps no connection, follows no redirect and uses no proxy.
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -183,14 +184,14 @@ func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, author
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, answered(response.StatusCode)
+		return nil, statusError(response.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxModelList+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > maxAnswer {
-		return nil, odd("answers more than 1 MiB to GET /v1/models")
+	if len(body) > maxModelList {
+		return nil, answerError("answers more than 1 MiB to GET /v1/models")
 	}
 	var models struct {
 		Data *[]struct {
@@ -198,7 +199,7 @@ func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, author
 		} `json:"data"`
 	}
 	if json.Unmarshal(body, &models) != nil || models.Data == nil {
-		return nil, odd("answers no list of models to GET /v1/models")
+		return nil, answerError("answers no list of models to GET /v1/models")
 	}
 	ids := make([]string, len(*models.Data))
 	for i, model := range *models.Data {
@@ -207,29 +208,29 @@ func list(ctx context.Context, e config.Endpoint, address netip.AddrPort, author
 	return ids, nil
 }
 
-// odd is the error of an answer that is not a list of models.
-type odd string
+// answerError is the error of an answer that is not a list of models.
+type answerError string
 
 // Error implements error.
-func (o odd) Error() string { return string(o) }
+func (o answerError) Error() string { return string(o) }
 
-// answered is the error of an answer with a status other than 200. [errors.As] also finds it as an odd.
-type answered int
+// statusError is the error of an answer with a status other than 200. [errors.As] also finds it as an answerError.
+type statusError int
 
 // Error implements error.
-func (a answered) Error() string { return fmt.Sprintf("answers %d to GET /v1/models", int(a)) }
+func (a statusError) Error() string { return fmt.Sprintf("answers %d to GET /v1/models", int(a)) }
 
-// As sets target if it is a pointer to odd. [errors.As] calls it.
-func (a answered) As(target any) bool {
-	o, ok := target.(*odd)
+// As sets target if it is a pointer to answerError. [errors.As] calls it.
+func (a statusError) As(target any) bool {
+	o, ok := target.(*answerError)
 	if ok {
-		*o = odd(a.Error())
+		*o = answerError(a.Error())
 	}
 	return ok
 }
 
-// without returns the models that are not in served.
-func without(models, served []string) []string {
+// missingModels returns the models that are not in served.
+func missingModels(models, served []string) []string {
 	var missing []string
 	for _, m := range models {
 		if !slices.Contains(served, m) {

@@ -15,11 +15,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// asked returns a Watcher with one server, which must serve m and does not answer yet, that server, and the log.
-func asked(t *testing.T) (*Watcher, *engine, *lines) {
+// watchEngine returns a Watcher with one server, which must serve m and does not answer yet, that server, and the log.
+func watchEngine(t *testing.T) (*Watcher, *engine, *logLines) {
 	t.Helper()
 	engine := newEngine(t)
-	engine.set(says(500, ""))
+	engine.set(replies(500, ""))
 	w, log := watcher(t, nil)
 	must(
 		t, w.Set([]Pool{{Name: "p", Servers: []config.Endpoint{engine.endpoint(t)}, Models: []string{"m"},
@@ -36,38 +36,40 @@ func await(t *testing.T, w *Watcher, state State, reason string) {
 	})
 }
 
-// TestEvidence checks that only a list of models makes an unknown server ready or not ready.
-func TestEvidence(t *testing.T) {
-	const nothing = "answers no list of models to GET /v1/models"
+// TestProbeAnswers checks that only a list of models makes an unknown server ready or not ready.
+func TestProbeAnswers(t *testing.T) {
+	const notAList = "answers no list of models to GET /v1/models"
 	for _, c := range []struct {
 		answer func(http.ResponseWriter, *http.Request)
 		state  State
 		reason string
 	}{
-		{serves("m"), Ready, ""},
-		{serves("a", "m"), Ready, ""},
-		{says(200, `{"data":[{"id":"m","max_model_len":1}],"object":"list"}`), Ready, ""},
-		{serves(), NotReady, `does not serve "m"; it serves nothing`},
-		{serves("M", "m ", "org/m"), NotReady, `does not serve "m"; it serves "M", "m ", "org/m"`},
-		{serves("a\n", "b", "c", "d", "e", "f"), NotReady, `does not serve "m"; it serves "a\n", "b", "c", "d" and 2 more`},
-		{serves(strings.Repeat("x", 200)), NotReady, `does not serve "m"; it serves "` + strings.Repeat("x", 96) + `…"`},
-		{says(200, `{}`), Unknown, nothing},
-		{says(200, `{"data":null}`), Unknown, nothing},
-		{says(200, `{"data":[{"id":5}]}`), Unknown, nothing},
-		{says(200, `[]`), Unknown, nothing},
-		{says(200, `{"data":[]} and more`), Unknown, nothing},
-		{says(200, ""), Unknown, nothing},
-		{says(200, `{"data":[]}`+strings.Repeat(" ", maxAnswer)), Unknown, "answers more than 1 MiB to GET /v1/models"},
-		{says(401, `{"data":[]}`), Unknown, "answers 401 to GET /v1/models"},
-		{says(404, `{"data":[]}`), Unknown, "answers 404 to GET /v1/models"},
-		{says(503, `{"data":[]}`), Unknown, "answers 503 to GET /v1/models"},
+		{listsModels("m"), Ready, ""},
+		{listsModels("a", "m"), Ready, ""},
+		{replies(200, `{"data":[{"id":"m","max_model_len":1}],"object":"list"}`), Ready, ""},
+		{listsModels(), NotReady, `does not serve "m"; it serves nothing`},
+		{listsModels("M", "m ", "org/m"), NotReady, `does not serve "m"; it serves "M", "m ", "org/m"`},
+		{listsModels("a\n", "b", "c", "d", "e", "f"), NotReady,
+			`does not serve "m"; it serves "a\n", "b", "c", "d" and 2 more`},
+		{listsModels(strings.Repeat("x", 200)), NotReady,
+			`does not serve "m"; it serves "` + strings.Repeat("x", 96) + `…"`},
+		{replies(200, `{}`), Unknown, notAList},
+		{replies(200, `{"data":null}`), Unknown, notAList},
+		{replies(200, `{"data":[{"id":5}]}`), Unknown, notAList},
+		{replies(200, `[]`), Unknown, notAList},
+		{replies(200, `{"data":[]} and more`), Unknown, notAList},
+		{replies(200, ""), Unknown, notAList},
+		{replies(200, `{"data":[]}`+strings.Repeat(" ", maxModelList)), Unknown, "answers more than 1 MiB to GET /v1/models"},
+		{replies(401, `{"data":[]}`), Unknown, "answers 401 to GET /v1/models"},
+		{replies(404, `{"data":[]}`), Unknown, "answers 404 to GET /v1/models"},
+		{replies(503, `{"data":[]}`), Unknown, "answers 503 to GET /v1/models"},
 		{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, Unknown,
 			"answers 302 to GET /v1/models"},
-		{raw(""), Unknown, "it closes the connection without an answer"},
-		{raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"data\":[]"), Unknown,
+		{repliesRaw(""), Unknown, "it closes the connection without an answer"},
+		{repliesRaw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"data\":[]"), Unknown,
 			"it closes the connection without an answer"},
-		{raw("SSH-2.0-secret\r\n"), Unknown, "it answers, but not in HTTP"},
-		{raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20)), Unknown, "it answers, but not in HTTP"},
+		{repliesRaw("SSH-2.0-secret\r\n"), Unknown, "it answers, but not in HTTP"},
+		{repliesRaw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20)), Unknown, "it answers, but not in HTTP"},
 	} {
 		engine := newEngine(t)
 		engine.set(c.answer)
@@ -87,23 +89,23 @@ func TestEvidence(t *testing.T) {
 // TestTransitions checks that one answer makes a server not ready and one makes it ready again. Without an answer a
 // ready server stays ready, and one that was not ready becomes unknown.
 func TestTransitions(t *testing.T) {
-	w, engine, log := asked(t)
+	w, engine, log := watchEngine(t)
 	const missing, broken = `does not serve "m"; it serves nothing`, "answers 500 to GET /v1/models"
 	for _, c := range []struct {
 		answer func(http.ResponseWriter, *http.Request)
 		state  State
 		reason string
 	}{
-		{says(500, ""), Unknown, broken},
-		{serves("m"), Ready, ""},
-		{says(500, ""), Ready, broken},
-		{serves("m"), Ready, ""},
-		{serves(), NotReady, missing},
-		{serves("m"), Ready, ""},
-		{says(500, ""), Ready, broken},
-		{serves(), NotReady, missing},
-		{says(500, ""), Unknown, broken},
-		{serves(), NotReady, missing},
+		{replies(500, ""), Unknown, broken},
+		{listsModels("m"), Ready, ""},
+		{replies(500, ""), Ready, broken},
+		{listsModels("m"), Ready, ""},
+		{listsModels(), NotReady, missing},
+		{listsModels("m"), Ready, ""},
+		{replies(500, ""), Ready, broken},
+		{listsModels(), NotReady, missing},
+		{replies(500, ""), Unknown, broken},
+		{listsModels(), NotReady, missing},
 	} {
 		before := server(t, w)
 		engine.set(c.answer)
@@ -130,7 +132,7 @@ func TestRefusedAuthorization(t *testing.T) {
 				w.WriteHeader(http.StatusUnauthorized)
 				return
 			}
-			serves("m")(w, r)
+			listsModels("m")(w, r)
 		})
 	}
 	w, log := watcher(t, nil)
@@ -147,7 +149,7 @@ func TestRefusedAuthorization(t *testing.T) {
 	await(t, w, Ready, "")
 	rotate("new")
 	await(t, w, Ready, reason)
-	engine.set(says(500, "")) // this answer does not show whether the token is accepted
+	engine.set(replies(500, "")) // this answer does not show whether the token is accepted
 	await(t, w, Ready, `answers 500 to GET /v1/models`)
 	wants("new")
 	await(t, w, Ready, "")
@@ -163,15 +165,15 @@ func TestRefusedAuthorization(t *testing.T) {
 	await(t, w, Ready, "answers 401 to GET /v1/models")
 }
 
-// TestChangedTellsStates checks that Changed has a value after every change of a state, and none without a change.
-func TestChangedTellsStates(t *testing.T) {
-	w, engine, _ := asked(t)
+// TestChangedReportsStates checks that Changed has a value after every change of a state, and none without a change.
+func TestChangedReportsStates(t *testing.T) {
+	w, engine, _ := watchEngine(t)
 	for _, c := range []struct {
 		answer func(http.ResponseWriter, *http.Request)
 		state  State
-	}{{serves("m"), Ready}, {serves(), NotReady}, {says(500, ""), Unknown}, {serves("m"), Ready}} {
+	}{{listsModels("m"), Ready}, {listsModels(), NotReady}, {replies(500, ""), Unknown}, {listsModels("m"), Ready}} {
 		engine.set(c.answer)
-		deadline := time.After(patience)
+		deadline := time.After(testTimeout)
 		for server(t, w).State != c.state {
 			select {
 			case <-w.Changed():
@@ -181,12 +183,12 @@ func TestChangedTellsStates(t *testing.T) {
 		}
 	}
 	engine.mu.Lock()
-	engine.asked = 0
+	engine.requests = 0
 	engine.mu.Unlock()
-	eventually(t, "three more questions", func() bool {
+	eventually(t, "three more probes", func() bool {
 		engine.mu.Lock()
 		defer engine.mu.Unlock()
-		return engine.asked > 3
+		return engine.requests > 3
 	})
 	select {
 	case <-w.Changed():
@@ -195,8 +197,8 @@ func TestChangedTellsStates(t *testing.T) {
 	}
 }
 
-// TestQuestion checks that a request goes to the endpoint's host and carries the pool's credentials.
-func TestQuestion(t *testing.T) {
+// TestProbeRequest checks that a request goes to the endpoint's host and carries the pool's credentials.
+func TestProbeRequest(t *testing.T) {
 	engine := newEngine(t)
 	_, port, _ := strings.Cut(engine.Listener.Addr().String(), ":")
 	z := &zone{names: map[string][]string{"gpu.example": {"127.0.0.1"}}}
@@ -220,7 +222,7 @@ func TestTLS(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		serves("m")(w, r)
+		listsModels("m")(w, r)
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
@@ -275,7 +277,7 @@ func find(w *Watcher, address netip.AddrPort) Server {
 }
 
 // TestSetKeepsState checks that a server that stays in its pool keeps its state, whatever else changes, and also until
-// a changed question is answered.
+// a changed probe is answered.
 func TestSetKeepsState(t *testing.T) {
 	engine := newEngine(t)
 	w, _ := watcher(t, &zone{names: map[string][]string{"localhost": {"127.0.0.1"}}})
@@ -284,7 +286,7 @@ func TestSetKeepsState(t *testing.T) {
 	await(t, w, NotReady, `does not serve "other"; it serves "m"`)
 	before := server(t, w)
 	release := make(chan struct{})
-	engine.set(func(rw http.ResponseWriter, r *http.Request) { <-release; serves("m")(rw, r) })
+	engine.set(func(rw http.ResponseWriter, r *http.Request) { <-release; listsModels("m")(rw, r) })
 	for _, alter := range []func(){
 		func() { p.Authorization = "Bearer b" },
 		func() { p.Models = []string{"m"} },
@@ -297,11 +299,11 @@ func TestSetKeepsState(t *testing.T) {
 		}
 	}
 	close(release)
-	eventually(t, "an answer to the new question", func() bool { return find(w, before.Address).State == Ready })
+	eventually(t, "an answer to the new probe", func() bool { return find(w, before.Address).State == Ready })
 	p.Models = nil
 	must(t, w.Set([]Pool{p}))
 	if s := find(w, before.Address); s.State != Unknown || s.Reason != "" {
-		t.Errorf("a server that nobody asks is %s: %s", s.State, s.Reason)
+		t.Errorf("a server that is not probed is %s: %s", s.State, s.Reason)
 	}
 	// Another endpoint at the same address is another server.
 	p.Servers[0].Host, p.Models = "localhost", []string{"m"}
@@ -322,6 +324,6 @@ func TestClose(t *testing.T) {
 		t.Errorf("Close waits %v for an answer", took)
 	}
 	if s := server(t, w); s.Reason != "not asked yet" {
-		t.Errorf("a question that Close ends has become %+v", s)
+		t.Errorf("a probe that Close ends has become %+v", s)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // ReadFile reads a file of servers as a [Watcher] does. Its errors begin with the path.
 func ReadFile(path string) ([]config.Endpoint, error) {
 	s := (source[[]config.Endpoint]{path: path, parse: parseServers}).reread()
-	return s.good, s.err
+	return s.valid, s.err
 }
 
 // parseServers parses a file of servers: a list of URLs in YAML or JSON. Its errors begin with file:line where they
@@ -35,11 +35,11 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if at := block.FindIndex(data); at != nil {
-		return nil, fmt.Errorf("%s:%d: %s", path, 1+bytes.Count(data[:at[1]], []byte("\n")), noList)
+		return nil, fmt.Errorf("%s:%d: %s", path, 1+bytes.Count(data[:at[1]], []byte("\n")), notURLList)
 	}
 	tokens := lexer.Tokenize(string(data))
 	if t := notFlat(tokens); t != nil {
-		return fail(t, noList)
+		return fail(t, notURLList)
 	}
 	tree, err := parser.Parse(tokens, 0)
 	var y yaml.Error
@@ -55,7 +55,7 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 	}
 	list, ok := tree.Docs[0].Body.(*ast.SequenceNode)
 	if !ok {
-		return fail(tree.Docs[0].Body.GetToken(), noList)
+		return fail(tree.Docs[0].Body.GetToken(), notURLList)
 	}
 	servers := make([]config.Endpoint, 0, len(list.Values))
 	lines := make(map[config.Endpoint]int, len(list.Values))
@@ -78,7 +78,7 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 	return servers, nil
 }
 
-const noList = "is not a list of URLs; write one in each line, such as - http://10.0.0.7:8000"
+const notURLList = "is not a list of URLs; write one in each line, such as - http://10.0.0.7:8000"
 
 // block matches a character that begins a block scalar, outside comments. URLs do not have these characters, and the
 // lexer takes minutes for a block scalar of a few thousand empty lines.

@@ -18,7 +18,7 @@ type source[T any] struct {
 	path  string
 	parse func(path string, data []byte) (T, error)
 	sum   [sha256.Size]byte // hash of the content read last
-	good  T
+	valid T
 	err   error // what is wrong with the content read last; its text names the file
 }
 
@@ -38,9 +38,9 @@ func (s source[T]) reread() source[T] {
 		return s
 	}
 	s.sum = sum
-	good, err := s.parse(s.path, data)
+	valid, err := s.parse(s.path, data)
 	if s.err = err; err == nil {
-		s.good = good
+		s.valid = valid
 	}
 	return s
 }

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// ledger records what a rota does.
-type ledger struct {
-	mu           sync.Mutex
-	turns        map[int][]time.Time
-	running      map[int]bool
-	most, doubly int
+// runLog records what a scheduler does.
+type runLog struct {
+	mu                     sync.Mutex
+	runs                   map[int][]time.Time
+	running                map[int]bool
+	maxRunning, duplicates int
 }
 
-func (l *ledger) begin(k int) {
+func (l *runLog) begin(k int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running[k] {
-		l.doubly++
+		l.duplicates++
 	}
 	l.running[k] = true
-	l.most = max(l.most, len(l.running))
-	l.turns[k] = append(l.turns[k], time.Now())
+	l.maxRunning = max(l.maxRunning, len(l.running))
+	l.runs[k] = append(l.runs[k], time.Now())
 }
 
-func (l *ledger) end(k int) {
+func (l *runLog) end(k int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.running, k)
 }
 
-// started runs a rota with an interval of 10s, tasks of one second and four of them at once. It uses the clock of a
-// synctest bubble.
-func started(t *testing.T) (*rota[int], *ledger) {
-	l := &ledger{turns: map[int][]time.Time{}, running: map[int]bool{}}
-	r := newRota(10*time.Second, 4, func(ctx context.Context, k int) {
+// startScheduler runs a scheduler with an interval of 10s, tasks of one second and four of them at once. It uses the
+// clock of a synctest bubble.
+func startScheduler(t *testing.T) (*scheduler[int], *runLog) {
+	l := &runLog{runs: map[int][]time.Time{}, running: map[int]bool{}}
+	r := newScheduler(10*time.Second, 4, func(ctx context.Context, k int) {
 		l.begin(k)
 		defer l.end(k)
 		time.Sleep(time.Second)
@@ -49,19 +49,19 @@ func started(t *testing.T) (*rota[int], *ledger) {
 	return r, l
 }
 
-func TestRota(t *testing.T) {
+func TestScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, l := started(t)
+		r, l := startScheduler(t)
 		begin := time.Now()
 		r.set([]int{1, 2, 3, 4, 5, 6, 7, 8, 8})
 		time.Sleep(60 * time.Second)
 		synctest.Wait()
-		if l.most != 4 || l.doubly != 0 || len(l.turns) != 8 {
-			t.Errorf("%d at once, %d doubly, %d keys", l.most, l.doubly, len(l.turns))
+		if l.maxRunning != 4 || l.duplicates != 0 || len(l.runs) != 8 {
+			t.Errorf("%d at once, %d doubly, %d keys", l.maxRunning, l.duplicates, len(l.runs))
 		}
-		for k, at := range l.turns {
+		for k, at := range l.runs {
 			if at[0].Sub(begin) > time.Second {
-				t.Errorf("%d waits %v for its first turn", k, at[0].Sub(begin))
+				t.Errorf("%d waits %v for its first run", k, at[0].Sub(begin))
 			}
 			for i := 1; i < len(at); i++ {
 				// A gap is the second of the task, the interval, and the wait for one of the four places.
@@ -76,11 +76,11 @@ func TestRota(t *testing.T) {
 	})
 }
 
-// TestRotaSet checks that a key that stays keeps its turn, that a new key has its turn at once, and that a removed key
+// TestSchedulerSet checks that a key that stays keeps its place, that a new key runs at once, and that a removed key
 // has none, also while their tasks run.
-func TestRotaSet(t *testing.T) {
+func TestSchedulerSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, l := started(t)
+		r, l := startScheduler(t)
 		r.set([]int{1, 2})
 		time.Sleep(500 * time.Millisecond)
 		r.set([]int{2, 3}) // the tasks of 1 and 2 are running
@@ -88,7 +88,7 @@ func TestRotaSet(t *testing.T) {
 		r.set([]int{2, 3, 4})
 		synctest.Wait()
 		for k, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 1} {
-			if got := len(l.turns[k]); got != want {
+			if got := len(l.runs[k]); got != want {
 				t.Errorf("%d had %d turns at first, want %d", k, got, want)
 			}
 		}
@@ -97,12 +97,12 @@ func TestRotaSet(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		r.set(nil)
 		synctest.Wait()
-		had := len(l.turns[2])
-		if len(l.turns[1]) != 1 || had < 3 || len(l.turns[3]) < 3 || len(l.turns[4]) < 3 || l.doubly != 0 {
-			t.Errorf("turns %v, %d doubly", l.turns, l.doubly)
+		had := len(l.runs[2])
+		if len(l.runs[1]) != 1 || had < 3 || len(l.runs[3]) < 3 || len(l.runs[4]) < 3 || l.duplicates != 0 {
+			t.Errorf("turns %v, %d doubly", l.runs, l.duplicates)
 		}
 		time.Sleep(30 * time.Second)
-		if len(l.turns[2]) != had {
+		if len(l.runs[2]) != had {
 			t.Error("keys that nobody wants have turns")
 		}
 	})

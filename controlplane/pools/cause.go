@@ -11,29 +11,29 @@ import (
 	"syscall"
 )
 
-// why returns the cause of a network error in a few words. The words are always the same for one cause, and contain
-// nothing that a peer sent, unlike the errors' own texts. For an unknown cause it returns otherwise.
-func why(err error, otherwise string) string {
+// cause returns the cause of a network error in a few words. The words are always the same for one cause, and contain
+// nothing that a peer sent, unlike the errors' own texts. For an unknown cause it returns fallback.
+func cause(err error, fallback string) string {
 	var (
-		own    odd
-		dns    *net.DNSError
-		errno  syscall.Errno
-		cert   *tls.CertificateVerificationError
-		alert  tls.AlertError
-		record tls.RecordHeaderError
-		late   net.Error
+		answer  answerError
+		dns     *net.DNSError
+		errno   syscall.Errno
+		cert    *tls.CertificateVerificationError
+		alert   tls.AlertError
+		record  tls.RecordHeaderError
+		network net.Error
 	)
 	switch {
-	case errors.As(err, &own):
-		return own.Error()
+	case errors.As(err, &answer):
+		return answer.Error()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &late) && late.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "no answer in time"
 	case errors.As(err, &dns):
 		return "the name server fails"
 	case errors.As(err, &cert):
-		return "its certificate " + whyCertificate(cert)
+		return "its certificate " + certificateCause(cert)
 	case errors.As(err, &alert):
 		return "it refuses TLS: " + alert.Error()
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
@@ -43,10 +43,10 @@ func why(err error, otherwise string) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closes the connection without an answer"
 	}
-	return otherwise
+	return fallback
 }
 
-func whyCertificate(err error) string {
+func certificateCause(err error) string {
 	var (
 		unknown x509.UnknownAuthorityError
 		name    x509.HostnameError

@@ -52,7 +52,7 @@ func BenchmarkBuild(b *testing.B) {
 			}
 			one := &configuration{Resolved: resolved}
 			var watched []pools.Pool
-			for _, p := range one.watch() {
+			for _, p := range one.watchedPools() {
 				p.Models = nil
 				watched = append(watched, p)
 			}

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestTellsWhatHasChanged checks that a log line names the settings that differ, and those that have no effect in a
+// TestLogsWhatHasChanged checks that a log line names the settings that differ, and those that have no effect in a
 // control plane.
-func TestTellsWhatHasChanged(t *testing.T) {
+func TestLogsWhatHasChanged(t *testing.T) {
 	first := oneModel(newEngine(t, `{"id":"m"}`).URL)
 	p := start(t, folderWith(t, "admin: 127.0.0.1:9901\n"+first))
 	p.ready()
@@ -22,6 +22,6 @@ func TestTellsWhatHasChanged(t *testing.T) {
 	}
 	const only = "settings are for harmony up only"
 	if log := p.log.String(); strings.Count(log, only) != 1 || !strings.Contains(log, "settings=[admin]") {
-		t.Errorf("%q is not told once:\n%s", only, log)
+		t.Errorf("%q is not logged once:\n%s", only, log)
 	}
 }

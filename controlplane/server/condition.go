@@ -24,10 +24,11 @@ type condition struct {
 	envoys reach.Count
 }
 
-// conclude returns the condition of a server from the control plane's own view of it, s, and from the Envoys' reports,
-// r. The Envoys decide: a server that one of them reaches is not unreachable, even if it does not answer the control
-// plane. A server that Envoys have checked and none reaches is unreachable, even if it answers the control plane.
-func conclude(s *pools.Server, r reach.Count) condition {
+// conditionOf returns the condition of a server from the control plane's own view of it, s, and from the Envoys'
+// reports, r. The Envoys decide: a server that one of them reaches is not unreachable, even if it does not answer the
+// control plane. A server that Envoys have checked and none reaches is unreachable, even if it answers the control
+// plane.
+func conditionOf(s *pools.Server, r reach.Count) condition {
 	c := condition{state: s.State, reason: s.Reason, since: s.Since, envoys: r}
 	silent := !s.Silent.IsZero()
 	switch {
@@ -57,13 +58,13 @@ func conclude(s *pools.Server, r reach.Count) condition {
 	return c
 }
 
-// well reports whether the server may answer requests. A server whose state is unknown may.
-func (c *condition) well() bool { return c.state == pools.Ready || c.state == pools.Unknown }
+// usable reports whether the server may answer requests. A server whose state is unknown may.
+func (c *condition) usable() bool { return c.state == pools.Ready || c.state == pools.Unknown }
 
-// conditions are the conditions of all servers and pools at the last look.
+// conditions are the conditions of all servers and pools at the last update.
 type conditions struct {
 	servers map[serverKey]condition
-	down    map[string]time.Time // by pool, since when it has no well server
+	down    map[string]time.Time // by pool, since when it has no usable server
 }
 
 type serverKey struct {
@@ -71,50 +72,50 @@ type serverKey struct {
 	address netip.AddrPort
 }
 
-// appraise derives the condition of every server, sends Envoys the servers to check, and logs what has changed.
-func (s *Server) appraise() {
+// updateConditions derives the condition of every server, sends Envoys the servers to check, and logs what has changed.
+func (s *Server) updateConditions() {
 	c := s.current
 	if c == nil {
 		return
 	}
 	states, reports := s.pools.Servers(), s.reach.Reports()
-	before := s.seen
+	before := s.conditions
 	now := conditions{servers: map[serverKey]condition{}, down: map[string]time.Time{}}
 	groups := make([]reach.Group, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]
 		fit, _ := c.serversOf(p, states[p.Name])
 		groups = append(groups, groupOf(p, fit))
-		well := 0
-		var ill []string
+		usable := 0
+		var reasons []string
 		for j := range fit {
 			one := &fit[j]
-			found := conclude(one, reports[reach.Key{Group: p.Name, Address: one.Address}])
+			found := conditionOf(one, reports[reach.Key{Group: p.Name, Address: one.Address}])
 			key := serverKey{p.Name, one.Address}
 			found.since = since(&found, before.servers[key], one)
 			now.servers[key] = found
-			if found.well() {
-				well++
+			if found.usable() {
+				usable++
 			} else {
-				ill = append(ill, one.Endpoint.String()+": "+string(found.state)+", "+found.reason)
+				reasons = append(reasons, one.Endpoint.String()+": "+string(found.state)+", "+found.reason)
 			}
 		}
-		if well == 0 && c.needed(p) {
+		if usable == 0 && c.needed(p) {
 			now.down[p.Name] = time.Now()
 			if first, ok := before.down[p.Name]; ok {
 				now.down[p.Name] = first
 			} else {
 				s.log.Warn("a pool is down: no server is reachable and ready", "pool", p.Name, "servers", len(fit), "spares",
-					p.Spares, "because", someOf(ill))
+					p.Spares, "because", summary(reasons))
 			}
 		} else if first, ok := before.down[p.Name]; ok {
-			s.log.Warn("a pool is up again", "pool", p.Name, "well", well, "servers", len(fit), "after",
+			s.log.Warn("a pool is up again", "pool", p.Name, "well", usable, "servers", len(fit), "after",
 				time.Since(first).Round(time.Millisecond))
 		}
 	}
 	s.logServers(before, now)
 	s.mu.Lock()
-	s.seen = now
+	s.conditions = now
 	s.mu.Unlock()
 	s.reach.Set(groups)
 }
@@ -164,15 +165,15 @@ func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 // models.
 func (c *configuration) needed(p *config.ResolvedPool) bool { return len(c.models(p)) > 0 }
 
-const maxIll = 4
+const maxListedReasons = 4
 
-// someOf returns the first maxIll of the reasons, and how many more there are.
-func someOf(all []string) string {
+// summary returns the first maxListedReasons of the reasons, and how many more there are.
+func summary(all []string) string {
 	if len(all) == 0 {
 		return "it has no servers"
 	}
-	text := strings.Join(all[:min(len(all), maxIll)], "; ")
-	if more := len(all) - maxIll; more > 0 {
+	text := strings.Join(all[:min(len(all), maxListedReasons)], "; ")
+	if more := len(all) - maxListedReasons; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text

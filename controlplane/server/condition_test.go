@@ -14,8 +14,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// TestConclude has a row for each combination of who reaches a server.
-func TestConclude(t *testing.T) {
+// TestConditionOf has a row for each combination of who reaches a server.
+func TestConditionOf(t *testing.T) {
 	silent := pools.Server{State: pools.Ready, Reason: "connection refused", Silent: time.Now()}
 	ready := pools.Server{State: pools.Ready}
 	for name, tt := range map[string]struct {
@@ -40,7 +40,7 @@ func TestConclude(t *testing.T) {
 		"another model": {pools.Server{State: pools.NotReady, Reason: "does not serve"}, reach.Count{Reach: 1},
 			pools.NotReady, "does not serve"},
 	} {
-		if got := conclude(&tt.server, tt.envoys); got.state != tt.state || got.reason != tt.reason {
+		if got := conditionOf(&tt.server, tt.envoys); got.state != tt.state || got.reason != tt.reason {
 			t.Errorf("%s: %s (%s), want %s (%s)", name, got.state, got.reason, tt.state, tt.reason)
 		}
 	}
@@ -108,9 +108,9 @@ func TestAPoolWithoutServersIsDown(t *testing.T) {
 	}
 }
 
-// TestShortFormsAreAskedToo checks a server in a model's own list: it is reported as not ready if it does not list the
+// TestShortFormsAreProbedToo checks a server in a model's own list: it is reported as not ready if it does not list the
 // model, and still gets requests.
-func TestShortFormsAreAskedToo(t *testing.T) {
+func TestShortFormsAreProbedToo(t *testing.T) {
 	engine := newEngine(t, `{"id":"openai/m"}`)
 	p := start(t, folderWith(t, "models:\n- name: m\n  servers: [ vllm="+engine.URL+" ]\n"))
 	e := startEnvoy(t, p.ads, "one")

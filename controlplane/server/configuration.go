@@ -30,7 +30,7 @@ func (s *Server) load(ctx context.Context) error {
 	before := s.current
 	next, err := s.read()
 	if err == nil {
-		err = s.adopt(ctx, next)
+		err = s.apply(ctx, next)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -38,7 +38,7 @@ func (s *Server) load(ctx context.Context) error {
 	err = config.Locate(err, s.options.ConfigFile)
 	s.metrics.loaded(err)
 	s.mu.Lock()
-	s.failure = err
+	s.loadErr = err
 	if err == nil {
 		s.loaded = time.Now()
 	}
@@ -52,12 +52,12 @@ func (s *Server) load(ctx context.Context) error {
 		attributes = append(attributes, "changed", changed(before, next))
 	}
 	s.log.Info("the configuration is in force", attributes...)
-	s.tellOnlyUp(next)
+	s.warnOnlyUp(next)
 	return nil
 }
 
-// mostTold is how many changes a log line lists.
-const mostTold = 20
+// maxListedChanges is how many changes a log line lists.
+const maxListedChanges = 20
 
 // changed returns the names of the settings that differ between two configurations, without their values.
 func changed(before, after *configuration) []string {
@@ -70,23 +70,23 @@ func changed(before, after *configuration) []string {
 	if len(all) == 0 {
 		return []string{"nothing"}
 	}
-	if more := len(all) - mostTold; more > 0 {
-		all = append(all[:mostTold:mostTold], fmt.Sprintf("and %d more", more))
+	if more := len(all) - maxListedChanges; more > 0 {
+		all = append(all[:maxListedChanges:maxListedChanges], fmt.Sprintf("and %d more", more))
 	}
 	return all
 }
 
-// tellOnlyUp logs settings that only harmony up uses. It logs the same settings once.
-func (s *Server) tellOnlyUp(c *configuration) {
+// warnOnlyUp logs settings that only harmony up uses. It logs the same settings once.
+func (s *Server) warnOnlyUp(c *configuration) {
 	if s.options.Adjust != nil {
 		return // harmony up uses them
 	}
-	said := c.Config.OnlyUp()
-	if len(said) > 0 && !slices.Equal(said, s.onlyUp) {
+	settings := c.Config.OnlyUp()
+	if len(settings) > 0 && !slices.Equal(settings, s.warnedOnlyUp) {
 		s.log.Warn("settings are for harmony up only, and mean nothing here: these Envoys are started with a bootstrap of "+
-			"their own", "settings", said)
+			"their own", "settings", settings)
 	}
-	s.onlyUp = said
+	s.warnedOnlyUp = settings
 }
 
 // read reads the configuration file and the secrets' files. They are watched before they are read, so no later change
@@ -115,9 +115,9 @@ func (s *Server) read() (*configuration, error) {
 	return next, err
 }
 
-// referred returns the files of the secrets that are used. When one of them changes, the whole configuration is read
+// secretFiles returns the files of the secrets that are used. When one of them changes, the whole configuration is read
 // again.
-func (c *configuration) referred() []string {
+func (c *configuration) secretFiles() []string {
 	var files []string
 	for _, secret := range c.Config.Secrets {
 		if !c.Config.Uses(secret.Name) {
@@ -137,10 +137,10 @@ func (s *Server) watchFiles(next *configuration, inForce bool) {
 	}
 	files := []string{s.options.ConfigFile}
 	if s.current != nil && !inForce {
-		files = append(files, s.current.referred()...)
+		files = append(files, s.current.secretFiles()...)
 	}
 	if next != nil {
-		files = append(files, next.referred()...)
+		files = append(files, next.secretFiles()...)
 		for i := range next.Pools {
 			if !inForce {
 				files = append(files, next.Pools[i].ServersFile, next.Config.CAFile)
@@ -150,18 +150,18 @@ func (s *Server) watchFiles(next *configuration, inForce bool) {
 	s.files.Set(slices.DeleteFunc(files, func(f string) bool { return f == "" }))
 }
 
-// adopt puts a configuration in force. It first builds the resources once without any effect, so that an error changes
+// apply puts a configuration in force. It first builds the resources once without any effect, so that an error changes
 // nothing.
-func (s *Server) adopt(ctx context.Context, next *configuration) error {
+func (s *Server) apply(ctx context.Context, next *configuration) error {
 	r, err := s.build(next)
 	if err != nil {
-		return wrong(err)
+		return asConfigError(err)
 	}
 	if err := r.Check(); err != nil {
 		return err
 	}
-	if err := s.pools.Set(next.watch()); err != nil {
-		return wrong(err)
+	if err := s.pools.Set(next.watchedPools()); err != nil {
+		return asConfigError(err)
 	}
 	// Without this wait a name that has not been looked up yet would remove its servers for a moment.
 	wait, cancel := context.WithTimeout(ctx, resolveTimeout)
@@ -175,7 +175,7 @@ func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	}
 	if err != nil {
 		if s.current != nil {
-			err = errors.Join(err, s.pools.Set(s.current.watch()))
+			err = errors.Join(err, s.pools.Set(s.current.watchedPools()))
 		}
 		return err
 	}
@@ -183,33 +183,33 @@ func (s *Server) adopt(ctx context.Context, next *configuration) error {
 	s.current = next
 	s.mu.Unlock()
 	s.watchFiles(next, true)
-	s.appraise()
+	s.updateConditions()
 	return nil
 }
 
-// wrong returns err as a [config.Error], unless it is one already.
-func wrong(err error) error {
-	var own *config.Error
-	if errors.As(err, &own) {
+// asConfigError returns err as a [config.Error], unless it is one already.
+func asConfigError(err error) error {
+	var already *config.Error
+	if errors.As(err, &already) {
 		return err
 	}
 	return &config.Error{Reason: err.Error()}
 }
 
-// follow sends Envoys the present servers of the pools.
-func (s *Server) follow() {
+// pushServers sends Envoys the present servers of the pools.
+func (s *Server) pushServers() {
 	if s.current == nil {
 		return
 	}
-	moved, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
+	changed, err := xds.Endpoints(s.current.Resolved, s.xdsOptions(s.current))
 	if err == nil {
 		all := maps.Clone(s.latest)
-		maps.Copy(all, moved)
+		maps.Copy(all, changed)
 		_, err = s.push(all, false)
 	}
-	s.appraise()
+	s.updateConditions()
 	s.mu.Lock()
-	s.stuck = err
+	s.pushErr = err
 	s.mu.Unlock()
 	if err != nil {
 		s.log.Error("a change of the pools' servers is not passed on; Envoys keep those that they have", "error", err)
@@ -234,10 +234,10 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
 		// The pools' watcher has logged its own problem already.
-		if problem != "" && problem != s.told[p.Name] && problem != states[p.Name].Problem {
+		if problem != "" && problem != s.loggedProblems[p.Name] && problem != states[p.Name].Problem {
 			s.log.Warn("a pool has not all of its servers", "pool", p.Name, "problem", problem)
 		}
-		s.told[p.Name] = problem
+		s.loggedProblems[p.Name] = problem
 		for _, one := range fit {
 			servers[p.Name] = append(servers[p.Name], xds.Server{
 				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady && p.Health.Checked(),
@@ -247,8 +247,8 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 	return xds.Options{ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
 }
 
-// watch returns the pools for the pools' watcher.
-func (c *configuration) watch() []pools.Pool {
+// watchedPools returns the pools for the pools' watcher.
+func (c *configuration) watchedPools() []pools.Pool {
 	all := make([]pools.Pool, 0, len(c.Pools))
 	for i := range c.Pools {
 		p := &c.Pools[i]

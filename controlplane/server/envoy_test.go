@@ -68,13 +68,13 @@ func startEnvoy(t *testing.T, address, id string, secrets ...string) *fakeEnvoy 
 			if err != nil {
 				return
 			}
-			e.take(r, ask)
+			e.handle(r, ask)
 		}
 	}()
 	return e
 }
 
-func (e *fakeEnvoy) take(r *discovery.DeltaDiscoveryResponse, ask func(*discovery.DeltaDiscoveryRequest)) {
+func (e *fakeEnvoy) handle(r *discovery.DeltaDiscoveryResponse, ask func(*discovery.DeltaDiscoveryRequest)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	answer := &discovery.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}

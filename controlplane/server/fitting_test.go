@@ -21,7 +21,7 @@ pools:
 `
 
 // urls returns the URLs of a pool's servers from the status.
-func (p *plane) urls(pool int) string {
+func (p *testServer) urls(pool int) string {
 	pools := p.Status().Pools
 	if pool >= len(pools) {
 		return "" // Envoys are served shortly before the status shows it
@@ -41,7 +41,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 	e := startEnvoy(t, p.ads, "one")
 	eventually(t, "current", p.current)
 	p.write("a.yaml", "- http://127.0.0.1:1\n- https://localhost:3\n- http://127.0.0.1:9\n")
-	eventually(t, "told", func() bool {
+	eventually(t, "reported", func() bool {
 		problem := p.Status().Pools[0].Problem
 		return strings.Contains(problem, "https://localhost:3 is left out: the pool's servers are http") &&
 			strings.Contains(problem, "http://127.0.0.1:9 is left out: it gets requests as they come")

@@ -114,12 +114,12 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		counter(pushesDesc, counts[t].Sent, t)
 	}
 	for _, p := range status.Pools {
-		by := map[pools.State]int{}
+		byState := map[pools.State]int{}
 		for _, s := range p.Servers {
-			by[s.State]++
+			byState[s.State]++
 		}
 		for _, state := range states {
-			gauge(serversDesc, float64(by[state]), p.Name, string(state))
+			gauge(serversDesc, float64(byState[state]), p.Name, string(state))
 		}
 		up := 1.0
 		if !p.Down.IsZero() {

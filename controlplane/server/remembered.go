@@ -78,8 +78,8 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 			e := config.Endpoint{TLS: p.TLS, Host: name, Port: address.Port()}
 			// The ports in a servers file are not known here.
 			known := p.ServersFile != "" || slices.Contains(p.Endpoints, e)
-			there := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
-			if known && !there {
+			present := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
+			if known && !present {
 				all = append(all, pools.Server{
 					Endpoint: e, Address: address, State: pools.Unknown,
 					Reason: "its name has no address yet; this one is from before the start",

@@ -73,25 +73,25 @@ type Server struct {
 	files   *watch.Files
 	metrics *metrics
 
-	ready chan struct{} // closed by the first snapshot
-	dirty chan struct{} // holds a value while a snapshot waits to be saved
+	ready   chan struct{} // closed by the first snapshot
+	unsaved chan struct{} // holds a value while a snapshot waits to be saved
 
 	// Only the goroutine of Run uses these.
-	remembered remembered
-	pushedLast time.Time
-	told       map[string]string // by pool, the problem logged last
-	onlyUp     []string          // the settings for harmony up that were logged last
+	remembered     remembered
+	pushedLast     time.Time
+	loggedProblems map[string]string // by pool, the problem logged last
+	warnedOnlyUp   []string          // the settings for harmony up that were logged last
 
-	mu      sync.Mutex
-	current *configuration // the configuration in force; nil before the first
-	failure error          // why the configuration read last is not in force
-	stuck   error          // why the pools' present servers are not sent to Envoys
-	loaded  time.Time      // when current was read
-	latest  ads.Resources  // the resources that Envoys get
-	pushed  time.Time      // when latest was pushed
-	seen    conditions     // conditions of the servers and pools at the last look
-	saved   bool           // latest is the last good snapshot of an earlier run
-	waiting time.Time      // the first push that not all Envoys have accepted; zero if they all have
+	mu              sync.Mutex
+	current         *configuration // the configuration in force; nil before the first
+	loadErr         error          // why the configuration read last is not in force
+	pushErr         error          // why the pools' present servers are not sent to Envoys
+	loaded          time.Time      // when current was read
+	latest          ads.Resources  // the resources that Envoys get
+	pushed          time.Time      // when latest was pushed
+	conditions      conditions     // conditions of the servers and pools at the last update
+	saved           bool           // latest is the last good snapshot of an earlier run
+	unacceptedSince time.Time      // the first push that not all Envoys have accepted; zero if they all have
 }
 
 // New returns a control plane. It does nothing before [Server.Run].
@@ -108,10 +108,10 @@ func New(o Options) (*Server, error) {
 	tracker := reach.New(o.Reach)
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(),
-		ads:   ads.New(ads.Options{Log: o.Log, Services: tracker.Register, Vary: xds.Vary, MaxEnvoys: o.MaxEnvoys}),
-		reach: tracker,
-		told:  map[string]string{},
-		ready: make(chan struct{}), dirty: make(chan struct{}, 1),
+		ads:            ads.New(ads.Options{Log: o.Log, Services: tracker.Register, Vary: xds.Vary, MaxEnvoys: o.MaxEnvoys}),
+		reach:          tracker,
+		loggedProblems: map[string]string{},
+		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
 	}
 	s.metrics = newMetrics(s)
 	return s, nil
@@ -141,17 +141,17 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	part(func(ctx context.Context) error { return s.ads.Serve(ctx, s.options.ADS) })
 	part(s.serveHTTP)
-	part(s.followEnvoys)
+	part(s.measureEnvoys)
 	if s.options.StateDir != "" {
 		part(s.saveSnapshots)
 	}
-	if err := s.program(ctx); err != nil {
+	if err := s.loop(ctx); err != nil {
 		cancel(err)
 	}
 	<-ctx.Done()
 	parts.Wait()
 	select {
-	case <-s.dirty:
+	case <-s.unsaved:
 		s.save()
 	default:
 	}
@@ -161,8 +161,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// program runs the only goroutine that decides which resources Envoys get.
-func (s *Server) program(ctx context.Context) error {
+// loop runs the only goroutine that decides which resources Envoys get.
+func (s *Server) loop(ctx context.Context) error {
 	s.restore()
 	if err := s.load(ctx); err != nil {
 		select {
@@ -178,18 +178,18 @@ func (s *Server) program(ctx context.Context) error {
 		case <-s.files.Changed():
 			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
 		case <-s.pools.Changed():
-			if !s.pause(ctx, coalesce-time.Since(s.pushedLast)) {
+			if !s.wait(ctx, coalesce-time.Since(s.pushedLast)) {
 				return nil
 			}
-			s.follow()
+			s.pushServers()
 		case <-s.reach.Changed():
-			s.appraise()
+			s.updateConditions()
 		}
 	}
 }
 
-// pause waits for d, and reports whether ctx has not ended meanwhile.
-func (s *Server) pause(ctx context.Context, d time.Duration) bool {
+// wait waits for d, and reports whether ctx has not ended meanwhile.
+func (s *Server) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -235,8 +235,8 @@ func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
 		return false, nil
 	}
 	s.pushed, s.pushedLast = time.Now(), time.Now()
-	if s.waiting.IsZero() {
-		s.waiting = begin
+	if s.unacceptedSince.IsZero() {
+		s.unacceptedSince = begin
 	}
 	select {
 	case <-s.ready:
@@ -245,7 +245,7 @@ func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
 	}
 	if !saved && s.options.StateDir != "" {
 		select {
-		case s.dirty <- struct{}{}:
+		case s.unsaved <- struct{}{}:
 		default:
 		}
 	}
@@ -258,9 +258,9 @@ func (s *Server) saveSnapshots(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil // Run saves the rest after the last push
-		case <-s.dirty:
+		case <-s.unsaved:
 			s.save()
-			s.pause(ctx, saveInterval)
+			s.wait(ctx, saveInterval)
 		}
 	}
 }
@@ -280,23 +280,24 @@ func (s *Server) save() {
 	}
 }
 
-// followEnvoys measures how long Envoys take to accept what is pushed.
-func (s *Server) followEnvoys(ctx context.Context) error {
+// measureEnvoys measures how long Envoys take to accept what is pushed.
+func (s *Server) measureEnvoys(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.ads.Changed():
-			s.measure()
+			s.measureAcceptance()
 		}
 	}
 }
 
-// measure checks whether all Envoys have accepted everything. If one of them refuses a push, its time is not measured.
-func (s *Server) measure() {
+// measureAcceptance checks whether all Envoys have accepted everything. If one of them refuses a push, its time is not
+// measured.
+func (s *Server) measureAcceptance() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting.IsZero() {
+	if s.unacceptedSince.IsZero() {
 		return
 	}
 	envoys := s.ads.Envoys()
@@ -305,14 +306,14 @@ func (s *Server) measure() {
 		if envoys[i].Current {
 			current++
 		} else if envoys[i].Refuses() {
-			s.waiting = time.Time{}
+			s.unacceptedSince = time.Time{}
 			return
 		}
 	}
 	if current == len(envoys) {
 		if current > 0 {
-			s.metrics.accepted(time.Since(s.waiting))
+			s.metrics.accepted(time.Since(s.unacceptedSince))
 		}
-		s.waiting = time.Time{}
+		s.unacceptedSince = time.Time{}
 	}
 }

@@ -27,8 +27,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 )
 
-// plane is a running control plane.
-type plane struct {
+// testServer is a running control plane.
+type testServer struct {
 	*Server
 	t      *testing.T
 	folder string
@@ -56,9 +56,9 @@ func (l *lockedBuffer) String() string {
 }
 
 // start runs a control plane with the configuration file in a folder. The folder is also its state folder.
-func start(t *testing.T, folder string, change ...func(*Options)) *plane {
+func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
 	t.Helper()
-	p := &plane{t: t, folder: folder, log: &lockedBuffer{}}
+	p := &testServer{t: t, folder: folder, log: &lockedBuffer{}}
 	var listeners [2]net.Listener
 	for i := range listeners {
 		var err error
@@ -95,16 +95,16 @@ func start(t *testing.T, folder string, change ...func(*Options)) *plane {
 	return p
 }
 
-func (p *plane) file(name string) string { return filepath.Join(p.folder, name) }
+func (p *testServer) file(name string) string { return filepath.Join(p.folder, name) }
 
-func (p *plane) write(name, text string) {
+func (p *testServer) write(name, text string) {
 	p.t.Helper()
 	if err := os.WriteFile(p.file(name), []byte(text), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *plane) ready() {
+func (p *testServer) ready() {
 	p.t.Helper()
 	select {
 	case <-p.Ready():
@@ -113,7 +113,7 @@ func (p *plane) ready() {
 	}
 }
 
-func (p *plane) get(path string) (int, string) {
+func (p *testServer) get(path string) (int, string) {
 	p.t.Helper()
 	r, err := http.Get(p.url + path)
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *plane) get(path string) (int, string) {
 }
 
 // metric returns the value of a metric as /metrics shows it, or "" if it is missing.
-func (p *plane) metric(name string) string {
+func (p *testServer) metric(name string) string {
 	p.t.Helper()
 	_, text := p.get("/metrics")
 	for line := range strings.Lines(text) {
@@ -139,7 +139,7 @@ func (p *plane) metric(name string) string {
 	return ""
 }
 
-func (p *plane) current() bool {
+func (p *testServer) current() bool {
 	all := p.Status().Envoys
 	for i := range all {
 		if !all[i].Current {
@@ -169,7 +169,7 @@ func oneModel(server string) string {
 	return fmt.Sprintf("models:\n- name: m\n  pool: p\npools:\n- name: p\n  servers: [ %s ]\n", server)
 }
 
-func TestServesAnEnvoyAndTellsOfIt(t *testing.T) {
+func TestServesAnEnvoyAndReportsIt(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	p := start(t, folderWith(t, oneModel(engine.URL)))
 	p.ready()
@@ -242,7 +242,7 @@ func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
 			"config.yaml:10: secrets[0].env: "},
 	} {
 		p.write("config.yaml", tt.text)
-		eventually(t, tt.name+" told", func() bool { return strings.Contains(p.Status().Configuration.Error, tt.want) })
+		eventually(t, tt.name+" reported", func() bool { return strings.Contains(p.Status().Configuration.Error, tt.want) })
 		if p.metric("harmony_controlplane_config_valid") != "0" || !strings.Contains(p.log.String(), tt.want) {
 			t.Errorf("%s: valid %s\n%s", tt.name, p.metric("harmony_controlplane_config_valid"), p.log)
 		}
@@ -257,7 +257,7 @@ func TestAMistakeKeepsWhatIsInForce(t *testing.T) {
 	})
 }
 
-func TestAMissingFileThatComesIsAReasonToReadAgain(t *testing.T) {
+func TestAMissingFileThatAppearsIsRead(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	p := start(t, folderWith(t, oneModel(engine.URL)))
 	p.ready()
@@ -314,7 +314,7 @@ func TestNotReadyBeforeThereIsAnythingToServe(t *testing.T) {
 
 func TestAFirstStartWithAMistakeFails(t *testing.T) {
 	p := start(t, folderWith(t, "models: ["))
-	eventually(t, "told", func() bool { return strings.Contains(p.log.String(), "the configuration is refused") })
+	eventually(t, "reported", func() bool { return strings.Contains(p.log.String(), "the configuration is refused") })
 	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "config.yaml:1: ") {
 		t.Errorf("got %v", err)
 	}
@@ -335,7 +335,7 @@ func TestAStartWithAMistakeServesTheLastGood(t *testing.T) {
 	again.ready()
 	startEnvoy(t, again.ads, "one")
 	eventually(t, "current", again.current)
-	eventually(t, "told", func() bool { return again.Status().Configuration.Error != "" })
+	eventually(t, "reported", func() bool { return again.Status().Configuration.Error != "" })
 	status := again.Status()
 	if !status.Snapshot.Saved || fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) ||
 		!status.Configuration.Loaded.IsZero() {
@@ -352,7 +352,7 @@ func TestAStartWithAMistakeServesTheLastGood(t *testing.T) {
 	})
 }
 
-func TestADamagedSnapshotIsTold(t *testing.T) {
+func TestADamagedSnapshotIsLogged(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	folder := folderWith(t, oneModel(engine.URL))
 	if err := os.Mkdir(filepath.Join(folder, "state"), 0o700); err != nil {
@@ -418,7 +418,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 	}
 }
 
-func TestSecretsReachEnvoysAndNobodyElse(t *testing.T) {
+func TestSecretsReachOnlyEnvoys(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	folder := t.TempDir()
 	p := start(t, folder, func(o *Options) {
@@ -456,7 +456,7 @@ func TestSecretsReachEnvoysAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestWhatAnEnvoyRefusesIsTold(t *testing.T) {
+func TestWhatAnEnvoyRefusesIsReported(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	p := start(t, folderWith(t, oneModel(engine.URL)))
 	e := startEnvoy(t, p.ads, "one")
@@ -473,7 +473,7 @@ func TestWhatAnEnvoyRefusesIsTold(t *testing.T) {
 	}
 }
 
-func TestAConfigurationInHand(t *testing.T) {
+func TestAConfigurationWithoutAFile(t *testing.T) {
 	engine := newEngine(t, `{"id":"m"}`)
 	c, err := config.Parse("flags", []byte(oneModel(engine.URL)))
 	if err != nil {
@@ -513,11 +513,11 @@ func TestMetricsAreDocumented(t *testing.T) {
 	p := start(t, folderWith(t, oneModel(engine.URL)))
 	p.ready()
 	_, scrape := p.get("/metrics")
-	told := regexp.MustCompile(`# TYPE (harmony_\w+)`).FindAllStringSubmatch(scrape, -1)
-	if len(told) < 10 || !strings.Contains(scrape, "go_goroutines") || !strings.Contains(scrape, "process_") {
+	shown := regexp.MustCompile(`# TYPE (harmony_\w+)`).FindAllStringSubmatch(scrape, -1)
+	if len(shown) < 10 || !strings.Contains(scrape, "go_goroutines") || !strings.Contains(scrape, "process_") {
 		t.Fatalf("metrics:\n%s", scrape)
 	}
-	for _, name := range told {
+	for _, name := range shown {
 		if !strings.Contains(string(text), "`"+name[1]+"`") {
 			t.Errorf("%s is not in docs/control-plane.md", name[1])
 		}

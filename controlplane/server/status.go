@@ -75,27 +75,27 @@ type Reached struct {
 // Status returns the present state.
 func (s *Server) Status() Status {
 	s.mu.Lock()
-	c, seen := s.current, s.seen
+	c, conditions := s.current, s.conditions
 	status := Status{
 		Version: s.options.Version, Started: s.started,
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
 		Snapshot:      Snapshot{Pushed: s.pushed, Saved: s.saved},
 	}
 	switch {
-	case s.failure != nil:
-		status.Configuration.Error = s.failure.Error()
-	case s.stuck != nil:
-		status.Configuration.Error = "a change of the pools' servers is not passed on: " + s.stuck.Error()
+	case s.loadErr != nil:
+		status.Configuration.Error = s.loadErr.Error()
+	case s.pushErr != nil:
+		status.Configuration.Error = "a change of the pools' servers is not passed on: " + s.pushErr.Error()
 	}
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
-	status.Pools = s.poolsOf(c, seen)
+	status.Pools = s.poolsOf(c, conditions)
 	return status
 }
 
 // poolsOf returns the state of the pools of a configuration, with their present servers.
-func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
+func (s *Server) poolsOf(c *configuration, conditions conditions) []Pool {
 	if c == nil {
 		return []Pool{}
 	}
@@ -105,15 +105,15 @@ func (s *Server) poolsOf(c *configuration, seen conditions) []Pool {
 		p := &c.Pools[i]
 		fit, problem := c.serversOf(p, states[p.Name])
 		one := Pool{Name: p.Name, Models: []string{}, Policy: p.Policy, Problem: problem, Servers: []PoolServer{},
-			Down: seen.down[p.Name], Spares: p.Spares}
+			Down: conditions.down[p.Name], Spares: p.Spares}
 		for _, m := range p.Models {
 			one.Models = append(one.Models, m.Name)
 		}
 		for j := range fit {
 			server := &fit[j]
 			// Derived again, because a reason may change without a change of state.
-			found := conclude(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
-			found.since = since(&found, seen.servers[serverKey{p.Name, server.Address}], server)
+			found := conditionOf(server, reports[reach.Key{Group: p.Name, Address: server.Address}])
+			found.since = since(&found, conditions.servers[serverKey{p.Name, server.Address}], server)
 			one.Servers = append(one.Servers, PoolServer{
 				URL: server.Endpoint.String(), Address: server.Address.String(), State: found.state, Reason: found.reason,
 				Since:  found.since,

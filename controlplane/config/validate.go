@@ -81,7 +81,7 @@ func (c *Config) check() (*Resolved, *Error) {
 		return nil, &Error{Field: "memory_limit",
 			Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
 	}
-	if least := contract.LeastMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
+	if least := contract.MinMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
 		// Rounded up, for people to write.
 		return nil, &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which "+
 			"body_limit allows; use at least %dMiB, or a smaller body_limit",

@@ -138,7 +138,7 @@ func FuzzReadEvent(f *testing.F) {
 		if len(e.Tokens) > len(data) {
 			t.Fatal("more tokens than bytes")
 		}
-		if len(e.Likely) > len(data) {
+		if len(e.Logprobs) > len(data) {
 			t.Fatal("more logprobs than bytes")
 		}
 		ReadError(500, data)

@@ -33,7 +33,7 @@ type Sampling struct {
 // Bias is a token and the JSON number that is added to its logit.
 type Bias struct {
 	Token uint32
-	By    string
+	Value string
 }
 
 // Member is a member of a JSON object. JSON is its value, as JSON text.
@@ -69,10 +69,10 @@ type Event struct {
 	// Index is the index of the choice that Tokens, Likely and Finish belong to.
 	Index  int
 	Tokens []uint32
-	// Likely holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
-	Likely []Likelihood
-	Finish Finish
-	Usage  Usage
+	// Logprobs holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
+	Logprobs []TokenLogprob
+	Finish   Finish
+	Usage    Usage
 	// HasUsage reports whether the server sent Usage.
 	HasUsage bool
 	// Done reports whether this is the last event of the stream.
@@ -82,12 +82,12 @@ type Event struct {
 }
 
 func (e *Event) reset() {
-	*e = Event{Tokens: e.Tokens[:0], Likely: e.Likely[:0]}
+	*e = Event{Tokens: e.Tokens[:0], Logprobs: e.Logprobs[:0]}
 }
 
-// Likelihood is the logprob of one token. Its numbers are JSON numbers as the server spelled them. They lie in the
+// TokenLogprob is the logprob of one token. Its numbers are JSON numbers as the server spelled them. They lie in the
 // event's memory.
-type Likelihood struct {
+type TokenLogprob struct {
 	Logprob []byte
 	// Top holds the likeliest tokens in this place, in any order. The token itself may be among them.
 	Top []Alternative

@@ -72,9 +72,9 @@ func (t *Tag) Const(text string) {
 }
 
 // Text writes the format of any text that has none of these texts in it.
-func (t *Tag) Text(without ...string) {
+func (t *Tag) Text(excluded ...string) {
 	t.begin(`{"type":"any_text","excludes":[`)
-	for i, text := range without {
+	for i, text := range excluded {
 		if i > 0 {
 			t.dst = append(t.dst, ',')
 		}

@@ -92,7 +92,7 @@ func appendBiases(dst []byte, biases []Bias) []byte {
 			dst = append(dst, ',')
 		}
 		dst = rawjson.AppendInt(append(dst, '"'), int64(b.Token))
-		dst = append(append(dst, `":`...), b.By...)
+		dst = append(append(dst, `":`...), b.Value...)
 	}
 	return append(dst, '}')
 }
@@ -172,7 +172,7 @@ func readChoices(data []byte, e *Event) {
 				}
 			case "logprobs":
 				if kind == jsonparser.Object {
-					e.Likely = readLogprobs(e.Likely, value)
+					e.Logprobs = readLogprobs(e.Logprobs, value)
 				}
 			case "finish_reason":
 				if kind == jsonparser.String {
@@ -214,26 +214,26 @@ func finishReason(word []byte) Finish {
 // becomes an id that no vocabulary has, so that the parser counts it.
 func readIDs(dst []uint32, array []byte) []uint32 {
 	const unknown = 1<<32 - 1
-	id, digits, bad := uint64(0), 0, false
+	id, digits, invalid := uint64(0), 0, false
 	for _, c := range array {
 		switch {
 		case c >= '0' && c <= '9':
 			id = id*10 + uint64(c-'0')
 			digits++
-			bad = bad || id >= unknown
-			if bad {
+			invalid = invalid || id >= unknown
+			if invalid {
 				id = 0
 			}
 		case c == ',' || c == ']':
-			if digits > 0 || bad {
-				if bad {
+			if digits > 0 || invalid {
+				if invalid {
 					id = unknown
 				}
 				dst = append(dst, uint32(id))
 			}
-			id, digits, bad = 0, 0, false
+			id, digits, invalid = 0, 0, false
 		case c != '[' && c != ' ' && c != '\n' && c != '\r' && c != '\t':
-			bad = true
+			invalid = true
 		}
 	}
 	return dst

@@ -13,7 +13,7 @@ import (
 //	 "top_logprobs":[{"token_id:7":-0.1,"token_id:9":-2.5}]}
 //
 // It stops at the first element that is not a number, so the result may have fewer elements than there are tokens.
-func readLogprobs(dst []Likelihood, data []byte) []Likelihood {
+func readLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
 	own, _, _, err := jsonparser.Get(data, "token_logprobs")
 	if err != nil {
 		return dst
@@ -26,10 +26,10 @@ func readLogprobs(dst []Likelihood, data []byte) []Likelihood {
 		if len(dst) < cap(dst) {
 			dst = dst[:len(dst)+1]
 		} else {
-			dst = append(dst, Likelihood{})
+			dst = append(dst, TokenLogprob{})
 		}
 		last := &dst[len(dst)-1]
-		*last = Likelihood{Logprob: value, Top: last.Top[:0]}
+		*last = TokenLogprob{Logprob: value, Top: last.Top[:0]}
 	})
 	top, _, _, err := jsonparser.Get(data, "top_logprobs")
 	if err != nil {
@@ -45,11 +45,11 @@ func readLogprobs(dst []Likelihood, data []byte) []Likelihood {
 	return dst
 }
 
-var tokenIDMark = []byte("token_id:")
+var tokenIDPrefix = []byte("token_id:")
 
 func readAlternatives(dst []Alternative, data []byte) []Alternative {
 	_ = jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		digits, ok := bytes.CutPrefix(key, tokenIDMark)
+		digits, ok := bytes.CutPrefix(key, tokenIDPrefix)
 		id, err := strconv.ParseUint(string(digits), 10, 32)
 		if ok && err == nil && kind == jsonparser.Number {
 			dst = append(dst, Alternative{ID: uint32(id), Logprob: value})

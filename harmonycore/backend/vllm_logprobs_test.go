@@ -46,7 +46,7 @@ func TestVLLMLogprobs(t *testing.T) {
 			t.Fatalf("%s: %+v", tt.logprobs, e)
 		}
 		got := ""
-		for _, l := range e.Likely {
+		for _, l := range e.Logprobs {
 			got += string(l.Logprob)
 			for _, other := range l.Top {
 				got += fmt.Sprintf(" %d:%s", other.ID, other.Logprob)

@@ -65,13 +65,14 @@ const (
 	Length
 )
 
-// listen copies the gateway's request to its server into c, and puts the exchange into the state after the server's
+// start copies the gateway's request to its server into c, and puts the exchange into the state after the server's
 // response headers.
-func (c *Completion) listen() {
-	asked := &c.engine.asked
+func (c *Completion) start() {
+	request := &c.engine.request
 	c.Request = Request{
-		Prompt: asked.Prompt, MaxTokens: asked.MaxTokens, StopTokens: asked.StopTokens, Choices: max(asked.Choices, 1),
-		Sampling: samplingOf(&asked.Sampling), StructuralTag: asked.StructuralTag,
+		Prompt: request.Prompt, MaxTokens: request.MaxTokens, StopTokens: request.StopTokens,
+		Choices:  max(request.Choices, 1),
+		Sampling: samplingOf(&request.Sampling), StructuralTag: request.StructuralTag,
 	}
 	c.running = c.Choices
 	c.exchange.ResponseHeaders(exchange.ResponseHead{Status: 200, ContentType: "text/event-stream"}, c.millis())
@@ -86,7 +87,7 @@ func samplingOf(s *backend.Sampling) Sampling {
 		out.LogitBias = make(map[uint32]float64, len(s.LogitBias))
 	}
 	for _, b := range s.LogitBias {
-		out.LogitBias[b.Token] = number(b.By)
+		out.LogitBias[b.Token] = number(b.Value)
 	}
 	if len(s.Extras) > 0 {
 		out.Extras = make(map[string]string, len(s.Extras))
@@ -109,7 +110,7 @@ func (c *Completion) millis() int64 { return c.now().UnixMilli() }
 // which may be none yet. They are valid until the next call. An error is an [*Error]: send it to the client in place of
 // the response, of which the client has no byte yet.
 func (c *Completion) Write(choice int, ids ...uint32) ([]byte, error) {
-	return c.say(backend.Event{Index: choice, Tokens: ids})
+	return c.process(backend.Event{Index: choice, Tokens: ids})
 }
 
 // End ends a choice and returns the next bytes, as [Completion.Write] does. The response is complete when all choices
@@ -119,18 +120,18 @@ func (c *Completion) End(choice int, reason Finish) ([]byte, error) {
 	if reason == Length {
 		finish = backend.Length
 	}
-	out, err := c.say(backend.Event{Index: choice, Finish: finish})
+	out, err := c.process(backend.Event{Index: choice, Finish: finish})
 	if c.running--; c.running > 0 || err != nil || c.Done() {
 		return out, err
 	}
-	err = c.take(backend.Event{Done: true})
+	err = c.appendEvent(backend.Event{Done: true})
 	return c.out, err
 }
 
 // Fail ends the answer with an error of the model. A stream carries it as its last event. If the client has no byte of
 // the response yet, Fail returns an [*Error] with the status.
 func (c *Completion) Fail(status int, message string) ([]byte, error) {
-	return c.say(backend.Event{Error: &backend.Error{Status: status, Message: message}})
+	return c.process(backend.Event{Error: &backend.Error{Status: status, Message: message}})
 }
 
 // Done reports whether the response is complete. It can be complete before the model has stopped, for example at a stop
@@ -159,22 +160,22 @@ func (c *Completion) Usage() Usage {
 	return Usage{Prompt: r.PromptTokens, Completion: r.CompletionTokens, Reasoning: r.Reasoning}
 }
 
-// say passes one event to the exchange and returns the bytes for the client.
-func (c *Completion) say(e backend.Event) ([]byte, error) {
+// process passes one event to the exchange and returns the bytes for the client.
+func (c *Completion) process(e backend.Event) ([]byte, error) {
 	c.out = c.out[:0]
 	if c.Done() {
 		return nil, nil
 	}
-	err := c.take(e)
+	err := c.appendEvent(e)
 	return c.out, err
 }
 
 // eventSignal is the text of a server-sent event. The engine supplies its contents.
 const eventSignal = "data: x\n\n"
 
-// take passes one event to the exchange and appends the bytes for the client to c.out.
-func (c *Completion) take(e backend.Event) error {
-	c.engine.said = e
+// appendEvent passes one event to the exchange and appends the bytes for the client to c.out.
+func (c *Completion) appendEvent(e backend.Event) error {
+	c.engine.event = e
 	copy(c.signal[:], eventSignal) // the exchange may have overwritten it
 	action := c.exchange.ResponseBody(c.signal[:], false, c.millis())
 	if r := action.Reply; r != nil {

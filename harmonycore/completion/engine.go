@@ -3,10 +3,10 @@ package completion
 import "github.com/harmonyedge/harmonyedge/harmonycore/backend"
 
 // engine implements [backend.Dialect] for a model in the same program. AppendRequest keeps the gateway's request in
-// asked. Server-sent events carry no data: ReadEvent returns said.
+// request. Server-sent events carry no data: ReadEvent returns event.
 type engine struct {
-	asked backend.Request
-	said  backend.Event
+	request backend.Request
+	event   backend.Event
 }
 
 // Kind implements [backend.Dialect].
@@ -17,13 +17,13 @@ func (*engine) Path() string { return "" }
 
 // AppendRequest implements [backend.Dialect].
 func (e *engine) AppendRequest(dst []byte, r *backend.Request) []byte {
-	e.asked = *r
+	e.request = *r
 	return dst
 }
 
 // ReadEvent implements [backend.Dialect].
 func (e *engine) ReadEvent(_ []byte, to *backend.Event) bool {
-	*to = e.said
+	*to = e.event
 	return true
 }
 

@@ -34,10 +34,10 @@ func GPTOSS(name string) Model {
 	}
 }
 
-// served returns the model's settings in the form that the gateway uses.
-func (m *Model) served() contract.Model {
+// settings returns the model's settings in the form that the gateway uses.
+func (m *Model) settings() contract.Model {
 	s := contract.DefaultModel(m.Name)
-	s.ContextLength, s.StructuredOutputs = m.ContextLength, m.structure()
+	s.ContextLength, s.StructuredOutputs = m.ContextLength, m.structuralTags()
 	// The translation itself reads these two.
 	s.ServerExtras = append([]string{"stop_token_ids", "chat_template_kwargs"}, m.Extras...)
 	s.System.Identity, s.System.KnowledgeCutoff, s.System.Effort = m.Identity, m.KnowledgeCutoff, m.effort()
@@ -47,7 +47,7 @@ func (m *Model) served() contract.Model {
 	return s
 }
 
-func (m *Model) structure() string {
+func (m *Model) structuralTags() string {
 	if m.StructuralTags {
 		return contract.StructuralTags
 	}

@@ -77,18 +77,18 @@ func (t *Translator) begin(path string, body []byte, logprobs string) (*Completi
 	e := &engine{}
 	gateway := exchange.New(exchange.Options{
 		Tokenizer: t.options.Tokenizer, Dialect: e,
-		Config: contract.Config{Models: []contract.Model{t.options.Model.served()}, BodyLimit: t.options.MaxBody},
+		Config: contract.Config{Models: []contract.Model{t.options.Model.settings()}, BodyLimit: t.options.MaxBody},
 	})
 	c := &Completion{engine: e, exchange: gateway.Begin("POST", path), now: t.options.Now}
 	action := c.exchange.Request(bytes.Clone(body), exchange.Host{Now: c.millis(), ID: t.options.NewID()})
 	if action.Reply != nil {
 		return nil, &Error{Status: action.Reply.Status, Body: action.Reply.Body}
 	}
-	if e.asked.Logprobs {
+	if e.request.Logprobs {
 		refused := openai.Unsupported(logprobs,
 			"Unsupported parameter: '"+logprobs+"'. This model's tokens come without logprobs.")
 		return nil, &Error{Status: refused.Status, Body: refused.AppendJSON(nil)}
 	}
-	c.listen()
+	c.start()
 	return c, nil
 }

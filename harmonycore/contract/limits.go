@@ -25,10 +25,10 @@ const MaxSealLifetimeS = 10 * 365 * 24 * 3600
 // MaxChoices is the most choices that OpenAI's API knows.
 const MaxChoices = 128
 
-// LeastMemoryLimit returns the least memory limit with which a VM can take every request of at most bodyLimit bytes,
+// MinMemoryLimit returns the least memory limit with which a VM can take every request of at most bodyLimit bytes,
 // both in bytes: the vocabulary and some streams, the body where it lies, and what reading it may take. A test in
 // harmonycore/exchange holds it against the core.
-func LeastMemoryLimit(bodyLimit int) int {
+func MinMemoryLimit(bodyLimit int) int {
 	const vocabularyAndStreams, perByte, perToolByte, tools, perValue, values = 24 << 20, 4, 10, 2 << 20, 512, 1 << 17
 	return vocabularyAndStreams + perByte*bodyLimit + perToolByte*min(bodyLimit, tools) + perValue*min(bodyLimit, values)
 }

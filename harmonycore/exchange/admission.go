@@ -32,7 +32,7 @@ func (r reading) freeValues(model *Model) int {
 // maxValues is how many values of a body may be read before it is certain to be refused for their number. A body that
 // is for another server, which may be given it as it came, is read to its end.
 func (g *Gateway) maxValues(body []byte, how reading) int {
-	if g.leavesOthers() && g.model(openai.Named(body)) == nil {
+	if g.passesOtherModels() && g.model(openai.Named(body)) == nil {
 		return math.MaxInt
 	}
 	free := 0

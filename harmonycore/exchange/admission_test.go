@@ -44,15 +44,15 @@ func TestLeastMemoryLimit(t *testing.T) {
 	const vocabulary = 5 << 20
 	for _, limit := range []int{1 << 10, 1 << 20, contract.DefaultBodyLimit, contract.MaxBodyLimit} {
 		if need, least := vocabulary+limit+memoryFor(limit,
-			min(limit, openai.MaxValues)), contract.LeastMemoryLimit(limit); need > least {
+			min(limit, openai.MaxValues)), contract.MinMemoryLimit(limit); need > least {
 			t.Errorf("a request of %d bytes may take %d, and the least memory limit is %d", limit, need, least)
 		}
 	}
-	if least := contract.LeastMemoryLimit(contract.DefaultBodyLimit); least > contract.DefaultMemoryLimit {
+	if least := contract.MinMemoryLimit(contract.DefaultBodyLimit); least > contract.DefaultMemoryLimit {
 		t.Errorf("the default body limit wants a memory limit of %d, and the default is %d", least,
 			contract.DefaultMemoryLimit)
 	}
-	if least := contract.LeastMemoryLimit(contract.MaxBodyLimit); least > contract.MaxMemoryLimit {
+	if least := contract.MinMemoryLimit(contract.MaxBodyLimit); least > contract.MaxMemoryLimit {
 		t.Errorf("the largest body limit wants a memory limit of %d, beyond the largest", least)
 	}
 }

@@ -43,9 +43,9 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 	return choices
 }
 
-// shut reports whether the choice, which has a gate, has come to an early end.
-func (c *choice) shut() bool {
-	finish := c.gate.Shut()
+// endedEarly reports whether the choice, which has a gate, has come to an early end.
+func (c *choice) endedEarly() bool {
+	finish := c.gate.Ended()
 	switch finish {
 	case translate.Stop:
 		c.finish = backend.Stopped
@@ -65,7 +65,7 @@ func (c *choice) process(event *backend.Event, at int) {
 		c.parser.Process(id)
 		return
 	}
-	c.logprobs.next(id, &event.Likely[at])
+	c.logprobs.next(id, &event.Logprobs[at])
 	c.parser.Process(id)
 	c.logprobs.keep()
 }
@@ -84,8 +84,8 @@ func (c *choice) end(finish backend.Finish) {
 	c.answer.End(reason)
 }
 
-// hasEnded reports whether every choice has come to a regular end.
-func (g *generation) hasEnded() bool {
+// allEnded reports whether every choice has come to a regular end.
+func (g *generation) allEnded() bool {
 	for i := range g.choices {
 		if !g.choices[i].finish.Regular() {
 			return false

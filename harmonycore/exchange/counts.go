@@ -14,22 +14,22 @@ type tokenCount struct {
 	// ofResponses reports whether the request is one of the Responses API, whose service may be asked in its place.
 	ofResponses bool
 	// count leaves the answer in the scratch memory's body.
-	count func(*asked, *Scratch, Host) *openai.Error
+	count func(*modelRequest, *Scratch, Host) *openai.Error
 }
 
 func beginInputTokens(x *Exchange, _ string) endpoint {
-	return &tokenCount{x: x, reading: reading{nameless: true}, ofResponses: true, count: (*asked).countInput}
+	return &tokenCount{x: x, reading: reading{modelOptional: true}, ofResponses: true, count: (*modelRequest).countInput}
 }
 
 func beginTokenize(x *Exchange, _ string) endpoint {
-	return &tokenCount{x: x, reading: reading{nameless: true}, count: (*asked).tokenize}
+	return &tokenCount{x: x, reading: reading{modelOptional: true}, count: (*modelRequest).tokenize}
 }
 
 func beginDetokenize(x *Exchange, _ string) endpoint {
-	return &tokenCount{x: x, reading: reading{nameless: true, ids: true}, count: (*asked).detokenize}
+	return &tokenCount{x: x, reading: reading{modelOptional: true, ids: true}, count: (*modelRequest).detokenize}
 }
 
-func (c *tokenCount) head() RequestHead { return c.x.onward() }
+func (c *tokenCount) head() RequestHead { return c.x.awaitBody() }
 
 func (c *tokenCount) request(body []byte, h Host) RequestAction {
 	a, action := c.x.open(body, h, c.reading)
@@ -37,7 +37,7 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 		return action
 	}
 	if c.ofResponses {
-		if action, decided := c.x.beyond(a.body, false); decided {
+		if action, decided := c.x.decideStored(a.body, false); decided {
 			return action
 		}
 	}
@@ -51,7 +51,7 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 func (c *tokenCount) early() response { return c.x.earlyReply() }
 
 // prompt leaves in scratch the prompt that a request would be sent as.
-func (a *asked) prompt(read reader, param string, scratch *Scratch, h Host) *openai.Error {
+func (a *modelRequest) prompt(read reader, param string, scratch *Scratch, h Host) *openai.Error {
 	r, failure := a.read(read, h)
 	if failure == nil {
 		_, failure = a.render(r, param, scratch)
@@ -59,7 +59,7 @@ func (a *asked) prompt(read reader, param string, scratch *Scratch, h Host) *ope
 	return failure
 }
 
-func (a *asked) countInput(scratch *Scratch, h Host) *openai.Error {
+func (a *modelRequest) countInput(scratch *Scratch, h Host) *openai.Error {
 	if failure := a.prompt(translate.Responses, paramInput, scratch, h); failure != nil {
 		return failure
 	}
@@ -70,7 +70,7 @@ func (a *asked) countInput(scratch *Scratch, h Host) *openai.Error {
 	return nil
 }
 
-func (a *asked) tokenize(scratch *Scratch, h Host) *openai.Error {
+func (a *modelRequest) tokenize(scratch *Scratch, h Host) *openai.Error {
 	request, failure := openai.DecodeTokenizeRequest(a.body)
 	if failure != nil {
 		return failure
@@ -99,7 +99,7 @@ func (a *asked) tokenize(scratch *Scratch, h Host) *openai.Error {
 	return nil
 }
 
-func (a *asked) detokenize(scratch *Scratch, _ Host) *openai.Error {
+func (a *modelRequest) detokenize(scratch *Scratch, _ Host) *openai.Error {
 	var failure *openai.Error
 	scratch.prompt, failure = openai.DecodeDetokenizeRequest(a.body, scratch.prompt[:0], a.model.ContextLength)
 	if failure != nil {
@@ -115,7 +115,7 @@ func (a *asked) detokenize(scratch *Scratch, _ Host) *openai.Error {
 
 // encode leaves in scratch the tokens of a text in which control tokens may be spelled, and reports whether they fit
 // the model's context.
-func (a *asked) encode(text string, scratch *Scratch) bool {
+func (a *modelRequest) encode(text string, scratch *Scratch) bool {
 	scratch.reserve(a.size, a.model.ContextLength)
 	t := a.x.gateway.options.Tokenizer
 	encoder := t.Borrow()
@@ -135,7 +135,7 @@ func withoutLastHeader(prompt []uint32) []uint32 {
 	return prompt
 }
 
-func (a *asked) tokenText(id uint32) []byte {
+func (a *modelRequest) tokenText(id uint32) []byte {
 	text, _ := a.x.gateway.options.Tokenizer.TokenBytes(id)
 	return text
 }

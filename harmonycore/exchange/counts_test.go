@@ -20,16 +20,16 @@ func counted(t *testing.T, g *Gateway, path, body string) (int, map[string]any) 
 	if a.Reply == nil {
 		t.Fatalf("%s: %+v", path, a)
 	}
-	var said map[string]any
-	if err := json.Unmarshal(a.Reply.Body, &said); err != nil {
+	var object map[string]any
+	if err := json.Unmarshal(a.Reply.Body, &object); err != nil {
 		t.Fatalf("%s: %v", a.Reply.Body, err)
 	}
-	return a.Reply.Status, said
+	return a.Reply.Status, object
 }
 
-func tokensOf(said map[string]any) []uint32 {
+func tokensOf(object map[string]any) []uint32 {
 	var ids []uint32
-	list, _ := said["tokens"].([]any)
+	list, _ := object["tokens"].([]any)
 	for _, v := range list {
 		ids = append(ids, uint32(v.(float64)))
 	}
@@ -42,22 +42,23 @@ func TestTokenizeRoundTrip(t *testing.T) {
 	for _, text := range []string{"", "Hi", "<|start|>user<|message|>Grüße, 世界! 🙂<|end|>", "\x00\u2028\"\\",
 		"<|reserved_200013|>"} {
 		quoted, _ := json.Marshal(text)
-		status, said := counted(t, g, "/tokenize", `{"model":"gpt-oss-120b","return_token_strs":true,"prompt":`+
+		status, object := counted(t, g, "/tokenize", `{"model":"gpt-oss-120b","return_token_strs":true,"prompt":`+
 			string(quoted)+`}`)
 		want := o200k.Tokenizer().AppendEncodeSpecial(nil, text)
-		if status != 200 || !slices.Equal(tokensOf(said), want) || said["count"] != float64(len(want)) ||
-			said["max_model_len"] != 4096.0 || len(said["token_strs"].([]any)) != len(want) {
-			t.Fatalf("%q: %d %v", text, status, said)
+		if status != 200 || !slices.Equal(tokensOf(object), want) || object["count"] != float64(len(want)) ||
+			object["max_model_len"] != 4096.0 || len(object["token_strs"].([]any)) != len(want) {
+			t.Fatalf("%q: %d %v", text, status, object)
 		}
-		ids, _ := json.Marshal(said["tokens"])
-		if status, said := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":`+string(ids)+`}`); status != 200 ||
-			said["prompt"] != text {
-			t.Errorf("%q came back as %d %v", text, status, said)
+		ids, _ := json.Marshal(object["tokens"])
+		body := `{"model":"gpt-oss-120b","tokens":` + string(ids) + `}`
+		if status, object := counted(t, g, "/detokenize", body); status != 200 ||
+			object["prompt"] != text {
+			t.Errorf("%q came back as %d %v", text, status, object)
 		}
 	}
-	_, said := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":[9552]}`)
-	if !strings.Contains(said["prompt"].(string), "\ufffd") {
-		t.Errorf("half a character is %q", said["prompt"])
+	_, object := counted(t, g, "/detokenize", `{"model":"gpt-oss-120b","tokens":[9552]}`)
+	if !strings.Contains(object["prompt"].(string), "\ufffd") {
+		t.Errorf("half a character is %q", object["prompt"])
 	}
 }
 
@@ -78,10 +79,10 @@ func TestCountRefused(t *testing.T) {
 		{"/v1/responses/input_tokens", `{"model":"gpt-oss-120b"}`, "input", "missing_required_parameter"},
 		{"/v1/responses/input_tokens", `{"model":"gpt-5","input":"Hi"}`, "model", "model_not_found"},
 	} {
-		status, said := counted(t, g, tt.path, tt.body)
-		e, _ := said["error"].(map[string]any)
+		status, object := counted(t, g, tt.path, tt.body)
+		e, _ := object["error"].(map[string]any)
 		if status < 400 || e["param"] != tt.param || e["code"] != tt.code {
-			t.Errorf("%s %.60s: %d %v", tt.path, tt.body, status, said)
+			t.Errorf("%s %.60s: %d %v", tt.path, tt.body, status, object)
 		}
 	}
 }
@@ -89,24 +90,24 @@ func TestCountRefused(t *testing.T) {
 // TestInputTokens: a prompt is counted exactly up to the whole context, of which a request would have to leave a token
 // for the answer; a longer one is not counted at all.
 func TestInputTokens(t *testing.T) {
-	asked := func(context, words int) (int, map[string]any) {
+	request := func(context, words int) (int, map[string]any) {
 		g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
 		return counted(t, g, "/v1/responses/input_tokens",
 			`{"model":"gpt-oss-120b","input":"`+strings.Repeat("a ", words)+`"}`)
 	}
-	status, said := asked(1<<20, 5000)
-	n, _ := said["input_tokens"].(float64)
-	if status != 200 || said["object"] != "response.input_tokens" || n < 5000 {
-		t.Fatalf("%d %v", status, said)
+	status, object := request(1<<20, 5000)
+	n, _ := object["input_tokens"].(float64)
+	if status != 200 || object["object"] != "response.input_tokens" || n < 5000 {
+		t.Fatalf("%d %v", status, object)
 	}
-	if status, said := asked(int(n), 5000); status != 200 || said["input_tokens"] != n {
-		t.Errorf("of a context as long as the prompt: %d %v", status, said)
+	if status, object := request(int(n), 5000); status != 200 || object["input_tokens"] != n {
+		t.Errorf("of a context as long as the prompt: %d %v", status, object)
 	}
 	for _, words := range []int{5000, 50_000} {
-		status, said := asked(int(n)-1, words)
-		e, _ := said["error"].(map[string]any)
+		status, object := request(int(n)-1, words)
+		e, _ := object["error"].(map[string]any)
 		if status != 400 || e["code"] != "context_length_exceeded" || e["param"] != "input" {
-			t.Errorf("beyond the context: %d %v", status, said)
+			t.Errorf("beyond the context: %d %v", status, object)
 		}
 	}
 }
@@ -115,12 +116,12 @@ func TestInputTokens(t *testing.T) {
 // context.
 func TestTokenizeWithoutGeneration(t *testing.T) {
 	messages := `"messages":[{"role":"user","content":"` + strings.Repeat("a ", 500) + `"}]`
-	asked := func(context int, more string) (int, map[string]any) {
+	request := func(context int, more string) (int, map[string]any) {
 		g := testGateway(func(o *Options) { o.Models[0].ContextLength = context })
 		return counted(t, g, "/tokenize", `{"model":"gpt-oss-120b",`+messages+more+`}`)
 	}
-	_, with := asked(4096, "")
-	_, without := asked(4096, `,"add_generation_prompt":false`)
+	_, with := request(4096, "")
+	_, without := request(4096, `,"add_generation_prompt":false`)
 	all, fewer := tokensOf(with), tokensOf(without)
 	if len(all) != len(fewer)+2 || !slices.Equal(all[:len(fewer)], fewer) {
 		t.Fatalf("%d tokens with the header, %d without", len(all), len(fewer))
@@ -133,8 +134,8 @@ func TestTokenizeWithoutGeneration(t *testing.T) {
 		{len(all), "", 200}, {len(all) - 1, "", 400},
 		{len(fewer), `,"add_generation_prompt":false`, 200}, {len(fewer) - 1, `,"add_generation_prompt":false`, 400},
 	} {
-		if status, said := asked(tt.context, tt.more); status != tt.want {
-			t.Errorf("a context of %d%s: %d %v", tt.context, tt.more, status, said)
+		if status, object := request(tt.context, tt.more); status != tt.want {
+			t.Errorf("a context of %d%s: %d %v", tt.context, tt.more, status, object)
 		}
 	}
 }

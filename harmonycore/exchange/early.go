@@ -11,19 +11,19 @@ func (g *generation) endEarly(c *choice) {
 	switch {
 	case c.finish == backend.Length:
 		g.x.report.EarlyEnd = EarlyReasoning
-	case c.gate.Called():
+	case c.gate.EndedByCall():
 		g.x.report.EarlyEnd = EarlyCall
 	default:
 		g.x.report.EarlyEnd = EarlyStop
 	}
 }
 
-// letGo hands out the last of an answer that has ended before its server, and lets go of the server.
+// releaseServer sends the last of an answer that ended before its server did, and releases the server.
 //
-// An answer that is not streamed is sent in place of the response while its headers are held: the server is let go at
-// once. A stream has to be cut for that, later, since a cut takes what was written last with it: see afterEnd.
-func (g *generation) letGo() ResponseAction {
-	g.passOver()
+// An answer that is not streamed replaces the response while its headers are held, which releases the server at once.
+// A stream has to be cut for that. The cut comes later, because it discards what was written last: see afterEnd.
+func (g *generation) releaseServer() ResponseAction {
+	g.countWasted()
 	if g.whole() && g.x.client.state == outletHeld {
 		g.state = over
 		g.scratch = g.answer.Take(g.scratch[:0])
@@ -33,33 +33,34 @@ func (g *generation) letGo() ResponseAction {
 	return g.x.client.close(g.deliver())
 }
 
-// cuttable reports whether an answer that has ended may be cut off from a server that goes on. A cut shows in the
-// transport as an error, but Chat's streams say themselves where they end, and clients that read no further see nothing
-// of it. Of a Responses stream, or an answer as a whole, clients read all that there is: they wait for the server.
-func (g *generation) cuttable() bool { return g.api == translate.ChatAPI && !g.whole() }
+// mayCut reports whether the stream of an answer that has ended may be cut while its server continues. A cut shows in
+// the transport as an error, but Chat's streams say themselves where they end, and clients that read no further see
+// nothing of it. Of a Responses stream, or an answer as a whole, clients read all that there is: they wait for the
+// server.
+func (g *generation) mayCut() bool { return g.api == translate.ChatAPI && !g.whole() }
 
-// afterEnd lets a server end in peace after the last word of the answer, such as by the [DONE] after its error, but not
-// generate on for a client that does not listen any more.
+// afterEnd lets a server end its stream regularly after the end of the answer, for instance by the [DONE] after its
+// error. It does not let the server go on generating for a client that reads no more.
 func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 	g.events.Write(g.trimmer.Trim(chunk))
-	g.passOver()
-	goesOn := g.events.Broken()
+	g.countWasted()
+	continues := g.events.Broken()
 	if g.state == failed {
-		goesOn = goesOn || g.tokensAfterEnd > 0
-		if goesOn {
+		continues = continues || g.tokensAfterEnd > 0
+		if continues {
 			g.x.report.EarlyEnd = EarlyError
 		}
 	} else {
-		goesOn = g.cuttable() && (goesOn || g.tokensAfterEnd > g.maxTokensAfterEnd)
+		continues = g.mayCut() && (continues || g.tokensAfterEnd > g.maxTokensAfterEnd)
 	}
-	if end || goesOn {
+	if end || continues {
 		g.state = over
 	}
-	return ResponseAction{Reset: goesOn && !end}
+	return ResponseAction{Reset: continues && !end}
 }
 
-// passOver counts the tokens of the events that have come after the end of the answer.
-func (g *generation) passOver() {
+// countWasted counts the tokens of the events that came after the end of the answer.
+func (g *generation) countWasted() {
 	for {
 		data, ok := g.events.Next()
 		if !ok {

@@ -46,7 +46,7 @@ func TestEarlyEnds(t *testing.T) {
 	oneCall := `"parallel_tool_calls":false` + strings.TrimSuffix(weather, "}")
 	for _, tt := range []struct {
 		name, members, text string
-		has, hasNot         []string
+		includes, excludes  []string
 		early               string
 		wasted              int
 	}{
@@ -94,12 +94,12 @@ func TestEarlyEnds(t *testing.T) {
 					}
 				}
 			}
-			for _, s := range tt.has {
+			for _, s := range tt.includes {
 				if !strings.Contains(want, s) {
 					t.Errorf("%s, stream %v: no %s in\n%s", tt.name, stream, s, want)
 				}
 			}
-			for _, s := range tt.hasNot {
+			for _, s := range tt.excludes {
 				if strings.Contains(want, s) {
 					t.Errorf("%s, stream %v: %s in\n%s", tt.name, stream, s, want)
 				}
@@ -122,7 +122,7 @@ func cutEvery(s string, n int) []string {
 func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) string {
 	t.Helper()
 	x.ResponseHeaders(head, testNow)
-	out, told := "", false
+	out, complete := "", false
 	for _, event := range strings.SplitAfter(answer, "\n\n") {
 		a := x.ResponseBody([]byte(event), event == "", testNow)
 		switch {
@@ -130,19 +130,19 @@ func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) 
 			return "reply"
 		case a.Reset:
 			return out + "R"
-		case told && len(a.Body) > 0:
+		case complete && len(a.Body) > 0:
 			t.Fatalf("%q behind the last word", a.Body)
-		case told:
+		case complete:
 			out += "."
 		}
-		told = told || x.generation.state == ended
+		complete = complete || x.generation.state == ended
 	}
 	return out
 }
 
-func TestServerIsLetGo(t *testing.T) {
+func TestServerIsReleased(t *testing.T) {
 	text := earlyAnalysis + earlyFinal
-	patient := func(o *Options) { o.Models[0].DrainTokens = 2 }
+	drainTwo := func(o *Options) { o.Models[0].DrainTokens = 2 }
 	for _, tt := range []struct {
 		name, path, body string
 		change           func(*Options)
@@ -150,8 +150,8 @@ func TestServerIsLetGo(t *testing.T) {
 		wasted           int
 	}{
 		{"a stream", "/v1/chat/completions", chatWith(true, `"stop":" two"`), nil, "R", 1},
-		{"a stream whose server may end", "/v1/chat/completions", chatWith(true, `"stop":" two"`), patient, "..R", 3},
-		{"a stream whose server ends", "/v1/chat/completions", chatWith(true, `"stop":" six"`), patient, "....", 1},
+		{"a stream whose server may end", "/v1/chat/completions", chatWith(true, `"stop":" two"`), drainTwo, "..R", 3},
+		{"a stream whose server ends", "/v1/chat/completions", chatWith(true, `"stop":" six"`), drainTwo, "....", 1},
 		{"whole", "/v1/chat/completions", chatWith(false, `"stop":" two"`), nil, "reply", 0},
 		{"whole, its head sent", "/v1/chat/completions", chatWith(false, `"stop":" two"`), reduced, "........", 5},
 		{"a stream, its head sent", "/v1/chat/completions", chatWith(true, `"stop":" two"`), reduced, "R", 1},
@@ -233,7 +233,7 @@ func TestLogprobsBeforeAStop(t *testing.T) {
 					if to == len(ids) {
 						finish = `"stop"`
 					}
-					answer += likelyChunk(ids[at:to], at, finish)
+					answer += logprobsChunk(ids[at:to], at, finish)
 				}
 				body := `{"model":"` + testModel + `","stream":` + strconv.FormatBool(stream) +
 					`,"logprobs":true,"stop":"` + tt.stop + `","messages":[{"role":"user","content":"Hi"}]}`

@@ -105,7 +105,7 @@ func errMisconfigured() *openai.Error {
 	}
 }
 
-func errFull() *openai.Error {
+func errOverloaded() *openai.Error {
 	return &openai.Error{
 		Status: 503, Type: contract.ServerErrorType, Code: contract.CodeGatewayOverloaded,
 		Message: "The gateway has no memory to spare for another request. Try again.",

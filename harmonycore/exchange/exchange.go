@@ -25,12 +25,12 @@ type Exchange struct {
 	generation *generation
 	// decided reports whether the endpoint has decided on the request.
 	decided bool
-	// toPool reports whether the request's headers have gone on to the model's servers before the body was read.
-	toPool bool
-	asked  wishes
-	// active is when the server was last heard of, or the request forwarded, in milliseconds since 1970.
-	active int64
-	report Report
+	// headersForwarded reports whether the request's headers went to the model's servers before the body was read.
+	headersForwarded bool
+	options          headerOptions
+	// lastActivity is when the server last sent something or the request was forwarded, in milliseconds since 1970.
+	lastActivity int64
+	report       Report
 }
 
 // endpoint is one kind of request.
@@ -53,8 +53,8 @@ type response interface {
 	silent(limit int64) ResponseAction
 }
 
-// wishes are what the headers of a request ask of the gateway.
-type wishes struct {
+// headerOptions are the client's options in the headers of a request.
+type headerOptions struct {
 	// strict reports whether [contract.StrictHeader] asks for it, events is the value of [contract.EventsHeader].
 	strict bool
 	events string
@@ -70,13 +70,13 @@ func (e *Exchange) Header(name, value string) (own bool) {
 	case "":
 		return false
 	case contract.StrictHeader:
-		e.asked.strict = e.asked.strict || value == "1" || value == "true"
+		e.options.strict = e.options.strict || value == "1" || value == "true"
 		return true
 	case contract.EventsHeader:
-		e.asked.events = strings.Clone(value)
+		e.options.events = strings.Clone(value)
 		return true
 	case e.gateway.options.Seal.TenantHeader:
-		e.asked.tenant = strings.Clone(value)
+		e.options.tenant = strings.Clone(value)
 	}
 	return false
 }
@@ -90,14 +90,14 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return RequestAction{Hold: true}
 	}
 	e.decided = true
-	e.active = h.Now
+	e.lastActivity = h.Now
 	return e.endpoint.request(body, h)
 }
 
 // ResponseHeaders takes the response's headers.
 func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
-	e.active = now
-	if !e.listens() {
+	e.lastActivity = now
+	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
 	return e.response.headers(h)
@@ -106,8 +106,8 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 // ResponseBody takes a chunk of the response's body, whose memory it may overwrite; end reports whether it is the last
 // one.
 func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseAction {
-	e.active = now
-	if !e.listens() {
+	e.lastActivity = now
+	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
 	return e.response.body(chunk, end)
@@ -116,22 +116,22 @@ func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseActio
 // ResponseTrailers takes the end of a response that ends with trailers. No body can be written any more, but a reply
 // can still take the place of held headers.
 func (e *Exchange) ResponseTrailers() ResponseAction {
-	if !e.listens() {
+	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
 	return e.response.trailers()
 }
 
-// listens reports whether the response is for the exchange, and not one to pass.
-func (e *Exchange) listens() bool {
-	if e.client.state == outletAlone {
+// handlesResponse reports whether the exchange handles the response rather than let it pass.
+func (e *Exchange) handlesResponse() bool {
+	if e.client.state == outletPassing {
 		return false
 	}
 	if e.response == nil {
 		e.response = e.endpoint.early()
 	}
 	if e.response == nil {
-		e.client.state = outletAlone
+		e.client.state = outletPassing
 		return false
 	}
 	return true
@@ -140,14 +140,14 @@ func (e *Exchange) listens() bool {
 // Stalled reports what to do about a server that has been silent for too long at now; the zero action is nothing.
 func (e *Exchange) Stalled(now int64) ResponseAction {
 	limit := int64(e.gateway.options.StallTimeoutMS)
-	if limit <= 0 || now-e.active < limit || e.response == nil || e.Alone() {
+	if limit <= 0 || now-e.lastActivity < limit || e.response == nil || e.PassesThrough() {
 		return ResponseAction{}
 	}
 	return e.response.silent(limit)
 }
 
-// Alone reports whether nothing is left to do but to let everything pass.
-func (e *Exchange) Alone() bool { return e.client.state == outletAlone }
+// PassesThrough reports whether everything that is still to come passes unchanged.
+func (e *Exchange) PassesThrough() bool { return e.client.state == outletPassing }
 
 // Translated reports whether the request went to a model's servers in the model's own tokens.
 func (e *Exchange) Translated() bool { return e.generation != nil }
@@ -163,25 +163,25 @@ func (e *Exchange) refuse(failure *openai.Error) RequestAction {
 
 // answer answers the request without a server.
 func (e *Exchange) answer(r *Reply) RequestAction {
-	e.leave()
+	e.passThrough()
 	return RequestAction{Reply: r}
 }
 
-// leave lets everything pass that is still to come.
-func (e *Exchange) leave() RequestAction {
-	e.decided, e.client.state = true, outletAlone
+// passThrough lets everything that is still to come pass unchanged.
+func (e *Exchange) passThrough() RequestAction {
+	e.decided, e.client.state = true, outletPassing
 	return RequestAction{}
 }
 
 // Overloaded is the reply for a host that has no memory to spare for the request.
 func (e *Exchange) Overloaded() *Reply {
-	e.refuse(errFull())
+	e.refuse(errOverloaded())
 	return Overloaded()
 }
 
 // Overloaded is the reply for a host that has no memory to spare to begin an exchange.
 func Overloaded() *Reply {
-	reply := replyWith(errFull())
+	reply := replyWith(errOverloaded())
 	reply.RetryAfter = "1"
 	return reply
 }

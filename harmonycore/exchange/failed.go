@@ -12,26 +12,26 @@ import (
 const (
 	// maxErrorBody is how much of a failed response is read for its message, in bytes.
 	maxErrorBody = 64 << 10
-	// maxSkipped is how much of a failed response is waited for beyond what is read of it, in bytes.
-	maxSkipped = 1 << 20
+	// maxDiscarded is how much of a failed response is waited for beyond what is read of it, in bytes.
+	maxDiscarded = 1 << 20
 )
 
 // failedResponse takes a response that is an error, or no stream of events. It gathers the body, and puts it into the
 // API's shape.
 type failedResponse struct {
 	x *Exchange
-	// of is the generation that the server was asked for; it is nil where the response came before the request was read.
-	of *generation
-	// begun reports whether the headers have come.
-	begun  bool
-	status int
-	local  bool
-	retry  string
+	// generation is the one that the server was asked for. It is nil if the response came before the request was read.
+	generation *generation
+	// headersReceived reports whether the headers have come.
+	headersReceived bool
+	status          int
+	local           bool
+	retry           string
 	// received is how much of the request's body had come when the proxy answered by itself.
 	received int
-	// collected is what has come of the body, and skipped how much more was not kept, in bytes.
+	// collected is the kept part of the body. discarded is how much more of it came, in bytes.
 	collected []byte
-	skipped   int
+	discarded int
 }
 
 // earlyReply takes a response that comes while the request is being read: no server has sent it.
@@ -41,7 +41,7 @@ func (f *failedResponse) headers(h ResponseHead) ResponseAction {
 	if h.Local && isJSON(h.ContentType) {
 		return f.x.client.pass() // the proxy was configured to shape its own replies
 	}
-	f.begun = true
+	f.headersReceived = true
 	f.status, f.local, f.received, f.retry = h.Status, h.Local, h.Received, strings.Clone(h.RetryAfter)
 	if h.End {
 		return f.x.client.reply(f.reply())
@@ -54,19 +54,19 @@ func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
 	switch {
 	case client.state == outletClosed:
 		return ResponseAction{}
-	case !f.begun:
+	case !f.headersReceived:
 		return client.reply(replyWith(errNotUnderstood()))
 	}
 	kept := min(maxErrorBody-len(f.collected), len(chunk))
 	f.collected = append(f.collected, chunk[:kept]...)
-	f.skipped += len(chunk) - kept
+	f.discarded += len(chunk) - kept
 	switch {
 	case end:
 		r := f.reply()
 		return client.last(r.Status, contentTypeJSON, r.Body)
 	case client.state == outletHeld && len(f.collected) == maxErrorBody:
 		return client.reply(f.reply()) // what else it says is not waited for
-	case f.skipped > maxSkipped:
+	case f.discarded > maxDiscarded:
 		// Only the end of the response can end it well under headers that have been sent.
 		return client.cutOff(CutServer)
 	default:
@@ -78,7 +78,7 @@ func (f *failedResponse) trailers() ResponseAction {
 	switch client := &f.x.client; {
 	case client.state == outletClosed:
 		return ResponseAction{Pass: true}
-	case !f.begun:
+	case !f.headersReceived:
 		return client.reply(replyWith(errNotUnderstood()))
 	default:
 		return client.fail(f.reply(), CutServer)
@@ -114,8 +114,8 @@ func (f *failedResponse) reply() *Reply {
 		}
 	}
 	var r *Reply
-	if f.of != nil {
-		r = replyWith(f.of.failure(failure))
+	if f.generation != nil {
+		r = replyWith(f.generation.failure(failure))
 	} else {
 		r = replyWith(serverError(failure, ""))
 	}
@@ -134,7 +134,7 @@ func (g *generation) failure(failed *backend.Error) *openai.Error {
 	case backend.ChoicesRefused:
 		out.Code, out.Param = contract.CodeChoicesNotSupported, "n"
 		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " +
-			strconv.Itoa(g.wanted.Choices) + " choices in one request: it says \"" + clip(failed.Message) +
+			strconv.Itoa(g.translated.Choices) + " choices in one request: it says \"" + clip(failed.Message) +
 			"\" Send one request for each choice."
 	}
 	return out

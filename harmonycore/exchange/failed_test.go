@@ -43,7 +43,7 @@ func TestHeadersOnly(t *testing.T) {
 		if a.Reply == nil || a.Reply.Status != tt.status || a.Reply.RetryAfter != tt.head.RetryAfter {
 			t.Errorf("%+v: got %+v", tt.head, a.Reply)
 		}
-		if !x.Alone() {
+		if !x.PassesThrough() {
 			t.Errorf("%+v: our own reply would be rewritten", tt.head)
 		}
 	}

@@ -58,11 +58,11 @@ func (g *Gateway) model(name string) *Model {
 	return nil
 }
 
-// leavesOthers reports whether a request for another model goes on as it came after its body has been read.
-func (g *Gateway) leavesOthers() bool { return g.options.Passthrough && !g.reduced }
+// passesOtherModels reports whether a request for another model passes unchanged after its body was read.
+func (g *Gateway) passesOtherModels() bool { return g.options.Passthrough && !g.reduced }
 
-// only is the model of a gateway with one model, whose requests can be routed before they name it; else it is nil.
-func (g *Gateway) only() *Model {
+// onlyModel returns the model of a gateway with one model, whose requests can be routed before they name it, or nil.
+func (g *Gateway) onlyModel() *Model {
 	if len(g.models) != 1 {
 		return nil
 	}

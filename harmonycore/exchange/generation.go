@@ -46,25 +46,25 @@ type generation struct {
 	promptTokens int
 	// maxTokens is how many tokens the server was asked for at most, in each choice.
 	maxTokens int
-	// silentStops are the client's own stop tokens that are not a part of the answer.
-	silentStops []uint32
+	// hiddenStops are the client's own stop tokens that are not a part of the answer.
+	hiddenStops []uint32
 	effort      harmony.Effort
 	// strict reports whether the answer ends at the first thing that the reference would refuse. withheld reports whether
 	// the reference has not accepted a message's header yet: until then nothing is given out, so that a refusal can be a
 	// status.
 	strict, withheld bool
-	// wanted is the request, and answer the client's answer to it.
-	wanted  *translate.Request
-	answer  translate.Answer
-	choices []choice
+	// translated is the client's request, and answer the answer to it.
+	translated *translate.Request
+	answer     translate.Answer
+	choices    []choice
 	// prefilled is the part of the answer that the prompt ends with already.
 	prefilled []uint32
 	trimmer   backend.Trimmer
 	events    sse.Decoder
 	event     backend.Event
 	usage     backend.Usage
-	// begun reports whether the answer has seen its first token.
-	begun bool
+	// started reports whether the answer has seen its first token.
+	started bool
 	// endedEarly reports whether a choice ended before the server ended it. tokensAfterEnd counts tokens received after
 	// the whole answer ended. maxTokensAfterEnd is how many are accepted before the stream is reset.
 	endedEarly                        bool
@@ -97,7 +97,7 @@ func (g *generation) param() string {
 	return paramMessages
 }
 
-func (g *generation) head() RequestHead { return g.x.onward() }
+func (g *generation) head() RequestHead { return g.x.awaitBody() }
 
 func (g *generation) early() response { return g.x.earlyReply() }
 
@@ -108,7 +108,7 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	}
 	read := translate.Chat
 	if g.api == translate.ResponsesAPI {
-		if action, decided := g.x.beyond(a.body, true); decided {
+		if action, decided := g.x.decideStored(a.body, true); decided {
 			return action
 		}
 		read = translate.Responses
@@ -127,9 +127,9 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 
 // translate makes the body that asks the model's servers for the answer, in the model's own tokens. It lies in the
 // scratch memory.
-func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, *openai.Error) {
+func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([]byte, *openai.Error) {
 	model := a.model
-	channels, failure := g.byChannels(model, r)
+	channels, failure := g.wantsChannelEvents(model, r)
 	if failure != nil {
 		return nil, failure
 	}
@@ -163,7 +163,7 @@ func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, 
 	scratch.body = r.KeepMessages(scratch.body)
 	// The texts lie in the client's body, which the host may overwrite once this returns.
 	r.Conversation = harmony.Conversation{}
-	g.promptTokens, g.maxTokens, g.silentStops = len(prompt), maxTokens, silent
+	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, silent
 	g.prefilled = rendered.prefilled
 	g.prepare(model, r)
 	report := &g.x.report
@@ -182,19 +182,19 @@ func (g *generation) translate(a *asked, r *translate.Request, h Host) ([]byte, 
 
 // prepare makes what takes the model's answer.
 func (g *generation) prepare(model *Model, r *translate.Request) {
-	g.wanted, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
+	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
 	g.server, g.serverModel = model.Dialect, model.ServerModel
-	g.strict = g.x.asked.strict || model.Answers.Strict
+	g.strict = g.x.options.strict || model.Answers.Strict
 	g.withheld = g.strict
 	g.choices = newChoices(g.x.gateway.options.Tokenizer, r, g.answer)
 	g.maxTokensAfterEnd = model.DrainTokens
-	g.forwarded = g.x.active
+	g.forwarded = g.x.lastActivity
 }
 
 func (g *generation) headers(h ResponseHead) ResponseAction {
 	switch {
 	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
-		g.x.response = &failedResponse{x: g.x, of: g}
+		g.x.response = &failedResponse{x: g.x, generation: g}
 		return g.x.response.headers(h)
 	case h.End:
 		return g.x.client.reply(replyWith(errUnfinished()))

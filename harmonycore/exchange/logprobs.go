@@ -24,7 +24,7 @@ type logprobs struct {
 	// never have it.
 	number int
 	id     uint32
-	newest *backend.Likelihood
+	newest *backend.TokenLogprob
 	done   bool
 	held   []heldLogprob
 	shown  openai.Logprob
@@ -38,7 +38,7 @@ type heldLogprob struct {
 }
 
 // next is called before the parser is given a token.
-func (l *logprobs) next(id uint32, newest *backend.Likelihood) {
+func (l *logprobs) next(id uint32, newest *backend.TokenLogprob) {
 	l.number, l.id, l.newest, l.done = l.parser.Taken(), id, newest, false
 }
 
@@ -92,7 +92,8 @@ func (l *logprobs) read() bool {
 	if !ok {
 		return false
 	}
-	l.shown = openai.Logprob{Likely: openai.Likely{Token: token, Logprob: l.newest.Logprob}, Top: l.shown.Top[:0]}
+	newest := openai.TokenLogprob{Token: token, Logprob: l.newest.Logprob}
+	l.shown = openai.Logprob{TokenLogprob: newest, Top: l.shown.Top[:0]}
 	l.values = l.values[:0]
 	for i := range l.newest.Top {
 		other := &l.newest.Top[i]
@@ -106,7 +107,7 @@ func (l *logprobs) read() bool {
 			at--
 		}
 		l.values = slices.Insert(l.values, at, value)
-		l.shown.Top = slices.Insert(l.shown.Top, at, openai.Likely{Token: token, Logprob: other.Logprob})
+		l.shown.Top = slices.Insert(l.shown.Top, at, openai.TokenLogprob{Token: token, Logprob: other.Logprob})
 	}
 	if len(l.shown.Top) > l.top {
 		l.shown.Top = l.shown.Top[:l.top]

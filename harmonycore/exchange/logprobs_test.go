@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// likelyChunk is an event whose token at place i of the answer has the logprob -i.
-func likelyChunk(ids []uint32, from int, finish string) string {
+// logprobsChunk is an event whose token at place i of the answer has the logprob -i.
+func logprobsChunk(ids []uint32, from int, finish string) string {
 	values, top := make([]int, len(ids)), make([]map[string]int, len(ids))
 	for i, id := range ids {
 		values[i] = -(from + i)
@@ -44,9 +44,9 @@ func TestLogprobsFollowContent(t *testing.T) {
 		for _, size := range []int{1, 2, 7, len(ids)} {
 			var stream strings.Builder
 			for from := 0; from < len(ids); from += size {
-				stream.WriteString(likelyChunk(ids[from:min(from+size, len(ids))], from, "null"))
+				stream.WriteString(logprobsChunk(ids[from:min(from+size, len(ids))], from, "null"))
 			}
-			stream.WriteString(likelyChunk([]uint32{}, 0, `"stop"`) + serverUsage + serverDone)
+			stream.WriteString(logprobsChunk([]uint32{}, 0, `"stop"`) + serverUsage + serverDone)
 			for _, asked := range []string{"", `"stream":true,`} {
 				body := `{"model":"` + testModel + `",` + asked + `"logprobs":true,"top_logprobs":1,"messages":[{"role":"user",` +
 					`"content":"Hi"}]}`

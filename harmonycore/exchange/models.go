@@ -25,7 +25,7 @@ func beginOneModel(x *Exchange, escaped string) endpoint {
 	return &oneModel{x: x, name: name}
 }
 
-func (m *oneModel) head() RequestHead { return m.x.onward() }
+func (m *oneModel) head() RequestHead { return m.x.awaitBody() }
 
 func (m *oneModel) request([]byte, Host) RequestAction {
 	model := m.x.gateway.model(m.name)
@@ -42,17 +42,17 @@ func (m *oneModel) early() response { return m.x.earlyReply() }
 type modelList struct {
 	x *Exchange
 	// merging reports whether the other server's list is on its way, over whether the client has the whole list.
-	merging, over bool
+	merging, complete bool
 	// others is what has come of the other server's list.
 	others []byte
 }
 
 func beginModelList(x *Exchange, _ string) endpoint { return &modelList{x: x} }
 
-func (l *modelList) head() RequestHead { return l.x.onward() }
+func (l *modelList) head() RequestHead { return l.x.awaitBody() }
 
 func (l *modelList) request([]byte, Host) RequestAction {
-	if l.x.gateway.leavesOthers() {
+	if l.x.gateway.passesOtherModels() {
 		l.x.response = l
 		return RequestAction{Forward: &Forward{Readable: true}}
 	}
@@ -71,7 +71,7 @@ func (l *modelList) headers(h ResponseHead) ResponseAction {
 
 func (l *modelList) body(chunk []byte, end bool) ResponseAction {
 	switch {
-	case l.over:
+	case l.complete:
 		return ResponseAction{}
 	case !l.merging:
 		return l.reply()
@@ -83,19 +83,19 @@ func (l *modelList) body(chunk []byte, end bool) ResponseAction {
 	if !end {
 		return l.x.client.wait()
 	}
-	l.over = true
+	l.complete = true
 	return l.x.client.last(200, contentTypeJSON, l.list())
 }
 
 func (l *modelList) trailers() ResponseAction {
-	if l.over {
+	if l.complete {
 		return ResponseAction{Pass: true}
 	}
 	return l.reply()
 }
 
 func (l *modelList) silent(int64) ResponseAction {
-	if l.over {
+	if l.complete {
 		return ResponseAction{}
 	}
 	l.others = nil

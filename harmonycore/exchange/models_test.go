@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-func told(t *testing.T, g *Gateway, path string) (int, string) {
+func getModels(t *testing.T, g *Gateway, path string) (int, string) {
 	t.Helper()
 	x := g.Begin("GET", path)
 	if x == nil {
@@ -21,7 +21,7 @@ func told(t *testing.T, g *Gateway, path string) (int, string) {
 	if !json.Valid(a.Reply.Body) {
 		t.Fatalf("%s: not JSON: %q", path, a.Reply.Body)
 	}
-	if !x.Alone() {
+	if !x.PassesThrough() {
 		t.Errorf("%s: the reply does not pass by", path)
 	}
 	return a.Reply.Status, string(a.Reply.Body)
@@ -47,7 +47,7 @@ func TestModels(t *testing.T) {
 		{g, "/v1/models/gpt-5", 404, `"code":"model_not_found"`},
 		{g, "/v1/models/%ff%zz%4", 404, `"code":"model_not_found"`},
 	} {
-		if status, body := told(t, tt.g, tt.path); status != tt.status || !strings.Contains(body, tt.want) {
+		if status, body := getModels(t, tt.g, tt.path); status != tt.status || !strings.Contains(body, tt.want) {
 			t.Errorf("%s: %d %s, want %s", tt.path, status, body, tt.want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestOtherModelsStall(t *testing.T) {
 // TestReducedModels: a host that holds no headers gives our models at once.
 func TestReducedModels(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Passthrough, o.Mode = true, contract.ModeReduced })
-	if status, body := told(t, g, "/v1/models"); status != 200 || !strings.Contains(body, ourModel) {
+	if status, body := getModels(t, g, "/v1/models"); status != 200 || !strings.Contains(body, ourModel) {
 		t.Errorf("%d %s", status, body)
 	}
 }

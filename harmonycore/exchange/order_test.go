@@ -72,7 +72,7 @@ func order(t *testing.T, gateway, request uint8, calls []byte) {
 	// A reply of our own takes the response's place: what passes from there on is the reply.
 	replied := func(a ResponseAction) {
 		t.Helper()
-		if whole(a.Reply); a.Reply != nil && !x.Alone() {
+		if whole(a.Reply); a.Reply != nil && !x.PassesThrough() {
 			t.Fatalf("% x: %d is answered, and the exchange goes on", calls, a.Reply.Status)
 		}
 	}
@@ -141,7 +141,8 @@ func TestBodyBeforeAnythingElse(t *testing.T) {
 		},
 	} {
 		x := begin()
-		if a := x.ResponseBody([]byte(orderChunks[0]), true, testNow); a.Reply == nil || a.Reply.Status != 502 || !x.Alone() {
+		a := x.ResponseBody([]byte(orderChunks[0]), true, testNow)
+		if a.Reply == nil || a.Reply.Status != 502 || !x.PassesThrough() {
 			t.Errorf("a body %s: %+v", name, a)
 		}
 		x = begin()

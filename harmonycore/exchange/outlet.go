@@ -16,8 +16,9 @@ const (
 	outletBegun
 	// outletClosed: all that it gets, be it the whole answer, an error at its end, or a cut.
 	outletClosed
-	// outletAlone: whatever passes. It is a reply of the gateway's own, or a response that the gateway leaves as it came.
-	outletAlone
+	// outletPassing: everything passes unchanged. It is a reply of the gateway, or a response that the gateway leaves as
+	// it came.
+	outletPassing
 )
 
 // outlet is the client's side of a response. It is the one place that turns what is decided of the answer into what the
@@ -90,13 +91,13 @@ func (o *outlet) cutOff(cause string) ResponseAction {
 
 // reply answers in place of the response. The reply then passes through the exchange, which leaves it alone.
 func (o *outlet) reply(r *Reply) ResponseAction {
-	o.state = outletAlone
+	o.state = outletPassing
 	return ResponseAction{Reply: r}
 }
 
 // pass leaves the response as it came.
 func (o *outlet) pass() ResponseAction {
-	o.state = outletAlone
+	o.state = outletPassing
 	return ResponseAction{Pass: true}
 }
 

@@ -23,16 +23,16 @@ var promptRoots = [...]string{
 
 // ambiguous reports whether a path, without its query, is or may become one of the API's, and can be read in two ways.
 func ambiguous(path string) bool {
-	return twoWays(path) && (below(strings.ToLower(path), apiRoots[:]) || below(resolved(path), apiRoots[:]))
+	return hasTwoReadings(path) && (isUnder(strings.ToLower(path), apiRoots[:]) || isUnder(resolved(path), apiRoots[:]))
 }
 
-// oddMethod reports whether a method has small letters, which HTTP/2 lets through and some servers do not mind.
-func oddMethod(method string) bool { return strings.ToUpper(method) != method }
+// hasLowercase reports whether a method has lower-case letters. HTTP/2 allows them and some servers accept them.
+func hasLowercase(method string) bool { return strings.ToUpper(method) != method }
 
-// mayPrompt reports whether a server may read a path as one that takes a prompt.
-func mayPrompt(path string) bool { return below(resolved(path), promptRoots[:]) }
+// mayTakePrompt reports whether a server may read a path as one that takes a prompt.
+func mayTakePrompt(path string) bool { return isUnder(resolved(path), promptRoots[:]) }
 
-func below(path string, roots []string) bool {
+func isUnder(path string, roots []string) bool {
 	for _, root := range roots {
 		if rest, ok := strings.CutPrefix(path, root); ok && (rest == "" || rest[0] == '/') {
 			return true
@@ -41,8 +41,8 @@ func below(path string, roots []string) bool {
 	return false
 }
 
-// twoWays reports whether a path has something in it that some read otherwise than others.
-func twoWays(path string) bool {
+// hasTwoReadings reports whether servers may read a path in different ways.
+func hasTwoReadings(path string) bool {
 	// A model's name may have slashes, which clients escape.
 	name := strings.HasPrefix(path, contract.ModelsPath+"/")
 	for i := 0; i < len(path); i++ {

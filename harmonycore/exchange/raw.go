@@ -25,7 +25,7 @@ func beginCompletions(x *Exchange, path string) endpoint {
 func beginServersOwn(x *Exchange, path string) endpoint { return &rawPrompt{x: x, path: path} }
 
 func beginUnlisted(x *Exchange, path string) endpoint {
-	if !mayPrompt(path) {
+	if !mayTakePrompt(path) {
 		return nil
 	}
 	// A host may read what comes later into the memory that the path lies in, as ours does with large bodies.
@@ -36,22 +36,22 @@ func (r *rawPrompt) head() RequestHead {
 	if !r.x.gateway.reduced {
 		return RequestHead{Hold: true}
 	}
-	model := r.x.gateway.only()
+	model := r.x.gateway.onlyModel()
 	if model == nil {
 		return RequestHead{}
 	}
 	allowed := r.allowed(model)
 	// A path from which no body goes on takes the way to the servers all the same: a route that leads nowhere would answer
 	// 503 before the body could be read and refused for what it says.
-	if !allowed && !r.leadsNowhere() {
+	if !allowed && !r.unroutable() {
 		return RequestHead{}
 	}
-	return r.x.toServers(model, allowed && model.ServerModel != model.Name)
+	return r.x.forwardHeaders(model, allowed && model.ServerModel != model.Name)
 }
 
-// leadsNowhere reports whether a request for another model has nowhere to go. Servers' own paths lead nowhere by
-// themselves; this one is the API's, and answers as the others do.
-func (r *rawPrompt) leadsNowhere() bool { return r.ofAPI && !r.x.gateway.options.Passthrough }
+// unroutable reports whether no server can take a request for another model. Servers' own paths are unroutable by
+// themselves; this one is the API's, and answers as the API's others do.
+func (r *rawPrompt) unroutable() bool { return r.ofAPI && !r.x.gateway.options.Passthrough }
 
 // request refuses what cannot be read: a server may read it more kindly than the gateway does.
 func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
@@ -61,7 +61,7 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	}
 	request, failure := openai.Open(body)
 	if r.unlisted && len(body) == 0 {
-		return x.leave() // a response is cancelled so
+		return x.passThrough() // a response is cancelled so
 	}
 	if failure != nil && !failure.NoModel() {
 		return x.refuse(failure)
@@ -72,13 +72,13 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	}
 	model := x.gateway.model(name)
 	if model == nil {
-		return r.another(name, failure)
+		return r.otherModel(name, failure)
 	}
-	x.isFor(model)
+	x.setModel(model)
 	if !r.allowed(model) {
 		return x.refuse(errRawPrompt(name))
 	}
-	x.leave()
+	x.passThrough()
 	var renamed []byte
 	if model.ServerModel != name {
 		renamed = backend.Rename(body, model.ServerModel)
@@ -86,16 +86,16 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	return x.forward(model, renamed)
 }
 
-// another decides on a request that names another model, or none, which failure then says. Where the way was chosen
+// otherModel decides on a request that names another model, or none, which failure then says. Where the way was chosen
 // before the body was read, a body that names another model goes nowhere.
-func (r *rawPrompt) another(name string, failure *openai.Error) RequestAction {
-	if r.leadsNowhere() || r.x.toPool || r.x.gateway.reduced && failure == nil {
+func (r *rawPrompt) otherModel(name string, failure *openai.Error) RequestAction {
+	if r.unroutable() || r.x.headersForwarded || r.x.gateway.reduced && failure == nil {
 		if failure == nil {
 			failure = errModelNotFound(name)
 		}
 		return r.x.refuse(failure)
 	}
-	return r.x.leave()
+	return r.x.passThrough()
 }
 
 func (r *rawPrompt) allowed(model *Model) bool {

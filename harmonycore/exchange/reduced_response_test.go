@@ -96,7 +96,7 @@ func TestReducedResponses(t *testing.T) {
 		},
 		{
 			"endless refusal", true, ResponseHead{Status: 500},
-			[]string{strings.Repeat("x", maxErrorBody), strings.Repeat("x", maxSkipped), "x", ""},
+			[]string{strings.Repeat("x", maxErrorBody), strings.Repeat("x", maxDiscarded), "x", ""},
 			"500 application/json (cut)(late)", "", ""},
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {

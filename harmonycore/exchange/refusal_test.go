@@ -26,8 +26,8 @@ func TestMisconfigured(t *testing.T) {
 		if head.Hold || head.Pool != "" || head.Reply == nil || head.Reply.Status != 503 || string(head.Reply.Body) != want {
 			t.Errorf("%s %s: %+v", tt.method, tt.path, head)
 		}
-		if !x.Alone() || x.Report().API != tt.api || x.Report().Translated {
-			t.Errorf("%s %s: alone %t, %+v", tt.method, tt.path, x.Alone(), x.Report())
+		if !x.PassesThrough() || x.Report().API != tt.api || x.Report().Translated {
+			t.Errorf("%s %s: alone %t, %+v", tt.method, tt.path, x.PassesThrough(), x.Report())
 		}
 		bodyless := Misconfigured().Begin(tt.method, tt.path).Request(nil, Host{Now: testNow, ID: testID})
 		if bodyless.Forward != nil || bodyless.Reply == nil || string(bodyless.Reply.Body) != want {

@@ -44,7 +44,7 @@ type rendered struct {
 
 // render leaves the prompt of a request in scratch, up to where the model goes on. param is the member of the request
 // that the prompt is made of. A prompt that does not fit the model's context is given up as soon as that is certain.
-func (a *asked) render(r *translate.Request, param string, scratch *Scratch) (rendered, *openai.Error) {
+func (a *modelRequest) render(r *translate.Request, param string, scratch *Scratch) (rendered, *openai.Error) {
 	model, renderer := a.model, a.x.gateway.renderer
 	tag, called, failure := constrain(model, &r.Constraint, scratch)
 	if failure != nil {
@@ -53,11 +53,11 @@ func (a *asked) render(r *translate.Request, param string, scratch *Scratch) (re
 	out := rendered{tag: tag}
 	r.Constraint = translate.Constraint{}
 	scratch.reserve(a.size, model.ContextLength)
-	goesOn := renderer.AppendHeader(nil, harmony.Assistant)
+	continues := renderer.AppendHeader(nil, harmony.Assistant)
 	if called != nil {
-		from := len(goesOn)
-		goesOn = renderer.AppendCallHeader(goesOn, "functions."+called.Name, called.Custom)
-		out.prefilled = goesOn[from:]
+		from := len(continues)
+		continues = renderer.AppendCallHeader(continues, "functions."+called.Name, called.Custom)
+		out.prefilled = continues[from:]
 	}
 	g := renderer.Begin(&r.Conversation, harmony.DropBeforeLastFinal)
 	defer g.End()
@@ -65,7 +65,7 @@ func (a *asked) render(r *translate.Request, param string, scratch *Scratch) (re
 	var err error
 	if len(r.Turns) > 1 {
 		dropped := 0
-		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, model.ContextLength, len(goesOn))
+		scratch.prompt, dropped, fit, err = truncated(scratch.prompt[:0], g, r, model.ContextLength, len(continues))
 		if err == nil && fit {
 			r.Conversation.Messages = slices.Delete(r.Conversation.Messages, r.Turns[0], r.Turns[dropped])
 			out.truncatedTurns = dropped
@@ -79,6 +79,6 @@ func (a *asked) render(r *translate.Request, param string, scratch *Scratch) (re
 	case !fit:
 		return rendered{}, errContextLength(param, model.ContextLength)
 	}
-	scratch.prompt = append(scratch.prompt, goesOn...)
+	scratch.prompt = append(scratch.prompt, continues...)
 	return out, nil
 }

@@ -39,8 +39,8 @@ func TestCompletedAt(t *testing.T) {
 	}
 }
 
-// askedLikely is a request for logprobs.
-func askedLikely(more string) string {
+// requestWithLogprobs is a request for logprobs.
+func requestWithLogprobs(more string) string {
 	return `{"model":"` + testModel + `","include":["message.output_text.logprobs"],"top_logprobs":1,"input":"Hi"` + more +
 		`}`
 }
@@ -83,12 +83,13 @@ func TestLogprobsFollowText(t *testing.T) {
 		for _, size := range []int{1, 3, len(ids)} {
 			var stream strings.Builder
 			for from := 0; from < len(ids); from += size {
-				stream.WriteString(likelyChunk(ids[from:min(from+size, len(ids))], from, "null"))
+				stream.WriteString(logprobsChunk(ids[from:min(from+size, len(ids))], from, "null"))
 			}
-			stream.WriteString(likelyChunk([]uint32{}, 0, `"stop"`) + serverUsage + serverDone)
-			whole := respond(t, askedLikely(""), stream.String())
+			stream.WriteString(logprobsChunk([]uint32{}, 0, `"stop"`) + serverUsage + serverDone)
+			whole := respond(t, requestWithLogprobs(""), stream.String())
 			checkMessages(t, ids, whole)
-			_, last, _ := strings.Cut(respond(t, askedLikely(`,"stream":true`), stream.String()), `"type":"response.completed"`)
+			answer := respond(t, requestWithLogprobs(`,"stream":true`), stream.String())
+			_, last, _ := strings.Cut(answer, `"type":"response.completed"`)
 			if _, response, _ := strings.Cut(last, `"response":`); strings.TrimSuffix(response, "}\n\n") != whole {
 				t.Errorf("%q: the stream ends with\n%s\nthe whole answer is\n%s", text, response, whole)
 			}
@@ -138,14 +139,15 @@ func checkMessages(t *testing.T, ids []uint32, answer string) {
 // large by them, are errors that say what to ask for instead.
 func TestResponsesLogprobsRefused(t *testing.T) {
 	silent := serverChunk(0, "<|channel|>final<|message|>Hi", "")
-	if got := respond(t, askedLikely(""), silent); !strings.Contains(got, "Ask without 'message.output_text.logprobs'") {
+	got := respond(t, requestWithLogprobs(""), silent)
+	if !strings.Contains(got, "Ask without 'message.output_text.logprobs'") {
 		t.Error(got)
 	}
 	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 20 }), "/v1/responses",
-		askedLikely(""))
+		requestWithLogprobs(""))
 	x.ResponseHeaders(eventStream, testNow)
-	x.ResponseBody([]byte(serverLikely("<|channel|>final<|message|>")), false, testNow)
-	words := serverLikely(strings.Repeat(" word", 1_000))
+	x.ResponseBody([]byte(chunkWithLogprobs("<|channel|>final<|message|>")), false, testNow)
+	words := chunkWithLogprobs(strings.Repeat(" word", 1_000))
 	for sent := 0; sent < 200; sent++ {
 		if a := x.ResponseBody([]byte(words), false, testNow); a.Reply != nil {
 			if got := string(a.Reply.Body); !strings.Contains(got, "ask for fewer 'top_logprobs', or without") {
@@ -157,7 +159,7 @@ func TestResponsesLogprobsRefused(t *testing.T) {
 	t.Error("an answer of 200,000 tokens is held")
 }
 
-// serverLikely is an event of the server's with these tokens.
-func serverLikely(text string) string {
-	return likelyChunk(o200k.Tokenizer().AppendEncodeSpecial(nil, text), 0, "null")
+// chunkWithLogprobs is an event of the server's with these tokens.
+func chunkWithLogprobs(text string) string {
+	return logprobsChunk(o200k.Tokenizer().AppendEncodeSpecial(nil, text), 0, "null")
 }

@@ -89,7 +89,7 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if g.misconfigured {
 		return g.beginMisconfigured(path)
 	}
-	if ambiguous(path) || oddMethod(method) && below(resolved(path), apiRoots[:]) {
+	if ambiguous(path) || hasLowercase(method) && isUnder(resolved(path), apiRoots[:]) {
 		return g.beginRefusal(apiOther, errBadPath())
 	}
 	for i := range routes {

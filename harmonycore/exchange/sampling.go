@@ -39,7 +39,7 @@ func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai
 			return out, openai.Invalid(param, "Invalid '"+param+
 				"': control tokens cannot be biased, since the format of the answer hangs on them.")
 		}
-		out.LogitBias = append(out.LogitBias, backend.Bias{Token: b.Token, By: string(b.By)})
+		out.LogitBias = append(out.LogitBias, backend.Bias{Token: b.Token, Value: string(b.Value)})
 	}
 	for i, id := range s.StopTokenIDs {
 		if failure := checkToken("stop_token_ids["+strconv.Itoa(i)+"]", id); failure != nil {

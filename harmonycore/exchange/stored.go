@@ -48,9 +48,9 @@ func (s *stored) request([]byte, Host) RequestAction {
 
 func (s *stored) early() response { return s.x.earlyReply() }
 
-// beyond decides on a Responses request for more than one answer of the model's, and reports whether it did. All others
-// go to the model's servers. stores reports whether the request's own wish to be stored counts.
-func (e *Exchange) beyond(request *openai.Body, stores bool) (action RequestAction, decided bool) {
+// decideStored decides on a Responses request that needs more than one answer of the model, and reports whether it did.
+// All others go to the model's servers. stores reports whether the request's own "store" counts.
+func (e *Exchange) decideStored(request *openai.Body, stores bool) (action RequestAction, decided bool) {
 	o := &e.gateway.options
 	if o.ResponsesService.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
 		return RequestAction{}, false
@@ -72,7 +72,7 @@ func (e *Exchange) beyond(request *openai.Body, stores bool) (action RequestActi
 
 // toService sends the request to the service as it came.
 func (e *Exchange) toService() RequestAction {
-	e.leave()
+	e.passThrough()
 	e.report.Routed, e.report.Server = true, serviceName
 	return RequestAction{Forward: &Forward{Pool: e.gateway.options.ResponsesService.Pool}}
 }

@@ -25,7 +25,7 @@ func way(t *testing.T, g *Gateway, path, body string) string {
 		_, code, _ := strings.Cut(string(a.Reply.Body), `"code":"`)
 		return strings.TrimRight(code, `"}`)
 	case a.Forward != nil && a.Forward.Pool == wholeService.Pool:
-		if r := x.Report(); a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() || !r.Routed ||
+		if r := x.Report(); a.Forward.Path != "" || a.Forward.Body != nil || !x.PassesThrough() || !r.Routed ||
 			r.API != "responses" || r.Model != "gpt-oss-120b" {
 			t.Errorf("%s: %+v, %+v", body, a.Forward, r)
 		}
@@ -148,11 +148,11 @@ func TestStoredPaths(t *testing.T) {
 			t.Fatalf("%s %s is not stored", tt.method, tt.path)
 		}
 		if a := x.Request(nil, Host{Now: testNow, ID: testID}); a.Forward == nil || a.Forward.Pool != "service" ||
-			a.Forward.Path != "" || a.Forward.Body != nil || !x.Alone() {
+			a.Forward.Path != "" || a.Forward.Body != nil || !x.PassesThrough() {
 			t.Errorf("%s %s: %+v", tt.method, tt.path, a)
 		}
 		x = storing.Begin(tt.method, tt.path)
-		if head := x.RequestHeaders(); head != (RequestHead{Pool: "service"}) || !x.Alone() || !x.Report().Routed {
+		if head := x.RequestHeaders(); head != (RequestHead{Pool: "service"}) || !x.PassesThrough() || !x.Report().Routed {
 			t.Errorf("%s %s with a body: %+v", tt.method, tt.path, head)
 		}
 		if passing.Begin(tt.method, tt.path) != nil {

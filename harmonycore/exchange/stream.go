@@ -35,8 +35,8 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 	return g.complete(end)
 }
 
-// overshoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
-const overshoot = 64
+// maxOvershoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
+const maxOvershoot = 64
 
 // maxMessages is how many messages the model may write in one choice of an answer. A model that keeps to its format
 // writes a handful; one that has lost it can write tens of thousands within its limit on tokens, and in a Responses
@@ -62,7 +62,7 @@ func (g *generation) take(data []byte) (bool, *openai.Error) {
 		return false, errNotUnderstood()
 	}
 	failure := g.generate(&g.choices[event.Index], event)
-	return failure == nil && g.endedEarly && g.hasEnded(), failure
+	return failure == nil && g.endedEarly && g.allEnded(), failure
 }
 
 // generate gives a choice what the server has generated for it.
@@ -74,21 +74,21 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		return nil // the server has ended the choice, or the gateway has
 	}
 	// A whole answer is held, and must not grow with a server that does not end.
-	if c.generated+len(event.Tokens) > g.maxTokens+overshoot {
+	if c.generated+len(event.Tokens) > g.maxTokens+maxOvershoot {
 		return errNotUnderstood()
 	}
-	if !g.begun && (len(event.Tokens) > 0 || event.Finish != backend.Aborted) {
+	if !g.started && (len(event.Tokens) > 0 || event.Finish != backend.Aborted) {
 		g.begin()
 	}
 	if len(event.Tokens) > 0 && g.x.report.FirstToken < 0 {
-		g.x.report.FirstToken = max(g.x.active-g.forwarded, 0)
+		g.x.report.FirstToken = max(g.x.lastActivity-g.forwarded, 0)
 	}
-	if c.logprobs != nil && len(event.Likely) != len(event.Tokens) {
+	if c.logprobs != nil && len(event.Logprobs) != len(event.Tokens) {
 		return errNoLogprobs(g.api)
 	}
 	for at, id := range event.Tokens {
 		c.generated++
-		if len(g.silentStops) > 0 && slices.Contains(g.silentStops, id) {
+		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
 			continue
 		}
 		// What the reference refuses is not delivered where that counts.
@@ -100,14 +100,14 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 		g.withheld = g.withheld && id != tokenizer.Message
 		// What is withheld is not yet an answer that could end.
-		if c.gate != nil && !g.withheld && c.shut() {
+		if c.gate != nil && !g.withheld && c.endedEarly() {
 			g.endEarly(c)
 			g.x.report.WastedTokens += len(event.Tokens) - at - 1
 			return nil
 		}
 	}
 	if g.answer.Full() {
-		return errAnswerTooLarge(g.api, g.wanted.Stream)
+		return errAnswerTooLarge(g.api, g.translated.Stream)
 	}
 	if event.Finish == backend.Running {
 		return nil
@@ -123,10 +123,10 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 
 // begin is called at the first token, or at the end of an answer without one: from here on the client can have it.
 func (g *generation) begin() {
-	if g.begun {
+	if g.started {
 		return
 	}
-	g.begun = true
+	g.started = true
 	g.answer.Begin()
 	for i := range g.choices {
 		c := &g.choices[i]
@@ -138,15 +138,15 @@ func (g *generation) begin() {
 	}
 }
 
-// keptBuffer is the largest buffer kept from one action to the next, in bytes.
-const keptBuffer = 64 << 10
+// maxKeptBuffer is the largest buffer kept from one action to the next, in bytes.
+const maxKeptBuffer = 64 << 10
 
 // deliver hands out what is ready.
 func (g *generation) deliver() ResponseAction {
 	if g.withheld {
 		return g.x.client.wait()
 	}
-	if cap(g.scratch) > keptBuffer {
+	if cap(g.scratch) > maxKeptBuffer {
 		g.scratch = nil
 	}
 	g.scratch = g.answer.Take(g.scratch[:0])
@@ -156,7 +156,7 @@ func (g *generation) deliver() ResponseAction {
 // complete ends the answer, of which every choice has been ended, by the server or before it. end reports whether the
 // server has ended the stream.
 func (g *generation) complete(end bool) ResponseAction {
-	if !g.hasEnded() {
+	if !g.allEnded() {
 		return g.fail(errUnfinished())
 	}
 	if g.endedEarly {
@@ -168,10 +168,10 @@ func (g *generation) complete(end bool) ResponseAction {
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
 		CompletionTokens: g.usage.Completion,
-	}, g.x.active/1000)
+	}, g.x.lastActivity/1000)
 	g.finished()
 	if g.endedEarly && !end {
-		return g.letGo()
+		return g.releaseServer()
 	}
 	g.state = over
 	return g.x.client.close(g.deliver())
@@ -181,7 +181,7 @@ func (g *generation) complete(end bool) ResponseAction {
 // something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend on
 // where the network cut the bytes.
 func (g *generation) fail(failure *openai.Error) ResponseAction {
-	g.passOver() // the events after the error lie in the chunk, which is the host's
+	g.countWasted() // the events after the error lie in the chunk, which is the host's
 	action := g.deliver()
 	if action.Hold {
 		// A reply takes the response's place at once, and the server is let go.
@@ -197,7 +197,7 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 		g.begin()
 		if g.withheld {
 			// What a strict answer holds back has not been accepted, and the error stands alone.
-			g.answer = g.wanted.NewAnswer()
+			g.answer = g.translated.NewAnswer()
 			g.answer.Begin()
 		}
 	}

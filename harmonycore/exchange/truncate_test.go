@@ -28,22 +28,22 @@ var longTurns = []string{
 
 const longHead = `{"role":"system","content":"You know the weather."}`
 
-// askedOf is a request with these turns.
-func askedOf(turns []string, more string) string {
+// requestWith is a request with these turns.
+func requestWith(turns []string, more string) string {
 	return `{"model":"` + testModel + `","instructions":"Be kind."` + more +
 		`,"tools":[{"type":"function","name":"look","parameters":{}}],"input":[` +
 		strings.Join(append([]string{longHead}, turns...), ",") + `]}`
 }
 
-// askedFor is how many tokens the server is sent for a body and how many it is to write, or the error's code.
-func askedFor(t *testing.T, g *Gateway, body string) (prompt []uint32, room int, code string, turns int) {
+// plan is how many tokens the server is sent for a body and how many it is to write, or the error's code.
+func plan(t *testing.T, g *Gateway, body string) (prompt []uint32, room int, code string, turns int) {
 	t.Helper()
 	x := g.Begin("POST", "/v1/responses")
 	a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
 	if a.Reply != nil {
-		var said struct{ Error struct{ Code string } }
-		_ = json.Unmarshal(a.Reply.Body, &said)
-		return nil, 0, said.Error.Code, 0
+		var object struct{ Error struct{ Code string } }
+		_ = json.Unmarshal(a.Reply.Body, &object)
+		return nil, 0, object.Error.Code, 0
 	}
 	var sent struct {
 		Prompt    []uint32
@@ -67,7 +67,7 @@ func TestTruncation(t *testing.T) {
 		}
 		var want [][]uint32
 		for i := range turns {
-			prompt, _, code, _ := askedFor(t, testGateway(nil), askedOf(turns[i:], ""))
+			prompt, _, code, _ := plan(t, testGateway(nil), requestWith(turns[i:], ""))
 			if code != "" {
 				t.Fatal(code)
 			}
@@ -92,8 +92,8 @@ func TestTruncation(t *testing.T) {
 				if dropped < 0 {
 					dropped = len(want) - 1
 				}
-				body := askedOf(turns, more+`,"truncation":"auto"`)
-				prompt, room, code, told := askedFor(t, g, body)
+				body := requestWith(turns, more+`,"truncation":"auto"`)
+				prompt, room, code, truncated := plan(t, g, body)
 				if len(shortest) >= context {
 					if code != "context_length_exceeded" {
 						t.Fatalf("%d tokens: got %q, and a prompt of %d", context, code, len(prompt))
@@ -101,19 +101,19 @@ func TestTruncation(t *testing.T) {
 					continue
 				}
 				left := context - len(prompt)
-				if !slices.Equal(prompt, want[dropped]) || told != dropped || left < 1 || answer == 0 && room != left ||
+				if !slices.Equal(prompt, want[dropped]) || truncated != dropped || left < 1 || answer == 0 && room != left ||
 					answer > 0 && room != min(answer, left) {
 					t.Fatalf("%d tokens, %d for the answer: got %q, a prompt of %d without %d turns and room for %d; want %d "+
 						"without %d",
-						context, answer, code, len(prompt), told, room, len(want[dropped]), dropped)
+						context, answer, code, len(prompt), truncated, room, len(want[dropped]), dropped)
 				}
-				if _, said := counted(t, g, "/v1/responses/input_tokens", body); said["input_tokens"] != float64(len(prompt)) {
-					t.Fatalf("%d tokens: counted %v, sent %d", context, said["input_tokens"], len(prompt))
+				if _, object := counted(t, g, "/v1/responses/input_tokens", body); object["input_tokens"] != float64(len(prompt)) {
+					t.Fatalf("%d tokens: counted %v, sent %d", context, object["input_tokens"], len(prompt))
 				}
 				seen[dropped] = true
 			}
 			for _, word := range []string{"", `,"truncation":"disabled"`, `,"truncation":null`} {
-				if prompt, _, code, _ := askedFor(t, g, askedOf(turns, word)); (code != "") != (len(want[0]) >= context) ||
+				if prompt, _, code, _ := plan(t, g, requestWith(turns, word)); (code != "") != (len(want[0]) >= context) ||
 					code == "" && !slices.Equal(prompt, want[0]) {
 					t.Fatalf("%d tokens, %q: got %q and a prompt of %d", context, word, code, len(prompt))
 				}
@@ -129,10 +129,10 @@ func TestTruncation(t *testing.T) {
 func TestTruncationHasNothingToDrop(t *testing.T) {
 	for _, input := range []string{`"Hi"`, `[{"role":"developer","content":"Be kind."}]`,
 		`[{"role":"assistant","content":""},{"role":"user","content":"Hi"}]`} {
-		prompt, _, code, told := askedFor(t, testGateway(nil),
+		prompt, _, code, truncated := plan(t, testGateway(nil),
 			`{"model":"`+testModel+`","truncation":"auto","input":`+input+`}`)
-		if code != "" || told != 0 || len(prompt) == 0 {
-			t.Errorf("%s: got %q, %d turns dropped", input, code, told)
+		if code != "" || truncated != 0 || len(prompt) == 0 {
+			t.Errorf("%s: got %q, %d turns dropped", input, code, truncated)
 		}
 	}
 }

@@ -14,8 +14,8 @@ type ChatHead struct {
 	ID      string
 	Created int64
 	Model   string
-	// TierAsked reports whether the client named a service tier. The answer then names the only tier there is.
-	TierAsked bool
+	// TierRequested reports whether the client named a service tier. The answer then names the only tier there is.
+	TierRequested bool
 }
 
 func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
@@ -27,7 +27,7 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 	dst = rawjson.AppendInt(dst, h.Created)
 	dst = append(dst, `,"model":`...)
 	dst = rawjson.AppendString(dst, h.Model)
-	if h.TierAsked {
+	if h.TierRequested {
 		dst = append(dst, `,"service_tier":"default"`...)
 	}
 	return append(dst, `,"choices":[`...)

@@ -30,8 +30,9 @@ func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning Reason
 	}
 }
 
-// closeLikely ends a chunk after the last member of its delta. logprobs is what [AppendLogprob] has written, or empty.
-func (c *ChatChunks) closeLikely(dst, logprobs []byte, reason string) []byte {
+// closeWithLogprobs ends a chunk after the last member of its delta. logprobs is what [AppendLogprob] has written, or
+// empty.
+func (c *ChatChunks) closeWithLogprobs(dst, logprobs []byte, reason string) []byte {
 	dst = appendLogprobs(append(dst, `},"logprobs":`...), logprobs)
 	dst = append(dst, `,"finish_reason":`...)
 	dst = appendStringOrNull(dst, reason)
@@ -50,16 +51,16 @@ func (c *ChatChunks) AppendRole(dst []byte) []byte {
 	if c.textOnly {
 		content = `"role":"assistant","content":"",`
 	}
-	return c.closeSilent(append(dst, content...), nil, "")
+	return c.closeWithoutReasoning(append(dst, content...), nil, "")
 }
 
-// closeSilent ends a chunk whose delta has no reasoning. The reasoning fields are null rather than missing, because
-// clients in Python read them as attributes (RATIONALE.md#36). dst must end with a comma or with c.opening.
-func (c *ChatChunks) closeSilent(dst, logprobs []byte, reason string) []byte {
+// closeWithoutReasoning ends a chunk whose delta has no reasoning. The reasoning fields are null rather than missing,
+// because clients in Python read them as attributes (RATIONALE.md#36). dst must end with a comma or with c.opening.
+func (c *ChatChunks) closeWithoutReasoning(dst, logprobs []byte, reason string) []byte {
 	if c.reasoning == NoReasoning && dst[len(dst)-1] == ',' {
 		dst = dst[:len(dst)-1]
 	}
-	return c.closeLikely(append(dst, c.reasoning.none()...), logprobs, reason)
+	return c.closeWithLogprobs(append(dst, c.reasoning.none()...), logprobs, reason)
 }
 
 // AppendContent appends a piece of the answer. logprobs is what [AppendLogprob] has written for its tokens, or empty.
@@ -67,7 +68,7 @@ func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	dst = append(dst, c.opening...)
 	dst = append(dst, `"content":"`...)
 	dst = rawjson.AppendEscaped(dst, string(text))
-	return c.closeSilent(append(dst, `",`...), logprobs, "")
+	return c.closeWithoutReasoning(append(dst, `",`...), logprobs, "")
 }
 
 // AppendReasoning appends a piece of the reasoning, or nothing with [NoReasoning].
@@ -77,7 +78,7 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	}
 	c.scratch = rawjson.AppendEscaped(c.scratch[:0], string(text))
 	dst = append(dst, c.opening...)
-	return c.closeLikely(c.reasoning.append(dst, c.scratch), nil, "")
+	return c.closeWithLogprobs(c.reasoning.append(dst, c.scratch), nil, "")
 }
 
 // AppendCall appends the first chunk of the call with this index. Only this chunk has the call's id and name.
@@ -89,7 +90,7 @@ func (c *ChatChunks) AppendCall(dst []byte, index int, kind CallKind, id, name s
 	dst = append(dst, kind.open()...)
 	dst = rawjson.AppendString(dst, name)
 	dst = append(append(dst, ','), kind.text()...)
-	return c.closeSilent(append(dst, `"}}],`...), nil, "")
+	return c.closeWithoutReasoning(append(dst, `"}}],`...), nil, "")
 }
 
 // AppendArguments appends a piece of a call's arguments or input.
@@ -98,7 +99,7 @@ func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text 
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, kind.piece()...)
 	dst = rawjson.AppendEscaped(dst, string(text))
-	return c.closeSilent(append(dst, `"}}],`...), nil, "")
+	return c.closeWithoutReasoning(append(dst, `"}}],`...), nil, "")
 }
 
 // AppendFinish appends the last chunk of the choice.
@@ -107,7 +108,7 @@ func (c *ChatChunks) AppendFinish(dst []byte, reason string) []byte {
 	if c.textOnly {
 		dst = append(dst, `"content":"",`...)
 	}
-	return c.closeSilent(dst, nil, reason)
+	return c.closeWithoutReasoning(dst, nil, reason)
 }
 
 // AppendDone appends the end of a stream, after the last chunks of all choices: the usage if the client asked for it,

@@ -27,8 +27,8 @@ type ChatRequest struct {
 	Dropped Dropped
 	// HideReasoning is include_reasoning false: the answer has no reasoning.
 	HideReasoning bool
-	// TierAsked reports whether the client named a service tier. The answer then names the one in use.
-	TierAsked bool
+	// TierRequested reports whether the client named a service tier. The answer then names the one in use.
+	TierRequested bool
 
 	guided guided
 	// tokenized reports whether the body is a [TokenizeRequest]. Then [DecodeTokenizeRequest] has read
@@ -73,10 +73,10 @@ func DecodeChatRequest(b *Body) (*ChatRequest, *Error) {
 	if streamOptions.given() && !r.Stream {
 		return nil, Invalid("stream_options", "Invalid 'stream_options': only allowed when 'stream' is true.")
 	}
-	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
+	if r.Tools, err = r.Choice.filter(r.Tools); err != nil {
 		return nil, err
 	}
-	if err = r.Format.hold(&r.guided, "response_format"); err != nil {
+	if err = r.Format.setGuided(&r.guided, "response_format"); err != nil {
 		return nil, err
 	}
 	if r.TopLogprobs > 0 && !r.Logprobs {

@@ -17,7 +17,7 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 	case "service_tier":
 		tier := ""
 		err := v.word(name, &tier, "auto", "default", "flex", "scale", "priority", "fast")
-		r.TierAsked = tier != ""
+		r.TierRequested = tier != ""
 		return err
 	case "verbosity":
 		return v.oneOf(name, "low", "medium", "high")
@@ -37,9 +37,9 @@ func (r *ChatRequest) readRest(name string, v value) *Error {
 	case "prediction":
 		return v.readPrediction(name)
 	case "include_reasoning":
-		told := true
-		err := v.boolean(name, &told)
-		r.HideReasoning = !told
+		included := true
+		err := v.boolean(name, &included)
+		r.HideReasoning = !included
 		return err
 	case "add_generation_prompt":
 		if r.tokenized {

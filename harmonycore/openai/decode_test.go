@@ -296,7 +296,7 @@ func TestDecodeChat(t *testing.T) {
 	}
 	want := &ChatRequest{
 		Model: "m", Stream: true, IncludeUsage: true, Choices: 1, Effort: "minimal", Choice: ToolChoice{none: true},
-		TierAsked: true, Stop: []string{"\n", "b"},
+		TierRequested: true, Stop: []string{"\n", "b"},
 		Sampling: Sampling{Temperature: "0.50", PresencePenalty: "-1", Seed: "-3", MaxTokens: 7},
 		Messages: []ChatMessage{
 			{Role: "system", Content: []string{"a", "b"}},

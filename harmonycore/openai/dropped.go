@@ -8,9 +8,9 @@ type Dropped struct {
 	First *Error
 }
 
-// omitted returns the note that replaces a part of this type. It lets the model know that there was something it has
-// not seen. It is empty for unknown types.
-func omitted(kind string) string {
+// omissionNote returns the note that replaces a part of this type. It lets the model know that there was something it
+// has not seen. It is empty for unknown types.
+func omissionNote(kind string) string {
 	switch kind {
 	case "image_url", "input_image":
 		return "[image omitted: this model reads text only]"

@@ -88,10 +88,10 @@ func notOneOf(param, got, supported string) *Error {
 	return Invalid(param, "Invalid value: '"+clip(got)+"'. Supported values are: "+supported+".")
 }
 
-// mostQuoted is the maximum length of a client's value in an error message, in bytes.
-const mostQuoted = 64
+// maxQuoted is the maximum length of a client's value in an error message, in bytes.
+const maxQuoted = 64
 
-func clip(s string) string { return Clip(s, mostQuoted) }
+func clip(s string) string { return Clip(s, maxQuoted) }
 
 // Clip returns at most most bytes of s, without cutting a character in half. It keeps foreign text from filling an
 // error message.

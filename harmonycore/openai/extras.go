@@ -11,8 +11,8 @@ import (
 // Extra is a parameter that inference servers have and OpenAI's API does not. JSON is its checked value as JSON text.
 type Extra struct{ Name, JSON string }
 
-// askedExtra is an extra as the client sent it. Its value lies in the body.
-type askedExtra struct {
+// requestedExtra is an extra as the client sent it. Its value lies in the body.
+type requestedExtra struct {
 	name string
 	v    value
 }
@@ -21,26 +21,26 @@ type askedExtra struct {
 // any unknown member. ignore_eos, for example, would make the model continue after the end of its answer.
 var extraNames = contract.KnownExtras()
 
-func (s *Sampling) ask(name string, v value) {
+func (s *Sampling) request(name string, v value) {
 	for _, known := range extraNames {
 		if name != known || !v.given() {
 			continue
 		}
-		for i := range s.asked {
-			if s.asked[i].name == known {
-				s.asked[i].v = v
+		for i := range s.requested {
+			if s.requested[i].name == known {
+				s.requested[i].v = v
 				return
 			}
 		}
-		s.asked = append(s.asked, askedExtra{known, v})
+		s.requested = append(s.requested, requestedExtra{known, v})
 	}
 }
 
 // Allow reads the extras that names lists into s, and discards all others unread.
 func (s *Sampling) Allow(names []string) *Error {
-	asked := s.asked
-	s.asked = nil
-	for _, a := range asked {
+	requested := s.requested
+	s.requested = nil
+	for _, a := range requested {
 		for _, name := range names {
 			if name != a.name {
 				continue

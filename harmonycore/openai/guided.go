@@ -187,8 +187,8 @@ func (v value) readChoices(at string, dst *[]string) *Error {
 	return nil
 }
 
-// hold copies the constraint in g into t. param names OpenAI's own parameter, which must not be given as well.
-func (t *TextFormat) hold(g *guided, param string) *Error {
+// setGuided copies the constraint in g into t. param names OpenAI's own parameter, which must not be given as well.
+func (t *TextFormat) setGuided(g *guided, param string) *Error {
 	switch {
 	case g.format.StrictAt == "":
 		return nil

@@ -21,7 +21,7 @@ func (s *Sampling) readLogitBias(param string, v value) *Error {
 			return wrongType(at, "a number", v)
 		}
 		bias := Bias{Token: uint32(id)}
-		if err := v.number(at, -100, 100, &bias.By); err != nil {
+		if err := v.number(at, -100, 100, &bias.Value); err != nil {
 			return err
 		}
 		if len(s.LogitBias) >= maxBiases {

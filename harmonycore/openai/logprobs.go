@@ -9,28 +9,28 @@ import (
 
 // Logprob is the logprob of a token.
 type Logprob struct {
-	Likely
+	TokenLogprob
 	// Top holds the likeliest tokens in its place, the likeliest first.
-	Top []Likely
+	Top []TokenLogprob
 }
 
-// Likely is a token's bytes, which may be a part of a character, and its logprob as a JSON number.
-type Likely struct {
+// TokenLogprob is a token's bytes, which may be a part of a character, and its logprob as a JSON number.
+type TokenLogprob struct {
 	Token   []byte
 	Logprob []byte
 }
 
 // Clone returns a copy in memory of its own.
 func (l *Logprob) Clone() Logprob {
-	clone := Logprob{Likely: l.Likely.clone()}
+	clone := Logprob{TokenLogprob: l.TokenLogprob.clone()}
 	for i := range l.Top {
 		clone.Top = append(clone.Top, l.Top[i].clone())
 	}
 	return clone
 }
 
-func (l *Likely) clone() Likely {
-	return Likely{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}
+func (l *TokenLogprob) clone() TokenLogprob {
+	return TokenLogprob{Token: bytes.Clone(l.Token), Logprob: bytes.Clone(l.Logprob)}
 }
 
 // AppendLogprob appends an element of logprobs.content. It appends a comma first if dst is not empty.
@@ -68,7 +68,7 @@ func appendWithoutBytes(dst, elements []byte) []byte {
 
 var closeBracket = []byte{']'}
 
-func (l *Likely) appendMembers(dst []byte) []byte {
+func (l *TokenLogprob) appendMembers(dst []byte) []byte {
 	dst = appendTokenText(append(dst, `"token":"`...), l.Token)
 	dst = append(append(dst, `","logprob":`...), l.Logprob...)
 	dst = append(dst, `,"bytes":[`...)

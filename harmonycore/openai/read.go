@@ -66,8 +66,8 @@ func (v value) describe() string {
 	}
 }
 
-// mostKey is the length of the longest key that is unescaped, in bytes. No known member has a longer name.
-const mostKey = 128
+// maxKey is the length of the longest key that is unescaped, in bytes. No known member has a longer name.
+const maxKey = 128
 
 // members calls f for each member in order, duplicate keys included. Keys are unescaped, except very long ones. A key
 // is valid only during the call.
@@ -81,7 +81,7 @@ func (v value) members(param string, f func(key []byte, v value) *Error) *Error 
 			break
 		}
 		key := v.raw[i+1 : end-1]
-		if len(key) <= mostKey*longestEscape && bytes.IndexByte(key, '\\') >= 0 {
+		if len(key) <= maxKey*maxEscape && bytes.IndexByte(key, '\\') >= 0 {
 			key = []byte(rawjson.Unescape(key))
 		}
 		member, end := valueAt(v.raw, next(v.raw, end))
@@ -207,14 +207,14 @@ func (v value) integer(param string, least int64, dst *int64) *Error {
 }
 
 // within reads a whole number from least to most.
-func (v value) within(param string, least, most int64, dst *int64) *Error {
+func (v value) within(param string, minimum, maximum int64, dst *int64) *Error {
 	n := *dst
-	if err := v.integer(param, least, &n); err != nil {
+	if err := v.integer(param, minimum, &n); err != nil {
 		return err
 	}
-	if n > most {
+	if n > maximum {
 		return Invalid(param, "Invalid '"+param+"': integer above maximum value. Expected a value <= "+
-			strconv.FormatInt(most, 10)+", but got "+strconv.FormatInt(n, 10)+" instead.")
+			strconv.FormatInt(maximum, 10)+", but got "+strconv.FormatInt(n, 10)+" instead.")
 	}
 	*dst = n
 	return nil

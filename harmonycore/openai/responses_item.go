@@ -105,7 +105,7 @@ func (o *OutputItem) append(dst []byte, content bool) []byte {
 		if content {
 			dst = append(dst, o.Text...)
 		} else {
-			dst = append(dst, noAction...)
+			dst = append(dst, emptyAction...)
 		}
 		return append(appendMember(dst, `,"call_id":`, o.CallID), '}')
 	default:

@@ -31,8 +31,8 @@ func (r *ResponsesRequest) readLocalShell(at string) *Error {
 // localShellFields holds the members of an action.
 type localShellFields struct{ command, timeout, directory, env, user value }
 
-// noAction is the action of an item that has just begun.
-const noAction = `{"type":"exec","command":[],"env":{},"timeout_ms":null,"user":null,"working_directory":null}`
+// emptyAction is the action of an item that has just begun.
+const emptyAction = `{"type":"exec","command":[],"env":{},"timeout_ms":null,"user":null,"working_directory":null}`
 
 // LocalShellAction appends the action of a call's arguments, with every member written out. ok is false for arguments
 // that an action cannot hold completely: invalid or truncated JSON, other members, other types (RATIONALE.md#53).
@@ -49,11 +49,11 @@ func LocalShellAction(dst, arguments []byte) (action []byte, ok bool) {
 	if err == nil {
 		err = f.command.elements("command", func(_ int, at string, v value) *Error {
 			commands++
-			return v.mustBeText(at)
+			return v.requireText(at)
 		})
 	}
 	if err == nil && f.env.given() {
-		err = f.env.members("env", func(_ []byte, v value) *Error { return v.mustBeText("env") })
+		err = f.env.members("env", func(_ []byte, v value) *Error { return v.requireText("env") })
 	}
 	if err != nil || commands == 0 {
 		return dst, false
@@ -117,7 +117,7 @@ func (v value) shellArguments(at string) (string, *Error) {
 	return rawjson.Keep(append(out, '}')), err
 }
 
-func (v value) mustBeText(param string) *Error {
+func (v value) requireText(param string) *Error {
 	if v.kind != rawjson.String {
 		return wrongType(param, "a string", v)
 	}

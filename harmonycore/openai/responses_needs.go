@@ -38,7 +38,7 @@ func (b *Body) ResponsesNeeds() (Needs, *Error) {
 		return nil
 	})
 	if err == nil && n.State {
-		err = b.statesOnce()
+		err = b.requireOneState()
 	}
 	return n, err
 }

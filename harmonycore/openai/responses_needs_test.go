@@ -76,14 +76,14 @@ func FuzzResponsesNeeds(f *testing.F) {
 		if opened != nil {
 			return
 		}
-		came := string(body)
+		before := string(body)
 		needs, err := b.ResponsesNeeds()
 		checkDecoded(t, body, err == nil, err)
-		if string(body) != came {
-			t.Fatalf("%q has become %q", came, body)
+		if string(body) != before {
+			t.Fatalf("%q has become %q", before, body)
 		}
 		if _, err := DecodeResponsesRequest(b); err == nil && needs.State {
-			t.Fatalf("%q needs no store", came)
+			t.Fatalf("%q needs no store", before)
 		}
 	})
 }

@@ -4,31 +4,31 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ownTool is a tool that has items of its own in the API. The model sees its calls as calls of a function.
 type ownTool struct {
-	// name is the function's name. asked is the member that holds the arguments.
-	name, asked string
-	// answered reports whether a call has no separate output item, but holds its result or its status itself.
-	answered bool
+	// name is the function's name. argumentsMember holds the arguments.
+	name, argumentsMember string
+	// inlineResult reports whether a call has no separate output item, but holds its result or its status itself.
+	inlineResult bool
 }
 
 // ownTools returns the tool of a type of call. ok reports whether there is one.
 func ownTools(kind string) (tool ownTool, ok bool) {
 	switch kind {
 	case "local_shell_call":
-		return ownTool{name: typeLocalShell, asked: "action"}, true
+		return ownTool{name: typeLocalShell, argumentsMember: "action"}, true
 	case "shell_call":
-		return ownTool{name: "shell", asked: "action"}, true
+		return ownTool{name: "shell", argumentsMember: "action"}, true
 	case "apply_patch_call":
-		return ownTool{name: "apply_patch", asked: "operation"}, true
+		return ownTool{name: "apply_patch", argumentsMember: "operation"}, true
 	case "web_search_call":
-		return ownTool{name: "web_search", asked: "action", answered: true}, true
+		return ownTool{name: "web_search", argumentsMember: "action", inlineResult: true}, true
 	case "mcp_call":
-		return ownTool{asked: "arguments", answered: true}, true
+		return ownTool{argumentsMember: "arguments", inlineResult: true}, true
 	}
 	return ownTool{}, false
 }
 
 // ownFields holds the members of such items.
-type ownFields struct{ id, callID, name, asked, output, failure, status value }
+type ownFields struct{ id, callID, name, arguments, output, failure, status value }
 
 func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
 	err = v.members(at, func(key []byte, v value) *Error {
@@ -40,7 +40,7 @@ func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
 		case "name":
 			f.name = v
 		case asked:
-			f.asked = v
+			f.arguments = v
 		case "output":
 			f.output = v
 		case "error":
@@ -55,29 +55,29 @@ func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
 
 // readOwnCall reads a call of such a tool. The model does not see a search without a query.
 func (v value) readOwnCall(at string, tool ownTool) (item InputItem, err *Error) {
-	f, err := v.ownFields(at, tool.asked)
-	if err != nil || tool.name == "web_search" && !f.asked.given() {
+	f, err := v.ownFields(at, tool.argumentsMember)
+	if err != nil || tool.name == "web_search" && !f.arguments.given() {
 		return item, err
 	}
-	item.Kind, item.Name, item.Answered = ItemCall, tool.name, tool.answered
+	item.Kind, item.Name, item.Answered = ItemCall, tool.name, tool.inlineResult
 	if tool.name == "" {
 		if err := f.name.calledName(join(at, "name"), &item.Name); err != nil {
 			return item, err
 		}
 	}
-	if !f.asked.given() {
-		return item, missing(join(at, tool.asked))
+	if !f.arguments.given() {
+		return item, missing(join(at, tool.argumentsMember))
 	}
 	if tool.name == typeLocalShell {
-		item.Arguments, err = f.asked.shellArguments(join(at, tool.asked))
+		item.Arguments, err = f.arguments.shellArguments(join(at, tool.argumentsMember))
 	} else {
-		item.Arguments, err = f.asked.textOrJSON(join(at, tool.asked))
+		item.Arguments, err = f.arguments.textOrJSON(join(at, tool.argumentsMember))
 	}
 	if err != nil {
 		return item, err
 	}
-	if tool.answered {
-		item.Content, err = f.returned(at)
+	if tool.inlineResult {
+		item.Content, err = f.result(at)
 		return item, err
 	}
 	err = f.readCallID(at, &item)
@@ -94,7 +94,7 @@ func (v value) readOwnOutput(at string) (item InputItem, err *Error) {
 	if err := f.readCallID(at, &item); err != nil {
 		return item, err
 	}
-	item.Content, err = f.returned(at)
+	item.Content, err = f.result(at)
 	return item, err
 }
 
@@ -110,9 +110,9 @@ func (f *ownFields) readCallID(at string, item *InputItem) *Error {
 	return f.callID.text(join(at, "call_id"), &item.CallID)
 }
 
-// returned returns the result of a call: its output or its error, or its status if it has neither. A failure that the
+// result returns the result of a call: its output or its error, or its status if it has neither. A failure that the
 // output does not show comes before it.
-func (f *ownFields) returned(at string) ([]string, *Error) {
+func (f *ownFields) result(at string) ([]string, *Error) {
 	status := StatusCompleted
 	if err := f.status.text(join(at, "status"), &status); err != nil {
 		return nil, err

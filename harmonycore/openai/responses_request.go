@@ -62,7 +62,7 @@ type ResponsesEcho struct {
 func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	r := &ResponsesRequest{Model: b.Model}
 	var input value
-	if err := b.statesOnce(); err != nil {
+	if err := b.requireOneState(); err != nil {
 		return nil, err
 	}
 	err := b.root.members("", func(key []byte, v value) *Error {
@@ -87,10 +87,10 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Tools, err = r.Choice.of(r.Tools); err != nil {
+	if r.Tools, err = r.Choice.filter(r.Tools); err != nil {
 		return nil, err
 	}
-	if err = r.Format.hold(&r.guided, "text.format"); err != nil {
+	if err = r.Format.setGuided(&r.guided, "text.format"); err != nil {
 		return nil, err
 	}
 	if !input.given() {
@@ -109,8 +109,8 @@ func DecodeResponsesRequest(b *Body) (*ResponsesRequest, *Error) {
 	return r, nil
 }
 
-// leastOutputTokens is the limit of OpenAI's API.
-const leastOutputTokens = 16
+// minOutputTokens is the limit of OpenAI's API.
+const minOutputTokens = 16
 
 // The limits of echoed members, in bytes of JSON. An echo is held as long as the answer lasts, and three of its events
 // contain it. Six streams with 15 MB of metadata each would end the VM (RATIONALE.md#76).
@@ -124,8 +124,8 @@ func tooLong(param string, limit int) *Error {
 	return Invalid(param, "Invalid '"+param+"': longer than the limit of "+strconv.Itoa(limit)+" bytes.")
 }
 
-// statesOnce refuses a request that continues both a response and a conversation, because the two may differ.
-func (b *Body) statesOnce() *Error {
+// requireOneState refuses a request that continues both a response and a conversation, because the two may differ.
+func (b *Body) requireOneState() *Error {
 	previous, conversation := false, false
 	err := b.root.members("", func(key []byte, v value) *Error {
 		switch string(key) {
@@ -185,7 +185,7 @@ func (r *ResponsesRequest) readOption(name string, v value) *Error {
 		}
 		return nil
 	case "max_output_tokens":
-		return v.maxTokens(name, leastOutputTokens, &r.Sampling.MaxTokens)
+		return v.maxTokens(name, minOutputTokens, &r.Sampling.MaxTokens)
 	case "max_tool_calls":
 		n := int64(0)
 		if err := v.integer(name, 0, &n); err != nil || !v.given() {

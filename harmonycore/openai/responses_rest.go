@@ -53,8 +53,8 @@ func (v value) readObfuscation(param string) *Error {
 	})
 }
 
-// leastCompactThreshold is the limit of OpenAI's API, in tokens.
-const leastCompactThreshold = 1000
+// minCompactThreshold is the limit of OpenAI's API, in tokens.
+const minCompactThreshold = 1000
 
 // readContextManagement checks when the client wants its conversation to be compacted. It has no effect: a conversation
 // that is too long is refused or truncated.
@@ -71,7 +71,7 @@ func (v value) readContextManagement(param string) *Error {
 			case "type":
 				return v.text(join(at, "type"), &kind)
 			case "compact_threshold":
-				return v.integer(join(at, "compact_threshold"), leastCompactThreshold, &threshold)
+				return v.integer(join(at, "compact_threshold"), minCompactThreshold, &threshold)
 			}
 			return nil
 		})

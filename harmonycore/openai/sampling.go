@@ -12,7 +12,7 @@ type Number string
 // Bias is a token and the number, from -100 to 100, that is added to its logit.
 type Bias struct {
 	Token uint32
-	By    Number
+	Value Number
 }
 
 // Sampling holds the client's sampling parameters. All numbers are within the ranges of the API.
@@ -37,8 +37,8 @@ type Sampling struct {
 	StopTokenIDs   []uint32
 	TemplateEffort string
 
-	// asked holds all extras of the request until [Sampling.Allow] is called.
-	asked []askedExtra
+	// requested holds all extras of the request until [Sampling.Allow] is called.
+	requested []requestedExtra
 }
 
 // read reads the parameters that both APIs spell alike.
@@ -66,7 +66,7 @@ func (s *Sampling) read(key string, v value) *Error {
 	case "logit_bias":
 		return s.readLogitBias(key, v)
 	default:
-		s.ask(key, v)
+		s.request(key, v)
 		return v.refuseServers(key)
 	}
 }
@@ -129,20 +129,20 @@ func (v value) word(param string, dst *string, words ...string) *Error {
 	return notOneOf(param, got, supported)
 }
 
-// longestEscape is the maximum number of bytes of JSON for one byte of a string.
-const longestEscape = 6
+// maxEscape is the maximum number of bytes of JSON for one byte of a string.
+const maxEscape = 6
 
 // label checks a string that is not used. It may have at most most bytes.
-func (v value) label(param string, most int) *Error {
-	if v.kind == rawjson.String && len(v.raw) > most*longestEscape {
-		return tooLong(param, most) // without a copy of a text this long
+func (v value) label(param string, maxBytes int) *Error {
+	if v.kind == rawjson.String && len(v.raw) > maxBytes*maxEscape {
+		return tooLong(param, maxBytes) // without a copy of a text this long
 	}
 	text := ""
 	if err := v.text(param, &text); err != nil {
 		return err
 	}
-	if len(text) > most {
-		return tooLong(param, most)
+	if len(text) > maxBytes {
+		return tooLong(param, maxBytes)
 	}
 	return nil
 }

@@ -6,16 +6,16 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 // here.
 type serverParam struct {
 	name string
-	// wants is the value that asks for the parameter's effect: true, false, or with noBool any value.
-	wants wanted
+	// activeWhen is the value that asks for the parameter's effect: true, false, or with anyValue any value.
+	activeWhen activation
 	// why ends the error message.
 	why string
 }
 
-type wanted uint8
+type activation uint8
 
 const (
-	noBool wanted = iota
+	anyValue activation = iota
 	whenTrue
 	whenFalse
 )
@@ -32,21 +32,21 @@ var serverParams = [...]serverParam{
 	{"separate_reasoning", whenFalse, "reasoning has fields of its own; 'include_reasoning' leaves it out"},
 	{"include_reasoning", whenFalse, "only Chat Completions can leave reasoning out of an answer"},
 	{"use_beam_search", whenTrue, "answers are sampled"},
-	{"stop", noBool, "use Chat Completions, which has it"},
-	{"stop_regex", noBool, "use 'stop' of Chat Completions"},
-	{"bad_words", noBool, "use 'logit_bias'"},
-	{"allowed_token_ids", noBool, "use 'logit_bias'"},
-	{"logits_processors", noBool, ""},
-	{"custom_logit_processor", noBool, ""},
-	{"vllm_xargs", noBool, ""},
-	{"repetition_detection", noBool, ""},
-	{"truncate_prompt_tokens", noBool, "send less, or Responses' 'truncation'"},
-	{"documents", noBool, "put them into a message"},
-	{"chat_template", noBool, "prompts have gpt-oss's own format"},
-	{"lora_path", noBool, "name another model"},
-	{"session_params", noBool, "send the whole conversation"},
-	{"structural_tag", noBool, "use 'response_format', 'structured_outputs' or tools"},
-	{"guided_whitespace_pattern", noBool, ""},
+	{"stop", anyValue, "use Chat Completions, which has it"},
+	{"stop_regex", anyValue, "use 'stop' of Chat Completions"},
+	{"bad_words", anyValue, "use 'logit_bias'"},
+	{"allowed_token_ids", anyValue, "use 'logit_bias'"},
+	{"logits_processors", anyValue, ""},
+	{"custom_logit_processor", anyValue, ""},
+	{"vllm_xargs", anyValue, ""},
+	{"repetition_detection", anyValue, ""},
+	{"truncate_prompt_tokens", anyValue, "send less, or Responses' 'truncation'"},
+	{"documents", anyValue, "put them into a message"},
+	{"chat_template", anyValue, "prompts have gpt-oss's own format"},
+	{"lora_path", anyValue, "name another model"},
+	{"session_params", anyValue, "send the whole conversation"},
+	{"structural_tag", anyValue, "use 'response_format', 'structured_outputs' or tools"},
+	{"guided_whitespace_pattern", anyValue, ""},
 }
 
 // ServerParams returns the names of all parameters that only inference servers have and that are supported or refused
@@ -76,18 +76,18 @@ func (v value) refuseServers(name string) *Error {
 			continue
 		}
 		message := "Unsupported parameter: '" + name + "' is not supported"
-		switch p.wants {
-		case noBool:
+		switch p.activeWhen {
+		case anyValue:
 			if v.isEmpty() {
 				return nil
 			}
 		default:
 			on := false
-			if err := v.boolean(name, &on); err != nil || on == (p.wants == whenFalse) {
+			if err := v.boolean(name, &on); err != nil || on == (p.activeWhen == whenFalse) {
 				return err
 			}
 			word := "true"
-			if p.wants == whenFalse {
+			if p.activeWhen == whenFalse {
 				word = "false"
 			}
 			message = "Unsupported value: '" + name + "' cannot be " + word

@@ -102,26 +102,26 @@ func TestServerParams(t *testing.T) {
 		if p.name == "stop" || p.name == "include_reasoning" {
 			continue // Chat has it
 		}
-		asks, asksNot := []string{`["a"]`, `"a"`, `1`, `{"a":1}`}, []string{`null`, `[]`, `""`, `{ }`}
-		switch p.wants {
+		active, inactive := []string{`["a"]`, `"a"`, `1`, `{"a":1}`}, []string{`null`, `[]`, `""`, `{ }`}
+		switch p.activeWhen {
 		case whenTrue:
-			asks, asksNot = []string{`true`}, []string{`null`, `false`}
+			active, inactive = []string{`true`}, []string{`null`, `false`}
 		case whenFalse:
-			asks, asksNot = []string{`false`}, []string{`null`, `true`}
+			active, inactive = []string{`false`}, []string{`null`, `true`}
 		}
-		for _, v := range asks {
+		for _, v := range active {
 			_, err := decodeMembers(`"` + p.name + `":` + v)
 			checkError(t, p.name+" "+v, err, 400, contract.CodeUnsupportedParameter, p.name)
 			if err != nil && (!strings.Contains(err.Message, "'"+p.name+"'") || !strings.HasSuffix(err.Message, ".")) {
 				t.Errorf("%s: %s", p.name, err.Message)
 			}
 		}
-		for _, v := range asksNot {
+		for _, v := range inactive {
 			if _, err := decodeMembers(`"` + p.name + `":` + v); err != nil {
 				t.Errorf("%s %s: %v", p.name, v, err)
 			}
 		}
-		if p.wants != noBool {
+		if p.activeWhen != anyValue {
 			_, err := decodeMembers(`"` + p.name + `":1`)
 			checkError(t, p.name, err, 400, contract.CodeInvalidType, p.name)
 		}

@@ -42,7 +42,7 @@ func (v value) readStop(param string, dst *[]string) *Error {
 }
 
 func (v value) stopSequence(param string, dst *[]string) *Error {
-	if len(v.raw) > maxStopLength*longestEscape {
+	if len(v.raw) > maxStopLength*maxEscape {
 		return tooLong(param, maxStopLength)
 	}
 	text := rawjson.Unescape(v.raw)

@@ -17,7 +17,7 @@ type ToolChoice struct {
 // allowedTools holds names of tools. A value reports whether a tool of that name was found.
 type allowedTools struct{ functions, customs map[string]bool }
 
-func (a *allowedTools) of(custom bool) map[string]bool {
+func (a *allowedTools) set(custom bool) map[string]bool {
 	if custom {
 		return a.customs
 	}
@@ -213,14 +213,14 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 		if err := inner.toolRef(at, &name); err != nil {
 			return err
 		}
-		c.allowed.of(kind == typeCustom)[name] = false
+		c.allowed.set(kind == typeCustom)[name] = false
 		return nil
 	})
 }
 
-// of returns the tools that the model is shown, when all tools have been read. A tool that is not shown cannot be
+// filter returns the tools that the model is shown, when all tools have been read. A tool that is not shown cannot be
 // called, whatever the server enforces.
-func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
+func (c *ToolChoice) filter(tools []Tool) ([]Tool, *Error) {
 	const param = "tool_choice"
 	if c.none {
 		return nil, nil
@@ -229,7 +229,7 @@ func (c *ToolChoice) of(tools []Tool) ([]Tool, *Error) {
 		missing := len(c.allowed.functions) + len(c.allowed.customs)
 		kept := tools[:0]
 		for i := range tools {
-			names := c.allowed.of(tools[i].Custom)
+			names := c.allowed.set(tools[i].Custom)
 			found, allowed := names[tools[i].Name]
 			if !allowed {
 				continue

@@ -178,8 +178,8 @@ func TestLargeBuffersAreLetGo(t *testing.T) {
 	stream := newChatStream(&Request{API: ChatAPI, Stream: true})
 	stream.Begin()
 	for range 2 {
-		stream.Choices()[0].Content(make([]byte, 2*keptBuffer), 1)
-		if got := len(stream.Take(nil)); got < 2*keptBuffer || cap(stream.out) > keptBuffer {
+		stream.Choices()[0].Content(make([]byte, 2*maxKeptBuffer), 1)
+		if got := len(stream.Take(nil)); got < 2*maxKeptBuffer || cap(stream.out) > maxKeptBuffer {
 			t.Errorf("%d bytes are kept behind %d", cap(stream.out), got)
 		}
 	}

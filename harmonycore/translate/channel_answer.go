@@ -68,7 +68,7 @@ func (a *channelStream) Open(h harmony.Header) {
 	a.closeCall()
 	tool := a.open(h)
 	a.message++
-	a.transcript.Open(a.asTold(h, tool))
+	a.transcript.Open(a.historyHeader(h, tool))
 	if tool != nil {
 		a.calling = true
 		a.call = openai.EventCall{
@@ -77,9 +77,9 @@ func (a *channelStream) Open(h harmony.Header) {
 	}
 }
 
-// asTold returns a message's header for the conversation. Calls and answers get the header that they have in a history,
-// even if the model's own header is incomplete.
-func (t *turn) asTold(h harmony.Header, tool *shownTool) harmony.Header {
+// historyHeader returns a message's header for the conversation. Calls and answers get the header that they have in a
+// history, even if the model's own header is incomplete.
+func (t *turn) historyHeader(h harmony.Header, tool *shownTool) harmony.Header {
 	switch {
 	case tool != nil:
 		h = harmony.Header{
@@ -173,11 +173,11 @@ func (a *channelStream) Finish(u Usage, _ int64) {
 	a.out = openai.AppendEventDone(a.out, &a.head, a.finishReason(a.finish), usage)
 }
 
-// mostArguments is the maximum length of the arguments of one call, in bytes of JSON. One event carries them all.
-const mostArguments = 8 << 20
+// maxCallEvent is the maximum length of the arguments of one call, in bytes of JSON. One event carries them all.
+const maxCallEvent = 8 << 20
 
 // Full implements [Answer].
-func (a *channelStream) Full() bool { return len(a.call.Arguments) > mostArguments }
+func (a *channelStream) Full() bool { return len(a.call.Arguments) > maxCallEvent }
 
 func (a *channelStream) Tally() Tally { return a.tally }
 

@@ -7,7 +7,7 @@ import (
 )
 
 func (r *Request) chatHead() openai.ChatHead {
-	return openai.ChatHead{ID: "chatcmpl-" + r.env.ID, Created: r.env.Now, Model: r.Model, TierAsked: r.tierAsked}
+	return openai.ChatHead{ID: "chatcmpl-" + r.env.ID, Created: r.env.Now, Model: r.Model, TierRequested: r.tierRequested}
 }
 
 func (t *turn) finishReason(f Finish) string {

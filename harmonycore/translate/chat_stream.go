@@ -19,10 +19,10 @@ type chatStreamChoice struct {
 	env    Env
 	index  int
 	chunks openai.ChatChunks
-	// told reports whether a chunk with content was written.
-	told bool
-	// likely holds the logprobs of tokens whose text has not come yet.
-	likely []byte
+	// contentSent reports whether a chunk with content was written.
+	contentSent bool
+	// logprobs holds the logprobs of tokens whose text has not come yet.
+	logprobs []byte
 	// kind is the kind of the open call.
 	kind openai.CallKind
 }
@@ -81,20 +81,20 @@ func (c *chatStreamChoice) Content(text []byte, tokens int) {
 	case callLane:
 		c.stream.out = c.chunks.AppendArguments(c.stream.out, c.tally.Calls-1, c.kind, text)
 	default:
-		c.say(text)
+		c.sendContent(text)
 	}
 }
 
-func (c *chatStreamChoice) say(text []byte) {
-	c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.likely)
-	c.likely, c.told = c.likely[:0], true
+func (c *chatStreamChoice) sendContent(text []byte) {
+	c.stream.out = c.chunks.AppendContent(c.stream.out, text, c.logprobs)
+	c.logprobs, c.contentSent = c.logprobs[:0], true
 }
 
 // Logprob implements [Choice]. It keeps a token's logprob until there is text for a chunk. The logprob of a token that
 // ends within a character goes into the chunk of the token that completes the character (RATIONALE.md#37).
 func (c *chatStreamChoice) Logprob(l *openai.Logprob) {
 	if c.lane == finalLane && !c.stream.ended {
-		c.likely = openai.AppendLogprob(c.likely, l)
+		c.logprobs = openai.AppendLogprob(c.logprobs, l)
 	}
 }
 
@@ -105,8 +105,8 @@ func (c *chatStreamChoice) End(f Finish) {
 	if c.stream.ended {
 		return
 	}
-	if !c.noContent(f) && !c.told {
-		c.say(nil)
+	if !c.contentIsNull(f) && !c.contentSent {
+		c.sendContent(nil)
 	}
 	c.stream.out = c.chunks.AppendFinish(c.stream.out, c.finishReason(f))
 }

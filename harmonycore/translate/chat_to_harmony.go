@@ -34,12 +34,12 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 		DroppedParts: in.Dropped.Count,
 		Logprobs:     in.Logprobs, TopLogprobs: in.TopLogprobs, HideReasoning: in.HideReasoning,
 		answers: m.Answers, reasoning: reasoningFields(&m.Answers), env: env,
-		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierAsked: in.TierAsked,
+		includeUsage: in.IncludeUsage, oneCall: in.OneCall, tierRequested: in.TierRequested,
 	}
 	if in.HideReasoning {
 		r.reasoning = openai.NoReasoning
 	}
-	if err := r.sample(&in.Sampling, m); err != nil {
+	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}
 	if r.effort, err = chatEffort(m, in); err != nil {
@@ -54,7 +54,7 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	}
 	var instructions []string
 	first := 0
-	for first < len(in.Messages) && instructs(in.Messages[first].Role) {
+	for first < len(in.Messages) && isInstructions(in.Messages[first].Role) {
 		instructions = append(instructions, strings.Join(in.Messages[first].Content, ""))
 		first++
 	}
@@ -74,8 +74,8 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	return r, nil
 }
 
-// sample copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
-func (r *Request) sample(s *openai.Sampling, m *contract.Model) *openai.Error {
+// setSampling copies the client's sampling parameters, and those of the servers' own parameters that the model allows.
+func (r *Request) setSampling(s *openai.Sampling, m *contract.Model) *openai.Error {
 	err := s.Allow(m.ServerExtras)
 	r.Sampling = *s
 	return err
@@ -108,7 +108,7 @@ func (b *builder) chatMessage(m *openai.ChatMessage, i int) *openai.Error {
 	case openai.RoleTool:
 		return b.result(m.ToolCallID, m.Content, "messages["+strconv.Itoa(i)+"].tool_call_id")
 	default:
-		b.instruct(strings.Join(m.Content, ""))
+		b.addInstructions(strings.Join(m.Content, ""))
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (c *chatWholeChoice) closeCall() {
 func (c *chatWholeChoice) End(f Finish) {
 	c.closeCall()
 	c.choice.FinishReason = c.finishReason(f)
-	c.choice.NoContent = c.noContent(f)
+	c.choice.NoContent = c.contentIsNull(f)
 }
 
 func (a *chatWhole) Finish(u Usage, _ int64) {
@@ -115,10 +115,10 @@ func (a *chatWhole) Tally() Tally {
 	return sum
 }
 
-// mostHeld is the maximum memory that a whole answer holds, in bytes. Copies of it are made at the end, so a larger one
+// maxHeld is the maximum memory that a whole answer holds, in bytes. Copies of it are made at the end, so a larger one
 // would endanger the VM with all its streams. No context has enough text to come near it, but 128 choices or 20
 // alternatives for each token do.
-const mostHeld = 32 << 20
+const maxHeld = 32 << 20
 
 // Full implements [Answer].
 func (a *chatWhole) Full() bool {
@@ -127,7 +127,7 @@ func (a *chatWhole) Full() bool {
 		c := &a.choices[i].choice
 		held += len(c.Content) + len(c.Reasoning) + len(c.ToolCalls) + len(c.Logprobs)
 	}
-	return held > mostHeld
+	return held > maxHeld
 }
 
 func (a *chatWhole) Fail(e *openai.Error) {

@@ -27,8 +27,8 @@ func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instru
 	tools []harmony.Namespace, format *openai.TextFormat) {
 	b.messages = append(b.messages, harmony.Message{Role: harmony.System, Content: []harmony.Content{{
 		System: &harmony.SystemContent{
-			ModelIdentity:         present(m.System.Identity),
-			KnowledgeCutoff:       present(m.System.KnowledgeCutoff),
+			ModelIdentity:         optional(m.System.Identity),
+			KnowledgeCutoff:       optional(m.System.KnowledgeCutoff),
 			ConversationStartDate: env.Date,
 			Effort:                effort,
 			Channels: &harmony.ChannelConfig{
@@ -63,8 +63,8 @@ func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instru
 	}
 }
 
-// instruct adds instructions after the first turn.
-func (b *builder) instruct(text string) {
+// addInstructions adds instructions after the first turn.
+func (b *builder) addInstructions(text string) {
 	if text == "" {
 		return
 	}
@@ -126,11 +126,11 @@ func (b *builder) result(id string, parts []string, param string) *openai.Error 
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
 	b.turns = b.turns.returned(call.message)
-	b.returned(call.shown, parts)
+	b.addResult(call.shown, parts)
 	return nil
 }
 
-func (b *builder) returned(shown string, parts []string) {
+func (b *builder) addResult(shown string, parts []string) {
 	b.messages = append(b.messages, harmony.Message{
 		Role:      harmony.Tool,
 		Name:      harmony.Some(functions + "." + shown),
@@ -153,6 +153,6 @@ func texts(parts []string) []harmony.Content {
 	return content
 }
 
-func instructs(role string) bool {
+func isInstructions(role string) bool {
 	return role == openai.RoleSystem || role == openai.RoleDeveloper
 }

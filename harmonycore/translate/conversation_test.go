@@ -340,7 +340,7 @@ func TestCalledTool(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := ""
-		if tool := set.called(tt.recipient); tool != nil {
+		if tool := set.byRecipient(tt.recipient); tool != nil {
 			got = tool.name
 		}
 		if got != tt.want {

@@ -20,8 +20,8 @@ func effortNamed(word string) harmony.Effort {
 	}
 }
 
-// standIns returns the API's words for efforts, each with the setting of the effort that the model gets.
-func standIns(m *contract.Model) [7]struct{ word, setting string } {
+// effortSettings returns the API's words for efforts, each with the setting of the effort that the model gets.
+func effortSettings(m *contract.Model) [7]struct{ word, setting string } {
 	e := &m.ReasoningEfforts
 	return [...]struct{ word, setting string }{
 		{"none", e.None}, {"minimal", e.Minimal},
@@ -37,7 +37,7 @@ func effortOf(m *contract.Model, word, param string) (harmony.Effort, *openai.Er
 		return effortNamed(m.System.Effort), nil
 	}
 	offered := ""
-	for _, e := range standIns(m) {
+	for _, e := range effortSettings(m) {
 		effort := effortNamed(e.setting)
 		if effort == 0 {
 			continue

@@ -17,12 +17,12 @@ type Gate struct {
 	Choice
 	turn  turn
 	stops stops
-	// oneCall reports whether a second call is not wanted. called reports whether the Gate shut at one.
-	oneCall, called bool
+	// oneCall reports whether a second call is not wanted. endedByCall reports whether it ended at one.
+	oneCall, endedByCall bool
 	// capped reports whether the reasoning has a maximum. left is the number of reasoning tokens that may still come.
 	capped bool
 	left   int
-	shut   Finish
+	ended  Finish
 	// held holds the logprobs of tokens whose text is held back.
 	held []heldLogprob
 	// received and shown count the bytes of the final message's text that came in and that were passed on.
@@ -36,11 +36,11 @@ type heldLogprob struct {
 }
 
 // reasoningLimit returns the lower of the model's maximum and the client's.
-func reasoningLimit(m *contract.Model, asked *int) *int {
-	if m.MaxReasoningTokens > 0 && (asked == nil || *asked > m.MaxReasoningTokens) {
+func reasoningLimit(m *contract.Model, requested *int) *int {
+	if m.MaxReasoningTokens > 0 && (requested == nil || *requested > m.MaxReasoningTokens) {
 		return &m.MaxReasoningTokens
 	}
-	return asked
+	return requested
 }
 
 // Gate returns the Gate to put between a parser and c, or nil if the request limits nothing.
@@ -56,20 +56,20 @@ func (r *Request) Gate(c Choice) *Gate {
 	return g
 }
 
-// Shut returns how the answer ended if the Gate has shut: [Stop], or [Length] at the maximum of reasoning. It returns 0
-// while the Gate is open.
-func (g *Gate) Shut() Finish { return g.shut }
+// Ended returns how the answer ended if the Gate ended it: [Stop], or [Length] at the maximum of reasoning. It returns
+// 0 while the answer goes on.
+func (g *Gate) Ended() Finish { return g.ended }
 
-// Called reports whether the Gate shut after a call, not at a stop sequence.
-func (g *Gate) Called() bool { return g.called }
+// EndedByCall reports whether the Gate ended the answer after a call, not at a stop sequence.
+func (g *Gate) EndedByCall() bool { return g.endedByCall }
 
 // Open implements [harmony.Sink].
 func (g *Gate) Open(h harmony.Header) {
-	if g.shut != 0 {
+	if g.ended != 0 {
 		return
 	}
 	if g.oneCall && g.turn.tally.Calls > 0 {
-		g.shut, g.called = Stop, true
+		g.ended, g.endedByCall = Stop, true
 		return
 	}
 	g.turn.open(h)
@@ -80,7 +80,7 @@ func (g *Gate) Open(h harmony.Header) {
 // Logprob implements [Choice]. The logprob of a token waits for the token's text, and is passed on or dropped with it.
 func (g *Gate) Logprob(l *openai.Logprob) {
 	switch {
-	case g.shut != 0:
+	case g.ended != 0:
 	case g.turn.lane == finalLane && len(g.stops.sequences) > 0:
 		g.held = append(g.held, heldLogprob{end: g.received + 1, logprob: l.Clone()})
 	default:
@@ -90,7 +90,7 @@ func (g *Gate) Logprob(l *openai.Logprob) {
 
 // Content implements [harmony.Sink].
 func (g *Gate) Content(text []byte, tokens int) {
-	if g.shut != 0 {
+	if g.ended != 0 {
 		return
 	}
 	found := false
@@ -105,7 +105,7 @@ func (g *Gate) Content(text []byte, tokens int) {
 		g.complete(len(text))
 		text, found = g.stops.add(text)
 		g.shown += len(text)
-		g.tell(g.shown)
+		g.releaseLogprobs(g.shown)
 	}
 	g.Choice.Content(text, tokens)
 	if found {
@@ -115,10 +115,10 @@ func (g *Gate) Content(text []byte, tokens int) {
 
 // Close implements [harmony.Sink].
 func (g *Gate) Close(end harmony.End) {
-	if g.shut != 0 {
+	if g.ended != 0 {
 		return
 	}
-	g.tell(g.received + 1)
+	g.releaseLogprobs(g.received + 1)
 	if held := g.stops.flush(); len(held) > 0 {
 		g.Choice.Content(held, 0)
 	}
@@ -138,8 +138,8 @@ func (g *Gate) complete(n int) {
 	g.received += n
 }
 
-// tell passes on the logprobs of the tokens whose text ends at upto or before.
-func (g *Gate) tell(upto int) {
+// releaseLogprobs passes on the logprobs of the tokens whose text ends at upto or before.
+func (g *Gate) releaseLogprobs(upto int) {
 	n := 0
 	for n < len(g.held) && g.held[n].end <= upto {
 		g.Choice.Logprob(&g.held[n].logprob)
@@ -149,6 +149,6 @@ func (g *Gate) tell(upto int) {
 }
 
 func (g *Gate) end(f Finish) {
-	g.shut, g.held = f, nil
+	g.ended, g.held = f, nil
 	g.Choice.Close(harmony.Cut)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// heard is a [Choice] that writes down its calls.
-type heard struct{ strings.Builder }
+// sentEvents is a [Choice] that writes down its calls.
+type sentEvents struct{ strings.Builder }
 
-func (h *heard) Open(header harmony.Header) {
+func (h *sentEvents) Open(header harmony.Header) {
 	fmt.Fprintf(h, "[%s%s ", header.Channel, header.Recipient)
 }
-func (h *heard) Content(text []byte, tokens int) {
+func (h *sentEvents) Content(text []byte, tokens int) {
 	if len(text) > 0 || tokens > 0 {
 		fmt.Fprintf(h, "%s/%d ", text, tokens)
 	}
 }
-func (h *heard) Close(harmony.End) { h.WriteString("] ") }
-func (h *heard) End(Finish)        { h.WriteString("end") }
+func (h *sentEvents) Close(harmony.End) { h.WriteString("] ") }
+func (h *sentEvents) End(Finish)        { h.WriteString("end") }
 
-func (h *heard) Logprob(l *openai.Logprob) { fmt.Fprintf(h, "(%s) ", l.Token) }
+func (h *sentEvents) Logprob(l *openai.Logprob) { fmt.Fprintf(h, "(%s) ", l.Token) }
 
 func TestGate(t *testing.T) {
 	analysis := said{"", "analysis", []string{"a", "STOP", "b"}, harmony.EndedByEnd}
@@ -91,7 +91,7 @@ func TestGate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &heard{}
+		h := &sentEvents{}
 		g := r.Gate(h)
 		for _, m := range tt.turn {
 			g.Open(harmony.Header{Role: harmony.Assistant, Recipient: m.recipient, Channel: m.channel})
@@ -100,8 +100,8 @@ func TestGate(t *testing.T) {
 			}
 			g.Close(m.end)
 		}
-		if h.String() != tt.want || g.Shut() != tt.shut {
-			t.Errorf("%s: %d\n%s\nwant %d\n%s", tt.name, g.Shut(), h.String(), tt.shut, tt.want)
+		if h.String() != tt.want || g.Ended() != tt.shut {
+			t.Errorf("%s: %d\n%s\nwant %d\n%s", tt.name, g.Ended(), h.String(), tt.shut, tt.want)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestReasoningLimit(t *testing.T) {
 			if r.MaxReasoning != nil {
 				got = fmt.Sprint(*r.MaxReasoning)
 			}
-			if got != tt.want || (r.Gate(&heard{}) == nil) != (tt.want == "none") {
+			if got != tt.want || (r.Gate(&sentEvents{}) == nil) != (tt.want == "none") {
 				t.Errorf("model %d, %s: %s, want %s", tt.model, tt.options, got, tt.want)
 			}
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// tellLate opens an item that was held back until its end, and writes its text: only now is its kind known. status is
-// the item's status. tellLate reports whether the item is sent at all. Half a call of a built-in tool is not
+// sendLateItem opens an item that was held back until its end, and writes its text: only now is its kind known. status
+// is the item's status. sendLateItem reports whether the item is sent at all. Half a call of a built-in tool is not
 // (RATIONALE.md#84).
-func (a *responsesAnswer) tellLate(status string) bool {
+func (a *responsesAnswer) sendLateItem(status string) bool {
 	switch {
 	case a.item.Kind == openai.OutputLocalShellCall:
-		a.settle(status)
+		a.decideShellCall(status)
 	case status == openai.StatusIncomplete:
-		a.tally.HalfBuiltIns++
+		a.tally.IncompleteBuiltIns++
 		return false
 	case !a.item.Hidden:
 		a.item.Text = rawjson.AppendEscaped(a.item.Text, string(a.plain))
@@ -29,10 +29,10 @@ func (a *responsesAnswer) tellLate(status string) bool {
 	return true
 }
 
-// settle decides what a call of the local shell is. It is an action if its arguments are a valid one. Otherwise, or if
-// it was cut, it becomes a function's call. Nothing is lost that way, and a client without such a function reports that
-// to the model (RATIONALE.md#53).
-func (a *responsesAnswer) settle(status string) {
+// decideShellCall decides what a call of the local shell is. It is an action if its arguments are a valid one.
+// Otherwise, or if it was cut, it becomes a function's call. Nothing is lost that way, and a client without such a
+// function reports that to the model (RATIONALE.md#53).
+func (a *responsesAnswer) decideShellCall(status string) {
 	if action, ok := openai.LocalShellAction(nil, a.plain); ok && status == openai.StatusCompleted {
 		a.item.Text = action
 		return

@@ -28,8 +28,8 @@ func (a *responsesAnswer) keepMessages(r *Request) {
 	}
 }
 
-// tellMessages puts the kept messages into the response, at its end.
-func (a *responsesAnswer) tellMessages() {
+// appendMessages puts the kept messages into the response, at its end.
+func (a *responsesAnswer) appendMessages() {
 	if a.written == nil {
 		return
 	}

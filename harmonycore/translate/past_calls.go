@@ -30,11 +30,11 @@ func (p *pastCalls) find(id string, made int) *pastCall {
 	if len(p.byID) < len(p.list) {
 		p.sort()
 	}
-	behind, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int { return p.compare(i, id, made) })
-	if behind == 0 {
+	end, _ := slices.BinarySearchFunc(p.byID, made, func(i, made int) int { return p.compare(i, id, made) })
+	if end == 0 {
 		return nil
 	}
-	last := &p.list[p.byID[behind-1]]
+	last := &p.list[p.byID[end-1]]
 	if last.id != id {
 		return nil
 	}

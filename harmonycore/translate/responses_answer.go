@@ -29,10 +29,10 @@ type responsesAnswer struct {
 	item     openai.OutputItem
 	itemOpen bool
 	index    int
-	// likely holds the logprobs of tokens whose text has not come yet. likelyShown is the length of those already in
+	// logprobs holds the logprobs of tokens whose text has not come yet. logprobsInItems is the length of those already in
 	// items, in bytes.
-	likely      []byte
-	likelyShown int
+	logprobs        []byte
+	logprobsInItems int
 	// sealed reports whether the client wants its reasoning sealed. hidden reports whether reasoning is left out of the
 	// answer. late reports whether the open item is sent only when it is whole. plain is the unescaped text of the open
 	// item, if the item is late or is reasoning to be sealed.
@@ -89,11 +89,11 @@ func (a *responsesAnswer) Open(h harmony.Header) {
 	a.closeItem(openai.StatusCompleted)
 	tool := a.open(h)
 	if a.written != nil {
-		a.written.Open(a.asTold(h, tool))
+		a.written.Open(a.historyHeader(h, tool))
 	}
 	id := a.env.ID + "_" + strconv.Itoa(a.index)
 	a.item = openai.OutputItem{Status: openai.StatusInProgress, Text: a.item.Text[:0], Logprobs: a.item.Logprobs[:0]}
-	a.likely, a.plain = a.likely[:0], a.plain[:0]
+	a.logprobs, a.plain = a.logprobs[:0], a.plain[:0]
 	switch {
 	case tool != nil:
 		a.item.Kind, a.item.ID = openai.OutputCall, "fc_"+id
@@ -146,15 +146,15 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	}
 	a.item.Text = rawjson.AppendEscaped(a.item.Text, string(text))
 	if a.stream {
-		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text, a.likely)
+		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text, a.logprobs)
 	}
-	if len(a.likely) > 0 {
+	if len(a.logprobs) > 0 {
 		if len(a.item.Logprobs) > 0 {
 			a.item.Logprobs = append(a.item.Logprobs, ',')
 		}
-		a.item.Logprobs = append(a.item.Logprobs, a.likely...)
-		a.likelyShown += len(a.likely)
-		a.likely = a.likely[:0]
+		a.item.Logprobs = append(a.item.Logprobs, a.logprobs...)
+		a.logprobsInItems += len(a.logprobs)
+		a.logprobs = a.logprobs[:0]
 	}
 }
 
@@ -162,21 +162,22 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 // messages too and have logprobs.
 func (a *responsesAnswer) Logprob(l *openai.Logprob) {
 	if a.itemOpen && !a.ended && a.item.Kind == openai.OutputMessage {
-		a.likely = openai.AppendLogprob(a.likely, l)
+		a.logprobs = openai.AppendLogprob(a.logprobs, l)
 	}
 }
 
-// mostLikely is the maximum length of the logprobs in a response, in bytes. It is lower than for Chat, because each of
+// maxLogprobs is the maximum length of the logprobs in a response, in bytes. It is lower than for Chat, because each of
 // a stream's last events has all of them.
-const mostLikely = 4 << 20
+const maxLogprobs = 4 << 20
 
-// mostTold is the maximum length of everything else in a response, in bytes of JSON. Each of a stream's last events has
-// most of it. A full context of 131,072 tokens takes a tenth of it, unless it is one long run of spaces.
-const mostTold = 8 << 20
+// maxResponse is the maximum length of everything else in a response, in bytes of JSON. Each of a stream's last events
+// has most of it. A full context of 131,072 tokens takes a tenth of it, unless it is one long run of spaces.
+const maxResponse = 8 << 20
 
 // Full implements [Answer].
 func (a *responsesAnswer) Full() bool {
-	return a.likelyShown > mostLikely || len(a.response.Output)+len(a.item.Text)+len(a.plain) > mostTold+a.likelyShown
+	size := len(a.response.Output) + len(a.item.Text) + len(a.plain)
+	return a.logprobsInItems > maxLogprobs || size > maxResponse+a.logprobsInItems
 }
 
 func (a *responsesAnswer) Close(end harmony.End) {
@@ -194,7 +195,7 @@ func (a *responsesAnswer) closeItem(status string) {
 		return
 	}
 	a.itemOpen = false
-	if a.late && !a.tellLate(status) {
+	if a.late && !a.sendLateItem(status) {
 		return
 	}
 	a.item.Status = status
@@ -239,7 +240,7 @@ func (a *responsesAnswer) conclude(event, status string) {
 		return
 	}
 	a.response.Status = status
-	a.tellMessages()
+	a.appendMessages()
 	if a.stream {
 		a.out = a.events.AppendResponse(a.out, event, &a.response)
 	} else {

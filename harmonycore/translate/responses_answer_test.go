@@ -342,11 +342,11 @@ func TestHalfBuiltInCalls(t *testing.T) {
 	cut := call
 	cut.end = harmony.Cut
 	for _, tt := range []struct {
-		name   string
-		turn   []said
-		finish Finish
-		items  string
-		half   int
+		name       string
+		turn       []said
+		finish     Finish
+		items      string
+		incomplete int
 	}{
 		{"whole", []said{call}, Stop, `reasoning completed print(1)`, 0},
 		{"whole, then the limit", []said{call}, Length, `reasoning completed print(1)`, 0},
@@ -372,8 +372,9 @@ func TestHalfBuiltInCalls(t *testing.T) {
 				text := item["content"].([]any)[0].(map[string]any)["text"].(string)
 				items = append(items, item["type"].(string)+" "+item["status"].(string)+" "+text)
 			}
-			if got := strings.Join(items, ", "); got != tt.items || a.Tally().HalfBuiltIns != tt.half {
-				t.Errorf("%s %s: %s and %d halves, want %s and %d", tt.name, stream, got, a.Tally().HalfBuiltIns, tt.items, tt.half)
+			if got := strings.Join(items, ", "); got != tt.items || a.Tally().IncompleteBuiltIns != tt.incomplete {
+				t.Errorf("%s %s: %s and %d incomplete, want %s and %d", tt.name, stream, got, a.Tally().IncompleteBuiltIns,
+					tt.items, tt.incomplete)
 			}
 		}
 	}
@@ -383,7 +384,7 @@ func TestHalfBuiltInCalls(t *testing.T) {
 	a.Choices()[0].Content([]byte("half"), 1)
 	a.Fail(&openai.Error{Status: 502, Type: "server_error", Code: "upstream", Message: "gone"})
 	if r := checkGrammar(t, parseEvents(t, string(a.Take(nil)))); len(r["output"].([]any)) != 0 ||
-		a.Tally().HalfBuiltIns != 1 {
+		a.Tally().IncompleteBuiltIns != 1 {
 		t.Errorf("%v", r)
 	}
 }

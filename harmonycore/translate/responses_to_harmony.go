@@ -29,7 +29,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 		oneCall: in.OneCall, sealed: in.SealedReasoning, echo: in.Echo,
 		messages: in.MessagesAt != "",
 	}
-	if err := r.sample(&in.Sampling, m); err != nil {
+	if err := r.setSampling(&in.Sampling, m); err != nil {
 		return nil, err
 	}
 	if r.effort, err = effortOf(m, in.Effort, "reasoning.effort"); err != nil {
@@ -44,7 +44,7 @@ func Responses(body *openai.Body, m *contract.Model, env Env) (*Request, *openai
 	}
 	instructions := []string{in.Instructions}
 	first := 0
-	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && instructs(in.Input[first].Role) {
+	for first < len(in.Input) && in.Input[first].Kind == openai.ItemMessage && isInstructions(in.Input[first].Role) {
 		instructions = append(instructions, strings.Join(in.Input[first].Content, ""))
 		first++
 	}
@@ -78,7 +78,7 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 		shown := renamed.shown(item.Namespace, item.Name)
 		b.call(shown, item.Arguments, item.Custom)
 		if item.Answered {
-			b.returned(shown, item.Content)
+			b.addResult(shown, item.Content)
 		}
 	case openai.ItemCallOutput:
 		return b.result(item.CallID, item.Content, at+".call_id")
@@ -93,7 +93,7 @@ func (b *builder) item(input []openai.InputItem, i int, r *Request, renamed rena
 			}
 			b.assistant(channel, item.Content)
 		default:
-			b.instruct(strings.Join(item.Content, ""))
+			b.addInstructions(strings.Join(item.Content, ""))
 		}
 	}
 	return nil

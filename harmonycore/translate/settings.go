@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// present returns a setting as an [harmony.Optional]. An empty text is an absent setting.
-func present(setting string) harmony.Optional {
+// optional returns a setting as an [harmony.Optional]. An empty text is an absent setting.
+func optional(setting string) harmony.Optional {
 	if setting == "" {
 		return harmony.Optional{}
 	}

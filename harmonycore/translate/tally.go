@@ -17,9 +17,9 @@ type Tally struct {
 	FinalFirst bool
 	// NoFinal is the number of choices that the model ended by itself without a final message and without a call.
 	NoFinal int
-	// HalfBuiltIns is the number of incomplete calls of built-in tools that were dropped. Built-in tools are the model's
-	// own tools that the request does not offer.
-	HalfBuiltIns int
+	// IncompleteBuiltIns is the number of incomplete calls of built-in tools that were dropped. Built-in tools are the
+	// model's own tools that the request does not offer.
+	IncompleteBuiltIns int
 }
 
 // ChannelKind is a channel as [Tally] counts it.
@@ -74,7 +74,7 @@ func (t *Tally) add(o *Tally) {
 	t.Calls += o.Calls
 	t.UnfitArguments += o.UnfitArguments
 	t.NoFinal += o.NoFinal
-	t.HalfBuiltIns += o.HalfBuiltIns
+	t.IncompleteBuiltIns += o.IncompleteBuiltIns
 	for i := range t.Messages {
 		t.Messages[i] += o.Messages[i]
 	}

@@ -110,9 +110,9 @@ func (s toolset) find(shown string) *shownTool {
 	return nil
 }
 
-// called returns the declared function that a recipient names, or nil. The recipient is functions.NAME or NAME alone.
-// Models sometimes append the content type "json" to either.
-func (s toolset) called(recipient string) *shownTool {
+// byRecipient returns the declared function that a recipient names, or nil. The recipient is functions.NAME or NAME
+// alone. Models sometimes append the content type "json" to either.
+func (s toolset) byRecipient(recipient string) *shownTool {
 	name := strings.TrimPrefix(recipient, functions+".")
 	if t := s.find(name); t != nil {
 		return t
@@ -156,12 +156,14 @@ func (s toolset) namespaces(declared []openai.Tool, schemas []*harmony.Schema) [
 			Name: s[i].shown, Description: describe(&declared[i]), Parameters: parameters,
 		})
 	}
-	return []harmony.Namespace{{Key: functions, Name: functions, Description: s.about(declared), Tools: list}}
+	return []harmony.Namespace{
+		{Key: functions, Name: functions, Description: s.namespaceDescription(declared), Tools: list},
+	}
 }
 
-// about returns the description of the one namespace that the model sees. It has the description of each of the
-// client's namespaces, with the names of its functions.
-func (s toolset) about(declared []openai.Tool) harmony.Optional {
+// namespaceDescription returns the description of the one namespace that the model sees. It has the description of each
+// of the client's namespaces, with the names of its functions.
+func (s toolset) namespaceDescription(declared []openai.Tool) harmony.Optional {
 	var text []byte
 	for i := 0; i < len(s); {
 		first, from := &declared[i], i

@@ -35,7 +35,7 @@ func TestShownNames(t *testing.T) {
 		var shown []string
 		for i := range set {
 			shown = append(shown, set[i].shown)
-			called := set.called(functions + "." + set[i].shown)
+			called := set.byRecipient(functions + "." + set[i].shown)
 			if called == nil || called.namespace != declared[i].Namespace || called.name != declared[i].Name {
 				t.Errorf("%s: %s is called as %+v", tt.declared, set[i].shown, called)
 			}

@@ -64,15 +64,15 @@ type Request struct {
 
 	answers contract.Answers
 	// reasoning says which fields of Chat answers carry reasoning.
-	reasoning    openai.ReasoningFields
-	tools        toolset
-	env          Env
-	includeUsage bool
-	oneCall      bool
-	tierAsked    bool
-	sealed       bool
-	effort       harmony.Effort
-	echo         openai.ResponsesEcho
+	reasoning     openai.ReasoningFields
+	tools         toolset
+	env           Env
+	includeUsage  bool
+	oneCall       bool
+	tierRequested bool
+	sealed        bool
+	effort        harmony.Effort
+	echo          openai.ResponsesEcho
 	// transcript is set if the answer is a stream of channel events, or a response that includes the messages of its
 	// input.
 	transcript *harmony.Transcript
@@ -154,15 +154,15 @@ const (
 // outbox holds the bytes of an answer that are ready for the client.
 type outbox struct{ out []byte }
 
-// keptBuffer is the maximum length of a buffer that is kept for a stream's next event, in bytes. Only the first and
+// maxKeptBuffer is the maximum length of a buffer that is kept for a stream's next event, in bytes. Only the first and
 // last events are larger.
-const keptBuffer = 64 << 10
+const maxKeptBuffer = 64 << 10
 
 // Take implements [Answer].
 func (o *outbox) Take(dst []byte) []byte {
 	dst = append(dst, o.out...)
 	o.out = o.out[:0]
-	if cap(o.out) > keptBuffer {
+	if cap(o.out) > maxKeptBuffer {
 		o.out = nil
 	}
 	return dst

@@ -65,7 +65,7 @@ func (t *turn) open(h harmony.Header) *shownTool {
 	case harmony.PartPreamble:
 		t.lane = preambleLane
 	case harmony.PartToolCall:
-		tool := t.tools.called(h.Recipient)
+		tool := t.tools.byRecipient(h.Recipient)
 		if tool == nil {
 			t.lane = t.undeclared
 			t.builtIn = isBuiltIn(h.Recipient)
@@ -122,9 +122,9 @@ func (t *turn) noFinal(f Finish) bool {
 	return true
 }
 
-// noContent reports whether the content of an answer without text is null rather than empty. It is null next to calls,
-// and if the final message that the operator requires did not come.
-func (t *turn) noContent(f Finish) bool {
+// contentIsNull reports whether the content of an answer without text is null rather than empty. It is null next to
+// calls, and if the final message that the operator requires did not come.
+func (t *turn) contentIsNull(f Finish) bool {
 	return t.noFinal(f) && t.requireFinal || t.tally.Calls > 0
 }
 

@@ -87,7 +87,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.count(contract.NoFinalTotal, r.NoFinal)
 	s.count(contract.UnfitArgumentsTotal, r.UnfitArguments)
 	s.count(contract.UnknownItemsTotal, r.UnknownItems)
-	s.count(contract.HalfBuiltInsTotal, r.HalfBuiltIns)
+	s.count(contract.HalfBuiltInsTotal, r.IncompleteBuiltIns)
 	s.count(contract.DroppedPartsTotal, r.DroppedParts)
 	s.count(contract.TruncatedTurnsTotal, r.TruncatedTurns)
 	s.countIf(r.ReasoningAlert, contract.ReasoningAlertTotal)

@@ -60,7 +60,7 @@ func full(model string) *exchange.Report {
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
 		TruncatedTurns: 8,
 		Tally: translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
-			HalfBuiltIns: 4}, Fallbacks: 3,
+			IncompleteBuiltIns: 4}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250,
 		Finish:   exchange.FinishToolCalls,
 		EarlyEnd: exchange.EarlyCall, WastedTokens: 7, Cut: exchange.CutServer,

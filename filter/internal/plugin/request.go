@@ -57,7 +57,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
 		return s.cannotForward()
 	}
-	s.pending = !s.exchange.Alone() // a body that the exchange does not wait for is not held
+	s.pending = !s.exchange.PassesThrough() // a body that the exchange does not wait for is not held
 	return types.ActionContinue
 }
 

@@ -11,7 +11,7 @@ import (
 
 // OnHttpResponseHeaders implements [types.HttpContext].
 func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
-	if s.exchange == nil || s.exchange.Alone() {
+	if s.exchange == nil || s.exchange.PassesThrough() {
 		return types.ActionContinue
 	}
 	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
@@ -31,7 +31,7 @@ func isLocalReply() bool {
 
 // OnHttpResponseBody implements [types.HttpContext].
 func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
-	if s.exchange == nil || s.exchange.Alone() {
+	if s.exchange == nil || s.exchange.PassesThrough() {
 		return types.ActionContinue
 	}
 	s.plugin.vm.metrics.ResponseChunk()
@@ -52,7 +52,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 
 // OnHttpResponseTrailers implements [types.HttpContext].
 func (s *stream) OnHttpResponseTrailers(int) types.Action {
-	if s.exchange == nil || s.exchange.Alone() {
+	if s.exchange == nil || s.exchange.PassesThrough() {
 		return types.ActionContinue
 	}
 	return s.act(s.exchange.ResponseTrailers())

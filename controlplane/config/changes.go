@@ -33,7 +33,7 @@ func changes(path string, before, after reflect.Value) []string {
 	return []string{path}
 }
 
-// nameOf is the name of a list's entry, nil for what has none.
+// nameOf returns the name of a list's entry, or nil if it has none.
 func nameOf(entry reflect.Value) *string {
 	if f := entry.FieldByName("Name"); f.IsValid() && f.Kind() == reflect.String {
 		name := f.String()
@@ -54,8 +54,8 @@ func listChanges(path string, before, after reflect.Value) []string {
 		name := *nameOf(after.Index(i))
 		seen[name] = true
 		entry := fmt.Sprintf("%s[%s]", path, name)
-		if was, ok := old[name]; ok {
-			all = append(all, changes(entry, was, after.Index(i))...)
+		if previous, ok := old[name]; ok {
+			all = append(all, changes(entry, previous, after.Index(i))...)
 		} else {
 			all = append(all, entry+" is new")
 		}
@@ -71,14 +71,14 @@ func listChanges(path string, before, after reflect.Value) []string {
 	return all
 }
 
-// OnlyUp are the settings of c that only harmony up heeds: they are about the Envoy that it runs.
+// OnlyUp returns the names of the settings in c that only harmony up uses. They are about the Envoy that it runs.
 func (c *Config) OnlyUp() []string {
-	var said []string
+	var names []string
 	if c.Admin != DefaultAdmin {
-		said = append(said, "admin")
+		names = append(names, "admin")
 	}
 	if c.Envoy != Default().Envoy {
-		said = append(said, "envoy")
+		names = append(names, "envoy")
 	}
-	return said
+	return names
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-const whole = `# a comment
+const wholeFile = `# a comment
 listen: 0.0.0.0:80
 admin: 127.0.0.1:9901
 mode: reduced
@@ -56,7 +56,7 @@ models:
 `
 
 func TestParseWhole(t *testing.T) {
-	c, err := Parse("h.yaml", []byte(whole))
+	c, err := Parse("h.yaml", []byte(wholeFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,8 +375,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestSizeIsToldAsItWasWritten: an error repeats a size in words that its author knows.
-func TestSizeIsToldAsItWasWritten(t *testing.T) {
+// TestSizeIsPrintedAsItWasWritten: an error repeats a size in words that its author knows.
+func TestSizeIsPrintedAsItWasWritten(t *testing.T) {
 	for _, text := range []string{"0", "7", "2KiB", "16MiB", "16MB", "2GB"} {
 		var s Size
 		if err := s.Set(text); err != nil || s.String() != text {

@@ -26,12 +26,12 @@ func (m *Model) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// wrong returns the path of the first setting that is out of its range, and what to do about it; an empty path if none
-// is.
-func wrong(fields []contract.Field) (path, reason string) {
+// outOfRange returns the path of the first setting that is out of its range, and an error text. The path is empty if
+// all settings are in their ranges.
+func outOfRange(fields []contract.Field) (path, reason string) {
 	for i := range fields {
 		f := &fields[i]
-		if inner, reason := wrong(f.Block); inner != "" {
+		if inner, reason := outOfRange(f.Block); inner != "" {
 			return f.Key + "." + inner, reason
 		}
 		if f.Allowed() {
@@ -49,7 +49,7 @@ func wrong(fields []contract.Field) (path, reason string) {
 			reason := fmt.Sprintf("%q cannot be let through; it is one of %s", (*f.List)[j], strings.Join(f.Words, ", "))
 			return fmt.Sprintf("%s[%d]", f.Key, j), reason
 		case f.Words != nil:
-			return f.Key, fmt.Sprintf("%q is not known; write %s", *f.Text, either(f.Words))
+			return f.Key, fmt.Sprintf("%q is not known; write %s", *f.Text, orList(f.Words))
 		default:
 			return f.Key, fmt.Sprintf("%q %s", *f.Text, f.Advice)
 		}
@@ -57,8 +57,8 @@ func wrong(fields []contract.Field) (path, reason string) {
 	return "", ""
 }
 
-// either writes words as a choice: low, medium or high.
-func either(words []string) string {
+// orList joins words as in low, medium or high.
+func orList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -27,30 +27,30 @@ func Load(file string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.locate(filepath.Dir(file))
+	c.resolvePaths(filepath.Dir(file))
 	return c, nil
 }
 
-// locate reads the names of files that are found out again and again, or by Envoy, as seen from the folder of the
-// configuration, wherever the programs run.
-func (c *Config) locate(folder string) {
-	if whole, err := filepath.Abs(folder); err == nil {
-		folder = whole
+// resolvePaths makes relative file names absolute, from the folder of the configuration. These files are read again
+// later, or by Envoy, in whichever folder those programs run.
+func (c *Config) resolvePaths(folder string) {
+	if absolute, err := filepath.Abs(folder); err == nil {
+		folder = absolute
 	}
-	at := func(name *string) {
+	resolve := func(name *string) {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(folder, *name)
 		}
 	}
-	at(&c.CAFile)
+	resolve(&c.CAFile)
 	for i := range c.Pools {
-		at(&c.Pools[i].ServersFile)
+		resolve(&c.Pools[i].ServersFile)
 	}
 	for i := range c.Secrets {
 		s := &c.Secrets[i]
-		at(&s.File)
-		at(&s.Certificate)
-		at(&s.Key)
+		resolve(&s.File)
+		resolve(&s.Certificate)
+		resolve(&s.Key)
 	}
 }
 
@@ -82,7 +82,7 @@ func reason(err error) string {
 func Parse(name string, data []byte) (*Config, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
-		return nil, located(name, nil, err)
+		return nil, configError(name, nil, err)
 	}
 	c := Default()
 	if len(tree.Docs) > 1 {
@@ -92,7 +92,7 @@ func Parse(name string, data []byte) (*Config, error) {
 		return c, nil // the decoder would empty c
 	}
 	if err := yaml.UnmarshalWithOptions(data, c, yaml.Strict()); err != nil {
-		return nil, located(name, tree, err)
+		return nil, configError(name, tree, err)
 	}
 	if len(c.PassthroughPaths) == 0 {
 		c.PassthroughPaths = DefaultPassthroughPaths()
@@ -104,22 +104,22 @@ func Parse(name string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-// located turns an error of the YAML library, which draws the place as a picture, into one line that names the
+// configError returns an error of the YAML library, which draws the place as a picture, as one line that names the
 // setting. tree is nil if the text is not YAML.
-func located(name string, tree *ast.File, err error) *Error {
-	var own *Error
-	if errors.As(err, &own) {
-		own.File = name
-		return own
+func configError(name string, tree *ast.File, err error) *Error {
+	var already *Error
+	if errors.As(err, &already) {
+		already.File = name
+		return already
 	}
 	e := &Error{File: name, Reason: err.Error()}
 	var y yaml.Error
 	if errors.As(err, &y) {
 		e.Reason = y.GetMessage()
 		if t := y.GetToken(); t != nil && t.Position != nil {
-			e.Line, e.Reason = t.Position.Line, inOurWords(e.Reason)
+			e.Line, e.Reason = t.Position.Line, plainReason(e.Reason)
 			if tree != nil {
-				e.Field = fieldAt(tree, t)
+				e.Field = fieldPath(tree, t)
 			}
 		}
 	}
@@ -134,27 +134,27 @@ func located(name string, tree *ast.File, err error) *Error {
 		if e.Field == "" {
 			e.Field = unknown[1]
 		}
-		e.Reason = meant(e.Field)
+		e.Reason = suggestion(e.Field)
 	}
 	return e
 }
 
-// inOurWords says what the YAML library says of a text's structure as the rest of the errors do.
-func inOurWords(reason string) string {
-	if found := otherKind.FindStringSubmatch(reason); found != nil && yamlKinds[found[1]] != "" &&
+// plainReason returns an error text of the YAML library about the text's structure in the words of the other errors.
+func plainReason(reason string) string {
+	if found := kindMismatch.FindStringSubmatch(reason); found != nil && yamlKinds[found[1]] != "" &&
 		yamlKinds[found[2]] != "" {
 		return "found " + yamlKinds[found[1]] + " where " + yamlKinds[found[2]] + " is wanted"
 	}
-	if twice := saidTwice.FindStringSubmatch(reason); twice != nil {
+	if twice := duplicateKey.FindStringSubmatch(reason); twice != nil {
 		return twice[1] + " is there twice, first on line " + twice[2]
 	}
 	return reason
 }
 
 var (
-	otherKind = regexp.MustCompile(`^(\w+) was used where (\w+) is expected$`)
-	saidTwice = regexp.MustCompile(`^mapping key "(.*)" already defined at \[(\d+):\d+\]$`)
-	yamlKinds = map[string]string{
+	kindMismatch = regexp.MustCompile(`^(\w+) was used where (\w+) is expected$`)
+	duplicateKey = regexp.MustCompile(`^mapping key "(.*)" already defined at \[(\d+):\d+\]$`)
+	yamlKinds    = map[string]string{
 		"mapping": "a block of settings", "value": "a block of settings", "sequence": "a list", "string": "text",
 		"int": "a number", "float": "a number",
 		"boolean": "true or false", "null": "nothing",

@@ -11,9 +11,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/nearest"
 )
 
-// fieldAt returns the path of the setting at a place in a file, such as models[0].name, or "" if no setting is there.
+// fieldPath returns the path of the setting at a place in a file, such as models[0].name, or "" if no setting is there.
 // Unknown settings have a path too.
-func fieldAt(tree *ast.File, at *token.Token) string {
+func fieldPath(tree *ast.File, at *token.Token) string {
 	if at == nil || at.Position == nil {
 		return ""
 	}
@@ -43,19 +43,19 @@ func (f *placeFinder) Visit(node ast.Node) ast.Visitor {
 	return f
 }
 
-// meant says what a person may have meant by a setting that is none: one with a name like it in the same block, or the block
-// that has one of this name.
-func meant(field string) string {
+// suggestion returns an error text for an unknown setting. It names a setting of the same block with a similar name, or
+// the blocks that have a setting of this name.
+func suggestion(field string) string {
 	block, name := "", field
 	if cut := strings.LastIndexByte(field, '.'); cut >= 0 {
 		block, name = field[:cut], field[cut+1:]
 	}
-	here := settings(typeOf(block))
-	if known := nearest.Word(name, here); known != "" {
+	siblings := settings(typeOf(block))
+	if known := nearest.Word(name, siblings); known != "" {
 		return name + " is not a setting; did you mean " + known + "?"
 	}
-	if others := blocksWith(name); len(others) > 0 {
-		return name + " is not a setting here; it stands " + strings.Join(others, " or ") + ": check its indentation"
+	if blocks := blocksWith(name); len(blocks) > 0 {
+		return name + " is not a setting here; it stands " + strings.Join(blocks, " or ") + ": check its indentation"
 	}
 	return name + " is not a setting; check its spelling and its indentation"
 }
@@ -120,7 +120,7 @@ func fieldsOf(t reflect.Type) []reflect.StructField {
 	})
 }
 
-// blocksWith says where a setting of this name belongs: at the top of the file, or in a block of it.
+// blocksWith returns where a setting of this name belongs: at the top of the file, or in blocks of it.
 func blocksWith(name string) []string {
 	top := reflect.TypeFor[Config]()
 	var found []string

@@ -159,7 +159,7 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 				"%s mixes http and https in one pool; use one of them for all its servers", text)
 		}
 		resolved.Endpoints = append(resolved.Endpoints, e)
-		r.owners[e.place()] = "the pool " + p.Name
+		r.owners[e.withoutScheme()] = "the pool " + p.Name
 	}
 	r.Pools = append(r.Pools, resolved)
 	switch p.Policy {

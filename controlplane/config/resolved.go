@@ -19,7 +19,7 @@ type Resolved struct {
 	// FilterJSON is the filter's part, as the filter reads it.
 	FilterJSON []byte
 
-	// owners are those whose servers the configuration names, by the servers' places.
+	// owners are the models and pools that name servers, by [Endpoint.withoutScheme].
 	owners map[Endpoint]string
 }
 
@@ -88,19 +88,19 @@ const (
 
 // Misfit returns why a server may not be in a pool.
 func (r *Resolved) Misfit(p *ResolvedPool, server Endpoint) Misfit {
-	switch place := server.place(); {
+	switch place := server.withoutScheme(); {
 	case server.TLS != p.TLS:
 		return OtherScheme
-	case r.Config.Passthrough != "" && place == r.Passthrough.place(),
-		r.Config.ResponsesService.URL != "" && place == r.Service.place():
+	case r.Config.Passthrough != "" && place == r.Passthrough.withoutScheme(),
+		r.Config.ResponsesService.URL != "" && place == r.Service.withoutScheme():
 		return Untranslated
 	default:
 		return Fits
 	}
 }
 
-// place is where a server is, whatever it speaks there.
-func (e Endpoint) place() Endpoint {
+// withoutScheme returns the endpoint as one of http. Servers at the same address are the same, whatever they speak.
+func (e Endpoint) withoutScheme() Endpoint {
 	e.TLS = false
 	return e
 }

@@ -57,14 +57,14 @@ func (c *Config) checkSecrets() *Error {
 		if c.Secret(s.Name) != s {
 			return fail(".name", "%s is there twice", s.Name)
 		}
-		places := 0
-		for _, said := range []bool{s.File != "", s.Env != "", s.IsCertificate()} {
-			if said {
-				places++
+		kinds := 0
+		for _, given := range []bool{s.File != "", s.Env != "", s.IsCertificate()} {
+			if given {
+				kinds++
 			}
 		}
-		if places != 1 {
-			return fail("", "%s is to be found in %d places; write one of file, env, or certificate with key", s.Name, places)
+		if kinds != 1 {
+			return fail("", "%s is to be found in %d places; write one of file, env, or certificate with key", s.Name, kinds)
 		}
 		if s.IsCertificate() && (s.Certificate == "" || s.Key == "") {
 			return fail("", "%s has half of a certificate; write both certificate and key", s.Name)

@@ -52,8 +52,8 @@ func ParseServer(text string) (Server, error) {
 
 // ParseURL reads the address of a server: http or https, a host and perhaps a port, nothing else.
 func ParseURL(text string) (Endpoint, error) {
-	fail := func(why string) (Endpoint, error) {
-		return Endpoint{}, errors.New(strconv.Quote(withoutUser(text)) + " " + why)
+	fail := func(reason string) (Endpoint, error) {
+		return Endpoint{}, errors.New(strconv.Quote(redactUser(text)) + " " + reason)
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
@@ -91,8 +91,8 @@ func ParseURL(text string) (Endpoint, error) {
 	return e, nil
 }
 
-// withoutUser leaves out what may be a password: errors are shown to many.
-func withoutUser(url string) string {
+// redactUser removes the user name and password from a URL, because many people see errors.
+func redactUser(url string) string {
 	at := strings.LastIndexByte(url, '@')
 	if at < 0 {
 		return url

@@ -20,18 +20,18 @@ type ResponsesService struct {
 	HostedTools *bool `yaml:"hosted_tools"`
 }
 
-func isOn(setting *bool) bool { return setting == nil || *setting }
+func enabled(setting *bool) bool { return setting == nil || *setting }
 
 func (s *ResponsesService) filter() contract.ResponsesService {
 	if s.URL == "" {
 		return contract.ResponsesService{}
 	}
-	return contract.ResponsesService{Pool: ResponsesPool, Stores: isOn(s.Stores), HostedTools: isOn(s.HostedTools)}
+	return contract.ResponsesService{Pool: ResponsesPool, Stores: enabled(s.Stores), HostedTools: enabled(s.HostedTools)}
 }
 
 // checkService looks at the service; r has the models' servers.
 func (c *Config) checkService(r *Resolved) *Error {
-	if field, reason := wrong(c.Settings.Fields()); field != "" {
+	if field, reason := outOfRange(c.Settings.Fields()); field != "" {
 		return &Error{Field: field, Reason: reason}
 	}
 	s := &c.ResponsesService
@@ -45,7 +45,7 @@ func (c *Config) checkService(r *Resolved) *Error {
 	if r.Service, e = r.untranslated("responses_service.url", s.URL, "name the service"); e != nil {
 		return e
 	}
-	if !isOn(s.Stores) && !isOn(s.HostedTools) {
+	if !enabled(s.Stores) && !enabled(s.HostedTools) {
 		return &Error{Field: "responses_service",
 			Reason: "takes nothing; leave it out, or write true for stores or hosted_tools"}
 	}

@@ -81,11 +81,11 @@ func (c *Config) check() (*Resolved, *Error) {
 		return nil, &Error{Field: "memory_limit",
 			Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
 	}
-	if least := contract.MinMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < least {
+	if lowest := contract.MinMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < lowest {
 		// Rounded up, for people to write.
 		return nil, &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which "+
 			"body_limit allows; use at least %dMiB, or a smaller body_limit",
-			&c.MemoryLimit, &c.BodyLimit, (least+1<<20-1)>>20)}
+			&c.MemoryLimit, &c.BodyLimit, (lowest+1<<20-1)>>20)}
 	}
 	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > contract.MaxSealLifetimeS*time.Second {
 		return nil, &Error{Field: "seal.lifetime",
@@ -147,17 +147,17 @@ func (c *Config) checkPassthrough(r *Resolved) *Error {
 	return nil
 }
 
-// untranslated reads the URL of a server that gets requests as they came, which must be none of the models' servers;
-// instead is what to do about it.
-func (r *Resolved) untranslated(field, url, instead string) (Endpoint, *Error) {
+// untranslated parses the URL of a server that gets requests unchanged. It returns an error if the server is also a
+// model's. advice is the end of that error.
+func (r *Resolved) untranslated(field, url, advice string) (Endpoint, *Error) {
 	e, err := ParseURL(url)
 	if err != nil {
 		return e, &Error{Field: field, Reason: err.Error()}
 	}
-	if owner, ok := r.owners[e.place()]; ok {
+	if owner, ok := r.owners[e.withoutScheme()]; ok {
 		return e, &Error{
 			Field:  field,
-			Reason: url + " is also a server of " + owner + ": untranslated requests would reach a Harmony model; " + instead,
+			Reason: url + " is also a server of " + owner + ": untranslated requests would reach a Harmony model; " + advice,
 		}
 	}
 	return e, nil
@@ -180,7 +180,7 @@ func (c *Config) checkModel(i int, r *Resolved) *Error {
 			return fail("name", "%s is there twice; list all its servers in one entry", m.Name)
 		}
 	}
-	if field, reason := wrong(m.ModelSettings.Fields()); field != "" {
+	if field, reason := outOfRange(m.ModelSettings.Fields()); field != "" {
 		return fail(field, "%s", reason)
 	}
 	return c.checkServers(m, fail, r)
@@ -223,7 +223,7 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		if r.Misfit(&short, s.Endpoint) == OtherScheme {
 			return fail(field, "%s mixes http and https in one pool; use one of them for all servers of a model", text)
 		}
-		place := s.Endpoint.place()
+		place := s.Endpoint.withoutScheme()
 		if r.owners[place] == m.Name {
 			return fail(field, "%s is there twice; remove one", text)
 		}

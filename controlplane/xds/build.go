@@ -149,14 +149,14 @@ func (b *builder) idleTimeout() time.Duration {
 	return idleLimit
 }
 
-// heldLimit returns how many bytes of a request Envoy lets the filter hold. The body that the filter puts in place of
+// bufferLimit returns how many bytes of a request Envoy lets the filter hold. The body that the filter puts in place of
 // the client's counts too, and token ids are longer than text. Without extra room, a body within body_limit could get a
 // 413 that no client can explain. So the limit has room for a full context of ids. The filter itself enforces
 // body_limit, to the byte.
-func (b *builder) heldLimit() uint32 {
+func (b *builder) bufferLimit() uint32 {
 	const (
 		bytesPerID = 7 // "200006,"
-		around     = 64 << 10
+		margin     = 64 << 10
 	)
 	// At least the default context counts, because another limit is another listener, and a listener that changes closes
 	// its connections. Models may come and go without that.
@@ -164,5 +164,5 @@ func (b *builder) heldLimit() uint32 {
 	for i := range b.config.Models {
 		context = max(context, b.config.Models[i].ContextLength)
 	}
-	return uint32(min(int64(b.config.BodyLimit)+int64(context)*bytesPerID+around, maxWindow))
+	return uint32(min(int64(b.config.BodyLimit)+int64(context)*bytesPerID+margin, maxWindow))
 }

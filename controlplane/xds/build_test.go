@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 			for name, got := range found {
 				golden := filepath.Join("testdata", name+".json")
 				wanted[golden] = true
-				hold(t, golden, got)
+				compareGolden(t, golden, got)
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func withDiscovery(t *testing.T, c *config.Config, o Options) Options {
 // sameEndpoints checks that Endpoints returns the same as the part of Discovered that depends on servers.
 func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
 	t.Helper()
-	whole, err := r.Discovered()
+	all, err := r.Discovered()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,17 +118,17 @@ func sameEndpoints(t *testing.T, c *config.Config, r *Resources) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := Endpoints(resolved, withDiscovery(t, c, testOptions))
+	endpoints, err := Endpoints(resolved, withDiscovery(t, c, testOptions))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, resources := range alone {
-		if len(resources) != len(whole[kind]) {
-			t.Fatalf("%s: %d of servers alone, %d of all", kind, len(resources), len(whole[kind]))
+	for kind, resources := range endpoints {
+		if len(resources) != len(all[kind]) {
+			t.Fatalf("%s: %d of servers alone, %d of all", kind, len(resources), len(all[kind]))
 		}
 		for i := range resources {
-			if !proto.Equal(resources[i], whole[kind][i]) {
-				t.Errorf("%s: got %v, want %v", kind, resources[i], whole[kind][i])
+			if !proto.Equal(resources[i], all[kind][i]) {
+				t.Errorf("%s: got %v, want %v", kind, resources[i], all[kind][i])
 			}
 		}
 	}
@@ -156,7 +156,7 @@ func discovered(t *testing.T, r *Resources) []byte {
 	return append(out, '\n')
 }
 
-func hold(t *testing.T, golden string, got []byte) {
+func compareGolden(t *testing.T, golden string, got []byte) {
 	t.Helper()
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
@@ -234,18 +234,18 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-func TestHeldLimit(t *testing.T) {
+func TestBufferLimit(t *testing.T) {
 	c := example()
 	c.BodyLimit, c.Models[0].ContextLength = 1<<20, 200_000
-	if got := (&builder{config: c}).heldLimit(); got != 1<<20+1_400_000+64<<10 {
+	if got := (&builder{config: c}).bufferLimit(); got != 1<<20+1_400_000+64<<10 {
 		t.Errorf("got %d", got)
 	}
 	c.Models[0].ContextLength = 1000
-	if got := (&builder{config: c}).heldLimit(); got != 1<<20+131_072*7+64<<10 {
+	if got := (&builder{config: c}).bufferLimit(); got != 1<<20+131_072*7+64<<10 {
 		t.Errorf("got %d: a model more changes the listener", got)
 	}
 	c.Models[0].ContextLength = 1 << 30
-	if got := (&builder{config: c}).heldLimit(); got != maxWindow {
+	if got := (&builder{config: c}).bufferLimit(); got != maxWindow {
 		t.Errorf("got %d, want HTTP/2's largest window", got)
 	}
 }
@@ -262,9 +262,9 @@ func TestCheck(t *testing.T) {
 			"no route leads to cluster x"},
 		{"invalid cluster", func(r *Resources) { r.Clusters[0].Name = "" }, "Name"},
 		{"no listener filter", func(r *Resources) { r.Listeners[0].FilterChains = nil }, "no connection manager"},
-		{"unguarded service", func(r *Resources) { unguard(t, r, "responses service") },
+		{"unguarded service", func(r *Resources) { dropPoolHeader(t, r, "responses service") },
 			"reaches harmony-responses without the header"},
-		{"unguarded pool", func(r *Resources) { unguard(t, r, "pool m") }, "without the header"},
+		{"unguarded pool", func(r *Resources) { dropPoolHeader(t, r, "pool m") }, "without the header"},
 	}
 	for _, tt := range tests {
 		c := example()
@@ -280,8 +280,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// unguard removes the header matchers of a route.
-func unguard(t *testing.T, r *Resources, route string) {
+// dropPoolHeader removes the header matchers of a route.
+func dropPoolHeader(t *testing.T, r *Resources, route string) {
 	m, err := r.ConnectionManager()
 	if err != nil {
 		t.Fatal(err)
@@ -296,9 +296,9 @@ func unguard(t *testing.T, r *Resources, route string) {
 	}
 }
 
-// TestRepliesAreJSON checks the text that clients get, in which Envoy has replaced %% by %.
-func TestRepliesAreJSON(t *testing.T) {
-	for _, r := range append(localReplies(example()), unconfigured) {
+// TestLocalRepliesAreJSON checks the text that clients get, in which Envoy has replaced %% by %.
+func TestLocalRepliesAreJSON(t *testing.T) {
+	for _, r := range append(localReplies(example()), misconfigured) {
 		text := strings.ReplaceAll(r.format().GetTextFormatSource().GetInlineString(), "%%", "%")
 		var body struct {
 			Error map[string]*string `json:"error"`

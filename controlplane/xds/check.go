@@ -58,7 +58,7 @@ func (r *Resources) Check() error {
 				return fmt.Errorf("xds: route %q leads to cluster %s, which is not there", route.Name, name)
 			}
 			clusters[name] = true
-			if (isPool(name) || name == ResponsesCluster) && !guarded(route) {
+			if (isPool(name) || name == ResponsesCluster) && !requiresPoolHeader(route) {
 				return fmt.Errorf("xds: route %q reaches %s without the header %s", route.Name, name, contract.PoolHeader)
 			}
 		}
@@ -106,7 +106,7 @@ func isPool(cluster string) bool {
 	return len(cluster) > len(poolPrefix) && cluster[:len(poolPrefix)] == poolPrefix
 }
 
-func guarded(route *routev3.Route) bool {
+func requiresPoolHeader(route *routev3.Route) bool {
 	for _, h := range route.GetMatch().GetHeaders() {
 		if h.GetName() == contract.PoolHeader && h.GetStringMatch().GetExact() != "" && !h.GetInvertMatch() {
 			return true

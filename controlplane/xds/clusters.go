@@ -34,10 +34,10 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 		clusters = append(clusters, b.poolCluster(p))
 	}
 	if b.config.Passthrough != "" {
-		clusters = append(clusters, b.cluster(PassthroughCluster, written(b.resolved.Passthrough), nil))
+		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), nil))
 	}
 	if b.config.ResponsesService.URL != "" {
-		clusters = append(clusters, b.cluster(ResponsesCluster, written(b.resolved.Service), nil))
+		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), nil))
 	}
 	return clusters
 }
@@ -53,8 +53,8 @@ func (b *builder) usedPools() []*config.ResolvedPool {
 	return all
 }
 
-// written returns a group of the one server of a URL in the configuration.
-func written(e config.Endpoint) []group { return []group{{servers: []Server{{Endpoint: e}}}} }
+// singleServer returns a group of the one server of a URL in the configuration.
+func singleServer(e config.Endpoint) []group { return []group{{servers: []Server{{Endpoint: e}}}} }
 
 // group is the servers of one priority. A higher number is used when the servers of the lower ones are not enough.
 type group struct {

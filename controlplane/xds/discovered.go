@@ -30,11 +30,11 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 		resource.EndpointType: nil, resource.SecretType: nil,
 	}
 	for i, l := range r.Listeners {
-		parted, m, filter, err := partListener(l)
+		split, m, filter, err := splitListener(l)
 		if err != nil {
 			return nil, fmt.Errorf("xds: listener %s: %w", l.GetName(), err)
 		}
-		all[resource.ListenerType] = append(all[resource.ListenerType], parted)
+		all[resource.ListenerType] = append(all[resource.ListenerType], split)
 		if i == 0 { // all listeners have the same ones
 			all[resource.RouteType] = append(all[resource.RouteType], m.GetRouteConfig())
 			if filter != nil {
@@ -48,7 +48,7 @@ func (r *Resources) Discovered() (map[string][]types.Resource, error) {
 			c = proto.CloneOf(c)
 			c.LoadAssignment = nil
 			c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
-			c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()}
+			c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: adsSource()}
 		}
 		all[resource.ClusterType] = append(all[resource.ClusterType], c)
 	}
@@ -72,17 +72,17 @@ func Endpoints(c *config.Resolved, o Options) (map[string][]types.Resource, erro
 	return all, b.err
 }
 
-// partListener returns a copy of a listener that refers to the routes and to the filter's configuration by name, the
+// splitListener returns a copy of a listener that refers to the routes and to the filter's configuration by name, the
 // original connection manager with the routes, and the filter's configuration.
-func partListener(l *listenerv3.Listener) (
+func splitListener(l *listenerv3.Listener) (
 	*listenerv3.Listener, *hcmv3.HttpConnectionManager, *corev3.TypedExtensionConfig, error) {
-	whole, err := managerOf(l)
+	original, err := managerOf(l)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	m := proto.CloneOf(whole)
+	m := proto.CloneOf(original)
 	m.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
-		ConfigSource: overADS(), RouteConfigName: whole.GetRouteConfig().GetName(),
+		ConfigSource: adsSource(), RouteConfigName: original.GetRouteConfig().GetName(),
 	}}
 	var filter *corev3.TypedExtensionConfig
 	for _, f := range m.HttpFilters {
@@ -92,26 +92,26 @@ func partListener(l *listenerv3.Listener) (
 		}
 		filter = &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: typed}
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: overADS(), TypeUrls: []string{typed.GetTypeUrl()},
+			ConfigSource: adsSource(), TypeUrls: []string{typed.GetTypeUrl()},
 		}}
 	}
 	packed := &anypb.Any{}
 	if err := anypb.MarshalFrom(packed, m, proto.MarshalOptions{Deterministic: true}); err != nil {
 		return nil, nil, nil, err
 	}
-	parted := proto.CloneOf(l)
-	for _, chain := range parted.GetFilterChains() {
+	split := proto.CloneOf(l)
+	for _, chain := range split.GetFilterChains() {
 		for _, f := range chain.GetFilters() {
 			if f.GetTypedConfig().MessageIs(m) {
 				f.ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
 			}
 		}
 	}
-	return parted, whole, filter, nil
+	return split, original, filter, nil
 }
 
-// overADS returns the source of discovered resources: the one ADS stream of the control plane.
-func overADS() *corev3.ConfigSource {
+// adsSource returns the source of discovered resources: the one ADS stream of the control plane.
+func adsSource() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 		ResourceApiVersion:    corev3.ApiVersion_V3,

@@ -58,14 +58,14 @@ func (b *builder) listener(l *config.Listener) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                          l.Name,
 		Address:                       socketAddress(address.Addr().String(), uint32(address.Port())),
-		PerConnectionBufferLimitBytes: wrapperspb.UInt32(max(b.heldLimit(), minConnectionBuffer)),
+		PerConnectionBufferLimitBytes: wrapperspb.UInt32(max(b.bufferLimit(), minConnectionBuffer)),
 		FilterChains:                  []*listenerv3.FilterChain{chain},
 	}
 }
 
 func (b *builder) connectionManager(name string) *hcmv3.HttpConnectionManager {
 	// For an HTTP/2 request whose first route does not forward, Envoy uses the window as the limit of what may be held.
-	window := b.heldLimit()
+	window := b.bufferLimit()
 	return &hcmv3.HttpConnectionManager{
 		StatPrefix:     name,
 		CodecType:      hcmv3.HttpConnectionManager_AUTO,

@@ -24,8 +24,8 @@ const (
 	// the engines.
 	breakerLimit = 100_000
 
-	healthTimeout   = 3 * time.Second
-	unhealthyAnswer = 2 // failed checks in a row that make a server unhealthy
+	healthTimeout      = 3 * time.Second
+	unhealthyThreshold = 2 // failed checks in a row that make a server unhealthy
 
 	unhealthyInterval = time.Second
 
@@ -97,7 +97,7 @@ func checkHealth(c *clusterv3.Cluster, p *config.ResolvedPool) {
 		// An unhealthy server is checked more often. So is a server whose first check was answered while Envoy was still
 		// starting.
 		UnhealthyInterval: durationpb.New(min(time.Duration(p.Health.Interval), unhealthyInterval)),
-		HealthyThreshold:  wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(unhealthyAnswer),
+		HealthyThreshold:  wrapperspb.UInt32(1), UnhealthyThreshold: wrapperspb.UInt32(unhealthyThreshold),
 		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{
 			HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: p.Health.Path}},
 	}}

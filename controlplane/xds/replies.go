@@ -132,26 +132,26 @@ func (r *LocalReply) Matches(status int, details string) bool {
 // expression returns the condition of [LocalReply.Matches] in CEL over Envoy's attributes.
 func (r *LocalReply) expression() string {
 	const details, code = "response.code_details", "response.code"
-	var is []string
+	var conditions []string
 	if len(r.Details) > 0 {
-		is = append(is, fmt.Sprintf("%s in [%s]", details, quoted(r.Details)))
+		conditions = append(conditions, fmt.Sprintf("%s in [%s]", details, quoted(r.Details)))
 	}
 	for _, p := range r.Prefixes {
-		is = append(is, fmt.Sprintf("%s.startsWith(%q)", details, p))
+		conditions = append(conditions, fmt.Sprintf("%s.startsWith(%q)", details, p))
 	}
-	if len(is) > 0 {
-		return strings.Join(is, " || ")
+	if len(conditions) > 0 {
+		return strings.Join(conditions, " || ")
 	}
 	all := []string{details + ` != ""`, details + ` != "direct_response"`}
 	for _, s := range r.Statuses {
 		if s%100 == 0 {
-			is = append(is, fmt.Sprintf("(%s >= %d && %s < %d)", code, s, code, s+100))
+			conditions = append(conditions, fmt.Sprintf("(%s >= %d && %s < %d)", code, s, code, s+100))
 		} else {
-			is = append(is, fmt.Sprintf("%s == %d", code, s))
+			conditions = append(conditions, fmt.Sprintf("%s == %d", code, s))
 		}
 	}
-	if len(is) > 0 {
-		all = append(all, "("+strings.Join(is, " || ")+")")
+	if len(conditions) > 0 {
+		all = append(all, "("+strings.Join(conditions, " || ")+")")
 	}
 	return strings.Join(all, " && ")
 }
@@ -169,12 +169,12 @@ func (r *LocalReply) Body() (body, contentType string) {
 	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, r.message, r.kind, r.code), jsonType
 }
 
-// Status returns the status that the client gets. envoys is Envoy's own status.
-func (r *LocalReply) Status(envoys int) int { return cmp.Or(r.status, envoys) }
+// Status returns the status that the client gets. original is Envoy's own status.
+func (r *LocalReply) Status(original int) int { return cmp.Or(r.status, original) }
 
-// unconfigured is the reply where the filter has refused the only configuration that it got by xDS. Envoy's own reply
+// misconfigured is the reply where the filter has refused the only configuration that it got by xDS. Envoy's own reply
 // is 500 with an empty body.
-var unconfigured = LocalReply{
+var misconfigured = LocalReply{
 	message: "The gateway is misconfigured. Its operator finds the reason in its log.",
 	kind:    contract.ServerErrorType, code: contract.CodeGatewayMisconfigured,
 }
@@ -185,7 +185,7 @@ func (b *builder) localReplies() *hcmv3.LocalReplyConfig {
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"NFCF"}},
 		}},
 		StatusCode:         wrapperspb.UInt32(http.StatusServiceUnavailable),
-		BodyFormatOverride: unconfigured.format(),
+		BodyFormatOverride: misconfigured.format(),
 	}}}
 	for _, r := range localReplies(b.config) {
 		var status *wrapperspb.UInt32Value

@@ -72,13 +72,13 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		api = append(api, contract.CompletionsPath)
 	}
 	for _, path := range api {
-		match, unclaimed := exactPath(path), UnroutedCluster
+		match, target := exactPath(path), UnroutedCluster
 		match.Headers = []*routev3.HeaderMatcher{post}
 		if b.config.PassesThrough(path) || b.config.Passthrough != "" &&
 			(path == contract.ChatPath || path == contract.ResponsesPath) {
-			unclaimed = PassthroughCluster
+			target = PassthroughCluster
 		}
-		routes = append(routes, b.forward("api "+path, match, unclaimed))
+		routes = append(routes, b.forward("api "+path, match, target))
 	}
 	if b.config.Passthrough != "" {
 		for _, path := range b.config.PassthroughPaths {
@@ -92,23 +92,23 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	if b.answersHealth() {
 		routes = append(routes, b.healthRoute())
 	}
-	routes = append(routes, direct("not found", prefix("/"), http.StatusNotFound, notFoundBody))
+	routes = append(routes, directResponse("not found", prefix("/"), http.StatusNotFound, notFoundBody))
 	return &routev3.RouteConfiguration{
 		Name: RouteName,
 		VirtualHosts: []*routev3.VirtualHost{{
-			Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.holdLimit(),
+			Name: RouteName, Domains: []string{"*"}, Routes: routes, RequestBodyBufferLimit: b.routeBufferLimit(),
 			TypedPerFilterConfig: b.cors(),
 		}},
 	}
 }
 
-func (b *builder) holdLimit() *wrapperspb.UInt64Value {
-	return wrapperspb.UInt64(uint64(b.heldLimit()))
+func (b *builder) routeBufferLimit() *wrapperspb.UInt64Value {
+	return wrapperspb.UInt64(uint64(b.bufferLimit()))
 }
 
 func (b *builder) forward(name string, match *routev3.RouteMatch, cluster string) *routev3.Route {
 	return &routev3.Route{
-		Name: name, Match: match, RequestBodyBufferLimit: b.holdLimit(),
+		Name: name, Match: match, RequestBodyBufferLimit: b.routeBufferLimit(),
 		Action: &routev3.Route_Route{Route: &routev3.RouteAction{
 			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster},
 			// The Host header is the server's own name, which TLS and virtual hosts need.
@@ -135,31 +135,31 @@ func (b *builder) retryPolicy() *routev3.RetryPolicy {
 	}
 }
 
-// sameGroup is how many attempts are made at servers of one priority before those of the next are tried.
+// attemptsPerPriority is how many attempts are made at servers of one priority before those of the next are tried.
 // connectFailures of them may reach the same dead server, because only its ejection makes Envoy choose another one. The
 // ejection goes through Envoy's main thread, and the waits before retries are random and may be short. The other
 // attempts are for that time.
-const sameGroup = connectFailures + 3
+const attemptsPerPriority = connectFailures + 3
 
 // poolRetryPolicy returns a policy that tries the spares, in their order, while Envoy has not noticed yet that the
 // pool's servers are gone.
 func (b *builder) poolRetryPolicy(p *config.ResolvedPool) *routev3.RetryPolicy {
 	policy := b.retryPolicy()
-	policy.NumRetries = wrapperspb.UInt32(uint32(sameGroup*(1+len(p.Spares)) - 1))
+	policy.NumRetries = wrapperspb.UInt32(uint32(attemptsPerPriority*(1+len(p.Spares)) - 1))
 	if len(p.Spares) == 0 {
 		return policy
 	}
 	policy.RetryPriority = &routev3.RetryPolicy_RetryPriority{
 		Name: "envoy.retry_priorities.previous_priorities",
 		ConfigType: &routev3.RetryPolicy_RetryPriority_TypedConfig{
-			TypedConfig: b.any(&prioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: sameGroup}),
+			TypedConfig: b.any(&prioritiesv3.PreviousPrioritiesConfig{UpdateFrequency: attemptsPerPriority}),
 		},
 	}
 	return policy
 }
 
-// direct returns a route that answers with this status and this JSON body.
-func direct(name string, match *routev3.RouteMatch, status uint32, body string) *routev3.Route {
+// directResponse returns a route that answers with this status and this JSON body.
+func directResponse(name string, match *routev3.RouteMatch, status uint32, body string) *routev3.Route {
 	return &routev3.Route{
 		Name: name, Match: match,
 		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{

@@ -66,7 +66,7 @@ func inline(value []byte) *corev3.DataSource {
 func (b *builder) secretConfig(name string) *tlsv3.SdsSecretConfig {
 	c := &tlsv3.SdsSecretConfig{Name: name}
 	if b.options.Secrets != nil {
-		c.SdsConfig = overADS()
+		c.SdsConfig = adsSource()
 	}
 	return c
 }

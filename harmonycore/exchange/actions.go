@@ -2,58 +2,60 @@ package exchange
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/openai"
 
-// Host is what the proxy knows about the moment.
+// Host holds what the host knows at the time of a call.
 type Host struct {
 	// Now is the time in milliseconds since 1970.
 	Now int64
-	// ID is unique to the request, at least 24 letters and digits. The answer's ids are made of it.
+	// ID is unique to the request: at least 24 letters and digits. The ids of the answer are derived from it.
 	ID string
-	// Admit takes room for so many bytes of memory, and reports whether the host has them to spare. A request that it does
-	// not admit is refused for now, before it is read. It is asked once for each request that is read; nil admits all.
+	// Admit reserves memory, and reports whether the host has that many bytes to spare. The gateway calls it once for each
+	// request that it reads, before it reads it. A request that is not admitted is refused for now. A nil Admit admits
+	// every request.
 	Admit func(bytes int) bool
-	// Scratch is reused from request to request by a host that handles one at a time; nil is fresh memory. What
-	// [Exchange.Request] returns then lies in it.
+	// Scratch is memory that a host reuses from request to request if it handles one at a time. The result of
+	// [Exchange.Request] lies in it. With a nil Scratch each request allocates its own.
 	Scratch *Scratch
 }
 
-// RequestHead is what to do with a request's headers while its body is still to come.
+// RequestHead is the decision on a request's headers before the body has come.
 type RequestHead struct {
-	// Hold keeps them until [Exchange.Request] has decided. Without it they go on at once, changed as the rest says.
+	// Hold keeps the headers back until [Exchange.Request] has decided. Otherwise they are sent on at once, changed as the
+	// other fields say.
 	Hold bool
-	// Reply answers at once, and the host does not wait for the body.
+	// Reply answers the client at once. The host does not wait for the body.
 	Reply *Reply
-	// Path is the server's, and Pool the value for [contract.PoolHeader]; both are empty where the headers go on as they
-	// came. With Pool alone the request goes there as it came.
+	// Path is the server's path, and Pool the value for [contract.PoolHeader]. If both are empty the headers are sent on
+	// unchanged. If only Pool is set, the request is sent to that pool unchanged.
 	Path, Pool string
-	// Rewritten reports whether the body will be the gateway's, whose length is not known yet.
+	// Rewritten reports whether the gateway will replace the body. The new body's length is not known yet.
 	Rewritten bool
 }
 
-// RequestAction is what to do with a request whose body has been read: one of its fields is set, or none, and then the
-// request goes on as it came.
+// RequestAction is the decision on a request whose body has been read. At most one field is set. If none is, the
+// request is sent on unchanged.
 type RequestAction struct {
 	Forward *Forward
 	Reply   *Reply
-	// Hold keeps the body for good: the server has answered without it.
+	// Hold keeps the body back for good: the server has answered without it.
 	Hold bool
 }
 
 // Forward is a request rewritten for an inference server.
 type Forward struct {
-	// Path is the server's, and Pool the value for [contract.PoolHeader]; both are empty where the headers have gone on
-	// already. With Pool alone the request goes there as it came.
+	// Path is the server's path, and Pool the value for [contract.PoolHeader]. Both are empty if the headers have already
+	// been sent on. If only Pool is set, the request is sent to that pool unchanged.
 	Path, Pool string
-	// Body replaces the client's body; nil leaves it as it came.
+	// Body replaces the client's body. If it is nil, the body stays unchanged.
 	Body []byte
-	// Readable wants a response that is not compressed, to a request that is otherwise left as it came.
+	// Readable asks for an uncompressed response to a request that otherwise stays unchanged.
 	Readable bool
 }
 
-// Reply is an answer that the gateway gives by itself, always JSON.
+// Reply is an answer of the gateway itself. It is always JSON.
 type Reply struct {
 	Status int
-	// RetryAfter is the header's value, or empty. Upgrade is that of the header upgrade; with one, the connection ends
-	// after the answer.
+	// RetryAfter is the value of the header retry-after, or empty. Upgrade is the value of the header upgrade, or empty.
+	// With an Upgrade the connection ends after the answer.
 	RetryAfter, Upgrade string
 	Body                []byte
 }
@@ -62,38 +64,38 @@ func replyWith(e *openai.Error) *Reply {
 	return &Reply{Status: e.Status, Body: e.AppendJSON(nil)}
 }
 
-// ResponseHead is what the response's headers say.
+// ResponseHead holds the fields of the response's headers.
 type ResponseHead struct {
 	Status      int
 	ContentType string
 	RetryAfter  string
-	// Local reports whether the proxy itself made the response: no server has sent it.
+	// Local reports whether the proxy itself made the response, without a server.
 	Local bool
-	// Received is how much of the request's body had come by then, in bytes.
+	// Received is how much of the request's body had come before the response, in bytes.
 	Received int
 	// End reports whether the response has no body.
 	End bool
 }
 
-// ResponseAction is what to do with the part of a response just given.
+// ResponseAction is the decision on the part of a response that was just handed over.
 type ResponseAction struct {
-	// Pass leaves everything as it came.
+	// Pass leaves everything unchanged.
 	Pass bool
-	// Hold keeps the headers back; Body is then empty.
+	// Hold keeps the headers back. Body is then empty.
 	Hold bool
-	// Head changes the held headers before they go.
+	// Head changes the held headers before they are sent.
 	Head *Head
 	// Body replaces the chunk.
 	Body []byte
-	// Reply answers in place of the response, whose headers were held until now.
+	// Reply replaces the response, whose headers were held until now.
 	Reply *Reply
-	// Reset cuts the stream: the client has an unfinished answer, and nothing more can be written to it.
+	// Reset cuts the stream. The client has an unfinished answer, and nothing more can be written to it.
 	Reset bool
-	// Late reports whether this is a failure that would have been a status, had the host been able to hold the headers.
+	// Late reports whether the failure would have been a status if the host could hold headers.
 	Late bool
 }
 
-// Head is what the client's response headers become.
+// Head holds the response headers that the client receives.
 type Head struct {
 	Status      int
 	ContentType string

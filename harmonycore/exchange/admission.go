@@ -6,9 +6,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// What reading a request takes of the memory at most, in bytes, garbage included: for itself, for each of its body's
-// bytes, for each byte of its tools, and for each of the JSON values in it. Tools are written anew, for the prompt and
-// for the server. e2e/hostile holds every family of its requests against it.
+// The most memory that reading a request takes, in bytes, garbage included: for the request, for each byte of its body,
+// for each byte of its tools, and for each of its JSON values. Tools are written again for the prompt and for the
+// server. e2e/hostile checks these numbers with every family of its requests.
 const (
 	memoryPerRequest  = 256 << 10
 	memoryPerByte     = 3
@@ -16,12 +16,12 @@ const (
 	memoryPerValue    = 512
 )
 
-// memoryFor is the memory that a request may take while it is read, in bytes. The body itself is not in it.
+// memoryFor returns the most memory that reading a request may take, in bytes, without the body itself.
 func memoryFor(size, values int) int {
 	return memoryPerRequest + memoryPerByte*size + memoryPerToolByte*min(size, openai.MaxTools) + memoryPerValue*values
 }
 
-// freeValues is how many values of a request take no memory of their own: the ids of a list of tokens.
+// freeValues returns how many values of a request take no memory of their own. Those are the ids of a list of tokens.
 func (r reading) freeValues(model *Model) int {
 	if r.ids {
 		return model.ContextLength
@@ -29,8 +29,8 @@ func (r reading) freeValues(model *Model) int {
 	return 0
 }
 
-// maxValues is how many values of a body may be read before it is certain to be refused for their number. A body that
-// is for another server, which may be given it as it came, is read to its end.
+// maxValues returns how many values of a body may be read before the body is certain to be refused for their number. A
+// body for another server, to which it may be sent unchanged, is read to its end.
 func (g *Gateway) maxValues(body []byte, how reading) int {
 	if g.passesOtherModels() && g.model(openai.Named(body)) == nil {
 		return math.MaxInt

@@ -7,19 +7,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// choice is one of the answers that a server generates for a request: a parser, and what takes its messages.
+// choice is one of the answers that a server generates for a request: a parser, and the receiver of its messages.
 type choice struct {
 	parser *harmony.StreamParser
-	// check sees what the reference would have refused.
+	// check finds what the reference would have refused.
 	check  *harmony.StrictCheck
 	answer translate.Choice
-	// gate is between parser and answer where the request may end the answer early; otherwise it is nil.
+	// gate is between parser and answer if the request may end the answer early. Otherwise it is nil.
 	gate *translate.Gate
-	// logprobs is between parser and answer where the client wants logprobs; else it is nil.
+	// logprobs is between parser and answer if the client wants logprobs. Otherwise it is nil.
 	logprobs *logprobs
-	// generated is how many tokens have come.
+	// generated is the number of tokens received.
 	generated int
-	// finish is why the server stopped, once it has.
+	// finish is the reason why the server stopped, once it has.
 	finish backend.Finish
 }
 
@@ -43,7 +43,7 @@ func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.A
 	return choices
 }
 
-// endedEarly reports whether the choice, which has a gate, has come to an early end.
+// endedEarly reports whether the choice, which has a gate, has ended early.
 func (c *choice) endedEarly() bool {
 	finish := c.gate.Ended()
 	switch finish {
@@ -58,7 +58,7 @@ func (c *choice) endedEarly() bool {
 	return true
 }
 
-// process gives the parser the token at this place of an event.
+// process passes the token at this index of an event to the parser.
 func (c *choice) process(event *backend.Event, at int) {
 	id := event.Tokens[at]
 	if c.logprobs == nil {
@@ -70,7 +70,7 @@ func (c *choice) process(event *backend.Event, at int) {
 	c.logprobs.keep()
 }
 
-// end takes the server's end of the choice. An end that is not regular leaves the answer's choice open.
+// end records that the server ended the choice. If the end is not regular, the answer's choice stays open.
 func (c *choice) end(finish backend.Finish) {
 	c.finish = finish
 	if !finish.Regular() {
@@ -84,7 +84,7 @@ func (c *choice) end(finish backend.Finish) {
 	c.answer.End(reason)
 }
 
-// allEnded reports whether every choice has come to a regular end.
+// allEnded reports whether every choice has a regular end.
 func (g *generation) allEnded() bool {
 	for i := range g.choices {
 		if !g.choices[i].finish.Regular() {
@@ -94,7 +94,7 @@ func (g *generation) allEnded() bool {
 	return true
 }
 
-// generated is how many tokens have come in all choices.
+// generated returns the number of tokens received in all choices.
 func (g *generation) generated() int {
 	n := 0
 	for i := range g.choices {

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// The spellings of control tokens, as they stand in a structural tag.
+// The spellings of control tokens in a structural tag.
 const (
 	markStart     = "<|start|>"
 	markEnd       = "<|end|>"
@@ -17,12 +17,13 @@ const (
 	markCall      = "<|call|>"
 )
 
-// maxCallable is the most tools that a tag can hold a call to: each takes half a kilobyte of it, whatever its own size.
+// maxCallable is the greatest number of tools in a tag that requires a call. Each takes half a kilobyte of the tag,
+// whatever its own size.
 const maxCallable = 1024
 
-// constrain chooses how a model's servers are made to keep to what the client wants of the answer: by a structural tag,
-// or by a call whose header the prompt has already. Both are nil where the client wants nothing, or where the prompt
-// alone asks for it. A wish that the servers cannot be held to is an error.
+// constrain chooses how the model's servers are held to the answer that the client wants: by a structural tag, or by a
+// call whose header is already in the prompt. Both are nil if the client wants nothing special, or if only the prompt
+// asks for it. If the servers cannot be held to it, constrain returns an error.
 func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	tag []byte, prefilled *translate.CallConstraint, failure *openai.Error,
 ) {
@@ -44,8 +45,9 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	return nil, nil, nil
 }
 
-// appendTag writes the structural tag for what follows <|start|>assistant: any number of thoughts, at most one
-// preamble, and then what is wanted. No schema holds before that: it would keep the model from thinking.
+// appendTag writes the structural tag for what follows <|start|>assistant: any number of analysis messages, at most one
+// preamble, and then the wanted answer. No schema applies before the answer, since it would keep the model from
+// reasoning.
 func appendTag(dst []byte, c *translate.Constraint) []byte {
 	t := backend.NewTag(dst)
 	t.Sequence()
@@ -70,7 +72,7 @@ func appendTag(dst []byte, c *translate.Constraint) []byte {
 	return t.Bytes()
 }
 
-// appendForm is the text of the answer.
+// appendForm writes the text of the answer.
 func appendForm(t *backend.Tag, c *translate.Constraint) {
 	switch {
 	case c.Schema != "":
@@ -90,8 +92,8 @@ func appendForm(t *backend.Tag, c *translate.Constraint) {
 	}
 }
 
-// appendAside is a message that is not the answer, and the start of the next one. Its text has none of the tokens by
-// which a model would leave it for something that the tag does not foresee.
+// appendAside writes a message that is not the answer, and the start of the next message. Its text may not contain a
+// token with which a model would begin something that the tag does not foresee.
 func appendAside(t *backend.Tag, channel string) {
 	t.Sequence()
 	t.Const(markChannel + channel + markMessage)
@@ -100,12 +102,12 @@ func appendAside(t *backend.Tag, channel string) {
 	t.Close()
 }
 
-// noArguments is the schema of a function that takes none.
+// noArguments is the schema of a function without arguments.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// appendCall is a call with arguments of its schema, or a custom tool's with any text or one of its pattern, under each
-// header that gpt-oss writes. Its end is optional: a server that takes <|call|> for a stop token, and not for text,
-// writes it after what the tag says.
+// appendCall writes a call with arguments by their schema, or a custom tool's call with any text or a text by its
+// pattern, under each header that gpt-oss writes. The end of the call is optional: a server that takes <|call|> as a
+// stop token, and not as text, appends it after the tag's text.
 func appendCall(t *backend.Tag, c *translate.CallConstraint) {
 	recipient := " to=functions." + c.Name
 	t.Sequence()

@@ -6,14 +6,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// tokenCount is the endpoint of requests that ask how a request looks in tokens, or what tokens say. The gateway
-// answers them without a server.
+// tokenCount is the endpoint of requests for the tokens of a request, or for the text of tokens. The gateway answers
+// them without a server.
 type tokenCount struct {
 	x       *Exchange
 	reading reading
-	// ofResponses reports whether the request is one of the Responses API, whose service may be asked in its place.
+	// ofResponses reports whether the request is one of the Responses API. A responses service may then get it instead.
 	ofResponses bool
-	// count leaves the answer in the scratch memory's body.
+	// count writes the answer into the body of the scratch memory.
 	count func(*modelRequest, *Scratch, Host) *openai.Error
 }
 
@@ -50,7 +50,7 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 
 func (c *tokenCount) early() response { return c.x.earlyReply() }
 
-// prompt leaves in scratch the prompt that a request would be sent as.
+// prompt writes into scratch the prompt that the request would be sent as.
 func (a *modelRequest) prompt(read reader, param string, scratch *Scratch, h Host) *openai.Error {
 	r, failure := a.read(read, h)
 	if failure == nil {
@@ -113,8 +113,8 @@ func (a *modelRequest) detokenize(scratch *Scratch, _ Host) *openai.Error {
 	return nil
 }
 
-// encode leaves in scratch the tokens of a text in which control tokens may be spelled, and reports whether they fit
-// the model's context.
+// encode writes into scratch the tokens of a text that may spell control tokens. It reports whether they fit the
+// model's context.
 func (a *modelRequest) encode(text string, scratch *Scratch) bool {
 	scratch.reserve(a.size, a.model.ContextLength)
 	t := a.x.gateway.options.Tokenizer
@@ -125,7 +125,7 @@ func (a *modelRequest) encode(text string, scratch *Scratch) bool {
 	return ok
 }
 
-// withoutLastHeader leaves out the header at which the model goes on: it begins with the last <|start|>.
+// withoutLastHeader removes the header that the model would complete. It begins at the last <|start|>.
 func withoutLastHeader(prompt []uint32) []uint32 {
 	for i := len(prompt) - 1; i >= 0; i-- {
 		if prompt[i] == tokenizer.Start {

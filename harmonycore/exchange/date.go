@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// dateOf returns the date that the system message carries by the setting [contract.System.Date], for a request that
-// came at now, in milliseconds since 1970.
+// dateOf returns the date in the system message by the setting [contract.System.Date], for a request that came at now,
+// in milliseconds since 1970.
 func dateOf(setting string, now int64) harmony.Optional {
 	switch setting {
 	case contract.DateUTC:

@@ -1,11 +1,11 @@
-// Package exchange is one request and its response: the client's bytes and the server's bytes go in, what to do with
-// them comes out.
+// Package exchange handles one request and its response. It takes the client's bytes and the server's bytes, and
+// returns actions for the proxy.
 //
-// A [Gateway] finds the endpoint of a request in its table of routes, by method and path. An [Exchange] hands the
-// endpoint what the proxy hands over, in whatever order. There is one type per endpoint: generation, tokenCount,
-// modelList and oneModel, rawPrompt, stored, and refusal for requests that are refused for their path. The outlet turns
-// what an endpoint decides into what the proxy does with the response's headers, whether they are still held or have
-// been sent.
+// A [Gateway] finds the endpoint of a request in its table of routes, by method and path. An [Exchange] passes on to
+// the endpoint what the proxy hands over, in whatever order. There is one type per endpoint: generation, tokenCount,
+// modelList, oneModel, rawPrompt, stored, and refusal for requests that are refused for their path. The outlet turns an
+// endpoint's decisions into actions on the response's headers, whether they are still held or have been sent.
 //
-// It knows the order in which a proxy hands it headers and bodies, not which proxy that is; time is an argument.
+// The package knows the order in which a proxy hands over headers and bodies. It does not know which proxy that is.
+// Time is an argument.
 package exchange

@@ -5,7 +5,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// endEarly notes that a choice has ended before the server ended it.
+// endEarly notes that a choice ended before the server ended it.
 func (g *generation) endEarly(c *choice) {
 	g.endedEarly = true
 	switch {
@@ -18,10 +18,11 @@ func (g *generation) endEarly(c *choice) {
 	}
 }
 
-// releaseServer sends the last of an answer that ended before its server did, and releases the server.
+// releaseServer sends the rest of an answer that ended before its server did, and releases the server.
 //
-// An answer that is not streamed replaces the response while its headers are held, which releases the server at once.
-// A stream has to be cut for that. The cut comes later, because it discards what was written last: see afterEnd.
+// An answer that is not streamed is sent in place of the response while its headers are held. The server is then
+// released at once. A stream must be cut for that. afterEnd cuts it later, since a cut would take the last bytes with
+// it.
 func (g *generation) releaseServer() ResponseAction {
 	g.countWasted()
 	if g.whole() && g.x.client.state == outletHeld {
@@ -33,14 +34,13 @@ func (g *generation) releaseServer() ResponseAction {
 	return g.x.client.close(g.deliver())
 }
 
-// mayCut reports whether the stream of an answer that has ended may be cut while its server continues. A cut shows in
-// the transport as an error, but Chat's streams say themselves where they end, and clients that read no further see
-// nothing of it. Of a Responses stream, or an answer as a whole, clients read all that there is: they wait for the
-// server.
+// mayCut reports whether an answer that has ended may be cut off from a server that is still sending. To the
+// transport a cut is an error. But a Chat stream marks its own end, and clients that stop reading there do not see the
+// cut. Clients read a Responses stream, or an answer in one piece, up to its end, so they wait for the server.
 func (g *generation) mayCut() bool { return g.api == translate.ChatAPI && !g.whole() }
 
-// afterEnd lets a server end its stream regularly after the end of the answer, for instance by the [DONE] after its
-// error. It does not let the server go on generating for a client that reads no more.
+// afterEnd lets a server finish after the last event of the answer, for example send [DONE] after its error. It stops a
+// server that still generates for a client that has stopped reading.
 func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 	g.events.Write(g.trimmer.Trim(chunk))
 	g.countWasted()
@@ -59,7 +59,7 @@ func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 	return ResponseAction{Reset: continues && !end}
 }
 
-// countWasted counts the tokens of the events that came after the end of the answer.
+// countWasted counts the tokens of events that came after the end of the answer.
 func (g *generation) countWasted() {
 	for {
 		data, ok := g.events.Next()

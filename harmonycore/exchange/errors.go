@@ -18,7 +18,7 @@ func errBodyTooLarge(limit int) *openai.Error {
 	}
 }
 
-// errProxyLimit is for a body that the proxy refuses to hold by a limit of its own. One that the control plane
+// errProxyLimit is for a body that the proxy refuses to hold because of its own limit. A proxy that the control plane
 // configures holds as much as the gateway accepts.
 func errProxyLimit(bodyLimit int) *openai.Error {
 	return &openai.Error{
@@ -59,12 +59,12 @@ func errRawPrompt(model string) *openai.Error {
 	}
 }
 
-// errContextLength is about a prompt made of param. The length of the prompt is not known: counting ends where it is
-// too long.
+// errContextLength is about a prompt made from param. The length of the prompt is not known: counting stops where the
+// prompt is too long.
 func errContextLength(param string, context int) *openai.Error {
 	return &openai.Error{
 		Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeContextLengthExceeded, Param: param,
-		// Clients look for the first words, which are OpenAI's own.
+		// Clients look for the first words, which are OpenAI's.
 		Message: "This model's maximum context length is " + strconv.Itoa(context) + " tokens. " +
 			"The prompt has more, or leaves none for the answer. Shorten the " + param + ".",
 	}
@@ -92,8 +92,8 @@ func errStrict(param, kind string) *openai.Error {
 	}
 }
 
-// errRender is for what only rendering finds out. In a client's request that can only be a tool's schema: everything
-// else has been checked, or is the gateway's own.
+// errRender is for errors that only rendering finds. In a client's request that can only be a tool's schema: everything
+// else has been checked, or comes from the gateway.
 func errRender(reason string) *openai.Error {
 	return openai.Invalid("tools", "Invalid 'tools': a schema cannot be shown to the model: "+reason+".")
 }
@@ -172,14 +172,14 @@ func errAnswerTooLarge(api translate.API, stream bool) *openai.Error {
 	}
 }
 
-// errHarmony is what the reference would have said of the model's answer.
+// errHarmony is the reference's error for the model's answer.
 func errHarmony(e *harmony.ParseError) *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeHarmonyParseError, Message: e.Message,
 	}
 }
 
-// errServerModel is for a server that does not have the model by the name that it was asked by.
+// errServerModel is for a server that does not have the model under the name that the gateway asked for.
 func errServerModel(serverModel string) *openai.Error {
 	return &openai.Error{
 		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerModelNotFound,
@@ -189,9 +189,9 @@ func errServerModel(serverModel string) *openai.Error {
 	}
 }
 
-// serverError puts a server's error into OpenAI's shape. Its status stays what it was, so that clients back off and
-// retry as they would at the server itself. A server's 404 is about the gateway's own request, of which the client
-// knows neither the path nor the model's name, so it becomes 502.
+// serverError puts a server's error into OpenAI's form. It keeps the status, so that clients back off and retry as they
+// would with the server itself. A server's 404 becomes 502: it is about the gateway's own request, whose path and model
+// name the client does not know.
 func serverError(e *backend.Error, serverModel string) *openai.Error {
 	out := &openai.Error{Status: e.Status, Message: e.Message, Param: e.Param, Code: e.Code}
 	if e.Status == 404 {
@@ -211,7 +211,7 @@ func serverError(e *backend.Error, serverModel string) *openai.Error {
 	return out
 }
 
-// localError puts the proxy's own reply into OpenAI's shape. received is how much of the request's body had come.
+// localError puts the proxy's own reply into OpenAI's form. received is how much of the request's body had come.
 func localError(status int, text string, received, bodyLimit int) *openai.Error {
 	if status == 413 && received > bodyLimit {
 		return errBodyTooLarge(bodyLimit)
@@ -227,7 +227,7 @@ func localError(status int, text string, received, bodyLimit int) *openai.Error 
 	return e
 }
 
-// kindOf gives the error's type, and a code where the server named none.
+// kindOf returns the error's type, and a code if the server named none.
 func kindOf(status int, code string) (kind, codeOut string) {
 	fallback := contract.CodeServerError
 	switch {
@@ -250,7 +250,7 @@ func kindOf(status int, code string) (kind, codeOut string) {
 	return kind, fallback
 }
 
-// maxQuoted is how much of a client's or the proxy's own words an error repeats, in bytes.
+// maxQuoted is how much of the client's or the proxy's words an error repeats, in bytes.
 const maxQuoted = 200
 
 func clip(s string) string { return openai.Clip(s, maxQuoted) }

@@ -6,11 +6,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// quotedEventsHeader is the header that asks for channel events, as errors quote it.
+// quotedEventsHeader is the header that requests channel events, as errors quote it.
 const quotedEventsHeader = "'" + contract.EventsHeader + ": " + contract.EventsChannels + "'"
 
-// wantsChannelEvents reports whether the answer is to be channel events. A header that cannot be obeyed is refused. A
-// model's own setting applies where it can.
+// wantsChannelEvents reports whether the answer consists of channel events. It refuses a header that cannot be
+// followed. The model's own setting applies only where it can.
 func (g *generation) wantsChannelEvents(m *Model, r *translate.Request) (bool, *openai.Error) {
 	switch form := g.x.options.events; form {
 	case "":
@@ -26,7 +26,7 @@ func (g *generation) wantsChannelEvents(m *Model, r *translate.Request) (bool, *
 	}
 }
 
-// checkChannelEvents returns the reason why the answer cannot be channel events, or nil where it can.
+// checkChannelEvents returns the reason why the answer cannot consist of channel events, or nil.
 func (g *generation) checkChannelEvents(r *translate.Request) *openai.Error {
 	switch {
 	case g.api != translate.ChatAPI:

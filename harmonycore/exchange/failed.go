@@ -12,29 +12,29 @@ import (
 const (
 	// maxErrorBody is how much of a failed response is read for its message, in bytes.
 	maxErrorBody = 64 << 10
-	// maxDiscarded is how much of a failed response is waited for beyond what is read of it, in bytes.
+	// maxDiscarded is how much more of a failed response the gateway waits for without keeping it, in bytes.
 	maxDiscarded = 1 << 20
 )
 
-// failedResponse takes a response that is an error, or no stream of events. It gathers the body, and puts it into the
-// API's shape.
+// failedResponse takes a response that is an error, or that is not a stream of events. It collects the body, and puts
+// it into the API's form.
 type failedResponse struct {
 	x *Exchange
-	// generation is the one that the server was asked for. It is nil if the response came before the request was read.
+	// generation is what the server was asked for. It is nil if the response came before the request was read.
 	generation *generation
 	// headersReceived reports whether the headers have come.
 	headersReceived bool
 	status          int
 	local           bool
 	retry           string
-	// received is how much of the request's body had come when the proxy answered by itself.
+	// received is how much of the request's body had come when the proxy itself answered.
 	received int
-	// collected is the kept part of the body. discarded is how much more of it came, in bytes.
+	// collected is the part of the body that is kept. discarded is how much more came, in bytes.
 	collected []byte
 	discarded int
 }
 
-// earlyReply takes a response that comes while the request is being read: no server has sent it.
+// earlyReply takes a response that comes while the request is being read. No server has sent it.
 func (e *Exchange) earlyReply() response { return &failedResponse{x: e} }
 
 func (f *failedResponse) headers(h ResponseHead) ResponseAction {
@@ -65,9 +65,9 @@ func (f *failedResponse) body(chunk []byte, end bool) ResponseAction {
 		r := f.reply()
 		return client.last(r.Status, contentTypeJSON, r.Body)
 	case client.state == outletHeld && len(f.collected) == maxErrorBody:
-		return client.reply(f.reply()) // what else it says is not waited for
+		return client.reply(f.reply()) // the rest of it is not waited for
 	case f.discarded > maxDiscarded:
-		// Only the end of the response can end it well under headers that have been sent.
+		// The headers have been sent, so only the end of the response could end it properly.
 		return client.cutOff(CutServer)
 	default:
 		return client.wait()
@@ -92,8 +92,8 @@ func (f *failedResponse) silent(limit int64) ResponseAction {
 	return f.x.client.fail(replyWith(errStalled(limit)), CutStall)
 }
 
-// headStatus is the status of the response as far as its headers tell: that of reply, but for servers that say in the
-// body alone which one they mean.
+// headStatus returns the status of the response as far as its headers tell it. It is the status of reply, except for
+// servers that name the true status only in the body.
 func (f *failedResponse) headStatus() int {
 	if f.local || f.status >= 400 && f.status <= 599 && f.status != 404 {
 		return f.status
@@ -101,14 +101,14 @@ func (f *failedResponse) headStatus() int {
 	return errNotUnderstood().Status
 }
 
-// reply puts the response, of which all is there now, into the API's shape.
+// reply puts the complete response into the API's form.
 func (f *failedResponse) reply() *Reply {
 	if f.local {
 		return replyWith(localError(f.status, string(f.collected), f.received, f.x.gateway.options.BodyLimit))
 	}
 	failure := backend.ReadError(f.status, f.collected)
 	if f.status >= 200 && f.status <= 299 {
-		// Some servers say that they failed under a status that says they did not.
+		// Some servers report a failure in the body although the status reports success.
 		if failure = backend.BodyError(f.collected); failure == nil {
 			return replyWith(errNotUnderstood())
 		}
@@ -123,8 +123,8 @@ func (f *failedResponse) reply() *Reply {
 	return r
 }
 
-// failure puts a server's error into OpenAI's shape. What is wrong with the request by what the server knows, and the
-// gateway did not, is the error that the gateway would have made of it.
+// failure puts a server's error into OpenAI's form. If the server refused the request for a reason that the gateway did
+// not know, failure returns the error that the gateway itself would have returned.
 func (g *generation) failure(failed *backend.Error) *openai.Error {
 	out := serverError(failed, g.serverModel)
 	switch g.server.Cause(failed) {

@@ -8,35 +8,37 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Model is one Harmony model and what its servers speak.
+// Model is one Harmony model, and the dialect of its servers.
 type Model struct {
 	contract.Model
 	Dialect backend.Dialect
 }
 
-// Options is what a Gateway is made of.
+// Options are the parts of a [Gateway].
 type Options struct {
 	contract.Config
 	Tokenizer *tokenizer.Tokenizer
-	// SealKeys seal the reasoning that Responses clients carry from one request to the next; nil seals nothing.
+	// SealKeys seal the reasoning that Responses clients carry from one request to the next. If it is nil, nothing is
+	// sealed.
 	SealKeys *seal.Keys
-	// Dialect is what the servers of every model speak; nil is that of each model's own [contract.Model.Server].
+	// Dialect is the dialect of all models' servers. If it is nil, each model has the dialect of its own
+	// [contract.Model.Server].
 	Dialect backend.Dialect
 }
 
-// Gateway is what all exchanges share. It does not change once made.
+// Gateway is shared by all exchanges. It never changes after [New].
 type Gateway struct {
 	options  Options
 	models   []Model
 	renderer *harmony.Renderer
-	// reduced reports whether the host can hold no headers: neither a request's until its body is there, nor a response's
-	// until the first token. There is one model then, since the route is chosen before the body names the model.
+	// reduced reports whether the host cannot hold headers: neither a request's until its body has come, nor a response's
+	// until the first token. There is only one model then, since the route is chosen before the body names the model.
 	reduced bool
-	// misconfigured reports whether there are no options to go by.
+	// misconfigured reports whether the gateway has no valid options.
 	misconfigured bool
 }
 
-// New makes a Gateway of options whose kinds of servers are in [contract.ServerKinds].
+// New returns a [Gateway]. The kinds of servers in its options must be in [contract.ServerKinds].
 func New(o Options) *Gateway {
 	g := &Gateway{options: o, renderer: harmony.NewRenderer(o.Tokenizer), reduced: o.Mode == contract.ModeReduced}
 	for i := range o.Models {
@@ -58,10 +60,11 @@ func (g *Gateway) model(name string) *Model {
 	return nil
 }
 
-// passesOtherModels reports whether a request for another model passes unchanged after its body was read.
+// passesOtherModels reports whether a request for another model is sent on unchanged after its body has been read.
 func (g *Gateway) passesOtherModels() bool { return g.options.Passthrough && !g.reduced }
 
-// onlyModel returns the model of a gateway with one model, whose requests can be routed before they name it, or nil.
+// onlyModel returns the model of a gateway with one model, or nil. Requests for such a model can be routed before they
+// name it.
 func (g *Gateway) onlyModel() *Model {
 	if len(g.models) != 1 {
 		return nil

@@ -8,32 +8,32 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
-// generationState is where a generation stands.
+// generationState is the state of a generation.
 type generationState uint8
 
 const (
-	// awaiting: the request has gone to a server, and no response headers have come.
+	// awaiting: the request has been sent to a server, and no response headers have come.
 	awaiting generationState = iota
 	// listening: the server sends events.
 	listening
-	// failed: the client has an error as the stream's last event, and the server has not ended. See afterEnd.
+	// failed: the client has got an error as the stream's last event, and the server has not ended. See afterEnd.
 	failed
-	// ended: the client has its whole answer, and the server has not ended. See afterEnd.
+	// ended: the client has got its whole answer, and the server has not ended. See afterEnd.
 	ended
-	// over: the client gets nothing of what comes.
+	// over: the client gets nothing more.
 	over
 )
 
-// generation is the endpoint of Chat Completions and Responses: a request to a model in the model's own tokens, and the
-// answer made from the tokens that come back. Its state only moves forward:
+// generation is the endpoint of Chat Completions and Responses. It sends a request to a model as the model's own
+// tokens, and makes the answer from the tokens that come back. Its state only moves forward:
 //
 //	awaiting ──▶ listening ──┬─────────────▶ over
 //	    │                    ├──▶ failed ──▶ over
 //	    ▼                    └──▶ ended ───▶ over
 //	failedResponse
 //
-// A response that is not a stream of events goes to a [failedResponse]. How much of the answer the client has is the
-// [outlet]'s state. The client gets nothing before the first token, so whatever fails until then is an error with a
+// A response that is not a stream of events is passed to a [failedResponse]. The [outlet]'s state is how much of the
+// answer the client has. The client gets nothing before the first token, so any failure before it is an error with a
 // status.
 type generation struct {
 	x     *Exchange
@@ -41,29 +41,29 @@ type generation struct {
 	state generationState
 
 	server backend.Dialect
-	// serverModel is the name by which the server was asked for the model.
+	// serverModel is the name under which the server was asked for the model.
 	serverModel  string
 	promptTokens int
-	// maxTokens is how many tokens the server was asked for at most, in each choice.
+	// maxTokens is the greatest number of tokens that the server was asked for in each choice.
 	maxTokens int
-	// hiddenStops are the client's own stop tokens that are not a part of the answer.
+	// hiddenStops are the client's own stop tokens, which are not part of the answer.
 	hiddenStops []uint32
 	effort      harmony.Effort
-	// strict reports whether the answer ends at the first thing that the reference would refuse. withheld reports whether
-	// the reference has not accepted a message's header yet: until then nothing is given out, so that a refusal can be a
+	// strict reports whether the answer ends at the first error that the reference would report. withheld reports whether
+	// the reference has not yet accepted a message's header. Until then nothing is sent, so that a refusal can still be a
 	// status.
 	strict, withheld bool
-	// translated is the client's request, and answer the answer to it.
+	// translated is the request. answer is the client's answer to it.
 	translated *translate.Request
 	answer     translate.Answer
 	choices    []choice
-	// prefilled is the part of the answer that the prompt ends with already.
+	// prefilled is the part of the answer that the prompt already ends with.
 	prefilled []uint32
 	trimmer   backend.Trimmer
 	events    sse.Decoder
 	event     backend.Event
 	usage     backend.Usage
-	// started reports whether the answer has seen its first token.
+	// started reports whether the first token of the answer has come.
 	started bool
 	// endedEarly reports whether a choice ended before the server ended it. tokensAfterEnd counts tokens received after
 	// the whole answer ended. maxTokensAfterEnd is how many are accepted before the stream is reset.
@@ -71,7 +71,7 @@ type generation struct {
 	tokensAfterEnd, maxTokensAfterEnd int
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
 	forwarded int64
-	// scratch is what the last action's Body lies in.
+	// scratch holds the Body of the last action.
 	scratch []byte
 }
 
@@ -83,13 +83,13 @@ func beginResponses(x *Exchange, _ string) endpoint {
 	return &generation{x: x, api: translate.ResponsesAPI}
 }
 
-// The members of a request that a prompt is made of.
+// The members of a request from which a prompt is made.
 const (
 	paramMessages = "messages"
 	paramInput    = "input"
 )
 
-// param is the member of the request that the prompt is made of.
+// param returns the member of the request from which the prompt is made.
 func (g *generation) param() string {
 	if g.api == translate.ResponsesAPI {
 		return paramInput
@@ -125,8 +125,8 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	return g.x.forward(a.model, sent)
 }
 
-// translate makes the body that asks the model's servers for the answer, in the model's own tokens. It lies in the
-// scratch memory.
+// translate returns the body that asks the model's servers for the answer, in the model's own tokens. The body lies in
+// the scratch memory.
 func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([]byte, *openai.Error) {
 	model := a.model
 	channels, failure := g.wantsChannelEvents(model, r)
@@ -149,7 +149,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 	}
 	var budget *int
 	if model.ThinkingTokenBudget {
-		// The server holds the limit, and the model answers all the same.
+		// The server enforces the limit, and the model still answers.
 		budget, r.MaxReasoning = r.MaxReasoning, nil
 	}
 	sampling, failure := samplingOf(&r.Sampling, maxTokens)
@@ -161,7 +161,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 		scratch.body = r.ByChannels(scratch.body)
 	}
 	scratch.body = r.KeepMessages(scratch.body)
-	// The texts lie in the client's body, which the host may overwrite once this returns.
+	// The texts lie in the client's body. The host may overwrite it after this function returns.
 	r.Conversation = harmony.Conversation{}
 	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, silent
 	g.prefilled = rendered.prefilled
@@ -180,7 +180,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 	return scratch.body, nil
 }
 
-// prepare makes what takes the model's answer.
+// prepare sets up what takes the model's answer.
 func (g *generation) prepare(model *Model, r *translate.Request) {
 	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
 	g.server, g.serverModel = model.Dialect, model.ServerModel
@@ -211,8 +211,8 @@ func (g *generation) body(chunk []byte, end bool) ResponseAction {
 	case failed, ended:
 		return g.afterEnd(chunk, end)
 	case awaiting:
-		// No server sends a body without headers, and no host hands it over. One that does all the same gets an error rather
-		// than a crash of the VM.
+		// No server sends a body without headers, and no host hands one over. If one ever does, an error is better than a
+		// crash of the VM.
 		return g.x.client.reply(replyWith(errNotUnderstood()))
 	default:
 		return ResponseAction{}

@@ -11,17 +11,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// logprobs stands between a parser and a choice, and gives the choice the logprob of each token of content. Only the
-// parser knows which tokens those are: text that turns out not to be a header is content that comes late, so what could
-// be a header's is kept for as long as a header may be.
+// logprobs stands between a parser and a choice. It gives the choice the logprob of each token of content. Only the
+// parser knows which tokens those are. Text that turns out not to be a header is content that comes late. So logprobs
+// keeps those of tokens that may belong to a header for as long as a header may be.
 type logprobs struct {
 	translate.Choice
 	t      *tokenizer.Tokenizer
 	parser *harmony.StreamParser
 	// top is how many alternatives the client wants.
 	top int
-	// number is the newest token's, newest how likely it was. done reports whether the choice has its logprob, or will
-	// never have it.
+	// number is the index of the newest token, and newest its likelihood. done reports whether the choice has got its
+	// logprob, or will never get it.
 	number int
 	id     uint32
 	newest *backend.TokenLogprob
@@ -31,18 +31,18 @@ type logprobs struct {
 	values []float64
 }
 
-// heldLogprob is what is known of a token that may become content.
+// heldLogprob is the logprob of a token that may become content.
 type heldLogprob struct {
 	number  int
 	logprob openai.Logprob
 }
 
-// next is called before the parser is given a token.
+// next is called before the parser gets a token.
 func (l *logprobs) next(id uint32, newest *backend.TokenLogprob) {
 	l.number, l.id, l.newest, l.done = l.parser.Taken(), id, newest, false
 }
 
-// keep is called after that.
+// keep is called after the parser got the token.
 func (l *logprobs) keep() {
 	done := l.done
 	l.done = true
@@ -58,7 +58,7 @@ func (l *logprobs) keep() {
 	l.held = append(l.held, heldLogprob{number: l.number, logprob: l.shown.Clone()})
 }
 
-// Content implements harmony.Sink.
+// Content implements [harmony.Sink].
 func (l *logprobs) Content(text []byte, tokens int) {
 	if tokens > 0 {
 		l.pass(l.parser.Delivering())
@@ -66,7 +66,7 @@ func (l *logprobs) Content(text []byte, tokens int) {
 	l.Choice.Content(text, tokens)
 }
 
-// pass gives the choice the logprob of the token with this number.
+// pass gives the choice the logprob of the token with this index.
 func (l *logprobs) pass(number int) {
 	if number == l.number && !l.done {
 		l.done = true
@@ -85,8 +85,8 @@ func (l *logprobs) pass(number int) {
 	}
 }
 
-// read puts the newest token into shown, with its alternatives in their order. Control tokens are left out of them, as
-// they are of all text that clients get.
+// read writes the newest token with its alternatives, in their order, into shown. It leaves out control tokens, as in
+// all text for clients. It reports whether the token has a logprob.
 func (l *logprobs) read() bool {
 	token, ok := l.t.TokenBytes(l.id)
 	if !ok {

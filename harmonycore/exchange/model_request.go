@@ -6,26 +6,26 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// modelRequest is a request for one of the gateway's models, as far as every such endpoint reads it.
+// modelRequest is a request for one of the gateway's models, as far as all endpoints for such requests read it.
 type modelRequest struct {
 	x     *Exchange
 	model *Model
 	body  *openai.Body
-	// size is that of the request's body, in bytes.
+	// size is the size of the request's body, in bytes.
 	size int
 }
 
-// reading is what the endpoints differ in when they open a request.
+// reading holds the differences between endpoints when they open a request.
 type reading struct {
-	// ids reports whether the request may have as many token ids as the model's context.
+	// ids reports whether the request may hold as many token ids as the model's context.
 	ids bool
-	// modelOptional reports whether a request without a model may be for another server: on some paths vLLM needs no
-	// name, and uses its own model.
+	// modelOptional reports whether a request without a model may be for another server. On some paths vLLM requires no
+	// name, and takes its own model.
 	modelOptional bool
 }
 
-// open reads a request's body as far as it takes to know its model, and admits it. Without a modelRequest the action is
-// what becomes of the request.
+// open reads as much of a request's body as it needs to find the model, and admits the request. If it returns nil,
+// the action decides on the request.
 func (e *Exchange) open(body []byte, h Host, how reading) (*modelRequest, RequestAction) {
 	if len(body) > e.gateway.options.BodyLimit {
 		return nil, e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
@@ -54,13 +54,13 @@ func (e *Exchange) open(body []byte, h Host, how reading) (*modelRequest, Reques
 	return &modelRequest{x: e, model: model, body: request, size: len(body)}, RequestAction{}
 }
 
-// setModel records that the request is for this model of the gateway.
+// setModel notes that the request is for a model of this gateway.
 func (e *Exchange) setModel(model *Model) {
 	e.report.Model, e.report.Server = model.Name, model.Dialect.Kind()
 }
 
-// awaitBody returns the action for the headers of a request that is decided on by its body. A host that cannot hold
-// headers forwards them to the servers of the gateway's one model.
+// awaitBody decides on the headers of a request whose body is read first. A host that cannot hold them sends them on to
+// the servers of the only model.
 func (e *Exchange) awaitBody() RequestHead {
 	if !e.gateway.reduced {
 		return RequestHead{Hold: true}
@@ -78,7 +78,7 @@ func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	return RequestHead{Path: model.Dialect.Path(), Pool: model.Pool, Rewritten: rewritten}
 }
 
-// forward sends the request to the model's servers; a body that is nil stays as it came.
+// forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
 func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	if e.headersForwarded {
 		return RequestAction{Forward: &Forward{Body: body}}
@@ -86,10 +86,10 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	return RequestAction{Forward: &Forward{Path: model.Dialect.Path(), Pool: model.Pool, Body: body}}
 }
 
-// reader is how a request of an API becomes a conversation.
+// reader turns a request of an API into a conversation.
 type reader func(*openai.Body, *contract.Model, translate.Env) (*translate.Request, *openai.Error)
 
-// read makes the request's conversation, and what else it wants.
+// read returns the request's conversation and its other fields.
 func (a *modelRequest) read(read reader, h Host) (*translate.Request, *openai.Error) {
 	o := &a.x.gateway.options
 	return read(a.body, &a.model.Model, translate.Env{

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// maxOthers is the longest list of another server that is read, in bytes.
+// maxOthers is the greatest length of another server's list, in bytes.
 const maxOthers = 4 << 20
 
 // oneModel is the endpoint of a single model.
@@ -16,7 +16,7 @@ type oneModel struct {
 	name string
 }
 
-// beginOneModel leaves a model that may be another server's to that server.
+// beginOneModel leaves a request for an unknown model to the other server, if there is one.
 func beginOneModel(x *Exchange, escaped string) endpoint {
 	name := unescaped(escaped)
 	if name == "" || x.gateway.model(name) == nil && x.gateway.options.Passthrough {
@@ -41,9 +41,10 @@ func (m *oneModel) early() response { return m.x.earlyReply() }
 // and puts its own models in front. If that list cannot be fetched, the response lists only the gateway's own models.
 type modelList struct {
 	x *Exchange
-	// merging reports whether the other server's list is on its way, over whether the client has the whole list.
+	// merging reports whether the other server's list is awaited. complete reports whether the client has got the whole
+	// list.
 	merging, complete bool
-	// others is what has come of the other server's list.
+	// others is the part of the other server's list that has come.
 	others []byte
 }
 
@@ -107,7 +108,7 @@ func (l *modelList) reply() ResponseAction {
 	return l.x.client.reply(&Reply{Status: 200, Body: l.list()})
 }
 
-// list is the gateway's models, and after them those that the other server has listed.
+// list returns the gateway's models, and after them the models of the other server's list.
 func (l *modelList) list() []byte {
 	models := l.x.gateway.models
 	own := make([]openai.ListedModel, 0, len(models))
@@ -121,8 +122,8 @@ func listed(m *Model) openai.ListedModel {
 	return openai.ListedModel{Name: m.Name, ContextLength: m.ContextLength}
 }
 
-// unescaped is a copy of a path with its %XX spelled out; clients escape the slash in a model's name. net/url would do
-// the same with reflection, which is left out of the filter.
+// unescaped returns a copy of a path with each %XX decoded. Clients escape the slash in a model's name. net/url would
+// need reflection, which the filter is built without.
 func unescaped(path string) string {
 	if strings.IndexByte(path, '%') < 0 {
 		return strings.Clone(path)

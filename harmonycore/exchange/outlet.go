@@ -1,6 +1,6 @@
 package exchange
 
-// outletState is how much of the response the client has.
+// outletState is how much of the response the client has got.
 //
 //	held ──▶ begun ──▶ closed
 //	  ├───▶ sent ────────▲
@@ -10,31 +10,31 @@ type outletState uint8
 const (
 	// outletHeld: nothing. The headers wait until their status is certain.
 	outletHeld outletState = iota
-	// outletSent: the headers, before their status was certain. The host can hold none.
+	// outletSent: the headers, before their status was certain. The host cannot hold headers.
 	outletSent
 	// outletBegun: the headers and the beginning of the answer.
 	outletBegun
-	// outletClosed: all that it gets, be it the whole answer, an error at its end, or a cut.
+	// outletClosed: everything. That is the whole answer, an error at its end, or a cut.
 	outletClosed
-	// outletPassing: everything passes unchanged. It is a reply of the gateway, or a response that the gateway leaves as
-	// it came.
+	// outletPassing: whatever passes. That is a reply of the gateway's own, or a response that the gateway leaves
+	// unchanged.
 	outletPassing
 )
 
-// outlet is the client's side of a response. It is the one place that turns what is decided of the answer into what the
-// host does with held or sent headers. The zero outlet is for a host that holds headers.
+// outlet is the client's side of a response. It alone turns decisions on the answer into actions on held or sent
+// headers. The zero outlet is for a host that holds headers.
 //
-// Whatever fails while the headers are held becomes a reply with a status. What fails after that is an event at the end
-// of a stream, or a cut.
+// A failure while the headers are held becomes a reply with a status. A later failure becomes an event at the end of a
+// stream, or a cut.
 type outlet struct {
 	state outletState
-	// unheld reports whether the host can hold no headers.
+	// unheld reports whether the host cannot hold headers.
 	unheld bool
 	// cut is the value of [Report.Cut].
 	cut string
 }
 
-// hold keeps the headers back. A host that can hold none sends them as they would be by what is known now.
+// hold keeps the headers back. A host that cannot hold headers sends them as known so far.
 func (o *outlet) hold(status int, contentType string) ResponseAction {
 	if !o.unheld {
 		return ResponseAction{Hold: true}
@@ -43,10 +43,10 @@ func (o *outlet) hold(status int, contentType string) ResponseAction {
 	return ResponseAction{Head: &Head{Status: status, ContentType: contentType}}
 }
 
-// wait is for a part of the response that has nothing for the client.
+// wait handles a part of the response that holds nothing for the client.
 func (o *outlet) wait() ResponseAction { return ResponseAction{Hold: o.state == outletHeld} }
 
-// write gives the client a piece of the answer. Held headers go with the first piece.
+// write sends the client a piece of the answer. Held headers are sent with the first piece.
 func (o *outlet) write(status int, contentType string, piece []byte) ResponseAction {
 	if o.state == outletBegun {
 		return ResponseAction{Body: piece}
@@ -62,18 +62,18 @@ func (o *outlet) write(status int, contentType string, piece []byte) ResponseAct
 	return action
 }
 
-// last gives the client the last piece of the answer.
+// last sends the client the last piece of the answer.
 func (o *outlet) last(status int, contentType string, piece []byte) ResponseAction {
 	return o.close(o.write(status, contentType, piece))
 }
 
-// close ends the response with action, the last that has something for the client.
+// close ends the response with action, the last one that holds something for the client.
 func (o *outlet) close(action ResponseAction) ResponseAction {
 	o.state = outletClosed
 	return action
 }
 
-// fail ends a response that cannot go on: by a reply while the headers are held, and else by a cut, of which cause is
+// fail ends a response that has failed: with a reply while the headers are held, otherwise with a cut. cause is then
 // the value of [Report.Cut].
 func (o *outlet) fail(r *Reply, cause string) ResponseAction {
 	if o.state == outletHeld {
@@ -82,26 +82,26 @@ func (o *outlet) fail(r *Reply, cause string) ResponseAction {
 	return o.cutOff(cause)
 }
 
-// cutOff ends a response whose headers have gone. The client sees a transport error.
+// cutOff ends a response whose headers have been sent. The client sees a transport error.
 func (o *outlet) cutOff(cause string) ResponseAction {
 	late := o.state == outletSent
 	o.state, o.cut = outletClosed, cause
 	return ResponseAction{Reset: true, Late: late}
 }
 
-// reply answers in place of the response. The reply then passes through the exchange, which leaves it alone.
+// reply replaces the response. The reply then passes through the exchange, which leaves it unchanged.
 func (o *outlet) reply(r *Reply) ResponseAction {
 	o.state = outletPassing
 	return ResponseAction{Reply: r}
 }
 
-// pass leaves the response as it came.
+// pass leaves the response unchanged.
 func (o *outlet) pass() ResponseAction {
 	o.state = outletPassing
 	return ResponseAction{Pass: true}
 }
 
-// open reports whether the client has not had all that it gets.
+// open reports whether the client can still get more.
 func (o *outlet) open() bool {
 	return o.state == outletHeld || o.state == outletSent || o.state == outletBegun
 }

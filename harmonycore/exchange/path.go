@@ -6,27 +6,28 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Servers read paths more kindly than proxies do: escaped slashes and dots, backslashes, parameters after a semicolon,
-// a slash too many. The gateway decides by the path, so it refuses one that can be read in two ways. A proxy that the
-// control plane configures has resolved most of them before; others need not have.
+// Servers are more tolerant about paths than proxies: of escaped slashes and dots, backslashes, parameters after a
+// semicolon, and doubled slashes. The gateway decides by the path, so it refuses a path that can be read in two ways. A
+// proxy that the control plane configures has already resolved most of them; other proxies may not have.
 
-// apiRoots are where the API and the servers' own ways to a model begin.
+// apiRoots are the beginnings of the API's paths and of the servers' own paths to a model.
 var apiRoots = [...]string{
 	"/v1", contract.TokenizePath, contract.DetokenizePath, contract.GeneratePath, contract.CompletionPath, "/inference",
 }
 
-// promptRoots are the paths that take a prompt or a conversation. What is below them may too.
+// promptRoots are the paths that take a prompt or a conversation. Paths below them may do so too.
 var promptRoots = [...]string{
 	contract.CompletionsPath, contract.ChatPath, contract.ResponsesPath,
 	contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath,
 }
 
-// ambiguous reports whether a path, without its query, is or may become one of the API's, and can be read in two ways.
+// ambiguous reports whether a path, without its query, can be read in two ways and is, or may become, a path of the
+// API.
 func ambiguous(path string) bool {
 	return hasTwoReadings(path) && (isUnder(strings.ToLower(path), apiRoots[:]) || isUnder(resolved(path), apiRoots[:]))
 }
 
-// hasLowercase reports whether a method has lower-case letters. HTTP/2 allows them and some servers accept them.
+// hasLowercase reports whether a method has lower-case letters. HTTP/2 allows them, and some servers ignore the case.
 func hasLowercase(method string) bool { return strings.ToUpper(method) != method }
 
 // mayTakePrompt reports whether a server may read a path as one that takes a prompt.
@@ -41,7 +42,7 @@ func isUnder(path string, roots []string) bool {
 	return false
 }
 
-// hasTwoReadings reports whether servers may read a path in different ways.
+// hasTwoReadings reports whether a path contains something that programs read differently.
 func hasTwoReadings(path string) bool {
 	// A model's name may have slashes, which clients escape.
 	name := strings.HasPrefix(path, contract.ModelsPath+"/")
@@ -52,7 +53,7 @@ func hasTwoReadings(path string) bool {
 		case c == '%':
 			escaped, ok := hexByte(path, i+1)
 			if !ok && name {
-				continue // no model is called so
+				continue // no model has such a name
 			}
 			if !ok || escaped < ' ' || escaped == 0x7f || escaped == '\\' {
 				return true
@@ -80,7 +81,7 @@ func hasTwoReadings(path string) bool {
 	}
 }
 
-// isDots reports whether a segment leads nowhere or up, with or without parameters after it.
+// isDots reports whether a segment is "." or "..", with or without parameters after it.
 func isDots(segment string) bool {
 	if at := strings.IndexByte(segment, ';'); at >= 0 {
 		segment = segment[:at]
@@ -88,7 +89,7 @@ func isDots(segment string) bool {
 	return segment == "." || segment == ".."
 }
 
-// hexByte is the byte that two digits of an escape stand for.
+// hexByte returns the byte for two hexadecimal digits of an escape.
 func hexByte(path string, at int) (byte, bool) {
 	if at+2 > len(path) {
 		return 0, false
@@ -97,7 +98,7 @@ func hexByte(path string, at int) (byte, bool) {
 	return high<<4 | low, high < 16 && low < 16
 }
 
-// hexDigit is above 15 for a character that is not a hexadecimal digit.
+// hexDigit returns the value of a hexadecimal digit, and more than 15 for any other character.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':
@@ -114,7 +115,7 @@ func hexDigit(c byte) byte {
 // maxEscapes is how often a path is unescaped: each server on its way may do so once.
 const maxEscapes = 3
 
-// resolved is a path as the kindest of servers could read it, in lower case and without a slash at its end.
+// resolved returns a path as the most tolerant server could read it, in lower case and without a slash at its end.
 func resolved(path string) string {
 	for range maxEscapes {
 		if strings.IndexByte(path, '%') < 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// rawPrompt is the endpoint of the paths on which a client could hand a server a prompt of its own making.
+// rawPrompt is the endpoint of the paths on which a client could send a server a prompt of its own.
 type rawPrompt struct {
 	x    *Exchange
 	path string
-	// ofAPI reports whether the path is the API's, and not one of the servers' own.
+	// ofAPI reports whether the path is one of the API, rather than one of the servers' own.
 	ofAPI bool
-	// unlisted reports whether the path is one that a server may read as one of those in the table of routes.
+	// unlisted reports whether a server may read the path as one in the table of routes.
 	unlisted bool
 }
 
@@ -28,7 +28,7 @@ func beginUnlisted(x *Exchange, path string) endpoint {
 	if !mayTakePrompt(path) {
 		return nil
 	}
-	// A host may read what comes later into the memory that the path lies in, as ours does with large bodies.
+	// A host may read later bytes into the memory that holds the path, as ours does with large bodies.
 	return &rawPrompt{x: x, path: strings.Clone(path), unlisted: true}
 }
 
@@ -41,19 +41,19 @@ func (r *rawPrompt) head() RequestHead {
 		return RequestHead{}
 	}
 	allowed := r.allowed(model)
-	// A path from which no body goes on takes the way to the servers all the same: a route that leads nowhere would answer
-	// 503 before the body could be read and refused for what it says.
+	// Even a path from which no body is sent on needs a route to the servers. A route to nowhere would answer 503 before
+	// the body could be read and refused for its content.
 	if !allowed && !r.unroutable() {
 		return RequestHead{}
 	}
 	return r.x.forwardHeaders(model, allowed && model.ServerModel != model.Name)
 }
 
-// unroutable reports whether no server can take a request for another model. Servers' own paths are unroutable by
-// themselves; this one is the API's, and answers as the API's others do.
+// unroutable reports whether a request for another model has no destination. The servers' own paths have routes of
+// their own. This path is one of the API's, and answers as the others do.
 func (r *rawPrompt) unroutable() bool { return r.ofAPI && !r.x.gateway.options.Passthrough }
 
-// request refuses what cannot be read: a server may read it more kindly than the gateway does.
+// request refuses what it cannot read: a server may be more tolerant than the gateway.
 func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	x := r.x
 	if len(body) > x.gateway.options.BodyLimit {
@@ -61,7 +61,7 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	}
 	request, failure := openai.Open(body)
 	if r.unlisted && len(body) == 0 {
-		return x.passThrough() // a response is cancelled so
+		return x.passThrough() // a request without a body cancels a response
 	}
 	if failure != nil && !failure.NoModel() {
 		return x.refuse(failure)
@@ -86,8 +86,8 @@ func (r *rawPrompt) request(body []byte, _ Host) RequestAction {
 	return x.forward(model, renamed)
 }
 
-// otherModel decides on a request that names another model, or none, which failure then says. Where the way was chosen
-// before the body was read, a body that names another model goes nowhere.
+// otherModel decides on a request that names another model, or none; failure is then the error. If the route was chosen
+// before the body was read, a body for another model is not sent on.
 func (r *rawPrompt) otherModel(name string, failure *openai.Error) RequestAction {
 	if r.unroutable() || r.x.headersForwarded || r.x.gateway.reduced && failure == nil {
 		if failure == nil {
@@ -102,8 +102,7 @@ func (r *rawPrompt) allowed(model *Model) bool {
 	return model.RawPrompts == contract.RawPromptsAllow && r.path == model.Dialect.Path()
 }
 
-// early lets a response pass that comes to headers whose body is still being read. What becomes of the body is another
-// matter.
+// early passes a response that comes while the body is being read. The decision on the body is separate.
 func (r *rawPrompt) early() response {
 	if r.x.gateway.reduced {
 		return nil

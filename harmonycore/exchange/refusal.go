@@ -7,11 +7,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// refusal is the endpoint of a request that is refused for its path or headers, whatever the body says.
+// refusal is the endpoint of a request that is refused for its path or its headers, whatever its body.
 type refusal struct {
 	x       *Exchange
 	failure *openai.Error
-	// upgrade is [Reply.Upgrade].
+	// upgrade is the value of [Reply.Upgrade].
 	upgrade string
 }
 
@@ -31,9 +31,9 @@ func (r *refusal) request([]byte, Host) RequestAction {
 
 func (r *refusal) early() response { return r.x.earlyReply() }
 
-// BeginUpgrade is [Gateway.Begin] for a request that asks for another protocol on its connection, such as WebSocket, in
-// a proxy that lets it through. What the gateway would take is refused, and so is GET at the paths that take a body:
-// agents dial there, and such a request has no end.
+// BeginUpgrade begins the exchange of a request for another protocol on its connection, such as WebSocket, in a proxy
+// that allows such upgrades. It refuses whatever the gateway would take. It also refuses GET on the paths that take a
+// body: agents connect there, and such a request never ends.
 func (g *Gateway) BeginUpgrade(method, path string) *Exchange {
 	x := g.Begin(method, path)
 	if x == nil && (method != "GET" || !takesBody(path)) {
@@ -45,11 +45,11 @@ func (g *Gateway) BeginUpgrade(method, path string) *Exchange {
 		}
 	}
 	x = g.newExchange(apiOther)
-	x.endpoint = &refusal{x: x, failure: errUpgrade(), upgrade: "HTTP/1.1"} // RFC 9110 wants the protocol to use named
+	x.endpoint = &refusal{x: x, failure: errUpgrade(), upgrade: "HTTP/1.1"} // RFC 9110 requires the protocol's name
 	return x
 }
 
-// takesBody reports whether a path is one of those to which requests are sent by POST alone. path may have a query.
+// takesBody reports whether requests to a path are sent by POST only. path may have a query.
 func takesBody(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	for i := range routes {
@@ -60,12 +60,12 @@ func takesBody(path string) bool {
 	return false
 }
 
-// Misconfigured is a gateway whose configuration cannot be read. It answers every request for the API with an error:
-// some of them would have been its own, some for servers that it does not know of, and none may go where another would
-// have.
+// Misconfigured returns a gateway whose configuration cannot be read. It answers every request for the API with an
+// error. Some of the requests would have been its own, some for servers that it does not know, and none may be sent
+// where another would have been.
 func Misconfigured() *Gateway { return &Gateway{misconfigured: true} }
 
-// beginMisconfigured starts the exchange of a request that would be the gateway's, or could be, by any configuration.
+// beginMisconfigured begins the exchange of a request that would be, or could be, the gateway's by some configuration.
 func (g *Gateway) beginMisconfigured(path string) *Exchange {
 	for i := range routes {
 		if r := &routes[i]; r.method == "POST" && r.path == path {

@@ -8,15 +8,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// Scratch is the memory that rendering a large request takes. In a wasm VM the collector would keep a heap of many
-// times its size if every request took its own.
+// Scratch is the memory for rendering a large request. If every request allocated its own, the collector of a wasm VM
+// would keep a heap many times that size.
 type Scratch struct {
 	prompt []uint32
 	body   []byte
 	tag    []byte
 }
 
-// scratch is the host's memory, or else fresh one.
+// scratch returns the host's memory, or else new memory.
 func (h *Host) scratch() *Scratch {
 	if h.Scratch != nil {
 		return h.Scratch
@@ -24,26 +24,27 @@ func (h *Host) scratch() *Scratch {
 	return &Scratch{}
 }
 
-// reserve makes room for the tokens of a body of so many bytes, where a context has so many. Text has about four bytes
-// to a token: mostly there is nothing left to grow.
+// reserve makes room for the tokens of a body of size bytes in a context of so many tokens. Text has about four bytes
+// per token, so the slice rarely grows later.
 func (s *Scratch) reserve(size, context int) {
 	if need := min(size/4, context) + 1024; cap(s.prompt) < need {
 		s.prompt = make([]uint32, 0, need+need/4)
 	}
 }
 
-// rendered is what rendering a request leaves beside the prompt.
+// rendered is the result of rendering a request, apart from the prompt.
 type rendered struct {
-	// tag is the structural tag that the answer is held to, or nil.
+	// tag is the structural tag that constrains the answer, or nil.
 	tag []byte
-	// prefilled is the part of the answer that the prompt ends with already.
+	// prefilled is the part of the answer that the prompt already ends with.
 	prefilled []uint32
-	// truncatedTurns is how many turns were left out for the rest to fit.
+	// truncatedTurns is how many turns were left out so that the rest fits.
 	truncatedTurns int
 }
 
-// render leaves the prompt of a request in scratch, up to where the model goes on. param is the member of the request
-// that the prompt is made of. A prompt that does not fit the model's context is given up as soon as that is certain.
+// render writes the prompt of a request into scratch, up to the point where the model continues. param is the member of
+// the request from which the prompt is made. render stops as soon as it is certain that the prompt does not fit the
+// model's context.
 func (a *modelRequest) render(r *translate.Request, param string, scratch *Scratch) (rendered, *openai.Error) {
 	model, renderer := a.model, a.x.gateway.renderer
 	tag, called, failure := constrain(model, &r.Constraint, scratch)

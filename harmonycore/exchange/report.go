@@ -6,51 +6,52 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// Report is what an exchange was, for metrics and logs. It holds no text of a message.
+// Report describes an exchange for metrics and logs. It holds no text of a message.
 type Report struct {
-	// API is "chat", "responses" or "completions", or something else for requests that metrics do not count.
+	// API is "chat", "responses" or "completions". It has another value for requests that metrics do not count.
 	API string
-	// Model is the configured model that was asked for, empty for any other; Server is the kind of its servers.
+	// Model is the configured model that the request named, or empty for any other. Server is the kind of its servers.
 	Model, Server string
-	// Routed reports whether the request went to the responses service as it came. Server is then "responses_service".
+	// Routed reports whether the request was sent to the responses service unchanged. Server is then "responses_service".
 	Routed bool
-	// Translated reports whether a translated request went to a server. What follows has a meaning only then.
+	// Translated reports whether a translated request was sent to a server. Only then do the following fields apply.
 	Translated bool
-	// PromptTokens were sent. CachedTokens of them were in the server's cache, as far as it says. ToolOutputTokens of them
-	// are results of tools.
+	// PromptTokens is the number of tokens sent. CachedTokens of them were in the server's cache, as the server reports.
+	// ToolOutputTokens of them are results of tools.
 	PromptTokens, CachedTokens, ToolOutputTokens int
-	// UnknownItems of the request were passed over, and DroppedParts of its messages left as notes.
+	// UnknownItems is how many items of the request were ignored. DroppedParts is how many parts of its messages were
+	// replaced by notes.
 	UnknownItems, DroppedParts int
-	// TruncatedTurns of the request were left out, oldest first, for the rest to fit.
+	// TruncatedTurns is how many of the oldest turns of the request were left out so that the rest fits.
 	TruncatedTurns int
-	// CompletionTokens is how many the server has generated, control tokens and all.
+	// CompletionTokens is the number of tokens that the server generated, control tokens included.
 	CompletionTokens int
-	// Tally is what the client's answer has counted of them.
+	// Tally counts the kinds of tokens in the client's answer.
 	translate.Tally
-	// Recoveries are what was repaired, Refused the error at which a strict parser would have stopped, 0 if none.
+	// Recoveries are the counts of the repairs. Refused is the error at which a strict parser would have stopped, or 0.
 	Recoveries harmony.Recoveries
 	Refused    harmony.ParseErrorKind
-	// Fallbacks is how many choices had text without any header, which was taken for the answer.
+	// Fallbacks is the number of choices with text without any header. That text was taken as the answer.
 	Fallbacks int
-	// ReasoningAlert reports whether the model did hardly anything but reason.
+	// ReasoningAlert reports whether the model wrote hardly anything but reasoning.
 	ReasoningAlert bool
-	// UnexpectedOrder reports whether the model answered before it had reasoned, although it was asked to reason.
+	// UnexpectedOrder reports whether the model answered before it reasoned, although it was asked to reason.
 	UnexpectedOrder bool
-	// FirstToken is how long after the request the first token came, in milliseconds; -1 if none did.
+	// FirstToken is the time from the request to the first token, in milliseconds, or -1 if none came.
 	FirstToken int64
 	// Finish is one of the constants below.
 	Finish string
-	// Cut is what ended an answer of which its client has the beginning, and no end: one of the constants below, or empty.
+	// Cut is what cut an answer of which the client has only the beginning: one of the constants below, or empty.
 	Cut string
 	// EarlyEnd is why an answer, or one of its choices, ended before the server did: one of the constants below, or empty.
 	EarlyEnd string
-	// WastedTokens came after the answer, or the choice that they were for, had ended. Tokens that a server generates
-	// after it is let go are not counted.
+	// WastedTokens is the number of tokens that came after the answer, or the choice that they were for, had ended. Tokens
+	// that a server generates after its release are not counted.
 	WastedTokens int
 }
 
-// How a translated request ended. The client sees the first three as finish reasons, and FinishError as an error or as
-// a stream that the gateway cut. FinishCut is a server or a client that went away.
+// The ends of a translated request. The client sees the first three as finish reasons, and FinishError as an error or
+// as a stream that the gateway cut. FinishCut is a server or a client that disconnected.
 const (
 	FinishStop      = "stop"
 	FinishLength    = "length"
@@ -59,9 +60,9 @@ const (
 	FinishCut       = "cut"
 )
 
-// What cut an answer. The gateway cuts for a server that was silent for too long (CutStall), and for one that ended the
-// answer in the middle (CutServer). Of a cut that was not the gateway's the host knows more: a server, a client that
-// left (CutClient), a time limit of the host's (CutTimeout). CutOther is a cause that the host does not know.
+// The causes of a cut. The gateway cuts an answer if a server was silent too long (CutStall) or ended the answer in the
+// middle (CutServer). For any other cut the host knows the cause: a server, a client that left (CutClient), or a time
+// limit of the host's (CutTimeout). CutOther is a cause that the host does not know.
 const (
 	CutStall   = "stall"
 	CutServer  = "server"
@@ -70,8 +71,8 @@ const (
 	CutOther   = "other"
 )
 
-// Why an answer ended before its server did: at the client's stop sequence, at the cap on reasoning, after the only
-// call that the client wanted, or with an error after which the server went on.
+// The reasons why an answer ended before its server did: the client's stop sequence, the limit on reasoning, the end of
+// the only call that the client wanted, or an error after which the server went on.
 const (
 	EarlyStop      = "stop"
 	EarlyReasoning = "reasoning"
@@ -79,7 +80,7 @@ const (
 	EarlyError     = "error"
 )
 
-// Report returns how the exchange went. A host asks for it at the end of the stream.
+// Report returns the report of the exchange. A host asks for it at the end of the stream.
 func (e *Exchange) Report() Report {
 	r := e.report
 	if e.generation != nil {
@@ -88,7 +89,7 @@ func (e *Exchange) Report() Report {
 	return r
 }
 
-// complement adds to a report what the generation knows.
+// complement adds the generation's part to a report.
 func (g *generation) complement(r *Report) {
 	r.Translated = true
 	r.PromptTokens, r.CachedTokens = g.promptTokens, min(g.usage.Cached, g.promptTokens)
@@ -123,7 +124,7 @@ func (g *generation) complement(r *Report) {
 	}
 }
 
-// finished notes how the model ended: at the limit if any of its choices did.
+// finished notes how the model ended. If any of its choices reached the limit, that is the limit.
 func (g *generation) finished() {
 	length := false
 	for i := range g.choices {

@@ -16,18 +16,18 @@ const (
 	apiOther       = "other"
 )
 
-// route is one kind of request that the gateway takes.
+// route is one kind of request that the gateway handles.
 type route struct {
 	method string
-	// path is a pattern in the form of net/http's ServeMux: {id} is one segment, {rest...} is all that follows.
+	// path is a pattern as in [net/http.ServeMux]: {id} is one segment, {rest...} is everything that follows.
 	path string
 	// api is the value of [Report.API].
 	api string
-	// begin makes the endpoint. open is what match returns. It returns nil for a request that the gateway leaves alone.
+	// begin returns the endpoint, or nil for a request that the gateway does not handle. open is the result of match.
 	begin func(x *Exchange, open string) endpoint
 }
 
-// routes are the gateway's routes. The first that matches decides.
+// routes are the gateway's routes. The first that matches counts.
 var routes = [...]route{
 	{"POST", contract.ChatPath, apiChat, beginChat},
 	{"POST", contract.ResponsesPath, apiResponses, beginResponses},
@@ -57,8 +57,8 @@ var routes = [...]route{
 	{"POST", "{path...}", apiCompletions, beginUnlisted},
 }
 
-// match reports whether a path has the form of the route's. It returns the part that the pattern leaves open, and the
-// route's path where the pattern leaves nothing open.
+// match reports whether a path fits the route. open is the part that the pattern leaves open, or the route's path if
+// the pattern leaves nothing open.
 func (r *route) match(path string) (open string, ok bool) {
 	fixed, pattern, found := strings.Cut(r.path, "{")
 	if !found {
@@ -80,8 +80,8 @@ func (g *Gateway) newExchange(api string) *Exchange {
 	return &Exchange{gateway: g, client: outlet{unheld: g.reduced}, report: Report{API: api}}
 }
 
-// Begin starts the exchange of a request. It returns nil for a request that the gateway leaves alone altogether. path
-// may have a query.
+// Begin begins the exchange of a request. It returns nil for a request that the gateway does not handle. path may have
+// a query.
 func (g *Gateway) Begin(method, path string) *Exchange {
 	if at := strings.IndexByte(path, '?'); at >= 0 {
 		path = path[:at]

@@ -10,10 +10,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// gptOSS is how gpt-oss samples when the client says nothing. It is sent, since servers have defaults of their own.
+// gptOSS is the temperature and top_p of gpt-oss for requests without them. It is sent because servers have other
+// defaults.
 const gptOSS translate.Number = "1"
 
-// samplingOf is the client's sampling as servers are asked for it, for an answer of at most maxTokens.
+// samplingOf returns the client's sampling in the form that servers get, for an answer of at most maxTokens.
 func samplingOf(s *translate.Sampling, maxTokens int) (backend.Sampling, *openai.Error) {
 	out := backend.Sampling{
 		Temperature: string(s.Temperature), TopP: string(s.TopP),
@@ -60,9 +61,9 @@ func checkToken(param string, id uint32) *openai.Error {
 		strconv.Itoa(tokenizer.LastSpecial-1)+".")
 }
 
-// stopTokens are the ends of the format and after them the client's own, never the client's instead. The silent ones
-// end the answer without being a part of it, as servers have it with a client's stops; control tokens mean what they
-// mean.
+// stopTokens returns the format's ends and after them the client's own. The client's never replace the format's. silent
+// are those that end the answer without being part of it, as a client's stops do at servers. Control tokens keep their
+// meaning and are not silent.
 func stopTokens(asked []uint32) (all, silent []uint32) {
 	all = []uint32{tokenizer.Return, tokenizer.Call}
 	for _, id := range asked {

@@ -5,17 +5,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// serviceName is what [Report.Server] calls it.
+// serviceName is the service's name in [Report.Server].
 const serviceName = "responses_service"
 
-// stored is the endpoint of responses and conversations of earlier, which the service keeps.
+// stored is the endpoint of earlier responses and conversations, which the service keeps.
 type stored struct {
 	x *Exchange
-	// id is that of the response, empty for a conversation.
+	// id is the id of the response. It is empty for a conversation.
 	id string
 }
 
-// beginStoredResponse leaves the request to another server where there is one and the service keeps nothing.
+// beginStoredResponse leaves the request to another server, if there is one and the service keeps nothing.
 func beginStoredResponse(x *Exchange, id string) endpoint {
 	if o := &x.gateway.options; !o.ResponsesService.Stores && o.Passthrough {
 		return nil
@@ -30,7 +30,7 @@ func beginConversations(x *Exchange, _ string) endpoint {
 	return &stored{x: x}
 }
 
-// head sends the request to the service at once: the path says all, and the body need not be waited for.
+// head sends the request to the service at once. The path decides, so the body need not be awaited.
 func (s *stored) head() RequestHead {
 	o := &s.x.gateway.options
 	if o.ResponsesService.Stores {
@@ -48,8 +48,9 @@ func (s *stored) request([]byte, Host) RequestAction {
 
 func (s *stored) early() response { return s.x.earlyReply() }
 
-// decideStored decides on a Responses request that needs more than one answer of the model, and reports whether it did.
-// All others go to the model's servers. stores reports whether the request's own "store" counts.
+// decideStored handles a Responses request that needs more than one answer of the model, and reports whether it did.
+// All other requests are sent to the model's servers. stores reports whether the request's own wish to be stored
+// counts.
 func (e *Exchange) decideStored(request *openai.Body, stores bool) (action RequestAction, decided bool) {
 	o := &e.gateway.options
 	if o.ResponsesService.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
@@ -70,7 +71,7 @@ func (e *Exchange) decideStored(request *openai.Body, stores bool) (action Reque
 	return RequestAction{}, false
 }
 
-// toService sends the request to the service as it came.
+// toService sends the request to the service unchanged.
 func (e *Exchange) toService() RequestAction {
 	e.passThrough()
 	e.report.Routed, e.report.Server = true, serviceName

@@ -31,16 +31,16 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 	if !end {
 		return g.deliver()
 	}
-	// A server that closed after its finish reason has said all that counts.
+	// A server that closed after its finish reason has sent everything that counts.
 	return g.complete(end)
 }
 
-// maxOvershoot is how many tokens beyond the limit a server may send, such as those that it had guessed ahead.
+// maxOvershoot is how many tokens beyond the limit a server may send, such as tokens that it had predicted ahead.
 const maxOvershoot = 64
 
 // maxMessages is how many messages the model may write in one choice of an answer. A model that keeps to its format
-// writes a handful; one that has lost it can write tens of thousands within its limit on tokens, and in a Responses
-// stream each is an item with five events, which are all repeated at the end.
+// writes a handful. One that has lost it can write tens of thousands within its token limit. In a Responses stream each
+// message is an item with five events, and all items are repeated at the end.
 const maxMessages = 1024
 
 // take reads one event and reports whether the answer ends with it.
@@ -65,7 +65,7 @@ func (g *generation) take(data []byte) (bool, *openai.Error) {
 	return failure == nil && g.endedEarly && g.allEnded(), failure
 }
 
-// generate gives a choice what the server has generated for it.
+// generate passes the tokens that the server generated to their choice.
 func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.finish != backend.Running {
 		if g.endedEarly {
@@ -73,7 +73,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		}
 		return nil // the server has ended the choice, or the gateway has
 	}
-	// A whole answer is held, and must not grow with a server that does not end.
+	// A whole answer is held, and must not grow with a server that never ends.
 	if c.generated+len(event.Tokens) > g.maxTokens+maxOvershoot {
 		return errNotUnderstood()
 	}
@@ -91,7 +91,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
 			continue
 		}
-		// What the reference refuses is not delivered where that counts.
+		// In strict mode, what the reference refuses is not delivered.
 		if c.check.Process(id); g.strict && c.check.Err() != nil {
 			return errHarmony(c.check.Err())
 		}
@@ -99,7 +99,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 			return errTooManyMessages()
 		}
 		g.withheld = g.withheld && id != tokenizer.Message
-		// What is withheld is not yet an answer that could end.
+		// Withheld text is not yet an answer that could end.
 		if c.gate != nil && !g.withheld && c.endedEarly() {
 			g.endEarly(c)
 			g.x.report.WastedTokens += len(event.Tokens) - at - 1
@@ -121,7 +121,8 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	return nil
 }
 
-// begin is called at the first token, or at the end of an answer without one: from here on the client can have it.
+// begin is called at the first token, or at the end of an answer without tokens. From then on the client may get the
+// answer.
 func (g *generation) begin() {
 	if g.started {
 		return
@@ -141,7 +142,7 @@ func (g *generation) begin() {
 // maxKeptBuffer is the largest buffer kept from one action to the next, in bytes.
 const maxKeptBuffer = 64 << 10
 
-// deliver hands out what is ready.
+// deliver returns what is ready for the client.
 func (g *generation) deliver() ResponseAction {
 	if g.withheld {
 		return g.x.client.wait()
@@ -153,17 +154,17 @@ func (g *generation) deliver() ResponseAction {
 	return g.x.client.write(200, g.answer.ContentType(), g.scratch)
 }
 
-// complete ends the answer, of which every choice has been ended, by the server or before it. end reports whether the
-// server has ended the stream.
+// complete ends the answer. Every choice has been ended, by the server or earlier. end reports whether the server has
+// ended the stream.
 func (g *generation) complete(end bool) ResponseAction {
 	if !g.allEnded() {
 		return g.fail(errUnfinished())
 	}
 	if g.endedEarly {
-		g.usage = backend.Usage{} // the server's would come at the end, and counts what the client was not given
+		g.usage = backend.Usage{} // the server's usage comes last, and counts what the client did not get
 	}
 	if g.usage.Completion == 0 {
-		g.usage.Completion = g.generated() // a server without usage; the ids are there to be counted
+		g.usage.Completion = g.generated() // a server that reports no usage: the gateway counts the ids
 	}
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
@@ -177,18 +178,19 @@ func (g *generation) complete(end bool) ResponseAction {
 	return g.x.client.close(g.deliver())
 }
 
-// fail ends the answer with an error: with a status while the client has nothing, inside the stream once there is
-// something for it. What came before the error in the same chunk counts as sent, so that the answer does not depend on
-// where the network cut the bytes.
+// fail ends the answer with an error. The error is a status while the client has nothing, and otherwise an event in the
+// stream. Text before the error in the same chunk counts as sent, so that the answer does not depend on how the network
+// cut the bytes.
 func (g *generation) fail(failure *openai.Error) ResponseAction {
-	g.countWasted() // the events after the error lie in the chunk, which is the host's
+	g.countWasted() // the events after the error lie in the chunk, which belongs to the host
 	action := g.deliver()
 	if action.Hold {
-		// A reply takes the response's place at once, and the server is let go.
+		// A reply replaces the response at once, and the server is released.
 		return g.x.client.reply(replyWith(failure))
 	}
 	if g.x.client.state == outletSent {
-		// The headers have gone before the first token. An error as a whole answer with status 200 would be taken for one.
+		// The headers were sent before the first token. With status 200 a client would take an error as a whole answer for an
+		// answer.
 		if g.whole() {
 			g.state = over
 			return g.x.client.cutOff(CutServer)
@@ -196,13 +198,13 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 		action.Late = true
 		g.begin()
 		if g.withheld {
-			// What a strict answer holds back has not been accepted, and the error stands alone.
+			// What a strict answer withholds has not been accepted. The error stands alone.
 			g.answer = g.translated.NewAnswer()
 			g.answer.Begin()
 		}
 	}
 	for i := range g.choices {
-		// What a strict answer holds back has not been accepted.
+		// What a strict answer withholds has not been accepted.
 		if !g.strict {
 			g.choices[i].parser.Finish()
 		}
@@ -214,5 +216,5 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 	return g.x.client.close(action)
 }
 
-// whole reports whether the client wants the answer in one piece, and not as a stream.
+// whole reports whether the client wants the answer in one piece rather than as a stream.
 func (g *generation) whole() bool { return g.answer.ContentType() == contentTypeJSON }

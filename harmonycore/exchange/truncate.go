@@ -7,13 +7,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// truncated appends the messages of a conversation to dst, which is empty, and leaves out the oldest turns if not all
-// fit the context: as few as leave room for an answer, and if none do, all but the last. more is how many tokens follow
-// the messages. It returns how many turns are left out, and reports whether the last one fits.
+// truncated appends the messages of a conversation to dst, which is empty. If not all of them fit the context, it
+// leaves out the oldest turns: as few as leave room for an answer, or all but the last if none do. more is how many
+// tokens follow the messages. dropped is the number of turns left out, and fit reports whether the last turn fits.
 //
-// The turns are rendered from the last to the first, until no more fit: a history may be far longer than the context.
-// What is left of the prompt is what a request without the others would be rendered as: messages are rendered one by
-// one, and which reasoning is dropped is decided by what comes after it.
+// It renders the turns from the last to the first, until one does not fit, since a history may be far longer than the
+// context. The result is what a request without the dropped turns would be rendered as: messages are rendered one by
+// one, and only later messages decide which reasoning is dropped.
 func truncated(dst []uint32, g *harmony.Rendering, r *translate.Request, context, more int) (
 	out []uint32, dropped int, fit bool, err error,
 ) {
@@ -22,13 +22,13 @@ func truncated(dst []uint32, g *harmony.Rendering, r *translate.Request, context
 		return dst, 0, fit, err
 	}
 	head, last := len(dst), len(r.Turns)-1
-	// Clients that always ask for more than they need must not lose their conversation for it.
+	// A client that always asks for more than it needs must not lose its conversation for that.
 	room := context / 4
 	if answer := r.Sampling.MaxTokens; answer > 0 {
 		room = min(room, answer)
 	}
 	most := context - max(room, 1)
-	// ends are where the turns end in dst, the last one first. kept is how many of them leave room for the answer.
+	// ends holds where the turns end in dst, the last one first. kept is how many of them leave room for the answer.
 	ends, kept := make([]int, 0, len(r.Turns)), 1
 	end := len(r.Conversation.Messages)
 	for turn := last; turn >= 0; turn-- {

@@ -29,8 +29,8 @@ const MaxUndecided = 16 << 10
 //
 //   - no control token precedes it,
 //   - [Fallback.MinTokens] times four bytes of text precede it,
-//   - its chunk came [Fallback.TimeoutMS] or more after the first chunk. If the byte's meaning depends on later bytes, the
-//     chunk counts that decides it.
+//   - its chunk came [Fallback.TimeoutMS] or more after the first chunk. If the byte's meaning depends on later bytes,
+//     the chunk counts that decides it.
 //
 // So the parser decides only when a chunk arrives, and not in the middle of a header that a slow server writes. A limit
 // of zero sets no condition.

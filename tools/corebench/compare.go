@@ -2,11 +2,11 @@ package main
 
 import "fmt"
 
-// judgement reports whether a column's ids in a row are right.
-type judgement uint8
+// verdict reports whether a column's ids in a row are right.
+type verdict uint8
 
 const (
-	unknown judgement = iota // nothing was compared
+	unknown verdict = iota // nothing was compared
 	exact
 	wrong
 )
@@ -19,15 +19,15 @@ var judges = map[string][]string{
 }
 
 // compare compares every column's ids, or messages, with the judge's in every round.
-func compare(r *row, cells map[string]*cell) map[string]judgement {
-	out := map[string]judgement{}
+func compare(r *row, cells map[string]*cell) map[string]verdict {
+	out := map[string]verdict{}
 	for _, name := range judges[r.group] {
 		judge := cells[name]
 		if judge == nil {
 			continue
 		}
 		for column, c := range cells {
-			out[column] = worse(out[column], c.against(judge))
+			out[column] = worst(out[column], c.against(judge))
 		}
 		if len(judge.outcomes) > 0 {
 			break
@@ -36,10 +36,10 @@ func compare(r *row, cells map[string]*cell) map[string]judgement {
 	return out
 }
 
-func worse(a, b judgement) judgement { return max(a, b) }
+func worst(a, b verdict) verdict { return max(a, b) }
 
 // against compares everything that both have done: the shorter input and the rounds.
-func (c *cell) against(judge *cell) judgement {
+func (c *cell) against(judge *cell) verdict {
 	result := unknown
 	note := func(a, b outcome) {
 		if a.Count == b.Count && a.Sum == b.Sum {
@@ -58,9 +58,9 @@ func (c *cell) against(judge *cell) judgement {
 }
 
 // verify returns an error if a column of ours is not exact.
-func verify(r *row, columns []column, judged map[string]judgement) error {
+func verify(r *row, columns []column, verdicts map[string]verdict) error {
 	for _, c := range columns {
-		if c.ours && judged[c.name] != exact {
+		if c.ours && verdicts[c.name] != exact {
 			return fmt.Errorf("%s, %s: not the ids of %v", r.name, c.name, judges[r.group])
 		}
 	}

@@ -19,8 +19,8 @@ import (
 //go:embed envoy.json
 var bootstrap string
 
-// inEnvoy is our module in an Envoy of its own, with one worker thread.
-type inEnvoy struct {
+// envoyWorker is our module in an Envoy of its own, with one worker thread.
+type envoyWorker struct {
 	process *envoy.Process
 	url     string
 	client  *http.Client
@@ -44,7 +44,7 @@ func startEnvoy(program, module string) (worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &inEnvoy{process: p, client: &http.Client{Timeout: deadline, Transport: &http.Transport{}}}
+	e := &envoyWorker{process: p, client: &http.Client{Timeout: deadline, Transport: &http.Transport{}}}
 	address, err := p.Listener(ctx, "bench")
 	if err != nil {
 		e.stop()
@@ -58,7 +58,7 @@ func startEnvoy(program, module string) (worker, error) {
 	return e, nil
 }
 
-func (e *inEnvoy) turn(t turn) (outcome, error) {
+func (e *envoyWorker) run(t request) (outcome, error) {
 	if t.Warm != "" {
 		if err := e.load(t.Op, t.Warm); err != nil {
 			return outcome{}, err
@@ -83,7 +83,7 @@ func (e *inEnvoy) turn(t turn) (outcome, error) {
 	return o, err
 }
 
-func (e *inEnvoy) load(op, file string) error {
+func (e *envoyWorker) load(op, file string) error {
 	data, err := os.Open(file)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (e *inEnvoy) load(op, file string) error {
 	return e.call("/load?op="+op, data, &outcome{})
 }
 
-func (e *inEnvoy) call(path string, body io.Reader, v any) error {
+func (e *envoyWorker) call(path string, body io.Reader, v any) error {
 	response, err := e.client.Post(e.url+path, "text/plain", body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDies, err)
@@ -108,11 +108,11 @@ func (e *inEnvoy) call(path string, body io.Reader, v any) error {
 	return json.Unmarshal(data, v)
 }
 
-func (e *inEnvoy) loaded() loaded {
+func (e *envoyWorker) loaded() loaded {
 	return loaded{Start: -1, Load: e.memory.Load, RSS: e.memory.Linear}
 }
 
-func (e *inEnvoy) stop() {
+func (e *envoyWorker) stop() {
 	e.client.CloseIdleConnections()
 	_ = e.process.Stop()
 }

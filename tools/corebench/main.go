@@ -73,9 +73,9 @@ func run(o options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
-		judged := compare(r, cells)
-		results = append(results, result{r, cells, judged})
-		if err := verify(r, in, judged); err != nil && failed == nil {
+		verdicts := compare(r, cells)
+		results = append(results, result{r, cells, verdicts})
+		if err := verify(r, in, verdicts); err != nil && failed == nil {
 			failed = err
 		}
 	}

@@ -19,8 +19,8 @@ type column struct {
 type cell struct {
 	// ns is the processor time per unit of work in nanoseconds, one value for each round.
 	ns []float64
-	// word replaces the number where there is none; why explains it.
-	word, why string
+	// failure replaces the number if there is none; reason explains it.
+	failure, reason string
 	// probe and outcomes are the results to compare.
 	probe    outcome
 	outcomes []outcome
@@ -28,9 +28,9 @@ type cell struct {
 	filter   *filterMemory // only for columns that are filters
 }
 
-// turnTime is the processor time that a turn should take, in nanoseconds. It is long enough for the clock's resolution
-// and short enough that the machine's speed changes little while the columns take turns.
-const turnTime = 60e6
+// requestTime is the processor time that a request should take, in nanoseconds. It is long enough for the clock's
+// resolution and short enough that the machine's speed changes little while the columns take turns.
+const requestTime = 60e6
 
 // measure runs every column once per round, each in a process of its own that has worked on no other row.
 func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {
@@ -49,7 +49,7 @@ func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {
 		}
 		workers[c.name] = w
 		cells[c.name] = &cell{loaded: w.loaded()}
-		if f, ok := w.(*inEnvoy); ok {
+		if f, ok := w.(*envoyWorker); ok {
 			cells[c.name].filter = &f.memory
 		}
 		repeat[c.name], err = cells[c.name].prepare(r, c, w)
@@ -60,16 +60,16 @@ func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {
 	for round := range rounds {
 		for _, c := range columns {
 			cell := cells[c.name]
-			if cell.word != "" {
+			if cell.failure != "" {
 				continue
 			}
-			t := turn{Op: r.opOf(c), File: r.files[round%len(r.files)], Repeat: repeat[c.name]}
+			t := request{Op: r.operation(c), File: r.files[round%len(r.files)], Repeat: repeat[c.name]}
 			if r.warm {
 				t.Warm = r.first
 			}
-			o, err := workers[c.name].turn(t)
+			o, err := workers[c.name].run(t)
 			if err != nil {
-				if err := cell.give(err, "at full length"); err != nil {
+				if err := cell.recordFailure(err, "at full length"); err != nil {
 					return nil, fmt.Errorf("%s: %w", c.name, err)
 				}
 				continue
@@ -81,28 +81,28 @@ func measure(r *row, columns []column, rounds int) (map[string]*cell, error) {
 	return cells, nil
 }
 
-func (r *row) opOf(c column) string {
+func (r *row) operation(c column) string {
 	if c.ours && r.ours != "" {
 		return r.ours
 	}
 	return r.op
 }
 
-// prepare finds how often a turn must repeat the work, and which columns must not run at full length.
+// prepare finds how often a request must repeat the work, and which columns must not run at full length.
 func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
-	t := turn{Op: r.opOf(col), File: r.first, Repeat: 1}
+	t := request{Op: r.operation(col), File: r.first, Repeat: 1}
 	if len(r.probes) > 0 {
-		if err := c.scale(r, t, w); err != nil || c.word != "" {
+		if err := c.scale(r, t, w); err != nil || c.failure != "" {
 			return 0, err
 		}
 	}
 	// Twice, because the first run includes one-time initialisation.
 	for range 2 {
-		o, err := w.turn(t)
+		o, err := w.run(t)
 		if err != nil {
-			return 0, c.give(err, "at full length")
+			return 0, c.recordFailure(err, "at full length")
 		}
-		repeat = int(max(1, turnTime/float64(max(o.CPU, 1))))
+		repeat = int(max(1, requestTime/float64(max(o.CPU, 1))))
 	}
 	if r.once {
 		repeat = 1
@@ -111,16 +111,16 @@ func (c *cell) prepare(r *row, col column, w worker) (repeat int, err error) {
 }
 
 // scale checks whether a column takes about four times as long for twice the input, so that the full input would exceed
-// the deadline. If so, it sets c.word to "quadratic".
-func (c *cell) scale(r *row, t turn, w worker) error {
+// the deadline. If so, it sets c.failure to "quadratic".
+func (c *cell) scale(r *row, t request, w worker) error {
 	var took [2]float64
 	for i, file := range r.probes {
 		t.File = file
 		var all []float64
 		for range 3 {
-			o, err := w.turn(t)
+			o, err := w.run(t)
 			if err != nil {
-				return c.give(err, fmt.Sprintf("at %d bytes", smallProbe<<i))
+				return c.recordFailure(err, fmt.Sprintf("at %d bytes", smallProbe<<i))
 			}
 			all = append(all, float64(o.CPU))
 			c.probe = o
@@ -129,17 +129,17 @@ func (c *cell) scale(r *row, t turn, w worker) error {
 	}
 	const longer = corpusSize / (2 * smallProbe)
 	if took[1] > 3*took[0] && took[1]*longer*longer > float64(deadline) {
-		c.word = "quadratic"
-		c.why = fmt.Sprintf("%d bytes take %.1f ms, %d bytes %.1f ms", smallProbe, took[0]/1e6, 2*smallProbe, took[1]/1e6)
+		c.failure = "quadratic"
+		c.reason = fmt.Sprintf("%d bytes take %.1f ms, %d bytes %.1f ms", smallProbe, took[0]/1e6, 2*smallProbe, took[1]/1e6)
 	}
 	return nil
 }
 
-// give records a worker's failure in the cell. It returns an error that is not the worker's fault.
-func (c *cell) give(err error, where string) error {
+// recordFailure records a worker's failure in the cell. It returns an error that is not the worker's fault.
+func (c *cell) recordFailure(err error, where string) error {
 	for _, known := range []error{errDies, errPanics, errSlow} {
 		if errors.Is(err, known) {
-			c.word, c.why = known.Error(), where+": "+err.Error()
+			c.failure, c.reason = known.Error(), where+": "+err.Error()
 			return nil
 		}
 	}

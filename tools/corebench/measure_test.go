@@ -14,7 +14,7 @@ type fake struct {
 	fail error
 }
 
-func (f fake) turn(t turn) (outcome, error) {
+func (f fake) run(t request) (outcome, error) {
 	data, err := os.ReadFile(t.File)
 	if err != nil {
 		return outcome{}, err
@@ -34,8 +34,8 @@ func (f fake) column(name string, ours bool) column {
 
 func linear(n int) int64 { return int64(n) * 10 }
 
-// aRun returns a row with probes.
-func aRun(t *testing.T) *row {
+// testRow returns a row with probes.
+func testRow(t *testing.T) *row {
 	t.Helper()
 	w := writer{folder: t.TempDir()}
 	r := repeated("encode", "run", "encode", w.text("run", strings.Repeat("a", corpusSize)), corpusSize, megabytes)
@@ -49,7 +49,7 @@ func aRun(t *testing.T) *row {
 }
 
 func TestMeasureSaysWhoFails(t *testing.T) {
-	r := aRun(t)
+	r := testRow(t)
 	columns := []column{
 		fake{cost: linear}.column("tiktoken", false),
 		fake{cost: func(n int) int64 { return int64(n) * int64(n) }}.column("squared", false),
@@ -63,8 +63,8 @@ func TestMeasureSaysWhoFails(t *testing.T) {
 	}
 	for name, word := range map[string]string{
 		"tiktoken": "", "squared": "quadratic", "squared, but quick": "", "weak": "dies", native: ""} {
-		if c := cells[name]; c.word != word || word == "" && len(c.ns) != 3 {
-			t.Errorf("%s: %q with %d values, want %q", name, c.word, len(c.ns), word)
+		if c := cells[name]; c.failure != word || word == "" && len(c.ns) != 3 {
+			t.Errorf("%s: %q with %d values, want %q", name, c.failure, len(c.ns), word)
 		}
 	}
 	ratio, ok := target{of: native, than: "tiktoken"}.ratio(result{cells: cells})
@@ -74,7 +74,7 @@ func TestMeasureSaysWhoFails(t *testing.T) {
 }
 
 func TestWrongIDsFailTheRun(t *testing.T) {
-	r := aRun(t)
+	r := testRow(t)
 	judge := fake{cost: linear}.column("tiktoken", false)
 	weak := fake{cost: linear, fail: errDies}.column("tiktoken", false)
 	second := fake{cost: linear}.column("bpe-openai", false)
@@ -110,11 +110,11 @@ func TestProcessThatDies(t *testing.T) {
 	if got := w.loaded(); got != (loaded{1, 2, 3}) {
 		t.Errorf("loaded %v", got)
 	}
-	if o, err := w.turn(turn{}); err != nil || o.CPU != 7 {
-		t.Errorf("first turn: %v, %v", o, err)
+	if o, err := w.run(request{}); err != nil || o.CPU != 7 {
+		t.Errorf("first request: %v, %v", o, err)
 	}
-	if _, err := w.turn(turn{}); !errors.Is(err, errDies) {
-		t.Errorf("second turn: %v, want %v", err, errDies)
+	if _, err := w.run(request{}); !errors.Is(err, errDies) {
+		t.Errorf("second request: %v, want %v", err, errDies)
 	}
 	if _, err := startProcess(nil, "sh", "-c", "exit 1"); !errors.Is(err, errDies) {
 		t.Errorf("a start that fails: %v", err)

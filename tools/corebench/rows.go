@@ -14,11 +14,11 @@ type row struct {
 	group, name string
 	// op is the operation. ours, if set, is the operation of our own columns.
 	op, ours string
-	// first is a worker's first input, which is not measured. warm repeats it before each turn.
+	// first is a worker's first input, which is not measured. warm repeats it before each request.
 	first string
 	warm  bool
-	// files are the inputs of the rounds: either one for all rounds, repeated as often as a turn has time for, or one per
-	// round, used once.
+	// files are the inputs of the rounds: either one for all rounds, repeated as often as a request has time for, or one
+	// per round, used once.
 	files []string
 	once  bool
 	// units is the number of units of work in the first file: bytes, messages, tokens or conversations.

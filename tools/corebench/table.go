@@ -10,9 +10,9 @@ import (
 
 // result is a measured row.
 type result struct {
-	row    *row
-	cells  map[string]*cell
-	judged map[string]judgement
+	row      *row
+	cells    map[string]*cell
+	verdicts map[string]verdict
 }
 
 var titles = map[string]string{
@@ -39,8 +39,8 @@ func printTables(out io.Writer, columns []column, results []result) {
 		_ = t.Flush()
 		for _, r := range inGroup {
 			for _, c := range names {
-				if cell := r.cells[c.name]; cell != nil && cell.word != "" {
-					fmt.Fprintf(out, "  %s, %s: %s: %s\n", r.row.name, c.name, cell.word, cell.why)
+				if cell := r.cells[c.name]; cell != nil && cell.failure != "" {
+					fmt.Fprintf(out, "  %s, %s: %s: %s\n", r.row.name, c.name, cell.failure, cell.reason)
 				}
 			}
 		}
@@ -64,11 +64,11 @@ func show(r result, column string) string {
 	switch {
 	case cell == nil:
 		return ""
-	case cell.word != "":
-		return cell.word
+	case cell.failure != "":
+		return cell.failure
 	}
 	text := number(r.row.unit.show(median(cell.ns)))
-	switch r.judged[column] {
+	switch r.verdicts[column] {
 	case wrong:
 		text += " wrong ids"
 	case unknown:
@@ -81,7 +81,7 @@ func show(r result, column string) string {
 func exactness(results []result, column string) string {
 	state := unknown
 	for _, r := range results {
-		state = worse(state, r.judged[column])
+		state = worst(state, r.verdicts[column])
 	}
 	return [...]string{unknown: "", exact: "exact", wrong: "WRONG"}[state]
 }

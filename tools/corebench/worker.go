@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// turn is a request to a worker to repeat some work. With Warm, it does the work once with another input before the
+// request asks a worker to repeat some work. With Warm, it does the work once with another input before the
 // clock starts.
-type turn struct {
+type request struct {
 	Op     string `json:"op"`
 	File   string `json:"file"`
 	Warm   string `json:"warm,omitempty"`
 	Repeat int    `json:"repeat"`
 }
 
-// outcome is the result of a turn.
+// outcome is the result of a request.
 type outcome struct {
 	CPU   int64  // processor time of all threads, in nanoseconds
 	Count int    // ids, or messages
@@ -31,9 +31,9 @@ type outcome struct {
 // loaded is the cost of a worker's start, in nanoseconds of processor time and in bytes; -1 is unknown.
 type loaded struct{ Start, Load, RSS int64 }
 
-// worker is a process that takes turns.
+// worker is a process that answers requests.
 type worker interface {
-	turn(turn) (outcome, error)
+	run(request) (outcome, error)
 	loaded() loaded
 	stop()
 }
@@ -45,7 +45,7 @@ var (
 	errSlow   = errors.New("too slow")
 )
 
-// deadline is the wall-clock time that a turn may take; most take a tenth of a second.
+// deadline is the wall-clock time that a request may take; most take a tenth of a second.
 const deadline = 30 * time.Second
 
 // process is a worker that reads and writes lines.
@@ -87,7 +87,7 @@ func startProcess(env []string, program string, args ...string) (worker, error) 
 	return p, nil
 }
 
-func (p *process) turn(t turn) (outcome, error) {
+func (p *process) run(t request) (outcome, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
 		return outcome{}, err

@@ -76,7 +76,7 @@ func newCoverage(t *tokenizer.Tokenizer) coverage {
 func (c *coverage) stream(v *vectors.Stream) oracle.Visit {
 	for i := range v.Steps {
 		if err := v.Steps[i].Error; err != nil {
-			c.failed(parseErrors, *err)
+			c.countError(parseErrors, *err)
 		}
 	}
 	k := tracker{t: c.t, state: harmony.ExpectingStart}
@@ -85,7 +85,7 @@ func (c *coverage) stream(v *vectors.Stream) oracle.Visit {
 		flag = 1
 	}
 	return func(p *harmony.StrictParser, token int64) {
-		c.pairs[flag][k.see(p, token)][classOf(c.t, token)]++
+		c.pairs[flag][k.record(p, token)][classOf(c.t, token)]++
 	}
 }
 
@@ -95,12 +95,12 @@ func (c *coverage) conversation(v *vectors.Conversation) {
 	for _, r := range []*vectors.Rendered{&v.Completion, &v.Training, &v.Plain, &v.Alone} {
 		if r.Error != nil && !counted[r.Error.Message] {
 			counted[r.Error.Message] = true
-			c.failed(renderErrors, r.Error.Message)
+			c.countError(renderErrors, r.Error.Message)
 		}
 	}
 }
 
-func (c *coverage) failed(list []string, message string) {
+func (c *coverage) countError(list []string, message string) {
 	for _, beginning := range list {
 		if strings.HasPrefix(message, beginning) {
 			c.errors[beginning]++

@@ -21,7 +21,7 @@ func TestClasses(t *testing.T) {
 		return int64(ids[0])
 	}
 	rune4 := tk.AppendEncode(nil, "🜁")
-	var met []string
+	var covered []string
 	for _, tt := range []struct {
 		token int64
 		want  string
@@ -43,10 +43,10 @@ func TestClasses(t *testing.T) {
 		if got := classNames[classOf(tk, tt.token)]; got != tt.want {
 			t.Errorf("token %d is %q, want %q", tt.token, got, tt.want)
 		}
-		met = append(met, tt.want)
+		covered = append(covered, tt.want)
 	}
 	for _, name := range classNames {
-		if !slices.Contains(met, name) {
+		if !slices.Contains(covered, name) {
 			t.Errorf("no token above is %q", name)
 		}
 	}
@@ -54,7 +54,7 @@ func TestClasses(t *testing.T) {
 
 func TestStates(t *testing.T) {
 	tk := o200k.Tokenizer()
-	var met []string
+	var covered []string
 	for _, tt := range []struct {
 		role harmony.Role
 		text string
@@ -78,16 +78,16 @@ func TestStates(t *testing.T) {
 			case tk.AppendEncode(nil, "\x02")[0]:
 				id = 201089
 			}
-			k.see(p, int64(id))
+			k.record(p, int64(id))
 			_ = p.Process(id) // some tokens are errors
 		}
-		if got := stateNames[k.see(p, vectors.EOS)]; got != tt.want {
+		if got := stateNames[k.record(p, vectors.EOS)]; got != tt.want {
 			t.Errorf("behind %q: %q, want %q", tt.text, got, tt.want)
 		}
-		met = append(met, tt.want)
+		covered = append(covered, tt.want)
 	}
 	for _, name := range stateNames {
-		if !slices.Contains(met, name) {
+		if !slices.Contains(covered, name) {
 			t.Errorf("nothing above leads to %q", name)
 		}
 	}
@@ -112,7 +112,7 @@ func TestMissing(t *testing.T) {
 	if err := c.missing(100); err != nil {
 		t.Errorf("all is met, and yet: %v", err)
 	}
-	c.failed(parseErrors, "something new")
+	c.countError(parseErrors, "something new")
 	c.pairs[1][0][0] = 99
 	if err := c.missing(100); err == nil || !strings.Contains(err.Error(), "something new") ||
 		!strings.Contains(err.Error(), `<|start|> in state "start" with strict=true: 99`) {

@@ -21,9 +21,9 @@ const (
 	atStart = iota
 	atStartGiven
 	inHeader
-	inHeaderBegun
+	inHeaderStarted
 	inHeaderGiven
-	inHeaderBegunGiven
+	inHeaderStartedGiven
 	inContent
 	inContentCut
 	inContentUnknown
@@ -32,16 +32,16 @@ const (
 // tracker follows the part of the parser's state that cannot be observed.
 type tracker struct {
 	t *tokenizer.Tokenizer
-	// begun reports whether the header has tokens, cut whether the content ends inside a rune, and unknown whether it has
-	// an id outside the vocabulary.
-	begun, cut, unknown bool
-	state               harmony.State
+	// started reports whether the header has tokens, cut whether the content ends inside a rune, and unknown whether it
+	// has an id outside the vocabulary.
+	started, cut, unknown bool
+	state                 harmony.State
 }
 
-// see returns the situation before token, which p reads next.
-func (k *tracker) see(p *harmony.StrictParser, token int64) int {
+// record returns the situation before token, which p reads next.
+func (k *tracker) record(p *harmony.StrictParser, token int64) int {
 	if p.State() != k.state {
-		k.begun, k.cut, k.unknown = false, false, false
+		k.started, k.cut, k.unknown = false, false, false
 	}
 	k.state = p.State()
 	given := 0
@@ -50,8 +50,8 @@ func (k *tracker) see(p *harmony.StrictParser, token int64) int {
 	}
 	situation := atStart + given
 	switch {
-	case k.state == harmony.InHeader && k.begun:
-		situation = inHeaderBegun + 2*given
+	case k.state == harmony.InHeader && k.started:
+		situation = inHeaderStarted + 2*given
 	case k.state == harmony.InHeader:
 		situation = inHeader + 2*given
 	case k.state == harmony.InContent && k.unknown:
@@ -63,7 +63,7 @@ func (k *tracker) see(p *harmony.StrictParser, token int64) int {
 	}
 	if token != vectors.EOS {
 		text, known := k.t.TokenBytes(uint32(token))
-		k.begun = true
+		k.started = true
 		k.cut = endsCut(text)
 		k.unknown = k.unknown || !known
 	}

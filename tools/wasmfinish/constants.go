@@ -13,7 +13,8 @@ const (
 	namesOfData = 9
 )
 
-// mark is what filter/internal/gcroots has where it needs the end of the constants: two words, of which the second stays.
+// mark is what filter/internal/gcroots has where it needs the end of the constants: two words, of which the second
+// stays.
 var mark = []byte{0x73, 0x6e, 0x6f, 0x63, 0x1b, 0xd5, 0xe4, 0xa7}
 
 // markConstants writes the address of the end of the module's constants over the first word of the mark. The linker
@@ -27,7 +28,7 @@ func markConstants(sections []wasmSection) error {
 		case sectionCustom:
 			r := reader{s.content}
 			if name, _ := r.name(); name == "name" {
-				names = segmentNames(r.left)
+				names = segmentNames(r.rest)
 			}
 		case sectionData:
 			data = s.content
@@ -66,7 +67,7 @@ func markConstants(sections []wasmSection) error {
 // segmentNames reads the names of data segments, by index.
 func segmentNames(content []byte) map[int]string {
 	names := make(map[int]string)
-	for r := (reader{content}); len(r.left) > 0; {
+	for r := (reader{content}); len(r.rest) > 0; {
 		id, _ := r.byte()
 		part, ok := r.sized()
 		if !ok {

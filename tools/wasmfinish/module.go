@@ -127,7 +127,7 @@ func split(module []byte) ([]wasmSection, error) {
 	}
 	var sections []wasmSection
 	r := reader{module[8:]}
-	for len(r.left) > 0 {
+	for len(r.rest) > 0 {
 		id, _ := r.byte()
 		content, ok := r.sized()
 		if !ok {
@@ -148,13 +148,13 @@ func readExports(content []byte) ([]export, error) {
 	n, ok := r.uint()
 	var exports []export
 	for i := 0; ok && i < n; i++ {
-		before := r.left
+		before := r.rest
 		var name string
 		name, ok = r.name()
 		_, okKind := r.byte()
 		_, okIndex := r.uint()
 		ok = ok && okKind && okIndex
-		exports = append(exports, export{name, before[:len(before)-len(r.left)]})
+		exports = append(exports, export{name, before[:len(before)-len(r.rest)]})
 	}
 	if !ok {
 		return nil, errMalformed
@@ -164,33 +164,33 @@ func readExports(content []byte) ([]export, error) {
 
 // reader reads values from the front of a section. The last result of each method reports whether the value was
 // complete.
-type reader struct{ left []byte }
+type reader struct{ rest []byte }
 
 func (r *reader) byte() (byte, bool) {
-	if len(r.left) == 0 {
+	if len(r.rest) == 0 {
 		return 0, false
 	}
-	b := r.left[0]
-	r.left = r.left[1:]
+	b := r.rest[0]
+	r.rest = r.rest[1:]
 	return b, true
 }
 
 func (r *reader) uint() (int, bool) {
-	v, n := binary.Uvarint(r.left)
+	v, n := binary.Uvarint(r.rest)
 	if n <= 0 || v > 1<<32-1 {
 		return 0, false
 	}
-	r.left = r.left[n:]
+	r.rest = r.rest[n:]
 	return int(v), true
 }
 
 func (r *reader) sized() ([]byte, bool) {
 	n, ok := r.uint()
-	if !ok || n > len(r.left) {
+	if !ok || n > len(r.rest) {
 		return nil, false
 	}
-	b := r.left[:n]
-	r.left = r.left[n:]
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
 	return b, true
 }
 

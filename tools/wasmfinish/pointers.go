@@ -17,8 +17,8 @@ import (
 // hash, look like higher addresses.
 const lowestLarge, endOfLarge = 16 << 20, 704 << 20
 
-// mostFalse is how many words of the variables may look like an address of a large object.
-const mostFalse = 2
+// maxFalse is how many words of the variables may look like an address of a large object.
+const maxFalse = 2
 
 // checkPointers returns an error if the collector would mistake too many words for pointers. Modules without
 // filter/internal/gcroots are not checked.
@@ -31,7 +31,7 @@ func checkPointers(sections []wasmSection) error {
 		case sectionCustom:
 			r := reader{s.content}
 			if name, _ := r.name(); name == "name" {
-				names = segmentNames(r.left)
+				names = segmentNames(r.rest)
 				random = bytes.Contains(s.content, []byte("arc4random_buf"))
 			}
 		case sectionData:
@@ -61,7 +61,7 @@ func checkPointers(sections []wasmSection) error {
 			}
 		}
 	}
-	if len(found) > mostFalse {
+	if len(found) > maxFalse {
 		return fmt.Errorf("has %d words among its variables that look like pointers: %s; make them on the heap, or constant",
 			len(found), strings.Join(found, ", "))
 	}

@@ -1,5 +1,5 @@
-// Command worker is our own native column of `make bench-core`. It does one turn of work for each line of JSON and
-// answers with the processor time that it took. The workers of the other columns use the same protocol
+// Command worker is our own native column of `make bench-core`. It does the work of one request for each line of JSON
+// and answers with the processor time that it took. The workers of the other columns use the same protocol
 // (docs/bench-core.md).
 package main
 
@@ -39,20 +39,20 @@ func main() {
 	t := o200k.Tokenizer()
 	t.AppendEncode(nil, "a")
 	now := cpu()
-	say(ready{Start: now, Load: now - before, RSS: resident() - size})
+	send(ready{Start: now, Load: now - before, RSS: resident() - size})
 
 	bench := ours.New(t)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		r, err := turn(bench, lines.Bytes())
+		r, err := handle(bench, lines.Bytes())
 		if err != nil {
 			r = reply{Error: err.Error()}
 		}
-		say(r)
+		send(r)
 	}
 }
 
-func turn(bench *ours.Bench, line []byte) (reply, error) {
+func handle(bench *ours.Bench, line []byte) (reply, error) {
 	var q request
 	if err := json.Unmarshal(line, &q); err != nil {
 		return reply{}, err
@@ -84,7 +84,7 @@ func load(bench *ours.Bench, op, file string) error {
 	return bench.Load(op, input)
 }
 
-func say(v any) {
+func send(v any) {
 	line, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

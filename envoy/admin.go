@@ -24,11 +24,11 @@ func (p *Process) Admin() string { return p.admin }
 
 // Get returns a page of the admin interface, such as /stats?format=json.
 func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
-	return p.ask(ctx, http.MethodGet, path)
+	return p.request(ctx, http.MethodGet, path)
 }
 
-// ask requests a page of the admin interface. A page that changes something needs POST.
-func (p *Process) ask(ctx context.Context, method, path string) ([]byte, error) {
+// request gets or posts a page of the admin interface. A page that changes something needs POST.
+func (p *Process) request(ctx context.Context, method, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.admin+path, nil)
 	if err != nil {
 		return nil, err

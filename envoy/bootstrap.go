@@ -22,7 +22,7 @@ const NodeCluster = "harmony"
 // give equal bytes. If stats is valid, Envoy also serves its statistics at that address, and nothing else there. See
 // [CheckStats] for the error.
 func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
-	b := base("harmony", admin)
+	b := newBootstrap("harmony", admin)
 	b.OverloadManager = r.Overload
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Listeners: slices.Clip(r.Listeners), Clusters: slices.Clip(r.Clusters), Secrets: r.Secrets}
@@ -30,15 +30,15 @@ func Bootstrap(r *xds.Resources, admin, stats netip.AddrPort) ([]byte, error) {
 		return nil, err
 	}
 	if len(r.Runtime.GetFields()) > 0 {
-		b.LayeredRuntime = runtimeOf(&bootstrapv3.RuntimeLayer{
+		b.LayeredRuntime = layeredRuntime(&bootstrapv3.RuntimeLayer{
 			Name: xds.RuntimeName, LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: r.Runtime},
 		})
 	}
-	return finish(b)
+	return marshalBootstrap(b)
 }
 
-// base returns what every bootstrap contains.
-func base(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
+// newBootstrap returns what every bootstrap contains.
+func newBootstrap(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: node, Cluster: NodeCluster},
 		// An operator must reach the admin interface when clients use up all connections.
@@ -48,8 +48,8 @@ func base(node string, admin netip.AddrPort) *bootstrapv3.Bootstrap {
 	}
 }
 
-// runtimeOf puts a layer below the one that the admin interface writes.
-func runtimeOf(layer *bootstrapv3.RuntimeLayer) *bootstrapv3.LayeredRuntime {
+// layeredRuntime puts a layer below the one that the admin interface writes.
+func layeredRuntime(layer *bootstrapv3.RuntimeLayer) *bootstrapv3.LayeredRuntime {
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{
 		layer,
 		{Name: "admin", LayerSpecifier: &bootstrapv3.RuntimeLayer_AdminLayer_{
@@ -63,7 +63,7 @@ func address(host string, port uint32) *corev3.Address {
 	}}}
 }
 
-func finish(b *bootstrapv3.Bootstrap) ([]byte, error) {
+func marshalBootstrap(b *bootstrapv3.Bootstrap) ([]byte, error) {
 	if err := b.ValidateAll(); err != nil {
 		return nil, fmt.Errorf("envoy: bootstrap: %w", err)
 	}

@@ -76,7 +76,7 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 	if err := limits.CheckLimits(); err != nil {
 		return nil, err
 	}
-	b := base(d.Node, d.Admin)
+	b := newBootstrap(d.Node, d.Admin)
 	if b.OverloadManager, err = xds.Overload(&limits); err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func DiscoveryBootstrap(d Discovery) ([]byte, error) {
 		ApiType: corev3.ApiConfigSource_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
 		GrpcServices: b.GetDynamicResources().GetAdsConfig().GetGrpcServices(),
 	}
-	b.LayeredRuntime = runtimeOf(&bootstrapv3.RuntimeLayer{
+	b.LayeredRuntime = layeredRuntime(&bootstrapv3.RuntimeLayer{
 		Name: xds.RuntimeName,
 		LayerSpecifier: &bootstrapv3.RuntimeLayer_RtdsLayer_{RtdsLayer: &bootstrapv3.RuntimeLayer_RtdsLayer{
 			Name: xds.RuntimeName, RtdsConfig: ads,
 		}},
 	})
-	return finish(b)
+	return marshalBootstrap(b)
 }
 
 // UnixPrefix begins an address that is the path of a Unix socket.

@@ -17,20 +17,20 @@ import (
 // These two cut no stream on 1.37 and 1.40 (RATIONALE.md#65).
 func (p *Process) Drain(ctx context.Context) error {
 	for _, path := range []string{"/healthcheck/fail", "/drain_listeners"} {
-		if _, err := p.ask(ctx, http.MethodPost, path); err != nil {
+		if _, err := p.request(ctx, http.MethodPost, path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// activity matches the gauges of connection managers that show whether a client still waits for something.
-const activity = `^http\..*\.downstream_(rq_active|cx_tx_bytes_buffered)$`
+// activityStats matches the gauges of connection managers that show whether a client still waits for something.
+const activityStats = `^http\..*\.downstream_(rq_active|cx_tx_bytes_buffered)$`
 
 // Streams returns how many requests of clients are running. A complete answer counts until all of it has been written
 // to its client.
 func (p *Process) Streams(ctx context.Context) (int, error) {
-	body, err := p.Get(ctx, "/stats?format=json&filter="+url.QueryEscape(activity))
+	body, err := p.Get(ctx, "/stats?format=json&filter="+url.QueryEscape(activityStats))
 	if err != nil {
 		return 0, err
 	}

@@ -11,11 +11,11 @@ import (
 // fails.
 const maxTail = 64 << 10
 
-// logBuffer keeps the end of what is written to it. It also passes on what is written after pass has set a writer.
+// logBuffer keeps the end of what is written to it. It also copies what is written after copyTo has set a writer.
 type logBuffer struct {
-	mu   sync.Mutex
-	tail []byte
-	next io.Writer
+	mu     sync.Mutex
+	tail   []byte
+	writer io.Writer
 }
 
 // Write implements [io.Writer]. It never fails, because a child must not end when its log cannot be shown.
@@ -26,16 +26,16 @@ func (l *logBuffer) Write(data []byte) (int, error) {
 	if extra := len(l.tail) - maxTail; extra > maxTail { // cut now and then, not at every line
 		l.tail = append(l.tail[:0], l.tail[extra:]...)
 	}
-	if l.next != nil {
-		_, _ = l.next.Write(data)
+	if l.writer != nil {
+		_, _ = l.writer.Write(data)
 	}
 	return len(data), nil
 }
 
-func (l *logBuffer) pass(w io.Writer) {
+func (l *logBuffer) copyTo(w io.Writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next = w
+	l.writer = w
 }
 
 func (l *logBuffer) last(lines int) string {
@@ -49,4 +49,4 @@ func (l *logBuffer) last(lines int) string {
 func (p *Process) Log(lines int) string { return p.log.last(lines) }
 
 // PassLog copies the program's output to w from now on. With nil it stops that.
-func (p *Process) PassLog(w io.Writer) { p.log.pass(w) }
+func (p *Process) PassLog(w io.Writer) { p.log.copyTo(w) }

@@ -63,7 +63,7 @@ func TestLogKeepsTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.pass(&passed)
+	l.copyTo(&passed)
 	if _, err := l.Write([]byte("one\ntwo\n")); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func addStats(b *bootstrapv3.Bootstrap_StaticResources, stats, admin netip.AddrP
 // statsListener returns a listener that serves GET of Envoy's statistics. A Prometheus on another machine can then read
 // them while the admin interface, which can end Envoy, stays on loopback.
 func statsListener(at netip.AddrPort) *listenerv3.Listener {
-	pack := func(m proto.Message) *anypb.Any {
+	marshal := func(m proto.Message) *anypb.Any {
 		packed, err := anypb.New(m)
 		if err != nil {
 			panic(err) // cannot happen: a message of Envoy's API can always be marshalled
@@ -76,7 +76,7 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 		}},
 		HttpFilters: []*hcmv3.HttpFilter{{
 			Name:       "envoy.filters.http.router",
-			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: pack(&routerv3.Router{SuppressEnvoyHeaders: true})},
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: marshal(&routerv3.Router{SuppressEnvoyHeaders: true})},
 		}},
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(statsIdleTimeout)},
 		RequestHeadersTimeout:     durationpb.New(statsHeadersLimit),
@@ -88,7 +88,7 @@ func statsListener(at netip.AddrPort) *listenerv3.Listener {
 		IgnoreGlobalConnLimit: true,
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
 			Name:       "envoy.filters.network.http_connection_manager",
-			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(manager)},
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: marshal(manager)},
 		}}}},
 	}
 }

@@ -42,8 +42,8 @@ type Options struct {
 type Server struct {
 	proxy    *proxy.Proxy
 	http     *http.Server
-	listener *limited
-	served   chan struct{}
+	listener *limitListener
+	done     chan struct{}
 	err      error
 }
 
@@ -59,7 +59,7 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inprocess: %w", err)
 	}
-	most, err := readConnectionLimit(r)
+	maxConnections, err := readConnectionLimit(r)
 	if err != nil {
 		return nil, fmt.Errorf("inprocess: %w", err)
 	}
@@ -80,8 +80,8 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener := &limited{TCPListener: tcp.(*net.TCPListener), most: most}
-	s := &Server{listener: listener, served: make(chan struct{})}
+	listener := &limitListener{TCPListener: tcp.(*net.TCPListener), max: maxConnections}
+	s := &Server{listener: listener, done: make(chan struct{})}
 	if s.proxy, err = proxy.New(wasm, p); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", l.module, err), listener.Close())
 	}
@@ -97,7 +97,7 @@ func Start(r *xds.Resources, o Options) (*Server, error) {
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() {
-		defer close(s.served)
+		defer close(s.done)
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.err = err
 		}
@@ -112,12 +112,12 @@ const maxHeaderBytes = 60 << 10
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
 // Done returns a channel that is closed when the server does not serve any more.
-func (s *Server) Done() <-chan struct{} { return s.served }
+func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err returns why the server ended by itself, or nil if it did not.
 func (s *Server) Err() error {
 	select {
-	case <-s.served:
+	case <-s.done:
 		return s.err
 	default:
 		return nil
@@ -148,6 +148,6 @@ func (s *Server) Stop() {
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close() // it cuts the rest; an error makes no difference
 	}
-	<-s.served
+	<-s.done
 	s.proxy.Close()
 }

@@ -28,38 +28,38 @@ func readConnectionLimit(r *xds.Resources) (int64, error) {
 	return math.MaxInt64, nil
 }
 
-// limited is a listener that closes each connection beyond its limit at once, as Envoy does. If they waited instead,
-// clients could not see that they are not served.
-type limited struct {
+// limitListener is a listener that closes each connection beyond its limit at once, as Envoy does. If they waited
+// instead, clients could not see that they are not served.
+type limitListener struct {
 	*net.TCPListener
-	most int64
+	max  int64
 	open atomic.Int64
 }
 
 // Accept implements [net.Listener]. It returns the next connection within the limit.
-func (l *limited) Accept() (net.Conn, error) {
+func (l *limitListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptTCP()
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Add(1) <= l.most {
-			return &counted{TCPConn: conn, gone: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
+		if l.open.Add(1) <= l.max {
+			return &limitConn{TCPConn: conn, release: sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 		}
 		l.open.Add(-1)
 		_ = conn.Close()
 	}
 }
 
-// counted is a connection that counts against the limit until it is closed. It has CloseWrite, with which net/http lets
-// a client read its last answer.
-type counted struct {
+// limitConn is a connection that counts against the limit until it is closed. It has CloseWrite, with which net/http
+// lets a client read its last answer.
+type limitConn struct {
 	*net.TCPConn
-	gone func()
+	release func()
 }
 
 // Close implements [net.Conn].
-func (c *counted) Close() error {
-	defer c.gone()
+func (c *limitConn) Close() error {
+	defer c.release()
 	return c.TCPConn.Close()
 }

@@ -61,10 +61,10 @@ func bootstrapCommand() *cobra.Command {
 			return err
 		},
 	}
-	name, _ := os.Hostname() // without a host name the default is empty, and --node is required
+	hostname, _ := os.Hostname() // without a host name the default is empty, and --node is required
 	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS,
 		"`ADDRESS` of harmony controlplane, as Envoy reaches it")
-	c.Flags().StringVar(&d.Node, "node", name, "`NAME` of this Envoy, as the control plane's status tells it")
+	c.Flags().StringVar(&d.Node, "node", hostname, "`NAME` of this Envoy, as the control plane's status tells it")
 	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, "+
 		"for TLS (default: clear text)")
 	c.Flags().StringVar(&d.CertificateFile, "certificate", "",

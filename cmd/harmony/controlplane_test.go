@@ -57,12 +57,12 @@ func TestValidateOnlyUp(t *testing.T) {
 			!strings.HasSuffix(out.String(), "right; models: 1, pools: 1, servers: 1\n") {
 			t.Errorf("%q: status %d, %s", text, code, &out)
 		}
-		var said strings.Builder
+		var errOutput strings.Builder
 		for _, where := range want {
-			said.WriteString("note: " + file + where + "is for harmony up only; harmony controlplane does not use it\n")
+			errOutput.WriteString("note: " + file + where + "is for harmony up only; harmony controlplane does not use it\n")
 		}
-		if failed.String() != said.String() {
-			t.Errorf("%q: it says\n%swant\n%s", text, &failed, &said)
+		if failed.String() != errOutput.String() {
+			t.Errorf("%q: it says\n%swant\n%s", text, &failed, &errOutput)
 		}
 	}
 }
@@ -84,8 +84,9 @@ func TestValidateServersFile(t *testing.T) {
 		code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed)
 		return code, out.String() + failed.String()
 	}
-	if code, said := validate(); code != 0 || !strings.HasSuffix(said, "right; models: 1, pools: 1, servers: 3\n") {
-		t.Errorf("status %d, %s", code, said)
+	if code, errOutput := validate(); code != 0 ||
+		!strings.HasSuffix(errOutput, "right; models: 1, pools: 1, servers: 3\n") {
+		t.Errorf("status %d, %s", code, errOutput)
 	}
 	for text, want := range map[string]string{
 		"- http://h:1\n- h:2\n":         "servers.yaml:2: \"h:2\" is not a URL",
@@ -95,8 +96,8 @@ func TestValidateServersFile(t *testing.T) {
 		if err := os.WriteFile(servers, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, said := validate(); code != exitUsage || !strings.Contains(said, want) {
-			t.Errorf("%q: status %d, %s", text, code, said)
+		if code, errOutput := validate(); code != exitUsage || !strings.Contains(errOutput, want) {
+			t.Errorf("%q: status %d, %s", text, code, errOutput)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 	defer end.Stop()
 	tick := time.NewTicker(drainPoll)
 	defer tick.Stop()
-	for told := false; ; told = true {
+	for announced := false; ; announced = true {
 		left, err := h.streams(ctx)
 		if err != nil {
 			return fail(err)
@@ -77,9 +77,9 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 		if left == 0 {
 			return true
 		}
-		if !told {
+		if !announced {
 			fmt.Fprintf(u.stderr, "draining: %s left, at most %s; send the signal again to end at once\n",
-				several(left, "stream"), spoken(u.drainTime))
+				plural(left, "stream"), formatDuration(u.drainTime))
 		}
 		select {
 		case <-tick.C:
@@ -87,17 +87,17 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 		case <-h.ended:
 			return false
 		case <-end.C:
-			fmt.Fprintf(u.stderr, "warning: cut after %s: %s; --drain-time gives them longer\n", spoken(u.drainTime),
-				several(left, "stream"))
+			fmt.Fprintf(u.stderr, "warning: cut after %s: %s; --drain-time gives them longer\n", formatDuration(u.drainTime),
+				plural(left, "stream"))
 		case <-ctx.Done():
-			fmt.Fprintf(u.stderr, "cut by the second signal: %s\n", several(left, "stream"))
+			fmt.Fprintf(u.stderr, "cut by the second signal: %s\n", plural(left, "stream"))
 		}
 		return false
 	}
 }
 
-// spoken returns a duration for a message, in seconds where it is a whole number of them and under 10 minutes.
-func spoken(d time.Duration) string {
+// formatDuration returns a duration for a message, in seconds where it is a whole number of them and under 10 minutes.
+func formatDuration(d time.Duration) string {
 	if d%time.Second == 0 && d < 10*time.Minute {
 		return fmt.Sprintf("%d s", d/time.Second)
 	}

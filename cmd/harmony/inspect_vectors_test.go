@@ -135,10 +135,11 @@ func sameResult(t *testing.T, got any, want *vectors.Rendered) bool {
 	}
 	g, _ := got.(map[string]any)
 	g, _ = g["error"].(map[string]any)
-	said, _ := g["message"].(string)
+	errOutput, _ := g["message"].(string)
 	const reading = "invalid conversation JSON: "
 	return g["class"] == want.Error.Class &&
-		(said == want.Error.Message || strings.HasPrefix(said, reading) && strings.HasPrefix(want.Error.Message, reading))
+		(errOutput == want.Error.Message || strings.HasPrefix(errOutput, reading) &&
+			strings.HasPrefix(want.Error.Message, reading))
 }
 
 // TestStreamVectors parses the recorded streams in the tolerant mode, by ids and by text, and explains them.

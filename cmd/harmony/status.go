@@ -103,11 +103,11 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(t, "\t%s\t%s\n", name, s.Snapshot.Versions[name])
 	}
 	fmt.Fprintf(t, "\nENVOY\tVERSION\tADDRESS\tCONNECTED\tSTATE\n")
-	behind := 0
+	outdated := 0
 	for i := range s.Envoys {
 		e := &s.Envoys[i]
 		if !e.Current {
-			behind++
+			outdated++
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), envoyState(e))
 	}
@@ -133,7 +133,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 			fmt.Fprintf(t, "%s\t%s\t%s\tnone\n", name, models, policy)
 		}
 		if !p.Down.IsZero() {
-			fmt.Fprintf(t, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), helped(&p))
+			fmt.Fprintf(t, "\tDOWN for %s: no server is reachable and ready%s\n", ago(p.Down), spareNote(&p))
 			down = append(down, p.Name)
 		}
 		if p.Problem != "" {
@@ -146,16 +146,16 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	switch {
 	case s.Configuration.Error != "":
 		return fmt.Errorf("the configuration is not in force: %s", s.Configuration.Error)
-	case behind > 0:
-		return fmt.Errorf("%d of %d Envoys have not accepted everything", behind, len(s.Envoys))
+	case outdated > 0:
+		return fmt.Errorf("%d of %d Envoys have not accepted everything", outdated, len(s.Envoys))
 	case len(down) > 0:
 		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
 	}
 	return nil
 }
 
-// helped names the pools that get the requests of a pool that is down.
-func helped(p *server.Pool) string {
+// spareNote names the pools that get the requests of a pool that is down.
+func spareNote(p *server.Pool) string {
 	if len(p.Spares) == 0 {
 		return ""
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
-// wellStatus returns the status of a control plane with two Envoys that have accepted everything.
-func wellStatus() server.Status {
+// goodStatus returns the status of a control plane with two Envoys that have accepted everything.
+func goodStatus() server.Status {
 	now := time.Now()
 	return server.Status{
 		Version: "1", Started: now, Configuration: server.Configuration{File: "/etc/h.yaml", Loaded: now},
@@ -65,7 +65,7 @@ func TestStatus(t *testing.T) {
 			[]string{"none has come yet", "configuration from flags, in force for -"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := wellStatus()
+			s := goodStatus()
 			tt.change(&s)
 			from := httptest.NewServer(http.HandlerFunc(
 				func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(s) }))
@@ -88,7 +88,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestStatusOfNobody(t *testing.T) {
+func TestStatusWithoutAControlPlane(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	address := gone.Listener.Addr().String()
 	gone.Close()

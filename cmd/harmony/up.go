@@ -160,29 +160,29 @@ func statsAddress(text, admin string) (at netip.AddrPort, err error) {
 
 // lockedWriter serialises the output of Envoy and of this program.
 type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu     sync.Mutex
+	writer io.Writer
 }
 
 // Write implements [io.Writer].
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(p)
+	return l.writer.Write(p)
 }
 
-// greet prints where clients connect. about is a line on the host that serves them.
-func (u *up) greet(address, about string) {
-	near := address
+// printReady prints where clients connect. about is a line on the host that serves them.
+func (u *up) printReady(address, about string) {
+	local := address
 	if a, err := netip.ParseAddrPort(address); err == nil && a.Addr().IsUnspecified() {
-		near = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port()).String()
+		local = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), a.Port()).String()
 	}
 	fmt.Fprintf(u.stdout, `listening on http://%s
 %s
 try:
   curl -N http://%s/v1/chat/completions -H 'content-type: application/json' \
     -d '{"model":"%s","stream":true,"messages":[{"role":"user","content":"Say hello."}]}'
-`, address, about, near, u.config.Models[0].Name)
+`, address, about, local, u.config.Models[0].Name)
 }
 
 // portsFree checks the port of every listener.

@@ -34,7 +34,7 @@ func (u *up) runEnvoy(ctx context.Context) error {
 			return err
 		}
 	}
-	u.stderr = &lockedWriter{w: u.stderr}
+	u.stderr = &lockedWriter{writer: u.stderr}
 	controlPlane, err := u.startControlPlane(ctx)
 	if err != nil || controlPlane == nil {
 		return err
@@ -150,8 +150,8 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		}
 		about += "\nstatistics: http://" + stats + envoy.StatsPath
 	}
-	u.greet(address, about)
-	defer u.tryingServers(ctx)()
+	u.printReady(address, about)
+	defer u.tryServers(ctx)()
 	select {
 	case <-ctx.Done():
 		return nil

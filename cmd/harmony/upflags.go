@@ -100,14 +100,14 @@ func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
 		for i := range c.Models {
 			if m := &c.Models[i]; len(m.Servers) == 0 && m.Pool == "" {
 				return fmt.Errorf("no server is given for the model %s; write --backend %svllm=http://HOST:PORT", m.Name,
-					only(len(c.Models) > 1, m.Name+"="))
+					ifTrue(len(c.Models) > 1, m.Name+"="))
 			}
 		}
 		return nil
 	}
 }
 
-func only(yes bool, s string) string {
+func ifTrue(yes bool, s string) string {
 	if yes {
 		return s
 	}
@@ -156,7 +156,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 
 // setBackends sets the servers of each model named by --backend, in place of those in the file.
 func (f *upFlags) setBackends(c *config.Config) error {
-	fresh := map[string][]string{}
+	servers := map[string][]string{}
 	for _, b := range f.backends {
 		name, server := splitBackend(b)
 		if name == "" {
@@ -175,10 +175,10 @@ func (f *upFlags) setBackends(c *config.Config) error {
 		if _, err := config.ParseServer(server); err != nil {
 			return fmt.Errorf("--backend %w", err)
 		}
-		fresh[name] = append(fresh[name], server)
+		servers[name] = append(servers[name], server)
 	}
 	for i := range c.Models {
-		if servers := fresh[c.Models[i].Name]; servers != nil {
+		if servers := servers[c.Models[i].Name]; servers != nil {
 			c.Models[i].Servers, c.Models[i].Pool = servers, ""
 		}
 	}

@@ -90,7 +90,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err := u.portsFree(); err != nil {
 		return err
 	}
-	u.stderr = &lockedWriter{w: u.stderr}
+	u.stderr = &lockedWriter{writer: u.stderr}
 	r, err := u.resources()
 	if err != nil {
 		return err
@@ -101,9 +101,9 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	defer s.Stop()
-	u.greet(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s",
-		several(len(s.Proxy().Stats()), "VM")))
-	defer u.tryingServers(ctx)()
+	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s",
+		plural(len(s.Proxy().Stats()), "VM")))
+	defer u.tryServers(ctx)()
 	select {
 	case <-ctx.Done():
 		clean := u.drain(again, proxyHost{
@@ -119,7 +119,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	}
 }
 
-func several(n int, what string) string {
+func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -19,9 +19,9 @@ const (
 	tryInterval = 5 * time.Second
 )
 
-// tryingServers begins to try the servers in the models' own lists, and returns a function that stops it. A server may
+// tryServers begins to try the servers in the models' own lists, and returns a function that stops it. A server may
 // start later, so an error here is only a warning.
-func (u *up) tryingServers(ctx context.Context) (end func()) {
+func (u *up) tryServers(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var tries sync.WaitGroup
 	for i := range u.config.Models {
@@ -42,23 +42,23 @@ func (u *up) tryingServers(ctx context.Context) (end func()) {
 // model is not in the list, it prints what to add: often only the names differ, and the server would refuse every
 // request.
 func (u *up) tryServer(ctx context.Context, m *config.Model, e config.Endpoint) {
-	told := false
+	warned := false
 	for {
-		err := connects(ctx, e)
+		err := dial(ctx, e)
 		if err == nil {
-			served, failure := pools.Ask(ctx, e, u.config.CAFile)
-			if failure == nil {
+			served, askErr := pools.Ask(ctx, e, u.config.CAFile)
+			if askErr == nil {
 				u.compareModels(m, e, served)
 			}
-			if failure == nil || pools.Answered(failure) {
+			if askErr == nil || pools.Answered(askErr) {
 				return
 			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !told {
-			told = true
+		if err != nil && !warned {
+			warned = true
 			fmt.Fprintf(u.stderr, "warning: no connection to %s of %s (%v); requests get 503 until there is one\n", e, m.Name,
 				err)
 		}
@@ -70,7 +70,7 @@ func (u *up) tryServer(ctx context.Context, m *config.Model, e config.Endpoint) 
 	}
 }
 
-func connects(ctx context.Context, e config.Endpoint) error {
+func dial(ctx context.Context, e config.Endpoint) error {
 	dialer := net.Dialer{Timeout: tryTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
 	if err == nil {
@@ -89,11 +89,11 @@ func (u *up) compareModels(m *config.Model, e config.Endpoint, served []string) 
 		return
 	}
 	fmt.Fprintf(u.stderr, "warning: %s does not serve %q; it serves %s. Requests get 502 server_model_not_found: %s\n",
-		e, name, pools.Quoted(served), u.howToName(m, served))
+		e, name, pools.Quoted(served), u.serverModelHint(m, served))
 }
 
-// howToName says where to set the server's name of a model.
-func (u *up) howToName(m *config.Model, served []string) string {
+// serverModelHint says where to set the server's name of a model.
+func (u *up) serverModelHint(m *config.Model, served []string) string {
 	if len(served) == 0 {
 		return "start the server with the model"
 	}

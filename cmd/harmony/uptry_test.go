@@ -12,13 +12,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// said is a lockedWriter whose text can be read while it is written.
-type said struct {
+// lockedText is a lockedWriter whose text can be read while it is written.
+type lockedText struct {
 	lockedWriter
 	text strings.Builder
 }
 
-func (s *said) String() string {
+func (s *lockedText) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
@@ -79,19 +79,19 @@ func tryOnce(t *testing.T, url string, change func(*up)) string {
 	return out.String()
 }
 
-// TestUpWarnsOfAServerThatIsNotThere checks that a server that cannot be reached is reported once, and is tried until
+// TestUpWarnsOfAnUnreachableServer checks that a server that cannot be reached is reported once, and is tried until
 // the run ends.
-func TestUpWarnsOfAServerThatIsNotThere(t *testing.T) {
+func TestUpWarnsOfAnUnreachableServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
 	_ = l.Close()
-	out := &said{}
-	out.w = &out.text
+	out := &lockedText{}
+	out.writer = &out.text
 	u := &up{config: &config.Config{Models: []config.Model{config.DefaultModel("m", "vllm=http://"+address)}}, stderr: out}
-	end := u.tryingServers(context.Background())
+	end := u.tryServers(context.Background())
 	for limit := time.Now().Add(20 * time.Second); out.String() == ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatal("nothing is said")

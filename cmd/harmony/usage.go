@@ -16,17 +16,17 @@ func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var below []string
+	var subcommands []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
-			below = append(below, sub.Name())
+			subcommands = append(subcommands, sub.Name())
 		}
 	}
-	if len(below) == 0 {
+	if len(subcommands) == 0 {
 		return usageError{fmt.Errorf("%q is not expected here; see %s --help", args[0], c.CommandPath())}
 	}
 	return usageError{fmt.Errorf("%s has no command %q; %ssee %s --help", c.CommandPath(), args[0],
-		didYouMean(nearest.Word(args[0], below)), c.CommandPath())}
+		didYouMean(nearest.Word(args[0], subcommands)), c.CommandPath())}
 }
 
 // checkCommand refuses a misspelt command before its flags are read. Otherwise the error would be about flags that

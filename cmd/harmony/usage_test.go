@@ -54,17 +54,17 @@ func TestUsageErrors(t *testing.T) {
 		"inspect parse /no/such":        "name a file with",
 		"inspect explain --role nobody": "role",
 	} {
-		var out, said bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), &out, &said); code != exitUsage ||
-			!strings.Contains(said.String(), want) || out.Len() > 0 {
-			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, exitUsage, &out, &said, want)
+		var out, errOutput bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != exitUsage ||
+			!strings.Contains(errOutput.String(), want) || out.Len() > 0 {
+			t.Errorf("harmony %s: exit status %d, want %d\n%s%s\nwant %q", line, code, exitUsage, &out, &errOutput, want)
 		}
 	}
 	for _, line := range []string{"", "help", "help up", "up --help", "--version", "inspect", "completion bash",
 		"__complete u"} {
-		var out, said bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), &out, &said); code != 0 || out.Len() == 0 {
-			t.Errorf("harmony %s: exit status %d\n%s", line, code, &said)
+		var out, errOutput bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != 0 || out.Len() == 0 {
+			t.Errorf("harmony %s: exit status %d\n%s", line, code, &errOutput)
 		}
 	}
 }
@@ -76,10 +76,10 @@ func TestBootstrapFilesAreWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out, said bytes.Buffer
+	var out, errOutput bytes.Buffer
 	line := "controlplane bootstrap --node n --control-plane h:1 --ca ca.pem --certificate tls/c.pem --key /k.pem"
-	if code := run(t.Context(), strings.Fields(line), &out, &said); code != 0 || !json.Valid(out.Bytes()) {
-		t.Fatalf("exit status %d: %s%s", code, &said, &out)
+	if code := run(t.Context(), strings.Fields(line), &out, &errOutput); code != 0 || !json.Valid(out.Bytes()) {
+		t.Fatalf("exit status %d: %s%s", code, &errOutput, &out)
 	}
 	for _, want := range []string{filepath.Join(folder, "ca.pem"), filepath.Join(folder, "tls/c.pem"), "/k.pem"} {
 		if !strings.Contains(out.String(), `"`+want+`"`) {

@@ -14,7 +14,7 @@ type ChatHead struct {
 	ID      string
 	Created int64
 	Model   string
-	// TierRequested reports whether the client named a service tier. The answer then names the only tier there is.
+	// TierRequested reports whether the client named a service tier. The answer then names the only tier that exists.
 	TierRequested bool
 }
 
@@ -36,7 +36,7 @@ func (h *ChatHead) appendOpen(dst []byte, object string) []byte {
 // ChatCompletion is a whole Chat answer.
 type ChatCompletion struct {
 	Head ChatHead
-	// Reasoning says which fields carry the reasoning.
+	// Reasoning selects the fields that carry the reasoning.
 	Reasoning ReasoningFields
 	Choices   []ChatChoice
 	Usage     Usage
@@ -110,8 +110,8 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 	return append(dst, `"}`...)
 }
 
-// ReasoningFields says which fields of a Chat message carry reasoning. OpenAI's own API has no such field. Some clients
-// read "reasoning", others "reasoning_content".
+// ReasoningFields selects the fields of a Chat message that carry reasoning. OpenAI's own API has no such field. Some
+// clients read "reasoning", others "reasoning_content".
 type ReasoningFields uint8
 
 // The values of [ReasoningFields].

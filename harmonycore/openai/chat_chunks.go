@@ -16,8 +16,8 @@ type ChatChunks struct {
 }
 
 // NewChatChunks returns the writer for the choice with this index. includeUsage is the client's
-// stream_options.include_usage. reasoning says which fields carry the reasoning. textOnly says that the choice can have
-// no calls: every delta without reasoning then has a string as its content, even if it is empty.
+// stream_options.include_usage. reasoning selects the fields that carry the reasoning. textOnly reports whether the
+// choice can have no calls: every delta without reasoning then has a string as its content, even if it is empty.
 func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning ReasoningFields, textOnly bool) ChatChunks {
 	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
 	opening = appendCount(opening, `{"index":`, index)

@@ -5,7 +5,7 @@ type ChatRequest struct {
 	Model    string
 	Messages []ChatMessage
 	Tools    []Tool
-	// Choice says which of the tools must be called, if any. Tools that may not be called are not in Tools.
+	// Choice determines which of the tools must be called, if any. Tools that may not be called are not in Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.
 	Format TextFormat

@@ -29,7 +29,7 @@ type InputItem struct {
 	Kind ItemKind
 	// Index is the item's place among all items of the input. Items that the model does not see count as well.
 	Index int
-	// Role and Phase belong to an [ItemMessage]. Phase says whether an assistant's text was the answer or came before a
+	// Role and Phase belong to an [ItemMessage]. Phase is whether an assistant's text was the answer or came before a
 	// call. Clients may leave it out.
 	Role, Phase string
 	// Content holds the text parts of a message, a reasoning or a call's output, in their order. For an [ItemCall] that is

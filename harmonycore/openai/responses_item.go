@@ -14,7 +14,7 @@ const (
 	OutputLocalShellCall
 )
 
-// shape says how the text of an item is written.
+// shape is the form in which the text of an item is written.
 type shape struct {
 	// text begins the names of the events of the text. member precedes the whole text in the item. Both are empty for an
 	// item without such events.

@@ -5,7 +5,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Needs says what a Responses request needs beyond one answer of the model (RATIONALE.md#50).
+// Needs holds what a Responses request needs beyond one answer of the model (RATIONALE.md#50).
 type Needs struct {
 	// State reports whether the request refers to something stored, or continues after the client has disconnected.
 	State bool

@@ -2,7 +2,7 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ownTool is a tool that has items of its own in the API. The model sees its calls as calls of a function.
+// ownTool is a tool with special items in the API. The model sees its calls as calls of a function.
 type ownTool struct {
 	// name is the function's name. argumentsMember holds the arguments.
 	name, argumentsMember string

@@ -17,7 +17,7 @@ type ResponsesRequest struct {
 	Dropped Dropped
 	// Tools are the functions and custom tools that the model may call, those in namespaces included.
 	Tools []Tool
-	// Choice says which of the tools must be called, if any. Tools that may not be called are not in Tools.
+	// Choice determines which of the tools must be called, if any. Tools that may not be called are not in Tools.
 	Choice ToolChoice
 	// Format is the form of the answer.
 	Format   TextFormat

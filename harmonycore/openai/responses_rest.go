@@ -1,7 +1,7 @@
 package openai
 
-// readRest reads the members that say how the answer is made. Some have a meaning only for OpenAI's own servers. They
-// are checked, so that mistakes are reported.
+// readRest reads the members that control how the answer is made. Some have a meaning only for OpenAI's own servers.
+// They are checked, so that mistakes are reported.
 func (r *ResponsesRequest) readRest(name string, v value) *Error {
 	switch name {
 	case "truncation":

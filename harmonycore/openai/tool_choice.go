@@ -2,7 +2,7 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ToolChoice says whether the model may, must or must not call tools, and which of them.
+// ToolChoice determines whether the model may, must or must not call tools, and which of them.
 type ToolChoice struct {
 	// Required reports whether the answer must be a call.
 	Required bool
@@ -107,8 +107,8 @@ func (v value) typed(param string, nested bool) (kind string, inner value, err *
 	return kind, inner, err
 }
 
-// chatShaped finds the object that holds the name of a Responses tool choice: v itself, or a nested object as Chat has
-// it. Many clients send Chat's form here.
+// chatShaped finds the object that holds the name of a Responses tool choice: v itself, or a nested object as in Chat.
+// Many clients send Chat's form here.
 func (v value) chatShaped(param, kind string) (at string, inner value, err *Error) {
 	var name, object value
 	err = v.members(param, func(key []byte, v value) *Error {

@@ -1,9 +1,9 @@
 package contract
 
-// LogStatePrefix begins the names of the stream's properties that the filter leaves for the proxy's access log.
+// LogStatePrefix begins the names of the stream's properties that the filter sets for the proxy's access log.
 const LogStatePrefix = "harmony_"
 
-// The fields of the access log that come from the filter: each is the property [LogStatePrefix] and its name.
+// The fields of the access log that the filter sets. Each is a property named [LogStatePrefix] and the field's name.
 const (
 	LogAPI             = "api"
 	LogModel           = "model"
@@ -17,7 +17,7 @@ const (
 	LogCut             = "cut"
 )
 
-// LogFields returns all of them.
+// LogFields returns the names of all fields.
 func LogFields() []string {
 	return []string{
 		LogAPI, LogModel, LogServer, LogPromptTokens, LogReasoningTokens, LogFinalTokens, LogRecoveries, LogFinish,

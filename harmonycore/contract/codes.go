@@ -35,7 +35,7 @@ const (
 	CodeWebSocketNotSupported    = "websocket_not_supported"
 )
 
-// The codes of what went wrong after the request was read. When a server names a code of its own, that one is sent.
+// The codes of errors after the request was read. If a server sends a code of its own, the client gets that one.
 const (
 	CodeInvalidRequest           = "invalid_request"
 	CodeServerRefusedCredentials = "server_refused_credentials"

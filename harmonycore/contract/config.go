@@ -2,67 +2,67 @@ package contract
 
 import "strings"
 
-// Schema is the version of the filter's JSON written here. A reader refuses any other.
+// Schema is the version of the filter's JSON. A reader refuses any other version.
 const Schema = 1
 
 // Config is the whole configuration of one filter instance.
 type Config struct {
 	Schema int
-	// Mode is [ModeFull] or [ModeReduced]: whether the filter's proxy lets it hold headers.
+	// Mode is [ModeFull] or [ModeReduced]: whether the proxy lets the filter hold headers.
 	Mode string
-	// Passthrough reports whether requests for models not listed here have somewhere to go. Without it they are answered
-	// 404 model_not_found.
+	// Passthrough reports whether requests for other models are sent to another server. Without it they are answered 404
+	// model_not_found.
 	Passthrough bool
 	// BodyLimit is the largest request body accepted on the translated paths, in bytes.
 	BodyLimit int
-	// StallTimeoutMS is how long a server may be silent before its request is given up, in milliseconds; 0 is for ever.
+	// StallTimeoutMS is how long a server may be silent before its request is given up, in milliseconds. 0 waits for ever.
 	StallTimeoutMS int
 	// MemoryLimit is how much of its heap a VM may have in use before it refuses new requests, in bytes.
 	MemoryLimit int
-	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
+	// ReasoningRatioAlert is the share of reasoning in an answer's tokens, from 0 to 1, above which the answer is counted.
 	ReasoningRatioAlert float64
-	// Seal says how reasoning is sealed. Its keys are not in the configuration, since the proxy shows that to its
-	// administrators: see [SealKeysVariable].
+	// Seal determines how reasoning is sealed. The keys are not in the configuration, since the proxy shows the
+	// configuration to its administrators: see [SealKeysVariable].
 	Seal Seal
-	// ResponsesService takes what the filter does not do by itself.
+	// ResponsesService takes the requests that the filter does not handle itself.
 	ResponsesService ResponsesService
 	Settings
 	Models []Model
 }
 
-// Settings are the settings beside the models that an operator's file and the filter's JSON have in common.
+// Settings are the settings outside the models that an operator's file and the filter's JSON share.
 type Settings struct {
-	// HostedTools is "ignore" or "refuse": what becomes of hosted tools that no service runs.
+	// HostedTools is "ignore" or "refuse": what happens to hosted tools that no service runs.
 	HostedTools string `yaml:"hosted_tools"`
 }
 
-// Seal says how the reasoning is sealed that clients of the Responses API carry from one request to the next.
+// Seal determines how the reasoning is sealed that clients of the Responses API carry from one request to the next.
 type Seal struct {
-	// LifetimeS is how long a sealed text opens, in seconds.
+	// LifetimeS is how long a sealed text can be opened, in seconds.
 	LifetimeS int
-	// TenantHeader is the header, in lower case, whose value tells apart those who must not open each other's. Empty:
-	// none.
+	// TenantHeader is the name, in lower case, of the header whose value separates tenants: one tenant cannot open
+	// another's reasoning. Empty: none.
 	TenantHeader string
 }
 
-// ResponsesService is the server for what the Responses API has beyond one answer of a model
-// (docs/responses-service.md). The zero value is none.
+// ResponsesService is the server for requests of the Responses API that need more than one answer of a model
+// (docs/responses-service.md). With the zero value there is none.
 type ResponsesService struct {
 	// Pool is the value of [PoolHeader] that routes to it. No model may have the same.
 	Pool string
-	// Stores reports whether it keeps responses and conversations, HostedTools whether it runs tools, or has them run.
+	// Stores reports whether the service keeps responses and conversations. HostedTools reports whether it runs tools, or
+	// has them run.
 	Stores, HostedTools bool
 }
 
-// DefaultConfig returns a configuration of the current schema with every default in place and no model.
+// DefaultConfig returns a configuration of the current schema with all defaults and no model.
 func DefaultConfig() *Config {
 	c := &Config{Schema: Schema}
 	SetDefaults(c.Fields())
 	return c
 }
 
-// Fields returns the settings that stand between the schema and the models, in the order in which the filter's JSON has
-// them.
+// Fields returns the settings between the schema and the models, in the order of the filter's JSON.
 func (c *Config) Fields() []Field {
 	service := block("responses_service", c.ResponsesService.Fields())
 	service.Optional = true
@@ -79,14 +79,14 @@ func (c *Config) Fields() []Field {
 	return append(fields, c.Settings.Fields()...)
 }
 
-// Fields returns the settings.
+// Fields returns the settings of the block.
 func (s *Settings) Fields() []Field {
 	return []Field{
 		word("hosted_tools", &s.HostedTools, HostedToolsIgnore, HostedToolsIgnore, HostedToolsRefuse),
 	}
 }
 
-// Fields returns the settings.
+// Fields returns the settings of the block.
 func (s *Seal) Fields() []Field {
 	tenant := text("tenant_header", &s.TenantHeader, "")
 	tenant.Valid, tenant.Must = isLower, "must be in lower case"
@@ -95,7 +95,7 @@ func (s *Seal) Fields() []Field {
 
 func isLower(s string) bool { return s == strings.ToLower(s) }
 
-// Fields returns the settings. A service that is only named takes everything.
+// Fields returns the settings of the block. A service without further settings takes everything.
 func (s *ResponsesService) Fields() []Field {
 	return []Field{
 		text("pool", &s.Pool, "").required(),

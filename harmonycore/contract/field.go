@@ -2,13 +2,13 @@ package contract
 
 import "slices"
 
-// Field is one setting of a block, bound to the place of its value. One pointer, or Block, is set: it is the setting's
-// kind.
+// Field is one setting of a block, bound to the variable that holds its value. One pointer, or Block, is set, and
+// decides the setting's kind.
 //
-// A block's settings stand once, in its method Fields. What reads, writes or checks a configuration, or describes it,
-// walks them.
+// A block's settings are listed once, in its method Fields. All code that reads, writes, checks or describes a
+// configuration uses that list.
 type Field struct {
-	// Key is the setting's name, in the operator's file and in the filter's JSON.
+	// Key is the setting's name in the operator's file and in the filter's JSON.
 	Key string
 
 	Flag *bool
@@ -17,20 +17,20 @@ type Field struct {
 	Min, Max int
 	// Fraction is from 0 to 1.
 	Fraction *float64
-	// Text is one of Words, or any text that Valid accepts where there are none; List has some of Words.
+	// Text is one of Words. Without Words it is any text that Valid accepts. List has some of Words.
 	Text  *string
 	List  *[]string
 	Words []string
 	Valid func(text string) bool
 	Block []Field
 
-	// Must is what the filter says of a text that Valid refuses.
+	// Must is the filter's error text for a text that Valid refuses.
 	Must string
-	// Advice is what an operator reads after a refused value; empty is a sentence made of the range.
+	// Advice is the operator's error text for a refused value. If it is empty, the text is made from the range.
 	Advice string
-	// Required is for a text that may not be empty.
+	// Required reports whether a text must not be empty.
 	Required bool
-	// Optional is for a block that stays zero where it is absent, which its empty required text shows.
+	// Optional reports whether the block may be absent. It is then zero, and its required text is empty.
 	Optional bool
 
 	number   int
@@ -76,7 +76,7 @@ func (f Field) required() Field {
 	return f
 }
 
-// SetDefaults gives every setting its default. Optional blocks stay as they are.
+// SetDefaults sets every setting to its default. It leaves optional blocks unchanged.
 func SetDefaults(fields []Field) {
 	for i := range fields {
 		if f := &fields[i]; f.Block == nil {
@@ -102,7 +102,8 @@ func (f *Field) setDefault() {
 	}
 }
 
-// IsDefault reports whether the setting has its default. A block never has: its settings are asked one by one.
+// IsDefault reports whether the setting has its default. For a block it is always false: callers ask the block's
+// settings.
 func (f *Field) IsDefault() bool {
 	switch {
 	case f.Flag != nil:
@@ -119,7 +120,7 @@ func (f *Field) IsDefault() bool {
 	return false
 }
 
-// IsAbsent reports whether the setting is an optional block that is not there, or a required text that is empty.
+// IsAbsent reports whether the setting is an absent optional block, or an empty required text.
 func (f *Field) IsAbsent() bool {
 	if f.Optional {
 		return slices.ContainsFunc(f.Block, func(inner Field) bool { return inner.IsAbsent() })
@@ -127,8 +128,8 @@ func (f *Field) IsAbsent() bool {
 	return f.Required && f.Text != nil && *f.Text == ""
 }
 
-// Allowed reports whether the value is in its range. A list is, if each of its words is known. A block always is: its
-// settings are asked one by one.
+// Allowed reports whether the value is in its range. A list is in range if each of its words is known. For a block it
+// is always true: callers ask the block's settings.
 func (f *Field) Allowed() bool {
 	switch {
 	case f.Number != nil:
@@ -145,8 +146,8 @@ func (f *Field) Allowed() bool {
 	return true
 }
 
-// FillZeros gives a setting its default where it is zero and zero is out of its range. An operator may write "" or 0
-// for those defaults.
+// FillZeros sets a setting to its default if it is zero and zero is out of its range. So an operator may write "" or 0
+// for such defaults.
 func FillZeros(fields []Field) {
 	for i := range fields {
 		f := &fields[i]

@@ -3,7 +3,7 @@ package contract
 // MetricKind is a kind of metric, by proxy-wasm's number.
 type MetricKind uint8
 
-// The kinds that proxy-wasm has.
+// The kinds of metrics in proxy-wasm.
 const (
 	Counter MetricKind = iota
 	Gauge
@@ -19,13 +19,13 @@ const (
 	RequestsTotal Metric = iota
 	// TokensTotal counts tokens of translated requests.
 	TokensTotal
-	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by why it ended.
+	// WastedTokensTotal counts tokens that servers generated after the early end of an answer, by the reason for the end.
 	WastedTokensTotal
 	// TimeToFirstToken is the time from the whole request in the filter to the server's first token.
 	TimeToFirstToken
-	// RenderTime is the time from a client's body to the server's.
+	// RenderTime is the time in which a client's body is turned into the server's.
 	RenderTime
-	// RecoveriesTotal counts what was repaired in models' output.
+	// RecoveriesTotal counts repairs of models' output.
 	RecoveriesTotal
 	// ChannelMessagesTotal counts messages of models.
 	ChannelMessagesTotal
@@ -33,48 +33,48 @@ const (
 	ParseErrorsTotal
 	// UnexpectedOrderTotal counts answers with a final message before any analysis, at effort medium or high.
 	UnexpectedOrderTotal
-	// FallbackTotal counts answers with text without any header, which was taken for the answer.
+	// FallbackTotal counts answers with text without any header, which was taken as the answer.
 	FallbackTotal
 	// NoFinalTotal counts answers that the model ended by itself without a final message and without a call.
 	NoFinalTotal
 	// UnfitArgumentsTotal counts calls whose arguments do not fit the declared schema.
 	UnfitArgumentsTotal
-	// UnknownItemsTotal counts items of Responses inputs that were passed over.
+	// UnknownItemsTotal counts items of Responses inputs that were ignored.
 	UnknownItemsTotal
-	// HalfBuiltInsTotal counts calls of the model's own tools that were cut before they were whole.
+	// HalfBuiltInsTotal counts calls of the model's own tools that were cut before they were complete.
 	HalfBuiltInsTotal
-	// CutStreamsTotal counts answers that were cut, by who cut them.
+	// CutStreamsTotal counts answers that were cut, by the cause of the cut.
 	CutStreamsTotal
 	// DroppedPartsTotal counts images, files and sound that were left out.
 	DroppedPartsTotal
-	// RoutedTotal counts requests that were for the responses service.
+	// RoutedTotal counts requests that were sent to the responses service.
 	RoutedTotal
 	// TruncatedTurnsTotal counts turns of Responses inputs that were left out, because the conversation did not fit.
 	TruncatedTurnsTotal
-	// ReasoningAlertTotal counts answers of whose tokens more than [Config.ReasoningRatioAlert] were reasoning.
+	// ReasoningAlertTotal counts answers with a share of reasoning above [Config.ReasoningRatioAlert].
 	ReasoningAlertTotal
-	// HeapBytes is what is in use of the heap of the fullest worker's VM.
+	// HeapBytes is the heap in use of the worker's VM with the fullest heap.
 	HeapBytes
-	// EndedFullTotal counts VMs that ended themselves, because their heap was full without a stream.
+	// EndedFullTotal counts VMs that ended themselves because their heap was full although they had no stream.
 	EndedFullTotal
-	// BuildInfo is 1 for what is in force, and 0 for what was.
+	// BuildInfo is 1 for a configuration that is in force, and 0 for an earlier one.
 	BuildInfo
-	// ResponseChunksTotal counts pieces in which servers' answers to translated requests came.
+	// ResponseChunksTotal counts the pieces of servers' answers to translated requests.
 	ResponseChunksTotal
 	// EditsRefusedTotal counts requests that the proxy did not let the filter rewrite.
 	EditsRefusedTotal
-	// ConfigErrorsTotal counts configurations of the filter that were wrong, each once.
+	// ConfigErrorsTotal counts invalid configurations of the filter, each once.
 	ConfigErrorsTotal
-	// ReducedLateErrorsTotal counts streams with an error event where full mode has a status.
+	// ReducedLateErrorsTotal counts streams in reduced mode with an error event that would be a status in full mode.
 	ReducedLateErrorsTotal
-	// ReducedResetsTotal counts answers cut by the filter where full mode has a status.
+	// ReducedResetsTotal counts answers in reduced mode that the filter cut and that would have had a status in full mode.
 	ReducedResetsTotal
-	// MetricCount is how many metrics there are.
+	// MetricCount is the number of metrics.
 	MetricCount
 )
 
-// MetricInfo describes a metric. Proxy-wasm has no labels: a metric's name carries them, as
-// NAME.LABEL.VALUE.LABEL.VALUE, and [LabelPatterns] take them out again.
+// MetricInfo describes a metric. Proxy-wasm has no labels, so a metric's name carries them, as
+// NAME.LABEL.VALUE.LABEL.VALUE. [LabelPatterns] extract them.
 type MetricInfo struct {
 	Name   string
 	Kind   MetricKind
@@ -119,7 +119,7 @@ func (m Metric) Info() MetricInfo {
 	return metricInfos[m]
 }
 
-// Buckets returns the upper bounds of a histogram's buckets, and nil for the other kinds.
+// Buckets returns the upper bounds of a histogram's buckets, or nil for other kinds.
 func (m Metric) Buckets() []float64 {
 	switch m {
 	case TimeToFirstToken:
@@ -133,15 +133,15 @@ func (m Metric) Buckets() []float64 {
 	}
 }
 
-// MetricPrefix is what Envoy puts before the names of a filter's metrics.
+// MetricPrefix is the prefix that Envoy adds to the names of a filter's metrics.
 const MetricPrefix = "wasmcustom."
 
-// LabelPattern takes a label out of the names of Envoy's statistics: the first group is removed, and the second is the
-// label's value.
+// LabelPattern extracts a label from the names of Envoy's statistics: the first group is removed from the name, and the
+// second is the label's value.
 type LabelPattern struct{ Label, Regex string }
 
-// LabelPatterns returns a pattern for each label. Names of models may hold dots, and end before the next label. Envoy
-// looks at a pattern only for names that begin as it does, so the metrics of others cost nothing.
+// LabelPatterns returns a pattern for each label. Names of models may contain dots, and end before the next label.
+// Envoy tries a pattern only on names with its literal prefix, so other filters' metrics cost nothing.
 func LabelPatterns() []LabelPattern {
 	return []LabelPattern{
 		{"model", `^wasmcustom\.harmony_(?:requests|tokens|wasted_tokens)_total(\.model\.(.+))\.(?:api|kind)\.[a-z_]+`},

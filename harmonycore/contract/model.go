@@ -1,42 +1,42 @@
 package contract
 
-// Model is one Harmony model, as the filter has it.
+// Model is one Harmony model in the filter's configuration.
 type Model struct {
-	// Name is what clients ask for.
+	// Name is the name that clients use.
 	Name string
 	// Pool is the value of [PoolHeader] that routes to the model's servers.
 	Pool string
-	// Server is the kind of inference server, which decides path and wire format: one of [ServerKinds].
+	// Server is the kind of inference server, one of [ServerKinds]. It determines path and wire format.
 	Server string
-	// ServerModel is the name that the servers know the model by.
+	// ServerModel is the model's name at its servers.
 	ServerModel string
 	ModelSettings
 }
 
-// ModelSettings are the settings of a model that an operator's file and the filter's JSON have in common.
+// ModelSettings are the settings of a model that an operator's file and the filter's JSON share.
 type ModelSettings struct {
-	// ContextLength is the model's whole context in tokens; 0 is the default.
+	// ContextLength is the model's whole context in tokens. 0 is the default.
 	ContextLength int `yaml:"context_length"`
-	// MaxReasoningTokens limits the reasoning of every answer; 0 is no limit. A client can only ask for less.
+	// MaxReasoningTokens limits the reasoning of every answer. 0 is no limit. A client can only ask for less.
 	MaxReasoningTokens int `yaml:"max_reasoning_tokens"`
-	// ThinkingTokenBudget reports whether the servers know thinking_token_budget and hold the limit themselves.
+	// ThinkingTokenBudget reports whether the servers support thinking_token_budget and enforce the limit themselves.
 	ThinkingTokenBudget bool `yaml:"thinking_token_budget"`
-	// DrainTokens is how many tokens more a server may generate for a Chat stream that has ended before it, at a stop
-	// sequence or at the limit on reasoning. After them the stream is cut, which clients that read on take for an error.
+	// DrainTokens is how many more tokens a server may generate for a Chat stream that has ended early, at a stop sequence
+	// or at the limit on reasoning. After them the stream is cut, which a client that still reads takes as an error.
 	// Absent: the filter's default.
 	DrainTokens int `yaml:"drain_tokens"`
-	// StructuredOutputs is "structural_tag" or "none": how the servers are made to keep to a form of the answer. Empty:
+	// StructuredOutputs is "structural_tag" or "none": how the servers are held to a form of the answer. Empty:
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
-	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own making. Empty: deny.
+	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own. Empty: deny.
 	RawPrompts string `yaml:"raw_prompts"`
-	// ReasoningEfforts says what becomes of the efforts that the API has and gpt-oss has not.
+	// ReasoningEfforts determines what happens to the efforts that the API has and gpt-oss does not have.
 	ReasoningEfforts Efforts `yaml:"reasoning_efforts"`
-	// DropCommentaryFromHistory leaves what the assistant once said on the way to a call out of the prompt.
+	// DropCommentaryFromHistory leaves the assistant's earlier preambles to calls out of the prompt.
 	DropCommentaryFromHistory bool `yaml:"drop_commentary_from_history"`
-	// UnsupportedContent is "refuse" or "drop": what becomes of images, files and sound in a request. Empty: refuse.
+	// UnsupportedContent is "refuse" or "drop": what happens to images, files and sound in a request. Empty: refuse.
 	UnsupportedContent string `yaml:"unsupported_content"`
-	// ServerExtras are the servers' own parameters that clients may use. Absent: the default ones; empty: none.
+	// ServerExtras are the servers' own parameters that clients may use. Absent: the defaults. Empty: none.
 	ServerExtras []string `yaml:"server_extras"`
 	Answers      Answers  `yaml:"answers"`
 	System       System   `yaml:"system"`
@@ -50,31 +50,31 @@ type Efforts struct {
 	Max     string `yaml:"max"`
 }
 
-// Answers says how the answers of a model are shaped. What is absent has the filter's default.
+// Answers determines the form of a model's answers. An absent setting has the filter's default.
 type Answers struct {
-	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": under which names Chat answers carry
+	// ReasoningFields is "both", "reasoning", "reasoning_content" or "none": the fields in which Chat answers carry
 	// reasoning.
 	ReasoningFields string `yaml:"reasoning_fields"`
-	// HideReasoning shows no client any reasoning. In Responses it still travels sealed, where there are keys.
+	// HideReasoning sends no reasoning to clients. In Responses it is still sent sealed, if there are keys.
 	HideReasoning bool `yaml:"hide_reasoning"`
-	// ReasoningAsSummary sends all of the reasoning as its summary to Responses clients that ask for one.
+	// ReasoningAsSummary sends the whole reasoning as its summary to Responses clients that ask for one.
 	ReasoningAsSummary bool `yaml:"reasoning_as_summary"`
-	// UndeclaredCalls is "reasoning" or "content": what a call to something that the client has not declared is shown as.
+	// UndeclaredCalls is "reasoning" or "content": as what a call is shown to something that the client has not declared.
 	UndeclaredCalls string `yaml:"undeclared_calls"`
-	// MaxChoices is the largest n of a Chat request; 0 is the default.
+	// MaxChoices is the largest n of a Chat request. 0 is the default.
 	MaxChoices int `yaml:"max_choices"`
-	// Strict ends every answer at the first thing that the reference implementation would refuse.
+	// Strict ends every answer at the first error that the reference implementation would report.
 	Strict bool `yaml:"strict"`
-	// Events is "chunks" or "channels": the form of Chat's streams where the client names none.
+	// Events is "chunks" or "channels": the form of Chat streams if the client does not choose one.
 	Events string `yaml:"events"`
-	// RequireFinalChannel makes an answer without a final message or a call a failure.
+	// RequireFinalChannel makes an answer with neither a final message nor a call a failure.
 	RequireFinalChannel bool `yaml:"require_final_channel"`
 	// HarmonyMessages lets Responses clients ask for the messages that the model has read and written.
 	HarmonyMessages bool `yaml:"harmony_messages"`
 }
 
-// System is what the model's system message says. A field that is absent has the default of gpt-oss; an Identity or
-// KnowledgeCutoff that is there and empty is left out of the message.
+// System is the content of the model's system message. An absent field has gpt-oss's default. An Identity or
+// KnowledgeCutoff that is present and empty is left out of the message.
 type System struct {
 	Identity        string `yaml:"identity"`
 	KnowledgeCutoff string `yaml:"knowledge_cutoff"`
@@ -84,14 +84,14 @@ type System struct {
 	Effort string `yaml:"effort"`
 }
 
-// DefaultModel returns a model called name with every default in place.
+// DefaultModel returns a model with this name and all defaults.
 func DefaultModel(name string) Model {
 	m := Model{Name: name}
 	SetDefaults(m.Fields())
 	return m
 }
 
-// Fields returns the settings of a model, in the order in which the filter's JSON has them.
+// Fields returns the settings of a model, in the order of the filter's JSON.
 func (m *Model) Fields() []Field {
 	own := []Field{
 		text("name", &m.Name, m.Name).required(),
@@ -102,7 +102,7 @@ func (m *Model) Fields() []Field {
 	return append(own, m.ModelSettings.Fields()...)
 }
 
-// Fields returns the settings.
+// Fields returns the settings of the block.
 func (m *ModelSettings) Fields() []Field {
 	return []Field{
 		number("context_length", &m.ContextLength, DefaultContextLength, 1, MaxContextLength).
@@ -123,7 +123,7 @@ func (m *ModelSettings) Fields() []Field {
 	}
 }
 
-// Fields returns the settings.
+// Fields returns the settings of the block.
 func (e *Efforts) Fields() []Field {
 	words := []string{EffortLow, EffortMedium, EffortHigh, EffortRefuse}
 	return []Field{
@@ -134,7 +134,7 @@ func (e *Efforts) Fields() []Field {
 	}
 }
 
-// Fields returns the settings.
+// Fields returns the settings of the block.
 func (a *Answers) Fields() []Field {
 	return []Field{
 		word("reasoning_fields", &a.ReasoningFields, ReasoningBoth,
@@ -150,7 +150,7 @@ func (a *Answers) Fields() []Field {
 	}
 }
 
-// Fields returns the settings.
+// Fields returns the settings of the block.
 func (s *System) Fields() []Field {
 	date := text("date", &s.Date, DateUTC).advise("is not a date; write utc, omit or a day as YYYY-MM-DD")
 	date.Valid, date.Must = validDate, `must be "utc", "omit" or a day as YYYY-MM-DD`

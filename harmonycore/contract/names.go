@@ -1,24 +1,24 @@
 package contract
 
-// The internal headers carry what the filter decided to the proxy's routes. A Harmony server is reachable only by a
-// route that wants [PoolHeader] (RATIONALE.md#77), so no such header is taken from a client: the proxy and the filter
-// both remove them.
+// The internal headers carry the filter's decisions to the proxy's routes. Only a route that requires [PoolHeader]
+// leads to a Harmony server (RATIONALE.md#77). So no internal header is accepted from a client: the proxy and the
+// filter both remove them.
 const (
 	// InternalHeaderPrefix begins the name of every internal header.
 	InternalHeaderPrefix = "x-harmony-internal-"
-	// PoolHeader carries the pool that a request was translated for.
+	// PoolHeader carries the pool for which a request was translated.
 	PoolHeader = InternalHeaderPrefix + "pool"
 )
 
 // The headers that clients may send.
 const (
-	// StrictHeader, set to 1, makes the answer end at the first thing that the reference implementation would refuse.
+	// StrictHeader, set to 1, ends the answer at the first error that the reference implementation would report.
 	StrictHeader = "x-harmony-strict"
 	// EventsHeader chooses the form of a stream of Chat Completions: [EventsChunks] or [EventsChannels].
 	EventsHeader = "x-harmony-events"
 )
 
-// The paths of the API. Those of [APIPrefix] that stand here are the gateway's own in every configuration.
+// The paths of the API. Those that begin with [APIPrefix] are the gateway's own in every configuration.
 const (
 	APIPrefix         = "/v1/"
 	ChatPath          = APIPrefix + "chat/completions"
@@ -31,7 +31,7 @@ const (
 	DetokenizePath    = "/detokenize"
 )
 
-// The paths at which inference servers of other kinds take prompts.
+// The paths on which other kinds of inference servers take prompts.
 const (
 	GeneratePath          = "/generate"
 	CompletionPath        = "/completion"
@@ -41,5 +41,5 @@ const (
 // VLLM is the kind of server that speaks vLLM's API in token ids.
 const VLLM = "vllm"
 
-// ServerKinds returns the kinds of inference servers that the filter speaks to.
+// ServerKinds returns the kinds of inference servers that the filter supports.
 func ServerKinds() []string { return []string{VLLM} }

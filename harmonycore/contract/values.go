@@ -1,38 +1,39 @@
 package contract
 
-// The settings of [Config.Mode]. A proxy that is not set to let headers be held makes a filter that tries so hang for
-// good, so the mode cannot be found out, and is configured (docs/modes.md). ModeReduced wants exactly one model.
+// The values of [Config.Mode]. If a proxy is not set up to let a filter hold headers, a filter that tries hangs for
+// good. So the filter cannot find out the mode, and an operator configures it (docs/modes.md). [ModeReduced] requires
+// exactly one model.
 const (
 	ModeFull    = "full"
 	ModeReduced = "reduced"
 )
 
-// The settings of [Settings.HostedTools]: what becomes of a tool that the model is not shown, where no service runs it.
+// The values of [Settings.HostedTools]: what happens to a tool that the model is not shown and no service runs.
 const (
 	HostedToolsIgnore = "ignore"
 	HostedToolsRefuse = "refuse"
 )
 
-// The settings of [ModelSettings.StructuredOutputs]: xgrammar's structural tags, which hold from an answer's first
-// token on, or nothing, for servers that cannot do that.
+// The values of [ModelSettings.StructuredOutputs]: xgrammar's structural tags, which apply from the first token of an
+// answer, or nothing, for servers without them.
 const (
 	StructuralTags = "structural_tag"
 	NoStructure    = "none"
 )
 
-// The settings of [ModelSettings.RawPrompts].
+// The values of [ModelSettings.RawPrompts].
 const (
 	RawPromptsDeny  = "deny"
 	RawPromptsAllow = "allow"
 )
 
-// The settings of [ModelSettings.UnsupportedContent]: an error, or a note to the model in the place of each.
+// The values of [ModelSettings.UnsupportedContent]: an error, or a note to the model in place of each part.
 const (
 	ContentRefuse = "refuse"
 	ContentDrop   = "drop"
 )
 
-// The reasoning efforts. EffortRefuse is for [Efforts] alone: it answers requests for an effort with an error.
+// The reasoning efforts. [EffortRefuse] is only for [Efforts]: requests for that effort are answered with an error.
 const (
 	EffortLow    = "low"
 	EffortMedium = "medium"
@@ -40,7 +41,7 @@ const (
 	EffortRefuse = "refuse"
 )
 
-// The settings of [Answers.ReasoningFields].
+// The values of [Answers.ReasoningFields].
 const (
 	ReasoningBoth        = "both"
 	ReasoningOnly        = "reasoning"
@@ -48,7 +49,7 @@ const (
 	ReasoningNone        = "none"
 )
 
-// The settings of [Answers.UndeclaredCalls].
+// The values of [Answers.UndeclaredCalls].
 const (
 	CallsAsReasoning = "reasoning"
 	CallsAsContent   = "content"
@@ -61,13 +62,13 @@ const (
 	EventsChannels = "channels"
 )
 
-// The settings of [System.Date] beside a fixed day: the UTC day of the host's clock, or no date at all.
+// The values of [System.Date] other than a fixed day: the UTC day of the host's clock, or no date.
 const (
 	DateUTC  = "utc"
 	DateOmit = "omit"
 )
 
-// validDate reports whether s may stand in [System.Date].
+// validDate reports whether s is a value of [System.Date].
 func validDate(s string) bool {
 	if s == DateUTC || s == DateOmit {
 		return true
@@ -106,7 +107,7 @@ func decimal(digits string) int {
 	return n
 }
 
-// KnownExtras returns all parameters of inference servers that can be let through.
+// KnownExtras returns all parameters of inference servers that an operator can allow.
 func KnownExtras() []string {
 	return []string{
 		"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "priority", "cache_salt",
@@ -114,7 +115,7 @@ func KnownExtras() []string {
 	}
 }
 
-// DefaultExtras returns those that change nothing but the request's own answer.
+// DefaultExtras returns the parameters that affect only the request's own answer.
 func DefaultExtras() []string {
 	return []string{"top_k", "min_p", "repetition_penalty", "min_tokens", "stop_token_ids", "chat_template_kwargs"}
 }

@@ -1,6 +1,6 @@
 // Command filter is the proxy-wasm module harmony-filter.wasm.
 //
-// It knows how to wire the plugin to its vocabulary, and nothing else.
+// It connects the plugin to its vocabulary.
 package main
 
 import (

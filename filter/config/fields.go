@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// object reads each member of an object into the field of its name. Members without a field go to other, which reports
-// whether it knows them; other may be nil.
+// object reads each member of an object into the field of its name. Members without a field are passed to other, which
+// reports whether it knows them. other may be nil.
 func (p *parser) object(
 	path string, v *rawjson.Value, fields []contract.Field,
 	other func(name, key string, value *rawjson.Value) (known bool),
@@ -104,7 +104,7 @@ func (p *parser) list(path string, v *rawjson.Value, words []string) []string {
 	return all
 }
 
-// oneOf returns the word that v is, and an empty one for any other value.
+// oneOf returns the word that v is, or "" for any other value.
 func (p *parser) oneOf(path string, v *rawjson.Value, words []string) string {
 	known := ""
 	for i, w := range words {

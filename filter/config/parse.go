@@ -8,13 +8,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// Error names the setting that is wrong, as a path such as models[0].system.date, and what is wrong with it.
+// Error is an error in a setting. Path is the setting's place, such as models[0].system.date.
 type Error struct {
 	Path   string
 	Reason string
 }
 
-// Error implements error. It is one line, whatever stands in the configuration.
+// Error implements error. The text is one line, whatever the configuration holds.
 func (e *Error) Error() string {
 	text := "filter configuration: " + e.Reason
 	if e.Path != "" {
@@ -30,8 +30,8 @@ func (e *Error) Error() string {
 
 const maxDepth = 8
 
-// Parse reads a configuration and fills the defaults in. An unknown key, a newer schema or a value out of range is
-// an [*Error].
+// Parse reads a configuration and fills in the defaults. An unknown key, a newer schema or a value out of range is an
+// [*Error].
 func Parse(data []byte) (*contract.Config, error) {
 	if len(data) == 0 {
 		return nil, &Error{Reason: `there is none; it must be JSON such as {"schema":1,"models":[{"name":"gpt-oss-120b"}]}`}
@@ -48,7 +48,7 @@ func Parse(data []byte) (*contract.Config, error) {
 	return c, nil
 }
 
-// parser keeps the first error; everything after it is read but not believed.
+// parser keeps the first error. Values read after an error have no effect.
 type parser struct {
 	err *Error
 }
@@ -83,7 +83,7 @@ func (p *parser) config(v *rawjson.Value) *contract.Config {
 	return c
 }
 
-// checkService holds the responses service against the rest of the configuration.
+// checkService checks the responses service against the rest of the configuration.
 func (p *parser) checkService(c *contract.Config) {
 	s := &c.ResponsesService
 	if s.Pool == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
-// AppendJSON appends the configuration as [Parse] reads it. What has its default is left out: a filter that is older
-// than a setting refuses the setting's name, and so takes every configuration that does not need it.
+// AppendJSON appends the configuration as [Parse] reads it. It leaves out settings that have their defaults. An older
+// filter refuses settings that it does not know, so it still accepts every configuration that does not use them.
 func AppendJSON(dst []byte, c *contract.Config) []byte {
 	dst = rawjson.AppendInt(append(dst, `{"schema":`...), int64(c.Schema))
 	dst, _ = appendFields(dst, c.Fields(), false)
@@ -26,8 +26,8 @@ func AppendJSON(dst []byte, c *contract.Config) []byte {
 	return append(dst, '}')
 }
 
-// appendFields appends the members of an object that differ from their defaults, or are required. first says that the
-// object has no member yet, and the result whether it still has none.
+// appendFields appends the members of an object that differ from their defaults, or that are required. first reports
+// whether the object has no member yet, and none whether it still has none afterwards.
 func appendFields(dst []byte, fields []contract.Field, first bool) (out []byte, none bool) {
 	for i := range fields {
 		f := &fields[i]

@@ -1,5 +1,5 @@
-// Package vocabulary is the lookup table in a built module, for package main of every module that tools/build-filter.sh
-// makes.
+// Package vocabulary holds the lookup table in a built module. Package main of every module that tools/build-filter.sh
+// builds imports it.
 //
-// It knows where the table lies, not what is in it.
+// It knows where the table lies. It does not know its content.
 package vocabulary

@@ -2,5 +2,5 @@
 
 package vocabulary
 
-// Table exists only in a built module.
+// Table returns nil: only a built module has a table.
 func Table() []byte { return nil }

@@ -4,8 +4,8 @@ package vocabulary
 
 import "unsafe"
 
-// The vocabulary is a passive data segment of a second module that is merged into this one: as a Go variable it
-// would be walked word by word at every garbage collection (RATIONALE.md#8).
+// The vocabulary is a passive data segment of a second module that is merged into this one. As a Go variable, every
+// garbage collection would scan it word by word (RATIONALE.md#8).
 
 //go:wasmimport harmony_vocab size
 func vocabularySize() uint32

@@ -4,7 +4,7 @@ package gcroots
 
 import "runtime/volatile"
 
-// globalsStart is where TinyGo's collector begins to look for pointers among the globals.
+// globalsStart is the address from which TinyGo's collector looks for pointers among the globals.
 //
 //go:extern runtime.globalsStart
 var globalsStart uintptr

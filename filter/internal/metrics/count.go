@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// model has the series of one model.
+// model holds the series of one model.
 type model struct {
 	name     string
 	requests [len(apis)][len(statuses) + 1]metric
@@ -19,13 +19,13 @@ type model struct {
 
 var apis = [...]string{"chat", "responses", "completions"}
 
-// statuses are those that are told apart. 0 is a client that left before any came.
+// statuses are the statuses with series of their own. 0 is a client that left before it got a status.
 var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504}
 
-// earlyEnds are why tokens are generated for nobody.
+// earlyEnds are the reasons why tokens are generated that no client gets.
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
 
-// cuts are who ended an answer in the middle.
+// cuts are the causes of answers that ended in the middle.
 var cuts = [...]string{exchange.CutStall, exchange.CutServer, exchange.CutClient, exchange.CutTimeout,
 	exchange.CutOther}
 
@@ -44,7 +44,7 @@ var tokenNames = [tokenKinds]string{
 	toolCall: "tool_call",
 }
 
-// Count counts an exchange that is over. status is what the client got, 0 if it got none.
+// Count counts an exchange that has ended. status is the client's status, or 0 if it got none.
 func (s *Set) Count(r *exchange.Report, status int) {
 	m := s.model(r.Model)
 	for i, api := range apis {
@@ -111,7 +111,7 @@ func (s *Set) model(name string) *model {
 	return &s.other
 }
 
-// statusOf is a status's place and name.
+// statusOf returns the index and the label value of a status.
 func statusOf(status int) (int, string) {
 	for i, known := range statuses {
 		if known == status {

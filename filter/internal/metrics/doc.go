@@ -1,4 +1,4 @@
-// Package metrics counts what exchanges report, in metrics of a proxy whose names carry the labels.
+// Package metrics counts the reports of exchanges. Its metrics' names carry their labels.
 //
-// It knows the contract's metrics, not what proxy keeps them nor how: that is [Host]'s.
+// It knows the contract's metrics. It does not know which proxy keeps them, nor how: that is the task of a [Host].
 package metrics

@@ -2,27 +2,27 @@ package metrics
 
 import "github.com/harmonyedge/harmonyedge/harmonycore/contract"
 
-// Host keeps metrics, by numbers of its own.
+// Host keeps metrics under its own ids.
 type Host interface {
-	// Define gives the number of a metric, or false where there is none to be had.
+	// Define returns the id of a metric. It reports false if the host has no room for the metric.
 	Define(kind contract.MetricKind, name string) (uint32, bool)
-	// Add counts n more.
+	// Add adds n to a counter.
 	Add(id uint32, n int64)
-	// Record sets a gauge, or gives a histogram another value.
+	// Record sets a gauge, or adds a value to a histogram.
 	Record(id uint32, value uint64)
 }
 
-// metric is the host's number, from firstID on.
+// metric is firstID plus the host's id.
 type metric uint32
 
 const (
 	undefined metric = iota
-	// refused is one that the host will not have. It is asked once: nothing is worth more of a stream's time.
+	// refused is a metric that the host has refused. It is requested only once, to save a stream's time.
 	refused
 	firstID
 )
 
-// define has the host keep a metric with the values of its labels, in the contract's order.
+// define defines a metric with the values of its labels, in the contract's order, at the host.
 func (s *Set) define(of contract.Metric, values []string) metric {
 	info := of.Info()
 	name := []byte(info.Name)
@@ -38,7 +38,7 @@ func (s *Set) define(of contract.Metric, values []string) metric {
 	return refused
 }
 
-// add raises a counter with labels, whose name is only put together when it is asked for first.
+// add adds n to a counter with labels. Its name is composed only at the first use.
 func (s *Set) add(m *metric, n int, of contract.Metric, values ...string) {
 	if n <= 0 {
 		return
@@ -51,10 +51,10 @@ func (s *Set) add(m *metric, n int, of contract.Metric, values ...string) {
 	}
 }
 
-// count raises a counter without labels.
+// count adds n to a counter without labels.
 func (s *Set) count(of contract.Metric, n int) { s.add(&s.plain[of], n, of) }
 
-// record sets a gauge without labels, or gives such a histogram another value.
+// record sets a gauge without labels, or adds a value to a histogram without labels.
 func (s *Set) record(of contract.Metric, value int64) { s.set(s.plain[of], value) }
 
 func (s *Set) set(m metric, value int64) {
@@ -63,11 +63,11 @@ func (s *Set) set(m metric, value int64) {
 	}
 }
 
-// maxLabel is how much of a label's value is kept, in bytes.
+// maxLabel is the greatest length of a label's value, in bytes.
 const maxLabel = 128
 
-// legible returns a text as it may stand in a name: printable ASCII without spaces, which is all that an operator may
-// name a model.
+// legible returns a text in the form that a metric's name allows: printable ASCII without spaces. Operators may only
+// use such characters in the names of models.
 func legible(s string) []byte {
 	b := []byte(s)
 	b = b[:min(len(b), maxLabel)]

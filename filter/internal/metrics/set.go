@@ -6,24 +6,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// MostModels is how many models have series of their own; what comes behind them is counted as Other. With every label
-// at its most there are then less than 2,000 series.
+// MostModels is how many models have series of their own. Further models are counted as [Other]. With the greatest
+// number of values for every label there are fewer than 2,000 series.
 const MostModels = 32
 
-// mostBuilds is how many configurations are told apart.
+// mostBuilds is how many configurations have series of their own.
 const mostBuilds = 32
 
-// Other stands for every value of a label that has no series of its own.
+// Other is the label value that stands for all values without series of their own.
 const Other = "other"
 
-// Set are the metrics of one VM, and of all configurations that it has had. Counters with labels are there from their
-// first count on.
+// Set holds the metrics of one VM, for all configurations that it has had. A counter with labels exists from its first
+// count on.
 type Set struct {
 	host   Host
 	models []model
 	other  model
 
-	// plain are those without labels.
+	// plain holds the metrics without labels.
 	plain       [contract.MetricCount]metric
 	recoveries  [len(harmony.Recoveries{})]metric
 	channels    [len(exchange.Report{}.Messages)]metric
@@ -32,14 +32,14 @@ type Set struct {
 	builds      []build
 }
 
-// build is a configuration that this VM has had; uses is how many plugins have it now.
+// build is a configuration that this VM has had. uses is how many plugins use it now.
 type build struct {
 	version, config string
 	gauge           metric
 	uses            int
 }
 
-// NewSet defines what has no labels.
+// NewSet returns a [Set], and defines the metrics without labels.
 func NewSet(h Host) *Set {
 	s := &Set{host: h, other: model{name: Other}}
 	for of := range contract.MetricCount {
@@ -50,8 +50,8 @@ func NewSet(h Host) *Set {
 	return s
 }
 
-// Configured says that a configuration is in force, and names the models that have series of their own. All VMs of a
-// proxy get the same configurations in the same order, so that all of them choose the same models.
+// Configured records that a configuration is in force, and which models have series of their own. All VMs of a proxy
+// get the same configurations in the same order, so that all of them choose the same models.
 func (s *Set) Configured(version, config string, models []string) {
 	for _, name := range models {
 		if s.model(name) == &s.other && len(s.models) < MostModels {
@@ -61,7 +61,7 @@ func (s *Set) Configured(version, config string, models []string) {
 	s.use(version, config, 1)
 }
 
-// Dropped says that a configuration is not in force any more.
+// Dropped records that a configuration is no longer in force.
 func (s *Set) Dropped(version, config string) { s.use(version, config, -1) }
 
 func (s *Set) use(version, config string, more int) {
@@ -87,23 +87,23 @@ func (s *Set) use(version, config string, more int) {
 // ResponseChunk counts a piece of an answer.
 func (s *Set) ResponseChunk() { s.count(contract.ResponseChunksTotal, 1) }
 
-// EditRefused counts a request that the proxy did not let us rewrite.
+// EditRefused counts a request that the proxy did not let the filter rewrite.
 func (s *Set) EditRefused() { s.count(contract.EditsRefusedTotal, 1) }
 
-// ConfigError counts a configuration that is wrong.
+// ConfigError counts an invalid configuration.
 func (s *Set) ConfigError() { s.count(contract.ConfigErrorsTotal, 1) }
 
-// ReducedReset counts an answer that was cut where full mode has a status.
+// ReducedReset counts an answer that was cut in reduced mode. In full mode it would have had a status.
 func (s *Set) ReducedReset() { s.count(contract.ReducedResetsTotal, 1) }
 
-// ReducedLateError counts an error told in a stream where full mode has a status.
+// ReducedLateError counts an error in a stream in reduced mode. In full mode it would have had a status.
 func (s *Set) ReducedLateError() { s.count(contract.ReducedLateErrorsTotal, 1) }
 
-// Rendered records how long a request took to become a server's, in microseconds.
+// Rendered records how long it took to turn a client's request into a server's, in microseconds.
 func (s *Set) Rendered(micros int64) { s.record(contract.RenderTime, micros) }
 
-// EndedFull counts a VM that ends itself because its heap is full though no stream is there.
+// EndedFull counts a VM that ended itself because its heap was full although it had no stream.
 func (s *Set) EndedFull() { s.count(contract.EndedFullTotal, 1) }
 
-// Heap records how much of the fullest VM's heap is in use, in bytes.
+// Heap records the heap in use of the VM with the fullest heap, in bytes.
 func (s *Set) Heap(bytes uint64) { s.record(contract.HeapBytes, int64(min(bytes, 1<<62))) }

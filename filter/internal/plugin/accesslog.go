@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// describe leaves what an exchange was for the access log, as filter state of the host's: wasm.harmony_NAME. A name
+// describe writes the exchange's fields for the access log into the host's filter state, as wasm.harmony_NAME. A field
 // without a value is not set.
 func describe(r *exchange.Report) {
 	model := r.Model

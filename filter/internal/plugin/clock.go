@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// now is the host's clock, in milliseconds since 1970.
+// now returns the time of the host's clock, in milliseconds since 1970.
 func now() int64 { return time.Now().UnixMilli() }
 
-// randomNumber is a random number of the host's, or the time where the host has none.
+// randomNumber returns a random number from the host, or the time if the host has no random numbers.
 func randomNumber() uint64 {
 	var drawn [8]byte
 	if err := random(drawn[:]); err != nil {
@@ -17,12 +17,12 @@ func randomNumber() uint64 {
 	return binary.LittleEndian.Uint64(drawn[:])
 }
 
-// newID is 32 random hexadecimal digits from the host.
+// newID returns 32 random hexadecimal digits from the host.
 func newID() string {
 	const digits = "0123456789abcdef"
 	var drawn [16]byte
 	if err := random(drawn[:]); err != nil {
-		// A host without randomness still has a clock that moves on.
+		// A host without random numbers still has a clock that advances.
 		t := uint64(time.Now().UnixNano())
 		for i := range drawn[:8] {
 			drawn[i] = byte(t >> (8 * i))

@@ -6,8 +6,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// cutDetails are what the host's response.code_details begin with where something other than the filter has ended a
-// response in the middle. They are Envoy's, as e2e/rules have recorded them: o02, o04 to o07 and o09 to o11.
+// cutDetails are the beginnings of the host's response.code_details if something other than the filter ended a response
+// in the middle. They are Envoy's, as recorded in e2e/rules: o02, o04 to o07 and o09 to o11.
 var cutDetails = [...]struct{ prefix, cause string }{
 	{"upstream_reset_after_response_started", exchange.CutServer},
 	{"downstream_remote_disconnect", exchange.CutClient},
@@ -18,7 +18,7 @@ var cutDetails = [...]struct{ prefix, cause string }{
 	{"upstream_per_try_idle_timeout", exchange.CutTimeout},
 }
 
-// cutBy is what ended a response in the middle, by the host's details.
+// cutBy returns the cause that ended a response in the middle, by the host's details.
 func cutBy(details string) string {
 	for _, d := range &cutDetails {
 		if strings.HasPrefix(details, d.prefix) {

@@ -1,4 +1,5 @@
-// Package plugin binds exchange to proxy-wasm: it moves headers and bytes between the host and the core.
+// Package plugin connects exchanges to proxy-wasm: it moves headers and bytes between the host and the core.
 //
-// It knows the ABI and the host's rules, not Harmony, the OpenAI API or any server; it is the only importer of the SDK.
+// It knows the ABI and the host's rules. It does not know Harmony, the OpenAI API or any server. It is the only package
+// that imports the SDK.
 package plugin

@@ -13,8 +13,8 @@ func environSizes(count, size unsafe.Pointer) uint32
 //go:wasmimport wasi_snapshot_preview1 environ_get
 func environGet(pointers, text unsafe.Pointer) uint32
 
-// environment is the value of a variable that the host lets the module see, or nothing. The C library's own way to read
-// it would bring in the library's allocator, and there is room for one only.
+// environment returns the value of a variable that the host shows to the module, or "". The C library's own function
+// would link the library's allocator, and the module has room for only one.
 func environment(name string) string {
 	var count, size uint32
 	if environSizes(unsafe.Pointer(&count), unsafe.Pointer(&size)) != 0 || count == 0 || size == 0 {

@@ -8,29 +8,31 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 )
 
-// heap is the account of a VM's memory. Measuring the heap takes time in proportion to its size, so the timer measures
-// it, and admit does before a request that may not fit. Times are in milliseconds since 1970.
+// heap keeps account of a VM's memory. To measure the heap takes time in proportion to its size. So the timer measures
+// it, and admit measures it before a request that may not fit. Times are in milliseconds since 1970.
 type heap struct {
-	// id tells the VM from the others of the process.
+	// id distinguishes the VM from the others of the process.
 	id uint64
-	// inUse is what was in use when last measured, in bytes, garbage included. taken is what requests admitted since then
-	// may have taken at most.
+	// inUse is the heap in use when last measured, in bytes, garbage included. taken is the most that requests admitted
+	// since then may have taken.
 	inUse, taken uint64
 	// measureAt is when the timer may measure again.
 	measureAt int64
-	// collectedAt is when the heap was last collected for its size. quietUntil is when it may be again after a collection
-	// that made too little room: a heap that stays full must not be collected all the time.
+	// collectedAt is when the heap was last collected because of its size. quietUntil is when that is next allowed after a
+	// collection that freed too little: a heap that stays full must not be collected all the time.
 	collectedAt, quietUntil int64
-	// open is how many streams the VM has, those that the gateway leaves alone included. served reports whether it has had
-	// any, ended whether one has ended since the heap was last collected for its size.
+	// open is the number of the VM's streams, including streams that the gateway does not handle. served reports whether
+	// the VM has had any stream. ended reports whether a stream has ended since the heap was last collected because of its
+	// size.
 	open          int
 	served, ended bool
 }
 
 const (
-	// rarely is the part of the time, one in so many, that may go into measuring the heap or collecting it in vain.
+	// rarely bounds the share of time for measuring the heap, or for collecting it in vain: one part in rarely.
 	rarely = 20
-	// maxPause is how long the timer leaves a full heap alone while no stream ends: there is hardly anything to collect.
+	// maxPause is how long the timer leaves a full heap alone while no stream ends. There is hardly anything to collect
+	// then.
 	maxPause = 30_000
 )
 
@@ -52,7 +54,7 @@ func (h *heap) measure() {
 	h.inUse, h.taken = heapInUse(), 0
 }
 
-// admit reports whether need bytes more fit into limit, and takes them. at is the time.
+// admit reports whether need more bytes fit into limit, and reserves them. at is the time.
 func (h *heap) admit(need, limit uint64, at int64) bool {
 	if h.inUse+h.taken+need > limit {
 		h.measure()
@@ -67,7 +69,7 @@ func (h *heap) admit(need, limit uint64, at int64) bool {
 	return true
 }
 
-// collect frees what can be freed.
+// collect collects the heap.
 func (h *heap) collect(need, limit uint64, at int64) {
 	began := time.Now()
 	runtime.GC()
@@ -78,8 +80,8 @@ func (h *heap) collect(need, limit uint64, at int64) {
 	}
 }
 
-// weigh measures the heap, and collects it where it is over limit. It reports whether the heap stays over limit after
-// that and no stream is open that could need it.
+// weigh measures the heap, and collects it if it is over limit. stuck reports whether the heap is then still over
+// limit, and no stream is open that could need it.
 func (h *heap) weigh(limit uint64, at int64) (stuck bool) {
 	if at >= h.measureAt {
 		began := time.Now()
@@ -97,8 +99,8 @@ func (h *heap) weigh(limit uint64, at int64) (stuck bool) {
 }
 
 // endFull ends a VM whose heap is full although no stream is open. Nothing else would make room: a wasm memory does not
-// shrink, and what keeps the heap full keeps it full for ever. The host makes a new VM for the next request, which
-// takes milliseconds. A VM that has had no streams stays, since another would be as full.
+// shrink, and what fills the heap stays in it. The host starts a new VM for the next request, which takes milliseconds.
+// A VM that has had no streams stays, since its successor would be as full.
 func (v *vm) endFull(limit uint64) {
 	v.metrics.EndedFull()
 	proxywasm.LogError("harmony: " + strconv.FormatUint(v.heap.inUse, 10) + " bytes of the heap are in use, " +

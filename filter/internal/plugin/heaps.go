@@ -6,13 +6,13 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 )
 
-// The VMs of a process share one gauge, which shows what was written last. So each VM writes into shared data how much
-// of its heap is in use, and into the gauge the largest number that is there.
+// The VMs of a process share one gauge, which shows the value written last. So each VM writes the heap that it has in
+// use into shared data, and writes the largest value there into the gauge.
 
-// heapsKey is the key of that data.
+// heapsKey is the key of the shared data.
 const heapsKey = "harmony.heaps"
 
-// heapEntry is the size of a VM's entry: its id, the bytes in use, and the time, each in 8 bytes.
+// heapEntry is the size of a VM's entry: its id, the bytes in use and the time, 8 bytes each.
 const heapEntry = 3 * 8
 
 const (
@@ -22,7 +22,7 @@ const (
 	maxHeaps = 1024
 )
 
-// fullest writes what is in use in this VM for the others, and returns the most that is in use in one of them.
+// fullest writes this VM's bytes in use into the shared data, and returns the most that any VM has in use.
 func fullest(id, inUse uint64, at int64) uint64 {
 	for range 3 { // another VM may write in between
 		table, cas, err := proxywasm.GetSharedData(heapsKey)
@@ -37,8 +37,8 @@ func fullest(id, inUse uint64, at int64) uint64 {
 	return inUse
 }
 
-// withHeap returns the table with the entry of id renewed and without those that are too old, and the most that one of
-// them has.
+// withHeap returns the table with a new entry for id and without entries that are too old. It also returns the most
+// that an entry in it has in use.
 func withHeap(table []byte, id, inUse uint64, at int64) ([]byte, uint64) {
 	most := inUse
 	out := make([]byte, 0, len(table)+heapEntry)

@@ -4,8 +4,8 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 )
 
-// held counts what the host holds of requests whose bodies are still being received. There is one for each VM:
-// configurations that are on their way out hold bodies too. The bytes lie in the host's memory, not in the VM's.
+// held counts the bytes that the host holds of requests whose bodies are still being received. Each VM has one, because
+// configurations that are being replaced hold bodies too. The bytes lie in the host's memory, not in the VM's.
 type held struct {
 	streams map[uint32]*stream
 	bytes   int
@@ -24,7 +24,7 @@ func (h *held) grow(s *stream, size int) {
 	s.body = size
 }
 
-// release forgets a request, whose body is all there or not wanted any more. It may be called more than once.
+// release forgets a request whose body is complete or no longer wanted. It may be called more than once.
 func (h *held) release(s *stream) {
 	if h.streams[s.id] != s {
 		return
@@ -33,7 +33,7 @@ func (h *held) release(s *stream) {
 	delete(h.streams, s.id)
 }
 
-// largest is the request of which the most is held, nil if nothing is.
+// largest returns the request of which the host holds the most bytes, or nil if it holds none.
 func (h *held) largest() *stream {
 	var most *stream
 	for _, s := range h.streams {
@@ -44,17 +44,18 @@ func (h *held) largest() *stream {
 	return most
 }
 
-// admits reports whether the host may go on holding the body of current, whose callback this is. Beyond limit the
-// largest body has to go: if the one that grows were refused, a few large bodies could keep all others out. Here only
-// current can be refused; makeRoom refuses the others. Until it has run they may take half as much again.
+// admits reports whether the host may continue to hold the body of current, whose callback is running. Beyond limit the
+// largest body is refused: if the growing body were refused instead, a few large bodies could keep all others out. This
+// callback can refuse only current; makeRoom refuses the others. Until makeRoom has run, they may take half as much
+// again.
 //
-// Another stream must not be refused from here. Envoy takes the reply for one to current, and drops the chunk that
-// current has just brought: its body would go on without it.
+// Another stream must not be refused here. Envoy would take the reply as one for current, and drop the chunk that
+// current has just received: its body would continue without that chunk.
 func (h *held) admits(current *stream, limit int) bool {
 	return h.bytes <= limit || h.bytes <= limit+limit/2 && h.largest() != current
 }
 
-// makeRoom refuses the largest requests until no more than limit is held. It is for the timer.
+// makeRoom refuses the largest requests until no more than limit bytes are held. Only the timer calls it.
 func (h *held) makeRoom(limit int) {
 	for h.bytes > limit {
 		s := h.largest()
@@ -65,7 +66,7 @@ func (h *held) makeRoom(limit int) {
 	}
 }
 
-// overloaded refuses a request of which not everything is there yet.
+// overloaded refuses a request that is not complete yet.
 func (s *stream) overloaded() {
 	s.pending = false
 	s.send(s.exchange.Overloaded())

@@ -6,33 +6,33 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// What the host gives the filter to read lies in memory of three kinds. A small read has a block of its own. Large ones
-// share one arena, which stays for the life of the VM: its content is valid until the next large read. Small pieces of
-// responses share a buffer, because a block for each token of a stream would be garbage.
+// The data that the host hands over lies in memory of three kinds. A small read has its own block. Large reads share
+// one arena, which lives as long as the VM; its content is valid until the next large read. Small pieces of responses
+// share a buffer, because a block for each token of a stream would be garbage.
 const (
-	// arenaFrom is the size of a read, in bytes, from which the arena serves it.
+	// arenaFrom is the size from which the arena serves a read, in bytes.
 	arenaFrom = 32 << 10
-	// arenaSmall is the arena's size until something larger comes, in bytes.
+	// arenaSmall is the size of the arena until something larger comes, in bytes.
 	arenaSmall = 1 << 20
-	// arenaSlack is how much larger a read may be than the largest body: answers are read too, and come in large pieces
-	// where a client reads slowly.
+	// arenaSlack is how much larger than the largest body a read may be, in bytes. Answers are read too, and come in large
+	// pieces if a client reads slowly.
 	arenaSlack = 1 << 20
 )
 
-// arena is where large reads go. There is one, because the host calls malloc without saying for which context.
+// arena holds large reads. There is only one, because the host calls malloc without a context.
 var (
 	arena []byte
 	// arenaLimit is the largest read that is needed, in bytes.
 	arenaLimit = arenaSmall
-	// arenaHeap is the account of the VM whose arena it is, nil until it has started.
+	// arenaHeap is the account of the VM that owns the arena. It is nil until the VM has started.
 	arenaHeap *heap
 	empty     [1]byte
-	// pieces is the buffer for small pieces of responses. readsPiece reports whether the read is of one.
+	// pieces is the buffer for small pieces of responses. readsPiece reports whether the current read is one of them.
 	pieces     []byte
 	readsPiece bool
 )
 
-// readPiece reads a piece of the response's body. It is valid until the next one is read.
+// readPiece reads a piece of the response's body. The piece is valid until the next one is read.
 func readPiece(size int) ([]byte, error) {
 	readsPiece = true
 	piece, err := proxywasm.GetHttpResponseBody(0, size)
@@ -40,9 +40,9 @@ func readPiece(size int) ([]byte, error) {
 	return piece, err
 }
 
-// malloc is where the host puts what the filter reads from it, and nil where there is no room: the host then fails the
-// read. TinyGo's own malloc is left out by the build tag custommalloc. It keeps every block until the host frees it,
-// which the host never does.
+// malloc returns memory for data that the host hands over, or nil if there is no room. The host then fails the read.
+// The build tag custommalloc leaves out TinyGo's own malloc, which keeps every block until the host frees it. The host
+// never does.
 //
 //export malloc
 func malloc(size uintptr) *byte {
@@ -63,8 +63,8 @@ func malloc(size uintptr) *byte {
 	return &arena[:size][0]
 }
 
-// growArena makes room for a read of size bytes. It makes the arena as large as it will ever be at the second time, so
-// that a VM has two of them in its life and no more.
+// growArena makes room for a read of size bytes. The second time, it gives the arena its largest size, so that a VM has
+// only two arenas in its life.
 func growArena(size int) bool {
 	want := arenaSmall
 	if size > want {

@@ -7,20 +7,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// What the VMs of a process share, in data that the host keeps for them.
+// The keys of data that the VMs of a process share through the host.
 const (
-	// configuredKey is there after the first configuration that was right.
+	// configuredKey is set after the first valid configuration.
 	configuredKey = "harmony.configured"
-	// takenPrefix goes before the fingerprint of a wrong one that was taken.
+	// takenPrefix precedes the fingerprint of an invalid configuration that was accepted.
 	takenPrefix = "harmony.taken."
 )
 
-// misconfigured decides what becomes of a wrong configuration. An update is refused: the host then keeps what it has.
-// One that comes before any that is right is taken, for there is nothing to keep, and the host, which may serve others
-// besides, would not start. The gateway then answers every request for the API with an error.
+// misconfigured decides what to do with an invalid configuration. An update is refused, and the host keeps the
+// configuration that it has. An invalid first configuration is accepted: there is nothing to keep, and the host, which
+// may serve other traffic, would not start. The gateway then answers every request for the API with an error.
 //
-// The host asks one VM first, and then all others. The host holds them to what the first decided, so they must decide
-// alike, whatever has come in between. The first VM alone logs and counts the mistake.
+// The host asks one VM first and then all others. They must decide as the first did, whatever has come in between. Only
+// the first VM logs and counts the error.
 func (p *plugin) misconfigured(data []byte, reason error) types.OnPluginStartStatus {
 	taken := takenPrefix + fingerprint(data)
 	if shared(taken) {

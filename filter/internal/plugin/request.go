@@ -16,7 +16,7 @@ import (
 func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	headers, ok := removeInternalHeaders()
 	if !ok {
-		// Headers that cannot be read may be anything: an internal one among them would choose the route.
+		// If the headers cannot be read, an internal one among them could choose the route.
 		s.send(exchange.Overloaded())
 		return types.ActionPause
 	}
@@ -57,12 +57,12 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
 		return s.cannotForward()
 	}
-	s.pending = !s.exchange.PassesThrough() // a body that the exchange does not wait for is not held
+	s.pending = !s.exchange.PassesThrough() // a body is held only if the exchange waits for it
 	return types.ActionContinue
 }
 
-// asksForUpgrade reports whether a request asks for another protocol on its connection. The host lets only those
-// through that it is configured for, and shows one of HTTP/2 (extended CONNECT) as it shows one of HTTP/1.1.
+// asksForUpgrade reports whether a request asks for another protocol on its connection. The host passes only upgrades
+// for which it is configured. It shows one of HTTP/2 (extended CONNECT) in the form of HTTP/1.1.
 func asksForUpgrade(headers [][2]string) bool {
 	named, connection := false, false
 	for _, h := range headers {
@@ -71,7 +71,7 @@ func asksForUpgrade(headers [][2]string) bool {
 			named = named || h[1] != ""
 		case "connection":
 			for token := range strings.SplitSeq(h[1], ",") {
-				// Without EqualFold, whose tables would lie among the module's variables.
+				// strings.EqualFold would add its tables to the module's variables.
 				connection = connection || strings.ToLower(strings.Trim(token, " \t")) == "upgrade"
 			}
 		}
@@ -79,9 +79,9 @@ func asksForUpgrade(headers [][2]string) bool {
 	return named && connection
 }
 
-// removeInternalHeaders removes what only the filter may set. A listener that the control plane configures has done so
-// already. An edit makes the host choose the route again, so nothing is touched in the ordinary case. It returns all
-// headers, and reports whether they could be read and the internal ones are gone.
+// removeInternalHeaders removes the headers that only the filter may set. A listener that the control plane configures
+// has already done so. An edit makes the host choose the route again, so nothing is edited in the ordinary case. It
+// returns all headers, and reports whether they could be read and no internal header is left.
 func removeInternalHeaders() (headers [][2]string, ok bool) {
 	headers, err := proxywasm.GetHttpRequestHeaders()
 	if !check("read request headers", err) {
@@ -97,8 +97,8 @@ func removeInternalHeaders() (headers [][2]string, ok bool) {
 	return headers, true
 }
 
-// readClientHeaders gives the exchange the request's headers. Those that are for the gateway stay until the request
-// goes to a Harmony server: a request that goes to another server keeps them.
+// readClientHeaders passes the request's headers to the exchange. Headers for the gateway are removed only when the
+// request is sent to a Harmony server: a request to another server keeps them.
 func (s *stream) readClientHeaders(headers [][2]string) {
 	for _, h := range headers {
 		if s.exchange.Header(h[0], h[1]) {
@@ -107,7 +107,7 @@ func (s *stream) readClientHeaders(headers [][2]string) {
 	}
 }
 
-// OnHttpRequestBody implements [types.HttpContext]. size is what the host has buffered so far.
+// OnHttpRequestBody implements [types.HttpContext]. size is the number of bytes that the host has buffered so far.
 func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	if s.exchange == nil || !s.pending {
 		return types.ActionContinue
@@ -123,7 +123,7 @@ func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	return types.ActionPause
 }
 
-// OnHttpRequestTrailers implements [types.HttpContext]: a request with trailers ends here.
+// OnHttpRequestTrailers implements [types.HttpContext]. A request with trailers ends here.
 func (s *stream) OnHttpRequestTrailers(int) types.Action {
 	if s.exchange == nil || !s.pending {
 		return types.ActionContinue
@@ -131,7 +131,7 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 	return s.request()
 }
 
-// request decides on a request that is all there.
+// request decides on a complete request.
 func (s *stream) request() types.Action {
 	s.pending = false
 	s.plugin.vm.held.release(s)
@@ -167,7 +167,7 @@ func (s *stream) request() types.Action {
 	return types.ActionContinue
 }
 
-// forward rewrites the held request and reports whether the host let it.
+// forward rewrites the held request, and reports whether the host allowed it.
 func (s *stream) forward(f *exchange.Forward) bool {
 	edited := s.plugin.edited
 	if f.Readable && !edited("set accept-encoding", proxywasm.ReplaceHttpRequestHeader("accept-encoding", "identity")) {
@@ -185,9 +185,9 @@ func (s *stream) forward(f *exchange.Forward) bool {
 	return f.Body == nil || edited("replace request body", proxywasm.ReplaceHttpRequestBody(f.Body))
 }
 
-// redirect sends the request to the servers of a pool. rewritten reports whether they get a body of the gateway's, and
-// then the headers say what it is and what comes back. Without a path the request goes on as it came. redirect reports
-// whether the host let it.
+// redirect sends the request to the servers of a pool. rewritten reports whether they get a body made by the gateway;
+// redirect then sets the headers for that body and for the response. Without a path the request is sent on unchanged.
+// redirect reports whether the host allowed it.
 func (s *stream) redirect(pool, path string, rewritten bool) bool {
 	edited := s.plugin.edited
 	ok := edited("set "+contract.PoolHeader, proxywasm.ReplaceHttpRequestHeader(contract.PoolHeader, pool))

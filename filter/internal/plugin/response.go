@@ -58,7 +58,7 @@ func (s *stream) OnHttpResponseTrailers(int) types.Action {
 	return s.act(s.exchange.ResponseTrailers())
 }
 
-// act does what is left of an action once the body is replaced.
+// act carries out the rest of an action after the body has been replaced.
 func (s *stream) act(a exchange.ResponseAction) types.Action {
 	if a.Late && a.Reset {
 		s.plugin.vm.metrics.ReducedReset()

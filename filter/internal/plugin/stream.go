@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 )
 
-// stream is one HTTP stream. exchange is nil for a stream that the gateway leaves alone, and after done: from then on
-// nothing may act on the stream, because the host would not survive it.
+// stream is one HTTP stream. exchange is nil if the gateway does not handle the stream, and after the stream is done.
+// From then on nothing may act on the stream, because that would crash the host.
 type stream struct {
 	types.DefaultHttpContext
 	plugin   *plugin
@@ -20,11 +20,11 @@ type stream struct {
 	body int
 	// pending reports whether the request is still held.
 	pending bool
-	// asks are the names of the client's headers that are for the gateway alone.
+	// asks are the names of the client's headers that are only for the gateway.
 	asks []string
 }
 
-// The properties of the host that are read.
+// The properties that the filter reads from the host.
 var (
 	codeDetails  = []string{"response", "code_details"}
 	responseCode = []string{"response", "code"}
@@ -60,7 +60,7 @@ func (s *stream) OnHttpStreamDone() {
 	delete(s.plugin.streams, s.id)
 }
 
-// responseStatus is the status that the client got, or 0.
+// responseStatus returns the status that the client got, or 0.
 func responseStatus() int {
 	code, err := proxywasm.GetProperty(responseCode)
 	if err != nil || len(code) != 8 {
@@ -69,7 +69,7 @@ func responseStatus() int {
 	return int(binary.LittleEndian.Uint32(code))
 }
 
-// check logs a host call that failed, which is a fault of the filter's or of the host's configuration. It reports
+// check logs a host call that failed, which is an error in the filter or in the host's configuration. It reports
 // whether the call succeeded.
 func check(what string, err error) bool {
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package plugin
 
-// trap ends the VM. The host notes that it has failed, and reloads it where its policy is FAIL_RELOAD.
+// trap ends the VM. The host notes the failure, and reloads the VM if its policy is FAIL_RELOAD.
 //
 //export llvm.trap
 func trap()

@@ -13,10 +13,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Table returns the vocabulary's lookup table. It is asked for once in each VM.
+// Table returns the vocabulary's lookup table. Each VM calls it once.
 type Table func() []byte
 
-// Start registers the plugin with the SDK; it is called while the module initialises. version is the module's.
+// Start registers the plugin with the SDK. The module calls it while it initialises. version is the version of the
+// module.
 func Start(table Table, version string) {
 	proxywasm.SetVMContext(&vm{table: table, version: version})
 }
@@ -26,20 +27,20 @@ type vm struct {
 	table     Table
 	version   string
 	tokenizer *tokenizer.Tokenizer
-	// keys are those that reasoning is sealed with, or nil.
+	// keys are the keys that seal reasoning, or nil.
 	keys *seal.Keys
-	// refuses reports whether every wrong configuration is refused, the first one too.
+	// refuses reports whether every invalid configuration is refused, including the first one.
 	refuses bool
-	// scratch is the VM's, which runs one callback at a time.
+	// scratch is shared by all streams of the VM, which runs one callback at a time.
 	scratch exchange.Scratch
-	// held is what the host holds of requests that are still being received.
+	// held counts what the host holds of requests that are still being received.
 	held    held
 	metrics *metrics.Set
 	heap    heap
 }
 
-// OnVMStart implements types.VMContext. The vocabulary is shared by all configurations of the VM: Envoy calls this
-// again for each of them, and would be left with a vocabulary of each.
+// OnVMStart implements [types.VMContext]. All configurations of the VM share one vocabulary: Envoy calls OnVMStart
+// again for each of them, and would otherwise have one vocabulary for each.
 func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	if v.tokenizer != nil {
 		return types.OnVMStartStatusOK
@@ -62,12 +63,13 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	return types.OnVMStartStatusOK
 }
 
-// NewPluginContext implements types.VMContext.
+// NewPluginContext implements [types.VMContext].
 func (v *vm) NewPluginContext(uint32) types.PluginContext {
 	return &plugin{vm: v, streams: make(map[uint32]*stream)}
 }
 
-// plugin is one configuration at work. An update makes a new one beside it, and its streams end with the old.
+// plugin is one configuration in use. An update creates a new plugin beside it. The old plugin's streams stay with it
+// until they end.
 type plugin struct {
 	types.DefaultPluginContext
 	vm      *vm
@@ -76,22 +78,23 @@ type plugin struct {
 	memoryLimit uint64
 	// heldLimit is how much the host may hold of requests that are still being received, in bytes.
 	heldLimit int
-	// configuration stands for the configuration in metrics; empty where it is wrong.
+	// configuration is the configuration's fingerprint in metrics. It is empty for an invalid configuration.
 	configuration string
-	// refused reports whether the log says that the host refuses edits.
+	// refused reports whether the refusal of edits by the host has been logged.
 	refused bool
-	// streams are those with an exchange, by context id.
+	// streams are the streams with an exchange, by context id.
 	streams map[uint32]*stream
 }
 
-// tickMS is how often the filter looks for stalled streams, and measures the heap.
+// tickMS is the interval, in milliseconds, at which the filter looks for stalled streams and measures the heap.
 const tickMS = 250
 
-// OnPluginStart implements types.PluginContext. To fail is to refuse the configuration: the host keeps the last one.
+// OnPluginStart implements [types.PluginContext]. If it fails, the host refuses the configuration and keeps the last
+// one.
 func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	data, err := proxywasm.GetPluginConfiguration()
 	if err != nil {
-		data = nil // to the host an empty one is none
+		data = nil // the host reports an empty configuration as missing
 	}
 	c, err := config.Parse(data)
 	if err != nil {
@@ -114,7 +117,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	return types.OnPluginStartStatusOK
 }
 
-// fingerprint tells one configuration from another: FNV-1a in hexadecimal digits.
+// fingerprint returns the FNV-1a hash of a configuration in hexadecimal digits.
 func fingerprint(data []byte) string {
 	hash := uint32(2166136261)
 	for _, c := range data {
@@ -128,7 +131,7 @@ func fingerprint(data []byte) string {
 	return string(text[:])
 }
 
-// OnPluginDone implements types.PluginContext: the configuration is not in force any more.
+// OnPluginDone implements [types.PluginContext]. The configuration is no longer in force.
 func (p *plugin) OnPluginDone() bool {
 	if p.configuration != "" {
 		p.vm.metrics.Dropped(p.vm.version, p.configuration)
@@ -136,13 +139,13 @@ func (p *plugin) OnPluginDone() bool {
 	return true
 }
 
-// NewHttpContext implements types.PluginContext.
+// NewHttpContext implements [types.PluginContext].
 func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 	p.vm.heap.begin()
 	return &stream{plugin: p, id: id}
 }
 
-// OnTick implements types.PluginContext.
+// OnTick implements [types.PluginContext].
 func (p *plugin) OnTick() {
 	at := now()
 	stuck := p.vm.heap.weigh(p.memoryLimit, at)
@@ -152,7 +155,7 @@ func (p *plugin) OnTick() {
 	}
 	p.vm.held.makeRoom(p.heldLimit)
 	for id, s := range p.streams {
-		// An exchange that says that its server has stalled has given up: the host must be able to act on it.
+		// An exchange that reports a stalled server has given up, so the host must be able to act on it.
 		if !check("choose stream", proxywasm.SetEffectiveContext(id)) {
 			continue
 		}
@@ -162,8 +165,8 @@ func (p *plugin) OnTick() {
 	}
 }
 
-// edited reports whether the host made a change to a request. A host that does not is not set as the filter's mode
-// wants it. It will refuse all changes, which is worth one line in the log.
+// edited reports whether the host made a change to a request. If it did not, its settings do not fit the filter's mode,
+// and it will refuse all changes. edited logs that once.
 func (p *plugin) edited(what string, err error) bool {
 	if err != nil && !p.refused {
 		p.refused = true

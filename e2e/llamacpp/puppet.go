@@ -1,0 +1,94 @@
+package llamacpp
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// puppetFile says what model puppet.py writes: how far back the token stands that is said next, and which letter stands
+// for which control token.
+//
+//go:embed puppet.json
+var puppetFile []byte
+
+var puppet = sync.OnceValue(func() (p struct {
+	Distance int               `json:"distance"`
+	Letters  map[string]string `json:"letters"`
+}) {
+	if err := json.Unmarshal(puppetFile, &p); err != nil {
+		panic(err) // the file is a part of this package
+	}
+	return p
+})
+
+// Distance returns how many tokens before the end of a prompt the script begins, so how long it can be at most.
+func Distance() int { return puppet().Distance }
+
+// GenerationPrompt is what a rendered conversation ends with, after the text of its last message.
+const GenerationPrompt = "<|end|><|start|>assistant"
+
+// padding is one token wherever it stands, and none that a script ends with merges with it.
+const padding = " x"
+
+// Prompt returns a prompt that the puppet answers with the script. The script ends with a token that ends an answer, such
+// as <|return|>; after any other token the padding is said, and then all of it again. after is what the prompt ends with.
+func Prompt(script []uint32, after string) ([]uint32, error) {
+	t := o200k.Tokenizer()
+	end := t.AppendEncodeSpecial(nil, after)
+	pad := Distance() - len(script) - len(end)
+	if pad < 0 {
+		return nil, fmt.Errorf("a script of %d tokens and %d after it: the puppet has room for %d",
+			len(script), len(end), Distance())
+	}
+	prompt := append([]uint32(nil), script...)
+	prompt = t.AppendEncode(prompt, strings.Repeat(padding, pad))
+	return append(prompt, end...), nil
+}
+
+// Text returns the text of a message that the puppet answers with the script, when it is the last message of a prompt and
+// the prompt ends with after behind it. Control tokens are spelled as usual in the script; letters stand for them in the
+// result.
+func Text(script, after string) (string, error) {
+	t := o200k.Tokenizer()
+	ids := t.AppendEncodeSpecial(nil, script)
+	want, err := Prompt(ids, after)
+	if err != nil {
+		return "", err
+	}
+	var letters []string
+	specials := map[uint32]uint32{}
+	for name, letter := range puppet().Letters {
+		letters = append(letters, name, letter)
+		specials[t.AppendEncode(nil, letter)[0]] = t.AppendEncodeSpecial(nil, name)[0]
+	}
+	end := t.AppendEncodeSpecial(nil, after)
+	text := strings.NewReplacer(letters...).Replace(script) +
+		strings.Repeat(padding, len(want)-len(ids)-len(end))
+
+	// Beside a letter, text may be split into other tokens than beside a control token.
+	got := t.AppendEncode(nil, text)
+	for i, id := range got {
+		if special, ok := specials[id]; ok {
+			got[i] = special
+		}
+	}
+	got = append(got, end...)
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			return "", fmt.Errorf("the script cannot be sent as text, from its token %d on: the text gives %q, the script is %q",
+				i, decodeFrom(t, got, i), decodeFrom(t, want, i))
+		}
+	}
+	return text, nil
+}
+
+// decodeFrom returns the text of a few tokens.
+func decodeFrom(t *tokenizer.Tokenizer, ids []uint32, at int) string {
+	return t.DecodeString(ids[min(at, len(ids)):min(at+8, len(ids))])
+}

@@ -19,6 +19,7 @@ export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
+export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
@@ -39,7 +40,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-lint
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-llamacpp tool-lint
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -58,6 +59,9 @@ tool-clients:
 
 tool-vllm:
 	@tools/install-vllm.sh
+
+tool-llamacpp:
+	@tools/install-llamacpp.sh
 
 tool-lint:
 	@tools/install-lint.sh
@@ -126,7 +130,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,rustfrontend $(GO_PACKAGES)
+	go vet -tags e2e,skew,rustfrontend,llamacpp $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)

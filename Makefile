@@ -183,6 +183,10 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
 	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e
 
+.PHONY: test-llamacpp
+test-llamacpp: tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) before a scripted model: answers, cancelling, cache
+	go test -count=1 -timeout 10m -tags llamacpp ./e2e/llamacpp
+
 .PHONY: early-end
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
 	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e

@@ -1,0 +1,76 @@
+//go:build llamacpp
+
+package llamacpp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestConnectionOfStream sends two requests on one connection. Behind a stream the server closes the connection, although
+// it has said that it keeps it: the second request gets no byte of an answer.
+func TestConnectionOfStream(t *testing.T) {
+	s := start(t, 1, 4096)
+	prompt, err := Prompt(scripts[0].ids, GenerationPrompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, streams := range []bool{true, false} {
+		t.Run(fmt.Sprintf("stream %v", streams), func(t *testing.T) {
+			body, err := json.Marshal(ask(prompt, map[string]any{"stream": streams}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.SetDeadline(time.Now().Add(answerLimit)); err != nil {
+				t.Fatal(err)
+			}
+			from := bufio.NewReader(conn)
+			first, err := exchange(conn, from, s.URL, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := first.Get("keep-alive"), "timeout=5, max=100"; got != want {
+				t.Errorf("keep-alive is %q, want %q", got, want)
+			}
+			_, err = exchange(conn, from, s.URL, body)
+			closed := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+				errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+			if closed != streams || err != nil && !closed {
+				t.Errorf("the second request: %v", err)
+			}
+		})
+	}
+}
+
+// exchange sends a request on conn, reads the whole answer and returns its headers.
+func exchange(conn net.Conn, from *bufio.Reader, url string, body []byte) (http.Header, error) {
+	request, err := http.NewRequest(http.MethodPost, url+"/completion", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if err := request.Write(conn); err != nil {
+		return nil, err
+	}
+	response, err := http.ReadResponse(from, request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.Header, err
+}

@@ -1,0 +1,131 @@
+package llamacpp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Options select the server to start and its settings.
+type Options struct {
+	// Path is the program, llama-server.
+	Path string
+	// Model is the GGUF file.
+	Model string
+	// Slots is how many requests are answered at once. Others wait.
+	Slots int
+	// ContextLength is the longest prompt and answer of a slot, in tokens.
+	ContextLength int
+	// Arguments are further arguments of the program.
+	Arguments []string
+	// ReadyTimeout is how long it may take until it serves.
+	ReadyTimeout time.Duration
+}
+
+// Server is a running llama-server.
+type Server struct {
+	// URL is where it serves HTTP, without a trailing slash.
+	URL string
+
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the program has ended
+	log   log
+}
+
+// Start starts a server on a free port of 127.0.0.1 and returns when it is healthy. If it does not come to serve, the
+// error contains its log, and no process is left. When ctx ends, Start stops waiting. It does not end a server that
+// serves: [Server.Stop] does.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{ended: make(chan struct{}), log: log{listening: make(chan string, 1)}}
+	s.cmd = exec.Command(o.Path, append([]string{
+		"--model", o.Model, "--alias", "puppet", "--host", "127.0.0.1", "--port", "0",
+		"--parallel", strconv.Itoa(o.Slots), "--ctx-size", strconv.Itoa(o.Slots * o.ContextLength),
+		// One thread is faster than two that wait for each other: the model is small.
+		"--threads", "1", "--threads-batch", "1", "--no-warmup", "--no-webui", "--metrics", "--slots",
+	}, o.Arguments...)...)
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s cannot be started: %w", o.Path, err)
+	}
+	go func() {
+		_ = s.cmd.Wait() // its log says why
+		close(s.ended)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
+	defer cancel()
+	if err := s.awaitHealth(ctx); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("%w; llama-server says:\n%s", err, s.Log())
+	}
+	return s, nil
+}
+
+// awaitHealth waits until the server says where it listens, which it does once the model is loaded, and asks it for its
+// health.
+func (s *Server) awaitHealth(ctx context.Context) error {
+	select {
+	case s.URL = <-s.log.listening:
+	case <-s.ended:
+		return fmt.Errorf("llama-server has ended")
+	case <-ctx.Done():
+		return fmt.Errorf("llama-server does not serve: %w", ctx.Err())
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/health", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/health is %d", response.StatusCode)
+	}
+	return nil
+}
+
+// Stop ends the server, with all streams. A signal to end by itself is no use: with an open stream it may never come to
+// that.
+func (s *Server) Stop() {
+	_ = s.cmd.Process.Kill() // it may have ended already
+	<-s.ended
+}
+
+// Log returns what the server has written so far.
+func (s *Server) Log() string {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return s.log.text.String()
+}
+
+// log keeps what the server writes, and finds the address in it.
+type log struct {
+	mu        sync.Mutex
+	text      bytes.Buffer
+	found     bool
+	listening chan string
+}
+
+// A line of the server's log. A free port is taken when its number is 0, and the log alone says which.
+var listening = regexp.MustCompile(`listening on (http://\S+)\n`)
+
+// Write implements [io.Writer].
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(p)
+	if !l.found {
+		if m := listening.FindSubmatch(l.text.Bytes()); m != nil {
+			l.found = true
+			l.listening <- string(m[1])
+		}
+	}
+	return len(p), nil
+}

@@ -1,0 +1,104 @@
+//go:build llamacpp
+
+package llamacpp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// endless is a prompt whose answer has no end of its own: the padding is said for ever.
+func endless(t *testing.T) []uint32 {
+	t.Helper()
+	prompt, err := Prompt(spell("<|channel|>final<|message|>On and on."), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prompt
+}
+
+// TestDisconnect lets the client of an endless answer leave. The server has one slot, so the next request is answered
+// only when the first has been given up.
+func TestDisconnect(t *testing.T) {
+	s := start(t, 1, 131072)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	first := post(ctx, t, s.URL+"/completion", ask(endless(t), nil))
+	line, err := bufio.NewReader(first.Body).ReadString('\n')
+	if want := `data: {"index":0,"content":"<|channel|>","tokens":[200005],`; err != nil || !strings.HasPrefix(line, want) {
+		t.Fatalf("the first line is %q (%v), want %q", line, err, want)
+	}
+	if got := slotsInUse(t, s); got != 1 {
+		t.Fatalf("%d slots in use beside an open stream, want 1", got)
+	}
+
+	leave()
+	prompt, err := Prompt(scripts[0].ids, GenerationPrompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStream(t, stream(t, s, ask(prompt, nil)), scripts[0].ids, false)
+	if got := slotsInUse(t, s); got != 0 {
+		t.Errorf("%d slots in use after all streams, want 0", got)
+	}
+}
+
+func slotsInUse(t *testing.T, s *Server) int {
+	t.Helper()
+	response, err := client.Get(s.URL + "/slots")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var slots []struct {
+		IsProcessing bool `json:"is_processing"`
+	}
+	if err := json.Unmarshal(readAll(t, response), &slots); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, slot := range slots {
+		if slot.IsProcessing {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPrefixCache asks for the same twice, and then for something else that begins alike. What the slot has in its cache is
+// counted in timings.cache_n; the rest, at least one token, is in timings.prompt_n.
+func TestPrefixCache(t *testing.T) {
+	s := start(t, 1, 4096)
+	head := spell("<|start|>system<|message|>" + strings.Repeat("Be brief. ", 50) + "<|end|><|start|>user<|message|>")
+	prompt := func(script []uint32) []uint32 {
+		p, err := Prompt(script, GenerationPrompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(append([]uint32(nil), head...), p...)
+	}
+	one, other := prompt(scripts[0].ids), prompt(scripts[3].ids)
+	shared := 0
+	for one[shared] == other[shared] {
+		shared++
+	}
+	for _, c := range []struct {
+		name   string
+		prompt []uint32
+		cached int
+	}{
+		{"the first", one, 0},
+		{"the same", one, len(one) - 1},
+		{"another", other, shared},
+		{"the other again", other, len(other) - 1},
+	} {
+		events := stream(t, s, ask(c.prompt, nil))
+		got, want := *events[len(events)-1].Timings, timings{CacheN: c.cached, PromptN: len(c.prompt) - c.cached}
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, want)
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// The shapes of vLLM's answers, in the order of its fields.
+// The members of vLLM's answers, in vLLM's order.
 type (
 	chunk struct {
 		ID      string        `json:"id"`
@@ -79,11 +79,11 @@ type job struct {
 	cached  int
 	began   time.Time
 	running bool // it has a slot
-	first   bool // the first token is out
-	grown   int  // tokens that are out
+	first   bool // the first token has been sent
+	grown   int  // tokens that have been sent
 }
 
-// accept chooses the answer to a request that decode has let through.
+// accept chooses the answer to a request that decode has accepted.
 func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refusal) {
 	p, err := readPrompt(s.tok, c.ids)
 	if err != nil && !s.opt.AnyPrompt {
@@ -96,7 +96,7 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	if line, ok := s.opt.Script.pick(s.tok.DecodeString(c.ids)); ok {
 		says, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
 		if c.tag != nil {
-			// A model could not have written it: the script is wrong, or the tag.
+			// A model could not have written it: either the script or the tag is wrong.
 			if err := c.tag.keepsTo(s.tok, says); err != nil {
 				return nil, badRequest("structured_outputs", "The script does not keep to the structural tag: "+err.Error())
 			}
@@ -133,7 +133,7 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	return j, nil
 }
 
-// serve runs the job and accounts for it, however it ends.
+// serve runs the job and accounts for it, whatever its end.
 func (j *job) serve(w http.ResponseWriter, r *http.Request) {
 	s := j.s
 	switch j.fault.Kind {
@@ -190,7 +190,7 @@ func (j *job) leave() {
 	}
 }
 
-// The ends of a stream that a fault brings about.
+// The errors of streams that a fault ends.
 var (
 	errCut   = errors.New("cut by a fault")
 	errReset = errors.New("reset by a fault")
@@ -217,7 +217,7 @@ func (j *job) end(err error) {
 	})
 }
 
-// sent counts tokens that are written out.
+// sent counts n tokens that have been written.
 func (j *job) sent(n int) {
 	j.s.rec.update(func() { j.rec.TokensSent += n })
 	j.s.metrics.with(func(m *metrics) {
@@ -231,7 +231,7 @@ func (j *job) sent(n int) {
 	})
 }
 
-// pace waits as long as the next n tokens take to generate; the first waits for the prompt too.
+// pace waits for as long as the next n tokens take to generate. Before the first token it also waits for the prompt.
 func (j *job) pace(ctx context.Context, n int) error {
 	var d time.Duration
 	if rate := j.s.opt.TokensPerSecond; rate > 0 {
@@ -255,7 +255,7 @@ func (j *job) details() *usageDetails {
 	return &usageDetails{CachedTokens: j.cached}
 }
 
-// whole answers without streaming. A fault that has a place in a stream strikes instead of the answer.
+// whole answers without streaming. A fault with a place in a stream replaces the answer.
 func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	n := j.c.choices() * len(j.gen.ids)
 	if err := j.enter(ctx); err != nil {
@@ -310,7 +310,7 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// list is ids as JSON shows them: an empty list, never null.
+// list returns ids in the form for JSON: an empty list rather than null.
 func list(ids []uint32) []uint32 {
 	if ids == nil {
 		return []uint32{}

@@ -9,7 +9,8 @@ import (
 	"unicode"
 )
 
-// words splits text at what is no letter or digit and between lower and upper case, in lower case, without plural s.
+// words splits text at characters other than letters and digits, and between a lower-case and an upper-case letter. It
+// returns the words in lower case, without a plural s.
 func words(text string) []string {
 	var out []string
 	var word []rune
@@ -37,7 +38,7 @@ func words(text string) []string {
 	return out
 }
 
-// stopWords say nothing about what a text is about.
+// stopWords do not show the subject of a text.
 var stopWords = set(strings.Fields(`a an and any are as at be by can could current do does for from get give has have
 	how i if in is it its me my of on or please set should show tell that the their them there this to use value was
 	we what when where which who will with would you your name query input text string number list`))
@@ -50,8 +51,8 @@ func set(words []string) map[string]bool {
 	return m
 }
 
-// chooseTool is the tool that fits a text best, if one fits: words of its name count twice, words of its description
-// and its parameters' names once, and two are needed.
+// chooseTool returns the tool that fits a text best, if any fits. A word of its name counts two points, and a word of
+// its description or of a parameter's name one. A tool needs two points.
 func chooseTool(tools []tool, text string) (tool, bool) {
 	said := set(words(text))
 	best, bestScore := tool{}, 1
@@ -80,11 +81,11 @@ func overlap(said map[string]bool, of []string, weight int) int {
 	return n
 }
 
-// plain reports whether the tool takes a text and not arguments.
+// plain reports whether the tool takes a text rather than arguments.
 func (t tool) plain() bool { return t.params != nil && t.params.kind == "string" }
 
-// arguments makes the JSON arguments of a call from the words of a message: the same ones for the same message. A tool
-// that takes a text is called with the message itself.
+// arguments returns the JSON arguments of a call, made from the words of a message. They are always the same for the
+// same message. A tool that takes a text gets the message itself.
 func arguments(t tool, text string) string {
 	if t.plain() {
 		return clip(text)
@@ -107,8 +108,8 @@ func arguments(t tool, text string) string {
 
 var numbers = regexp.MustCompile(`-?\d+(\.\d+)?`)
 
-// subjects are the things that a text names, best first: runs of capitalised words that do not begin a sentence, then
-// the other words that are neither common nor the tool's own.
+// subjects returns the things that a text names, the best first: runs of capitalised words that do not begin a
+// sentence, then other words that are neither common nor in known.
 func subjects(text string, known map[string]bool) []string {
 	var names, others []string
 	var run []string
@@ -145,7 +146,7 @@ func subjects(text string, known map[string]bool) []string {
 	return append(names, others...)
 }
 
-// filler hands out the words and numbers of a message, in turn.
+// filler returns the words and numbers of a message one after the other.
 type filler struct {
 	text             string
 	said             map[string]bool
@@ -195,7 +196,8 @@ func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
 	}
 }
 
-// object fills what is required and what the message mentions; failing both, the first property.
+// object fills the required properties and those that the message mentions. Without any of these it fills the first
+// property.
 func (f *filler) object(b *bytes.Buffer, t *tsType, depth int) {
 	var chosen []tsProp
 	for _, p := range t.props {
@@ -224,7 +226,7 @@ func (f *filler) object(b *bytes.Buffer, t *tsType, depth int) {
 	b.WriteByte('}')
 }
 
-// writeString writes JSON as a model does: letters as they are.
+// writeString writes JSON as a model does, without escapes for letters.
 func writeString(b *bytes.Buffer, s string) {
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)

@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// checkThinkingBudget refuses what vLLM refuses: a budget on a server that was started without a reasoning config.
+// checkThinkingBudget refuses a budget if the server was started without a reasoning config, as vLLM does.
 func (s *Server) checkThinkingBudget(c *completion) *refusal {
 	switch {
 	case c.ThinkingBudget == nil:
@@ -22,8 +22,8 @@ func (s *Server) checkThinkingBudget(c *completion) *refusal {
 	return nil
 }
 
-// hold is what the model says under a thinking budget: where it is used up within an analysis message, the server forces
-// the end of that message, and the model goes on as it would have behind it.
+// hold returns what the model writes under a thinking budget. If the budget ends inside an analysis message, the server
+// forces the end of that message, and the model continues as it would have after it.
 func (c *completion) hold(t *tokenizer.Tokenizer, says []uint32) []uint32 {
 	if c.ThinkingBudget == nil || *c.ThinkingBudget < 0 {
 		return says

@@ -8,9 +8,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// answerUnder is what the built-in model says to a prompt under a structural tag: what it would say anyway, else a call of
-// some function, else JSON of a schema in the tag. It has thought before each of them. False means that nothing it can
-// say keeps to the tag.
+// answerUnder returns the built-in model's answer to a prompt under a structural tag: its usual answer if that fits the
+// tag, else a call of some function, else JSON by a schema in the tag. Each comes after some reasoning. It reports
+// false if no such answer fits the tag.
 func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, bool) {
 	says := answer(t, p)
 	if tag == nil || tag.keepsTo(t, says) == nil {
@@ -37,7 +37,7 @@ func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, b
 	return nil, false
 }
 
-// schemas are those of all formats in the tag.
+// schemas returns the schemas of all formats in the tag.
 func (f *tagFormat) schemas() []json.RawMessage {
 	var all []json.RawMessage
 	if f.schema != nil {
@@ -52,7 +52,7 @@ func (f *tagFormat) schemas() []json.RawMessage {
 	return all
 }
 
-// schemaType is a schema as far as a value can be made from it; root is where its references lead.
+// schemaType returns as much of a schema as it takes to make a value. References in it lead into root.
 func schemaType(schema, root json.RawMessage, depth int) *tsType {
 	var s struct {
 		Type       json.RawMessage            `json:"type"`
@@ -69,13 +69,13 @@ func schemaType(schema, root json.RawMessage, depth int) *tsType {
 	var kinds []string
 	if json.Unmarshal(s.Type, &kinds) != nil {
 		kinds = make([]string, 1)
-		_ = json.Unmarshal(s.Type, &kinds[0]) // no type is any
+		_ = json.Unmarshal(s.Type, &kinds[0]) // without a type any value is valid
 	}
 	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
 		var defs struct {
 			Defs map[string]json.RawMessage `json:"$defs"`
 		}
-		_ = json.Unmarshal(root, &defs) // was read before
+		_ = json.Unmarshal(root, &defs) // it was read before
 		return schemaType(defs.Defs[name], root, depth+1)
 	}
 	switch {
@@ -115,7 +115,7 @@ func schemaType(schema, root json.RawMessage, depth int) *tsType {
 	}
 }
 
-// memberNames are the names in the object that is a member of an object, in their order.
+// memberNames returns the names in an object that is a member of another object, in their order.
 func memberNames(object json.RawMessage, member string) []string {
 	var outer map[string]json.RawMessage
 	if json.Unmarshal(object, &outer) != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// detokenizer makes text from ids as vLLM's fast path does: text that ends in U+FFFD, because a character is not
-// complete or was never one, is held back until a later token mends or follows it, and dropped if none does.
+// detokenizer turns ids into text as vLLM's fast path does. Text that ends in U+FFFD, because a character is incomplete
+// or invalid, is held back until a later token completes or follows it. If no token comes, the text is dropped.
 //
-// spaces_between_special_tokens needs nothing here: the byte-level decoder of this vocabulary never puts any.
+// spaces_between_special_tokens has no effect here: the byte-level decoder of this vocabulary never adds spaces.
 type detokenizer struct {
 	t           *tokenizer.Tokenizer
 	skipSpecial bool
 	pending     []byte
 }
 
-// add is the text that a token brings out.
+// add returns the text that a token completes.
 func (d *detokenizer) add(id uint32) string {
 	if tokenizer.IsSpecial(id) && d.skipSpecial {
 		return ""
@@ -35,7 +35,7 @@ func (d *detokenizer) add(id uint32) string {
 	return s
 }
 
-// lossy replaces each maximal bad part of b by one U+FFFD, as Rust's from_utf8_lossy.
+// lossy replaces each maximal bad part of b by one U+FFFD, as Rust's from_utf8_lossy does.
 func lossy(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {

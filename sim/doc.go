@@ -1,7 +1,7 @@
-// Package sim is a GPU server without a GPU: it honours vLLM's /v1/completions contract and answers Harmony prompts
-// as a small gpt-oss would, deterministically, with the faults that a test asks for. Under a structural tag it says what
-// keeps to the tag, and refuses a script that does not.
+// Package sim is a GPU server without a GPU. It follows vLLM's /v1/completions contract, and answers Harmony prompts
+// deterministically, as a small gpt-oss would, with the faults that a test asks for. Under a structural tag it writes
+// only what fits the tag, and refuses a script that does not.
 //
-// It knows vLLM's wire contract and token ids, and nothing of the gateway: it shares no translation, rendering or
-// parsing code with the filter, only the vocabulary, so that an error of the filter cannot be its own witness.
+// It knows vLLM's wire contract and token ids. It does not know the gateway. It shares only the vocabulary with the
+// filter, but no code for translation, rendering or parsing, so that an error in the filter cannot confirm itself.
 package sim

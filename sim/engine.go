@@ -7,31 +7,31 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// EngineRequest is what an engine is asked for, by a front end that is not this package's.
+// EngineRequest is a request to an engine from a front end outside this package.
 type EngineRequest struct {
 	Prompt []uint32
-	// MaxTokens and MinTokens bound the answer; StopTokens are all ids that end it.
+	// MaxTokens and MinTokens bound the answer. StopTokens are all ids that end it.
 	MaxTokens, MinTokens int
 	StopTokens           []uint32
-	// StructuralTag is what the answer is held to; empty holds it to nothing.
+	// StructuralTag is the tag that the answer must fit. If it is empty, any answer fits.
 	StructuralTag string
-	// ThinkingBudget is how many tokens of reasoning may come; nil is any number.
+	// ThinkingBudget is the greatest number of reasoning tokens. If it is nil, there is no limit.
 	ThinkingBudget *int
 }
 
-// EngineAnswer is what the model says, and in which pieces.
+// EngineAnswer is the model's answer, and its division into pieces.
 type EngineAnswer struct {
 	Tokens []uint32
 	// Finish is "stop", "length" or, by a script, "abort".
 	Finish string
-	// Stop is the token that ended the answer, if one did.
+	// Stop is the token that ended the answer, or 0.
 	Stop uint32
-	// Cached is how many tokens of the prompt were known already.
+	// Cached is how many tokens of the prompt were in the cache.
 	Cached int
 	job    *job
 }
 
-// Engine answers as the model behind this server would, without its HTTP: the same script, and the same built-in model. It
+// Engine answers as the model of this server would, without HTTP: by the same script and the same built-in model. It
 // records the request as the server records its own. An error is the engine's refusal.
 func (s *Server) Engine(r EngineRequest) (EngineAnswer, error) {
 	rec := &Request{Path: "engine", Model: s.opt.Models[0], Stream: true}
@@ -54,10 +54,10 @@ func (s *Server) Engine(r EngineRequest) (EngineAnswer, error) {
 	return a, nil
 }
 
-// Size is how many tokens the piece of a number holds; there may be fewer left.
+// Size returns how many tokens the piece with this index holds. There may be fewer left.
 func (a *EngineAnswer) Size(piece int) int { return a.job.size(piece, len(a.Tokens)) }
 
-// Wait waits as long as the server's options say, before n tokens that stand behind pos others.
+// Wait waits for as long as the server's options require before n tokens that come after pos others.
 func (a *EngineAnswer) Wait(ctx context.Context, pos, n int) error {
 	if after := a.job.s.opt.HoldAfter; after > 0 && pos >= after {
 		if err := a.job.s.hold(ctx, nil); err != nil {
@@ -67,30 +67,31 @@ func (a *EngineAnswer) Wait(ctx context.Context, pos, n int) error {
 	return a.job.pace(ctx, n)
 }
 
-// Sent records that n more tokens are out.
+// Sent records that n more tokens have been sent.
 func (a *EngineAnswer) Sent(n int) { a.job.sent(n) }
 
-// Done records how the request ended.
+// Done records the end of the request.
 func (a *EngineAnswer) Done(aborted bool) {
 	a.job.s.rec.update(func() {
 		a.job.rec.Aborted, a.job.rec.Finish, a.job.rec.Done = aborted, a.Finish, true
 	})
 }
 
-// Alternative is a token that could have come at a place, and how likely it was.
+// Alternative is a token that could have come at a place, with its logprob.
 type Alternative struct {
 	Token   uint32
 	Logprob float64
 }
 
-// Alternatives are the token at a place of the answer, which stands first, and the n likeliest; rank is the token's own, from 1.
+// Alternatives returns the token at a place of the answer, and after it the n likeliest tokens. rank is the rank of the
+// token itself, from 1.
 func (a *EngineAnswer) Alternatives(at, n int) (all []Alternative, rank int) {
 	own, sampled, others := likely(a.Tokens[at], at, n)
 	return append([]Alternative{{a.Tokens[at], sampled}}, others...), own + 1
 }
 
-// likely is how likely the token at a place was, which rank from 0 that is, and the n likeliest in their order, the token
-// itself among them where its rank is: always the same. One of the others is a control token.
+// likely returns the rank of the token at a place, from 0, its logprob, and the n likeliest tokens in their order. The
+// token itself is among them at its rank. The result is always the same. One of the other tokens is a control token.
 func likely(id uint32, at, n int) (rank int, sampled float64, all []Alternative) {
 	value := func(rank int) float64 { return -0.125 - 0.75*float64(rank) }
 	rank = at % 4

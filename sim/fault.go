@@ -9,39 +9,39 @@ import (
 // FaultKind is a way to fail.
 type FaultKind string
 
-// The faults, each spelled as ParseFault reads it. N counts the tokens sent before the fault.
+// The faults, with their spellings for [ParseFault]. N is the number of tokens sent before the fault.
 const (
 	NoFault FaultKind = "none"
-	// FaultStatus is "status:CODE" or "status:CODE:RETRY_AFTER": an error in vLLM's shape instead of an answer.
+	// FaultStatus is "status:CODE" or "status:CODE:RETRY_AFTER": an error in vLLM's form instead of an answer.
 	FaultStatus FaultKind = "status"
 	// FaultDrop is "drop": the connection ends before any header of the answer (HTTP/2: RST_STREAM).
 	FaultDrop FaultKind = "drop"
-	// FaultMute is "mute": no header of the answer is sent, until the client goes away or the server is closed.
+	// FaultMute is "mute": no header of the answer is sent until the client disconnects or the server is closed.
 	FaultMute FaultKind = "mute"
 	// FaultErrorEvent is "error-event:N": vLLM's error event, then [DONE].
 	FaultErrorEvent FaultKind = "error-event"
 	// FaultClose is "close:N": the connection ends without the last chunk (HTTP/2: RST_STREAM). What was sent before arrives.
 	FaultClose FaultKind = "close"
-	// FaultReset is "reset:N": as close, but with a TCP reset, which may overtake what was sent before.
+	// FaultReset is "reset:N": like close, but with a TCP reset, which may overtake what was sent before.
 	FaultReset FaultKind = "reset"
-	// FaultStall is "stall:N": nothing more is sent, until the client goes away or the server is closed.
+	// FaultStall is "stall:N": nothing more is sent until the client disconnects or the server is closed.
 	FaultStall FaultKind = "stall"
 	// FaultError200 is "error-200-json": status 200 with an error as the JSON body, streaming or not.
 	FaultError200 FaultKind = "error-200-json"
-	// FaultGarbage is "garbage:N": an event that is not JSON, nor UTF-8; the stream goes on after it.
+	// FaultGarbage is "garbage:N": an event that is neither JSON nor UTF-8. The stream continues after it.
 	FaultGarbage FaultKind = "garbage"
 	// FaultNoFinish is "no-finish:N": the stream ends properly (HTTP/1.1: delimited by the close) without finish or [DONE].
 	FaultNoFinish FaultKind = "no-finish"
-	// FaultTrailers is "trailers": a good answer with HTTP trailers after it.
+	// FaultTrailers is "trailers": a complete answer with HTTP trailers after it.
 	FaultTrailers FaultKind = "trailers"
 )
 
-// Fault is what goes wrong with an answer. The zero Fault is none.
+// Fault is a failure of an answer. The zero Fault is no failure.
 type Fault struct {
 	Kind FaultKind
-	// After is how many tokens are sent before the fault.
+	// After is the number of tokens sent before the fault.
 	After int
-	// Status and RetryAfter belong to FaultStatus.
+	// Status and RetryAfter belong to [FaultStatus].
 	Status     int
 	RetryAfter string
 }
@@ -100,7 +100,7 @@ func ParseFault(s string) (Fault, error) {
 	return bad("no such fault")
 }
 
-// strikesMidStream says that the fault belongs to a place in the stream of tokens.
+// strikesMidStream reports whether the fault has a place in the stream of tokens.
 func (f Fault) strikesMidStream() bool {
 	switch f.Kind {
 	case FaultErrorEvent, FaultClose, FaultReset, FaultStall, FaultGarbage, FaultNoFinish:

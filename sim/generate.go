@@ -11,7 +11,7 @@ import (
 // reported without a stop_reason.
 var eos = []uint32{tokenizer.Return, tokenizer.EndOfText, tokenizer.Call}
 
-// generation is a whole answer before it is sent: ids exactly, the text that each of them brings out, and the end.
+// generation is a whole answer before it is sent: its exact ids, the text that each of them completes, and its end.
 type generation struct {
 	ids    []uint32
 	texts  []string // as many as ids
@@ -19,7 +19,7 @@ type generation struct {
 	stop   any      // nil, a token id, or a stop string
 }
 
-// generate lets a model that wants to say `says` run into the limits of a request. A model that is not let stop
+// generate applies the limits of a request to what the model wants to write, which is says. A model that may not stop
 // (ignore_eos, min_tokens) begins again.
 func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string) generation {
 	stops := c.StopTokenIDs
@@ -71,13 +71,13 @@ func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string
 	return g
 }
 
-// stopBuffer looks for stop strings in the text and holds back what could be the beginning of one that is not to be
-// shown. It keeps no more of the text than that: an answer may be long.
+// stopBuffer looks for stop strings in the text. It holds back what may be the beginning of a stop string that clients
+// do not get. It keeps only that part of the text, since an answer may be long.
 type stopBuffer struct {
 	stops   []string
 	include bool
 	text    string // the end of the text so far
-	sent    int    // bytes of it that are out
+	sent    int    // bytes of it that have been sent
 	hit     string
 }
 
@@ -120,7 +120,7 @@ func (b *stopBuffer) add(s string) string {
 
 func (b *stopBuffer) flush() string { return b.cut(len(b.text)) }
 
-// cut is what is not out of the text before end. It is a copy: a part would keep the whole text in memory.
+// cut returns the unsent text before end. It is a copy: a part would keep the whole text in memory.
 func (b *stopBuffer) cut(end int) string {
 	if end <= b.sent {
 		return ""
@@ -130,7 +130,7 @@ func (b *stopBuffer) cut(end int) string {
 	return s
 }
 
-// forget lets go of what is out and too far back for a stop string to begin in it.
+// forget drops text that has been sent, as far as no stop string can begin in it.
 func (b *stopBuffer) forget() {
 	longest := 0
 	for _, stop := range b.stops {

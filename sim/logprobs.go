@@ -20,7 +20,8 @@ type logprobs struct {
 	TopLogprobs   []json.RawMessage `json:"top_logprobs"`
 }
 
-// checkLogprobs is the engine's check of what is asked for; -1 is the whole vocabulary, which the default forbids.
+// checkLogprobs is the engine's check of the number of logprobs. -1 asks for the whole vocabulary, which the default
+// limit forbids.
 func checkLogprobs(c *completion) *refusal {
 	if c.Logprobs == nil {
 		return nil
@@ -40,7 +41,8 @@ func checkLogprobs(c *completion) *refusal {
 	return nil
 }
 
-// logprobs are those of the tokens from..to, or nil where they were not asked for: it must then be null, not an object.
+// logprobs returns the logprobs of the tokens from..to. It returns nil if the request does not ask for them: the member
+// is then null rather than an object.
 func (j *job) logprobs(from, to int) any {
 	if j.c.Logprobs == nil {
 		return nil
@@ -57,13 +59,13 @@ func (j *job) logprobs(from, to int) any {
 		l.TokenLogprobs = append(l.TokenLogprobs, sampled)
 		l.Tokens = append(l.Tokens, token)
 		l.TopLogprobs = append(l.TopLogprobs, top)
-		// Offsets go on by the lengths of the names, not of the text, as vLLM's do.
+		// Offsets grow by the lengths of the names, not of the text, as in vLLM.
 		offset += utf8.RuneCountInString(token)
 	}
 	return l
 }
 
-// tokenName is what a token is called: its text, which several may share, or its id.
+// tokenName returns the name of a token: its text, which several tokens may share, or its id.
 func (j *job) tokenName(id uint32) string {
 	if on(j.c.TokensAsTokenIDs) {
 		return fmt.Sprintf("token_id:%d", id)
@@ -72,7 +74,7 @@ func (j *job) tokenName(id uint32) string {
 	return lossy(b)
 }
 
-// distribution is how likely the token at a place was, and what else could have come. The token itself stands first.
+// distribution returns the logprob of the token at a place, and the alternatives. The token itself comes first.
 func (j *job) distribution(at int) (sampled float64, top json.RawMessage) {
 	_, sampled, all := likely(j.gen.ids[at], at, *j.c.Logprobs)
 	var b bytes.Buffer
@@ -80,7 +82,7 @@ func (j *job) distribution(at int) (sampled float64, top json.RawMessage) {
 	for _, a := range append([]Alternative{{j.gen.ids[at], sampled}}, all...) {
 		name := j.tokenName(a.Token)
 		if seen[name] {
-			continue // a dict has every key once
+			continue // a Python dict has every key once
 		}
 		seen[name] = true
 		if b.Len() > 0 {

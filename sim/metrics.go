@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Load is what the load gauges of /metrics say.
+// Load holds the values of the load gauges of /metrics.
 type Load struct {
 	Running, Waiting int
 	KVCacheUsage     float64 // 0 to 1
 }
 
-// metrics counts what vLLM's /metrics shows, under vLLM's names.
+// metrics holds the counts in vLLM's /metrics, under vLLM's names.
 type metrics struct {
 	mu               sync.Mutex
 	running, waiting int
@@ -59,7 +59,7 @@ func (m *metrics) with(change func(*metrics)) {
 	change(m)
 }
 
-// SetLoad makes /metrics report this load instead of the true one; nil goes back to the true one.
+// SetLoad makes /metrics report this load instead of the true one. With nil it reports the true load again.
 func (s *Server) SetLoad(l *Load) { s.metrics.with(func(m *metrics) { m.fixed = l }) }
 
 // write prints the Prometheus text.
@@ -114,7 +114,7 @@ func (m *metrics) write(w io.Writer, model string, capacity int) {
 	series("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", &m.e2e)
 }
 
-// number prints as the Python client does: always with a point.
+// number formats a number as the Python client does: always with a decimal point.
 func number(v float64) string {
 	s := strconv.FormatFloat(v, 'g', -1, 64)
 	if v == float64(int64(v)) && v < 1e15 {

@@ -7,8 +7,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// answer is what the built-in model says to a prompt: always the same for the same prompt. The fragments are encoded
-// one at a time, and text of the prompt that is said again is ordinary text, whatever it spells.
+// answer returns the built-in model's answer to a prompt. It is always the same for the same prompt. The fragments are
+// encoded one at a time. Text that is repeated from the prompt is ordinary text, whatever it spells.
 func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 	a := &speaker{t: t}
 	asked, _ := p.last("user")
@@ -32,7 +32,7 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 	}
 	started := pre.channel != "" || pre.recipient != "" || p.prefillBody
 	if started {
-		// The prompt has begun the first message already: go on from there.
+		// The prompt has already begun the first message. Continue from there.
 		if !p.prefillBody {
 			if pre.channel == "" {
 				a.special(tokenizer.Channel)
@@ -69,7 +69,7 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 	return a.ids
 }
 
-// thought has thought about the latest message, and stands in the header of what comes next.
+// thought returns a speaker that has reasoned about the latest message, and is in the header of the next message.
 func thought(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls bool) *speaker {
 	a := &speaker{t: t}
 	a.special(tokenizer.Channel)
@@ -88,14 +88,14 @@ type speaker struct {
 func (a *speaker) special(ids ...uint32) { a.ids = append(a.ids, ids...) }
 func (a *speaker) text(s string)         { a.ids = a.t.AppendEncode(a.ids, s) }
 
-// next ends a message and begins the next, up to its channel.
+// next ends a message and begins the next one, up to its channel.
 func (a *speaker) next() {
 	a.special(tokenizer.End, tokenizer.Start)
 	a.text("assistant")
 	a.special(tokenizer.Channel)
 }
 
-// call calls a tool, from the channel on.
+// call writes a call of a tool, from the channel on.
 func (a *speaker) call(t tool, arguments string) {
 	a.text("commentary")
 	a.text(" to=functions." + t.name)
@@ -109,7 +109,7 @@ func (a *speaker) call(t tool, arguments string) {
 	a.special(tokenizer.Call)
 }
 
-// analysis is longer the more effort is asked for.
+// analysis returns reasoning that is longer for a higher effort.
 func analysis(p *prompt, latest message, call tool, calls bool) string {
 	said := []string{"The user wants an answer."}
 	switch {
@@ -143,7 +143,7 @@ func final(p *prompt, asked, latest message) string {
 	return fmt.Sprintf("You said: %s. I read %d tokens.", clip(asked.text), p.tokens)
 }
 
-// clip bounds what is said again of a long text.
+// clip bounds the part of a long text that is repeated.
 func clip(s string) string {
 	const most = 400
 	if r := []rune(s); len(r) > most {

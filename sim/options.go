@@ -5,75 +5,76 @@ import (
 	"time"
 )
 
-// AllTokens as Options.TokensPerChunk puts the whole answer into one chunk.
+// AllTokens, as [Options.TokensPerChunk], puts the whole answer into one chunk.
 const AllTokens = -1
 
-// The defaults of Options.
+// The defaults of [Options].
 const (
 	DefaultModel       = "gpt-oss-120b"
 	DefaultMaxModelLen = 131072
 	DefaultKeep        = 1000
-	Version            = "0.33.0" // the vLLM whose contract is honoured
+	Version            = "0.33.0" // the version of vLLM whose contract sim follows
 )
 
-// The front ends of vLLM. They differ in what they refuse, and in the shape of their streams.
+// The front ends of vLLM. They differ in what they refuse, and in the form of their streams.
 const (
 	PythonFrontEnd = "python"
 	RustFrontEnd   = "rust"
 )
 
-// Options says what kind of server to be. The zero Options is a fast server of DefaultModel.
+// Options are the settings of a [Server]. The zero Options is a fast server of [DefaultModel].
 type Options struct {
-	// Models are the served names. As with vLLM all of them are one model, and answers carry the first.
+	// Models are the served names. As in vLLM, all of them are one model, and answers carry the first name.
 	Models []string
-	// MaxModelLen is the context length in tokens; 0 is DefaultMaxModelLen.
+	// MaxModelLen is the context length in tokens. 0 is [DefaultMaxModelLen].
 	MaxModelLen int
-	// APIKey, when set, is required as a bearer token on the paths under /v1.
+	// APIKey, if set, is required as a bearer token on the paths under /v1.
 	APIKey string
 
-	// FrontEnd is PythonFrontEnd or RustFrontEnd; empty is Python's.
+	// FrontEnd is [PythonFrontEnd] or [RustFrontEnd]. Empty is Python's.
 	FrontEnd string
 
-	// HoldAfter lets streams wait after so many tokens, until Release; 0 does not.
+	// HoldAfter makes streams wait after so many tokens, until [Server.Release]. 0 does not.
 	HoldAfter int
-	// TokensPerSecond paces the answer, until Release; 0 is as fast as possible.
+	// TokensPerSecond paces the answer, until [Server.Release]. 0 is as fast as possible.
 	TokensPerSecond float64
-	// TimeToFirstToken is waited before the first token. The headers of a stream are sent before it, as vLLM does.
+	// TimeToFirstToken is the wait before the first token. The headers of a stream are sent before it, as vLLM does.
 	TimeToFirstToken time.Duration
-	// TokensPerChunk is how many ids one event holds; 0 is 1.
+	// TokensPerChunk is how many ids one event holds. 0 is 1.
 	TokensPerChunk int
-	// MaxRunning is how many requests generate at once, the others wait; 0 is no limit.
+	// MaxRunning is how many requests generate at once. The others wait. 0 is no limit.
 	MaxRunning int
-	// KVCacheTokens is the capacity that kv_cache_usage_perc is measured by; 0 is eight contexts.
+	// KVCacheTokens is the capacity for kv_cache_usage_perc, in tokens. 0 is eight contexts.
 	KVCacheTokens int
 
-	// CutBytes flushes a stream in pieces of so many bytes, events or not; 0 flushes whole events.
+	// CutBytes flushes a stream in pieces of so many bytes, whatever its events. 0 flushes whole events.
 	CutBytes int
-	// CutAt flushes a stream at these offsets and at its end, in rising order; it wins over CutBytes.
+	// CutAt flushes a stream at these offsets and at its end, in rising order. It takes precedence over CutBytes.
 	CutAt []int
-	// CutPause is waited after each piece, for readers that would otherwise see two pieces as one.
+	// CutPause is the wait after each piece, for readers that would otherwise see two pieces as one.
 	CutPause time.Duration
 
 	// PromptTokensDetails reports cached_tokens in usage, as vLLM does with --enable-prompt-tokens-details.
 	PromptTokensDetails bool
-	// ReasoningConfig honours thinking_token_budget, as vLLM does with --reasoning-config; without it such a request is 400.
+	// ReasoningConfig supports thinking_token_budget, as vLLM does with --reasoning-config. Without it such a request is
+	// answered 400.
 	ReasoningConfig bool
-	// AnyPrompt answers prompts that are not well-formed Harmony too, instead of 400.
+	// AnyPrompt also answers prompts that are not well-formed Harmony, instead of 400.
 	AnyPrompt bool
 	// TextSpecials reads the spellings of special tokens in a text prompt as those tokens, as a real vLLM does with
 	// this vocabulary. Without it text is only text.
 	TextSpecials bool
 
-	// Fault strikes every completion, unless a script line has its own.
+	// Fault applies to every completion, unless a script line has its own.
 	Fault Fault
-	// AllowHeaders lets the request header x-sim-fault name a fault for its request; it wins over the others.
+	// AllowHeaders lets the request header x-sim-fault name a fault for its request. It takes precedence over the others.
 	AllowHeaders bool
-	// Script is consulted before the built-in model.
+	// Script is used before the built-in model.
 	Script *Script
 
-	// Keep is how many of the last requests Requests returns; 0 is DefaultKeep, negative keeps none.
+	// Keep is how many of the last requests [Server.Requests] returns. 0 is DefaultKeep. A negative number keeps none.
 	Keep int
-	// Log gets one line for each request, never with text of a message; nil logs nothing.
+	// Log gets one line for each request, without text of any message. If it is nil, nothing is logged.
 	Log *slog.Logger
 }
 

@@ -12,7 +12,7 @@ var (
 	errClosed = errors.New("the server was closed")
 )
 
-// output writes a body and flushes it in pieces: whole events, or cut as Options.CutBytes and CutAt say.
+// output writes a body and flushes it in pieces: whole events, or by [Options.CutBytes] and [Options.CutAt].
 type output struct {
 	s       *Server
 	ctx     context.Context
@@ -27,7 +27,7 @@ func (s *Server) output(ctx context.Context, w http.ResponseWriter) *output {
 	return &output{s: s, ctx: ctx, w: w, cuts: s.opt.CutAt}
 }
 
-// write sends an event, or holds back what lies after the last cut.
+// write sends an event. It holds back bytes after the last cut.
 func (o *output) write(p []byte) error {
 	o.held = append(o.held, p...)
 	if len(o.s.opt.CutAt) == 0 && o.s.opt.CutBytes <= 0 {
@@ -53,7 +53,7 @@ func (o *output) write(p []byte) error {
 	}
 }
 
-// end sends all that is held.
+// end sends all bytes that are held.
 func (o *output) end() error { return o.flush(len(o.held)) }
 
 func (o *output) flush(n int) error {
@@ -80,7 +80,7 @@ func (o *output) flush(n int) error {
 	return nil
 }
 
-// hold waits for Release, or for c.
+// hold waits for [Server.Release], or for c.
 func (s *Server) hold(ctx context.Context, c <-chan time.Time) error {
 	select {
 	case <-s.released:
@@ -94,7 +94,7 @@ func (s *Server) hold(ctx context.Context, c <-chan time.Time) error {
 	}
 }
 
-// wait lets time pass, unless the client goes away or the server is closed before.
+// wait waits for d. It returns early if the client disconnects or the server is closed.
 func (s *Server) wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -115,8 +115,8 @@ func (s *Server) waitFor(ctx context.Context, c <-chan time.Time) error {
 	}
 }
 
-// cut ends the connection without the end of the body: no last chunk, over HTTP/2 RST_STREAM. With reset, a TCP
-// connection of HTTP/1.1 is reset.
+// cut ends the connection without the end of the body: without the last chunk, or over HTTP/2 by RST_STREAM. With reset
+// it resets a TCP connection of HTTP/1.1.
 func cut(w http.ResponseWriter, reset bool) {
 	if reset {
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// message is one message of a prompt, or the header that the answer has to go on from.
+// message is one message of a prompt, or the header at which the answer continues.
 type message struct {
 	role      string // system, developer, user, assistant, tool
 	name      string // of a tool, or after "assistant:"
@@ -17,17 +17,17 @@ type message struct {
 	text      string
 }
 
-// prompt is what the model has to answer.
+// prompt is the input of the model.
 type prompt struct {
 	messages []message
-	// prefill is the open assistant message that ends the prompt: nothing but its role, a header, or also content.
+	// prefill is the open assistant message that ends the prompt: only its role, or a header, or also content.
 	prefill     message
-	prefillBody bool // <|message|> has been said already
+	prefillBody bool // <|message|> is already in the prompt
 	tokens      int
 }
 
-// readPrompt reads ids as a Harmony conversation that ends in an open assistant message. It is its own small reader,
-// on purpose: START header MESSAGE content (END | CALL | RETURN), and no other special token anywhere.
+// readPrompt reads ids as a Harmony conversation that ends in an open assistant message. It is deliberately a small
+// reader of its own: START header MESSAGE content (END | CALL | RETURN), and no other special token anywhere.
 func readPrompt(t *tokenizer.Tokenizer, ids []uint32) (*prompt, error) {
 	p := &prompt{tokens: len(ids)}
 	for i := 0; i < len(ids); {
@@ -147,7 +147,7 @@ func (m *message) setAuthor(word string) {
 	}
 }
 
-// last is the last message of a role, from the end.
+// last returns the last message of a role.
 func (p *prompt) last(role string) (message, bool) {
 	for i := len(p.messages) - 1; i >= 0; i-- {
 		if p.messages[i].role == role {
@@ -157,7 +157,7 @@ func (p *prompt) last(role string) (message, bool) {
 	return message{}, false
 }
 
-// effort is the reasoning effort that the system message names.
+// effort returns the reasoning effort in the system message.
 func (p *prompt) effort() string {
 	if m, ok := p.last("system"); ok {
 		for _, line := range strings.Split(m.text, "\n") {
@@ -169,7 +169,7 @@ func (p *prompt) effort() string {
 	return "medium"
 }
 
-// tools are the functions that the developer message declares.
+// tools returns the functions that the developer message declares.
 func (p *prompt) tools() []tool {
 	var all []tool
 	for _, m := range p.messages {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Request is what the server saw of a request, and how far it got with the answer.
+// Request records what the server received, and how far it got with the answer.
 type Request struct {
 	Method string
 	Path   string
@@ -14,27 +14,27 @@ type Request struct {
 	Header http.Header
 	Body   []byte
 
-	// Of a completion that was accepted:
+	// For an accepted completion:
 	ID           string // of the answer
 	Model        string
 	Stream       bool
 	PromptIDs    []uint32
 	CachedTokens int
 
-	Status     int    // 0 while none is sent
+	Status     int    // 0 until one is sent
 	TokensSent int    // ids of all choices that were written out
-	Pieces     int    // of the stream, each flushed by itself
-	Finish     string // finish reason of the first choice, "abort" when the client went away
-	Aborted    bool   // the client went away before the end
-	Done       bool   // the server is through with it
+	Pieces     int    // of the stream, each flushed separately
+	Finish     string // finish reason of the first choice, "abort" if the client disconnected
+	Aborted    bool   // the client disconnected before the end
+	Done       bool   // the server has finished with it
 }
 
-// recorder keeps the last requests and wakes who waits for a change.
+// recorder keeps the last requests, and wakes callers that wait for a change.
 type recorder struct {
 	mu      sync.Mutex
 	keep    int
 	list    []*Request
-	changed chan struct{} // closed at the next change; nil while nobody waits
+	changed chan struct{} // closed at the next change; nil if no caller waits
 }
 
 func (r *recorder) add(q *Request) {
@@ -68,14 +68,14 @@ func (r *recorder) snapshot() []Request {
 	return out
 }
 
-// Requests are the last requests, oldest first, the running ones included.
+// Requests returns the last requests, oldest first, including running ones.
 func (s *Server) Requests() []Request {
 	s.rec.mu.Lock()
 	defer s.rec.mu.Unlock()
 	return s.rec.snapshot()
 }
 
-// Await waits until the requests are as a test wants them, and returns them. It looks again at every change.
+// Await waits until ok accepts the requests, and returns them. It calls ok again after every change.
 func (s *Server) Await(ctx context.Context, ok func([]Request) bool) ([]Request, error) {
 	for {
 		s.rec.mu.Lock()
@@ -96,7 +96,7 @@ func (s *Server) Await(ctx context.Context, ok func([]Request) bool) ([]Request,
 	}
 }
 
-// prefixCache remembers prompts, to say how much of a new one a real server would find in its cache.
+// prefixCache remembers prompts. From them it computes how much of a new prompt a real server would find in its cache.
 type prefixCache struct {
 	mu      sync.Mutex
 	entries []cached
@@ -108,11 +108,11 @@ type cached struct {
 }
 
 const (
-	cacheBlock   = 16 // as vLLM's blocks
+	cacheBlock   = 16 // the size of vLLM's blocks
 	cacheEntries = 64
 )
 
-// look returns how many tokens of a prompt are known, whole blocks and never all of it, and remembers the prompt.
+// look returns how many tokens of a prompt are known, in whole blocks and never all of them. It remembers the prompt.
 func (p *prefixCache) look(salt string, ids []uint32) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// refusal is an error in vLLM's shape. Its code is the HTTP status.
+// refusal is an error in vLLM's form. Its code is the HTTP status.
 type refusal struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -31,19 +31,19 @@ func refuse(status int, kind, param, message string) *refusal {
 	return r
 }
 
-// badRequest is what the engine or the serving layer refuses, invalid what the validation of the body does.
+// badRequest returns a refusal by the engine or the serving layer. invalid returns one by the validation of the body.
 func badRequest(param, message string) *refusal {
 	return refuse(400, "BadRequestError", param, message)
 }
 func invalid(param, message string) *refusal  { return refuse(400, "Bad Request", param, message) }
 func notFound(param, message string) *refusal { return refuse(404, "NotFoundError", param, message) }
 
-// httpError is what the HTTP framework answers by itself.
+// httpError returns an error of the HTTP framework itself.
 func httpError(status int) *refusal {
 	return refuse(status, http.StatusText(status), "", http.StatusText(status))
 }
 
-// failure is an error of the server, as a fault makes them.
+// failure returns an error of the server, as faults cause it.
 func failure(status int) *refusal {
 	kind := "InternalServerError"
 	switch {
@@ -59,7 +59,7 @@ func failure(status int) *refusal {
 	return refuse(status, kind, "", http.StatusText(status))
 }
 
-// pydantic spells one validation error as vLLM reports it.
+// pydantic formats one validation error as vLLM reports it.
 func pydantic(kind, loc, msg string) string {
 	return fmt.Sprintf("1 validation error:\n  {'type': '%s', 'loc': '%s', 'msg': %s}", kind, loc, pyRepr(msg))
 }
@@ -70,7 +70,7 @@ func invalidValue(param, msg string, fields int) *refusal {
 		pyRepr("Value error, "+msg+" (parameter="+param+")"), fields, pyRepr(msg)))
 }
 
-// pyRepr is Python's repr of a text without control characters.
+// pyRepr returns Python's repr of a text without control characters.
 func pyRepr(s string) string {
 	s = strings.ReplaceAll(s, `\`, `\\`)
 	if !strings.Contains(s, "'") {
@@ -82,7 +82,7 @@ func pyRepr(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `\'`) + "'"
 }
 
-// mustJSON encodes the package's own structures, which always encode, without HTML escapes.
+// mustJSON encodes structures of this package without HTML escapes. They can always be encoded.
 func mustJSON(v any) []byte {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

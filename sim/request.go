@@ -15,8 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// completion is a request as far as the server honours it. Other fields are ignored, as vLLM ignores what it does not
-// know.
+// completion is a request, as far as the server supports it. Other fields are ignored, as in vLLM.
 type completion struct {
 	Model            *string            `json:"model"`
 	Prompt           json.RawMessage    `json:"prompt"`
@@ -50,11 +49,11 @@ type completion struct {
 	TopK             *int               `json:"top_k"`
 	MinP             *float64           `json:"min_p"`
 	RepeatPenalty    *float64           `json:"repetition_penalty"`
-	// LogitBias is checked; the built-in model has no odds to change.
+	// LogitBias is checked. It has no effect, since the built-in model has no probabilities.
 	LogitBias map[string]float64 `json:"logit_bias"`
 
 	ids []uint32   // the prompt
-	tag *tagFormat // what the answer is held to, nil for nothing
+	tag *tagFormat // the tag that the answer must fit, or nil
 }
 
 type streamOptions struct {
@@ -89,8 +88,8 @@ func (c *completion) choices() int {
 	return *c.N
 }
 
-// decode reads and checks a request in the order in which vLLM does: the body's form, the model, the length, the
-// sampling parameters, the ids.
+// decode reads and checks a request in vLLM's order: the body's form, the model, the length, the sampling parameters,
+// the ids.
 func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
 	if media, _, _ := mime.ParseMediaType(h.Get("Content-Type")); media != "application/json" {
 		return nil, invalid("", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
@@ -269,7 +268,7 @@ func checkSampling(c *completion) *refusal {
 	return checkBiases(c.LogitBias)
 }
 
-// checkBiases refuses ids that the vocabulary has not. Biases beyond 100 are clamped by vLLM, and so no mistake.
+// checkBiases refuses ids that are not in the vocabulary. vLLM clamps biases beyond 100, so they are not errors.
 func checkBiases(biases map[string]float64) *refusal {
 	for _, key := range slices.Sorted(maps.Keys(biases)) {
 		id, err := strconv.Atoi(key)

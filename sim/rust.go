@@ -8,10 +8,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// This file is vLLM's Rust front end (VLLM_USE_RUST_FRONTEND=1) where it differs from the Python one: what it refuses, in its
-// words, and the shape of its streams. `make rust-frontend` holds it against the real one.
+// This file is vLLM's Rust front end (VLLM_USE_RUST_FRONTEND=1) where it differs from the Python one: what it refuses,
+// with its texts, and the form of its streams. `make rust-frontend` checks it against the real one.
 
-// decodeRust is decode with the Rust front end's checks. The words of its JSON errors are serde's and not played.
+// decodeRust is decode with the Rust front end's checks. It does not imitate the texts of its JSON errors, which are
+// serde's.
 func (s *Server) decodeRust(body []byte) (*completion, *refusal) {
 	c := &completion{}
 	if err := json.Unmarshal(body, c); err != nil {
@@ -21,7 +22,7 @@ func (s *Server) decodeRust(body []byte) (*completion, *refusal) {
 		Spaces *bool   `json:"spaces_between_special_tokens"`
 		Suffix *string `json:"suffix"`
 	}
-	_ = json.Unmarshal(body, &only) // what is wrong with it has been seen
+	_ = json.Unmarshal(body, &only) // its errors have been seen before
 	unsupported := func(name string) (*completion, *refusal) { return nil, badRequest(name, name+" is not supported.") }
 	switch {
 	case c.Model != nil && *c.Model != "" && !s.serves(*c.Model):
@@ -52,12 +53,13 @@ func (s *Server) decodeRust(body []byte) (*completion, *refusal) {
 	return c, nil
 }
 
-// checkRust checks what the front end does before the engine gets the request. An answer that has no room is shortened.
+// checkRust checks what the front end checks before the engine gets the request. It shortens an answer without enough
+// room.
 func (s *Server) checkRust(c *completion) *refusal {
 	most := s.opt.MaxModelLen
 	room := most - len(c.ids)
 	if room <= 0 {
-		// Its own words for a prompt that fills the context, and for one that is longer.
+		// The front end has different texts for a prompt that fills the context and for one that is longer.
 		how := fmt.Sprintf("fills it with %d input tokens, leaving no room for output tokens", len(c.ids))
 		if room < 0 {
 			how = fmt.Sprintf("contains %d input tokens, which exceeds this limit even without any output tokens", len(c.ids))
@@ -111,7 +113,7 @@ func (s *Server) checkRust(c *completion) *refusal {
 	return nil
 }
 
-// The shapes of the Rust front end's streams: it leaves out what it has nothing to say of.
+// The forms of the Rust front end's streams. It leaves out empty members.
 type (
 	rustChunk struct {
 		ID      string       `json:"id"`
@@ -150,7 +152,7 @@ func (j *job) rustFrame(choices ...rustChoice) []byte {
 		Choices: choices})
 }
 
-// rustIDs are ids where they were asked for.
+// rustIDs returns ids if the request asks for them.
 func (j *job) rustIDs(ids []uint32) *[]uint32 {
 	if !on(j.c.ReturnTokenIDs) {
 		return nil
@@ -159,7 +161,8 @@ func (j *job) rustIDs(ids []uint32) *[]uint32 {
 	return &ids
 }
 
-// rustFirst is the event before the first token, which says the prompt again; nil where that was not asked for.
+// rustFirst returns the event before the first token, which repeats the prompt. It returns nil if the request does not
+// ask for that.
 func (j *job) rustFirst() []byte {
 	if !on(j.c.ReturnTokenIDs) {
 		return nil
@@ -167,7 +170,7 @@ func (j *job) rustFirst() []byte {
 	return j.rustFrame(rustChoice{TokenIDs: j.rustIDs(nil), PromptTokenIDs: j.c.ids})
 }
 
-// rustEvent has the tokens from..to; the finish reason comes by itself.
+// rustEvent returns the event with the tokens from..to. The finish reason comes in an event of its own.
 func (j *job) rustEvent(from, to int) []byte {
 	choice := rustChoice{TokenIDs: j.rustIDs(j.gen.ids[from:to])}
 	for _, text := range j.gen.texts[from:to] {

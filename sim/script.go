@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Script is a list of ready answers, each given as exact token ids. A line with a match answers every prompt that
-// contains it; lines without one are used once each, in order. Matching lines are looked at first.
+// Script is a list of prepared answers, each given as exact token ids. A line with a match answers every prompt that
+// contains it. A line without one is used once, in the order of the list. Lines with a match are tried first.
 type Script struct {
 	mu    sync.Mutex
 	lines []Line
@@ -21,23 +21,24 @@ type Script struct {
 
 // Line is one answer of a Script.
 type Line struct {
-	// Match is looked for in the decoded prompt, special tokens in their spellings; empty takes the next prompt.
+	// Match is text to find in the decoded prompt, which spells out special tokens. If it is empty, the line takes the
+	// next prompt.
 	Match string
-	// Tokens is the answer. Stop tokens and max_tokens end it as they would end a model's.
+	// Tokens is the answer. Stop tokens and max_tokens end it as they would end a model's answer.
 	Tokens []uint32
-	// Chunks are the sizes of the events, in tokens; the last repeats.
+	// Chunks are the sizes of the events, in tokens. The last size repeats.
 	Chunks []int
-	// Fault, when set, replaces the server's.
+	// Fault, if set, replaces the server's fault.
 	Fault *Fault
-	// Finish is the finish reason when the tokens run out without a stop token; empty is "length".
+	// Finish is the finish reason if the tokens run out without a stop token. Empty is "length".
 	Finish string
 }
 
-// NewScript makes a script of these lines.
+// NewScript returns a script of these lines.
 func NewScript(lines ...Line) *Script { return &Script{lines: lines} }
 
 // ReadScript reads a script as JSON lines: {"match": TEXT, "tokens": [IDS] or "text": HARMONY TEXT, "chunks": [SIZES],
-// "fault": FAULT, "finish": REASON}. In "text" the spellings of special tokens are those tokens. Empty lines and lines
+// "fault": FAULT, "finish": REASON}. In "text" the spelling of a special token is that token. Empty lines and lines
 // that begin with # are skipped.
 func ReadScript(r io.Reader, t *tokenizer.Tokenizer) (*Script, error) {
 	data, err := io.ReadAll(r)
@@ -95,14 +96,14 @@ func readLine(raw []byte, t *tokenizer.Tokenizer) (Line, error) {
 	return line, nil
 }
 
-// Regroup leaves the sizes of the events to Options.TokensPerChunk, whatever the lines say.
+// Regroup removes the sizes of events from the lines, so that [Options.TokensPerChunk] applies.
 func (s *Script) Regroup() {
 	for i := range s.lines {
 		s.lines[i].Chunks = nil
 	}
 }
 
-// pick is the line for a prompt, if there is one.
+// pick returns the line for a prompt, if there is one.
 func (s *Script) pick(prompt string) (Line, bool) {
 	if s == nil {
 		return Line{}, false

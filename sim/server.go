@@ -20,7 +20,7 @@ import (
 
 const bodyLimit = 64 << 20
 
-// Server is the simulated server. Use New.
+// Server is the simulated server. [New] makes one.
 type Server struct {
 	opt     Options
 	tok     *tokenizer.Tokenizer
@@ -39,7 +39,7 @@ type Server struct {
 	servers   []*http.Server
 }
 
-// New makes a server that does not listen yet: call Start, or serve its Handler.
+// New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
@@ -53,7 +53,7 @@ func New(o Options) *Server {
 }
 
 // Start listens on an address ("127.0.0.1:0" for a free port) with HTTP/1.1 and HTTP/2 in clear text, and returns the
-// server's URL. It may be called for more addresses.
+// server's URL. Further calls add addresses.
 func (s *Server) Start(addr string) (string, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -75,10 +75,10 @@ func (s *Server) Start(addr string) (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// Release ends Options.HoldAfter and the pace of the answers: every stream goes on to its end as fast as it can.
+// Release ends [Options.HoldAfter] and the pace of the answers: every stream continues to its end as fast as it can.
 func (s *Server) Release() { s.letGo() }
 
-// Close ends what runs, without grace, and stops listening.
+// Close stops listening, and ends running requests at once.
 func (s *Server) Close() {
 	s.closeOnce.Do(func() { close(s.closed) })
 	s.mu.Lock()
@@ -88,10 +88,11 @@ func (s *Server) Close() {
 	}
 }
 
-// SetHealthy decides what /health answers: 200, or 503 as of a dead engine.
+// SetHealthy sets the answer of /health: 200, or 503 as for a dead engine.
 func (s *Server) SetHealthy(ok bool) { s.sick.Store(!ok) }
 
-// Handler is the whole server as a handler. Over HTTP/2 in clear text it needs a server that speaks it, as Start's.
+// Handler returns the whole server as a handler. HTTP/2 in clear text works only with a server that supports it, as the
+// one of [Server.Start] does.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -99,7 +100,7 @@ func (s *Server) Handler() http.Handler {
 		rec := &Request{Method: r.Method, Path: r.URL.Path, Proto: r.Proto, Header: r.Header.Clone(), Body: body}
 		s.rec.add(rec)
 		defer func() {
-			// In a deferred call, because a fault may end the handler by a panic.
+			// The call is deferred, because a fault may end the handler by a panic.
 			var q Request
 			s.rec.update(func() { rec.Done = true; q = *rec })
 			s.opt.Log.Info("request", "method", q.Method, "path", q.Path, "proto", q.Proto, "status", q.Status, "id", q.ID,
@@ -177,7 +178,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Reques
 	j.serve(w, r)
 }
 
-// decodeFor decodes as the front end does that is played.
+// decodeFor decodes a request as the chosen front end does.
 func (s *Server) decodeFor(h http.Header, body []byte) (*completion, *refusal) {
 	if s.opt.FrontEnd == RustFrontEnd {
 		return s.decodeRust(body)
@@ -208,7 +209,7 @@ func (s *Server) models() []byte {
 	}{"list", data})
 }
 
-// admit waits for a free slot; release gives it back.
+// admit waits for a free slot. release returns the slot.
 func (s *Server) admit(ctx context.Context) error {
 	if s.slots != nil {
 		select {
@@ -248,7 +249,7 @@ func (s *Server) respond(w http.ResponseWriter, rec *Request, status int, body [
 	w.Header().Set("Content-Length", itoa(len(body)))
 	s.head(w, rec, status, "application/json")
 	out := s.output(context.Background(), w)
-	// A client that is gone shows nowhere: the answer was there for it.
+	// A client that has disconnected is not recorded: the answer was ready for it.
 	if out.write(body) == nil {
 		_ = out.end()
 	}
@@ -261,7 +262,7 @@ func (s *Server) refuse(w http.ResponseWriter, rec *Request, r *refusal) {
 	s.respond(w, rec, r.Code, r.body())
 }
 
-// requestID is the header's, the body's, or a random one.
+// requestID returns the header's id, the body's, or a random one.
 func requestID(h http.Header, c *completion) string {
 	if id := h.Get("X-Request-Id"); id != "" {
 		return id
@@ -270,6 +271,6 @@ func requestID(h http.Header, c *completion) string {
 		return c.RequestID
 	}
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // it never fails
 	return hex.EncodeToString(b[:])
 }

@@ -10,7 +10,7 @@ var done = []byte("data: [DONE]\n\n")
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// stream sends the answer event by event. The headers go out first, before the prompt is read, as vLLM does.
+// stream sends the answer event by event. It sends the headers first, before it reads the prompt, as vLLM does.
 func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	if j.fault.Kind == FaultNoFinish {
 		w.Header().Set("Transfer-Encoding", "identity") // the close delimits the body
@@ -78,7 +78,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// before is what comes before the first token.
+// before returns what comes before the first token.
 func (j *job) before() []byte {
 	if j.s.opt.FrontEnd == RustFrontEnd {
 		return j.rustFirst()
@@ -86,7 +86,7 @@ func (j *job) before() []byte {
 	return nil
 }
 
-// eventOf is the event with the tokens from..to of a choice.
+// eventOf returns the event with the tokens from..to of a choice.
 func (j *job) eventOf(index, from, to int) []byte {
 	if j.s.opt.FrontEnd == RustFrontEnd {
 		return j.rustEvent(from, to)
@@ -94,7 +94,7 @@ func (j *job) eventOf(index, from, to int) []byte {
 	return framed(j.event(index, from, to))
 }
 
-// after is what comes behind the last token, but for the last word.
+// after returns what comes after the last token, except the final [DONE].
 func (j *job) after() []byte {
 	var out []byte
 	rust := j.s.opt.FrontEnd == RustFrontEnd
@@ -113,7 +113,7 @@ func (j *job) after() []byte {
 		Choices: []chunkChoice{}, Usage: u})
 }
 
-// size is how many tokens an event holds.
+// size returns how many tokens an event holds.
 func (j *job) size(event, total int) int {
 	if n := len(j.chunks); n > 0 {
 		return j.chunks[min(event, n-1)]
@@ -124,7 +124,7 @@ func (j *job) size(event, total int) int {
 	return j.s.opt.TokensPerChunk
 }
 
-// event is the chunk of one choice with the tokens from..to.
+// event returns the chunk of one choice with the tokens from..to.
 func (j *job) event(index, from, to int) chunk {
 	choice := chunkChoice{Index: index, Logprobs: j.logprobs(from, to)}
 	for _, text := range j.gen.texts[from:to] {
@@ -151,7 +151,7 @@ func (j *job) usage(completion int) *usage {
 	return &usage{PromptTokens: len(j.c.ids), TotalTokens: len(j.c.ids) + completion, CompletionTokens: completion}
 }
 
-// strike does what the fault does at its place. A nil error lets the stream go on.
+// strike carries out the fault at its place. If it returns nil, the stream continues.
 func (j *job) strike(ctx context.Context, out *output) error {
 	if j.fault.Kind == FaultGarbage {
 		return out.write(garbage)
@@ -164,7 +164,7 @@ func (j *job) strike(ctx context.Context, out *output) error {
 			return err
 		}
 	}
-	// What is held back by a cut belongs to what was sent before the fault.
+	// Bytes that a cut holds back belong to what was sent before the fault.
 	if err := out.end(); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// structuredOutputs is a request's structured_outputs, of which the server knows structural tags.
+// structuredOutputs is a request's structured_outputs. The server supports only structural tags.
 type structuredOutputs struct {
 	JSON       json.RawMessage `json:"json"`
 	Regex      json.RawMessage `json:"regex"`
@@ -22,8 +22,8 @@ type structuredOutputs struct {
 	Tag        *string         `json:"structural_tag"`
 }
 
-// tagFormat is one format of a structural tag, by xgrammar's rules. Of xgrammar's formats it has those that can be told by
-// looking at text; what it does not have it refuses.
+// tagFormat is one format of a structural tag, by xgrammar's rules. It supports the formats of xgrammar that can be
+// checked on text, and refuses all others.
 type tagFormat struct {
 	Type     string          `json:"type"`
 	Value    *string         `json:"value"`       // const_string
@@ -38,7 +38,8 @@ type tagFormat struct {
 	pattern *regexp.Regexp
 }
 
-// readTag checks and compiles what a request wants of its answer, and refuses what vLLM refuses; nil is nothing.
+// readTag checks and compiles the constraint on a request's answer, and refuses what vLLM refuses. nil is no
+// constraint.
 func (s *structuredOutputs) readTag() (*tagFormat, *refusal) {
 	if s == nil {
 		return nil, nil
@@ -78,8 +79,8 @@ func compileTag(text []byte) (*tagFormat, error) {
 	return tag.Format, tag.Format.compile()
 }
 
-// strictly decodes one JSON value in which nothing unknown stands: xgrammar passes over what it does not know, and so a
-// misspelled member would not be noticed.
+// strictly decodes one JSON value and refuses unknown members. xgrammar ignores them, so a misspelled member would not
+// be noticed.
 func strictly(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -133,19 +134,20 @@ func (f *tagFormat) compile() error {
 	return nil
 }
 
-// compileRegex refuses what xgrammar 0.2.8 was seen to refuse, or to read as something else, and Go's regexp would not.
+// compileRegex refuses patterns that Go's regexp would accept, and that xgrammar 0.2.8 refuses or reads as something
+// else.
 func (f *tagFormat) compileRegex() error {
 	unknown := regexp.MustCompile(`\\[^dDwWsSnrtfv[:punct:]]|\(\?[^:]|\[\^?[[\]]`)
 	if bad := unknown.FindString(f.Pattern); bad != "" || f.Pattern == "" {
 		return fmt.Errorf("regex: %q is not supported", bad)
 	}
-	// Its dot is any character, and the pattern has to match the whole text.
+	// xgrammar's dot matches any character, and the pattern has to match the whole text.
 	pattern, err := regexp.Compile("^(?s:" + f.Pattern + ")$")
 	f.pattern = pattern
 	return err
 }
 
-// compileGrammar reads a grammar of one rule, whose alternatives are texts: root ::= "a" | "b".
+// compileGrammar reads a grammar of one rule with texts as alternatives: root ::= "a" | "b".
 func (f *tagFormat) compileGrammar() error {
 	rule, ok := strings.CutPrefix(strings.TrimSpace(f.Grammar), "root ::= ")
 	if !ok {

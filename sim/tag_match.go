@@ -14,9 +14,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// keepsTo reports whether an answer is one that a server could have let the model write under a tag: text of the formats,
-// special tokens in their spellings. <|return|> ends it, and only where the tag is complete, since xgrammar takes it for a
-// stop token and not for text. An answer that stops earlier must be the beginning of one.
+// keepsTo returns an error if a server could not have let the model write this answer under a tag: text of the formats,
+// with special tokens spelled out. <|return|> ends the answer, and only where the tag is complete, since xgrammar takes
+// it as a stop token and not as text. An answer that stops earlier must be the beginning of a valid one.
 func (f *tagFormat) keepsTo(t *tokenizer.Tokenizer, ids []uint32) error {
 	ended := len(ids) > 0 && ids[len(ids)-1] == tokenizer.Return
 	if ended {
@@ -33,15 +33,16 @@ func (f *tagFormat) keepsTo(t *tokenizer.Tokenizer, ids []uint32) error {
 	return fmt.Errorf("the answer leaves the structural tag behind %q", m.text[:m.furthest])
 }
 
-// tagMatcher looks for all the ways in which formats can lie on a text.
+// tagMatcher finds all ways in which formats can match a text.
 type tagMatcher struct {
 	text string
-	// furthest is how much of the text some way has taken, reached that a way came to its end and would go on.
+	// furthest is how much of the text some way has matched. reached reports whether a way reached the end of the text and
+	// could continue.
 	furthest int
 	reached  bool
 }
 
-// ends are the places up to which f can lie on the text from a place on.
+// ends returns the places at which a match of f can end that begins at from.
 func (m *tagMatcher) ends(f *tagFormat, from int) []int {
 	m.furthest = max(m.furthest, from)
 	switch f.Type {
@@ -97,7 +98,7 @@ func unique(places []int) []int {
 	return slices.Compact(places)
 }
 
-// anyText ends anywhere before the first text that is excluded is whole.
+// anyText matches up to any place before the end of the first excluded text.
 func (m *tagMatcher) anyText(excludes []string, from int) []int {
 	stop := len(m.text)
 	whole := true
@@ -115,8 +116,9 @@ func (m *tagMatcher) anyText(excludes []string, from int) []int {
 	return places
 }
 
-// regex ends wherever the pattern matches all that stands before. What it does not match might go on and match then: Go
-// cannot tell, and only what is ended by a special token is known not to.
+// regex matches up to every place where the pattern matches all text before it. A text that does not match yet might
+// match if it continued. Go's regexp cannot report that, so only a text that a special token ends is known not to
+// match.
 func (m *tagMatcher) regex(pattern *regexp.Regexp, from int) []int {
 	rest := m.text[from:]
 	m.reached = m.reached || !strings.Contains(rest, "<|")
@@ -129,7 +131,7 @@ func (m *tagMatcher) regex(pattern *regexp.Regexp, from int) []int {
 	return places
 }
 
-// json is one value of the schema, in one piece.
+// json matches one whole value of the schema.
 func (m *tagMatcher) json(schema *jsonschema.Schema, from int) []int {
 	rest := m.text[from:]
 	if rest != "" && strings.ContainsRune(" \t\r\n", rune(rest[0])) {

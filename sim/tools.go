@@ -6,10 +6,10 @@ import "strings"
 type tool struct {
 	name        string
 	description string
-	params      *tsType // nil: takes none
+	params      *tsType // nil: takes no parameters
 }
 
-// tsType is a type as far as arguments can be made from it.
+// tsType is as much of a type as it takes to make arguments.
 type tsType struct {
 	kind     string // object, string, number, boolean, array, null, any, enum
 	props    []tsProp
@@ -23,8 +23,8 @@ type tsProp struct {
 	typ      *tsType
 }
 
-// readTools reads the TypeScript declarations of "namespace functions { … } // namespace functions". What it cannot
-// read it skips: a model would not refuse either.
+// readTools reads the TypeScript declarations of "namespace functions { … } // namespace functions". It skips what it
+// cannot read, since a model would not refuse it either.
 func readTools(text string) []tool {
 	const open, end = "\nnamespace functions {\n", "\n} // namespace functions"
 	at := strings.LastIndex(text, open)
@@ -69,7 +69,7 @@ func readTools(text string) []tool {
 	return tools
 }
 
-// tsParser reads types. It never fails: what it does not know is any.
+// tsParser reads types. It never fails: it reads anything unknown as any.
 type tsParser struct {
 	s string
 	i int
@@ -109,8 +109,8 @@ func (p *tsParser) eat(c byte) bool {
 	return false
 }
 
-// parseType reads alternatives joined by "|", a leading one allowed: literals together become an enum, otherwise the
-// first alternative counts.
+// parseType reads alternatives separated by "|", optionally with a leading one. If all are literals, they become an
+// enum. Otherwise the first alternative counts.
 func (p *tsParser) parseType(depth int) *tsType {
 	if depth > tsDepth {
 		p.i = len(p.s)
@@ -169,8 +169,8 @@ func (p *tsParser) parseOne(depth int) *tsType {
 	return t
 }
 
-// parseProps reads properties until the closing brace. A line that is none is skipped: the later lines of a
-// description stand uncommented in the text.
+// parseProps reads properties up to the closing brace. It skips lines without a property: later lines of a description
+// are in the text without a comment sign.
 func (p *tsParser) parseProps(depth int) []tsProp {
 	var props []tsProp
 	for {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Changes returns the paths of the settings in which two configurations differ. An entry of a list is called by its
-// name, as in models[gpt-oss-120b].context_length. Values are left out, because some are confidential.
+// Changes returns the paths of the settings in which two configurations differ. An entry of a list is named in its
+// path, as in models[gpt-oss-120b].context_length. Values are left out, because some are confidential.
 func Changes(before, after *Config) []string {
 	return changes("", reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
 }
@@ -42,7 +42,7 @@ func nameOf(entry reflect.Value) *string {
 	return nil
 }
 
-// listChanges tells entries apart by their names, so that one more at the beginning is not a change of all others.
+// listChanges compares entries by their names, so that a new first entry does not change all others.
 func listChanges(path string, before, after reflect.Value) []string {
 	old := map[string]reflect.Value{}
 	for i := range before.Len() {
@@ -71,7 +71,7 @@ func listChanges(path string, before, after reflect.Value) []string {
 	return all
 }
 
-// OnlyUp returns the names of the settings in c that only harmony up uses. They are about the Envoy that it runs.
+// OnlyUp returns the names of the settings in c that only harmony up uses. They concern the Envoy that it runs.
 func (c *Config) OnlyUp() []string {
 	var names []string
 	if c.Admin != DefaultAdmin {

@@ -8,9 +8,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Config is everything an operator may say. Its zero value is not usable: start from Default or Parse.
+// Config is the operator's configuration. Its zero value is not usable: start from [Default] or [Parse].
 type Config struct {
-	// Listen is where clients connect, as host:port; port 0 takes a free one. It stands for one listener in clear text.
+	// Listen is where clients connect, as host:port. Port 0 takes a free one. It sets up one listener in clear text.
 	Listen string `yaml:"listen"`
 	// Listeners are the addresses where clients connect, in place of Listen.
 	Listeners []Listener `yaml:"listeners"`
@@ -20,87 +20,89 @@ type Config struct {
 	Mode string `yaml:"mode" jsonschema:"enum=full,enum=reduced"`
 	// BodyLimit is the largest request body on the translated paths.
 	BodyLimit Size `yaml:"body_limit"`
-	// StallTimeout is how long a server may be silent before its request is given up; 0 waits for ever.
+	// StallTimeout is how long a server may be silent before its request is given up. 0 waits for ever.
 	StallTimeout Duration `yaml:"stall_timeout"`
-	// RequestTimeout is how long a client may take to send a request. How long its answer takes is another matter.
+	// RequestTimeout is how long a client may take to send a request. It does not limit the answer.
 	RequestTimeout Duration `yaml:"request_timeout"`
 	// MemoryLimit is how much memory each of Envoy's workers may have in use in the filter before it answers new
 	// requests 503.
 	MemoryLimit Size `yaml:"memory_limit"`
-	// AccessLog is the file to which Envoy writes a line for each request. Empty: none.
+	// AccessLog is the file to which Envoy writes a line for each request. Empty: there is no access log.
 	AccessLog string `yaml:"access_log"`
-	// CORSOrigins are the origins, such as https://chat.example.com, whose pages browsers let call the API; "*" is any.
+	// CORSOrigins are the origins, such as https://chat.example.com, whose pages may call the API from a browser. "*" is
+	// any.
 	CORSOrigins []string `yaml:"cors_origins"`
-	// ReasoningRatioAlert is the part of an answer's tokens above which its reasoning is counted as too much, 0 to 1.
+	// ReasoningRatioAlert is the share of reasoning in an answer's tokens, from 0 to 1, above which the answer is counted.
 	ReasoningRatioAlert float64 `yaml:"reasoning_ratio_alert" jsonschema:"minimum=0,maximum=1"`
 	Seal                Seal    `yaml:"seal"`
-	// ResponsesService takes requests that need a memory, or tools that run on the server's side.
+	// ResponsesService takes requests that need stored state, or tools that run on the server's side.
 	ResponsesService  ResponsesService `yaml:"responses_service"`
 	contract.Settings `yaml:",inline"`
-	// Passthrough is the URL of a server for every model that is not listed here. Empty: they are answered 404.
+	// Passthrough is the URL of a server for all models that are not listed here. Empty: requests for them are answered
+	// 404.
 	Passthrough string `yaml:"passthrough"`
-	// PassthroughPaths are the paths that reach Passthrough. One that ends in a slash stands for everything below it.
+	// PassthroughPaths are the paths that reach Passthrough. A path that ends in a slash includes everything below it.
 	PassthroughPaths []string `yaml:"passthrough_paths"`
-	// CAFile holds the certificates that https servers are checked against. Empty: the system's.
+	// CAFile holds the certificates against which https servers are checked. Empty: the system's certificates.
 	CAFile string `yaml:"ca_file"`
 	Envoy  Envoy  `yaml:"envoy"`
 	// Models are the Harmony models. At least one is needed.
 	Models []Model `yaml:"models"`
 	// Pools are the inference servers, for models that name a pool.
 	Pools []Pool `yaml:"pools"`
-	// Secrets say where tokens and certificates are found that pools and listeners name.
+	// Secrets are the places of the tokens and certificates that pools and listeners name.
 	Secrets []Secret `yaml:"secrets"`
 }
 
-// Seal says how the reasoning is sealed that Responses clients carry from one request to the next. Its keys come from the
-// proxy's environment, as HARMONY_SEAL_KEYS=ID:BASE64,…: the first seals, all open.
+// Seal determines how the reasoning is sealed that Responses clients carry from one request to the next. Its keys come
+// from the proxy's environment, as HARMONY_SEAL_KEYS=ID:BASE64,…: the first key seals, and all keys open.
 type Seal struct {
-	// Lifetime is how long sealed reasoning opens; 0 is the default.
+	// Lifetime is how long sealed reasoning can be opened. 0 is the default.
 	Lifetime Duration `yaml:"lifetime"`
-	// TenantHeader is the header whose value tells apart those who must not open each other's. Empty: none.
+	// TenantHeader is the header whose value separates tenants: one tenant cannot open another's reasoning. Empty: none.
 	TenantHeader string `yaml:"tenant_header"`
 }
 
-// Envoy says which Envoy to run and how.
+// Envoy determines which Envoy to run, and how.
 type Envoy struct {
-	// Path is the program. Empty: it is looked for.
+	// Path is the program. Empty: it is searched for.
 	Path string `yaml:"path"`
-	// Concurrency is the number of worker threads, each with a VM of its own; 0 leaves it to Envoy (one per CPU).
+	// Concurrency is the number of worker threads, each with its own VM. 0 leaves it to Envoy (one per CPU).
 	Concurrency int `yaml:"concurrency" jsonschema:"minimum=0,maximum=1024"`
-	// MaxHeap is how much memory Envoy may have in use itself, the filter's VMs aside. As it fills, new requests are refused,
-	// and then the largest streams of HTTP/2 are cut.
+	// MaxHeap is how much memory Envoy itself may have in use, without the filter's VMs. As it fills, new requests are
+	// refused, and then the largest HTTP/2 streams are cut.
 	MaxHeap Size `yaml:"max_heap"`
-	// MaxConnections is how many connections of clients there may be at once; those beyond it are closed.
+	// MaxConnections is how many connections of clients there may be at once. Further connections are closed.
 	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=1,maximum=1000000"`
 }
 
 // Model is one Harmony model and the servers that have it loaded.
 type Model struct {
-	// Name is what clients ask for.
+	// Name is the name that clients use.
 	Name string `yaml:"name"`
 	// Pool is the name of the pool of the model's inference servers.
 	Pool string `yaml:"pool"`
-	// Dialect is what the servers speak. Empty: vllm.
+	// Dialect is the dialect of the servers. Empty: vllm.
 	Dialect string `yaml:"dialect" jsonschema:"enum=vllm"`
-	// Servers are the model's inference servers in place of a pool, each as DIALECT=URL, all of one dialect:
-	// vllm=http://10.0.0.7:8000.
+	// Servers are the model's inference servers, in place of a pool. Each is DIALECT=URL, such as
+	// vllm=http://10.0.0.7:8000, and all have the same dialect.
 	Servers []string `yaml:"servers"`
-	// ForwardAuthorization sends clients' authorization header on to the servers, which otherwise do not see it.
+	// ForwardAuthorization sends clients' authorization headers to the servers. Otherwise the servers do not get them.
 	ForwardAuthorization bool `yaml:"forward_authorization"`
-	// ServerModel is the name that the servers know the model by. Empty: Name.
+	// ServerModel is the model's name at its servers. Empty: Name.
 	ServerModel            string `yaml:"server_model"`
 	contract.ModelSettings `yaml:",inline"`
 }
 
-// The defaults that are not the filter's own.
+// The defaults that differ from the filter's, or that the filter does not have.
 const (
 	DefaultListen = "127.0.0.1:8080"
 	DefaultAdmin  = "127.0.0.1:0"
-	// DefaultBodyLimit is in bytes. 131,072 tokens of text are 0.5 to 1.5 MB of JSON; the rest is room for what the model is
-	// not shown, such as past reasoning and images. No body of this size holds a worker for longer than 100 ms (make soak). The
-	// filter's own default is larger, because filters that are older than this one have it.
+	// DefaultBodyLimit is in bytes. 131,072 tokens of text are 0.5 to 1.5 MB of JSON. The rest is room for content that
+	// the model is not shown, such as past reasoning and images. No body of this size holds a worker for longer than 100
+	// ms (make soak). The filter's own default is larger, because older filters have that default.
 	DefaultBodyLimit = 4 << 20
-	// DefaultRequestTimeout lets the largest body of the default size come at a megabit a second.
+	// DefaultRequestTimeout is enough for the largest body of the default size at a megabit a second.
 	DefaultRequestTimeout = 2 * time.Minute
 	DefaultMaxHeap        = 2 << 30
 	DefaultMaxConnections = 10_000
@@ -112,7 +114,7 @@ func DefaultPassthroughPaths() []string {
 	return []string{contract.APIPrefix, contract.TokenizePath, contract.DetokenizePath}
 }
 
-// Default is a configuration with every default in place and no model.
+// Default returns a configuration with all defaults and no model.
 func Default() *Config {
 	c := &Config{
 		Listen: DefaultListen, Admin: DefaultAdmin, Mode: contract.ModeFull,
@@ -129,7 +131,7 @@ func Default() *Config {
 	return c
 }
 
-// PassesThrough reports whether requests for a path reach the passthrough server when the filter does not claim them.
+// PassesThrough reports whether requests for a path reach the passthrough server if the filter does not take them.
 func (c *Config) PassesThrough(path string) bool {
 	if c.Passthrough == "" {
 		return false
@@ -142,7 +144,7 @@ func (c *Config) PassesThrough(path string) bool {
 	return false
 }
 
-// Filter returns the part of c that the filter reads. It wants a configuration that [Config.Validate] accepts.
+// Filter returns the part of c that the filter reads. It requires a configuration that [Config.Validate] accepts.
 func (c *Config) Filter() *contract.Config {
 	f := &contract.Config{
 		Schema: contract.Schema, Mode: c.Mode, Passthrough: c.Passthrough != "", BodyLimit: int(c.BodyLimit),
@@ -170,7 +172,7 @@ func (m *Model) filter() contract.Model {
 	}
 }
 
-// kind returns what the model's servers speak.
+// kind returns the dialect of the model's servers.
 func (m *Model) kind() string {
 	if m.Dialect == "" && len(m.Servers) > 0 {
 		kind, _, _ := strings.Cut(m.Servers[0], "=")
@@ -179,5 +181,5 @@ func (m *Model) kind() string {
 	return cmp.Or(m.Dialect, contract.VLLM)
 }
 
-// Route is the value of the internal header that leads to the model's servers.
+// Route returns the value of the internal header that leads to the model's servers.
 func (m *Model) Route() string { return m.Name }

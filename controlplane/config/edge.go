@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The bounds of what protects the gateway from its clients.
+// The bounds of the settings that protect the gateway from its clients.
 const (
 	minRequestTimeout = time.Second
 	maxRequestTimeout = time.Hour
@@ -16,7 +16,7 @@ const (
 	maxConnections    = 1_000_000
 )
 
-// checkEdge looks at what protects the gateway from its clients.
+// checkEdge checks the settings that protect the gateway from its clients.
 func (c *Config) checkEdge() *Error {
 	if d := time.Duration(c.RequestTimeout); d < minRequestTimeout || d > maxRequestTimeout {
 		return &Error{Field: "request_timeout", Reason: d.String() + " is out of range; write how long a client may take " +
@@ -42,7 +42,7 @@ func (e *Envoy) checkLimits() *Error {
 	return nil
 }
 
-// CheckLimits reports what is wrong with the limits of an Envoy that starts without a configuration file, as an *[Error].
+// CheckLimits returns an error in the limits of an Envoy that starts without a configuration file, as an [*Error].
 func (e *Envoy) CheckLimits() error {
 	if failure := e.checkLimits(); failure != nil {
 		return failure
@@ -50,7 +50,7 @@ func (e *Envoy) CheckLimits() error {
 	return nil
 }
 
-// validOrigin reports whether browsers may send an origin so: a scheme and a host, and no path.
+// validOrigin reports whether a browser can send this origin: a scheme and a host, without a path.
 func validOrigin(origin string) bool {
 	if origin == "*" {
 		return true

@@ -2,20 +2,20 @@ package config
 
 import "fmt"
 
-// DefaultListener is what the listener is called that Listen stands for.
+// DefaultListener is the name of the listener that Listen sets up.
 const DefaultListener = "harmony"
 
 // Listener is one address where clients connect. All listeners serve the same models.
 type Listener struct {
-	// Name is what Envoy's statistics call it. Empty: harmony, which only one can be.
+	// Name is the listener's name in Envoy's statistics. Empty: harmony, which only one listener can have.
 	Name string `yaml:"name"`
-	// Address is host:port; port 0 takes a free one.
+	// Address is host:port. Port 0 takes a free one.
 	Address string `yaml:"address"`
 	// TLS is the name of the secret that holds the certificate and its key. Empty: clear text.
 	TLS string `yaml:"tls"`
 }
 
-// AllListeners are the listeners: those that are written out, else the one that Listen stands for.
+// AllListeners returns Listeners, or the one listener that Listen sets up if there are none.
 func (c *Config) AllListeners() []Listener {
 	if len(c.Listeners) == 0 {
 		return []Listener{{Name: DefaultListener, Address: c.Listen}}
@@ -69,7 +69,7 @@ func (c *Config) checkListeners() *Error {
 	return nil
 }
 
-// nameRule is what a name of our own making may be: it stands in Envoy's statistics, where dots part words.
+// nameRule describes valid names of listeners and pools. They stand in Envoy's statistics, where dots separate words.
 const nameRule = "at most 128 letters, digits, - and _"
 
 func validName(s string) bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Locate says of an error about a setting in which file it stands, and on which line, if that is not known yet.
+// Locate adds the file and the line to an error about a setting, if they are not known yet.
 func Locate(err error, file string) error {
 	var e *Error
 	if !errors.As(err, &e) || e.File != "" {

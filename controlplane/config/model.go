@@ -8,14 +8,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// DefaultModel returns a model called name with every default in place, served by servers, each as KIND=URL.
+// DefaultModel returns a model with this name, these servers, each as KIND=URL, and all defaults.
 func DefaultModel(name string, servers ...string) Model {
 	m := Model{Name: name, Servers: servers}
 	contract.SetDefaults(m.ModelSettings.Fields())
 	return m
 }
 
-// UnmarshalYAML implements yaml.InterfaceUnmarshaler: what a file does not say has its default.
+// UnmarshalYAML implements yaml.InterfaceUnmarshaler. A setting that the file does not have gets its default.
 func (m *Model) UnmarshalYAML(decode func(any) error) error {
 	type plain Model
 	*m = DefaultModel("")
@@ -57,7 +57,7 @@ func outOfRange(fields []contract.Field) (path, reason string) {
 	return "", ""
 }
 
-// orList joins words as in low, medium or high.
+// orList joins words as in "low, medium or high".
 func orList(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]

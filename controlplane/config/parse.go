@@ -16,8 +16,8 @@ import (
 
 const maxFile = 1 << 20
 
-// Load reads a configuration file. It checks what the file says, not that the file says everything: call Validate when
-// flags have been added.
+// Load reads a configuration file. It checks the settings in the file, but not that the file is complete: call
+// [Config.Validate] after flags have been added.
 func Load(file string) (*Config, error) {
 	data, err := readFile(file)
 	if err != nil {
@@ -78,7 +78,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// Parse is Load for data already read; name stands for the file in errors.
+// Parse is [Load] for data that has been read already. name stands for the file in errors.
 func Parse(name string, data []byte) (*Config, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -163,7 +163,7 @@ var (
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
-// kindOf names a type as a person who writes YAML would.
+// kindOf returns the name of a type for a person who writes YAML.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Map, reflect.Struct:
@@ -179,7 +179,7 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// lineOf finds the line of a field such as models[0].name, or of the nearest thing around it that is in the file.
+// lineOf returns the line of a field such as models[0].name, or of the nearest enclosing setting in the file.
 func lineOf(tree *ast.File, field string) int {
 	for field != "" {
 		if path, err := yaml.PathString("$." + field); err == nil {

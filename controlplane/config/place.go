@@ -26,7 +26,7 @@ func fieldPath(tree *ast.File, at *token.Token) string {
 	return strings.TrimPrefix(strings.TrimPrefix(f.path, "$"), ".")
 }
 
-// placeFinder visits nodes until one stands at the place.
+// placeFinder visits nodes until one is at the place.
 type placeFinder struct {
 	at   token.Position
 	path string
@@ -60,7 +60,7 @@ func suggestion(field string) string {
 	return name + " is not a setting; check its spelling and its indentation"
 }
 
-// typeOf is the type of the block at a path, such as models[0].answers; nil if there is none.
+// typeOf returns the type of the block at a path, such as models[0].answers, or nil.
 func typeOf(path string) reflect.Type {
 	t := reflect.TypeFor[Config]()
 	for path != "" {
@@ -88,7 +88,7 @@ func member(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// block is the struct that t is or points to, else nil.
+// block returns the struct that t is or points to, or nil.
 func block(t reflect.Type) reflect.Type {
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -99,7 +99,7 @@ func block(t reflect.Type) reflect.Type {
 	return t
 }
 
-// settings are the names of a block's settings.
+// settings returns the names of a block's settings.
 func settings(t reflect.Type) []string {
 	t = block(t)
 	if t == nil {
@@ -112,7 +112,7 @@ func settings(t reflect.Type) []string {
 	return names
 }
 
-// fieldsOf returns the fields of a struct that are settings, with those of the contract's structs in it in their place.
+// fieldsOf returns the fields of a struct that are settings, including those of the contract's structs that it embeds.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
 		name := f.Tag.Get("yaml")
@@ -120,7 +120,7 @@ func fieldsOf(t reflect.Type) []reflect.StructField {
 	})
 }
 
-// blocksWith returns where a setting of this name belongs: at the top of the file, or in blocks of it.
+// blocksWith returns the places where a setting of this name belongs: the top of the file, or its blocks.
 func blocksWith(name string) []string {
 	top := reflect.TypeFor[Config]()
 	var found []string

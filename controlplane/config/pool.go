@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// The policies by which a pool's server is chosen.
+// The policies for the choice of a pool's server.
 const (
 	PolicyLeastRequest = "least_request"
 	PolicyRoundRobin   = "round_robin"
@@ -21,53 +21,53 @@ const (
 	DefaultHealthInterval = 5 * time.Second
 )
 
-// Pool is a set of inference servers that are all alike, for one model or several.
+// Pool is a set of identical inference servers, for one model or several.
 type Pool struct {
-	// Name is what models call it, and its cluster in Envoy.
+	// Name is the pool's name for models, and its cluster's name in Envoy.
 	Name string `yaml:"name"`
-	// Servers are URLs, by address or by a name: http://10.0.0.7:8000. A name stands for every address that DNS gives for
-	// it.
+	// Servers are URLs with an address or a name, such as http://10.0.0.7:8000. A name means all addresses that DNS
+	// returns for it.
 	Servers []string `yaml:"servers"`
-	// ServersFile is a file with a list of more servers, which is read again whenever it changes.
+	// ServersFile is a file with a list of more servers. It is read again whenever it changes.
 	ServersFile string `yaml:"servers_file"`
 	// Policy is "least_request", "round_robin" or "session". Empty: least_request.
 	Policy  string  `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session"`
 	Session Session `yaml:"session"`
-	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). What is beyond that of all
-	// servers together is answered 503 at once, by each Envoy for itself; 0 leaves queues to the servers.
+	// Capacity is how many requests one server works on at once (vLLM: --max-num-seqs). Each Envoy answers requests beyond
+	// the capacity of all servers together with 503 at once. 0 leaves queues to the servers.
 	Capacity int `yaml:"capacity" jsonschema:"minimum=0"`
-	// Spares are the names of pools whose servers help out when this pool's are not enough, in their order.
+	// Spares are the names of pools whose servers take requests when this pool's are not enough, in their order.
 	Spares []string `yaml:"spares"`
 	Health Health   `yaml:"health"`
-	// SlowStart is the time in which a server that has just come gets its full share; 0 is at once.
+	// SlowStart is the time in which a new server's share of the requests grows to its full size. 0 is at once.
 	SlowStart Duration `yaml:"slow_start"`
-	// Authorization is the name of the secret that the servers want as a bearer token. Empty: none.
+	// Authorization is the name of the secret that the servers require as a bearer token. Empty: none.
 	Authorization string `yaml:"authorization"`
 }
 
-// Session says what makes requests a session, which stays with one server: either of them.
+// Session determines which requests form a session, which stays with one server: set either a cookie or a header.
 type Session struct {
 	// Cookie is the name of a cookie that the gateway sets.
 	Cookie string `yaml:"cookie"`
-	// Header is the name of a header that clients set, to whatever they call their session.
+	// Header is the name of a header that clients set to the name of their session.
 	Header string `yaml:"header"`
 }
 
-// Health is how each Envoy asks the servers whether they are well.
+// Health determines how each Envoy checks the health of the servers.
 type Health struct {
-	// Path is asked for; a server that answers 200 is well. "none" asks nothing. Empty: /health.
+	// Path is requested from each server. A server that answers 200 is healthy. "none" turns checks off. Empty: /health.
 	Path string `yaml:"path"`
-	// Interval is the time between two questions; 0 is the default.
+	// Interval is the time between two checks. 0 is the default.
 	Interval Duration `yaml:"interval"`
 }
 
-// NoHealthChecks is the Path that asks nothing.
+// NoHealthChecks is the [Health.Path] that turns health checks off.
 const NoHealthChecks = "none"
 
-// Checked reports whether Envoy asks the servers at all.
+// Checked reports whether Envoy checks the health of the servers.
 func (h *Health) Checked() bool { return h.Path != NoHealthChecks }
 
-// withDefaults returns the pool with what it does not say filled in.
+// withDefaults returns the pool with defaults for its absent settings.
 func (p Pool) withDefaults() Pool {
 	if p.Policy == "" {
 		p.Policy = PolicyLeastRequest
@@ -81,13 +81,13 @@ func (p Pool) withDefaults() Pool {
 	return p
 }
 
-// shortPool is the pool of a model that names its servers itself. It has no health checks of its own: a short form must
+// shortPool returns the pool of a model that names its servers itself. It has no health checks: the short form must
 // work for any server.
 func shortPool(m *Model) Pool {
 	return Pool{Name: m.Name, Policy: PolicyLeastRequest, Health: Health{Path: NoHealthChecks}}
 }
 
-// findPool finds a pool by its name; nil if it is not there.
+// findPool returns the pool with this name, or nil.
 func findPool(pools []Pool, name string) *Pool {
 	if i := slices.IndexFunc(pools, func(p Pool) bool { return p.Name == name }); i >= 0 {
 		return &pools[i]
@@ -95,7 +95,7 @@ func findPool(pools []Pool, name string) *Pool {
 	return nil
 }
 
-// PoolName is the pool of the model's servers.
+// PoolName returns the name of the pool of the model's servers.
 func (m *Model) PoolName() string {
 	if m.Pool != "" {
 		return m.Pool
@@ -103,7 +103,7 @@ func (m *Model) PoolName() string {
 	return m.Name
 }
 
-// checkPools looks at the pools; r gets them.
+// checkPools checks the pools and adds them to r.
 func (c *Config) checkPools(r *Resolved) *Error {
 	for i := range c.Pools {
 		if e := c.checkPool(i, r); e != nil {

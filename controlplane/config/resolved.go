@@ -7,28 +7,27 @@ import (
 	filterconfig "github.com/harmonyedge/harmonyedge/filter/config"
 )
 
-// Resolved is a configuration that is complete, with what its texts say, each read once. Neither it nor its [Config]
-// changes.
+// Resolved is a complete configuration with its texts parsed, each once. Neither it nor its [Config] changes.
 type Resolved struct {
 	Config *Config
-	// Pools are the pools that are written out, and after them one for each model that names its servers itself.
+	// Pools are the pools in the file, and after them one for each model that names its servers itself.
 	Pools []ResolvedPool
-	// Passthrough and Service are the servers of [Config.Passthrough] and [ResponsesService.URL], zero where there is
-	// none.
+	// Passthrough and Service are the servers of [Config.Passthrough] and [ResponsesService.URL]. They are zero if there
+	// are none.
 	Passthrough, Service Endpoint
-	// FilterJSON is the filter's part, as the filter reads it.
+	// FilterJSON is the filter's part, in the form that the filter reads.
 	FilterJSON []byte
 
-	// owners are the models and pools that name servers, by [Endpoint.withoutScheme].
+	// owners holds the names of the models and pools that name servers, by [Endpoint.withoutScheme].
 	owners map[Endpoint]string
 }
 
 // ResolvedPool is a pool with its defaults, its servers and its models.
 type ResolvedPool struct {
 	Pool
-	// Endpoints are the servers that are written out.
+	// Endpoints are the servers that the configuration lists.
 	Endpoints []Endpoint
-	// TLS reports whether the servers are https, as the first that is written out is. A pool of a file alone is http.
+	// TLS reports whether the servers use https, as the first listed server does. A pool that has only a file uses http.
 	TLS bool
 	// Models are the models whose servers these are.
 	Models []*Model
@@ -36,7 +35,7 @@ type ResolvedPool struct {
 	Short bool
 }
 
-// Resolve reads what c says. The error is the first thing wrong with it, as an [*Error].
+// Resolve parses the texts in c. It returns the first error in c as an [*Error].
 func (c *Config) Resolve() (*Resolved, error) {
 	r, e := c.check()
 	if e != nil {
@@ -58,14 +57,14 @@ func (c *Config) Resolve() (*Resolved, error) {
 		}
 	}
 	r.FilterJSON = filterconfig.AppendJSON(nil, c.Filter())
-	// The reader's own word is the last.
+	// The filter's own parser has the final word.
 	if _, err := filterconfig.Parse(r.FilterJSON); err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
 	return r, nil
 }
 
-// Pool finds a pool by its name; nil if there is none.
+// Pool returns the pool with this name, or nil.
 func (r *Resolved) Pool(name string) *ResolvedPool {
 	if i := slices.IndexFunc(r.Pools, func(p ResolvedPool) bool { return p.Name == name }); i >= 0 {
 		return &r.Pools[i]
@@ -73,20 +72,20 @@ func (r *Resolved) Pool(name string) *ResolvedPool {
 	return nil
 }
 
-// Misfit is why a server may not be in a pool.
+// Misfit is the reason why a server may not be in a pool.
 type Misfit uint8
 
 const (
 	// Fits is a server that may be in the pool.
 	Fits Misfit = iota
-	// OtherScheme is one of https in a pool of http, or of http in one of https.
+	// OtherScheme is an https server in an http pool, or an http server in an https pool.
 	OtherScheme
-	// Untranslated is one that gets requests as they come, as passthrough or as the responses service: untranslated
+	// Untranslated is a server that gets requests unchanged, as passthrough or as the responses service. Untranslated
 	// requests would reach a Harmony model.
 	Untranslated
 )
 
-// Misfit returns why a server may not be in a pool.
+// Misfit returns the reason why a server may not be in a pool.
 func (r *Resolved) Misfit(p *ResolvedPool, server Endpoint) Misfit {
 	switch place := server.withoutScheme(); {
 	case server.TLS != p.TLS:
@@ -99,7 +98,8 @@ func (r *Resolved) Misfit(p *ResolvedPool, server Endpoint) Misfit {
 	}
 }
 
-// withoutScheme returns the endpoint as one of http. Servers at the same address are the same, whatever they speak.
+// withoutScheme returns the endpoint as an http endpoint. Servers at the same address are the same, whatever their
+// scheme.
 func (e Endpoint) withoutScheme() Endpoint {
 	e.TLS = false
 	return e

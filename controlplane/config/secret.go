@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Secret says where something secret is found; the configuration itself holds none. It is either a token (File or
-// Env) or a certificate with its key.
+// Secret is the place of a secret value; the configuration itself holds none. It is either a token (File or Env) or a
+// certificate with its key.
 type Secret struct {
-	// Name is what pools and listeners call it.
+	// Name is the secret's name for pools and listeners.
 	Name string `yaml:"name"`
-	// File holds a token; white space around it is left out.
+	// File holds a token. White space around it is ignored.
 	File string `yaml:"file"`
 	// Env is the environment variable that holds a token.
 	Env string `yaml:"env"`
-	// Certificate is a file with a certificate chain in PEM, Key one with its private key.
+	// Certificate is a file with a certificate chain in PEM. Key is a file with its private key.
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
 }
 
-// IsCertificate tells a certificate from a token.
+// IsCertificate reports whether the secret is a certificate rather than a token.
 func (s *Secret) IsCertificate() bool { return s.Certificate != "" || s.Key != "" }
 
-// Secret finds a secret by its name; nil if there is none.
+// Secret returns the secret with this name, or nil.
 func (c *Config) Secret(name string) *Secret {
 	for i := range c.Secrets {
 		if c.Secrets[i].Name == name {
@@ -32,7 +32,7 @@ func (c *Config) Secret(name string) *Secret {
 	return nil
 }
 
-// Uses reports whether a listener, or a pool with models, wants a secret: only then it needs to be found.
+// Uses reports whether a listener, or a pool with models, uses a secret. Only then must the secret exist.
 func (c *Config) Uses(secret string) bool {
 	for _, l := range c.AllListeners() {
 		if l.TLS == secret {
@@ -73,7 +73,7 @@ func (c *Config) checkSecrets() *Error {
 	return nil
 }
 
-// checkSecretOf looks at the name of a secret that field refers to.
+// checkSecretOf checks the name of a secret in a field.
 func (c *Config) checkSecretOf(field, name string, certificate bool) *Error {
 	s := c.Secret(name)
 	switch {

@@ -12,20 +12,20 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Server is one inference server: what it is and where.
+// Server is one inference server: its kind and its address.
 type Server struct {
 	Kind     string
 	Endpoint Endpoint
 }
 
-// Endpoint is where an HTTP server listens.
+// Endpoint is the address of an HTTP server.
 type Endpoint struct {
 	TLS  bool
 	Host string // a name, or an IP address without brackets
 	Port uint16
 }
 
-// Authority is how Envoy calls the server: the name that the Host header has, and that TLS asks for and checks.
+// Authority returns the server's name in the Host header. TLS requests and checks the same name.
 func (e Endpoint) Authority() string {
 	if !e.TLS && e.Port != 80 {
 		return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
@@ -50,7 +50,7 @@ func ParseServer(text string) (Server, error) {
 	return Server{Kind: kind, Endpoint: e}, err
 }
 
-// ParseURL reads the address of a server: http or https, a host and perhaps a port, nothing else.
+// ParseURL reads the address of a server: http or https, a host and an optional port, and nothing else.
 func ParseURL(text string) (Endpoint, error) {
 	fail := func(reason string) (Endpoint, error) {
 		return Endpoint{}, errors.New(strconv.Quote(redactUser(text)) + " " + reason)
@@ -104,13 +104,13 @@ func redactUser(url string) string {
 	return scheme + "://…" + url[at:]
 }
 
-// IsIP reports whether the host needs no name service.
+// IsIP reports whether the host is an IP address.
 func (e Endpoint) IsIP() bool {
 	_, err := netip.ParseAddr(e.Host)
 	return err == nil
 }
 
-// String is the endpoint's URL, with its port.
+// String returns the endpoint's URL, with its port.
 func (e Endpoint) String() string {
 	scheme := "http://"
 	if e.TLS {
@@ -119,7 +119,7 @@ func (e Endpoint) String() string {
 	return scheme + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
 }
 
-// ParseListen reads host:port; the host must be an IP address, because a listener binds to an interface, not to a name.
+// ParseListen reads host:port. The host must be an IP address, because a listener binds to an interface, not to a name.
 func ParseListen(text string) (netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

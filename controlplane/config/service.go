@@ -6,16 +6,17 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// ResponsesPool is the value of the internal header that leads to the responses service. A model cannot be called so
-// while there is one.
+// ResponsesPool is the value of the internal header that leads to the responses service. If there is one, no model can
+// have this name.
 const ResponsesPool = "responses-service"
 
-// ResponsesService is the server for what the Responses API has beyond one answer of a model:
+// ResponsesService is the server for requests of the Responses API that need more than one answer of a model:
 // docs/responses-service.md.
 type ResponsesService struct {
-	// URL is where it is. Empty: there is none.
+	// URL is the address of the service. Empty: there is none.
 	URL string `yaml:"url"`
-	// Stores says that it keeps responses and conversations, HostedTools that it runs tools. Absent: it does.
+	// Stores reports whether the service keeps responses and conversations. HostedTools reports whether it runs tools.
+	// Absent: true.
 	Stores      *bool `yaml:"stores"`
 	HostedTools *bool `yaml:"hosted_tools"`
 }
@@ -29,7 +30,7 @@ func (s *ResponsesService) filter() contract.ResponsesService {
 	return contract.ResponsesService{Pool: ResponsesPool, Stores: enabled(s.Stores), HostedTools: enabled(s.HostedTools)}
 }
 
-// checkService looks at the service; r has the models' servers.
+// checkService checks the service. r holds the models' servers.
 func (c *Config) checkService(r *Resolved) *Error {
 	if field, reason := outOfRange(c.Settings.Fields()); field != "" {
 		return &Error{Field: field, Reason: reason}

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Size is a number of bytes, written as 65536, 512KiB or 16MB. It is a flag value too.
+// Size is a number of bytes, written as 65536, 512KiB or 16MB. It can also be the value of a flag.
 type Size int64
 
 var sizeUnits = []struct {
@@ -53,7 +53,7 @@ func (s *Size) Type() string { return "size" }
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (s *Size) UnmarshalYAML(node ast.Node) error { return setNode(node, s.Set) }
 
-// Duration is a time.Duration, written as 300s or 5m. It is a flag value too.
+// Duration is a [time.Duration], written as 300s or 5m. It can also be the value of a flag.
 type Duration time.Duration
 
 // Set implements pflag.Value.
@@ -75,7 +75,8 @@ func (d *Duration) Type() string { return "duration" }
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (d *Duration) UnmarshalYAML(node ast.Node) error { return setNode(node, d.Set) }
 
-// setNode gives set the text of a scalar and its error the scalar's place, which the YAML library would lose.
+// setNode calls set with the text of a scalar. It adds the scalar's place to an error, which the YAML library would
+// lose.
 func setNode(node ast.Node, set func(string) error) error {
 	token := node.GetToken()
 	err := errors.New("a single value is wanted here")

@@ -11,9 +11,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// Error names the setting that is wrong and what to do about it.
+// Error is an error in a setting. Its text advises what to do.
 type Error struct {
-	// File and Line say where the setting stands. File is empty when it came from elsewhere, Line 0 when unknown.
+	// File and Line are the place of the setting. File is empty if the setting is not from a file. Line is 0 if it is not
+	// known.
 	File string
 	Line int
 	// Field is the setting's path, such as models[0].servers[1]. Empty: the file as a whole.
@@ -38,7 +39,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// The bounds of body_limit; the upper one is the filter's own.
+// The bounds of body_limit. The upper one is the filter's own.
 const (
 	minBodyLimit = 1 << 10
 	maxBodyLimit = contract.MaxBodyLimit
@@ -50,13 +51,13 @@ const (
 	maxNameLength   = 256
 )
 
-// Validate reports the first thing wrong with c, as an [*Error]. A configuration that it accepts is complete.
+// Validate returns the first error in c, as an [*Error]. A configuration that it accepts is complete.
 func (c *Config) Validate() error {
 	_, err := c.Resolve()
 	return err
 }
 
-// check looks at what is there and says nothing of what is not: flags may still fill a file's gaps.
+// check checks the settings that are present. It does not report absent ones, since flags may still add them.
 func (c *Config) check() (*Resolved, *Error) {
 	if e := c.checkSecrets(); e != nil {
 		return nil, e
@@ -82,7 +83,7 @@ func (c *Config) check() (*Resolved, *Error) {
 			Reason: fmt.Sprintf("%s is out of range; use at most 448MiB", &c.MemoryLimit)}
 	}
 	if lowest := contract.MinMemoryLimit(int(c.BodyLimit)); int(c.MemoryLimit) < lowest {
-		// Rounded up, for people to write.
+		// The number is rounded up, because people copy it.
 		return nil, &Error{Field: "memory_limit", Reason: fmt.Sprintf("%s is too little for a request of %s, which "+
 			"body_limit allows; use at least %dMiB, or a smaller body_limit",
 			&c.MemoryLimit, &c.BodyLimit, (lowest+1<<20-1)>>20)}
@@ -186,7 +187,7 @@ func (c *Config) checkModel(i int, r *Resolved) *Error {
 	return c.checkServers(m, fail, r)
 }
 
-// checkServers looks at where the model's servers are; r gets those that it names itself.
+// checkServers checks the places of the model's servers, and adds the servers to r that the model names itself.
 func (c *Config) checkServers(m *Model, fail func(field, format string, args ...any) *Error, r *Resolved) *Error {
 	if m.Dialect != "" && !slices.Contains(contract.ServerKinds(), m.Dialect) {
 		return fail("dialect", "%q is not known; write %s", m.Dialect, strings.Join(contract.ServerKinds(), ", "))

@@ -4,5 +4,5 @@
 //
 // It knows the format of the lines. It does not know files, flags or how to present results to people.
 //
-// The package is promised: docs/library.md says what stays compatible.
+// The package's API is stable: docs/library.md lists what stays compatible.
 package inspect

@@ -28,5 +28,5 @@
 // add after the filter (date, server, x-envoy-…). docs/testing-filters.md shows every step from an empty directory to a
 // test.
 //
-// The package is promised: docs/library.md says what stays compatible.
+// The package's API is stable: docs/library.md lists what stays compatible.
 package filtertest

@@ -9,7 +9,7 @@
 // takes out [Event] values to act on. Tests of filters are easier to write with the package
 // [github.com/harmonyedge/harmonyedge/filter/filtertest].
 //
-// The package is promised: docs/library.md says what stays compatible.
+// The package's API is stable: docs/library.md lists what stays compatible.
 //
 // # Differences from proxytest
 //

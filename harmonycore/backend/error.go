@@ -64,7 +64,7 @@ func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 			e.Param = scalar(value, kind)
 		case "code":
 			e.Code = scalar(value, kind)
-			// A numeric code is an HTTP status, which means nothing to a client as a code.
+			// A numeric code is an HTTP status. As a code it is of no use to a client.
 			if n, err := strconv.Atoi(e.Code); err == nil {
 				e.Code = ""
 				if n >= 400 && n <= 599 {

@@ -6,10 +6,10 @@
 // Make one [Translator] for a model. [Translator.Chat] and [Translator.Responses] turn a request into a [Completion],
 // which holds the prompt and the sampling parameters. Pass the model's tokens to [Completion.Write] as they come, and
 // call [Completion.End] when the model stops. Both return bytes for the client: chunks or events of a stream, or the
-// whole answer at its end. Errors are an [*Error] with a status and a body in OpenAI's shape, or the stream's last
+// whole answer at its end. An error is an [*Error] with a status and a body in OpenAI's form, or the stream's last
 // event.
 //
 // The package is package exchange without an inference server. It treats requests and answers as the gateway does.
 //
-// The package is promised: docs/library.md says what stays compatible.
+// The package's API is stable: docs/library.md lists what stays compatible.
 package completion

@@ -2,8 +2,8 @@ package tokenizer
 
 import "unicode/utf8"
 
-// class is the set of classes of the o200k pattern that a character is in. They follow Unicode 16.0, the reference's
-// version; the standard unicode package is older and gives other ids (docs/harmony-format.md#splitting-into-pieces).
+// class is the set of a character's classes in the o200k pattern. They follow Unicode 16.0, the reference's version.
+// The standard package unicode is older and gives other ids (docs/harmony-format.md#splitting-into-pieces).
 type class uint8
 
 const (
@@ -27,7 +27,7 @@ const kindClass = "" +
 	"\x18" + // 6 M: part of a word, yet no letter
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x00" // so that four bits are a safe index
 
-// asciiClass has the class of every byte; bytes from 0x80 are wide.
+// asciiClass holds the class of every byte. Bytes from 0x80 are wide.
 var asciiClass = func() (t [256]class) {
 	for c := range t {
 		switch {
@@ -48,8 +48,8 @@ var asciiClass = func() (t [256]class) {
 	return t
 }()
 
-// classAt is the class and the length in bytes of the character at i, which must be inside s. A byte that is not UTF-8
-// counts as a character of no class.
+// classAt returns the class of the character at i, and its length in bytes. i must be inside s. A byte that is not
+// UTF-8 counts as a character without a class.
 func classAt(s string, i int) (class, int) {
 	if c := asciiClass[s[i]]; c != wide {
 		return c, 1
@@ -73,7 +73,7 @@ func wideAt(s string, i int) (class, int) {
 	return classOf(r), size // U+FFFD, for a bad byte, has no class
 }
 
-// classOf is the class of a character beyond ASCII.
+// classOf returns the class of a character beyond ASCII.
 func classOf(r rune) class {
 	if r >= 0x4E00 && r < 0xA000 { // most Chinese and Japanese: Lo throughout
 		return letter | upper | lower
@@ -87,7 +87,7 @@ func classOf(r rune) class {
 	page := int(classFirst[r>>7])
 	at := page<<6 | int(r>>1)&63
 	if at >= len(classSecond) {
-		return 0 // never: the pages are all there
+		return 0 // never: all pages are in the table
 	}
 	return class(kindClass[classSecond[at]>>((r&1)*4)&15])
 }

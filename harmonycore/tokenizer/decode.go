@@ -1,7 +1,7 @@
 package tokenizer
 
-// TokenBytes returns the bytes of a token: an ordinary one's own, a special one's spelling. The bytes are a view, not
-// to be written to, and may be part of a character. ok is false for an id that does not exist.
+// TokenBytes returns the bytes of a token: an ordinary token's own bytes, or a special token's spelling. The bytes are
+// a view, which must not be written to. They may be a part of a character. ok is false for an id that does not exist.
 func (t *Tokenizer) TokenBytes(id uint32) (b []byte, ok bool) {
 	if id >= specialBase {
 		return specialBytes(id)
@@ -22,8 +22,8 @@ func (t *Tokenizer) AppendDecode(dst []byte, ids []uint32) ([]byte, bool) {
 	return dst, true
 }
 
-// DecodeString returns the text of ids. What is not UTF-8 becomes U+FFFD, one for each maximal part of a character (the
-// Unicode standard's advice, which Python and Rust follow too), and so does each unknown id.
+// DecodeString returns the text of ids. Bytes that are not UTF-8 become U+FFFD, one for each maximal part of a
+// character, as the Unicode standard advises and as Python and Rust do. Each unknown id becomes U+FFFD too.
 func (t *Tokenizer) DecodeString(ids []uint32) string {
 	var d Decoder
 	dst := make([]byte, 0, 4*len(ids))
@@ -33,10 +33,10 @@ func (t *Tokenizer) DecodeString(ids []uint32) string {
 	return string(d.Flush(dst))
 }
 
-// Decoder decodes a stream of ids into whole characters. It holds back the bytes of one that is not complete yet. The
-// zero value is ready. However the ids arrive, the text is the same as [Tokenizer.DecodeString]'s.
+// Decoder decodes a stream of ids into whole characters. It holds back the bytes of an incomplete character. The zero
+// value is ready to use. However the ids arrive, the text is that of [Tokenizer.DecodeString].
 type Decoder struct {
-	held [3]byte // the longest beginning that is not a whole character
+	held [3]byte // the longest beginning of a character
 	n    uint8
 }
 
@@ -62,7 +62,7 @@ func (d *Decoder) Append(dst []byte, t *Tokenizer, id uint32) []byte {
 			dst = append(dst, char[:size]...)
 			d.n = 0
 			b = b[1:]
-		case broken: // b[0] does not go on with it
+		case broken: // b[0] does not continue it
 			dst = append(dst, replacement...)
 			d.n = 0
 		}
@@ -96,7 +96,7 @@ func (d *Decoder) appendBytes(dst, b []byte) []byte {
 	return dst
 }
 
-// Flush ends the stream: a character that stayed incomplete becomes U+FFFD. The decoder is then as new.
+// Flush ends the stream: an incomplete character becomes U+FFFD. After it the decoder is as new.
 func (d *Decoder) Flush(dst []byte) []byte {
 	if d.n == 0 {
 		return dst
@@ -110,11 +110,11 @@ type charState uint8
 const (
 	whole      charState = iota
 	broken               // can never become a character
-	incomplete           // may, with more bytes
+	incomplete           // can, with more bytes
 )
 
-// character judges the start of b, which must not be empty: how many bytes belong together, and what they are. Broken
-// ones are the maximal part that could have begun a character, at least one byte (Unicode, table 3-7).
+// character reads the start of b, which must not be empty. size is how many bytes belong together, and state what they
+// are. A broken part is the maximal part that could have begun a character, at least one byte (Unicode, table 3-7).
 func character(b []byte) (size int, state charState) {
 	first := b[0]
 	if first < 0x80 {

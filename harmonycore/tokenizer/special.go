@@ -4,26 +4,26 @@ package tokenizer
 const (
 	StartOfText = 199998 // <|startoftext|>, unused by the format
 	EndOfText   = 199999 // <|endoftext|>, unused by the format
-	Return      = 200002 // <|return|>: the assistant is done
+	Return      = 200002 // <|return|>: the assistant's answer ends
 	Constrain   = 200003 // <|constrain|>: a content type follows
 	Channel     = 200005 // <|channel|>: a channel follows
 	Start       = 200006 // <|start|>: a message begins
 	End         = 200007 // <|end|>: a message ends
-	Message     = 200008 // <|message|>: the header is over
+	Message     = 200008 // <|message|>: the header ends
 	Call        = 200012 // <|call|>: the assistant calls a tool
 )
 
-// FirstSpecial to [LastSpecial] are special, every one of them: those without a name of their own are reserved.
-// [StartOfText] and [EndOfText] lie before them.
+// FirstSpecial to [LastSpecial] are all special. Those without a name are reserved. [StartOfText] and [EndOfText] lie
+// before them.
 const (
 	FirstSpecial = 200000
 	LastSpecial  = 201088
 )
 
-// specialBase is the first special id; no ordinary rank reaches it.
+// specialBase is the first special id. All ordinary ranks are lower.
 const specialBase = StartOfText
 
-// names of the special ids from specialBase; "" and beyond are reserved.
+// names are the spellings of the special ids from specialBase on. Ids with "" and later ids are reserved.
 var names = [...]string{
 	StartOfText - specialBase: "<|startoftext|>",
 	EndOfText - specialBase:   "<|endoftext|>",
@@ -41,8 +41,8 @@ const (
 	reservedSize = len(reservedHead) + 6 + len("|>") // six digits
 )
 
-// reserved is the spellings of all special ids in a row, as if each were reserved: [Tokenizer.TokenBytes] can return a
-// view of it and needs no allocation.
+// reserved holds the spellings of all special ids in a row, as if each were reserved. So [Tokenizer.TokenBytes] can
+// return a view of it without an allocation.
 var reserved = func() []byte {
 	var all []byte
 	for id := specialBase; id <= LastSpecial; id++ {
@@ -55,10 +55,10 @@ var reserved = func() []byte {
 	return all
 }()
 
-// IsSpecial reports whether id is a control token: one that no ordinary text can encode to.
+// IsSpecial reports whether id is a control token, to which no ordinary text can encode.
 func IsSpecial(id uint32) bool { return id >= specialBase && id <= LastSpecial }
 
-// SpecialName returns the spelling of a special id, such as "<|start|>" or "<|reserved_200000|>"; ok is false for every
+// SpecialName returns the spelling of a special id, such as "<|start|>" or "<|reserved_200000|>". ok is false for any
 // other id.
 func SpecialName(id uint32) (name string, ok bool) {
 	b, ok := specialBytes(id)
@@ -83,9 +83,9 @@ func specialBytes(id uint32) ([]byte, bool) {
 // LongestSpecial is the longest spelling of a special token, in bytes.
 const LongestSpecial = reservedSize
 
-// MatchSpecial looks for the spelling of a special token at the beginning of text, which may be cut anywhere: its id
-// and size in bytes, size 0 without one. partial says that there is none yet, but that more bytes may make one. It
-// never allocates.
+// MatchSpecial looks for the spelling of a special token at the beginning of text, which may be cut anywhere. It
+// returns the token's id and the spelling's size in bytes. Without a match size is 0, and partial reports whether more
+// bytes may complete one. It never allocates.
 func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 	for i, name := range names {
 		if name == "" || !agree(text, name) {
@@ -120,7 +120,7 @@ func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 	return id, reservedSize, false
 }
 
-// agree says that text and word are the same as far as both go.
+// agree reports whether text and word are equal up to the end of the shorter one.
 func agree(text []byte, word string) bool {
 	for i := range min(len(text), len(word)) {
 		if text[i] != word[i] {
@@ -130,8 +130,8 @@ func agree(text []byte, word string) bool {
 	return true
 }
 
-// findSpecial finds the first spelling of a special token in text: its place, its size in bytes and its id. Without
-// one: len(text) and size 0.
+// findSpecial returns the place, the size in bytes and the id of the first spelling of a special token in text. Without
+// one it returns len(text) and size 0.
 func findSpecial(text string) (at, size int, id uint32) {
 	for at = 0; at+1 < len(text); at++ {
 		if text[at] != '<' || text[at+1] != '|' {
@@ -160,7 +160,7 @@ func specialAt(text string) (size int, id uint32) {
 		}
 		id = id*10 + uint32(c-'0')
 	}
-	// A named token has no second spelling; specialBytes knows which these are.
+	// A named token has no second spelling. specialBytes finds these tokens.
 	if name, ok := specialBytes(id); ok && string(name) == text[:reservedSize] {
 		return reservedSize, id
 	}

@@ -1,11 +1,11 @@
 package tokenizer
 
-// The splitter cuts text into pre-tokens without a regular expression, by the rules of
-// docs/harmony-format.md#splitting-into-pieces, numbered 1 to 7 there and here. Each rule looks at a run of characters
-// once or twice and then consumes most of it, so time grows linearly on every input.
+// The splitter cuts text into pre-tokens without a regular expression. It follows the rules of
+// docs/harmony-format.md#splitting-into-pieces, which are numbered 1 to 7 both there and here. Each rule reads a run of
+// characters once or twice and then consumes most of it, so the time is linear in the input.
 
-// next is the end of the pre-token that begins at i, which must be inside s; it is always beyond i. Words, numbers and
-// marks in ASCII are decided here; whatever touches another character goes to nextAny, which knows all rules.
+// next returns the end of the pre-token that begins at i, which must be inside s. The end is always after i. It handles
+// words, numbers and marks in ASCII itself. Whatever touches another character is left to nextAny, which has all rules.
 func next(s string, i int) int {
 	j := i
 	switch c := asciiClass[s[i]]; {
@@ -21,7 +21,7 @@ func next(s string, i int) int {
 			return nextAny(s, i)
 		}
 	}
-	// Rules 1 and 2 come to the same here: capitals, then small letters.
+	// Rules 1 and 2 have the same result here: capitals, then small letters.
 	for j < len(s) && asciiClass[s[j]]&upper != 0 {
 		j++
 	}
@@ -30,7 +30,7 @@ func next(s string, i int) int {
 	}
 	if j < len(s) {
 		switch c := s[j]; {
-		case c >= 0x80: // the word may go on
+		case c >= 0x80: // the word may continue
 			return nextAny(s, i)
 		case c == '\'':
 			return contraction(s, j)
@@ -39,8 +39,8 @@ func next(s string, i int) int {
 	return j
 }
 
-// nextMark is next for an ASCII character that is no letter, number or line end, with no letter after it: rule 4 if
-// that holds at once, else nextAny.
+// nextMark is next for an ASCII character other than a letter, a number or a line end, with no letter after it. It
+// applies rule 4 if that matches at once, else nextAny.
 func nextMark(s string, i int) int {
 	j := i
 	if s[j] == ' ' {
@@ -95,7 +95,7 @@ func nextAny(s string, i int) int {
 	return nextSpace(s, i)
 }
 
-// lineEnds is where the CR, LF and slashes end that rule 4 adds to a mark.
+// lineEnds returns the end of the CR, LF and slashes that rule 4 adds to a mark.
 func lineEnds(s string, i int) int {
 	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || s[i] == '/') {
 		i++
@@ -103,7 +103,7 @@ func lineEnds(s string, i int) int {
 	return i
 }
 
-// nextSpace is rules 5 to 7, for whitespace at i.
+// nextSpace applies rules 5 to 7 to white space at i.
 func nextSpace(s string, i int) int {
 	end, last, lines := i, i, 0
 	for end < len(s) {
@@ -124,15 +124,15 @@ func nextSpace(s string, i int) int {
 	case lines > 0:
 		return lines // rule 5
 	case end < len(s) && last > i:
-		return last // rule 6 leaves the last one to what follows
+		return last // rule 6 leaves the last one to the next pre-token
 	case end > i:
 		return end // rule 7
 	}
 	return i + 1 // never: rule 4 takes whatever is not whitespace
 }
 
-// nextWord is rules 1 and 2 for the character at i, of class c; 0 if neither matches. Each is tried with that character
-// as the optional one before the word, then without.
+// nextWord applies rules 1 and 2 to the character at i, of class c. It returns 0 if neither matches. It tries each rule
+// with that character as the optional one before the word, then without.
 func nextWord(s string, i int, c class, size int) int {
 	var before word
 	if c&(letter|number|newline) == 0 {
@@ -155,13 +155,13 @@ func nextWord(s string, i int, c class, size int) int {
 	return 0
 }
 
-// word is where a word ends by rule 1 (small) and by rule 2 (any); 0 where the rule does not match.
+// word holds the end of a word by rule 1 (small) and by rule 2 (any). An end is 0 if the rule does not match.
 type word struct{ small, any int }
 
-// wordAt matches the run of UP and then the run of LOW from i. Rule 1 needs a LOW at the end: if the second run is
-// empty, the first one gives back what follows its last character that is LOW too.
+// wordAt matches the run of UP and then the run of LOW from i. Rule 1 requires a LOW at the end. If the second run is
+// empty, the first run gives up what follows its last character that is also LOW.
 func wordAt(s string, i int) (w word) {
-	both := upper | lower // what goes on with the word
+	both := upper | lower // what continues the word
 	for end := i; end < len(s); {
 		c, size := asciiClass[s[end]], 1 // classAt, but for a call in ASCII
 		if c == wide {
@@ -184,8 +184,8 @@ func wordAt(s string, i int) (w word) {
 	return w
 }
 
-// contraction is where the word that ends at i ends with its contraction, if one follows: 's 't 're 've 'm 'll 'd in
-// either case, and 'ſ (U+017F), which folds to s.
+// contraction returns the end of the word that ends at i, with the contraction that may follow: 's 't 're 've 'm 'll 'd
+// in either case, and 'ſ (U+017F), which folds to s.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return i

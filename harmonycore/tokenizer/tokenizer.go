@@ -8,16 +8,16 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/bpe"
 )
 
-// Tokenizer encodes and decodes with one vocabulary. Safe for concurrent use.
+// Tokenizer encodes and decodes with one vocabulary. It is safe for concurrent use.
 type Tokenizer struct {
 	vocabulary *bpe.Vocabulary
-	// fewest is for text without control tokens, fewestSpecial for text that may spell them.
+	// fewest is for text without control tokens. fewestSpecial is for text that may spell them.
 	fewest, fewestSpecial *bpe.Fewest
 	encoders              sync.Pool // of *Encoder
 }
 
-// New returns a tokenizer that uses the lookup table of a vocabulary, whose ids must be those of o200k. The table stays
-// where it lies, and must not be written to. Programs that import package o200k take its tokenizer instead.
+// New returns a tokenizer that uses the lookup table of a vocabulary. Its ids must be those of o200k. The tokenizer
+// does not copy the table, which must not change. Programs that import package o200k use its tokenizer instead.
 func New(table []byte) (*Tokenizer, error) {
 	v, err := bpe.Open(table)
 	if err != nil {
@@ -34,9 +34,9 @@ func New(table []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// AppendEncode appends the ids of text to dst. Text is only text: whatever spells a control token gives ordinary ids.
-// Bytes that are not UTF-8 are encoded as they are; the reference never sees such. One fragment per call: tokens never
-// join across two calls.
+// AppendEncode appends the ids of text to dst. Text that spells a control token is encoded to ordinary ids. Bytes that
+// are not UTF-8 are encoded as they are; the reference never gets any. Each call encodes one fragment: tokens never
+// span two calls.
 func (t *Tokenizer) AppendEncode(dst []uint32, text string) []uint32 {
 	e := t.Borrow()
 	dst = e.Append(dst, t, text)
@@ -44,8 +44,8 @@ func (t *Tokenizer) AppendEncode(dst []uint32, text string) []uint32 {
 	return dst
 }
 
-// AppendEncodeSpecial is [Tokenizer.AppendEncode], but every spelling of a control token ([SpecialName]) gives that
-// token. Only for text that nobody outside wrote.
+// AppendEncodeSpecial is [Tokenizer.AppendEncode], but every spelling of a control token ([SpecialName]) becomes that
+// token. Use it only for text that the program itself has written.
 func (t *Tokenizer) AppendEncodeSpecial(dst []uint32, text string) []uint32 {
 	e := t.Borrow()
 	dst = e.AppendSpecial(dst, t, text)
@@ -53,7 +53,7 @@ func (t *Tokenizer) AppendEncodeSpecial(dst []uint32, text string) []uint32 {
 	return dst
 }
 
-// Count is the number of ids that [Tokenizer.AppendEncode] would append.
+// Count returns the number of ids that [Tokenizer.AppendEncode] would append.
 func (t *Tokenizer) Count(text string) int {
 	e := t.Borrow()
 	n := e.Count(t, text)
@@ -61,14 +61,15 @@ func (t *Tokenizer) Count(text string) int {
 	return n
 }
 
-// Encoder is the scratch of encoding, 530 KB at most, and a memory of the words that it took apart: it is faster the
-// longer it is used. For a caller that encodes often. The zero value is ready. Not for concurrent use.
+// Encoder is reusable memory for encoding, 530 KB at most. It also remembers words that it has encoded, so it becomes
+// faster with use. It is for callers that encode often. The zero value is ready to use. It is not safe for concurrent
+// use.
 type Encoder struct {
 	merger bpe.Encoder
 }
 
-// Borrow is an [Encoder] out of those that the [Tokenizer]'s users share, for many texts in a row; [Tokenizer.Return]
-// it, and use it no more.
+// Borrow returns one of the [Encoder] values that the users of a [Tokenizer] share, for many texts in a row. Pass it to
+// [Tokenizer.Return] after use, and do not use it again.
 func (t *Tokenizer) Borrow() *Encoder {
 	if e, ok := t.encoders.Get().(*Encoder); ok {
 		return e
@@ -76,14 +77,14 @@ func (t *Tokenizer) Borrow() *Encoder {
 	return new(Encoder)
 }
 
-// Return gives an [Encoder] to the next who borrows one.
+// Return makes an [Encoder] available to the next caller of [Tokenizer.Borrow].
 func (t *Tokenizer) Return(e *Encoder) { t.encoders.Put(e) }
 
-// Append is [Tokenizer.AppendEncode] with this scratch.
+// Append is [Tokenizer.AppendEncode] with this encoder's memory.
 func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 	for i := 0; i < len(text); {
 		end := next(text, i)
-		// In two steps, as nearly all pieces are tokens: a call less for each.
+		// There are two steps because nearly all pieces are tokens: this saves a call for each.
 		if id, ok := t.vocabulary.Lookup(text[i:end]); ok {
 			dst = append(dst, id)
 		} else {
@@ -94,9 +95,8 @@ func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 	return dst
 }
 
-// AppendWithin is [Encoder.Append] for a text of which at most so many ids are wanted. It reports whether the text has
-// no more. If it has, AppendWithin stops soon after that many, or before it has begun, and what it has appended is no
-// use.
+// AppendWithin is [Encoder.Append] for a caller that wants at most most ids. It reports whether the text has no more.
+// If it has more, AppendWithin stops before or soon after that many, and the ids that it has appended are useless.
 func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
 	if t.fewest.Exceeds(text, most) {
 		return dst, false
@@ -120,13 +120,13 @@ func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, most int
 	return dst, true
 }
 
-// AppendSpecial is [Tokenizer.AppendEncodeSpecial] with this scratch.
+// AppendSpecial is [Tokenizer.AppendEncodeSpecial] with this encoder's memory.
 func (e *Encoder) AppendSpecial(dst []uint32, t *Tokenizer, text string) []uint32 {
 	dst, _ = e.AppendSpecialWithin(dst, t, text, math.MaxInt)
 	return dst
 }
 
-// AppendSpecialWithin is to [Encoder.AppendSpecial] what [Encoder.AppendWithin] is to [Encoder.Append].
+// AppendSpecialWithin is [Encoder.AppendSpecial] with the limit of [Encoder.AppendWithin].
 func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
 	if t.fewestSpecial.Exceeds(text, most) {
 		return dst, false
@@ -148,7 +148,7 @@ func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, m
 	}
 }
 
-// Count is [Tokenizer.Count] with this scratch.
+// Count is [Tokenizer.Count] with this encoder's memory.
 func (e *Encoder) Count(t *Tokenizer, text string) int {
 	n := 0
 	for i := 0; i < len(text); {
@@ -159,7 +159,7 @@ func (e *Encoder) Count(t *Tokenizer, text string) int {
 	return n
 }
 
-// view is the bytes of text without a copy; nothing here writes to them.
+// view returns the bytes of text without a copy. They must not be written to.
 func view(text string) []byte {
 	return unsafe.Slice(unsafe.StringData(text), len(text))
 }

@@ -1,11 +1,11 @@
 // Package o200k holds the o200k vocabulary of the gpt-oss models as one packed file, and makes the lookup table of
-// package bpe from it. [Tokenizer] is what programs use.
+// package bpe from it. Programs use [Tokenizer].
 //
-// It knows the file of the vocabulary, not how a vocabulary is used. It is native only: the wasm filter gets the bytes
-// of [Table] from a data segment, and never imports this package.
+// It knows the file of the vocabulary. It does not know how a vocabulary is used. Only native programs import it: the
+// wasm filter gets the bytes of [Table] from a data segment.
 //
-// tools/vocab makes the file from o200k_base.tiktoken. It records the SHA-256 of that file ([Source]) and of what it
-// must unpack to.
+// tools/vocab makes the file from o200k_base.tiktoken. The file contains the SHA-256 of its source ([Source]) and of
+// its unpacked content.
 //
-// The package is promised: docs/library.md says what stays compatible.
+// The package's API is stable: docs/library.md lists what stays compatible.
 package o200k

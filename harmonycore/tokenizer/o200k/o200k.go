@@ -8,7 +8,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/bpe"
 )
 
-// Source is the SHA-256 of the o200k_base.tiktoken that was packed, the one that the reference implementation asks for
+// Source is the SHA-256 of the o200k_base.tiktoken that was packed. The reference implementation requires the same file
 // (docs/harmony-format.md#the-vocabularys-file).
 const Source = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
@@ -18,7 +18,7 @@ var packed []byte
 var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
 	blob, ends, sorted, err := unpack(packed)
 	if err != nil {
-		panic(err) // the file in this binary is damaged: nothing could work
+		panic(err) // the file in this binary is damaged, so nothing can work
 	}
 	table, err := bpe.Build(blob, ends, sorted)
 	if err != nil {
@@ -31,14 +31,14 @@ var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
 	return table, t
 })
 
-// Table returns the lookup table that [tokenizer.New] takes, about 4.7 MB. It is made at first use, in some 0.15 seconds,
-// and has the same bytes in every build. Callers share it and must not write to it.
+// Table returns the lookup table for [tokenizer.New], about 4.7 MB. The first call makes it, in some 0.15 seconds. It
+// has the same bytes in every build. Callers share it and must not write to it.
 func Table() []byte {
 	table, _ := load()
 	return table
 }
 
-// Tokenizer returns the tokenizer over [Table] that the process shares.
+// Tokenizer returns the process's shared tokenizer over [Table].
 func Tokenizer() *tokenizer.Tokenizer {
 	_, t := load()
 	return t

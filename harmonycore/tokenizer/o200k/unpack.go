@@ -52,7 +52,7 @@ func unpack(file []byte) (blob []byte, ends, sorted []uint32, err error) {
 		return uint32(ranks[i]) | uint32(ranks[n+i])<<8 | uint32(ranks[2*n+i])<<16
 	}
 
-	// Lengths first: they say where each rank's bytes lie.
+	// Lengths come first: they determine where each rank's bytes are.
 	ends, sorted = make([]uint32, n), make([]uint32, n)
 	for i := range n {
 		r := rank(i)
@@ -90,8 +90,8 @@ func unpack(file []byte) (blob []byte, ends, sorted []uint32, err error) {
 	return blob, ends, sorted, nil
 }
 
-// expandedSum is the SHA-256 of a length byte and the bytes of every token, by rank: it names the vocabulary apart from
-// any file format.
+// expandedSum is the SHA-256 of a length byte and the bytes of every token, by rank. It identifies the vocabulary
+// independently of any file format.
 func expandedSum(blob []byte, ends []uint32) [sha256.Size]byte {
 	all := make([]byte, 0, len(blob)+len(ends))
 	from := uint32(0)

@@ -1,7 +1,7 @@
-// Command bench measures what the filter costs on the real Envoy, side by side in one run: the same streams through
-// Envoy with the filter, with an empty filter, and with none.
+// Command bench measures the cost of the filter on the real Envoy, side by side in one run. It sends the same streams
+// through Envoy with the filter, with an empty filter, and without a filter.
 //
-// It knows how to load a gateway and read a process's clock, not what the answers say.
+// It knows how to load a gateway and read a process's clock. It does not know what the answers mean.
 package main
 
 import (
@@ -34,7 +34,7 @@ type options struct {
 	rate                              float64
 }
 
-// result is what the rounds of one variant gave.
+// result holds the measurements of one variant's rounds.
 type result struct {
 	firstByte []time.Duration
 	// cpu is Envoy's processor time for a million streamed tokens, in seconds, one for each round.

@@ -23,11 +23,11 @@ import (
 
 const (
 	model = "gpt-oss-120b"
-	// other is the server under a name that is not configured: raw prompts for it are none of the filter's business.
+	// other is the server under a name that is not configured: the filter ignores raw prompts for it.
 	other = "other"
 )
 
-// server is the simulated GPU server: a short answer for "first", a long one for everything else.
+// server is the simulated GPU server. It gives a short answer to "first", and a long one to everything else.
 type server struct {
 	sim *sim.Server
 	url string
@@ -60,8 +60,8 @@ type variant struct {
 	first, stream []byte
 }
 
-// startVariants starts an Envoy for each variant. The plain ones get what the filter makes of the same requests, so that all
-// servers' work is the same.
+// startVariants starts an Envoy for each variant. The variants without the filter get the requests as the filter would
+// translate them, so that the servers' work is the same for all.
 func startVariants(o options, s *server) ([]*variant, error) {
 	setup := hosts.Setup{Config: config.Default()}
 	setup.Config.Listen, setup.Config.Envoy.Concurrency = "127.0.0.1:0", 1
@@ -124,7 +124,8 @@ func startVariants(o options, s *server) ([]*variant, error) {
 	return append(variants, &beside), nil
 }
 
-// rendered is the body that reaches the server for a request through the filter, under the name that is not ours.
+// rendered returns the body that reaches the server for a request through the filter, with the name that is not
+// configured.
 func (s *server) rendered(v *variant, body []byte) ([]byte, error) {
 	if _, err := v.firstByte(body); err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (s *server) rendered(v *variant, body []byte) ([]byte, error) {
 	return bytes.Replace(last, []byte(`"model":"`+model+`"`), []byte(`"model":"`+other+`"`), 1), nil
 }
 
-// replaceFilter takes the filter out of the resources, or puts another module in its place.
+// replaceFilter removes the filter from the resources, or puts another module in its place.
 func replaceFilter(r *xds.Resources, c *config.Config, module string) error {
 	with, err := r.ConnectionManager()
 	if err != nil {
@@ -165,7 +166,7 @@ func replaceFilter(r *xds.Resources, c *config.Config, module string) error {
 	return nil
 }
 
-// measure is one turn of a variant.
+// measure takes one round of measurements of a variant.
 func (v *variant) measure(o options, out *result) error {
 	for range o.requests {
 		d, err := v.firstByte(v.first)

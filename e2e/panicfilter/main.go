@@ -1,7 +1,7 @@
-// Command panicfilter is a proxy-wasm module that panics on the third request of its VM's life, and tells every response
-// how many there have been.
+// Command panicfilter is a proxy-wasm module that panics on the third request of its VM's life. It adds the number of
+// requests so far to every response.
 //
-// It knows the SDK, and nothing of ours.
+// It knows the SDK. It does not know any package of this module.
 package main
 
 import (
@@ -17,7 +17,7 @@ func init() { proxywasm.SetVMContext(&vm{}) }
 
 type vm struct{ types.DefaultVMContext }
 
-// NewPluginContext implements types.VMContext.
+// NewPluginContext implements [types.VMContext].
 func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
 
 type plugin struct {
@@ -26,7 +26,7 @@ type plugin struct {
 	count    int
 }
 
-// NewHttpContext implements types.PluginContext.
+// NewHttpContext implements [types.PluginContext].
 func (p *plugin) NewHttpContext(uint32) types.HttpContext { return &stream{plugin: p} }
 
 type stream struct {
@@ -34,15 +34,15 @@ type stream struct {
 	plugin *plugin
 }
 
-// OnHttpRequestHeaders implements types.HttpContext.
+// OnHttpRequestHeaders implements [types.HttpContext].
 func (s *stream) OnHttpRequestHeaders(int, bool) types.Action {
 	p := s.plugin
-	p.requests[p.count]++ // there is no third
+	p.requests[p.count]++ // the array has two elements
 	p.count++
 	return types.ActionContinue
 }
 
-// OnHttpResponseHeaders implements types.HttpContext.
+// OnHttpResponseHeaders implements [types.HttpContext].
 func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
 	if err := proxywasm.AddHttpResponseHeader("x-count", strconv.Itoa(s.plugin.count)); err != nil {
 		proxywasm.LogError(err.Error())

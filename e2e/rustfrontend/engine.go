@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// engine is a vLLM engine as the front end sees it: it takes requests from a DEALER socket and sends tokens by a PUSH socket,
-// in the messages of vllm/v1/engine/__init__.py. What it says is the simulated server's.
+// engine is a vLLM engine as the front end sees it. It takes requests from a DEALER socket and sends tokens by a PUSH
+// socket, in the messages of vllm/v1/engine/__init__.py. The simulated server generates the tokens.
 type engine struct {
 	in, out *socket
 	model   func() *sim.Server
@@ -21,11 +21,11 @@ type engine struct {
 	running map[string]context.CancelFunc
 	aborted []string
 	params  map[string]any // of the last request
-	changed chan struct{}  // closed at the next abort; nil while nobody waits
+	changed chan struct{}  // closed at the next abort; nil if no caller waits
 	failed  error
 }
 
-// ready is an EngineCoreReadyResponse: what the front end must know of its engine before it serves.
+// ready returns an EngineCoreReadyResponse: what the front end must know about its engine before it serves.
 func ready(contextLength int) map[string]any {
 	return map[string]any{
 		"max_model_len": contextLength, "num_gpu_blocks": 8 * contextLength / 16, "block_size": 16, "dp_stats_address": nil,
@@ -70,7 +70,7 @@ const (
 	utilityCall  = "\x03"
 )
 
-// serve takes messages until the front end is gone.
+// serve takes messages until the front end has disconnected.
 func (e *engine) serve() {
 	for {
 		frames, err := e.in.receive()
@@ -79,7 +79,7 @@ func (e *engine) serve() {
 			return
 		}
 		if len(frames) < 2 {
-			continue // the front end's answer to being told that the engine is ready
+			continue // the front end's answer to the engine's report that it is ready
 		}
 		body, err := decodeMsgpack(frames[1])
 		if err == nil {
@@ -131,7 +131,7 @@ func (e *engine) handle(kind string, body any) error {
 		if len(list) < 3 {
 			return fmt.Errorf("a utility call of %d fields", len(list))
 		}
-		// Nothing is asked of an engine here that needs a result.
+		// No request to this engine needs a result.
 		return e.send([]any{0, []any{}, nil, 0.0, []any{list[1], nil, []any{nil, nil}}})
 	default:
 		return fmt.Errorf("a message of kind %q", kind)
@@ -147,7 +147,7 @@ func (e *engine) abortAll() {
 	}
 }
 
-// fail keeps the first mistake for the test to see.
+// fail keeps the first error for the test.
 func (e *engine) fail(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,17 +158,17 @@ func (e *engine) fail(err error) {
 
 func (e *engine) send(outputs []any) error { return e.out.send(appendMsgpack(nil, outputs)) }
 
-// request is what an EngineCoreRequest says, as far as the engine honours it.
+// request is an EngineCoreRequest, as far as the engine supports it.
 type request struct {
 	id       string
 	params   map[string]any
 	logprobs *int
-	// eos is the end that is not reported as a stop token.
+	// eos is the end token that is not reported as a stop token.
 	eos uint32
 	ask sim.EngineRequest
 }
 
-// readRequest reads the array that an EngineCoreRequest is: request_id, prompt_token_ids, mm_features, sampling_params, …
+// readRequest reads the array of an EngineCoreRequest: request_id, prompt_token_ids, mm_features, sampling_params, …
 func readRequest(fields []any) (request, error) {
 	var r request
 	if len(fields) < 4 {
@@ -212,7 +212,7 @@ func intOr(v any, otherwise int) int {
 	return otherwise
 }
 
-// readIDs reads a list of ids, or nil, which is none.
+// readIDs reads a list of ids. nil is an empty list.
 func readIDs(v any) ([]uint32, bool) {
 	list, ok := v.([]any)
 	ids := make([]uint32, 0, len(list))
@@ -226,7 +226,7 @@ func readIDs(v any) ([]uint32, bool) {
 	return ids, ok || v == nil
 }
 
-// The reasons to finish, as the engine numbers them.
+// The finish reasons by the engine's numbers.
 var finishReasons = map[string]int{"stop": 0, "length": 1, "abort": 2, "error": 3}
 
 // generate sends an answer piece by piece, until it ends or is aborted.
@@ -252,7 +252,7 @@ func (e *engine) generate(ctx context.Context, r request) error {
 	return nil
 }
 
-// refusal is the EngineCoreOutput of a request that the engine finds wrong: its last field is a RequestError.
+// refusal returns the EngineCoreOutput of a request that the engine refuses. Its last field is a RequestError.
 func refusal(id string, err error) []any {
 	output := make([]any, 19)
 	output[0], output[1], output[5] = id, []any{}, finishReasons["error"]
@@ -261,7 +261,7 @@ func refusal(id string, err error) []any {
 	return output
 }
 
-// output is the array that an EngineCoreOutput is, with n tokens from pos.
+// output returns the array of an EngineCoreOutput with n tokens from pos.
 func (r *request) output(a *sim.EngineAnswer, pos, n int) []any {
 	tokens := []any{}
 	for _, id := range a.Tokens[pos : pos+n] {
@@ -289,7 +289,8 @@ func (r *request) output(a *sim.EngineAnswer, pos, n int) []any {
 	return []any{r.id, tokens, logprobs, nil, nil, finish, stop, nil, nil, nil, nil, prefill}
 }
 
-// logprobLists is vLLM's LogprobsLists: for every token a row with itself and the likeliest, and its own rank.
+// logprobLists returns vLLM's LogprobsLists. Every token has a row with itself and the likeliest tokens, and its own
+// rank.
 func logprobLists(a *sim.EngineAnswer, pos, n, top int) any {
 	var ids, logprobs, ranks []byte
 	for at := pos; at < pos+n; at++ {

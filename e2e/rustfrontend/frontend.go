@@ -18,15 +18,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// Options says what to run.
+// Options select the front end to run and its settings.
 type Options struct {
 	// Path is the program, vllm/vllm-rs of the wheel.
 	Path string
-	// Models are the names that are served.
+	// Models are the served names.
 	Models []string
-	// ContextLength is the engine's, in tokens; 0 is sim's default.
+	// ContextLength is the engine's context length in tokens. 0 is the default of package sim.
 	ContextLength int
-	// Model answers; it is asked anew for each request, so that a test can change it.
+	// Model returns the server that answers. It is called for each request, so that a test can change the server.
 	Model func() *sim.Server
 	// ReadyTimeout is how long it may take to serve.
 	ReadyTimeout time.Duration
@@ -43,7 +43,7 @@ type FrontEnd struct {
 	log    lockedBuffer
 }
 
-// lockedBuffer holds what a process says.
+// lockedBuffer holds the output of a process.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -61,7 +61,7 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// Start runs the front end on a free port of 127.0.0.1, gives it an engine, and returns when it is healthy.
+// Start runs the front end on a free port of 127.0.0.1, connects it to an engine, and returns when it is healthy.
 func Start(ctx context.Context, o Options) (*FrontEnd, error) {
 	if o.ContextLength == 0 {
 		o.ContextLength = sim.DefaultMaxModelLen
@@ -82,7 +82,7 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	if err := writeModel(f.folder, o200k.Tokenizer(), o.ContextLength); err != nil {
 		return err
 	}
-	// The process that starts the front end listens for it, and passes on what it listens with.
+	// The process that starts the front end opens its listeners and passes them on.
 	web, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	return f.awaitHealth(ctx)
 }
 
-// inherited are the listeners as files for a child; those of the engine are Unix sockets.
+// inherited returns the listeners as files for a child. Those of the engine are Unix sockets.
 func inherited(web net.Listener, paths ...string) ([]*os.File, error) {
 	var files []*os.File
 	file, err := web.(*net.TCPListener).File()
@@ -151,8 +151,8 @@ func inherited(web net.Listener, paths ...string) ([]*os.File, error) {
 	return files, nil
 }
 
-// awaitHealth asks until the front end is healthy. Its socket listens from the start, so the first request waits there by
-// itself until the front end takes it.
+// awaitHealth requests the health of the front end until it is healthy. The socket listens from the start, so the first
+// request waits there until the front end accepts it.
 func (f *FrontEnd) awaitHealth(ctx context.Context) error {
 	answered := make(chan error, 1)
 	go func() {
@@ -178,7 +178,7 @@ func (f *FrontEnd) awaitHealth(ctx context.Context) error {
 	}
 }
 
-// stopLimit is how long the front end may take to stop by itself.
+// stopLimit is how long the front end may take to stop after a signal.
 const stopLimit = 5 * time.Second
 
 // Stop ends the front end.
@@ -198,8 +198,8 @@ func (f *FrontEnd) Stop() {
 	_ = os.RemoveAll(f.folder)
 }
 
-// Failed is the engine's first mistake since it was asked last: a message that it does not understand, or an answer that it
-// cannot give.
+// Failed returns the engine's first error since the last call: a message that it does not understand, or an answer that
+// it cannot give.
 func (f *FrontEnd) Failed() error {
 	f.engine.mu.Lock()
 	defer f.engine.mu.Unlock()
@@ -208,14 +208,14 @@ func (f *FrontEnd) Failed() error {
 	return failed
 }
 
-// Params are the sampling parameters of the last request, as the engine got them.
+// Params returns the sampling parameters of the last request, as the engine received them.
 func (f *FrontEnd) Params() map[string]any {
 	f.engine.mu.Lock()
 	defer f.engine.mu.Unlock()
 	return f.engine.params
 }
 
-// Aborts is how many requests the front end has told the engine to give up.
+// Aborts returns how many requests the front end has aborted at the engine.
 func (f *FrontEnd) Aborts() int {
 	f.engine.mu.Lock()
 	defer f.engine.mu.Unlock()

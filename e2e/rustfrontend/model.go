@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// writeModel writes what the front end reads of a model before it serves: its kind, its end tokens and its vocabulary. The
-// vocabulary has no merges, because nothing is encoded here: prompts come as ids.
+// writeModel writes the files of a model that the front end reads before it serves: its kind, its end tokens and its
+// vocabulary. The vocabulary has no merges, because nothing is encoded here: prompts come as ids.
 func writeModel(folder string, t *tokenizer.Tokenizer, contextLength int) error {
 	vocabulary := make(map[string]uint32, tokenizer.LastSpecial)
 	var added []map[string]any
@@ -67,7 +67,8 @@ func writeModel(folder string, t *tokenizer.Tokenizer, contextLength int) error 
 	return nil
 }
 
-// byteLevel spells bytes as GPT-2's vocabularies do: a printable byte of Latin-1 is itself, the others follow U+0100.
+// byteLevel spells bytes as GPT-2's vocabularies do: a printable byte of Latin-1 stands for itself, and the others
+// follow from U+0100 on.
 func byteLevel(b []byte) string {
 	var out strings.Builder
 	for _, c := range b {

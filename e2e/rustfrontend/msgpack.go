@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// raw is an extension of msgpack, as vLLM sends the memory of an array.
+// raw is the msgpack extension in which vLLM sends the memory of an array.
 type raw []byte
 
-// rawView is the number of that extension.
+// rawView is the number of the extension.
 const rawView = 3
 
 // appendMsgpack appends a value: nil, a bool, an int, a float64, a string, a raw, an []any or a map[string]any.
@@ -60,8 +60,8 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// decodeMsgpack reads one value: nil, bool, int, float64, string, []byte, raw, []any or map[string]any. Keys of maps that are
-// numbers become their digits.
+// decodeMsgpack reads one value: nil, bool, int, float64, string, []byte, raw, []any or map[string]any. A map's key
+// that is a number becomes its digits.
 func decodeMsgpack(data []byte) (any, error) {
 	d := &decoder{data: data}
 	v := d.value(0)
@@ -89,7 +89,7 @@ func (d *decoder) take(n int) []byte {
 	return taken
 }
 
-// number reads an unsigned number of so many bytes.
+// number reads an unsigned number of this many bytes.
 func (d *decoder) number(bytes int) int {
 	var n uint64
 	for _, b := range d.take(bytes) {
@@ -127,7 +127,7 @@ func (d *decoder) value(depth int) any {
 		return slices.Clone(d.take(d.number(1 << (c - 0xc4))))
 	case 0xc7, 0xc8, 0xc9:
 		size := d.number(1 << (c - 0xc7))
-		d.take(1) // its kind: vLLM sends one
+		d.take(1) // its kind: vLLM sends only one
 		return raw(slices.Clone(d.take(size)))
 	case 0xca:
 		return float64(math.Float32frombits(uint32(d.number(4))))

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// maxFrame bounds what is read of a peer; the largest message is a prompt of a whole context.
+// maxFrame bounds a frame from a peer, in bytes. The largest message is a prompt that fills the context.
 const maxFrame = 64 << 20
 
 // socket is a ZeroMQ socket with one peer, by ZMTP 3.0 without security: what a connecting DEALER or PUSH needs.
@@ -20,7 +20,7 @@ type socket struct {
 	mu   sync.Mutex // guards writing
 }
 
-// dial connects as a socket of a kind; the identity names a DEALER to its ROUTER and may be empty.
+// dial connects as a socket of this kind. identity identifies a DEALER to its ROUTER, and may be empty.
 func dial(network, address, kind string, identity []byte) (*socket, error) {
 	conn, err := net.Dial(network, address)
 	if err != nil {
@@ -28,7 +28,7 @@ func dial(network, address, kind string, identity []byte) (*socket, error) {
 	}
 	s := &socket{conn: conn, in: bufio.NewReader(conn)}
 	if err := s.handshake(kind, identity); err != nil {
-		_ = conn.Close() // the first error is the telling one
+		_ = conn.Close() // the first error has the cause
 		return nil, fmt.Errorf("ZMTP handshake with %s: %w", address, err)
 	}
 	return s, nil
@@ -91,7 +91,7 @@ func (s *socket) send(body []byte) error {
 	return s.write(0, body)
 }
 
-// receive returns the frames of the next message. Commands, such as a peer's PING, are passed over.
+// receive returns the frames of the next message. It ignores commands, such as a peer's PING.
 func (s *socket) receive() ([][]byte, error) {
 	var frames [][]byte
 	for {

@@ -1,5 +1,5 @@
-// Command configschema writes what is generated from the contract, from the types of the configuration file, and from
-// their comments: the file's JSON Schema (controlplane/config/schema.json) and the tables of docs/configuration.md and
+// Command configschema generates files from the contract, from the types of the configuration file, and from their
+// comments: the file's JSON Schema (controlplane/config/schema.json) and the tables of docs/configuration.md and
 // docs/metrics.md. Run it from the root of the module: make config-schema.
 package main
 

@@ -1,7 +1,7 @@
-// Command controlplane measures what a configuration costs the control plane, and how soon two real Envoys have it: for so
-// many models and servers, and for ten times as many.
+// Command controlplane measures the cost of a configuration for the control plane, and how soon two real Envoys have
+// it: for a number of models and servers, and for ten times that number.
 //
-// It knows how to start a control plane and read its metrics, not how it works.
+// It knows how to start a control plane and read its metrics. It does not know how the control plane works.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 
 type options struct{ models, servers, factor, rounds int }
 
-// row is one thing that is measured, for both sizes.
+// row is one measured quantity, for both sizes.
 type row struct {
 	what, unit string
 	values     [2]float64
@@ -62,7 +62,7 @@ func run(o options) error {
 	return nil
 }
 
-// measure takes the measures of one size; each is values[0] of its row.
+// measure takes the measurements of one size. Each is values[0] of its row.
 func measure(w *world, rounds int) ([]row, error) {
 	build, set, err := w.inProcess()
 	if err != nil {

@@ -25,12 +25,12 @@ const (
 	envoys = 2
 	// limit is how long anything may take.
 	limit = 2 * time.Minute
-	// interval is how often the metrics are looked at; what is told of them is exact.
+	// interval is how often the metrics are read. The times that they report are exact.
 	interval = 5 * time.Millisecond
 	mebibyte = 1 << 20
 )
 
-// plane is a control plane at work, a process of its own, and its Envoys.
+// plane is a running control plane, in its own process, with its Envoys.
 type plane struct {
 	world   *world
 	folder  string
@@ -57,7 +57,7 @@ func startPlane(w *world) (*plane, error) {
 
 func (p *plane) file() string { return filepath.Join(p.folder, "config.yaml") }
 
-// write puts the configuration in its place at once, as editors and Kubernetes do.
+// write replaces the configuration's file at once, as editors and Kubernetes do.
 func (p *plane) write() error {
 	next := filepath.Join(p.folder, "next.yaml")
 	if err := os.WriteFile(next, []byte(p.world.yaml()), 0o600); err != nil {
@@ -98,7 +98,7 @@ func (p *plane) launch() error {
 	return errors.New("the control plane ended before it served")
 }
 
-// startEnvoys starts them, and says how long it took until both had accepted everything.
+// startEnvoys starts the Envoys. It returns the time until both had accepted everything.
 func (p *plane) startEnvoys() (time.Duration, error) {
 	began := time.Now()
 	for i := range envoys {
@@ -121,7 +121,7 @@ func (p *plane) startEnvoys() (time.Duration, error) {
 
 const accepted = "harmony_controlplane_push_to_accept_seconds"
 
-// change writes the configuration as it is now, and says how long it took from the push, and from the file, until both
+// change writes the current configuration. It returns the times from the push, and from the file's change, until both
 // Envoys had accepted it.
 func (p *plane) change() (push, whole time.Duration, err error) {
 	before, err := p.read()
@@ -145,13 +145,13 @@ func (p *plane) change() (push, whole time.Duration, err error) {
 	return time.Duration((after[accepted+"_sum"] - before[accepted+"_sum"]) * float64(time.Second)), whole, nil
 }
 
-// memory is what the control plane's process has, in MiB.
+// memory returns the memory of the control plane's process, in MiB.
 func (p *plane) memory() (heap, resident float64, err error) {
 	m, err := p.read()
 	return m["go_memstats_heap_inuse_bytes"] / mebibyte, m["process_resident_memory_bytes"] / mebibyte, err
 }
 
-// await looks at the metrics until they are as wanted.
+// await reads the metrics until ok accepts them.
 func (p *plane) await(ok func(map[string]float64) bool) (map[string]float64, error) {
 	for deadline := time.Now().Add(limit); ; time.Sleep(interval) {
 		m, err := p.read()
@@ -164,7 +164,7 @@ func (p *plane) await(ok func(map[string]float64) bool) (map[string]float64, err
 	}
 }
 
-// read are the metrics that have no labels.
+// read returns the metrics without labels.
 func (p *plane) read() (map[string]float64, error) {
 	response, err := http.Get(p.metrics)
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// world is a configuration of a size. No servers stand behind its addresses, and none is asked how it is.
+// world is a configuration of a certain size. Its addresses have no servers, and no server's health is checked.
 type world struct {
 	models, servers int
-	// moved, identity and more are what changes: the address of one server, a setting of one model, models and pools.
+	// moved, identity and more count the changes: of the address of one server, of a setting of one model, and of the
+	// number of models and pools.
 	moved, identity, more int
 }
 
-// yaml is the operator's file.
+// yaml returns the operator's file.
 func (w *world) yaml() string {
 	var text strings.Builder
 	text.WriteString("listen: 127.0.0.1:0\nmodels:\n")
@@ -41,10 +42,10 @@ func (w *world) yaml() string {
 	return text.String()
 }
 
-// enough is for how long the same thing is done over and over in this process.
+// enough is how long a measurement in this process repeats the same work.
 const enough = 2 * time.Second
 
-// inProcess measures what a control plane does at each change of a server: all resources are made, and set.
+// inProcess measures the work of a control plane at each change of a server: it builds all resources and sets them.
 func (w *world) inProcess() (build, set time.Duration, err error) {
 	var builds, sets []time.Duration
 	server := ads.New(ads.Options{})

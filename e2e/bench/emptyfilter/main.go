@@ -1,6 +1,7 @@
-// Command emptyfilter is a proxy-wasm module that is called for everything and does nothing: what any filter costs.
+// Command emptyfilter is a proxy-wasm module that gets every callback and does nothing. It shows the cost of any
+// filter.
 //
-// It knows the SDK, and nothing of ours.
+// It knows the SDK. It does not know any package of this module.
 package main
 
 import (
@@ -14,10 +15,10 @@ func init() { proxywasm.SetVMContext(&vm{}) }
 
 type vm struct{ types.DefaultVMContext }
 
-// NewPluginContext implements types.VMContext.
+// NewPluginContext implements [types.VMContext].
 func (*vm) NewPluginContext(uint32) types.PluginContext { return &plugin{} }
 
 type plugin struct{ types.DefaultPluginContext }
 
-// NewHttpContext implements types.PluginContext.
+// NewHttpContext implements [types.PluginContext].
 func (*plugin) NewHttpContext(uint32) types.HttpContext { return &types.DefaultHttpContext{} }

@@ -1,4 +1,4 @@
-// Command openai-go is OpenAI's client for Go and its Responses API in front of a gateway. usage: openai-go BASE_URL MODEL
+// Command openai-go uses OpenAI's client for Go and its Responses API with a gateway. usage: openai-go BASE_URL MODEL
 package main
 
 import (
@@ -29,7 +29,7 @@ const (
 
 var weather = map[string]string{"Paris": "Paris: 21 degrees", "Rome": "Rome: 25 degrees"}
 
-// client is OpenAI's client and the model that it asks for.
+// client is OpenAI's client and the model for its requests.
 type client struct {
 	openai.Client
 	model string
@@ -80,7 +80,7 @@ func whole(ctx context.Context, c client, asked responses.ResponseNewParams) (*r
 	return c.Responses.New(ctx, asked)
 }
 
-// streamed reads a stream to its end: the deltas add up to the response's text.
+// streamed reads a stream to its end, and checks that the deltas add up to the response's text.
 func streamed(ctx context.Context, c client, asked responses.ResponseNewParams) (*responses.Response, error) {
 	events := c.Responses.NewStreaming(ctx, asked)
 	var text string
@@ -120,7 +120,7 @@ func checkHello(r *responses.Response, err error) error {
 	return nil
 }
 
-// thought is a response's reasoning.
+// thought returns a response's reasoning.
 func thought(r *responses.Response) string {
 	if len(r.Output) == 0 || r.Output[0].Type != "reasoning" {
 		return ""
@@ -131,7 +131,7 @@ func thought(r *responses.Response) string {
 func textTurn(ctx context.Context, c client) error { return checkHello(whole(ctx, c, c.asks(hello))) }
 func stream(ctx context.Context, c client) error   { return checkHello(streamed(ctx, c, c.asks(hello))) }
 
-// toolLoop sends back every item that it got.
+// toolLoop sends back every item that it gets.
 func toolLoop(answer func(context.Context, client, responses.ResponseNewParams) (*responses.Response, error)) func(
 	context.Context, client) error {
 	return func(ctx context.Context, c client) error {

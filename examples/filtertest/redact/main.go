@@ -1,8 +1,8 @@
-// Command redact is a filter of somebody else: written with proxy-wasm/proxy-wasm-go-sdk, built by Go itself.
+// Command redact is an independent filter: written with proxy-wasm/proxy-wasm-go-sdk, built by Go itself.
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -o redact.wasm ./redact
 //
-// It refuses requests without a header, and takes a word out of streamed responses, also where the network has cut it.
+// It refuses requests without a header, and removes a word from streamed responses, also where the network has cut it.
 package main
 
 import (
@@ -23,8 +23,8 @@ func init() {
 // plugin is the filter's configuration.
 type plugin struct {
 	types.DefaultPluginContext
-	Header string `json:"header"` // without it a request is refused
-	Word   string `json:"word"`   // what no client may see
+	Header string `json:"header"` // a request without it is refused
+	Word   string `json:"word"`   // the word that no client may see
 	mask   string
 	hits   proxywasm.MetricCounter
 }
@@ -54,25 +54,25 @@ type stream struct {
 	*plugin
 }
 
-// OnHttpRequestHeaders lets only those in who have the header.
+// OnHttpRequestHeaders refuses requests without the header.
 func (s *stream) OnHttpRequestHeaders(int, bool) types.Action {
 	if _, err := proxywasm.GetHttpRequestHeader(s.Header); err != nil {
 		must(proxywasm.SendHttpResponse(401, [][2]string{{"content-type", "text/plain"}}, []byte("this needs "+s.Header+"\n"),
 			-1))
 		return types.ActionPause
 	}
-	must(proxywasm.RemoveHttpRequestHeader("accept-encoding")) // what is compressed cannot be read
+	must(proxywasm.RemoveHttpRequestHeader("accept-encoding")) // a compressed body cannot be read
 	return types.ActionContinue
 }
 
-// OnHttpResponseHeaders takes the length away, which will not be right any more.
+// OnHttpResponseHeaders removes the length, which will be wrong after the redaction.
 func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
 	must(proxywasm.RemoveHttpResponseHeader("content-length"))
 	return types.ActionContinue
 }
 
-// OnHttpResponseBody takes the word out of a chunk. One that ends with what may be the word's beginning waits in Envoy's
-// buffer for the next: there it is not lost, however the response ends.
+// OnHttpResponseBody removes the word from a chunk. A chunk that ends with a possible beginning of the word waits in
+// Envoy's buffer for the next chunk. There it is not lost, however the response ends.
 func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	if size == 0 {
 		return types.ActionContinue // the end of an HTTP/1.1 body; the SDK calls it an error to read nothing
@@ -100,7 +100,7 @@ func endsWithin(body []byte, word string) bool {
 	return false
 }
 
-// must ends the VM when Envoy refuses what it never should.
+// must ends the VM if Envoy refuses a call that it should never refuse.
 func must(err error) {
 	if err != nil {
 		panic(err)

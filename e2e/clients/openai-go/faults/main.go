@@ -1,6 +1,6 @@
-// Command faults asks servers that fail, through OpenAI's client for Go as it comes with its retries, and says what it
-// makes of it. usage: faults BASE_URL < JSON, a list of {row, api, fault, model}; it prints a line of JSON for each: how many
-// events or chunks came, the type of the last, and the error that the stream has, if any.
+// Command faults sends requests to servers that fail, through OpenAI's client for Go with its default retries, and
+// prints what the client makes of each. usage: faults BASE_URL < JSON, a list of {row, api, fault, model}. For each it
+// prints a line of JSON: the number of events or chunks, the type of the last one, and the stream's error, if any.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Drain makes Envoy accept no new clients. Everything that runs goes on.
+// Drain makes Envoy accept no new clients. Running requests continue.
 //
 // It posts /healthcheck/fail and then /drain_listeners. The first makes /ready answer 503, and closes each connection
 // after its next response (connection: close, or GOAWAY). The second closes the listening sockets at once. With

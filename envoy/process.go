@@ -23,7 +23,7 @@ type Options struct {
 	Bootstrap []byte
 	// Concurrency is the number of worker threads. 0 means Envoy's default.
 	Concurrency int
-	// LogLevel is one of Envoy's: trace, debug, info, warning, error, critical, off. The default is warning.
+	// LogLevel is a log level of Envoy: trace, debug, info, warning, error, critical or off. The default is warning.
 	LogLevel string
 	// ReadyTimeout is how long Envoy may take until it serves. 0 means 30 s.
 	ReadyTimeout time.Duration

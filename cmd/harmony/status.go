@@ -162,7 +162,7 @@ func spareNote(p *server.Pool) string {
 	return "; requests go to " + strings.Join(p.Spares, ", ")
 }
 
-// envoyState says whether an Envoy is current and, if not, what it refuses or has not acknowledged.
+// envoyState returns "current", or what an Envoy refuses or has not acknowledged.
 func envoyState(e *ads.Envoy) string {
 	if e.Current {
 		return "current"

@@ -50,7 +50,7 @@ func (u *up) runEnvoy(ctx context.Context) error {
 	if err := u.serveEnvoy(ctx, p, controlPlane); err != nil {
 		return errors.Join(err, p.Stop())
 	}
-	// The control plane runs until Envoy has ended, so that Envoy knows of changes of servers as long as streams run.
+	// The control plane runs until Envoy has ended, so that Envoy gets changes of servers as long as streams run.
 	u.drain(again, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
 	p.PassLog(nil)
 	return p.Stop()

@@ -92,7 +92,7 @@ func (u *up) compareModels(m *config.Model, e config.Endpoint, served []string) 
 		e, name, pools.Quoted(served), u.serverModelHint(m, served))
 }
 
-// serverModelHint says where to set the server's name of a model.
+// serverModelHint returns advice on where to set the server's name of a model.
 func (u *up) serverModelHint(m *config.Model, served []string) string {
 	if len(served) == 0 {
 		return "start the server with the model"

@@ -49,7 +49,7 @@ const (
 	refusedLogInterval = time.Second
 )
 
-// limitError returns the error that refuses a peer. Its text says what to change, and quotes nothing that the peer
+// limitError returns the error that refuses a peer. Its text names what to change. It quotes nothing that the peer
 // sent.
 func limitError(format string, args ...any) error {
 	return status.Error(codes.InvalidArgument, "ads: "+fmt.Sprintf(format, args...))

@@ -15,16 +15,15 @@ import (
 // sent again.
 const unknownVersion = "?"
 
-// subscription is what one Envoy wants of one type, what it was sent, and what it has answered.
+// subscription is one Envoy's subscription to one type of resources: what it requests, what was sent, and its answers.
 //
-// Delta ADS leaves four things to the server, and go-control-plane's own cache (v0.14) does none of them
-// (RATIONALE.md#88):
+// Delta ADS leaves four tasks to the server. go-control-plane's own cache (v0.14) does not do them (RATIONALE.md#88):
 //
-//   - Envoy refuses a response as a whole. It may have taken some of the resources already, and not have looked at
-//     others. So resources that were refused together are sent once more, each in a response of its own. A resource
-//     that is refused alone is not sent again until it changes.
+//   - Envoy refuses a response as a whole. It may have taken some of the resources already, and not have read others.
+//     So resources that were refused together are sent once more, each in a separate response. A resource that is
+//     refused alone is not sent again until it changes.
 //   - A name that is subscribed to again must be sent again, even with the same version, because Envoy has dropped it.
-//   - Envoy waits for the endpoints of a cluster that has changed, but does not ask for them again.
+//   - Envoy waits for the endpoints of a cluster that has changed, but does not request them again.
 //   - An extension's configuration that Envoy has refused must not be sent again unchanged: see vary.
 type subscription struct {
 	typ            resource.Type

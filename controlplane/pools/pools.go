@@ -39,7 +39,7 @@ type Pool struct {
 	CAFile string
 }
 
-// State is what is known of a server: whether it serves all models of its pool.
+// State is the state of a server: whether it serves all models of its pool.
 type State string
 
 // The states of a server (RATIONALE.md#58).
@@ -67,8 +67,8 @@ type Server struct {
 	Reason string
 	// Since is when State last changed.
 	Since time.Time
-	// Silent is since when the server has not answered at all. Reason says why. It is zero if the last probe was
-	// answered, or if there was none.
+	// Silent is the time since which the server has not answered at all, for the reason in Reason. It is zero if the last
+	// probe was answered, or if there was none.
 	Silent time.Time
 	// Refuses reports whether the server's last answer refused the pool's authorization.
 	Refuses bool

@@ -17,10 +17,10 @@ const (
 	variants = uint32(time.Millisecond)
 )
 
-// Vary returns a variant of the filter's configuration (RATIONALE.md#90). All variants have the same meaning, and Envoy
-// tells them apart. They differ in the nanoseconds of the longest interval between two reloads of a VM. With a variable
-// of the VM's environment each variant would be a VM of its own, and a space in the filter's settings would change
-// harmony_build_info. Other configurations have no variants and are returned unchanged.
+// Vary returns a variant of the filter's configuration (RATIONALE.md#90). All variants have the same meaning, but Envoy
+// sees that they differ: in the nanoseconds of the longest interval between two reloads of a VM. A variable of the VM's
+// environment would give each variant its own VM, and a space in the filter's settings would change harmony_build_info.
+// Other configurations have no variants and are returned unchanged.
 func Vary(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig {
 	filter := &wasmfilterv3.Wasm{}
 	if config.GetTypedConfig().UnmarshalTo(filter) != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// puppetFile says what model puppet.py writes: how far back the token stands that is said next, and which letter stands
-// for which control token.
+// puppetFile describes the model that puppet.py writes: how many tokens back the model finds the next token of its
+// answer, and which letter stands for which control token.
 //
 //go:embed puppet.json
 var puppetFile []byte
@@ -27,17 +27,18 @@ var puppet = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// Distance returns how many tokens before the end of a prompt the script begins, so how long it can be at most.
+// Distance returns how many tokens before the end of a prompt the script begins. A script cannot be longer.
 func Distance() int { return puppet().Distance }
 
-// GenerationPrompt is what a rendered conversation ends with, after the text of its last message.
+// GenerationPrompt is the end of a rendered conversation, after the text of its last message.
 const GenerationPrompt = "<|end|><|start|>assistant"
 
-// padding is one token wherever it stands, and none that a script ends with merges with it.
+// padding is one token wherever it stands. It merges with no token that ends a script.
 const padding = " x"
 
-// Prompt returns a prompt that the puppet answers with the script. The script ends with a token that ends an answer, such
-// as <|return|>; after any other token the padding is said, and then all of it again. after is what the prompt ends with.
+// Prompt returns a prompt that the puppet answers with the script. The script ends with a token that ends an answer,
+// such as <|return|>. After any other token the puppet writes the padding, and then repeats all of it. after is the end
+// of the prompt.
 func Prompt(script []uint32, after string) ([]uint32, error) {
 	t := o200k.Tokenizer()
 	end := t.AppendEncodeSpecial(nil, after)
@@ -51,9 +52,9 @@ func Prompt(script []uint32, after string) ([]uint32, error) {
 	return append(prompt, end...), nil
 }
 
-// Text returns the text of a message that the puppet answers with the script, when it is the last message of a prompt and
-// the prompt ends with after behind it. Control tokens are spelled as usual in the script; letters stand for them in the
-// result.
+// Text returns the text of a message that the puppet answers with the script. The message must be the last one of a
+// prompt, and after must follow it at the prompt's end. The script spells out control tokens. In the result letters
+// stand for them.
 func Text(script, after string) (string, error) {
 	t := o200k.Tokenizer()
 	ids := t.AppendEncodeSpecial(nil, script)

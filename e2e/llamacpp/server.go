@@ -54,7 +54,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, fmt.Errorf("%s cannot be started: %w", o.Path, err)
 	}
 	go func() {
-		_ = s.cmd.Wait() // its log says why
+		_ = s.cmd.Wait() // its log has the cause
 		close(s.ended)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, o.ReadyTimeout)
@@ -66,8 +66,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// awaitHealth waits until the server says where it listens, which it does once the model is loaded, and asks it for its
-// health.
+// awaitHealth waits until the server has logged its address, which it does once the model is loaded, and then requests
+// its health.
 func (s *Server) awaitHealth(ctx context.Context) error {
 	select {
 	case s.URL = <-s.log.listening:
@@ -91,21 +91,20 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the server, with all streams. A signal to end by itself is no use: with an open stream it may never come to
-// that.
+// Stop kills the server, with all streams. A signal to end is not enough: with an open stream the server may never end.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Kill() // it may have ended already
 	<-s.ended
 }
 
-// Log returns what the server has written so far.
+// Log returns the server's output so far.
 func (s *Server) Log() string {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	return s.log.text.String()
 }
 
-// log keeps what the server writes, and finds the address in it.
+// log keeps the server's output, and finds the address in it.
 type log struct {
 	mu        sync.Mutex
 	text      bytes.Buffer
@@ -113,7 +112,7 @@ type log struct {
 	listening chan string
 }
 
-// A line of the server's log. A free port is taken when its number is 0, and the log alone says which.
+// A line of the server's log. With port 0 the server takes a free port, and only the log shows which.
 var listening = regexp.MustCompile(`listening on (http://\S+)\n`)
 
 // Write implements [io.Writer].

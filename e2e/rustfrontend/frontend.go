@@ -116,7 +116,7 @@ func (f *FrontEnd) start(ctx context.Context, o Options) error {
 	}
 	f.cmd = cmd
 	go func() {
-		_ = cmd.Wait() // its log says why
+		_ = cmd.Wait() // its log has the cause
 		close(f.ended)
 	}()
 	if f.engine, err = connect("unix", input, output, o.ContextLength, o.Model); err != nil {

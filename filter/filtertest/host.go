@@ -20,7 +20,7 @@ type Host struct {
 	worker   *wasmhost.Worker
 	now      time.Time
 	logs     []string
-	// exchanges are the open ones; requests counts all that were ever begun.
+	// exchanges are the open ones. requests is the number of all exchanges that have begun.
 	exchanges []*Exchange
 	requests  int
 	callouts  []*Callout

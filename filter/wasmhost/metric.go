@@ -40,7 +40,7 @@ func (m *metrics) define(kind uint32, name string) uint32 {
 	return uint32(len(m.ids))<<kindBits | kind
 }
 
-// with calls f with the metric of an id, or returns an error status if there is none.
+// with calls f with the metric of an id. It returns an error status if there is none.
 func (m *metrics) with(id uint32, f func(*metric) Status) Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()

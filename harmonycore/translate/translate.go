@@ -63,7 +63,7 @@ type Request struct {
 	HideReasoning bool
 
 	answers contract.Answers
-	// reasoning says which fields of Chat answers carry reasoning.
+	// reasoning selects the fields of Chat answers that carry reasoning.
 	reasoning     openai.ReasoningFields
 	tools         toolset
 	env           Env

@@ -19,7 +19,7 @@ import (
 //go:embed envoy.json
 var bootstrap string
 
-// envoyWorker is our module in an Envoy of its own, with one worker thread.
+// envoyWorker is our module in a separate Envoy with one worker thread.
 type envoyWorker struct {
 	process *envoy.Process
 	url     string

@@ -111,7 +111,7 @@ func newGuard(g discovery.AggregatedDiscoveryService_DeltaAggregatedResourcesSer
 	peer := &guard{AggregatedDiscoveryService_DeltaAggregatedResourcesServer: g}
 	peer.timer = time.AfterFunc(timeout, func() {
 		peer.refuse(status.Error(codes.DeadlineExceeded,
-			"ads: nothing was asked for on this stream within "+timeout.String()))
+			"ads: no request on this stream within "+timeout.String()))
 		cancel()
 	})
 	return peer
@@ -164,7 +164,7 @@ func (st *stream) checkLimits(s *subscription) error {
 		}
 	}
 	if names > maxNames {
-		return limitError("this stream names more than %d resources that are not there", maxNames)
+		return limitError("this stream names more than %d resources that do not exist", maxNames)
 	}
 	resources := 0
 	for _, f := range s.unanswered {

@@ -256,8 +256,8 @@ func TestUnknownTypes(t *testing.T) {
 		}
 	}
 	c.expectRefusal(codes.InvalidArgument, "asks for more than 32 types that are not served here")
-	if n := strings.Count(log.String(), "what is not served here"); n != maxUnknownTypes {
-		t.Errorf("told of %d times", n)
+	if n := strings.Count(log.String(), "a type that is not served\""); n != maxUnknownTypes {
+		t.Errorf("logged %d times", n)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestSilentStreams(t *testing.T) {
 	c.subscribe(resource.ClusterType)
 	c.receive(resource.ClusterType)
 	silent := connect(t, address, "silent")
-	silent.expectRefusal(codes.DeadlineExceeded, "nothing was asked for on this stream within 100ms")
+	silent.expectRefusal(codes.DeadlineExceeded, "no request on this stream within 100ms")
 	// After its first request a stream may be silent for longer than that.
 	if len(s.Envoys()) != 1 {
 		t.Error("an Envoy that has asked for something is let go for its silence")

@@ -81,8 +81,8 @@ func Load(file string) (Resources, error) {
 		return nil, fmt.Errorf("ads: %w", err)
 	}
 	damaged := func(err error) error {
-		return fmt.Errorf("ads: %s is not a snapshot as it was saved (%w): delete it, the next good configuration is "+
-			"saved anew", file, err)
+		return fmt.Errorf("ads: %s is not a saved snapshot (%w): delete it; the next good configuration is saved again", file,
+			err)
 	}
 	var responses []json.RawMessage
 	if err := json.Unmarshal(text, &responses); err != nil {

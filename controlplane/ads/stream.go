@@ -48,7 +48,7 @@ func (s *Server) disconnect(st *stream) {
 	defer s.mu.Unlock()
 	delete(s.streams, st)
 	if st.node != nil {
-		st.log().Info("an Envoy has gone")
+		st.log().Info("an Envoy has disconnected")
 		s.notify()
 	}
 }
@@ -74,7 +74,7 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 	defer st.server.mu.Unlock()
 	if st.node == nil {
 		st.node = r.GetNode()
-		st.log().Info("an Envoy has come", "version", version(st.node))
+		st.log().Info("an Envoy has connected", "version", version(st.node))
 	}
 	t := r.GetTypeUrl()
 	if shortNames[t] == "" {
@@ -83,7 +83,7 @@ func (st *stream) CreateDeltaWatch(r *cache.DeltaRequest, sub cache.Subscription
 				return nil, limitError("this stream asks for more than %d types that are not served here", maxUnknownTypes)
 			}
 			st.unknownTypes[t] = true
-			st.log().Warn("an Envoy asks for what is not served here", "type", printable(t, maxName))
+			st.log().Warn("an Envoy asks for a type that is not served", "type", printable(t, maxName))
 		}
 		if len(sub.SubscribedResources()) > maxNames {
 			return nil, limitError("this stream names more than %d resources of a type that is not served here", maxNames)

@@ -207,7 +207,7 @@ func TestSilentStreams(t *testing.T) {
 	select {
 	case err := <-ended:
 		if status.Code(err) != codes.DeadlineExceeded ||
-			!strings.Contains(err.Error(), "nothing was said on this stream within 100ms") {
+			!strings.Contains(err.Error(), "no message on this stream within 100ms") {
 			t.Errorf("it ends with %v", err)
 		}
 	case <-time.After(testTimeout):

@@ -127,7 +127,7 @@ func (s *service) StreamHealthCheck(g healthv3.HealthDiscoveryService_StreamHeal
 			received = nil
 		case <-timer.C:
 			return status.Error(codes.DeadlineExceeded,
-				"reach: nothing was said on this stream within "+t.firstMessageTimeout.String())
+				"reach: no message on this stream within "+t.firstMessageTimeout.String())
 		case <-s.ctx.Done():
 			return nil // this ends receive too
 		case err := <-failed:

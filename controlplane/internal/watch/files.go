@@ -59,7 +59,7 @@ func New(log *slog.Logger) *Files {
 	f.watchedPaths.Store(&map[string]bool{})
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
-		log.Warn("the system tells of no changed files; they are read again now and then", "error", err, "interval",
+		log.Warn("the system does not report changed files; they are read again at an interval", "error", err, "interval",
 			rereadInterval)
 	} else {
 		f.events = events
@@ -198,7 +198,7 @@ func (f *Files) watchFolders() {
 		// is watched already.
 		err := f.events.Add(folder)
 		if err != nil && !f.folders[folder] {
-			f.log.Warn("a folder cannot be watched; its files are read again now and then", "folder", folder, "error", err,
+			f.log.Warn("a folder cannot be watched; its files are read again at an interval", "folder", folder, "error", err,
 				"interval", rereadInterval)
 		}
 		f.folders[folder] = true
@@ -220,7 +220,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("no regular file")}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
 	file, err := os.Open(path)
 	if err != nil {

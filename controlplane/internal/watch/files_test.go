@@ -190,7 +190,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %q, %v", data, err)
 	}
 	for path, want := range map[string]string{
-		dir: "no regular file", os.DevNull: "no regular file", file: "larger than 3 bytes"} {
+		dir: "not a regular file", os.DevNull: "not a regular file", file: "larger than 3 bytes"} {
 		if _, err := Read(path, 3); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}

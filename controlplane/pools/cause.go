@@ -54,7 +54,7 @@ func certificateCause(err error) string {
 	)
 	switch {
 	case errors.As(err, &unknown):
-		return "is signed by nobody whom we know"
+		return "is signed by an unknown authority"
 	case errors.As(err, &name):
 		return "is for another name"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -80,7 +80,7 @@ func reread[T any](w *Watcher, known map[string]source[T]) map[string]source[T] 
 		s := old.reread()
 		switch {
 		case s.err != nil && (old.err == nil || old.err.Error() != s.err.Error()):
-			w.log.Warn("a file is not taken; what it last held that was good goes on", "file", path, "error", s.err)
+			w.log.Warn("a file is refused; its last good content stays in force", "file", path, "error", s.err)
 		case s.err == nil && s.sum != old.sum:
 			w.log.Info("a file has been read again", "file", path)
 		}

@@ -86,7 +86,7 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	n.problem = problem
 	if problem != "" {
 		if kept := len(n.addresses); kept > 0 {
-			n.problem += fmt.Sprintf("; the %d of before are kept", kept)
+			n.problem += fmt.Sprintf("; known addresses that stay in use: %d", kept)
 		}
 		if before == "" {
 			w.log.Warn("a name cannot be looked up", "name", host, "error", n.problem)

@@ -164,10 +164,10 @@ func (w *Watcher) Set(pools []Pool) error {
 	next := make(map[string]*pool, len(pools))
 	for _, p := range pools {
 		if next[p.Name] != nil {
-			return errors.New("there are two pools " + strconv.Quote(p.Name))
+			return errors.New("two pools have the name " + strconv.Quote(p.Name))
 		}
 		if !httpguts.ValidHeaderFieldValue(p.Authorization) {
-			return errors.New("pool " + strconv.Quote(p.Name) + ": its authorization cannot stand in a header")
+			return errors.New("pool " + strconv.Quote(p.Name) + ": its authorization is not a valid header value")
 		}
 		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
 		next[p.Name] = &pool{Pool: p, probe: probeOf(p)}

@@ -48,12 +48,12 @@ func TestSetRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, []byte("- gpu\n"), 0o600))
 	for want, pool := range map[string]Pool{
-		`there are two pools "a"`:                                {Name: "a"},
-		`pool "b": its authorization cannot stand in a header`:   {Name: "b", Authorization: "Bearer secret\n"},
-		file + `:1: "gpu" is not a URL; write http://host:port`:  {Name: "b", File: file},
-		file + ".no: cannot be read: no such file or directory":  {Name: "b", File: file + ".no"},
-		filepath.Dir(file) + ": cannot be read: no regular file": {Name: "b", File: filepath.Dir(file)},
-		file + ": holds no certificate in PEM":                   {Name: "b", CAFile: file},
+		`two pools have the name "a"`:                               {Name: "a"},
+		`pool "b": its authorization is not a valid header value`:   {Name: "b", Authorization: "Bearer secret\n"},
+		file + `:1: "gpu" is not a URL; write http://host:port`:     {Name: "b", File: file},
+		file + ".no: cannot be read: no such file or directory":     {Name: "b", File: file + ".no"},
+		filepath.Dir(file) + ": cannot be read: not a regular file": {Name: "b", File: filepath.Dir(file)},
+		file + ": has no PEM certificate":                           {Name: "b", CAFile: file},
 		filepath.Dir(file) + "/ca: cannot be read: no such file or directory": {
 			Name: "b", CAFile: filepath.Dir(file) + "/ca"},
 	} {
@@ -114,11 +114,11 @@ func TestNamesFailStatic(t *testing.T) {
 		problem string
 		alter   func()
 	}{
-		{"gpu: no answer in time; the 2 of before are kept", func() { z.err = context.DeadlineExceeded }},
-		{"gpu: it cannot be looked up; the 2 of before are kept",
+		{"gpu: no answer in time; known addresses that stay in use: 2", func() { z.err = context.DeadlineExceeded }},
+		{"gpu: it cannot be looked up; known addresses that stay in use: 2",
 			func() { z.err = errors.New("read udp 10.0.0.1:53124->10.0.0.53:53: weird") }},
-		{"gpu: no such host; the 2 of before are kept", func() { z.err = nil; delete(z.names, "gpu") }},
-		{"gpu: it has no address; the 2 of before are kept", func() { z.names["gpu"] = nil }},
+		{"gpu: no such host; known addresses that stay in use: 2", func() { z.err = nil; delete(z.names, "gpu") }},
+		{"gpu: it has no address; known addresses that stay in use: 2", func() { z.names["gpu"] = nil }},
 	} {
 		z.change(t, c.alter)
 		if p := w.Servers()["p"]; p.Problem != c.problem || p.Unresolved != nil || addresses(w) != both {

@@ -199,7 +199,7 @@ func listModels(ctx context.Context, e config.Endpoint, address netip.AddrPort, 
 		} `json:"data"`
 	}
 	if json.Unmarshal(body, &models) != nil || models.Data == nil {
-		return nil, answerError("answers no list of models to GET /v1/models")
+		return nil, answerError("does not answer GET /v1/models with a list of models")
 	}
 	ids := make([]string, len(*models.Data))
 	for i, model := range *models.Data {

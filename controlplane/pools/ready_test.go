@@ -38,7 +38,7 @@ func await(t *testing.T, w *Watcher, state State, reason string) {
 
 // TestProbeAnswers checks that only a list of models makes an unknown server ready or not ready.
 func TestProbeAnswers(t *testing.T) {
-	const notAList = "answers no list of models to GET /v1/models"
+	const notAList = "does not answer GET /v1/models with a list of models"
 	for _, c := range []struct {
 		answer func(http.ResponseWriter, *http.Request)
 		state  State
@@ -247,7 +247,7 @@ func TestTLS(t *testing.T) {
 	for name, want := range map[string]string{
 		"good":      "ready ",
 		"name":      "unknown its certificate is for another name",
-		"authority": "unknown its certificate is signed by nobody whom we know",
+		"authority": "unknown its certificate is signed by an unknown authority",
 		"plain":     "unknown it does not speak TLS",
 		"secure":    "unknown answers 400 to GET /v1/models",
 	} {
@@ -257,7 +257,7 @@ func TestTLS(t *testing.T) {
 		})
 	}
 	replace(t, ca, "nothing")
-	problem := ca + ": holds no certificate in PEM"
+	problem := ca + ": has no PEM certificate"
 	eventually(t, problem, func() bool { return w.Servers()["good"].Problem == problem })
 	replace(t, ca, own+own)
 	eventually(t, "no problem", func() bool { return w.Servers()["good"].Problem == "" })

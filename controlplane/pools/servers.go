@@ -70,7 +70,7 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 			return fail(t, err.Error())
 		}
 		if line, twice := lines[e]; twice {
-			return fail(t, fmt.Sprintf("%s stands in line %d already", e, line))
+			return fail(t, fmt.Sprintf("%s is already on line %d; remove one", e, line))
 		}
 		lines[e] = t.Position.Line
 		servers = append(servers, e)

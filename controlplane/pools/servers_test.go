@@ -48,7 +48,7 @@ func TestParseServersRefuses(t *testing.T) {
 		"- http://a\n- gpu:8000\n":               `f:2: "gpu:8000" is not a URL`,
 		"- http://a\n- ftp://b\n":                `f:2: "ftp://b" has the scheme ftp`,
 		"- http://a/v1\n":                        `f:1: "http://a/v1" has the path /v1`,
-		"- http://a\n- http://b\n- http://A:80/": "f:3: http://a:80 stands in line 1 already",
+		"- http://a\n- http://b\n- http://A:80/": "f:3: http://a:80 is already on line 1",
 		"- http://a\n---\n- http://b\n":          "f: holds more than one document",
 		"# one\n[http://a,\n":                    "f:2: ",
 		strings.Repeat("[", 1<<17):               "f:1: is not a list of URLs",
@@ -87,7 +87,7 @@ func FuzzParseServers(f *testing.F) {
 		seen := map[config.Endpoint]bool{}
 		for _, e := range servers {
 			if seen[e] {
-				t.Errorf("%s is there twice", e)
+				t.Errorf("%s is listed twice", e)
 			}
 			seen[e] = true
 			text, err := json.Marshal(e.String())

@@ -48,7 +48,7 @@ func (s source[T]) reread() source[T] {
 func parseRoots(path string, data []byte) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(data) {
-		return nil, errors.New(path + ": holds no certificate in PEM")
+		return nil, errors.New(path + ": has no PEM certificate")
 	}
 	return roots, nil
 }

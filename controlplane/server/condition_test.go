@@ -35,7 +35,7 @@ func TestConditionOf(t *testing.T) {
 		"one of three Envoys":     {ready, reach.Count{Reach: 1, Fail: 2}, pools.Ready, "2 of 3 Envoys do not reach it"},
 		"one of two Envoys alone": {silent, reach.Count{Reach: 1, Fail: 1}, pools.Ready, "1 of 2 Envoys do not reach it; " +
 			"reached by Envoys, but not by the control plane: connection refused"},
-		"a password is wanted": {pools.Server{State: pools.Unknown, Reason: "answers 401 to GET /v1/models"},
+		"a password is expected": {pools.Server{State: pools.Unknown, Reason: "answers 401 to GET /v1/models"},
 			reach.Count{Reach: 1}, pools.Unknown, "answers 401 to GET /v1/models"},
 		"another model": {pools.Server{State: pools.NotReady, Reason: "does not serve"}, reach.Count{Reach: 1},
 			pools.NotReady, "does not serve"},

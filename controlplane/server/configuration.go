@@ -44,7 +44,7 @@ func (s *Server) load(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		s.log.Error("the configuration is refused; what is in force stays", "error", err)
+		s.log.Error("the configuration is refused; the last good one stays in force", "error", err)
 		return err
 	}
 	attributes := []any{"models", len(next.Config.Models), "pools", len(next.Pools), "versions", s.ads.Versions()}
@@ -83,8 +83,8 @@ func (s *Server) warnOnlyUp(c *configuration) {
 	}
 	settings := c.Config.OnlyUp()
 	if len(settings) > 0 && !slices.Equal(settings, s.warnedOnlyUp) {
-		s.log.Warn("settings are for harmony up only, and mean nothing here: these Envoys are started with a bootstrap of "+
-			"their own", "settings", settings)
+		s.log.Warn("settings are for harmony up only and have no effect here: set them in each Envoy's bootstrap", "settings",
+			settings)
 	}
 	s.warnedOnlyUp = settings
 }
@@ -212,7 +212,8 @@ func (s *Server) pushServers() {
 	s.pushErr = err
 	s.mu.Unlock()
 	if err != nil {
-		s.log.Error("a change of the pools' servers is not passed on; Envoys keep those that they have", "error", err)
+		s.log.Error("a change of the pools' servers is not sent to Envoys; they keep the servers that they have", "error",
+			err)
 	}
 }
 
@@ -235,7 +236,7 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		fit, problem := c.serversOf(p, states[p.Name])
 		// The pools' watcher has logged its own problem already.
 		if problem != "" && problem != s.loggedProblems[p.Name] && problem != states[p.Name].Problem {
-			s.log.Warn("a pool has not all of its servers", "pool", p.Name, "problem", problem)
+			s.log.Warn("a pool lacks some of its servers", "pool", p.Name, "problem", problem)
 		}
 		s.loggedProblems[p.Name] = problem
 		for _, one := range fit {

@@ -20,8 +20,8 @@ func (c *configuration) serversOf(p *config.ResolvedPool, state pools.PoolState)
 		case config.OtherScheme:
 			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(p.TLS))
 		case config.Untranslated:
-			problems = append(problems, s.Endpoint.String()+" is left out: it gets requests as they come, as passthrough or "+
-				"responses_service")
+			problems = append(problems, s.Endpoint.String()+" is left out: it is the server of passthrough or "+
+				"responses_service, which gets untranslated requests")
 		default:
 			fit = append(fit, s)
 		}

@@ -44,7 +44,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 	eventually(t, "reported", func() bool {
 		problem := p.Status().Pools[0].Problem
 		return strings.Contains(problem, "https://localhost:3 is left out: the pool's servers are http") &&
-			strings.Contains(problem, "http://127.0.0.1:9 is left out: it gets requests as they come")
+			strings.Contains(problem, "http://127.0.0.1:9 is left out: it is the server of passthrough")
 	})
 	if got := p.urls(0); got != "http://127.0.0.1:1" {
 		t.Errorf("the pool has %s", got)

@@ -29,16 +29,16 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	envoysDesc    = desc("envoys", "Envoys that are connected.")
-	currentDesc   = desc("envoys_current", "Envoys that have accepted everything that they are given.")
+	currentDesc   = desc("envoys_current", "Envoys that have accepted all of the present resources.")
 	responsesDesc = desc("responses_total",
-		"Envoys' answers to what they were sent, by the type of resource: accepted or refused.", "type", "result")
+		"Envoys' answers to responses, by the type of resource: accepted or refused.", "type", "result")
 	pushesDesc  = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
 	serversDesc = desc("servers", "Servers of each pool, by whether they serve its models and can be reached.", "pool",
 		"state")
 	poolUpDesc = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
 	validDesc  = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
 	loadedDesc = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
-	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "Since when Envoys are given what they are given.")
+	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, poolUpDesc,
 		validDesc, loadedDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
@@ -59,7 +59,8 @@ func newMetrics(s *Server) *metrics {
 		}, []string{"result"}),
 		acceptance: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "push_to_accept_seconds", Buckets: acceptanceTime,
-			Help: "Time from a push until every connected Envoy has accepted everything. Pushes that one refuses are not in it.",
+			Help: "Time from a push until every connected Envoy has accepted everything. A push that an Envoy refuses is not " +
+				"counted.",
 		}),
 	}
 	for _, o := range outcomes { // so that a counter is there before its first event

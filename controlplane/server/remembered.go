@@ -62,7 +62,7 @@ func (m remembered) servers(p *config.ResolvedPool, state pools.PoolState) []poo
 	all := slices.Clone(state.Servers)
 	for i := range all {
 		if s := &all[i]; s.State == pools.Unknown && s.Reason == pools.NotAsked && m.notReady[s.Address] {
-			s.State, s.Reason = pools.NotReady, "as before the start; not asked yet"
+			s.State, s.Reason = pools.NotReady, "not ready before the restart; not asked yet"
 		}
 	}
 	all = append(all, m.unresolved(p, state)...)
@@ -82,7 +82,7 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 			if known && !present {
 				all = append(all, pools.Server{
 					Endpoint: e, Address: address, State: pools.Unknown,
-					Reason: "its name has no address yet; this one is from before the start",
+					Reason: "its name has no address yet; this address is from before the restart",
 				})
 			}
 		}

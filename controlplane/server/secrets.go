@@ -46,7 +46,7 @@ func readSecret(s *config.Secret) (value xds.SecretValue, field string, err erro
 			return value, ".key", err
 		}
 		if _, err := tls.X509KeyPair(value.Certificate, value.Key); err != nil {
-			return value, "", errors.New("the certificate and its key do not do: " + err.Error())
+			return value, "", errors.New("the certificate and its key cannot be used: " + err.Error())
 		}
 		return value, "", nil
 	}
@@ -60,12 +60,11 @@ func readSecret(s *config.Secret) (value xds.SecretValue, field string, err erro
 	value.Token = string(bytes.TrimSpace(token))
 	switch {
 	case value.Token == "" && s.Env != "":
-		return value, field, errors.New("the environment has no " + s.Env + ", or an empty one; set it where the control " +
-			"plane runs")
+		return value, field, errors.New(s.Env + " is not set, or is empty; set it in the control plane's environment")
 	case value.Token == "":
-		return value, field, errors.New(s.File + " holds no token")
+		return value, field, errors.New(s.File + " has no token")
 	case !httpguts.ValidHeaderFieldValue(value.Token):
-		return value, field, errors.New("what is there cannot stand in a header, so it is no token")
+		return value, field, errors.New("the token is not a valid header value")
 	}
 	return value, "", nil
 }

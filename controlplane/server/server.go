@@ -100,7 +100,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("the control plane has no address for Envoys")
 	}
 	if (o.ConfigFile == "") == (o.Config == nil) {
-		return nil, errors.New("the control plane wants a configuration, either as a file or in hand")
+		return nil, errors.New("the control plane needs either Options.ConfigFile or Options.Config")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -275,7 +275,7 @@ func (s *Server) save() {
 	}
 	s.metrics.saved(err)
 	if err != nil {
-		s.log.Error("the last good snapshot is not kept: a restart without a good configuration would serve an older one, "+
+		s.log.Error("the last good snapshot is not saved: a restart without a good configuration would serve an older one, "+
 			"or none", "error", err)
 	}
 }

@@ -409,7 +409,7 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 	}
 	found, kept := false, false
 	for _, s := range status.Pools[0].Servers {
-		kept = kept || s.URL == other.URL && s.State == pools.NotReady && strings.Contains(s.Reason, "before the start")
+		kept = kept || s.URL == other.URL && s.State == pools.NotReady && strings.Contains(s.Reason, "before the restart")
 		found = found || s.URL == "http://gpu.example"+port && s.Address == "127.0.0.1"+port &&
 			strings.Contains(s.Reason, "no address yet")
 	}

@@ -85,7 +85,7 @@ func (s *Server) Status() Status {
 	case s.loadErr != nil:
 		status.Configuration.Error = s.loadErr.Error()
 	case s.pushErr != nil:
-		status.Configuration.Error = "a change of the pools' servers is not passed on: " + s.pushErr.Error()
+		status.Configuration.Error = "a change of the pools' servers is not sent to Envoys: " + s.pushErr.Error()
 	}
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()

@@ -62,7 +62,7 @@ func listChanges(path string, before, after reflect.Value) []string {
 	}
 	for i := range before.Len() {
 		if name := *nameOf(before.Index(i)); !seen[name] {
-			all = append(all, fmt.Sprintf("%s[%s] is gone", path, name))
+			all = append(all, fmt.Sprintf("%s[%s] is removed", path, name))
 		}
 	}
 	if len(all) == 0 {

@@ -34,8 +34,7 @@ func (c *Config) checkListeners() *Error {
 		return &Error{Field: "listen", Reason: err.Error()}
 	}
 	if len(c.Listeners) > 0 && c.Listen != DefaultListen {
-		return &Error{Field: "listen", Reason: "stands beside listeners, which say the same at more length; leave one of " +
-			"them out"}
+		return &Error{Field: "listen", Reason: "cannot be used with listeners; leave one of them out"}
 	}
 	if len(c.Listeners) == 0 {
 		return nil
@@ -50,14 +49,14 @@ func (c *Config) checkListeners() *Error {
 			return fail("address", "%v", err)
 		}
 		if addresses[a.String()] && a.Port() != 0 {
-			return fail("address", "%s is there twice", l.Address)
+			return fail("address", "%s is listed twice", l.Address)
 		}
 		addresses[a.String()] = true
 		if !validName(l.Name) {
-			return fail("name", "%q is no name; use %s", l.Name, nameRule)
+			return fail("name", "%q is not a name; use %s", l.Name, nameRule)
 		}
 		if names[l.Name] {
-			return fail("name", "%s is there twice; give each listener a name of its own", l.Name)
+			return fail("name", "%s is listed twice; give each listener a name of its own", l.Name)
 		}
 		names[l.Name] = true
 		if l.TLS != "" {

@@ -65,7 +65,7 @@ func readFile(file string) ([]byte, error) {
 		return nil, &Error{File: file, Reason: "cannot be read: " + reason(err)}
 	}
 	if len(data) > maxFile {
-		return nil, &Error{File: file, Reason: "is larger than 1 MiB; that is no configuration"}
+		return nil, &Error{File: file, Reason: "is larger than 1 MiB, which is the limit"}
 	}
 	return data, nil
 }
@@ -125,7 +125,7 @@ func configError(name string, tree *ast.File, err error) *Error {
 	}
 	var mismatch *yaml.TypeError
 	if errors.As(err, &mismatch) {
-		e.Reason = "found " + kindOf(mismatch.SrcType) + " where " + kindOf(mismatch.DstType) + " is wanted"
+		e.Reason = "found " + kindOf(mismatch.SrcType) + " where " + kindOf(mismatch.DstType) + " is expected"
 		if mismatch.DstType.Kind() == reflect.String {
 			e.Reason += "; put quotation marks around it"
 		}
@@ -143,10 +143,10 @@ func configError(name string, tree *ast.File, err error) *Error {
 func plainReason(reason string) string {
 	if found := kindMismatch.FindStringSubmatch(reason); found != nil && yamlKinds[found[1]] != "" &&
 		yamlKinds[found[2]] != "" {
-		return "found " + yamlKinds[found[1]] + " where " + yamlKinds[found[2]] + " is wanted"
+		return "found " + yamlKinds[found[1]] + " where " + yamlKinds[found[2]] + " is expected"
 	}
 	if twice := duplicateKey.FindStringSubmatch(reason); twice != nil {
-		return twice[1] + " is there twice, first on line " + twice[2]
+		return twice[1] + " is listed twice, first on line " + twice[2]
 	}
 	return reason
 }

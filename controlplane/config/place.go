@@ -55,7 +55,7 @@ func suggestion(field string) string {
 		return name + " is not a setting; did you mean " + known + "?"
 	}
 	if blocks := blocksWith(name); len(blocks) > 0 {
-		return name + " is not a setting here; it stands " + strings.Join(blocks, " or ") + ": check its indentation"
+		return name + " is not a setting here; it belongs " + strings.Join(blocks, " or ") + ": check its indentation"
 	}
 	return name + " is not a setting; check its spelling and its indentation"
 }

@@ -127,10 +127,10 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		return &Error{Field: at + field, Reason: fmt.Sprintf(format, args...)}
 	}
 	if !validName(p.Name) {
-		return fail(".name", "%q is no name; use %s", p.Name, nameRule)
+		return fail(".name", "%q is not a name; use %s", p.Name, nameRule)
 	}
 	if findPool(c.Pools[:i], p.Name) != nil {
-		return fail(".name", "%s is there twice; list all its servers in one entry", p.Name)
+		return fail(".name", "%s is listed twice; list all its servers in one entry", p.Name)
 	}
 	if j := slices.IndexFunc(c.Models, func(m Model) bool {
 		return m.Pool == "" && m.Name == p.Name &&
@@ -153,7 +153,7 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		case err != nil:
 			return fail(fmt.Sprintf(".servers[%d]", j), "%v", err)
 		case slices.Contains(resolved.Endpoints, e):
-			return fail(fmt.Sprintf(".servers[%d]", j), "%s is there twice", text)
+			return fail(fmt.Sprintf(".servers[%d]", j), "%s is listed twice", text)
 		case r.Misfit(&resolved, e) == OtherScheme:
 			return fail(fmt.Sprintf(".servers[%d]", j),
 				"%s mixes http and https in one pool; use one of them for all its servers", text)
@@ -202,13 +202,14 @@ func (r *Resolved) checkSpares(i int) *Error {
 		case spare == nil:
 			return fail("there is no pool called " + name + "; add it to pools")
 		case name == p.Name:
-			return fail("a pool is no spare of its own")
+			return fail("a pool cannot be its own spare")
 		case slices.Contains(p.Spares[:j], name):
-			return fail(name + " is there twice")
+			return fail(name + " is listed twice")
 		case spare.TLS != p.TLS:
 			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
 		case spare.Authorization != p.Authorization:
-			return fail(name + " wants another authorization than " + p.Name + "; a spare's servers are asked as the pool's own")
+			return fail(name + " has another authorization than " + p.Name + "; give both the same, because a request keeps " +
+				"its authorization when it moves to a spare")
 		}
 	}
 	return nil
@@ -220,7 +221,7 @@ func (s *Session) check(policy string) (field, reason string) {
 		return ".session", "is for the policy session; write policy: session, or leave it out"
 	case policy != PolicySession:
 	case (s.Cookie == "") == (s.Header == ""):
-		return ".session", "write either cookie or header: what tells one session from another"
+		return ".session", "write either cookie or header, which identifies a session"
 	case s.Cookie != "" && !httpguts.ValidHeaderFieldName(s.Cookie):
 		return ".session.cookie", fmt.Sprintf("%q is not the name of a cookie", s.Cookie)
 	case s.Header != "" && !httpguts.ValidHeaderFieldName(s.Header):

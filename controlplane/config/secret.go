@@ -52,10 +52,10 @@ func (c *Config) checkSecrets() *Error {
 			return &Error{Field: fmt.Sprintf("secrets[%d]%s", i, field), Reason: fmt.Sprintf(format, args...)}
 		}
 		if !validName(s.Name) {
-			return fail(".name", "%q is no name; use %s", s.Name, nameRule)
+			return fail(".name", "%q is not a name; use %s", s.Name, nameRule)
 		}
 		if c.Secret(s.Name) != s {
-			return fail(".name", "%s is there twice", s.Name)
+			return fail(".name", "%s is listed twice", s.Name)
 		}
 		kinds := 0
 		for _, given := range []bool{s.File != "", s.Env != "", s.IsCertificate()} {
@@ -64,7 +64,7 @@ func (c *Config) checkSecrets() *Error {
 			}
 		}
 		if kinds != 1 {
-			return fail("", "%s is to be found in %d places; write one of file, env, or certificate with key", s.Name, kinds)
+			return fail("", "%s has %d sources; write one of file, env, or certificate with key", s.Name, kinds)
 		}
 		if s.IsCertificate() && (s.Certificate == "" || s.Key == "") {
 			return fail("", "%s has half of a certificate; write both certificate and key", s.Name)
@@ -80,9 +80,9 @@ func (c *Config) checkSecretOf(field, name string, certificate bool) *Error {
 	case s == nil:
 		return &Error{Field: field, Reason: fmt.Sprintf("there is no secret called %s; add it to secrets", name)}
 	case certificate && !s.IsCertificate():
-		return &Error{Field: field, Reason: name + " is a token, and a certificate with its key is wanted"}
+		return &Error{Field: field, Reason: name + " is a token; name a certificate with its key"}
 	case !certificate && s.IsCertificate():
-		return &Error{Field: field, Reason: name + " is a certificate, and a token is wanted"}
+		return &Error{Field: field, Reason: name + " is a certificate; name a token"}
 	}
 	return nil
 }

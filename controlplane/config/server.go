@@ -63,7 +63,7 @@ func ParseURL(text string) (Endpoint, error) {
 		return fail("has the scheme " + u.Scheme + "; write http://host:port or https://host")
 	}
 	if u.User != nil {
-		return fail("carries a user name; credentials do not belong in a server's address")
+		return fail("has a user name; remove it: credentials do not belong in a server's URL")
 	}
 	if u.Path != "" && u.Path != "/" {
 		return fail("has the path " + u.Path + "; remove it: requests keep the path that they come with")
@@ -76,7 +76,7 @@ func ParseURL(text string) (Endpoint, error) {
 		e.Port = 443
 	}
 	if e.Host == "" {
-		return fail("names no host; write http://host:port")
+		return fail("has no host; write http://host:port")
 	}
 	if p := u.Port(); p != "" {
 		n, err := strconv.ParseUint(p, 10, 16)
@@ -86,7 +86,7 @@ func ParseURL(text string) (Endpoint, error) {
 		e.Port = uint16(n)
 	}
 	if e.IsIP() && e.TLS {
-		return fail("is https with an IP address; write the name that stands in the server's certificate")
+		return fail("is https with an IP address; write the host name of the server's certificate")
 	}
 	return e, nil
 }
@@ -149,7 +149,7 @@ func ParseListen(text string) (netip.AddrPort, error) {
 func ParseAdmin(text string) (netip.AddrPort, error) {
 	a, err := ParseListen(text)
 	if err == nil && !a.Addr().IsLoopback() {
-		err = errors.New(text + " is open to others, and Envoy's admin interface has no password; use 127.0.0.1")
+		err = errors.New(text + " is not on loopback, and Envoy's admin interface has no password; use 127.0.0.1")
 	}
 	return a, err
 }

@@ -48,16 +48,16 @@ func (c *Config) checkService(r *Resolved) *Error {
 	}
 	if !enabled(s.Stores) && !enabled(s.HostedTools) {
 		return &Error{Field: "responses_service",
-			Reason: "takes nothing; leave it out, or write true for stores or hosted_tools"}
+			Reason: "gets no requests; leave it out, or write true for stores or hosted_tools"}
 	}
 	if c.Mode == contract.ModeReduced {
-		return &Error{Field: "responses_service", Reason: "cannot be reached in reduced mode, which sends a request on " +
-			"before its body says what it needs; leave it out, or write mode: full"}
+		return &Error{Field: "responses_service", Reason: "does not work in reduced mode, which forwards a request before " +
+			"its body is read; leave it out, or write mode: full"}
 	}
 	for i := range c.Models {
 		if c.Models[i].Route() == ResponsesPool {
 			return &Error{Field: fmt.Sprintf("models[%d].name", i),
-				Reason: ResponsesPool + " is what the responses service is called; give the model another name"}
+				Reason: ResponsesPool + " is the name of the responses service; give the model another name"}
 		}
 	}
 	return nil

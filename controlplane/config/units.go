@@ -79,7 +79,7 @@ func (d *Duration) UnmarshalYAML(node ast.Node) error { return setNode(node, d.S
 // lose.
 func setNode(node ast.Node, set func(string) error) error {
 	token := node.GetToken()
-	err := errors.New("a single value is wanted here")
+	err := errors.New("a single value is expected here")
 	if _, ok := node.(ast.ScalarNode); ok {
 		err = set(token.Value)
 	}

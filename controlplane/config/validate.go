@@ -90,7 +90,7 @@ func (c *Config) check() (*Resolved, *Error) {
 	}
 	if d := time.Duration(c.Seal.Lifetime); d != 0 && d < time.Second || d > contract.MaxSealLifetimeS*time.Second {
 		return nil, &Error{Field: "seal.lifetime",
-			Reason: d.String() + " is out of range; write for how long sealed reasoning opens, such as 720h"}
+			Reason: d.String() + " is out of range; write how long sealed reasoning can be opened, such as 720h"}
 	}
 	if h := c.Seal.TenantHeader; h != "" && !httpguts.ValidHeaderFieldName(h) {
 		return nil, &Error{Field: "seal.tenant_header", Reason: fmt.Sprintf("%q is not the name of a header", h)}
@@ -103,11 +103,11 @@ func (c *Config) check() (*Resolved, *Error) {
 			Reason: d.String() + " is too long; use at most 24h, or 0s to wait for ever"}
 	} else if d > 0 && d < time.Second {
 		return nil, &Error{Field: "stall_timeout",
-			Reason: d.String() + " would give every request up; use at least 1s, or 0s to wait for ever"}
+			Reason: d.String() + " would end every request; use at least 1s, or 0s to wait for ever"}
 	}
 	if r := c.ReasoningRatioAlert; !(r >= 0 && r <= 1) {
 		return nil, &Error{Field: "reasoning_ratio_alert",
-			Reason: fmt.Sprintf("%g is out of range; use 0 to 1, of which 1 never counts", r)}
+			Reason: fmt.Sprintf("%g is out of range; use 0 to 1; 1 counts no answer", r)}
 	}
 	if e := c.checkEdge(); e != nil {
 		return nil, e
@@ -173,12 +173,12 @@ func (c *Config) checkModel(i int, r *Resolved) *Error {
 		return fail("name", "the model has no name; write the one that clients ask for")
 	}
 	if !printable(m.Name) || len(m.Name) > maxNameLength {
-		return fail("name", "%q cannot travel in a header; use at most %d printable ASCII characters and no spaces", m.Name,
+		return fail("name", "%q is not a valid header value; use at most %d printable ASCII characters and no spaces", m.Name,
 			maxNameLength)
 	}
 	for j := range i {
 		if c.Models[j].Name == m.Name {
-			return fail("name", "%s is there twice; list all its servers in one entry", m.Name)
+			return fail("name", "%s is listed twice; list all its servers in one entry", m.Name)
 		}
 	}
 	if field, reason := outOfRange(m.ModelSettings.Fields()); field != "" {
@@ -198,10 +198,10 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		case pool == nil:
 			return fail("pool", "there is no pool called %s; add it to pools", m.Pool)
 		case len(m.Servers) > 0:
-			return fail("servers", "stand beside a pool, which has servers of its own; leave one of them out")
+			return fail("servers", "cannot be used with pool, which has its own servers; leave one of them out")
 		case m.ForwardAuthorization && pool.Authorization != "":
-			return fail("forward_authorization", "the servers of %s get an authorization of their own, and there is room for "+
-				"one; leave one of them out", m.Pool)
+			return fail("forward_authorization", "the pool %s has an authorization for its servers, and a request carries "+
+				"only one; leave one of them out", m.Pool)
 		}
 	}
 	short := ResolvedPool{Pool: shortPool(m), Short: true}
@@ -226,7 +226,7 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		}
 		place := s.Endpoint.withoutScheme()
 		if r.owners[place] == m.Name {
-			return fail(field, "%s is there twice; remove one", text)
+			return fail(field, "%s is listed twice; remove one", text)
 		}
 		r.owners[place] = m.Name
 		short.Endpoints, short.Servers = append(short.Endpoints, s.Endpoint), append(short.Servers, s.Endpoint.String())

@@ -256,8 +256,9 @@ func TestCheck(t *testing.T) {
 		spoil func(*Resources)
 		want  string
 	}{
-		{"cluster gone", func(r *Resources) { r.Clusters = r.Clusters[:1] }, "which is not there"},
-		{"cluster twice", func(r *Resources) { r.Clusters = append(r.Clusters, r.Clusters[1]) }, "stands twice"},
+		{"cluster gone", func(r *Resources) { r.Clusters = r.Clusters[:1] }, "which does not exist"},
+		{"cluster twice", func(r *Resources) { r.Clusters = append(r.Clusters, r.Clusters[1]) },
+			"two clusters have the name"},
 		{"cluster unused", func(r *Resources) { r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "x"}) },
 			"no route leads to cluster x"},
 		{"invalid cluster", func(r *Resources) { r.Clusters[0].Name = "" }, "Name"},

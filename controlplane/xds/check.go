@@ -37,7 +37,7 @@ func (r *Resources) Check() error {
 			return fmt.Errorf("xds: cluster %s: %w", c.Name, err)
 		}
 		if _, twice := clusters[c.Name]; twice {
-			return fmt.Errorf("xds: cluster %s stands twice", c.Name)
+			return fmt.Errorf("xds: two clusters have the name %s", c.Name)
 		}
 		clusters[c.Name] = false
 	}
@@ -55,7 +55,7 @@ func (r *Resources) Check() error {
 				continue
 			}
 			if _, ok := clusters[name]; !ok {
-				return fmt.Errorf("xds: route %q leads to cluster %s, which is not there", route.Name, name)
+				return fmt.Errorf("xds: route %q leads to cluster %s, which does not exist", route.Name, name)
 			}
 			clusters[name] = true
 			if (isPool(name) || name == ResponsesCluster) && !requiresPoolHeader(route) {

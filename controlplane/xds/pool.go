@@ -121,7 +121,7 @@ func (b *builder) serversOf(p *config.ResolvedPool) []Server {
 			case config.OtherScheme:
 				b.fail(fmt.Errorf("the pool %s mixes http and https: %s; use one of them for all its servers", p.Name, s.Endpoint))
 			case config.Untranslated:
-				b.fail(fmt.Errorf("%s is in the pool %s, and gets requests as they come, as passthrough or responses_service: "+
+				b.fail(fmt.Errorf("%s is in the pool %s and is also the server of passthrough or responses_service: "+
 					"untranslated requests would reach a Harmony model", s.Endpoint, p.Name))
 			}
 		}

@@ -124,8 +124,8 @@ const UnixPrefix = "unix:"
 func (d *Discovery) endpoint() (at *corev3.Address, kind clusterv3.Cluster_DiscoveryType, host string, err error) {
 	if path, ok := strings.CutPrefix(d.ControlPlane, UnixPrefix); ok {
 		if path == "" || d.CAFile != "" {
-			return nil, 0, "", fmt.Errorf("the control plane's address %q is a Unix socket: write its path behind unix:, and "+
-				"no certificates", d.ControlPlane)
+			return nil, 0, "", fmt.Errorf("the control plane's address %q is a Unix socket: write its path after unix:, and "+
+				"leave the certificates out", d.ControlPlane)
 		}
 		return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}, clusterv3.Cluster_STATIC, "",
 			nil
@@ -189,13 +189,13 @@ func (d *Discovery) cluster() (*clusterv3.Cluster, error) {
 func (d *Discovery) tls(host string) (*corev3.TransportSocket, error) {
 	if d.CAFile == "" {
 		if d.CertificateFile != "" || d.KeyFile != "" {
-			return nil, errors.New("a certificate is shown to a control plane only whose own is checked: name the file to " +
-				"check it against too")
+			return nil, errors.New("an Envoy presents a certificate only to a control plane whose certificate it checks: " +
+				"name the CA file too")
 		}
 		return nil, nil
 	}
 	if (d.CertificateFile == "") != (d.KeyFile == "") {
-		return nil, errors.New("a certificate and its key belong together: name both files")
+		return nil, errors.New("a certificate needs its key: name both files")
 	}
 	name := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: host}}
 	kind := tlsv3.SubjectAltNameMatcher_DNS

@@ -39,7 +39,7 @@ func TestControlPlaneAddress(t *testing.T) {
 		{"unix:/run/harmony/xds.sock", "", `"path": "/run/harmony/xds.sock"`},
 		{"10.0.0.5:18000", "", `"address": "10.0.0.5"`},
 		{"unix:", "", "write its path"},
-		{"unix:/run/xds.sock", "ca.pem", "no certificates"},
+		{"unix:/run/xds.sock", "ca.pem", "leave the certificates out"},
 		{"10.0.0.5", "", "is not host:port"},
 		{"10.0.0.5:0", "", "is not host:port"},
 	} {

@@ -89,7 +89,7 @@ func CheckVersion(ctx context.Context, path string) (Version, error) {
 	}
 	v, ok := parseVersion(string(out))
 	if !ok {
-		return Version{}, fmt.Errorf("%s does not say its version like an Envoy (%q); %s", path, firstLine(string(out)),
+		return Version{}, fmt.Errorf("%s --version does not print an Envoy version (%q); %s", path, firstLine(string(out)),
 			HowToGet)
 	}
 	if !v.Good() {

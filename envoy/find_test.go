@@ -83,7 +83,7 @@ func TestCheckVersion(t *testing.T) {
 		{"good", goodVersion, ""},
 		{"old", `echo "envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL"`,
 			"is Envoy 1.36.4, which is too old; install Envoy 1.37"},
-		{"another program", "echo hello", `does not say its version like an Envoy ("hello")`},
+		{"another program", "echo hello", `--version does not print an Envoy version ("hello")`},
 		{"broken", "exit 3", "--version failed: exit status 3"},
 	}
 	for _, tt := range tests {

@@ -87,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 func (p *Process) launch() error {
 	var err error
 	if p.folder, err = os.MkdirTemp("", "harmony-envoy-"); err != nil {
-		return fmt.Errorf("no folder for Envoy's files: %w", err)
+		return fmt.Errorf("cannot make a folder for Envoy's files: %w", err)
 	}
 	bootstrap := filepath.Join(p.folder, "bootstrap.json")
 	if err := os.WriteFile(bootstrap, p.options.Bootstrap, 0o600); err != nil {

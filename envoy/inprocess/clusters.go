@@ -35,7 +35,7 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 	out := proxy.Cluster{Name: c.GetName()}
 	for _, locality := range c.GetLoadAssignment().GetEndpoints() {
 		if locality.GetPriority() > 0 {
-			return out, errors.New("spare servers are Envoy's: leave spares out, or use --host envoy")
+			return out, errors.New("spares need Envoy: leave spares out, or use --host envoy")
 		}
 		for _, e := range locality.GetLbEndpoints() {
 			a := e.GetEndpoint().GetAddress().GetSocketAddress()
@@ -51,7 +51,7 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 			return out, err
 		}
 		if len(o.GetHttpFilters()) > 0 {
-			return out, errors.New("the servers' authorization is added by Envoy: leave authorization out, or use --host envoy")
+			return out, errors.New("authorization needs Envoy: leave authorization out, or use --host envoy")
 		}
 		out.HTTP2 = o.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil
 		out.IdleTimeout = o.GetCommonHttpProtocolOptions().GetIdleTimeout().AsDuration()
@@ -75,7 +75,7 @@ func readTLS(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificates", file)
+		return nil, fmt.Errorf("%s has no certificates", file)
 	}
 	// The certificate must be for the server's own name, which the proxy sets.
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil

@@ -109,23 +109,23 @@ func TestClusters(t *testing.T) {
 // TestUnknown checks that unknown routes, filters and virtual hosts are refused, and not ignored.
 func TestUnknown(t *testing.T) {
 	for name, spoil := range map[string]func(m *hcmv3.HttpConnectionManager){
-		"only one wasm filter is known here": func(m *hcmv3.HttpConnectionManager) {
+		"only one wasm filter is supported here": func(m *hcmv3.HttpConnectionManager) {
 			m.HttpFilters = append(m.HttpFilters, &hcmv3.HttpFilter{Name: "envoy.filters.http.lua"})
 		},
 		"there is no wasm filter": func(m *hcmv3.HttpConnectionManager) {
 			m.HttpFilters = slices.DeleteFunc(m.HttpFilters, func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })
 		},
-		"one virtual host for every domain is wanted": func(m *hcmv3.HttpConnectionManager) {
+		"one virtual host for every domain is expected": func(m *hcmv3.HttpConnectionManager) {
 			m.GetRouteConfig().VirtualHosts[0].Domains = []string{"example.com"}
 		},
-		"only a path or a prefix is known here": func(m *hcmv3.HttpConnectionManager) {
+		"only a path or a prefix is supported here": func(m *hcmv3.HttpConnectionManager) {
 			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{
 				PathSeparatedPrefix: "/x"}
 		},
-		"only a value or its presence is known here": func(m *hcmv3.HttpConnectionManager) {
+		"only a value or its presence is supported here": func(m *hcmv3.HttpConnectionManager) {
 			m.GetRouteConfig().VirtualHosts[0].Routes[0].Match.Headers[0].InvertMatch = true
 		},
-		"only a cluster or a direct response is known here": func(m *hcmv3.HttpConnectionManager) {
+		"only a cluster or a direct response is supported here": func(m *hcmv3.HttpConnectionManager) {
 			m.GetRouteConfig().VirtualHosts[0].Routes[0].Action = &routev3.Route_Redirect{}
 		},
 	} {
@@ -149,18 +149,18 @@ func TestUnknown(t *testing.T) {
 // TestEnvoysOwn checks that settings for Envoy alone are refused, with a text that says what to do instead.
 func TestEnvoysOwn(t *testing.T) {
 	for want, change := range map[string]func(*config.Config){
-		"one listener is served here": func(c *config.Config) {
+		"only one listener works without Envoy": func(c *config.Config) {
 			c.Listeners = []config.Listener{{Name: "a", Address: "127.0.0.1:0"}, {Name: "b", Address: "127.0.0.1:0"}}
 		},
-		"TLS for clients is Envoy's": func(c *config.Config) {
+		"TLS for clients needs Envoy": func(c *config.Config) {
 			c.Listeners = []config.Listener{{Name: "a", Address: "127.0.0.1:0", TLS: "edge"}}
 		},
-		"sessions are kept by Envoy": func(c *config.Config) {
+		"sessions need Envoy": func(c *config.Config) {
 			c.Pools[0].Policy, c.Pools[0].Session = config.PolicySession, config.Session{Header: "x-session-id"}
 		},
-		"the servers' authorization is added by Envoy": func(c *config.Config) { c.Pools[0].Authorization = "token" },
-		"limits of what servers can take are Envoy's":  func(c *config.Config) { c.Pools[0].Capacity = 8 },
-		"spare servers are Envoy's":                    func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },
+		"authorization needs Envoy": func(c *config.Config) { c.Pools[0].Authorization = "token" },
+		"capacity needs Envoy":      func(c *config.Config) { c.Pools[0].Capacity = 8 },
+		"spares need Envoy":         func(c *config.Config) { c.Pools[0].Spares = []string{"q"} },
 	} {
 		c := config.Default()
 		m := config.DefaultModel("m")

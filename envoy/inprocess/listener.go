@@ -44,13 +44,13 @@ const (
 
 func readListener(r *xds.Resources) (*listener, error) {
 	if len(r.Listeners) != 1 {
-		return nil, errors.New("one listener is served here: write one, or use --host envoy")
+		return nil, errors.New("only one listener works without Envoy: write one, or use --host envoy")
 	}
 	if r.Listeners[0].GetFilterChains()[0].GetTransportSocket() != nil {
-		return nil, errors.New("TLS for clients is Envoy's: leave tls out, or use --host envoy")
+		return nil, errors.New("TLS for clients needs Envoy: leave tls out, or use --host envoy")
 	}
 	if len(r.Runtime.GetFields()) > 0 {
-		return nil, errors.New("limits of what servers can take are Envoy's: leave capacity out, or use --host envoy")
+		return nil, errors.New("capacity needs Envoy: leave capacity out, or use --host envoy")
 	}
 	socket := r.Listeners[0].GetAddress().GetSocketAddress()
 	if socket == nil {
@@ -61,7 +61,7 @@ func readListener(r *xds.Resources) (*listener, error) {
 		return nil, err
 	}
 	if len(m.GetAccessLog()) > 0 {
-		return nil, errors.New("an access log is written by Envoy only: leave access_log out, or use --host envoy")
+		return nil, errors.New("an access log needs Envoy: leave access_log out, or use --host envoy")
 	}
 	l := &listener{
 		address:        net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue()))),
@@ -121,7 +121,7 @@ func (l *listener) readMutations(all []*corev3.TypedExtensionConfig) error {
 		for _, mutation := range m.GetMutations() {
 			prefix := mutation.GetRemoveOnMatch().GetKeyMatcher().GetPrefix()
 			if prefix == "" || l.options.RemoveRequestPrefix != "" {
-				return errors.New("early header mutation: only one prefix to remove is known here")
+				return errors.New("early header mutation: only one prefix to remove is supported here")
 			}
 			l.options.RemoveRequestPrefix = prefix
 		}
@@ -146,7 +146,7 @@ func (l *listener) readFilters(filters []*hcmv3.HttpFilter) error {
 		case f.GetName() == "envoy.filters.http.router", f.GetName() == "envoy.filters.http.stateful_session", f.GetName() == "envoy.filters.http.cors":
 		case f.GetName() == xds.HealthFilter: // Envoy's admin interface controls it
 		default:
-			return fmt.Errorf("filter %s: only one wasm filter is known here", f.GetName())
+			return fmt.Errorf("filter %s: only one wasm filter is supported here", f.GetName())
 		}
 	}
 	if !found {
@@ -204,7 +204,7 @@ func configurationOf(c *wasmv3.PluginConfig) ([]byte, error) {
 	}
 	s := &wrapperspb.StringValue{}
 	if !any.MessageIs(s) {
-		return nil, fmt.Errorf("a configuration of type %s is not known here", any.GetTypeUrl())
+		return nil, fmt.Errorf("a configuration of type %s is not supported here", any.GetTypeUrl())
 	}
 	if err := any.UnmarshalTo(s); err != nil {
 		return nil, err

@@ -43,11 +43,11 @@ func (r *route) matches(h *wasmhost.Headers) bool {
 func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhost.Route, error) {
 	hosts := c.GetVirtualHosts()
 	if len(hosts) != 1 || len(hosts[0].GetDomains()) != 1 || hosts[0].GetDomains()[0] != "*" {
-		return nil, fmt.Errorf("routes: one virtual host for every domain is wanted")
+		return nil, fmt.Errorf("routes: one virtual host for every domain is expected")
 	}
 	host := hosts[0]
 	if len(host.GetTypedPerFilterConfig()) > 0 {
-		return nil, fmt.Errorf("browsers' requests from other sites are answered by Envoy only: leave cors_origins out, " +
+		return nil, fmt.Errorf("CORS needs Envoy: leave cors_origins out, " +
 			"or use --host envoy")
 	}
 	var table []*route
@@ -76,12 +76,12 @@ func readRoutes(c *routev3.RouteConfiguration) (func(*wasmhost.Headers) *wasmhos
 func readRoute(r *routev3.Route) (*route, error) {
 	out := &route{path: r.GetMatch().GetPath(), prefix: r.GetMatch().GetPrefix(), to: wasmhost.Route{Name: r.GetName()}}
 	if out.path == "" && out.prefix == "" {
-		return nil, fmt.Errorf("only a path or a prefix is known here")
+		return nil, fmt.Errorf("only a path or a prefix is supported here")
 	}
 	for _, h := range r.GetMatch().GetHeaders() {
 		m := headerMatch{name: h.GetName(), value: h.GetStringMatch().GetExact(), present: h.GetPresentMatch()}
 		if m.value == "" && !m.present || h.GetInvertMatch() {
-			return nil, fmt.Errorf("header %s: only a value or its presence is known here", h.GetName())
+			return nil, fmt.Errorf("header %s: only a value or its presence is supported here", h.GetName())
 		}
 		out.headers = append(out.headers, m)
 	}
@@ -93,7 +93,7 @@ func readRoute(r *routev3.Route) (*route, error) {
 	perFilter := maps.Clone(r.GetTypedPerFilterConfig())
 	delete(perFilter, xds.HealthFilter)
 	if len(perFilter) > 0 || len(r.GetRoute().GetHashPolicy()) > 0 {
-		return nil, fmt.Errorf("sessions are kept by Envoy: write another policy, or use --host envoy")
+		return nil, fmt.Errorf("sessions need Envoy: write another policy, or use --host envoy")
 	}
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_Route:
@@ -105,7 +105,7 @@ func readRoute(r *routev3.Route) (*route, error) {
 			Status: int(action.DirectResponse.GetStatus()), Body: action.DirectResponse.GetBody().GetInlineString(),
 		}
 	default:
-		return nil, fmt.Errorf("only a cluster or a direct response is known here")
+		return nil, fmt.Errorf("only a cluster or a direct response is supported here")
 	}
 	return out, nil
 }

@@ -20,19 +20,19 @@ const (
 	defaultEnvoyAdmin = "127.0.0.1:9901"
 )
 
-const bootstrapLong = `Prints the configuration with which an Envoy starts that gets the rest of it from a control plane, over delta ADS:
+const bootstrapLong = `Prints the bootstrap of an Envoy that is configured by a control plane, over delta ADS:
 
   harmony controlplane bootstrap --control-plane 10.0.0.5:18000 > bootstrap.json
   envoy -c bootstrap.json
 
-The module of the filter must lie on Envoy's machine where harmony controlplane --wasm says.`
+The filter's module must be on Envoy's machine, at the path that harmony controlplane --wasm names.`
 
 func bootstrapCommand() *cobra.Command {
 	var d envoy.Discovery
 	var admin, stats string
 	c := &cobra.Command{
 		Use:   "bootstrap",
-		Short: "Print the configuration with which an Envoy of this control plane starts",
+		Short: "Print the bootstrap of an Envoy of this control plane",
 		Long:  bootstrapLong,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,11 +64,11 @@ func bootstrapCommand() *cobra.Command {
 	hostname, _ := os.Hostname() // without a host name the default is empty, and --node is required
 	c.Flags().StringVar(&d.ControlPlane, "control-plane", defaultXDS,
 		"`ADDRESS` of harmony controlplane, as Envoy reaches it")
-	c.Flags().StringVar(&d.Node, "node", hostname, "`NAME` of this Envoy, as the control plane's status tells it")
+	c.Flags().StringVar(&d.Node, "node", hostname, "`NAME` of this Envoy, as the control plane's status shows it")
 	c.Flags().StringVar(&d.CAFile, "ca", "", "`FILE` of the certificates that the control plane is checked against, "+
 		"for TLS (default: clear text)")
 	c.Flags().StringVar(&d.CertificateFile, "certificate", "",
-		"`FILE` of the certificate that Envoy shows the control plane")
+		"`FILE` of the certificate that Envoy presents to the control plane")
 	c.Flags().StringVar(&d.KeyFile, "key", "", "`FILE` of its key")
 	c.Flags().StringVar(&admin, "admin", defaultEnvoyAdmin,
 		"`ADDRESS` of Envoy's admin interface, which has no password: on loopback")

@@ -20,18 +20,19 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
-const controlplaneLong = `Programs any number of Envoys over delta ADS: listeners, routes, the filter's configuration, and the servers of each pool. The
-file is read again whenever it changes; a mistake in it is told, and what is in force stays.
+const controlplaneLong = `Programs any number of Envoys over delta ADS: listeners, routes, the filter's settings and
+the servers of each pool. The file is read again whenever it changes. If the new file has an error, the error is logged
+and the old configuration stays in force.
 
   harmony controlplane --config config.yaml
   harmony controlplane bootstrap > bootstrap.json && envoy -c bootstrap.json
   harmony status
 
-Secrets of the configuration go to the Envoys. Beyond loopback a configuration with secrets is refused unless Envoys show
-certificates: --certificate and --key are this program's, --client-ca is what Envoys' own are checked against.
+Envoys get the secrets of the configuration. Beyond loopback, a configuration with secrets is refused unless Envoys
+present certificates: --certificate and --key are this program's, and --client-ca is what Envoys' are checked against.
 
-Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or the configuration is and there is no
-last good snapshot to serve.`
+Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or when the configuration
+is wrong and there is no last good snapshot to serve.`
 
 // controlplaneFlags are the flags of harmony controlplane.
 type controlplaneFlags struct {
@@ -56,13 +57,14 @@ func controlplaneCommand() *cobra.Command {
 	flags.StringVar(&f.status, "status", defaultStatus, "`ADDRESS` of /status, /metrics and /ready")
 	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in "+
 		"the user's cache folder; none keeps none)")
-	flags.StringVar(&f.wasm, "wasm", "", "the filter's file as Envoy finds it (default: as harmony up finds it)")
+	flags.StringVar(&f.wasm, "wasm", "", "the filter's `FILE` on the Envoys' machines (default: where harmony up finds "+
+		"it here)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.tls.add(flags)
 	flags.IntVar(&f.maxEnvoys, "max-envoys", ads.DefaultMaxEnvoys, "Envoys that may be connected at once")
 	flags.BoolVar(&f.openSecrets, "secrets-without-client-certificates", false,
-		"give secrets to whoever connects, also beyond loopback: for networks that admit Envoys only, such as a mesh with "+
-			"TLS of its own")
+		"send secrets to any client, also beyond loopback: for networks that admit only Envoys, such as a mesh "+
+			"with its own TLS")
 	c.AddCommand(validateCommand(), schemaCommand(), bootstrapCommand())
 	return c
 }
@@ -127,9 +129,9 @@ func (f *controlplaneFlags) refuseSecrets(at net.Addr) string {
 	if !reachable(at) || f.tls.clientCA != "" || f.openSecrets {
 		return ""
 	}
-	return fmt.Sprintf("whoever connects to %s would be given it, since Envoys need no certificate there: name "+
-		"--client-ca, with --certificate and "+
-		"--key, or listen on loopback; --secrets-without-client-certificates serves it all the same", at)
+	return fmt.Sprintf("any client that connects to %s would get this secret, because Envoys need no certificate "+
+		"there: name --client-ca with --certificate and --key, or listen on loopback; "+
+		"--secrets-without-client-certificates allows it", at)
 }
 
 // reachable reports whether other machines may connect to an address.
@@ -171,7 +173,7 @@ func (f *controlplaneFlags) stateFolder() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no folder for the last good snapshot (%w); name one with --state, or write "+
+		return "", fmt.Errorf("no folder was found for the last good snapshot (%w); name one with --state, or write "+
 			"--state none", err)
 	}
 	file, err := filepath.Abs(f.file)

@@ -118,14 +118,14 @@ func TestControlPlaneRefusals(t *testing.T) {
 		{append([]string{"--config", wrong, "--log-format", "xml"}, anywhere...), exitUsage, "--log-format xml is not known"},
 		{append([]string{"--config", wrong, "--max-envoys", "0"}, anywhere...), exitUsage, "--max-envoys 0 is out of range"},
 		{append([]string{"--config", wrong, "--certificate", module}, anywhere...), exitUsage,
-			"--certificate and --key belong together"},
+			"--certificate needs --key"},
 		{append([]string{"--config", wrong, "--certificate", module, "--key", module}, anywhere...), exitUsage,
 			"--certificate: "},
 		{[]string{"--config", wrong, "--state", "none", "--wasm", module, "--listen", "here"}, exitUsage,
 			"--listen: \"here\" is not host:port"},
 		{[]string{"bootstrap", "--control-plane", "here"}, exitUsage,
 			"the control plane's address \"here\" is not host:port"},
-		{[]string{"bootstrap", "--key", "k"}, exitUsage, "name the file to check it against too"},
+		{[]string{"bootstrap", "--key", "k"}, exitUsage, "name the CA file too"},
 	} {
 		var out, failed bytes.Buffer
 		if code := run(t.Context(), append([]string{"controlplane"}, tt.args...), &out, &failed); code != tt.code ||

@@ -58,7 +58,7 @@ func (u *up) drain(ctx context.Context, h proxyHost) (clean bool) {
 	}
 	fail := func(err error) bool {
 		if ctx.Err() == nil {
-			fmt.Fprintln(u.stderr, "warning: the streams that run are cut:", err)
+			fmt.Fprintln(u.stderr, "warning: running streams are cut:", err)
 		}
 		return false
 	}

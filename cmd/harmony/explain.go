@@ -21,15 +21,15 @@ func explainCommand() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
 		Use:   "explain [FILE]",
-		Short: "Print a stream of tokens as a transcript, with what had to be repaired in it",
-		Long: `Reads what a model has written, or a prompt, from FILE or standard input, and prints its messages with all their tokens.
+		Short: "Print a stream of tokens as a transcript, with its repairs",
+		Long: `Reads a model's output, or a prompt, from FILE or standard input, and prints its messages with their tokens.
 
 The input is token ids, as a JSON array or with spaces or commas between them. With --text it is Harmony text, in which
 <|start|> and its like are control tokens. With --sse it is the stream of a server that sends token_ids, as curl -N
 prints it (vLLM: "stream": true, "return_token_ids": true).
 
-Each token has its id before it, and !kind behind it where the parser had to repair something; the last lines say what the
-kinds mean. Tokens are counted from 0. Control characters and the like are escaped, also in texts.`,
+Each token has its id before it, and !kind after it if the parser had to repair something; the last lines explain the
+kinds. Tokens are counted from 0. Control characters and the like are escaped, also in texts.`,
 		Example: `  echo '[200005,17196,200008,13225,200002]' | harmony inspect explain
   echo '<|channel|>final<|message|>Hi<|end|><|end|>' | harmony inspect explain --text
   curl -sN http://127.0.0.1:8000/v1/completions -H 'content-type: application/json' \
@@ -56,8 +56,8 @@ kinds mean. Tokens are counted from 0. Control characters and the like are escap
 	flags := c.Flags()
 	flags.BoolVar(&f.text, "text", false, "the input is Harmony text")
 	flags.BoolVar(&f.sse, "sse", false, "the input is a server's stream of events with token_ids")
-	flags.StringVar(&f.role, "role", "auto", "`WHO` began the message that the input goes on with: assistant, or none "+
-		"where it begins with <|start|>")
+	flags.StringVar(&f.role, "role", "auto",
+		"`ROLE` of the message that the input continues: assistant, or none if it begins with <|start|>")
 	flags.BoolVar(&f.noIDs, "no-ids", false, "leave the tokens out, show texts only")
 	flags.StringVar(&f.color, "color", "auto",
 		"colours `WHEN`: always, never, or auto (on a terminal, unless NO_COLOR is set)")

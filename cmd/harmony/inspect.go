@@ -12,13 +12,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/inspect"
 )
 
-const inspectLong = `Shows what Harmony makes of texts, conversations and token ids.
+const inspectLong = `Converts texts, conversations and token ids to Harmony and back.
 
-tokenize, render and parse answer JSON lines with JSON lines, one for each, in order, with the line's "id" where it has
-one. A line that is no valid input is answered with an error, and the next one is read. docs/inspect.md shows all forms.
-explain prints one stream of tokens for people.
+tokenize, render and parse answer JSON lines with JSON lines, one for each, in order, with the line's "id" if it has
+one. A line that is not valid input is answered with an error, and the next one is read. docs/inspect.md shows all
+forms. explain prints one stream of tokens for people.
 
-Exit status: 0, 1 when something failed or a line was no valid input, 2 when the command line is wrong.`
+Exit status: 0, 1 when something failed or a line was not valid input, 2 when the command line is wrong.`
 
 // inspectCommand returns the command "harmony inspect".
 func inspectCommand() *cobra.Command {
@@ -35,9 +35,9 @@ func inspectCommand() *cobra.Command {
 			Short: "Turn text into token ids, and ids into text",
 			Long: `Reads JSON lines from FILE or standard input.
 
-  {"text": "…"}                   gives {"ids": […]}; what spells a control token is ordinary text
-  {"text": "…", "special": true}  the same, and what spells a control token is one
-  {"ids": […]}                    gives {"text": "…"}; what is no UTF-8, and no token, is U+FFFD`,
+  {"text": "…"}                   gives {"ids": […]}; text that spells a control token is ordinary text
+  {"text": "…", "special": true}  the same, and text that spells a control token is one
+  {"ids": […]}                    gives {"text": "…"}; bytes that are not UTF-8, and unknown ids, are U+FFFD`,
 			Example: `  echo '{"text":"Hello <|end|>"}' | harmony inspect tokenize
   echo '{"ids":[13225,200007]}' | harmony inspect tokenize`,
 		}),
@@ -114,7 +114,7 @@ func answerLines(cmd *cobra.Command, args []string, mode inspect.Mode) error {
 		return err
 	}
 	if tally.Failed > 0 {
-		return fmt.Errorf("%d of %d lines were no valid input; their answers say why", tally.Failed, tally.Lines)
+		return fmt.Errorf("%d of %d lines were not valid input; their answers say why", tally.Failed, tally.Lines)
 	}
 	return nil
 }

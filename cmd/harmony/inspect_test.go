@@ -48,7 +48,7 @@ func TestInspectExitCodes(t *testing.T) {
 	}{
 		{"", 0, "harmony inspect [command]", ""},
 		{"nonsense", exitUsage, "", `harmony inspect has no command "nonsense"; see harmony inspect --help`},
-		{"tokenize " + bad, exitFailed, `{"ids":[64]}`, "1 of 2 lines were no valid input; their answers say why"},
+		{"tokenize " + bad, exitFailed, `{"ids":[64]}`, "1 of 2 lines were not valid input; their answers say why"},
 		{"tokenize nowhere", exitUsage, "", "name a file with JSON lines"},
 		{"parse --typed " + writeFile(t, "lines", `{"text":"Hi"}`), 0,
 			`{"content":[{"type":"text","text":"Hi"}],"recoveries":{"implicit_final":1}}`, ""},

@@ -16,7 +16,7 @@ type serverTLS struct{ certificate, key, clientCA string }
 
 func (s *serverTLS) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.certificate, "certificate", "",
-		"`FILE` of the certificate that Envoys are shown (default: clear text)")
+		"`FILE` of the certificate that Envoys check (default: clear text)")
 	flags.StringVar(&s.key, "key", "", "`FILE` of its key")
 	flags.StringVar(&s.clientCA, "client-ca", "",
 		"`FILE` of the certificates that Envoys' own are checked against (default: Envoys need none)")
@@ -31,7 +31,7 @@ func (s *serverTLS) wrap(l net.Listener) (net.Listener, error) {
 		return l, nil
 	}
 	if s.certificate == "" || s.key == "" {
-		return nil, errors.Join(errors.New("--certificate and --key belong together, and --client-ca wants both"), l.Close())
+		return nil, errors.Join(errors.New("--certificate needs --key, and --client-ca needs both"), l.Close())
 	}
 	if _, err := s.config(nil); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -55,7 +55,7 @@ func (s *serverTLS) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	}
 	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--client-ca: %s holds no certificates", s.clientCA)
+		return nil, fmt.Errorf("--client-ca: %s has no certificates", s.clientCA)
 	}
 	return c, nil
 }

@@ -76,7 +76,8 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel},
 		"served model `name`; repeatable, answers carry the first")
 	f.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
-	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd, "`which` of vLLM's front ends to be, python or rust")
+	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd,
+		"`NAME` of the front end of vLLM to simulate: python or rust")
 	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
 	f.Float64Var(&o.TokensPerSecond, "tokens-per-second", 0, "pace of the answer; 0 is as fast as possible")
 	f.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")
@@ -89,7 +90,7 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.BoolVar(&o.ReasoningConfig, "reasoning-config", false, "honour thinking_token_budget")
 	f.BoolVar(&o.AnyPrompt, "any-prompt", false, "answer prompts that are not well-formed Harmony too, instead of 400")
 	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
-	f.StringVar(&fault, "fault", "none", "what goes wrong with every completion:\n"+sim.FaultHelp+"\n")
+	f.StringVar(&fault, "fault", "none", "fault of every completion:\n"+sim.FaultHelp+"\n")
 	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")
 	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt "+
 		"(optional),\n"+

@@ -42,7 +42,7 @@ func listenBelow(parent string) (*privateSocket, error) {
 	s := &privateSocket{path: filepath.Join(folder, "xds.sock")}
 	if len(s.path) > maxSocketPath {
 		s.remove()
-		return nil, fmt.Errorf("%s is longer than a socket's path can be", s.path)
+		return nil, fmt.Errorf("%s is too long for the path of a socket", s.path)
 	}
 	if s.Listener, err = net.Listen("unix", s.path); err == nil {
 		// The umask may have given it another mode. Until here the folder's mode protects it.

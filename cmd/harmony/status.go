@@ -18,11 +18,11 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
-const statusLong = `Prints what a control plane knows: its configuration, the Envoys with what they have accepted and refused, and the pools with their
-servers.
+const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,
+and the pools with their servers.
 
-Exit status: 0 when the configuration is in force, every Envoy has accepted everything and every pool that models need has a server
-that is reachable and ready; 1 when not, or when no control plane answers.`
+Exit status: 0 when the configuration is in force, every Envoy has accepted everything, and every pool that models need
+has a server that is reachable and ready; else 1, also when no control plane answers.`
 
 const statusTimeout = 10 * time.Second
 
@@ -31,7 +31,7 @@ func statusCommand() *cobra.Command {
 	var raw bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Print what a control plane knows of its Envoys and servers",
+		Short: "Print the state of a control plane, its Envoys and its servers",
 		Long:  statusLong,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,7 +51,7 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&address, "address", defaultStatus, "`ADDRESS` of the control plane, its --status")
-	c.Flags().BoolVar(&raw, "json", false, "print it as JSON, as GET /status gives it")
+	c.Flags().BoolVar(&raw, "json", false, "print the JSON of GET /status")
 	return c
 }
 
@@ -112,7 +112,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.ID, e.Version, e.Address, ago(e.Connected), envoyState(e))
 	}
 	if len(s.Envoys) == 0 {
-		fmt.Fprintf(t, "none has come yet\n")
+		fmt.Fprintf(t, "none has connected yet\n")
 	}
 	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\n")
 	var down []string
@@ -173,11 +173,11 @@ func envoyState(e *ads.Envoy) string {
 		case state.Refused != "":
 			words = append(words, "refuses "+name+": "+strings.Join(strings.Fields(state.Error), " "))
 		case !state.Current:
-			words = append(words, "takes up "+name)
+			words = append(words, "has not accepted "+name)
 		}
 	}
 	if len(words) == 0 {
-		return "begins"
+		return "has asked for nothing yet"
 	}
 	return strings.Join(words, "; ")
 }

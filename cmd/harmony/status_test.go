@@ -52,7 +52,7 @@ func TestStatus(t *testing.T) {
 			s.Envoys[1].Current = false
 			s.Envoys[1].Types = map[string]ads.TypeState{
 				"routes": {Refused: "89", Error: "no\nsuch cluster"}, "clusters": {Current: true}, "listeners": {}}
-		}, exitFailed, []string{"edge-2 1.40.0 10.0.0.2:5 0s takes up listeners; refuses routes: no such cluster"}},
+		}, exitFailed, []string{"edge-2 1.40.0 10.0.0.2:5 0s has not accepted listeners; refuses routes: no such cluster"}},
 		"a pool that is down": {func(s *server.Status) {
 			s.Pools[0].Down, s.Pools[0].Spares = time.Now(), []string{"idle"}
 			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable,
@@ -62,7 +62,7 @@ func TestStatus(t *testing.T) {
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
 		}},
 		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0,
-			[]string{"none has come yet", "configuration from flags, in force for -"}},
+			[]string{"none has connected yet", "configuration from flags, in force for -"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := goodStatus()

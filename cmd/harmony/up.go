@@ -24,20 +24,19 @@ interrupted. Clients speak OpenAI Chat Completions and Responses to it.
 
   harmony up --model gpt-oss-120b --backend vllm=http://10.0.0.7:8000
 
-Several --backend of one model are one pool. With several models each --backend says whose it is:
+Several --backend of one model are one pool. With several models, each --backend names its model:
 
   harmony up --model gpt-oss-120b --model gpt-oss-20b \
     --backend gpt-oss-120b=vllm=http://10.0.0.7:8000 --backend gpt-oss-20b=vllm=http://10.0.0.8:8000
 
-Without Envoy, for laptops and CI, the same filter runs in this program: --host wazero. That is also what happens when no
---host is given and no Envoy is found.
+Without Envoy, for laptops and CI, the same filter runs in this program: --host wazero. That is the default if no Envoy
+is found.
 
-Everything else about a model (its system message, raw prompts) is written in a --config file. Flags win over the file:
---model takes the place of all its models, --backend of a model's servers, and --context-length and --date hold for
-every model.
+All other settings of a model (its system message, raw prompts) are in a --config file. Flags override the file: --model
+replaces all its models, --backend replaces a model's servers, and --context-length and --date apply to every model.
 
-The first interrupt (Ctrl-C, SIGTERM) ends it kindly: new clients are refused, and streams that run have --drain-time to go
-to their ends. A second one ends it at once. What sends the signal must leave it as long: see docs/envoy.md.
+The first interrupt (Ctrl-C, SIGTERM) begins to drain: new clients are refused, and running streams have --drain-time to
+end. A second one ends the program at once. A process manager must wait that long before it kills: see docs/envoy.md.
 
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line or the configuration is wrong.`
 
@@ -92,7 +91,7 @@ func upCommand() *cobra.Command {
 			" and nothing else; --admin needs a port then (default: only at --admin)")
 	c.Flags().StringVar(&logLevel, "log-level", "warning", "`LEVEL` of the proxy's log: "+strings.Join(logLevels, ", "))
 	c.Flags().Var(&drainTime, "drain-time",
-		"let running streams go to their ends for so long after an interrupt; 0s cuts them at once")
+		"how long running streams may take to end after an interrupt; 0s cuts them at once")
 	c.Flags().BoolVar(&printBootstrap, "print-bootstrap", false, "print Envoy's configuration and exit")
 	return c
 }
@@ -213,7 +212,7 @@ func portFree(address, flag string) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%s is in use; stop what listens there, or choose another address with %s", address, flag)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%s is not for this user to listen on; choose a port above 1023 with %s", address, flag)
+		return fmt.Errorf("%s needs rights that this user does not have; choose a port above 1023 with %s", address, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%s is not an address of this machine; choose another with %s", address, flag)
 	}

@@ -106,8 +106,8 @@ func TestMistakes(t *testing.T) {
 		{"--backend vllm=http://a:1", "is for no model; add --model NAME"},
 		{"--model m --model n --backend vllm=http://a:1",
 			"does not say which model it serves; write --backend m=vllm=http://a:1"},
-		{"--model m --backend x=vllm=http://a:1", "is for the model x, which is not there"},
-		{"--model m --model m", "--model m is there twice"},
+		{"--model m --backend x=vllm=http://a:1", "is for the model x, which is not configured"},
+		{"--model m --model m", "--model m is listed twice"},
 		{"--model m --backend http://a:1", "--backend \"http://a:1\" does not say what kind of server it is; write " +
 			"vllm=http://a:1"},
 		{"--model m --backend tgi=http://a:1", `"tgi" is not a kind of server`},

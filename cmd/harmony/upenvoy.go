@@ -178,13 +178,13 @@ func (c *ownControlPlane) accepted(ctx context.Context, p *envoy.Process) error 
 				return nil
 			}
 			if e.Refuses() {
-				return errors.New("Envoy does not take its configuration: it " + envoyState(&e))
+				return errors.New("Envoy does not accept its configuration: it " + envoyState(&e))
 			}
 		}
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return errors.New("Envoy does not take its configuration")
+				return errors.New("Envoy does not accept its configuration")
 			}
 			return nil
 		case <-p.Done():

@@ -12,7 +12,7 @@ const moduleName = "harmony-filter.wasm"
 func findModule(explicit string) (string, error) {
 	if explicit != "" {
 		if !isFile(explicit) {
-			return "", fmt.Errorf("--wasm %s is not there; make wasm builds dist/%s", explicit, moduleName)
+			return "", fmt.Errorf("--wasm %s does not exist; make wasm builds dist/%s", explicit, moduleName)
 		}
 		return filepath.Abs(explicit)
 	}

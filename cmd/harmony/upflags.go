@@ -34,11 +34,11 @@ type upFlags struct {
 func (f *upFlags) add(flags *pflag.FlagSet) {
 	d := config.Default()
 	f.bodyLimit, f.stallTimeout = d.BodyLimit, d.StallTimeout
-	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML); flags win over it")
+	flags.StringVar(&f.file, "config", "", "configuration `FILE` (YAML); flags override it")
 	flags.StringVar(&f.listen, "listen", d.Listen, "`ADDRESS` for clients; port 0 takes a free one")
 	flags.StringVar(&f.admin, "admin", d.Admin, "`ADDRESS` of Envoy's admin interface, on loopback")
 	flags.StringVar(&f.mode, "mode", d.Mode,
-		"`MODE` of the filter: full, or reduced as where Envoy cannot let it hold headers")
+		"`MODE` of the filter: full, or reduced for an Envoy that cannot let it hold headers")
 	flags.StringArrayVar(&f.models, "model", nil, "`NAME` that clients ask for (repeatable)")
 	flags.StringArrayVar(&f.backends, "backend", nil, "inference server as `[MODEL=]KIND=URL`, such as "+
 		"vllm=http://127.0.0.1:8000 (repeatable); MODEL where there are several")
@@ -46,10 +46,11 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 		"`NAME` that the servers know the model by (default: the model's own)")
 	flags.IntVar(&f.contextLength, "context-length", contract.DefaultContextLength,
 		"the models' whole context, in `TOKENS`")
-	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "send clients' authorization header on to the servers")
+	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "forward clients' authorization header to the servers")
 	flags.StringVar(&f.date, "date", contract.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
 	flags.Var(&f.bodyLimit, "body-limit", "largest request body, such as 512KiB or 16MiB")
-	flags.Var(&f.stallTimeout, "stall-timeout", "give a request up when its server is silent for so long; 0s never")
+	flags.Var(&f.stallTimeout, "stall-timeout",
+		"how long a server may be silent before its request is ended; 0s: no limit")
 	flags.StringVar(&f.passthrough, "passthrough", "",
 		"`URL` of a server for every other model (default: none, they are answered 404)")
 	flags.StringVar(&f.envoy, "envoy", "", "Envoy `PROGRAM` (default: $ENVOY, envoy on PATH, .tools/bin/envoy)")
@@ -121,7 +122,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 		c.Models = nil
 		for _, name := range f.models {
 			if slices.ContainsFunc(c.Models, func(m config.Model) bool { return m.Name == name }) {
-				return fmt.Errorf("--model %s is there twice; repeat --backend instead", name)
+				return fmt.Errorf("--model %s is listed twice; repeat --backend instead", name)
 			}
 			c.Models = append(c.Models, config.DefaultModel(name))
 		}
@@ -170,7 +171,7 @@ func (f *upFlags) setBackends(c *config.Config) error {
 			}
 		}
 		if !slices.ContainsFunc(c.Models, func(m config.Model) bool { return m.Name == name }) {
-			return fmt.Errorf("--backend %s is for the model %s, which is not there; add --model %s", b, name, name)
+			return fmt.Errorf("--backend %s is for the model %s, which is not configured; add --model %s", b, name, name)
 		}
 		if _, err := config.ParseServer(server); err != nil {
 			return fmt.Errorf("--backend %w", err)

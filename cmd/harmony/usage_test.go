@@ -33,7 +33,7 @@ func TestUsageErrors(t *testing.T) {
 		"up --drain-time soon":                                                "is not a duration",
 		"controlplane":                                                        "no configuration is given",
 		"controlplane --config x --log-format xml":                            "--log-format xml is not known",
-		"controlplane bootstrap --admin 0.0.0.0:9901":                         "--admin: 0.0.0.0:9901 is open to others",
+		"controlplane bootstrap --admin 0.0.0.0:9901":                         "--admin: 0.0.0.0:9901 is not on loopback",
 		"controlplane bootstrap --stats nowhere":                              "--stats: ",
 		"controlplane bootstrap --stats 0.0.0.0:9902 --admin 127.0.0.1:0":     "give --admin a port of its own",
 		"up --model m --backend vllm=http://127.0.0.1:1 --stats nowhere":      "--stats: ",

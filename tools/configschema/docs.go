@@ -179,7 +179,7 @@ func metricComments(file string) ([]string, error) {
 		for _, s := range constants.Specs {
 			one, ok := s.(*ast.ValueSpec)
 			if !ok || len(one.Names) != 1 {
-				return nil, fmt.Errorf("%s: one metric a line is wanted", file)
+				return nil, fmt.Errorf("%s: one metric a line is expected", file)
 			}
 			_, text, _ := strings.Cut(strings.TrimSuffix(strings.ReplaceAll(one.Doc.Text(), "\n", " "), ". "), " ")
 			all = append(all, strings.TrimPrefix(text, "counts "))

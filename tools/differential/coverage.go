@@ -164,5 +164,5 @@ func (c *coverage) missing(least int) error {
 	if len(out) == 0 {
 		return nil
 	}
-	return fmt.Errorf("met fewer than %d times:\n  %s", least, strings.Join(out, "\n  "))
+	return fmt.Errorf("covered fewer than %d times:\n  %s", least, strings.Join(out, "\n  "))
 }

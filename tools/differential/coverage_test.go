@@ -37,7 +37,7 @@ func TestClasses(t *testing.T) {
 		{byText("final"), "a channel's name"}, {byText(" json"), "a type's name"}, {byText(" to"), "to, =, to="},
 		{byText("="), "to, =, to="},
 		{byText("\n"), "ASCII space"}, {byText("\u3000"), "Unicode's space"}, {byText("<"), "spelling of markers"},
-		{byText(" the"), "word behind space"},
+		{byText(" the"), "word after a space"},
 		{byText("é"), "not ASCII"}, {byText("123"), "digits"}, {byText("?!"), "signs"}, {byText("Hello"), "word"},
 	} {
 		if got := classNames[classOf(tk, tt.token)]; got != tt.want {

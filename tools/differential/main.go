@@ -32,7 +32,7 @@ func main() {
 	flag.Int64Var(&r.seed, "seed", 1, "seed of everything random")
 	flag.IntVar(&r.streams, "streams", 100_000, "token streams")
 	flag.IntVar(&r.conversations, "conversations", 30_000, "conversations")
-	flag.IntVar(&r.least, "least", 100, "how often everything in the tables must have been met")
+	flag.IntVar(&r.least, "least", 100, "how often everything in the tables must be covered")
 	flag.StringVar(&r.script, "script", "tools/harmonyvectors/differential.py", "what asks the reference")
 	flag.Parse()
 	r.python = os.Getenv("HARMONY_ORACLE_PYTHON")

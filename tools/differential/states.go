@@ -85,7 +85,7 @@ var classNames = [...]string{"<|start|>", "<|end|>", "<|return|>", "<|call|>", "
 	"<|constrain|>",
 	"end of the stream", "<|startoftext|> …", "reserved", "unknown id", "rune's beginning", "rune's rest, bad bytes",
 	"a role's word", "a channel's name",
-	"a type's name", "to, =, to=", "ASCII space", "Unicode's space", "spelling of markers", "word behind space",
+	"a type's name", "to, =, to=", "ASCII space", "Unicode's space", "spelling of markers", "word after a space",
 	"not ASCII", "digits", "signs", "word"}
 
 var controlClasses = []uint32{tokenizer.Start, tokenizer.End, tokenizer.Return, tokenizer.Call, tokenizer.Channel,

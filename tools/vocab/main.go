@@ -97,7 +97,7 @@ func pack(tokens [][]byte, source [sha256.Size]byte) ([]byte, error) {
 			k++
 		}
 		if k == len(token) {
-			return nil, fmt.Errorf("token %q is there twice", token)
+			return nil, fmt.Errorf("token %q is listed twice", token)
 		}
 		shared = append(shared, byte(k))
 		length = append(length, byte(len(token)))

@@ -39,7 +39,7 @@ func markConstants(sections []wasmSection) error {
 		return nil
 	}
 	if bytes.Count(data, mark) != 1 {
-		return errors.New("the mark of filter/internal/gcroots stands more than once in the data")
+		return errors.New("the mark of filter/internal/gcroots occurs more than once in the data")
 	}
 	segments, err := readSegments(data)
 	if err != nil {
@@ -52,11 +52,11 @@ func markConstants(sections []wasmSection) error {
 		}
 	}
 	if end == 0 {
-		return errors.New("no segment is called .rodata, so nothing says where the constants end")
+		return errors.New("no segment is called .rodata, so the end of the constants is unknown")
 	}
 	for i, s := range segments {
 		if s.active && !strings.HasPrefix(names[i], ".rodata") && s.address < end {
-			return errors.New("segment " + names[i] + " lies among the constants")
+			return errors.New("segment " + names[i] + " is between the constants")
 		}
 	}
 	// The word that contains the end of the last constant has no variable in it. Rounding up could skip one.

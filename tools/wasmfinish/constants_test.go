@@ -38,7 +38,7 @@ func TestMarkConstants(t *testing.T) {
 			{".data", 32, variables}}, 20, ""},
 		{"no constants", []piece{{".data", 32, variables}}, 0, "no segment is called .rodata"},
 		{"a variable among them", []piece{{".rodata", 8, []byte("abcd")}, {".data", 9, variables}}, 0,
-			"lies among the constants"},
+			"is between the constants"},
 		{"two marks", []piece{{".rodata", 8, mark}, {".data", 32, variables}}, 0, "more than once"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

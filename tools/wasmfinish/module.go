@@ -104,7 +104,7 @@ func check(module []byte) error {
 	}
 	for _, e := range exports {
 		if !keptExport(e.name) {
-			problems = append(problems, fmt.Errorf("exports %s, which nobody needs", e.name))
+			problems = append(problems, fmt.Errorf("exports %s, which no host needs", e.name))
 		}
 	}
 	for _, name := range []string{"memory", "_initialize", "malloc", "proxy_abi_version_0_2_0",

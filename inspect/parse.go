@@ -26,7 +26,7 @@ func (a *answerer) parse(dst []byte, q *request) []byte {
 	if mode != "" && mode != tolerant && mode != typed {
 		q.fail("%q must be %q or %q, or absent for the strict parser", "mode", tolerant, typed)
 	}
-	text := q.one("tokens", "text") == "text"
+	text := q.exactlyOne("tokens", "text") == "text"
 	a.ids = q.ids(a.ids[:0], "tokens")
 	switch {
 	case q.err != nil:

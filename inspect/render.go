@@ -23,7 +23,7 @@ func (a *answerer) render(dst []byte, q *request) []byte {
 		next = q.text("next_role")
 	}
 	var text []byte
-	if q.one("conversation", "conversation_json") == "conversation" {
+	if q.exactlyOne("conversation", "conversation_json") == "conversation" {
 		text = q.fields["conversation"] // unchanged, because the parser of conversations validates it
 	} else {
 		text = []byte(q.text("conversation_json"))

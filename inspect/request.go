@@ -31,7 +31,7 @@ func readRequest(line []byte, readError error) *request {
 		}
 		return q
 	}
-	if id, there := q.fields["id"]; there && q.wellFormed("id", id) {
+	if id, found := q.fields["id"]; found && q.wellFormed("id", id) {
 		q.id = id
 	}
 	return q
@@ -45,18 +45,18 @@ func (q *request) fail(format string, args ...any) {
 
 // present reports whether a field exists, even as null.
 func (q *request) present(name string) bool {
-	_, there := q.fields[name]
-	return there
+	_, found := q.fields[name]
+	return found
 }
 
 // has reports whether a field exists and is not null.
 func (q *request) has(name string) bool {
-	v, there := q.fields[name]
-	return there && !bytes.Equal(v, []byte("null"))
+	v, found := q.fields[name]
+	return found && !bytes.Equal(v, []byte("null"))
 }
 
-// one requires exactly one of the fields and returns its name.
-func (q *request) one(names ...string) string {
+// exactlyOne requires exactly one of the fields and returns its name.
+func (q *request) exactlyOne(names ...string) string {
 	found := ""
 	for _, name := range names {
 		switch {
@@ -98,9 +98,9 @@ func (q *request) text(name string) string {
 	return rawjson.Unescape(v[1 : len(v)-1])
 }
 
-func (q *request) flag(name string, otherwise bool) bool {
+func (q *request) flag(name string, fallback bool) bool {
 	if !q.has(name) {
-		return otherwise
+		return fallback
 	}
 	switch string(q.fields[name]) {
 	case "true":

@@ -4,7 +4,7 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // tokenize appends the ids of a text, or the text of ids.
 func (a *answerer) tokenize(dst []byte, q *request) []byte {
-	if q.one("text", "ids") == "ids" {
+	if q.exactlyOne("text", "ids") == "ids" {
 		a.ids = q.ids(a.ids[:0], "ids")
 		return rawjson.AppendString(append(dst, `"text":`...), a.t.DecodeString(a.ids))
 	}

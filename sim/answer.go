@@ -68,19 +68,19 @@ type (
 
 // job is one accepted completion.
 type job struct {
-	s       *Server
-	c       *completion
-	rec     *Request
-	gen     generation
-	fault   Fault
-	chunks  []int
-	id      string
-	created int64
-	cached  int
-	began   time.Time
-	running bool // it has a slot
-	first   bool // the first token has been sent
-	grown   int  // tokens that have been sent
+	s         *Server
+	c         *completion
+	rec       *Request
+	gen       generation
+	fault     Fault
+	chunks    []int
+	id        string
+	created   int64
+	cached    int
+	startedAt time.Time
+	running   bool // it has a slot
+	first     bool // the first token has been sent
+	grown     int  // tokens that have been sent
 }
 
 // accept chooses the answer to a request that decode has accepted.
@@ -89,15 +89,15 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	if err != nil && !s.opt.AnyPrompt {
 		return nil, badRequest("prompt", "The prompt is not well-formed Harmony: "+err.Error())
 	}
-	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: "cmpl-" + requestID(h, c), began: time.Now(),
+	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: "cmpl-" + requestID(h, c), startedAt: time.Now(),
 		created: time.Now().Unix()}
-	var says []uint32
+	var generated []uint32
 	atEnd := ""
 	if line, ok := s.opt.Script.pick(s.tok.DecodeString(c.ids)); ok {
-		says, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
+		generated, atEnd, j.chunks = line.Tokens, line.Finish, line.Chunks
 		if c.tag != nil {
 			// A model could not have written it: either the script or the tag is wrong.
-			if err := c.tag.keepsTo(s.tok, says); err != nil {
+			if err := c.tag.checkAnswer(s.tok, generated); err != nil {
 				return nil, badRequest("structured_outputs", "The script does not keep to the structural tag: "+err.Error())
 			}
 		}
@@ -105,14 +105,14 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 			j.fault = *line.Fault
 		}
 	} else if err != nil {
-		a := &speaker{t: s.tok}
+		a := &writer{t: s.tok}
 		a.special(tokenizer.Channel)
 		a.text("final")
 		a.special(tokenizer.Message)
 		a.text("This prompt is not Harmony.")
 		a.special(tokenizer.Return)
-		says = a.ids
-	} else if says, ok = answerUnder(s.tok, p, c.tag); !ok {
+		generated = a.ids
+	} else if generated, ok = answerUnder(s.tok, p, c.tag); !ok {
 		return nil, badRequest("structured_outputs",
 			"The simulated model has nothing to say that keeps to the structural tag.")
 	}
@@ -121,12 +121,12 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 			return nil, badRequest("x-sim-fault", err.Error())
 		}
 	}
-	j.gen = generate(s.tok, c, c.hold(s.tok, says), atEnd)
+	j.gen = generate(s.tok, c, c.applyThinkingBudget(s.tok, generated), atEnd)
 	salt := ""
 	if c.CacheSalt != nil {
 		salt = *c.CacheSalt
 	}
-	j.cached = s.cache.look(salt, c.ids)
+	j.cached = s.cache.lookUp(salt, c.ids)
 	s.rec.update(func() {
 		rec.ID, rec.Stream, rec.PromptIDs, rec.CachedTokens = j.id, c.streams(), c.ids, j.cached
 	})
@@ -200,19 +200,19 @@ var (
 func (j *job) end(err error) {
 	finish := j.gen.finish
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, errClientGone):
 		finish = "abort"
 	case err != nil:
 		finish = "error"
 	}
 	j.s.rec.update(func() {
-		j.rec.Aborted = errors.Is(err, errGone)
+		j.rec.Aborted = errors.Is(err, errClientGone)
 		j.rec.Finish = finish
 	})
 	j.s.metrics.with(func(m *metrics) {
 		m.finished[finish]++
 		if err == nil {
-			m.e2e.observe(time.Since(j.began))
+			m.e2e.observe(time.Since(j.startedAt))
 		}
 	})
 }
@@ -226,7 +226,7 @@ func (j *job) sent(n int) {
 		j.grown += n
 		if !j.first {
 			j.first = true
-			m.ttft.observe(time.Since(j.began))
+			m.ttft.observe(time.Since(j.startedAt))
 		}
 	})
 }
@@ -271,7 +271,7 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 		for _, text := range j.gen.texts {
 			choice.Text += text
 		}
-		if on(j.c.ReturnTokenIDs) {
+		if isTrue(j.c.ReturnTokenIDs) {
 			choice.TokenIDs, choice.PromptTokenIDs = list(j.gen.ids), j.c.ids
 		}
 		answer.Choices = append(answer.Choices, choice)

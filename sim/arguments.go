@@ -54,13 +54,13 @@ func set(words []string) map[string]bool {
 // chooseTool returns the tool that fits a text best, if any fits. A word of its name counts two points, and a word of
 // its description or of a parameter's name one. A tool needs two points.
 func chooseTool(tools []tool, text string) (tool, bool) {
-	said := set(words(text))
+	userText := set(words(text))
 	best, bestScore := tool{}, 1
 	for _, t := range tools {
-		score := overlap(said, words(t.name), 2) + overlap(said, words(t.description), 1)
+		score := overlap(userText, words(t.name), 2) + overlap(userText, words(t.description), 1)
 		if t.params != nil {
 			for _, p := range t.params.props {
-				score += overlap(said, words(p.name), 1)
+				score += overlap(userText, words(p.name), 1)
 			}
 		}
 		if score > bestScore {
@@ -70,10 +70,10 @@ func chooseTool(tools []tool, text string) (tool, bool) {
 	return best, bestScore > 1
 }
 
-func overlap(said map[string]bool, of []string, weight int) int {
+func overlap(userText map[string]bool, of []string, weight int) int {
 	n, seen := 0, map[string]bool{}
 	for _, w := range of {
-		if said[w] && !stopWords[w] && !seen[w] {
+		if userText[w] && !stopWords[w] && !seen[w] {
 			seen[w] = true
 			n += weight
 		}
@@ -99,7 +99,7 @@ func arguments(t tool, text string) string {
 			known[w] = true
 		}
 	}
-	f := &filler{text: text, said: set(words(text)), strings: subjects(text, known),
+	f := &filler{text: text, userText: set(words(text)), strings: subjects(text, known),
 		numbers: numbers.FindAllString(text, -1)}
 	var b bytes.Buffer
 	f.value(&b, t.params, 0)
@@ -149,7 +149,7 @@ func subjects(text string, known map[string]bool) []string {
 // filler returns the words and numbers of a message one after the other.
 type filler struct {
 	text             string
-	said             map[string]bool
+	userText         map[string]bool
 	strings, numbers []string
 	nextStr, nextNum int
 }
@@ -165,7 +165,7 @@ func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
 	case "enum":
 		pick := t.literals[0]
 		for _, l := range t.literals {
-			if overlap(f.said, words(l), 1) > 0 {
+			if overlap(f.userText, words(l), 1) > 0 {
 				pick = l
 				break
 			}
@@ -201,10 +201,10 @@ func (f *filler) value(b *bytes.Buffer, t *tsType, depth int) {
 func (f *filler) object(b *bytes.Buffer, t *tsType, depth int) {
 	var chosen []tsProp
 	for _, p := range t.props {
-		mentioned := overlap(f.said, words(p.name), 1) > 0
+		mentioned := overlap(f.userText, words(p.name), 1) > 0
 		if p.typ.kind == "enum" {
 			for _, l := range p.typ.literals {
-				mentioned = mentioned || overlap(f.said, words(l), 1) > 0
+				mentioned = mentioned || overlap(f.userText, words(l), 1) > 0
 			}
 		}
 		if p.required || mentioned {

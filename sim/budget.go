@@ -22,19 +22,19 @@ func (s *Server) checkThinkingBudget(c *completion) *refusal {
 	return nil
 }
 
-// hold returns what the model writes under a thinking budget. If the budget ends inside an analysis message, the server
-// forces the end of that message, and the model continues as it would have after it.
-func (c *completion) hold(t *tokenizer.Tokenizer, says []uint32) []uint32 {
+// applyThinkingBudget returns what the model writes under a thinking budget. If the budget ends inside an analysis
+// message, the server forces the end of that message, and the model continues as it would have after it.
+func (c *completion) applyThinkingBudget(t *tokenizer.Tokenizer, generated []uint32) []uint32 {
 	if c.ThinkingBudget == nil || *c.ThinkingBudget < 0 {
-		return says
+		return generated
 	}
 	analysis := t.AppendEncode(nil, "analysis")
 	var out []uint32
 	left, channel, thinking := *c.ThinkingBudget, false, false
-	for i, id := range says {
+	for i, id := range generated {
 		switch {
 		case id == tokenizer.Channel:
-			channel = len(analysis) == 1 && i+1 < len(says) && says[i+1] == analysis[0]
+			channel = len(analysis) == 1 && i+1 < len(generated) && generated[i+1] == analysis[0]
 		case id == tokenizer.Message:
 			thinking, channel = channel, false
 		case id == tokenizer.End || id == tokenizer.Return || id == tokenizer.Call || id == tokenizer.Start:

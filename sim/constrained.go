@@ -12,25 +12,25 @@ import (
 // tag, else a call of some function, else JSON by a schema in the tag. Each comes after some reasoning. It reports
 // false if no such answer fits the tag.
 func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, bool) {
-	says := answer(t, p)
-	if tag == nil || tag.keepsTo(t, says) == nil {
-		return says, true
+	generated := answer(t, p)
+	if tag == nil || tag.checkAnswer(t, generated) == nil {
+		return generated, true
 	}
-	asked, _ := p.last("user")
+	user, _ := p.last("user")
 	for _, call := range p.tools() {
-		a := thought(t, p, asked, call, true)
-		a.call(call, arguments(call, asked.text))
-		if tag.keepsTo(t, a.ids) == nil {
+		a := thought(t, p, user, call, true)
+		a.call(call, arguments(call, user.text))
+		if tag.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}
 	for _, schema := range tag.schemas() {
-		a := thought(t, p, asked, tool{}, false)
+		a := thought(t, p, user, tool{}, false)
 		a.text("final")
 		a.special(tokenizer.Message)
-		a.text(arguments(tool{params: schemaType(schema, schema, 0)}, asked.text))
+		a.text(arguments(tool{params: schemaType(schema, schema, 0)}, user.text))
 		a.special(tokenizer.Return)
-		if tag.keepsTo(t, a.ids) == nil {
+		if tag.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}

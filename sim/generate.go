@@ -21,7 +21,7 @@ type generation struct {
 
 // generate applies the limits of a request to what the model wants to write, which is says. A model that may not stop
 // (ignore_eos, min_tokens) begins again.
-func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string) generation {
+func generate(t *tokenizer.Tokenizer, c *completion, generated []uint32, atEnd string) generation {
 	stops := c.StopTokenIDs
 	if !c.IgnoreEOS {
 		stops = append(slices.Clone(stops), eos...)
@@ -32,15 +32,15 @@ func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string
 	g := generation{finish: atEnd}
 	d := detokenizer{t: t, skipSpecial: c.SkipSpecial == nil || *c.SkipSpecial}
 	held := stopBuffer{stops: c.Stop, include: c.IncludeStop}
-	most := c.maxTokens()
-	for i := 0; len(says) > 0; i++ {
-		if i == len(says) {
-			if !slices.Contains(eos, says[i-1]) {
+	maximum := c.maxTokens()
+	for i := 0; len(generated) > 0; i++ {
+		if i == len(generated) {
+			if !slices.Contains(eos, generated[i-1]) {
 				break // a script without an end
 			}
 			i = 0
 		}
-		id := says[i]
+		id := generated[i]
 		g.ids = append(g.ids, id)
 		n := len(g.ids)
 		if n >= c.MinTokens && slices.Contains(stops, id) {
@@ -56,11 +56,11 @@ func generate(t *tokenizer.Tokenizer, c *completion, says []uint32, atEnd string
 			return g
 		}
 		g.texts = append(g.texts, held.add(d.add(id)))
-		if held.hit != "" && n > c.MinTokens {
-			g.finish, g.stop = "stop", held.hit
+		if held.matched != "" && n > c.MinTokens {
+			g.finish, g.stop = "stop", held.matched
 			return g
 		}
-		if n == most {
+		if n == maximum {
 			g.finish = "length"
 			break
 		}
@@ -78,7 +78,7 @@ type stopBuffer struct {
 	include bool
 	text    string // the end of the text so far
 	sent    int    // bytes of it that have been sent
-	hit     string
+	matched string
 }
 
 func (b *stopBuffer) add(s string) string {
@@ -92,7 +92,7 @@ func (b *stopBuffer) add(s string) string {
 			continue
 		}
 		if at := strings.Index(b.text[max(0, from-len(stop)+1):], stop); at >= 0 && s != "" {
-			b.hit = stop
+			b.matched = stop
 			b.text = b.text[:max(0, from-len(stop)+1)+at]
 			if b.include {
 				b.text += stop
@@ -114,7 +114,7 @@ func (b *stopBuffer) add(s string) string {
 		}
 	}
 	out := b.cut(end)
-	b.forget()
+	b.discardSent()
 	return out
 }
 
@@ -130,8 +130,8 @@ func (b *stopBuffer) cut(end int) string {
 	return s
 }
 
-// forget drops text that has been sent, as far as no stop string can begin in it.
-func (b *stopBuffer) forget() {
+// discardSent drops text that has been sent, as far as no stop string can begin in it.
+func (b *stopBuffer) discardSent() {
 	longest := 0
 	for _, stop := range b.stops {
 		longest = max(longest, len(stop))

@@ -67,7 +67,7 @@ func (j *job) logprobs(from, to int) any {
 
 // tokenName returns the name of a token: its text, which several tokens may share, or its id.
 func (j *job) tokenName(id uint32) string {
-	if on(j.c.TokensAsTokenIDs) {
+	if isTrue(j.c.TokensAsTokenIDs) {
 		return fmt.Sprintf("token_id:%d", id)
 	}
 	b, _ := j.s.tok.TokenBytes(id)

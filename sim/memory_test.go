@@ -13,19 +13,20 @@ import (
 // TestLongAnswerIsKeptOnce holds a long answer: each token's text must not keep all of the text before it.
 func TestLongAnswerIsKeptOnce(t *testing.T) {
 	vocabulary := o200k.Tokenizer()
-	says := slices.Repeat(vocabulary.AppendEncode(nil, " word"), 24_000)
-	says = append(says, tokenizer.Return)
+	generated := slices.Repeat(vocabulary.AppendEncode(nil, " word"), 24_000)
+	generated = append(generated, tokenizer.Return)
 	for _, stops := range [][]string{nil, {"never said"}} {
-		most := len(says)
+		maximum := len(generated)
 		before := heap()
-		g := generate(vocabulary, &completion{MaxTokens: &most, Stop: stops}, says, "")
+		g := generate(vocabulary, &completion{MaxTokens: &maximum, Stop: stops}, generated, "")
 		grown := heap() - before
-		if len(g.ids) != len(says) || len(strings.Join(g.texts, "")) != 24_000*len(" word") {
+		if len(g.ids) != len(generated) || len(strings.Join(g.texts, "")) != 24_000*len(" word") {
 			t.Fatalf("%d tokens, and a text of %d bytes", len(g.ids), len(strings.Join(g.texts, "")))
 		}
 		const limit = 8 << 20
 		if grown > limit {
-			t.Errorf("with the stops %q an answer of %d tokens takes %d bytes, want at most %d", stops, len(says), grown, limit)
+			t.Errorf("with the stops %q an answer of %d tokens takes %d bytes, want at most %d", stops, len(generated),
+				grown, limit)
 		}
 		runtime.KeepAlive(g)
 	}

@@ -10,7 +10,7 @@ import (
 // answer returns the built-in model's answer to a prompt. It is always the same for the same prompt. The fragments are
 // encoded one at a time. Text that is repeated from the prompt is ordinary text, whatever it spells.
 func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
-	a := &speaker{t: t}
+	a := &writer{t: t}
 	asked, _ := p.last("user")
 	var latest message
 	if len(p.messages) > 0 {
@@ -70,8 +70,8 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 }
 
 // thought returns a speaker that has reasoned about the latest message, and is in the header of the next message.
-func thought(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls bool) *speaker {
-	a := &speaker{t: t}
+func thought(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls bool) *writer {
+	a := &writer{t: t}
 	a.special(tokenizer.Channel)
 	a.text("analysis")
 	a.special(tokenizer.Message)
@@ -80,23 +80,23 @@ func thought(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls
 	return a
 }
 
-type speaker struct {
+type writer struct {
 	t   *tokenizer.Tokenizer
 	ids []uint32
 }
 
-func (a *speaker) special(ids ...uint32) { a.ids = append(a.ids, ids...) }
-func (a *speaker) text(s string)         { a.ids = a.t.AppendEncode(a.ids, s) }
+func (a *writer) special(ids ...uint32) { a.ids = append(a.ids, ids...) }
+func (a *writer) text(s string)         { a.ids = a.t.AppendEncode(a.ids, s) }
 
 // next ends a message and begins the next one, up to its channel.
-func (a *speaker) next() {
+func (a *writer) next() {
 	a.special(tokenizer.End, tokenizer.Start)
 	a.text("assistant")
 	a.special(tokenizer.Channel)
 }
 
 // call writes a call of a tool, from the channel on.
-func (a *speaker) call(t tool, arguments string) {
+func (a *writer) call(t tool, arguments string) {
 	a.text("commentary")
 	a.text(" to=functions." + t.name)
 	if !t.plain() {
@@ -145,9 +145,9 @@ func final(p *prompt, asked, latest message) string {
 
 // clip bounds the part of a long text that is repeated.
 func clip(s string) string {
-	const most = 400
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+	const maxBytes = 400
+	if r := []rune(s); len(r) > maxBytes {
+		return string(r[:maxBytes]) + "…"
 	}
 	return s
 }

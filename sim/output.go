@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	errGone   = errors.New("the client went away")
-	errClosed = errors.New("the server was closed")
+	errClientGone = errors.New("the client went away")
+	errClosed     = errors.New("the server was closed")
 )
 
 // output writes a body and flushes it in pieces: whole events, or by [Options.CutBytes] and [Options.CutAt].
@@ -67,13 +67,13 @@ func (o *output) flush(n int) error {
 	}
 	o.pieces++
 	if o.ctx.Err() != nil {
-		return errGone
+		return errClientGone
 	}
 	if _, err := o.w.Write(o.held[:n]); err != nil {
-		return errGone
+		return errClientGone
 	}
 	if err := http.NewResponseController(o.w).Flush(); err != nil {
-		return errGone
+		return errClientGone
 	}
 	o.flushed += n
 	o.held = o.held[n:]
@@ -88,7 +88,7 @@ func (s *Server) hold(ctx context.Context, c <-chan time.Time) error {
 	case <-c:
 		return nil
 	case <-ctx.Done():
-		return errGone
+		return errClientGone
 	case <-s.closed:
 		return errClosed
 	}
@@ -109,7 +109,7 @@ func (s *Server) waitFor(ctx context.Context, c <-chan time.Time) error {
 	case <-c:
 		return nil
 	case <-ctx.Done():
-		return errGone
+		return errClientGone
 	case <-s.closed:
 		return errClosed
 	}

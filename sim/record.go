@@ -112,8 +112,8 @@ const (
 	cacheEntries = 64
 )
 
-// look returns how many tokens of a prompt are known, in whole blocks and never all of them. It remembers the prompt.
-func (p *prefixCache) look(salt string, ids []uint32) int {
+// lookUp returns how many tokens of a prompt are known, in whole blocks and never all of them. It remembers the prompt.
+func (p *prefixCache) lookUp(salt string, ids []uint32) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best := 0

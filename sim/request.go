@@ -72,9 +72,9 @@ func (s *stopStrings) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(s))
 }
 
-func on(b *bool) bool { return b != nil && *b }
+func isTrue(b *bool) bool { return b != nil && *b }
 
-func (c *completion) streams() bool { return on(c.Stream) }
+func (c *completion) streams() bool { return isTrue(c.Stream) }
 func (c *completion) maxTokens() int {
 	if c.MaxTokens == nil {
 		return 16 // vLLM's default on this path, for null too
@@ -214,17 +214,17 @@ func (s *Server) readPromptField(c *completion) *refusal {
 }
 
 func (s *Server) checkLength(c *completion) *refusal {
-	most, want, have := s.opt.MaxModelLen, c.maxTokens(), len(c.ids)
-	if want > most {
+	maximum, want, have := s.opt.MaxModelLen, c.maxTokens(), len(c.ids)
+	if want > maximum {
 		return badRequest("max_tokens", fmt.Sprintf("max_tokens=%d cannot be greater than max_model_len=%d. "+
-			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, most, want))
+			"Please request fewer output tokens. (parameter=max_tokens, value=%d)", want, maximum, want))
 	}
-	if have+max(want, 0) > most {
+	if have+max(want, 0) > maximum {
 		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, you "+
 			"requested "+
 			"%d output tokens and your prompt contains at least %d input tokens, for a total of at least %d tokens. "+
 			"Please reduce the length of the input prompt or the number of requested output tokens. "+
-			"(parameter=input_tokens, value=%d)", most, want, have, have+want, have))
+			"(parameter=input_tokens, value=%d)", maximum, want, have, have+want, have))
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func checkSampling(c *completion) *refusal {
 		return value("min_tokens", c.MinTokens, fmt.Sprintf("between 0 and max_tokens=%d", c.maxTokens()))
 	case c.Priority != 0:
 		return badRequest("", fmt.Sprintf("Got priority %d but Priority scheduling is not enabled.", c.Priority))
-	case on(c.Echo):
+	case isTrue(c.Echo):
 		return badRequest("echo", "The simulator does not echo prompts.")
 	}
 	if r := checkLogprobs(c); r != nil {

@@ -56,8 +56,8 @@ func (s *Server) decodeRust(body []byte) (*completion, *refusal) {
 // checkRust checks what the front end checks before the engine gets the request. It shortens an answer without enough
 // room.
 func (s *Server) checkRust(c *completion) *refusal {
-	most := s.opt.MaxModelLen
-	room := most - len(c.ids)
+	maximum := s.opt.MaxModelLen
+	room := maximum - len(c.ids)
 	if room <= 0 {
 		// The front end has different texts for a prompt that fills the context and for one that is longer.
 		how := fmt.Sprintf("fills it with %d input tokens, leaving no room for output tokens", len(c.ids))
@@ -66,7 +66,7 @@ func (s *Server) checkRust(c *completion) *refusal {
 		}
 		return badRequest("input_tokens", fmt.Sprintf("This model's maximum context length is %d tokens. However, your "+
 			"prompt %s. "+
-			"Please reduce the length of the input prompt.", most, how))
+			"Please reduce the length of the input prompt.", maximum, how))
 	}
 	want := min(c.maxTokens(), room)
 	c.MaxTokens = &want
@@ -148,13 +148,13 @@ type (
 )
 
 func (j *job) rustFrame(choices ...rustChoice) []byte {
-	return framed(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+	return frame(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
 		Choices: choices})
 }
 
 // rustIDs returns ids if the request asks for them.
 func (j *job) rustIDs(ids []uint32) *[]uint32 {
-	if !on(j.c.ReturnTokenIDs) {
+	if !isTrue(j.c.ReturnTokenIDs) {
 		return nil
 	}
 	ids = list(ids)
@@ -164,7 +164,7 @@ func (j *job) rustIDs(ids []uint32) *[]uint32 {
 // rustFirst returns the event before the first token, which repeats the prompt. It returns nil if the request does not
 // ask for that.
 func (j *job) rustFirst() []byte {
-	if !on(j.c.ReturnTokenIDs) {
+	if !isTrue(j.c.ReturnTokenIDs) {
 		return nil
 	}
 	return j.rustFrame(rustChoice{TokenIDs: j.rustIDs(nil), PromptTokenIDs: j.c.ids})
@@ -189,11 +189,11 @@ func (j *job) rustFinish() []byte {
 func (j *job) rustUsageEvent() []byte {
 	u := &rustUsage{usage: *j.usage(len(j.gen.ids))}
 	u.Details = j.details()
-	return framed(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+	return frame(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
 		Choices: []rustChoice{}, Usage: u})
 }
 
-// framed frames a value as a server-sent event.
-func framed(v any) []byte {
+// frame frames a value as a server-sent event.
+func frame(v any) []byte {
 	return append(append([]byte("data: "), mustJSON(v)...), "\n\n"...)
 }

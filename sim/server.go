@@ -22,21 +22,21 @@ const bodyLimit = 64 << 20
 
 // Server is the simulated server. [New] makes one.
 type Server struct {
-	opt     Options
-	tok     *tokenizer.Tokenizer
-	rec     recorder
-	cache   prefixCache
-	metrics *metrics
-	slots   chan struct{} // nil without a limit
-	sick    atomic.Bool
-	created int64
+	opt       Options
+	tok       *tokenizer.Tokenizer
+	rec       recorder
+	cache     prefixCache
+	metrics   *metrics
+	slots     chan struct{} // nil without a limit
+	unhealthy atomic.Bool
+	created   int64
 
-	released  chan struct{} // closed by letGo
-	letGo     func()
-	closed    chan struct{}
-	closeOnce sync.Once
-	mu        sync.Mutex
-	servers   []*http.Server
+	released    chan struct{} // closed by releaseOnce
+	releaseOnce func()
+	closed      chan struct{}
+	closeOnce   sync.Once
+	mu          sync.Mutex
+	servers     []*http.Server
 }
 
 // New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
@@ -44,7 +44,7 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
 		closed: make(chan struct{}), released: make(chan struct{})}
-	s.letGo = sync.OnceFunc(func() { close(s.released) })
+	s.releaseOnce = sync.OnceFunc(func() { close(s.released) })
 	s.rec.keep = o.Keep
 	if o.MaxRunning > 0 {
 		s.slots = make(chan struct{}, o.MaxRunning)
@@ -76,7 +76,7 @@ func (s *Server) Start(addr string) (string, error) {
 }
 
 // Release ends [Options.HoldAfter] and the pace of the answers: every stream continues to its end as fast as it can.
-func (s *Server) Release() { s.letGo() }
+func (s *Server) Release() { s.releaseOnce() }
 
 // Close stops listening, and ends running requests at once.
 func (s *Server) Close() {
@@ -89,7 +89,7 @@ func (s *Server) Close() {
 }
 
 // SetHealthy sets the answer of /health: 200, or 503 as for a dead engine.
-func (s *Server) SetHealthy(ok bool) { s.sick.Store(!ok) }
+func (s *Server) SetHealthy(ok bool) { s.unhealthy.Store(!ok) }
 
 // Handler returns the whole server as a handler. HTTP/2 in clear text works only with a server that supports it, as the
 // one of [Server.Start] does.
@@ -135,7 +135,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
 		}
 		serve = func() {
 			status := http.StatusOK
-			if s.sick.Load() {
+			if s.unhealthy.Load() {
 				status = http.StatusServiceUnavailable
 			}
 			s.head(w, rec, status, "")
@@ -220,7 +220,7 @@ func (s *Server) admit(ctx context.Context) error {
 			select {
 			case s.slots <- struct{}{}:
 			case <-ctx.Done():
-				return errGone
+				return errClientGone
 			case <-s.closed:
 				return errClosed
 			}

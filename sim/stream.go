@@ -21,14 +21,14 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	j.s.head(w, j.rec, http.StatusOK, contentType)
 	if http.NewResponseController(w).Flush() != nil {
-		return errGone
+		return errClientGone
 	}
 	if err := j.enter(ctx); err != nil {
 		return err
 	}
 	out := j.s.output(ctx, w)
 	defer func() { j.s.rec.update(func() { j.rec.Pieces = out.pieces }) }()
-	if err := out.write(j.before()); err != nil {
+	if err := out.write(j.leadingChunk()); err != nil {
 		return err
 	}
 	struck := !j.fault.strikesMidStream()
@@ -36,7 +36,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	for pos, event := 0, 0; pos < total || event == 0; event++ {
 		if !struck && pos >= j.fault.After {
 			struck = true
-			if err := j.strike(ctx, out); err != nil {
+			if err := j.injectFault(ctx, out); err != nil {
 				return err
 			}
 		}
@@ -61,11 +61,11 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 		pos += n
 	}
 	if !struck {
-		if err := j.strike(ctx, out); err != nil {
+		if err := j.injectFault(ctx, out); err != nil {
 			return err
 		}
 	}
-	if err := out.write(j.after()); err != nil {
+	if err := out.write(j.trailingChunks()); err != nil {
 		return err
 	}
 	if err := out.write(done); err != nil {
@@ -78,8 +78,8 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	return nil
 }
 
-// before returns what comes before the first token.
-func (j *job) before() []byte {
+// leadingChunk returns what comes before the first token.
+func (j *job) leadingChunk() []byte {
 	if j.s.opt.FrontEnd == RustFrontEnd {
 		return j.rustFirst()
 	}
@@ -91,25 +91,25 @@ func (j *job) eventOf(index, from, to int) []byte {
 	if j.s.opt.FrontEnd == RustFrontEnd {
 		return j.rustEvent(from, to)
 	}
-	return framed(j.event(index, from, to))
+	return frame(j.event(index, from, to))
 }
 
-// after returns what comes after the last token, except the final [DONE].
-func (j *job) after() []byte {
+// trailingChunks returns what comes after the last token, except the final [DONE].
+func (j *job) trailingChunks() []byte {
 	var out []byte
 	rust := j.s.opt.FrontEnd == RustFrontEnd
 	if rust {
 		out = j.rustFinish()
 	}
 	switch o := j.c.StreamOptions; {
-	case o == nil || !on(o.IncludeUsage):
+	case o == nil || !isTrue(o.IncludeUsage):
 		return out
 	case rust:
 		return append(out, j.rustUsageEvent()...)
 	}
 	u := j.usage(j.c.choices() * len(j.gen.ids))
 	u.Details = j.details()
-	return framed(chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
+	return frame(chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
 		Choices: []chunkChoice{}, Usage: u})
 }
 
@@ -130,7 +130,7 @@ func (j *job) event(index, from, to int) chunk {
 	for _, text := range j.gen.texts[from:to] {
 		choice.Text += text
 	}
-	if on(j.c.ReturnTokenIDs) {
+	if isTrue(j.c.ReturnTokenIDs) {
 		choice.TokenIDs = list(j.gen.ids[from:to])
 		if from == 0 {
 			choice.PromptTokenIDs = j.c.ids
@@ -141,7 +141,7 @@ func (j *job) event(index, from, to int) chunk {
 	}
 	c := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
 		Choices: []chunkChoice{choice}}
-	if o := j.c.StreamOptions; o != nil && on(o.IncludeUsage) && on(o.ContinuousUsage) {
+	if o := j.c.StreamOptions; o != nil && isTrue(o.IncludeUsage) && isTrue(o.ContinuousUsage) {
 		c.Usage = j.usage(to)
 	}
 	return c
@@ -151,8 +151,8 @@ func (j *job) usage(completion int) *usage {
 	return &usage{PromptTokens: len(j.c.ids), TotalTokens: len(j.c.ids) + completion, CompletionTokens: completion}
 }
 
-// strike carries out the fault at its place. If it returns nil, the stream continues.
-func (j *job) strike(ctx context.Context, out *output) error {
+// injectFault carries out the fault at its place. If it returns nil, the stream continues.
+func (j *job) injectFault(ctx context.Context, out *output) error {
 	if j.fault.Kind == FaultGarbage {
 		return out.write(garbage)
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// keepsTo returns an error if a server could not have let the model write this answer under a tag: text of the formats,
-// with special tokens spelled out. <|return|> ends the answer, and only where the tag is complete, since xgrammar takes
-// it as a stop token and not as text. An answer that stops earlier must be the beginning of a valid one.
-func (f *tagFormat) keepsTo(t *tokenizer.Tokenizer, ids []uint32) error {
+// checkAnswer returns an error if a server could not have let the model write this answer under a tag: text of the
+// formats, with special tokens spelled out. <|return|> ends the answer, and only where the tag is complete, since
+// xgrammar takes it as a stop token and not as text. An answer that stops earlier must be the beginning of a valid one.
+func (f *tagFormat) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	ended := len(ids) > 0 && ids[len(ids)-1] == tokenizer.Return
 	if ended {
 		ids = ids[:len(ids)-1]
@@ -25,9 +25,9 @@ func (f *tagFormat) keepsTo(t *tokenizer.Tokenizer, ids []uint32) error {
 	m := tagMatcher{text: t.DecodeString(ids)}
 	ends := m.ends(f, 0)
 	switch complete := slices.Contains(ends, len(m.text)); {
-	case complete, !ended && m.reached:
+	case complete, !ended && m.complete:
 		return nil
-	case ended && m.reached:
+	case ended && m.complete:
 		return errors.New("the answer ends before it is complete by the structural tag")
 	}
 	return fmt.Errorf("the answer leaves the structural tag behind %q", m.text[:m.furthest])
@@ -39,7 +39,7 @@ type tagMatcher struct {
 	// furthest is how much of the text some way has matched. reached reports whether a way reached the end of the text and
 	// could continue.
 	furthest int
-	reached  bool
+	complete bool
 }
 
 // ends returns the places at which a match of f can end that begins at from.
@@ -51,7 +51,7 @@ func (m *tagMatcher) ends(f *tagFormat, from int) []int {
 		if strings.HasPrefix(rest, *f.Value) {
 			return []int{from + len(*f.Value)}
 		}
-		m.reached = m.reached || strings.HasPrefix(*f.Value, rest)
+		m.complete = m.complete || strings.HasPrefix(*f.Value, rest)
 		return nil
 	case "any_text":
 		return m.anyText(f.Excludes, from)
@@ -107,7 +107,7 @@ func (m *tagMatcher) anyText(excludes []string, from int) []int {
 			stop, whole = from+at+len(text)-1, false
 		}
 	}
-	m.reached = m.reached || whole
+	m.complete = m.complete || whole
 	m.furthest = max(m.furthest, stop)
 	var places []int
 	for at := from; at <= stop; at++ {
@@ -121,7 +121,7 @@ func (m *tagMatcher) anyText(excludes []string, from int) []int {
 // match.
 func (m *tagMatcher) regex(pattern *regexp.Regexp, from int) []int {
 	rest := m.text[from:]
-	m.reached = m.reached || !strings.Contains(rest, "<|")
+	m.complete = m.complete || !strings.Contains(rest, "<|")
 	var places []int
 	for at := range len(rest) + 1 {
 		if pattern.MatchString(rest[:at]) {
@@ -141,7 +141,7 @@ func (m *tagMatcher) json(schema *jsonschema.Schema, from int) []int {
 	var raw json.RawMessage
 	err := d.Decode(&raw)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		m.reached = true
+		m.complete = true
 		return nil
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ const wellTag = `{"type":"structural_tag","format":{"type":"sequence","elements"
 			{"type":"optional","content":{"type":"const_string","value":"<|call|>"}}]},
 		{"type":"sequence","elements":[{"type":"const_string","value":"<|channel|>final<|message|>"},{"type":"json_schema","json_schema":true}]}]}]}}`
 
-func TestKeepsTo(t *testing.T) {
+func TestCheckAnswer(t *testing.T) {
 	tag, err := compileTag([]byte(wellTag))
 	if err != nil {
 		t.Fatal(err)
@@ -44,14 +44,14 @@ func TestKeepsTo(t *testing.T) {
 		{head + `{"n":<|return|>`, "before it is complete"},
 		{"<|return|>", "before it is complete"},
 	} {
-		err := tag.keepsTo(o200k.Tokenizer(), encode(tt.text))
+		err := tag.checkAnswer(o200k.Tokenizer(), encode(tt.text))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%q: got %v, want %q", tt.text, err, tt.want)
 		}
 	}
 }
 
-func TestKeepsToPattern(t *testing.T) {
+func TestCheckAnswerPattern(t *testing.T) {
 	tag, err := compileTag(
 		[]byte(
 			`{"type":"structural_tag","format":{"type":"sequence","elements":[{"type":"const_string","value":"<|message|>"},
@@ -64,7 +64,7 @@ func TestKeepsToPattern(t *testing.T) {
 		"<|message|>123<|call|>": false, "<|message|>a<|call|>": false, "<|message|>1<|call|>": false,
 		"<|message|>x\n<|call|>": false,
 	} {
-		if err := tag.keepsTo(o200k.Tokenizer(), encode(text)); (err == nil) != ok {
+		if err := tag.checkAnswer(o200k.Tokenizer(), encode(text)); (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -113,7 +113,8 @@ func expectRefusal(t *testing.T, url, ids, structured, about string) {
 	}
 }
 
-// A script that a tag would not have let through is the server's error, and the built-in model keeps to the tag by itself.
+// A script that a tag would not have let through is the server's error, and the built-in model keeps to the tag by
+// itself.
 func TestAnswersUnderTag(t *testing.T) {
 	tag, _ := json.Marshal(wellTag)
 	ids, _ := json.Marshal(encode(hello))

@@ -84,7 +84,7 @@ func readListener(r *xds.Resources) (*listener, error) {
 		NoUnderscores:   m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_REJECT_REQUEST,
 		RequestTimeout:  m.GetRequestTimeout().AsDuration(),
 		ForwardedFor:    m.GetUseRemoteAddress().GetValue(),
-		KeepRequestID:   m.GetPreserveExternalRequestId(), TellRequestID: m.GetAlwaysSetRequestIdInResponse(),
+		KeepRequestID:   m.GetPreserveExternalRequestId(), SetRequestIDInResponse: m.GetAlwaysSetRequestIdInResponse(),
 	}
 	if idle := m.GetStreamIdleTimeout(); idle != nil {
 		l.options.IdleTimeout = idle.AsDuration()

@@ -17,16 +17,16 @@ func TestDefaultsStay(t *testing.T) {
 	if err != nil {
 		t.Fatalf("an older control plane may write this: %v", err)
 	}
-	const least = `{"schema":1,"models":[{"name":"m"}]}`
-	silent, err := Parse([]byte(least))
+	const minimal = `{"schema":1,"models":[{"name":"m"}]}`
+	silent, err := Parse([]byte(minimal))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(silent, spelled) {
 		t.Errorf("an older filter reads\n%+v\nwhere this one reads\n%+v", spelled, silent)
 	}
-	if got := string(AppendJSON(nil, spelled)); got != least {
-		t.Errorf("written is %s, want %s: an older filter must know every word of it", got, least)
+	if got := string(AppendJSON(nil, spelled)); got != minimal {
+		t.Errorf("written is %s, want %s: an older filter must know every word of it", got, minimal)
 	}
 }
 

@@ -28,7 +28,7 @@ type Callout struct {
 	answered string
 }
 
-var errDead = errors.New("nobody listens there")
+var errConnectionRefused = errors.New("nobody listens there")
 
 // Callout returns the oldest callout without a reply. It fails the test if there is none.
 func (h *Host) Callout() *Callout {
@@ -64,7 +64,7 @@ func (c *Callout) Respond(status int, body string, headers ...string) {
 // Fail answers the callout as if its server could not be reached: the filter receives the 503 that Envoy sends.
 func (c *Callout) Fail() {
 	c.host.t.Helper()
-	c.end("Fail", nil, errDead)
+	c.end("Fail", nil, errConnectionRefused)
 }
 
 func (c *Callout) end(step string, r *wasmhost.CalloutReply, err error) {

@@ -10,14 +10,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/filtertest"
 )
 
-const asks = "reqh: pause, callout server 1000 /auth token; callout: get callh :status, read call 0 100, resume req"
+const calloutScript = "reqh: pause, callout server 1000 /auth token; " +
+	"callout: get callh :status, read call 0 100, resume req"
 
 // TestCalloutByHand shows that a callout waits for the test to answer it, and that other callouts can be made
 // meanwhile.
 func TestCalloutByHand(t *testing.T) {
 	host := probe(t)
-	a := host.Request("GET", "/a", "", script("a", asks)...)
-	b := host.Request("GET", "/b", "", script("b", asks)...)
+	a := host.Request("GET", "/a", "", script("a", calloutScript)...)
+	b := host.Request("GET", "/b", "", script("b", calloutScript)...)
 	first, second := host.Callouts()[0], host.Callouts()[1]
 	if host.Callout() != first || first.Headers.Get(":path") != "/auth" || first.Body != "token" ||
 		first.Timeout != time.Second || first.Cluster != "server" {
@@ -26,11 +27,12 @@ func TestCalloutByHand(t *testing.T) {
 	second.Respond(200, "yes", "x-a", "1")
 	wantServer(t, a, filtertest.Nothing)
 	wantServer(t, b, filtertest.Complete)
-	wantSaid(t, host, "b", "reqh(8,true)", "reqh callout server 1000 /auth token = 0", "callout1(3,3,0)",
+	wantLog(t, host, "b", "reqh(8,true)", "reqh callout server 1000 /auth token = 0", "callout1(3,3,0)",
 		`callout1 get callh :status = 0 "200"`, `callout1 read call 0 100 = 0 "yes"`, "callout1 resume req = 0")
 	first.Fail()
 	wantServer(t, a, filtertest.Complete)
-	if got := strings.Join(said(host, "a"), "\n"); !strings.Contains(got, `get callh :status = 0 "503"`) || first.Open() {
+	got := strings.Join(probeLog(host, "a"), "\n")
+	if !strings.Contains(got, `get callh :status = 0 "503"`) || first.Open() {
 		t.Error(got)
 	}
 }
@@ -38,12 +40,12 @@ func TestCalloutByHand(t *testing.T) {
 // TestCalloutTimeout shows that a callout without a reply ends with a 504 when its timeout expires.
 func TestCalloutTimeout(t *testing.T) {
 	host := probe(t)
-	x := host.Request("GET", "/", "", script("a", asks)...)
+	x := host.Request("GET", "/", "", script("a", calloutScript)...)
 	host.Advance(time.Second - 1)
 	wantServer(t, x, filtertest.Nothing)
 	host.Advance(1)
 	wantServer(t, x, filtertest.Complete)
-	if got := strings.Join(said(host, "a"), "\n"); !strings.Contains(got, `get callh :status = 0 "504"`) {
+	if got := strings.Join(probeLog(host, "a"), "\n"); !strings.Contains(got, `get callh :status = 0 "504"`) {
 		t.Error(got)
 	}
 	host.Request("GET", "/", "", script("b", "callout: resume req; reqh: pause, callout server 0 /auth")...)
@@ -51,9 +53,9 @@ func TestCalloutTimeout(t *testing.T) {
 	if !host.Callout().Open() {
 		t.Error("a callout without a time-out has ended")
 	}
-	late := tried(func(tb testing.TB) {
+	late := runFailing(func(tb testing.TB) {
 		h := filtertest.New(tb, module(t, "HARMONY_PROBE_WASM"), "")
-		h.Request("GET", "/", "", script("a", asks)...)
+		h.Request("GET", "/", "", script("a", calloutScript)...)
 		c := h.Callout()
 		h.Advance(time.Second)
 		c.Respond(200, "late")
@@ -77,7 +79,7 @@ func TestOnCallout(t *testing.T) {
 		t.Error(asked)
 	}
 	host.Request("GET", "/", "", script("b", "reqh: callout missing 0 /")...)
-	if got := said(host, "b"); len(host.Callouts()) != 2 || got[1] != "reqh callout missing 0 / = 2" {
+	if got := probeLog(host, "b"); len(host.Callouts()) != 2 || got[1] != "reqh callout missing 0 / = 2" {
 		t.Errorf("%d callouts, %q", len(host.Callouts()), got)
 	}
 }

@@ -9,10 +9,10 @@ func (h *Host) Advance(d time.Duration) {
 	if d < 0 {
 		h.t.Fatalf("filtertest: Advance: the clock goes forward only, not by %s", d)
 	}
-	until := h.now.Add(d)
+	end := h.now.Add(d)
 	for {
 		at, strike := h.next()
-		if strike == nil || at.After(until) {
+		if strike == nil || at.After(end) {
 			break
 		}
 		if at.After(h.now) {
@@ -21,7 +21,7 @@ func (h *Host) Advance(d time.Duration) {
 		strike()
 		h.settle("Advance")
 	}
-	h.now = until
+	h.now = end
 }
 
 // next returns the event that is due first, and its time. strike is nil if no event is pending.
@@ -40,7 +40,7 @@ func (h *Host) next() (first time.Time, strike func()) {
 		}
 	}
 	for _, x := range h.exchanges {
-		if !x.answered.ended {
+		if !x.received.ended {
 			consider(x.deadline, x.expire)
 		}
 		if idle := h.settings.idleTimeout; idle > 0 {

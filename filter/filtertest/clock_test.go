@@ -15,7 +15,7 @@ import (
 // TestTicks shows that each tick comes at its time, however far the clock moves in one step.
 func TestTicks(t *testing.T) {
 	host := filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "configure: tick-period 100; tick: say now")
-	ticks := func() int { return strings.Count(strings.Join(said(host, "plugin"), "\n"), "say now") }
+	ticks := func() int { return strings.Count(strings.Join(probeLog(host, "plugin"), "\n"), "say now") }
 	for _, step := range []struct {
 		by   time.Duration
 		want int
@@ -133,7 +133,7 @@ func TestRefused(t *testing.T) {
 	if _, err = filtertest.Start(t, "missing.wasm", ""); err == nil || errors.Is(err, filtertest.ErrRefused) {
 		t.Error(err)
 	}
-	failed := tried(func(tb testing.TB) { filtertest.New(tb, module(t, "HARMONY_PROBE_WASM"), "configure: panic") })
+	failed := runFailing(func(tb testing.TB) { filtertest.New(tb, module(t, "HARMONY_PROBE_WASM"), "configure: panic") })
 	if len(failed.errors) != 1 || !strings.Contains(failed.errors[0], "proxy_on_configure failed") {
 		t.Errorf("%q", failed.errors)
 	}
@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 func TestConfigurations(t *testing.T) {
 	host := filtertest.New(t, module(t, "HARMONY_PROBE_WASM"), "configure: read plugin 0 9, prop plugin_root_id",
 		filtertest.VMConfiguration("vmstart: read vm 0 7"), filtertest.RootID("root"))
-	got := strings.Join(said(host, "plugin"), "\n")
+	got := strings.Join(probeLog(host, "plugin"), "\n")
 	for _, want := range []string{`read vm 0 7 = 0 "vmstart"`, `read plugin 0 9 = 0 "configure"`,
 		`prop plugin_root_id = 0 "root"`} {
 		if !strings.Contains(got, want) {

@@ -23,8 +23,8 @@ type Exchange struct {
 	response Response
 	// sent and answered are the two messages as client and server have sent them. left reports whether the client has
 	// left.
-	sent, answered side
-	left           bool
+	sent, received side
+	clientLeft     bool
 	// timeout is the route's timeout, deadline the time at which it expires (zero: never). active is the time of the last
 	// activity.
 	timeout          time.Duration
@@ -35,7 +35,7 @@ type Exchange struct {
 type side struct {
 	begun, ended bool
 	// declared is the content-length, or -1; spoken is the number of bytes sent so far.
-	declared, spoken int
+	declared, bytesSent int
 }
 
 // Request sends a whole request; an empty body means a request without one. The headers alternate between names and
@@ -170,10 +170,10 @@ func (x *Exchange) RequestTrailers(trailers ...string) {
 // callbacks.
 func (x *Exchange) ClientLeaves() {
 	x.host.t.Helper()
-	if x.left {
+	if x.clientLeft {
 		x.misuse("ClientLeaves", "the client has left already")
 	}
-	x.left = true
+	x.clientLeft = true
 	x.stream.ClientGone(x.client == HTTP2)
 	x.settle("ClientLeaves")
 }
@@ -183,25 +183,25 @@ func (x *Exchange) ClientLeaves() {
 func (x *Exchange) mayRequest(step string, pieces []string, end bool) bool {
 	x.host.t.Helper()
 	switch {
-	case x.left:
+	case x.clientLeft:
 		x.misuse(step, "the client has left")
 	case x.sent.ended:
 		x.misuse(step, "the request has ended; a request whose body is to follow begins with BeginRequest")
 	}
-	x.speak(&x.sent, step, pieces, end)
+	x.recordSent(&x.sent, step, pieces, end)
 	return !x.stream.Done()
 }
 
-// speak records what a side sends, and fails the test if that contradicts its content-length.
-func (x *Exchange) speak(s *side, step string, pieces []string, end bool) {
+// recordSent records what a side sends, and fails the test if that contradicts its content-length.
+func (x *Exchange) recordSent(s *side, step string, pieces []string, end bool) {
 	x.host.t.Helper()
 	for _, p := range pieces {
-		s.spoken += len(p)
+		s.bytesSent += len(p)
 	}
 	s.ended = end
-	if s.declared >= 0 && (s.spoken > s.declared || end && s.spoken < s.declared) {
+	if s.declared >= 0 && (s.bytesSent > s.declared || end && s.bytesSent < s.declared) {
 		x.misuse(step, "the headers say content-length: %d, and the body has %d bytes; to break off, use KillServer or "+
-			"ClientLeaves", s.declared, s.spoken)
+			"ClientLeaves", s.declared, s.bytesSent)
 	}
 }
 

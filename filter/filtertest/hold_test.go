@@ -26,9 +26,9 @@ func TestHeldHeaders(t *testing.T) {
 	host = probe(t, filtertest.AllowOnHeadersStopIteration(false))
 	x = host.Request("POST", "/", "body", script("a", text)...)
 	wantServer(t, x, filtertest.Nothing)
-	wantSaid(t, host, "a", "reqh(9,false)")
+	wantLog(t, host, "a", "reqh(9,false)")
 	x.ClientLeaves()
-	wantSaid(t, host, "a", "reqh(9,false)", "log", "done", "delete")
+	wantLog(t, host, "a", "reqh(9,false)", "log", "done", "delete")
 }
 
 // TestBufferLimit shows that a body cannot be held beyond the buffer limit.

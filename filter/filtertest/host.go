@@ -104,7 +104,7 @@ func (h *Host) Stats() Stats { return h.worker.Stats() }
 func (h *Host) settle(step string) {
 	h.t.Helper()
 	for _, x := range h.exchanges {
-		x.take()
+		x.deliver()
 	}
 	h.exchanges = slices.DeleteFunc(h.exchanges, func(x *Exchange) bool { return x.stream.Done() })
 	faults := h.faults

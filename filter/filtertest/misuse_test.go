@@ -77,7 +77,7 @@ func TestMisuse(t *testing.T) {
 		{"the clock goes back", func(h *filtertest.Host) { h.Advance(-time.Second) }, "goes forward only"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tried(func(tb testing.TB) {
+			got := runFailing(func(tb testing.TB) {
 				tt.test(filtertest.New(tb, wasm, ""))
 				tb.Errorf("the test went on")
 			})
@@ -97,7 +97,7 @@ func TestDeadlyActs(t *testing.T) {
 		"respb: reply 418 tea": false, "respb: close 0": false, "log: set-prop a 1": false,
 		"log: resume req": false, "done: resume resp": false, "delete: resume req": false,
 	} {
-		got := tried(func(tb testing.TB) {
+		got := runFailing(func(tb testing.TB) {
 			h := filtertest.New(tb, wasm, "")
 			x := h.Request("GET", "/path", "", script("a", text)...)
 			x.Respond(200, "answer")
@@ -129,7 +129,7 @@ func TestContentLength(t *testing.T) {
 		"reqh: pause; reqb: pause; reqend: remove reqh content-length, append req +, continue": "",
 		"resph: remove resph content-length; respb1: append resp +":                            "",
 	} {
-		got := tried(func(tb testing.TB) {
+		got := runFailing(func(tb testing.TB) {
 			x := filtertest.New(tb, wasm, "").Request("POST", "/", "body", script("a", text)...)
 			x.Respond(200, "answer")
 		})

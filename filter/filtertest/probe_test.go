@@ -33,8 +33,8 @@ func probe(t *testing.T, options ...filtertest.Option) *filtertest.Host {
 // id.
 func script(id, text string) []string { return []string{"x-probe-id", id, "x-probe", text} }
 
-// said returns all that the probe has logged about a request.
-func said(h *filtertest.Host, id string) []string {
+// probeLog returns all that the probe has logged about a request.
+func probeLog(h *filtertest.Host, id string) []string {
 	var out []string
 	for _, line := range h.Logs() {
 		if rest, ok := strings.CutPrefix(line, "[warning] probe: "+id+" "); ok {
@@ -44,9 +44,9 @@ func said(h *filtertest.Host, id string) []string {
 	return out
 }
 
-func wantSaid(t *testing.T, h *filtertest.Host, id string, want ...string) {
+func wantLog(t *testing.T, h *filtertest.Host, id string, want ...string) {
 	t.Helper()
-	if got := said(h, id); !slices.Equal(got, want) {
+	if got := probeLog(h, id); !slices.Equal(got, want) {
 		t.Errorf("the filter has seen\n  %s\nnot\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 }
@@ -88,8 +88,8 @@ func (t *tester) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// tried runs a test within the test and returns how it failed.
-func tried(test func(t testing.TB)) *tester {
+// runFailing runs a test within the test and returns how it failed.
+func runFailing(test func(t testing.TB)) *tester {
 	t := &tester{}
 	ended := make(chan struct{})
 	go func() {

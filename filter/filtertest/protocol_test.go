@@ -95,7 +95,7 @@ func TestEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			host := probe(t, tt.protocol)
 			x := tt.exchange(host)
-			wantSaid(t, host, "a", append(tt.seen, "log", "done", "delete")...)
+			wantLog(t, host, "a", append(tt.seen, "log", "done", "delete")...)
 			wantClient(t, x, tt.client)
 			if !x.Done() || x.Details() != "via_upstream" {
 				t.Errorf("done: %t, details: %q", x.Done(), x.Details())
@@ -124,7 +124,7 @@ func TestRequestHeaders(t *testing.T) {
 	x := host.Request("GET", "/a?b=c", "", append(
 		script("a", "reqh: headers reqh"), "host", "api.example", "X-Two", "1", "x-two", "2", "connection", "close")...)
 	// the probe leaves its own out
-	wantSaid(t, host, "a", "reqh(10,true)", `reqh headers reqh = 0 10 | :authority: api.example | :path: /a?b=c | `+
+	wantLog(t, host, "a", "reqh(10,true)", `reqh headers reqh = 0 10 | :authority: api.example | :path: /a?b=c | `+
 		`:method: GET | :scheme: http | `+
 		`x-two: 1 | x-two: 2 | x-forwarded-proto: http | x-request-id: 00000000-0000-4000-8000-000000000001`)
 	if s := x.Server(); s.Cluster != "server" || s.Header(":path") != "/a?b=c" || s.Header("x-two") != "1" {

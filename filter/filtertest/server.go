@@ -47,15 +47,15 @@ func (x *Exchange) responseHeaders(step string, status int, headers []string) *H
 
 func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
 	x.host.t.Helper()
-	if x.answered.begun {
+	if x.received.begun {
 		x.misuse(step, "the server has answered already; the body goes on with SendResponse")
 	}
-	heard := x.mayRespond(step)
-	x.answered = side{begun: true, ended: end, declared: length(h)}
+	started := x.mayRespond(step)
+	x.received = side{begun: true, ended: end, declared: length(h)}
 	if bodyless {
-		x.answered.declared = -1 // the content-length of a body that is not sent
+		x.received.declared = -1 // the content-length of a body that is not sent
 	}
-	if !heard {
+	if !started {
 		return
 	}
 	x.stream.ResponseHeaders(h, end)
@@ -65,7 +65,7 @@ func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
 // SendResponse sends pieces of the response's body, each one separately. Empty pieces are skipped.
 func (x *Exchange) SendResponse(pieces ...string) {
 	x.host.t.Helper()
-	if !x.mayGoOn("SendResponse", pieces, false) {
+	if !x.mayContinue("SendResponse", pieces, false) {
 		return
 	}
 	for _, p := range pieces {
@@ -85,7 +85,7 @@ func (x *Exchange) EndResponse(pieces ...string) {
 
 func (x *Exchange) endResponse(step string, pieces ...string) {
 	x.host.t.Helper()
-	if !x.mayGoOn(step, pieces, true) {
+	if !x.mayContinue(step, pieces, true) {
 		return
 	}
 	pieces = ending(pieces, x.server)
@@ -99,7 +99,7 @@ func (x *Exchange) endResponse(step string, pieces ...string) {
 func (x *Exchange) ResponseTrailers(trailers ...string) {
 	x.host.t.Helper()
 	x.pairs("ResponseTrailers", trailers)
-	if !x.mayGoOn("ResponseTrailers", nil, true) {
+	if !x.mayContinue("ResponseTrailers", nil, true) {
 		return
 	}
 	if x.server == HTTP2 {
@@ -115,7 +115,7 @@ func (x *Exchange) ResponseTrailers(trailers ...string) {
 // last callbacks, even while it holds the response's headers.
 func (x *Exchange) KillServer(why Failure) {
 	x.host.t.Helper()
-	if x.answered.ended {
+	if x.received.ended {
 		x.misuse("KillServer", "the response has ended")
 	}
 	if !x.mayRespond("KillServer") {
@@ -124,7 +124,7 @@ func (x *Exchange) KillServer(why Failure) {
 	detail := ""
 	switch why {
 	case ConnectionFailure, ConnectionTimeout, NoHealthyUpstream:
-		if x.answered.begun {
+		if x.received.begun {
 			x.misuse("KillServer", "%s is of a server that was never reached, and this one has begun to answer; use "+
 				"ConnectionTermination", why)
 		}
@@ -137,11 +137,11 @@ func (x *Exchange) KillServer(why Failure) {
 				"ConnectionTermination")
 		}
 	case ConnectionTermination:
-		if x.answered.begun && x.server == HTTP1 {
+		if x.received.begun && x.server == HTTP1 {
 			why = ProtocolError // Envoy's codec reports a body that is cut short as a protocol error
 		}
 	}
-	x.answered.begun, x.answered.ended = true, true
+	x.received.begun, x.received.ended = true, true
 	x.request.State = Reset
 	x.stream.ServerReset(why, detail)
 	x.settle("KillServer")
@@ -152,7 +152,7 @@ func (x *Exchange) mayRespond(step string) bool {
 	x.host.t.Helper()
 	if x.request.State == Nothing {
 		switch {
-		case x.left:
+		case x.clientLeft:
 			x.misuse(step, "the client has left before a server had the request")
 		case x.response.State != Nothing:
 			x.misuse(step, "no server has this request; the client has got %s", x.Client())
@@ -171,15 +171,15 @@ func (x *Exchange) missing() string {
 	return ""
 }
 
-// mayGoOn is [Exchange.mayRespond] for a response that has begun.
-func (x *Exchange) mayGoOn(step string, pieces []string, end bool) bool {
+// mayContinue is [Exchange.mayRespond] for a response that has begun.
+func (x *Exchange) mayContinue(step string, pieces []string, end bool) bool {
 	x.host.t.Helper()
 	switch {
-	case !x.answered.begun:
+	case !x.received.begun:
 		x.misuse(step, "the response has not begun; begin it with BeginResponse")
-	case x.answered.ended:
+	case x.received.ended:
 		x.misuse(step, "the response has ended")
 	}
-	x.speak(&x.answered, step, pieces, end)
+	x.recordSent(&x.received, step, pieces, end)
 	return x.mayRespond(step)
 }

@@ -75,7 +75,7 @@ func TestKillServer(t *testing.T) {
 				t.Error(x.Details())
 			}
 			wantServer(t, x, filtertest.Reset)
-			if s := said(host, "a"); len(s) < 4 || s[len(s)-4] != tt.last {
+			if s := probeLog(host, "a"); len(s) < 4 || s[len(s)-4] != tt.last {
 				t.Errorf("the filter has seen %q; it should end with %s and the last callbacks", s, tt.last)
 			}
 		})
@@ -94,7 +94,7 @@ func TestClientLeaves(t *testing.T) {
 		x.ClientLeaves()
 		wantServer(t, x, filtertest.Reset)
 		x.SendResponse("the server cannot know yet")
-		wantSaid(t, host, "a", "reqh(8,true)", "resph(2,false)", "respb1(5,false)", "log", "done", "delete")
+		wantLog(t, host, "a", "reqh(8,true)", "resph(2,false)", "respb1(5,false)", "log", "done", "delete")
 		if x.Client().Body() != "first" || x.Details() != details {
 			t.Errorf("%s; %s", x.Client(), x.Details())
 		}

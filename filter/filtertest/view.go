@@ -39,8 +39,8 @@ func (x *Exchange) FilterState(path string) (string, bool) {
 	return string(value), ok
 }
 
-// take hands what the stream has sent on to the client and the server.
-func (x *Exchange) take() {
+// deliver hands what the stream has sent on to the client and the server.
+func (x *Exchange) deliver() {
 	events := x.stream.Take()
 	if x.response.State == Nothing && slices.ContainsFunc(events, cutsClient) && slices.ContainsFunc(events, isLocal) {
 		// A local reply that is cut at once has not begun.

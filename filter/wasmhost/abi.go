@@ -19,9 +19,9 @@ type hostcall struct {
 // start.
 var hostcalls = []hostcall{
 	{"proxy_log", "iii", writeLog},
-	{"proxy_get_log_level", "i", func(v *vm, a []uint64) Status { return v.giveUint32(uint32(Trace), a[0]) }},
+	{"proxy_get_log_level", "i", func(v *vm, a []uint64) Status { return v.writeUint32(uint32(Trace), a[0]) }},
 	{"proxy_get_current_time_nanoseconds", "i", func(v *vm, a []uint64) Status {
-		return v.giveUint64(uint64(v.worker.host.options.Now().UnixNano()), a[0])
+		return v.writeUint64(uint64(v.worker.host.options.Now().UnixNano()), a[0])
 	}},
 	{"proxy_set_tick_period_milliseconds", "i", setTickPeriod},
 	{"proxy_set_effective_context", "i", setEffectiveContext},
@@ -116,10 +116,10 @@ func writeLog(v *vm, a []uint64) Status {
 }
 
 func getStatus(v *vm, a []uint64) Status {
-	if s := v.giveUint32(0, a[0]); s != StatusOK {
+	if s := v.writeUint32(0, a[0]); s != StatusOK {
 		return s
 	}
-	return v.give(nil, a[1], a[2])
+	return v.writeNew(nil, a[1], a[2])
 }
 
 func setEffectiveContext(v *vm, a []uint64) Status {

@@ -45,7 +45,7 @@ func getBuffer(v *vm, a []uint64) Status {
 	if size == 0 {
 		return StatusOK
 	}
-	return v.give(p[start:start+size], a[3], a[4])
+	return v.writeNew(p[start:start+size], a[3], a[4])
 }
 
 func getBufferStatus(v *vm, a []uint64) Status {
@@ -53,10 +53,10 @@ func getBufferStatus(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusNotFound
 	}
-	if s := v.giveUint32(uint32(len(p)), a[1]); s != StatusOK {
+	if s := v.writeUint32(uint32(len(p)), a[1]); s != StatusOK {
 		return s
 	}
-	return v.giveUint32(0, a[2])
+	return v.writeUint32(0, a[2])
 }
 
 // setBuffer makes the edits that Envoy allows: insert before the data, append after it, and replace its beginning or

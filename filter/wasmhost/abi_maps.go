@@ -39,12 +39,12 @@ func (v *vm) writable(kind uint64) *Headers {
 }
 
 // edit changes a header map if the filter may edit it now.
-func (v *vm) edit(kind uint64, how func(*Headers)) Status {
+func (v *vm) edit(kind uint64, update func(*Headers)) Status {
 	h := v.writable(kind)
 	if h == nil {
 		return StatusBadArgument
 	}
-	how(h)
+	update(h)
 	if kind == mapRequestHeaders {
 		// Modules of this ABI version cannot keep the route: Envoy chooses it again after every edit.
 		v.active.route = nil
@@ -65,17 +65,17 @@ func getHeader(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusNotFound
 	}
-	return v.give([]byte(value), a[3], a[4])
+	return v.writeNew([]byte(value), a[3], a[4])
 }
 
 // editField changes one field of a header map.
-func (v *vm) editField(a []uint64, how func(h *Headers, name, value string)) Status {
+func (v *vm) editField(a []uint64, update func(h *Headers, name, value string)) Status {
 	name, ok1 := v.readString(a[1], a[2])
 	value, ok2 := v.readString(a[3], a[4])
 	if !ok1 || !ok2 {
 		return StatusInvalidMemoryAccess
 	}
-	return v.edit(a[0], func(h *Headers) { how(h, name, value) })
+	return v.edit(a[0], func(h *Headers) { update(h, name, value) })
 }
 
 func addHeader(v *vm, a []uint64) Status     { return v.editField(a, (*Headers).Add) }
@@ -93,9 +93,9 @@ func getHeaders(v *vm, a []uint64) Status {
 	h := v.readable(a[0])
 	if h == nil {
 		// Unlike the call for a single header, this one does not fail.
-		return v.give(nil, a[1], a[2])
+		return v.writeNew(nil, a[1], a[2])
 	}
-	return v.give(appendPairs(h), a[1], a[2])
+	return v.writeNew(appendPairs(h), a[1], a[2])
 }
 
 func setHeaders(v *vm, a []uint64) Status {
@@ -113,5 +113,5 @@ func getHeadersSize(v *vm, a []uint64) Status {
 	if h == nil {
 		return StatusBadArgument
 	}
-	return v.giveUint32(uint32(h.Bytes()), a[1])
+	return v.writeUint32(uint32(h.Bytes()), a[1])
 }

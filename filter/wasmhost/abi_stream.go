@@ -16,16 +16,16 @@ const (
 	streamUpstream = 3 // the last of the two TCP types
 )
 
-// acting returns the stream that a filter's call acts on. It is nil if there is none, which is not an error.
-func (v *vm) acting() *Stream {
+// currentStream returns the stream that a filter's call acts on. It is nil if there is none, which is not an error.
+func (v *vm) currentStream() *Stream {
 	if s := v.active; s != nil && !s.logging && !s.done {
 		return s
 	}
 	return nil
 }
 
-// tooLate calls [Options.Violation] for a reply or a close on a stream that is done.
-func (v *vm) tooLate(what string) {
+// lateCall calls [Options.Violation] for a reply or a close on a stream that is done.
+func (v *vm) lateCall(what string) {
 	if v.active != nil {
 		v.worker.host.violation("%s on a stream that is done: Envoy does not survive this", what)
 	}
@@ -37,7 +37,7 @@ func continueStream(v *vm, a []uint64) Status {
 	if a[0] > streamResponse {
 		return StatusBadArgument
 	}
-	s := v.acting()
+	s := v.currentStream()
 	if s == nil {
 		return StatusOK
 	}
@@ -52,10 +52,10 @@ func continueStream(v *vm, a []uint64) Status {
 }
 
 func closeStream(v *vm, a []uint64) Status {
-	s := v.acting()
+	s := v.currentStream()
 	if s == nil {
 		if a[0] <= streamResponse {
-			v.tooLate("proxy_close_stream")
+			v.lateCall("proxy_close_stream")
 		}
 		return StatusOK
 	}
@@ -66,7 +66,7 @@ func closeStream(v *vm, a []uint64) Status {
 	if a[0] <= streamResponse {
 		v.afterCall = append(v.afterCall, func() {
 			if s.details == nil {
-				s.explain("wasm_close_stream")
+				s.setDetails("wasm_close_stream")
 			}
 			s.reset()
 		})
@@ -85,9 +85,9 @@ func sendLocalResponse(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusBadArgument
 	}
-	s := v.acting()
+	s := v.currentStream()
 	if s == nil {
-		v.tooLate("proxy_send_local_response")
+		v.lateCall("proxy_send_local_response")
 		return StatusOK
 	}
 	code := int(uint32(a[0]))
@@ -125,5 +125,5 @@ func callForeign(v *vm, a []uint64) Status {
 	if status != StatusOK {
 		return status
 	}
-	return v.give(result, a[4], a[5])
+	return v.writeNew(result, a[4], a[5])
 }

@@ -70,11 +70,11 @@ func httpCall(v *vm, a []uint64) Status {
 		w.nextCall++
 	}
 	id := w.nextCall
-	if status := v.giveUint32(id, a[9]); status != StatusOK {
+	if status := v.writeUint32(id, a[9]); status != StatusOK {
 		return status
 	}
 	w.callouts[id] = v
-	w.afterwards = append(w.afterwards, func() {
+	w.afterUnlock = append(w.afterUnlock, func() {
 		caller.Call(c, func(r *CalloutReply, err error) { w.called(id, r, err) })
 	})
 	return StatusOK

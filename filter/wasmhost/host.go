@@ -120,8 +120,8 @@ func (h *Host) violation(format string, args ...any) {
 	h.log(Critical, "%s", message)
 }
 
-// longestLine is the length in bytes at which an output line without an end is split.
-const longestLine = 64 << 10
+// maxLine is the length in bytes at which an output line without an end is split.
+const maxLine = 64 << 10
 
 // lines turns the module's standard output into log lines.
 type lines struct {
@@ -132,7 +132,7 @@ type lines struct {
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.rest = append(l.rest, p...)
-	if len(l.rest) > longestLine {
+	if len(l.rest) > maxLine {
 		l.rest = append(l.rest, '\n')
 	}
 	for {

@@ -32,9 +32,9 @@ func (v *vm) readString(at, size uint64) (string, bool) {
 	return string(p), ok
 }
 
-// give copies bytes into memory that it allocates in the module. It writes their address to place and their length to
-// size.
-func (v *vm) give(p []byte, place, size uint64) Status {
+// writeNew copies bytes into memory that it allocates in the module. It writes their address to place and their length
+// to size.
+func (v *vm) writeNew(p []byte, place, size uint64) Status {
 	at := uint32(0)
 	if len(p) > 0 {
 		if at = v.allocate(len(p)); at == 0 {
@@ -50,14 +50,14 @@ func (v *vm) give(p []byte, place, size uint64) Status {
 	return StatusOK
 }
 
-func (v *vm) giveUint32(n uint32, place uint64) Status {
+func (v *vm) writeUint32(n uint32, place uint64) Status {
 	if !v.memory.WriteUint32Le(uint32(place), n) {
 		return StatusInvalidMemoryAccess
 	}
 	return StatusOK
 }
 
-func (v *vm) giveUint64(n uint64, place uint64) Status {
+func (v *vm) writeUint64(n uint64, place uint64) Status {
 	if !v.memory.WriteUint64Le(uint32(place), n) {
 		return StatusInvalidMemoryAccess
 	}

@@ -72,7 +72,7 @@ func defineMetric(v *vm, a []uint64) Status {
 	if uint32(a[0]) > histogram {
 		return StatusBadArgument
 	}
-	return v.giveUint32(v.worker.host.metrics.define(uint32(a[0]), name), a[3])
+	return v.writeUint32(v.worker.host.metrics.define(uint32(a[0]), name), a[3])
 }
 
 func incrementMetric(v *vm, a []uint64) Status {
@@ -112,5 +112,5 @@ func getMetric(v *vm, a []uint64) Status {
 	if status != StatusOK {
 		return status
 	}
-	return v.giveUint64(value, a[1])
+	return v.writeUint64(value, a[1])
 }

@@ -20,7 +20,7 @@ func getProperty(v *vm, a []uint64) Status {
 	if status != StatusOK {
 		return status
 	}
-	return v.give(value, a[2], a[3])
+	return v.writeNew(value, a[2], a[3])
 }
 
 func (v *vm) property(path []string) ([]byte, Status) {
@@ -82,8 +82,8 @@ var attributes = map[string]func(*Stream, []string) ([]byte, bool){
 	"xds":      (*Stream).xdsProperty,
 }
 
-func text(s string, there bool) ([]byte, bool) {
-	if !there {
+func text(s string, found bool) ([]byte, bool) {
+	if !found {
 		return nil, false
 	}
 	return []byte(s), true

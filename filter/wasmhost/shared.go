@@ -37,10 +37,10 @@ func getSharedData(v *vm, a []uint64) Status {
 	if !ok {
 		return StatusNotFound
 	}
-	if status := v.give(value.value, a[2], a[3]); status != StatusOK {
+	if status := v.writeNew(value.value, a[2], a[3]); status != StatusOK {
 		return status
 	}
-	return v.giveUint32(value.cas, a[4])
+	return v.writeUint32(value.cas, a[4])
 }
 
 // setSharedData sets a value if its CAS number is still the one that the filter has read. The number 0 sets it in any
@@ -57,7 +57,7 @@ func setSharedData(v *vm, a []uint64) Status {
 	if s.data == nil {
 		s.data = map[string]sharedValue{}
 	}
-	if old, there := s.data[key]; there && uint32(a[4]) != 0 && uint32(a[4]) != old.cas {
+	if old, found := s.data[key]; found && uint32(a[4]) != 0 && uint32(a[4]) != old.cas {
 		return StatusCASMismatch
 	}
 	s.nextCAS++
@@ -83,7 +83,7 @@ func registerQueue(v *vm, a []uint64) Status {
 		id = uint32(len(h.shared.queues))
 	}
 	h.shared.mu.Unlock()
-	return v.giveUint32(id, a[2])
+	return v.writeUint32(id, a[2])
 }
 
 func resolveQueue(v *vm, a []uint64) Status {
@@ -99,7 +99,7 @@ func resolveQueue(v *vm, a []uint64) Status {
 	if id == 0 {
 		return StatusNotFound
 	}
-	return v.giveUint32(id, a[4])
+	return v.writeUint32(id, a[4])
 }
 
 func (s *shared) queue(id uint32) *queue {
@@ -125,7 +125,7 @@ func enqueue(v *vm, a []uint64) Status {
 	owner, id := q.owner, a[0]
 	// The callback runs in a goroutine of its own, because a filter may enqueue during a queue callback.
 	h := v.worker.host
-	v.worker.afterwards = append(v.worker.afterwards, func() {
+	v.worker.afterUnlock = append(v.worker.afterUnlock, func() {
 		h.running.Go(func() {
 			owner.enter()
 			defer owner.leave()
@@ -152,5 +152,5 @@ func dequeue(v *vm, a []uint64) Status {
 	value := q.waiting[0]
 	q.waiting = q.waiting[1:]
 	s.mu.Unlock()
-	return v.give(value, a[1], a[2])
+	return v.writeNew(value, a[1], a[2])
 }

@@ -39,10 +39,10 @@ func (s *Stream) ClientGone(reset bool) {
 		return
 	}
 	if reset {
-		s.explain("http2.remote_reset")
+		s.setDetails("http2.remote_reset")
 		s.flags |= flagDownstreamRemoteReset
 	} else {
-		s.explain("downstream_remote_disconnect")
+		s.setDetails("downstream_remote_disconnect")
 		s.flags |= flagDownstreamTermination
 	}
 	s.finish()
@@ -69,7 +69,7 @@ func (s *Stream) ResponseHeaders(h *Headers, end bool) {
 			h.Set(f.Name, f.Value)
 		}
 	}
-	s.explain("via_upstream")
+	s.setDetails("via_upstream")
 	s.ended(end)
 	s.response.takeHeaders(h, end)
 }
@@ -176,7 +176,7 @@ func (s *Stream) Refuse(h *Headers, r LocalReply) {
 		s.head = h.Get(":method") == http.MethodHead
 		s.request.headers = h.Clone()
 	}
-	s.explain(r.Details)
+	s.setDetails(r.Details)
 	reply, body := s.compose(r, nil)
 	s.sendToClient(reply, body)
 }
@@ -196,7 +196,7 @@ func (s *Stream) ClientFailed() {
 	if s.done {
 		return
 	}
-	s.explain("http1.codec_error")
+	s.setDetails("http1.codec_error")
 	if s.response.headersSent {
 		s.reset()
 		return

@@ -199,8 +199,8 @@ func (s *Stream) body(kind uint32) *[]byte {
 	return s.request.open
 }
 
-// explain sets response.code_details.
-func (s *Stream) explain(details string) { s.details = &details }
+// setDetails sets response.code_details.
+func (s *Stream) setDetails(details string) { s.details = &details }
 
 // localReply answers in place of a server. If the response has not begun, the reply passes through the filter. If the
 // response's headers are held, the reply replaces them without passing the filter. If they have been sent, the stream
@@ -209,7 +209,7 @@ func (s *Stream) localReply(r LocalReply, edit func(*Headers)) {
 	if s.done || s.logging || s.replaced {
 		return
 	}
-	s.explain(r.Details)
+	s.setDetails(r.Details)
 	if s.response.headersSent {
 		s.reset()
 		return

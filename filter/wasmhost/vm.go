@@ -104,13 +104,13 @@ func (v *vm) start() error {
 	p := &v.worker.host.plugin
 	v.call(nil, "proxy_on_context_create", rootID, 0)
 	v.buffers[bufferVMConfiguration] = p.VMConfiguration
-	started := v.ask(nil, "proxy_on_vm_start", rootID, uint64(len(p.VMConfiguration)))
+	started := v.callBool(nil, "proxy_on_vm_start", rootID, uint64(len(p.VMConfiguration)))
 	delete(v.buffers, bufferVMConfiguration)
 	if !v.failed && !started {
 		return fmt.Errorf("the filter refused its VM configuration (proxy_on_vm_start)")
 	}
 	v.buffers[bufferPluginConfiguration] = p.Configuration
-	configured := v.ask(nil, "proxy_on_configure", rootID, uint64(len(p.Configuration)))
+	configured := v.callBool(nil, "proxy_on_configure", rootID, uint64(len(p.Configuration)))
 	delete(v.buffers, bufferPluginConfiguration)
 	switch {
 	case v.failed:
@@ -126,8 +126,8 @@ func (v *vm) close() {
 	_ = v.module.Close(v.ctx)
 }
 
-// ask calls a function that returns a boolean. A missing function counts as true.
-func (v *vm) ask(s *Stream, name string, args ...uint64) bool {
+// callBool calls a function that returns a boolean. A missing function counts as true.
+func (v *vm) callBool(s *Stream, name string, args ...uint64) bool {
 	result, ok := v.call(s, name, args...)
 	return !ok || result != 0
 }

@@ -20,8 +20,8 @@ type Worker struct {
 	open   map[*Stream]bool
 	// changed are the streams with new events, whose [StreamOptions.Changed] has not been called yet.
 	changed map[*Stream]bool
-	// afterwards are the functions to call when the lock is free.
-	afterwards []func()
+	// afterUnlock are the functions to call when the lock is free.
+	afterUnlock []func()
 	// callouts are the callouts under way, with the VM that made them. That VM may be gone when they end.
 	callouts map[uint32]*vm
 	nextCall uint32
@@ -58,8 +58,8 @@ func (w *Worker) leave() {
 		}
 	}
 	clear(w.changed)
-	afterwards := w.afterwards
-	w.afterwards = nil
+	afterwards := w.afterUnlock
+	w.afterUnlock = nil
 	w.mu.Unlock()
 	for _, f := range notify {
 		f()
@@ -149,7 +149,7 @@ func (w *Worker) NextTick() (time.Time, bool) {
 // ticking reports to the driver that the time of the next tick has changed.
 func (w *Worker) ticking() {
 	if f := w.host.options.Ticking; f != nil {
-		w.afterwards = append(w.afterwards, func() { f(w) })
+		w.afterUnlock = append(w.afterUnlock, func() { f(w) })
 	}
 }
 

@@ -40,28 +40,28 @@ type Field struct {
 	flag     bool
 }
 
-func flag(key string, at *bool, otherwise bool) Field {
-	return Field{Key: key, Flag: at, flag: otherwise}
+func flag(key string, at *bool, fallback bool) Field {
+	return Field{Key: key, Flag: at, flag: fallback}
 }
 
-func number(key string, at *int, otherwise, least, most int) Field {
-	return Field{Key: key, Number: at, number: otherwise, Min: least, Max: most}
+func number(key string, at *int, fallback, minimum, maximum int) Field {
+	return Field{Key: key, Number: at, number: fallback, Min: minimum, Max: maximum}
 }
 
-func fraction(key string, at *float64, otherwise float64) Field {
-	return Field{Key: key, Fraction: at, fraction: otherwise}
+func fraction(key string, at *float64, fallback float64) Field {
+	return Field{Key: key, Fraction: at, fraction: fallback}
 }
 
-func text(key string, at *string, otherwise string) Field {
-	return Field{Key: key, Text: at, text: otherwise}
+func text(key string, at *string, fallback string) Field {
+	return Field{Key: key, Text: at, text: fallback}
 }
 
-func word(key string, at *string, otherwise string, words ...string) Field {
-	return Field{Key: key, Text: at, text: otherwise, Words: words}
+func word(key string, at *string, fallback string, words ...string) Field {
+	return Field{Key: key, Text: at, text: fallback, Words: words}
 }
 
-func list(key string, at *[]string, otherwise, words []string) Field {
-	return Field{Key: key, List: at, list: otherwise, Words: words}
+func list(key string, at *[]string, fallback, words []string) Field {
+	return Field{Key: key, List: at, list: fallback, Words: words}
 }
 
 func block(key string, fields []Field) Field { return Field{Key: key, Block: fields} }

@@ -39,21 +39,21 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// TestLeastMemoryLimit: with the least memory that an operator can set, the largest request is admitted.
-func TestLeastMemoryLimit(t *testing.T) {
+// TestMinMemoryLimit: with the least memory that an operator can set, the largest request is admitted.
+func TestMinMemoryLimit(t *testing.T) {
 	const vocabulary = 5 << 20
 	for _, limit := range []int{1 << 10, 1 << 20, contract.DefaultBodyLimit, contract.MaxBodyLimit} {
-		if need, least := vocabulary+limit+memoryFor(limit,
-			min(limit, openai.MaxValues)), contract.MinMemoryLimit(limit); need > least {
-			t.Errorf("a request of %d bytes may take %d, and the least memory limit is %d", limit, need, least)
+		if need, minimum := vocabulary+limit+memoryFor(limit,
+			min(limit, openai.MaxValues)), contract.MinMemoryLimit(limit); need > minimum {
+			t.Errorf("a request of %d bytes may take %d, and the least memory limit is %d", limit, need, minimum)
 		}
 	}
-	if least := contract.MinMemoryLimit(contract.DefaultBodyLimit); least > contract.DefaultMemoryLimit {
-		t.Errorf("the default body limit wants a memory limit of %d, and the default is %d", least,
+	if minimum := contract.MinMemoryLimit(contract.DefaultBodyLimit); minimum > contract.DefaultMemoryLimit {
+		t.Errorf("the default body limit wants a memory limit of %d, and the default is %d", minimum,
 			contract.DefaultMemoryLimit)
 	}
-	if least := contract.MinMemoryLimit(contract.MaxBodyLimit); least > contract.MaxMemoryLimit {
-		t.Errorf("the largest body limit wants a memory limit of %d, beyond the largest", least)
+	if minimum := contract.MinMemoryLimit(contract.MaxBodyLimit); minimum > contract.MaxMemoryLimit {
+		t.Errorf("the largest body limit wants a memory limit of %d, beyond the largest", minimum)
 	}
 }
 

@@ -27,7 +27,7 @@ func truncated(dst []uint32, g *harmony.Rendering, r *translate.Request, context
 	if answer := r.Sampling.MaxTokens; answer > 0 {
 		room = min(room, answer)
 	}
-	most := context - max(room, 1)
+	limit := context - max(room, 1)
 	// ends holds where the turns end in dst, the last one first. kept is how many of them leave room for the answer.
 	ends, kept := make([]int, 0, len(r.Turns)), 1
 	end := len(r.Conversation.Messages)
@@ -40,7 +40,7 @@ func truncated(dst []uint32, g *harmony.Rendering, r *translate.Request, context
 			break
 		}
 		ends, end = append(ends, len(dst)), r.Turns[turn]
-		if len(dst)+more <= most {
+		if len(dst)+more <= limit {
 			kept = len(ends)
 		}
 		if turn == 0 {

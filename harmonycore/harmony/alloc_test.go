@@ -10,15 +10,15 @@ import (
 // allocations is how often f allocates: the least of three runs, since others may allocate at the same time. It stands
 // for testing.AllocsPerRun, which under TinyGo always says zero.
 func allocations(f func()) uint64 {
-	least := ^uint64(0)
+	minimum := ^uint64(0)
 	for range 3 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		f()
 		runtime.ReadMemStats(&after)
-		least = min(least, after.Mallocs-before.Mallocs)
+		minimum = min(minimum, after.Mallocs-before.Mallocs)
 	}
-	return least
+	return minimum
 }
 
 var kept []byte
@@ -46,7 +46,7 @@ const steadyTokens = 10_000
 // TestStreamParserAllocatesNothing: content costs no memory, whatever stands in it.
 func TestStreamParserAllocatesNothing(t *testing.T) {
 	for _, tt := range steady {
-		p := NewStreamParser(o200k.Tokenizer(), &nothing{})
+		p := NewStreamParser(o200k.Tokenizer(), &discard{})
 		feed(p, tokens("<|channel|>final<|message|>"+tt.text))
 		ids := repeated(tokens(tt.text), steadyTokens)
 		if n := allocations(func() { feed(p, ids) }); n != 0 {
@@ -85,7 +85,7 @@ func TestTextParserAllocatesNothing(t *testing.T) {
 			if dialect.name != "printed" && tt.name == "noise" {
 				continue // control tokens begin messages there
 			}
-			p := NewTextParser(&nothing{}, dialect.o)
+			p := NewTextParser(&discard{}, dialect.o)
 			p.Write([]byte(dialect.head), 0)
 			// One text and where its tokens end: thousands of views of the vocabulary would slow TinyGo's collector
 			// down.
@@ -147,7 +147,7 @@ func TestMessagesAllocateAlike(t *testing.T) {
 	cost := func(n int) uint64 {
 		ids := tokens(answer(n))
 		return allocations(func() {
-			p := NewStreamParser(o200k.Tokenizer(), &nothing{})
+			p := NewStreamParser(o200k.Tokenizer(), &discard{})
 			feed(p, ids)
 			p.Finish()
 		})

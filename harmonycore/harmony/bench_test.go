@@ -48,7 +48,7 @@ func BenchmarkStrict(b *testing.B) {
 
 func BenchmarkStream(b *testing.B) {
 	ids := tokens(answer(40))
-	sink := &nothing{}
+	sink := &discard{}
 	start := time.Now()
 	for b.Loop() {
 		p := NewStreamParser(o200k.Tokenizer(), sink)
@@ -93,7 +93,7 @@ func BenchmarkText(b *testing.B) {
 				chunk, _ := o200k.Tokenizer().TokenBytes(id)
 				chunks = append(chunks, chunk)
 			}
-			sink := &nothing{}
+			sink := &discard{}
 			start := time.Now()
 			for b.Loop() {
 				p := NewTextParser(sink, bb.o)

@@ -36,8 +36,8 @@ func (c *Collector) Open(h Header) {
 		role = Assistant
 	}
 	c.messages = append(c.messages, Message{
-		Role: role, Name: stated(h.Name), Recipient: stated(h.Recipient), Channel: stated(h.Channel),
-		ContentType: stated(h.ContentType),
+		Role: role, Name: optional(h.Name), Recipient: optional(h.Recipient), Channel: optional(h.Channel),
+		ContentType: optional(h.ContentType),
 	})
 	c.text = c.text[:0]
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// listed prints parts, one on each line.
-func listed(parts []Part) string {
+// formatParts prints parts, one on each line.
+func formatParts(parts []Part) string {
 	var b strings.Builder
 	for i := range parts {
 		p := &parts[i]
@@ -43,14 +43,14 @@ func TestPartsOfAStream(t *testing.T) {
 		{"", ""},
 	} {
 		messages, _ := Collect(o200k.Tokenizer(), o200k.Tokenizer().AppendEncodeSpecial(nil, tt.text))
-		if got := listed(Parts(messages)); got != tt.want {
+		if got := formatParts(Parts(messages)); got != tt.want {
 			t.Errorf("%s\n got %s\nwant %s", tt.text, got, tt.want)
 		}
 	}
 }
 
 func TestPartsOfAConversation(t *testing.T) {
-	got := listed(Parts([]Message{
+	got := formatParts(Parts([]Message{
 		{Role: System, Content: []Content{{System: &SystemContent{ModelIdentity: Some("me")}}}},
 		{Role: Developer, Content: []Content{{Developer: &DeveloperContent{Instructions: Some("be")}}, {Text: "more"}}},
 		{Role: User},

@@ -100,8 +100,8 @@ func FuzzStreamParserSplit(f *testing.F) {
 		if whole.seen[LongHeader] > 0 || split.seen[LongHeader] > 0 || len(data) > MaxHeaderTokens/4 {
 			return // the limit counts tokens
 		}
-		if told(whole.messages) != told(split.messages) {
-			t.Fatalf("%v\n by tokens %q\n  by bytes %q", ids, told(whole.messages), told(split.messages))
+		if formatMessages(whole.messages) != formatMessages(split.messages) {
+			t.Fatalf("%v\n by tokens %q\n  by bytes %q", ids, formatMessages(whole.messages), formatMessages(split.messages))
 		}
 	})
 }

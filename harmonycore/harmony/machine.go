@@ -29,8 +29,8 @@ type machine struct {
 	state streamState
 	// stopped reports whether a stop token (return or call) ended the last message.
 	stopped bool
-	// lost reports whether the header's start token is missing.
-	lost bool
+	// startMissing reports whether the header's start token is missing.
+	startMissing bool
 	// transcript reports whether the stream is a whole conversation: messages may follow calls, and the stream may end
 	// with the beginning of one more message.
 	transcript bool
@@ -38,11 +38,11 @@ type machine struct {
 	// delivering is the number of the token whose content the sink receives.
 	delivering int
 	// held are the bytes of an incomplete rune.
-	held []byte
-	out  []byte
-	seen Recoveries
-	// spare is the number of content bytes that do not make a whole token yet, where tokens are estimated.
-	spare int
+	held       []byte
+	out        []byte
+	recoveries Recoveries
+	// spareBytes is the number of content bytes that do not make a whole token yet, where tokens are estimated.
+	spareBytes int
 	// opened is the number of messages opened so far.
 	opened int
 }
@@ -51,8 +51,8 @@ type machine struct {
 func (m *machine) finish() {
 	switch m.state {
 	case inHeader:
-		asked := m.transcript && m.head.explicit && len(m.head.marks) == 0 && m.head.onlyRoles()
-		if !m.head.empty() && !asked {
+		prompted := m.transcript && m.head.explicit && len(m.head.marks) == 0 && m.head.onlyRoles()
+		if !m.head.empty() && !prompted {
 			m.endHeader(Cut)
 		}
 	case atChannel:
@@ -96,7 +96,7 @@ func (m *machine) ordinary(text []byte) {
 	switch m.state {
 	case between:
 		m.beginHeader(false)
-		m.lost = true
+		m.startMissing = true
 		m.addToHeader(text)
 	case inHeader:
 		m.addToHeader(text)
@@ -107,7 +107,7 @@ func (m *machine) ordinary(text []byte) {
 		m.head.add(text)
 		switch channelBegins(m.head.text) {
 		case isChannel:
-			m.seen[ChannelInContent]++
+			m.recoveries[ChannelInContent]++
 			m.close(Cut)
 			m.state = inHeader
 		case notChannel:
@@ -140,22 +140,22 @@ func (m *machine) control(id uint32) {
 		}
 		if m.state == between {
 			m.beginHeader(false)
-			m.lost = true
+			m.startMissing = true
 		}
-		m.countLost()
+		m.countMissingStart()
 		m.head.mark(id)
 		m.limitHeader()
 	case id == tokenizer.Message && m.state != inContent:
 		if m.state == between {
-			m.seen[MissingStart]++
+			m.recoveries[MissingStart]++
 			m.open(Header{Role: Assistant, Channel: Final})
 			return
 		}
-		m.countLost()
-		header, _ := m.head.read(false, Cut, &m.seen)
+		m.countMissingStart()
+		header, _ := m.head.read(false, Cut, &m.recoveries)
 		m.open(header)
 	default:
-		m.seen[StrayControl]++
+		m.recoveries[StrayControl]++
 	}
 }
 
@@ -169,23 +169,23 @@ func (m *machine) terminate(end End) {
 			return
 		}
 		m.state = between
-		m.seen[StrayTerminator]++
+		m.recoveries[StrayTerminator]++
 	default:
-		m.seen[StrayTerminator]++
+		m.recoveries[StrayTerminator]++
 	}
 }
 
 func (m *machine) start() {
 	switch m.state {
 	case inHeader:
-		if !m.lost {
-			m.seen[DoubledStart]++
+		if !m.startMissing {
+			m.recoveries[DoubledStart]++
 		}
 		if !m.head.empty() {
 			m.endHeader(Cut)
 		}
 	case inContent:
-		m.seen[MissingEnd]++
+		m.recoveries[MissingEnd]++
 		m.close(Cut)
 	}
 	m.beginHeader(true)
@@ -194,14 +194,14 @@ func (m *machine) start() {
 // beginHeader waits for a header. explicit reports whether a start token stood before it, so that a role must follow.
 func (m *machine) beginHeader(explicit bool) {
 	m.state = inHeader
-	m.lost = false
+	m.startMissing = false
 	m.head.reset(explicit)
 }
 
-func (m *machine) countLost() {
-	if m.lost {
-		m.seen[MissingStart]++
-		m.lost = false
+func (m *machine) countMissingStart() {
+	if m.startMissing {
+		m.recoveries[MissingStart]++
+		m.startMissing = false
 	}
 }
 
@@ -216,7 +216,7 @@ func (m *machine) addToHeader(text []byte) {
 
 // openImplicit opens a message for text that has no header.
 func (m *machine) openImplicit() {
-	m.seen[ImplicitFinal]++
+	m.recoveries[ImplicitFinal]++
 	m.open(Header{Role: Assistant, Channel: Final})
 	m.deliverHeld(0)
 }
@@ -225,12 +225,12 @@ func (m *machine) limitHeader() {
 	if !m.head.full() {
 		return
 	}
-	m.seen[LongHeader]++
+	m.recoveries[LongHeader]++
 	if m.endAnswers(); !m.head.full() {
 		return
 	}
-	header, from := m.head.read(true, EndedByEnd, &m.seen)
-	m.open(finalUnlessNamed(header))
+	header, from := m.head.read(true, EndedByEnd, &m.recoveries)
+	m.open(defaultToFinal(header))
 	m.deliverHeld(from)
 }
 
@@ -256,26 +256,26 @@ func (m *machine) endLastHeader(end End) {
 	if m.head.headless() && !m.head.hasRecipient() {
 		if m.head.onlyRoles() {
 			m.state = between
-			m.seen[DroppedHeader]++
+			m.recoveries[DroppedHeader]++
 			return
 		}
 		m.openImplicit()
 		m.close(end)
 		return
 	}
-	header, from := m.head.read(true, end, &m.seen)
+	header, from := m.head.read(true, end, &m.recoveries)
 	if from >= len(m.head.text) && (header.Recipient == "" || end == Cut) {
 		m.state = between
-		m.seen[DroppedHeader]++
+		m.recoveries[DroppedHeader]++
 		return
 	}
-	m.seen[MissingMessage]++
-	m.open(finalUnlessNamed(header))
+	m.recoveries[MissingMessage]++
+	m.open(defaultToFinal(header))
 	m.deliverHeld(from)
 	m.close(end)
 }
 
-func finalUnlessNamed(h Header) Header {
+func defaultToFinal(h Header) Header {
 	if h.Channel == "" && h.Recipient == "" {
 		h.Channel = Final
 	}
@@ -284,7 +284,7 @@ func finalUnlessNamed(h Header) Header {
 
 // notAHeader returns the text after a channel token to the content around it.
 func (m *machine) notAHeader() {
-	m.seen[StrayControl]++
+	m.recoveries[StrayControl]++
 	m.state = inContent
 	m.deliverHeld(0)
 }

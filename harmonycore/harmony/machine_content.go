@@ -7,7 +7,7 @@ const bytesPerToken = 4
 
 func (m *machine) open(h Header) {
 	if m.stopped {
-		m.seen[AfterStop]++
+		m.recoveries[AfterStop]++
 		m.stopped = false
 	}
 	m.state = inContent
@@ -19,7 +19,7 @@ func (m *machine) close(end End) {
 	if len(m.held) > 0 {
 		var repair repaired
 		m.out, repair = appendRepaired(m.out[:0], m.held, true)
-		m.seen[InvalidText] += repair.parts
+		m.recoveries[InvalidText] += repair.parts
 		m.held = m.held[:0]
 		m.sink.Content(m.out, 0)
 	}
@@ -69,7 +69,7 @@ func (m *machine) deliver(text []byte) {
 	}
 	m.held = append(m.held, text...)
 	out, repair := appendRepaired(m.out[:0], m.held, false)
-	m.seen[InvalidText] += repair.parts
+	m.recoveries[InvalidText] += repair.parts
 	m.out = out
 	m.held = slices.Delete(m.held, 0, repair.used)
 	tokens := m.tokens(len(text))
@@ -82,7 +82,7 @@ func (m *machine) tokens(n int) int {
 	if !m.head.bytewise {
 		return 1
 	}
-	n += m.spare
-	m.spare = n % bytesPerToken
+	n += m.spareBytes
+	m.spareBytes = n % bytesPerToken
 	return n / bytesPerToken
 }

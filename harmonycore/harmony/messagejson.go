@@ -9,7 +9,7 @@ import (
 // AppendMessages appends messages as an array in the reference's JSON (docs/harmony-format.md#json): absent fields are
 // left out, and one text alone is a plain string.
 func AppendMessages(dst []byte, messages []Message) []byte {
-	w := messageJSON{dst: append(dst, '['), most: math.MaxInt}
+	w := messageJSON{dst: append(dst, '['), limit: math.MaxInt}
 	for i := range messages {
 		w.message(&messages[i], i == 0)
 	}
@@ -19,9 +19,10 @@ func AppendMessages(dst []byte, messages []Message) []byte {
 // messageJSON writes messages with commas between them.
 type messageJSON struct {
 	dst []byte
-	// most is the limit of dst, in bytes. over reports whether dst would exceed it; the content of dst is then useless.
-	most int
-	over bool
+	// limit is the limit of dst, in bytes. exceeded reports whether dst would have exceeded it: then its content is
+	// useless.
+	limit    int
+	exceeded bool
 }
 
 func (w *messageJSON) message(m *Message, first bool) {
@@ -120,7 +121,7 @@ func (w *messageJSON) tools(namespaces []Namespace) {
 		w.field("description", n.Description)
 		w.put(`,"tools":[`)
 		for j := range n.Tools {
-			if w.over {
+			if w.exceeded {
 				return
 			}
 			if j > 0 {
@@ -141,7 +142,7 @@ func (w *messageJSON) tool(t *ToolDescription) {
 	if t.Parameters != nil {
 		w.put(`,"parameters":`)
 		w.dst = t.Parameters.AppendJSON(w.dst)
-		w.over = w.over || len(w.dst) > w.most
+		w.exceeded = w.exceeded || len(w.dst) > w.limit
 	}
 	w.put(`}`)
 }
@@ -158,11 +159,11 @@ func (w *messageJSON) field(name string, value Optional) {
 
 // text writes a string of any length. It does not read a string that is too long for the room left.
 func (w *messageJSON) text(s string) {
-	if w.over = w.over || len(w.dst) > w.most-len(s); w.over {
+	if w.exceeded = w.exceeded || len(w.dst) > w.limit-len(s); w.exceeded {
 		return
 	}
 	w.dst = rawjson.AppendString(w.dst, s)
-	w.over = len(w.dst) > w.most
+	w.exceeded = len(w.dst) > w.limit
 }
 
 func (w *messageJSON) put(s string) { w.dst = append(w.dst, s...) }

@@ -116,7 +116,7 @@ func (r *Renderer) ToolTokens(ids []uint32) int {
 	n, tool := 0, false
 	for i, id := range ids {
 		if id == tokenizer.Start {
-			tool = i+1 < len(ids) && !r.beginsRole(ids[i+1])
+			tool = i+1 < len(ids) && !r.startsWithRole(ids[i+1])
 		}
 		if tool {
 			n++
@@ -125,8 +125,8 @@ func (r *Renderer) ToolTokens(ids []uint32) int {
 	return n
 }
 
-// beginsRole reports whether id begins a role. A tool's name begins otherwise, with its namespace.
-func (r *Renderer) beginsRole(id uint32) bool {
+// startsWithRole reports whether id begins a role. A tool's name begins otherwise, with its namespace.
+func (r *Renderer) startsWithRole(id uint32) bool {
 	for i := range r.words {
 		if w := &r.words[i]; RoleOf(w.text) != 0 && len(w.ids) > 0 && w.ids[0] == id {
 			return true
@@ -188,24 +188,24 @@ func (c *Conversation) hasFunctionTools() bool {
 type messageWriter struct {
 	r *Renderer
 	e *tokenizer.Encoder
-	// calls reports whether the conversation has function tools.
-	calls bool
-	text  []byte
+	// hasFunctions reports whether the conversation has function tools.
+	hasFunctions bool
+	text         []byte
 	// limit is the greatest length of the output, in tokens. full reports whether the output would exceed it; the output
 	// is then useless.
-	limit int
-	full  bool
+	limit    int
+	exceeded bool
 }
 
 // encode encodes one fragment alone: byte pairs never merge across the border of a fragment
 // (docs/harmony-format.md#two-ways-to-encode).
 func (w *messageWriter) encode(dst []uint32, fragment string) []uint32 {
-	if w.full || len(dst) > w.limit {
-		w.full = true
+	if w.exceeded || len(dst) > w.limit {
+		w.exceeded = true
 		return dst
 	}
 	dst, ok := w.e.AppendWithin(dst, w.r.t, fragment, w.limit-len(dst))
-	w.full = !ok
+	w.exceeded = !ok
 	return dst
 }
 
@@ -254,7 +254,7 @@ func (w *messageWriter) message(dst []uint32, m *Message) ([]uint32, error) {
 		if err != nil {
 			return nil, err
 		}
-		if dst = w.encode(dst, text); w.full {
+		if dst = w.encode(dst, text); w.exceeded {
 			break
 		}
 	}
@@ -272,7 +272,7 @@ func (w *messageWriter) content(role Role, c *Content) (string, error) {
 	case c.Developer != nil && role != Developer:
 		return "", misplaced("DeveloperContent may only appear in developer messages, found in ", role)
 	case c.System != nil:
-		text, err := appendSystem(w.text[:0], c.System, w.calls)
+		text, err := appendSystem(w.text[:0], c.System, w.hasFunctions)
 		w.text = text
 		return rawjson.View(text), err
 	case c.Developer != nil:

@@ -14,7 +14,7 @@ type Rendering struct {
 // Begin begins to render c. p decides which past reasoning is left out. The caller must call [Rendering.End].
 func (r *Renderer) Begin(c *Conversation, p AnalysisPolicy) *Rendering {
 	return &Rendering{
-		w:            messageWriter{r: r, e: r.t.Borrow(), calls: c.hasFunctionTools()},
+		w:            messageWriter{r: r, e: r.t.Borrow(), hasFunctions: c.hasFunctionTools()},
 		conversation: c, dropped: c.analysisDroppedBefore(p),
 	}
 }
@@ -24,10 +24,10 @@ func (g *Rendering) End() { g.w.r.t.Return(g.w.e) }
 
 // Append appends the messages with the indexes from ≤ i < to. fit reports whether they take no more than most tokens.
 // If they take more, Append stops before or soon after that many. Then, and on an error, it returns dst unchanged.
-func (g *Rendering) Append(dst []uint32, from, to, most int) (out []uint32, fit bool, err error) {
-	g.w.limit, g.w.full = math.MaxInt, false
-	if most < math.MaxInt-len(dst) {
-		g.w.limit = len(dst) + most
+func (g *Rendering) Append(dst []uint32, from, to, limit int) (out []uint32, fit bool, err error) {
+	g.w.limit, g.w.exceeded = math.MaxInt, false
+	if limit < math.MaxInt-len(dst) {
+		g.w.limit = len(dst) + limit
 	}
 	out = dst
 	for i := max(from, 0); i < min(to, len(g.conversation.Messages)); i++ {
@@ -38,7 +38,7 @@ func (g *Rendering) Append(dst []uint32, from, to, most int) (out []uint32, fit 
 		if out, err = g.w.message(out, m); err != nil {
 			return dst, true, err
 		}
-		if g.w.full || len(out) > g.w.limit {
+		if g.w.exceeded || len(out) > g.w.limit {
 			return dst, false, nil
 		}
 	}

@@ -40,11 +40,11 @@ func TestRendering(t *testing.T) {
 	}
 	g := r.Begin(c, DropBeforeLastFinal)
 	defer g.End()
-	for most := range len(want) + 3 {
-		got, fit, err := g.Append([]uint32{7}, 0, len(c.Messages), most)
-		if short := most < len(want); err != nil || fit == short || short && len(got) != 1 ||
+	for limit := range len(want) + 3 {
+		got, fit, err := g.Append([]uint32{7}, 0, len(c.Messages), limit)
+		if short := limit < len(want); err != nil || fit == short || short && len(got) != 1 ||
 			!short && !slices.Equal(got[1:], want) {
-			t.Errorf("at most %d of %d: %d tokens, %v", most, len(want), len(got)-1, err)
+			t.Errorf("at most %d of %d: %d tokens, %v", limit, len(want), len(got)-1, err)
 		}
 	}
 }

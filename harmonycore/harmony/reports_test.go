@@ -71,7 +71,7 @@ func quoted(messages []recorded) []string {
 	var out []string
 	for _, m := range messages {
 		m.text = strconv.Quote(m.text)
-		out = append(out, told([]recorded{m}))
+		out = append(out, formatMessages([]recorded{m}))
 	}
 	return out
 }
@@ -101,14 +101,15 @@ func TestReports(t *testing.T) {
 			}
 		}
 		checkText(t, options, []timed{{r.text, 0}})
-		if left := leftOf(t, r.text, whole.messages); left != r.left {
+		if left := lostText(t, r.text, whole.messages); left != r.left {
 			t.Errorf("%s: outside of all messages stands %q, want %q", r.url, left, r.left)
 		}
 	}
 }
 
-// leftOf is what of a text no message holds, control tokens left out: the words of headers, if nothing was lost.
-func leftOf(t *testing.T, text string, messages []recorded) string {
+// lostText returns the parts of a text that are in no message, without control tokens. These are the words of headers,
+// if nothing was lost.
+func lostText(t *testing.T, text string, messages []recorded) string {
 	t.Helper()
 	var flat []byte  // text without control tokens
 	var place []int  // of each byte of flat in text

@@ -27,7 +27,7 @@ func NewTranscriptParser(t *tokenizer.Tokenizer, sink Sink) *StreamParser {
 }
 
 // Recoveries returns the counts of the repairs so far.
-func (p *StreamParser) Recoveries() Recoveries { return p.seen }
+func (p *StreamParser) Recoveries() Recoveries { return p.recoveries }
 
 // Process takes the next token.
 func (p *StreamParser) Process(id uint32) {
@@ -35,7 +35,7 @@ func (p *StreamParser) Process(id uint32) {
 	text, ok := p.t.TokenBytes(id)
 	switch {
 	case !ok:
-		p.seen[UnknownToken]++
+		p.recoveries[UnknownToken]++
 	case tokenizer.IsSpecial(id):
 		p.control(id)
 	default:

@@ -27,8 +27,8 @@ func tokens(text string) []uint32 {
 	return ids
 }
 
-// told prints messages as "[role:name channel >recipient type] text end", what is absent left out.
-func told(messages []recorded) string {
+// formatMessages prints messages as "[role:name channel >recipient type] text end", without absent fields.
+func formatMessages(messages []recorded) string {
 	var out []string
 	for _, m := range messages {
 		var head []string
@@ -277,8 +277,8 @@ func TestStreamParserRepairs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ids := tokens(tt.in)
 			got := record(ids)
-			if told := told(got.messages); told != tt.want {
-				t.Errorf("%q\n got %q\nwant %q", tt.in, told, tt.want)
+			if messages := formatMessages(got.messages); messages != tt.want {
+				t.Errorf("%q\n got %q\nwant %q", tt.in, messages, tt.want)
 			}
 			if seen := counted(got.seen); seen != tt.seen && tt.name != "endless header" {
 				t.Errorf("%q: recoveries %q, want %q", tt.in, seen, tt.seen)
@@ -330,7 +330,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 				last := i == len(cut.messages)-1
 				switch {
 				case i >= len(whole):
-					t.Fatalf("%d tokens of %q: %s", n, text, told(cut.messages))
+					t.Fatalf("%d tokens of %q: %s", n, text, formatMessages(cut.messages))
 				case !last && m != whole[i]:
 					t.Fatalf("%d tokens of %q: message %d is %+v, want %+v", n, text, i, m, whole[i])
 				case last && (m.Header != whole[i].Header ||
@@ -346,15 +346,15 @@ func TestTruncatedAnywhere(t *testing.T) {
 // TestNoiseBetweenMessages: control tokens between two messages change neither, in any order of three.
 func TestNoiseBetweenMessages(t *testing.T) {
 	before, after := tokens("<|channel|>analysis<|message|>Hm<|end|>"), tokens(finalHi)
-	want := told(record(slices.Concat(before, after)).messages)
+	want := formatMessages(record(slices.Concat(before, after)).messages)
 	noise := tokens(
 		"<|end|><|return|><|call|><|start|><|channel|><|constrain|><|startoftext|><|endoftext|>«200500»«201089»")
 	for _, a := range noise {
 		for _, b := range noise {
 			for _, c := range noise {
 				got := record(slices.Concat(before, []uint32{a, b, c}, after))
-				if told(got.messages) != want || got.seen.Total() == 0 {
-					t.Errorf("%d %d %d: %q, %s", a, b, c, told(got.messages), counted(got.seen))
+				if formatMessages(got.messages) != want || got.seen.Total() == 0 {
+					t.Errorf("%d %d %d: %q, %s", a, b, c, formatMessages(got.messages), counted(got.seen))
 				}
 			}
 		}

@@ -8,13 +8,13 @@ import (
 
 // headerReader reads one header leniently: it takes from each section what it can.
 type headerReader struct {
-	h    Header
-	seen *Recoveries
-	// loose are the words that no rule has taken yet. unknown is a first word that is not a role.
-	loose    []string
-	unknown  string
-	salvage  bool
-	explicit bool
+	h          Header
+	recoveries *Recoveries
+	// words are the words that no rule has taken yet. unknown is a first word that is not a role.
+	words      []string
+	unknown    string
+	recovering bool
+	explicit   bool
 	// cut and called report how a header ended that is salvaged: cut off, or with a call.
 	cut, called bool
 	// named reports whether the header has a channel token.
@@ -26,7 +26,7 @@ type headerReader struct {
 	size int
 }
 
-func (r *headerReader) section(kind uint32, s string, at int) {
+func (r *headerReader) readSection(kind uint32, s string, at int) {
 	switch kind {
 	case tokenizer.Channel:
 		r.channel(s, at)
@@ -52,13 +52,13 @@ func (r *headerReader) role(s string, at int) {
 			break // counted below: a role is here only if the start token is lost or doubled
 		}
 		if tail != "" {
-			r.seen[RepairedRole]++
+			r.recoveries[RepairedRole]++
 		}
 		s = tail + rest
 	case !r.explicit:
-	case word == "", strings.HasPrefix(word, recipientMark), channel && glued == "" && !r.salvage:
-		r.seen[RepairedRole]++
-	case r.salvage:
+	case word == "", strings.HasPrefix(word, recipientMark), channel && glued == "" && !r.recovering:
+		r.recoveries[RepairedRole]++
+	case r.recovering:
 		size := r.toolSize(word, rest)
 		if size == 0 {
 			r.content(at+len(full)-len(rest)-len(word), word)
@@ -74,17 +74,17 @@ func (r *headerReader) role(s string, at int) {
 		if !ok || role != r.h.Role {
 			break
 		}
-		r.seen[RepairedRole]++
+		r.recoveries[RepairedRole]++
 		s = tail + rest
 	}
 	if word, rest := cutWord(s); !r.named && word != "" {
-		if name, tail, ok := cutKnownChannel(word); ok && (tail == "" || r.salvage && !isLower(tail[0])) {
-			r.seen[RepairedChannel]++
+		if name, tail, ok := cutKnownChannel(word); ok && (tail == "" || r.recovering && !isLower(tail[0])) {
+			r.recoveries[RepairedChannel]++
 			r.h.Channel = name
 			s = tail + rest
 		}
 	}
-	r.words(s, at+len(full)-len(s))
+	r.readWords(s, at+len(full)-len(s))
 }
 
 // toolSize returns the size of a tool's name that stands in the role's place of a header without a message token, or 0.
@@ -161,37 +161,37 @@ func (r *headerReader) channel(s string, at int) {
 	s = strings.TrimLeft(s, " ")
 	name, rest := cutChannelName(s)
 	if i := strings.Index(name, recipientMark); i >= 0 {
-		r.seen[RepairedChannel]++
+		r.recoveries[RepairedChannel]++
 		name, rest = name[:i], s[i:]
 	}
 	known, tail, ok := cutKnownChannel(name)
-	if !ok && !r.salvage {
+	if !ok && !r.recovering {
 		known, _, ok = cutKnownChannel(lowerASCII(name))
 		tail = name
 	}
 	switch {
 	case name == "" && len(rest) == len(s):
-		r.seen[RepairedChannel]++
+		r.recoveries[RepairedChannel]++
 	case name == "":
 	case ok:
 		if tail != "" {
-			r.seen[RepairedChannel]++
+			r.recoveries[RepairedChannel]++
 		}
 		r.h.Channel = known
-		if r.salvage {
+		if r.recovering {
 			rest = tail + rest
 		}
-	case r.salvage:
+	case r.recovering:
 		r.content(at+len(full)-len(s), name)
 		return
 	case r.h.Recipient == "" && isToolName(name):
-		r.seen[RepairedChannel]++
+		r.recoveries[RepairedChannel]++
 		r.recipient(name)
 	default:
-		r.seen[UnknownChannel]++
+		r.recoveries[UnknownChannel]++
 		r.h.Channel = name
 	}
-	r.words(rest, at+len(full)-len(rest))
+	r.readWords(rest, at+len(full)-len(rest))
 }
 
 func lowerASCII(s string) string {
@@ -206,8 +206,8 @@ func lowerASCII(s string) string {
 
 // restart begins the channel section again. It keeps a recipient, unless the recipient is only a role.
 func (r *headerReader) restart() {
-	r.seen[DoubledChannel]++
-	r.loose = r.loose[:0]
+	r.recoveries[DoubledChannel]++
+	r.words = r.words[:0]
 	r.rest = -1
 	if RoleOf(r.h.Recipient) != 0 {
 		r.h.Recipient = ""
@@ -215,24 +215,24 @@ func (r *headerReader) restart() {
 }
 
 func (r *headerReader) contentType(s string, at int) {
-	if r.salvage {
-		r.words(s, at) // a word that is not a known type is as likely the first word of the answer
+	if r.recovering {
+		r.readWords(s, at) // a word that is not a known type is as likely the first word of the answer
 		return
 	}
 	word, rest := cutWord(s)
 	if word != "" {
 		r.h.ContentType = word
 	}
-	r.words(rest, at+len(s)-len(rest))
+	r.readWords(rest, at+len(s)-len(rest))
 }
 
 func isLetter(c byte) bool { return isLower(c | 0x20) }
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
-// words takes recipients, and keeps the other words of a section for finish. When salvaging, the first other word is
-// content.
-func (r *headerReader) words(s string, at int) {
+// readWords takes recipients, and keeps the other words of a section for finish. When salvaging, the first other word
+// is content.
+func (r *headerReader) readWords(s string, at int) {
 	if r.rest >= 0 {
 		return
 	}
@@ -247,20 +247,20 @@ func (r *headerReader) words(s string, at int) {
 		switch {
 		case marked:
 			if recipient == "" {
-				r.seen[RepairedRecipient]++
-				if next, after := cutWord(s); !r.salvage || isToolName(next) {
+				r.recoveries[RepairedRecipient]++
+				if next, after := cutWord(s); !r.recovering || isToolName(next) {
 					recipient, s = next, after
 				}
 			}
-			if i := strings.IndexAny(recipient, "{["); r.salvage && i >= 0 {
+			if i := strings.IndexAny(recipient, "{["); r.recovering && i >= 0 {
 				s = recipient[i:] + s
 				recipient = recipient[:i]
 			}
 			r.recipient(recipient)
-		case !r.salvage && word == r.h.Role.String():
+		case !r.recovering && word == r.h.Role.String():
 			// The reference too skips the role's word wherever it first occurs.
-		case !r.salvage:
-			r.loose = append(r.loose, word)
+		case !r.recovering:
+			r.words = append(r.words, word)
 		default:
 			typ := cutType(word)
 			if typ == "" {
@@ -309,8 +309,8 @@ func isFieldFragment(word string) bool {
 
 func (r *headerReader) recipient(name string) {
 	clean, _, marker := strings.Cut(name, "<|")
-	if marker || len(r.loose) > 0 || r.h.ContentType != "" || r.h.Recipient != "" && r.h.Recipient != clean {
-		r.seen[RepairedRecipient]++
+	if marker || len(r.words) > 0 || r.h.ContentType != "" || r.h.Recipient != "" && r.h.Recipient != clean {
+		r.recoveries[RepairedRecipient]++
 	}
 	if clean != "" {
 		r.h.Recipient = clean
@@ -319,20 +319,20 @@ func (r *headerReader) recipient(name string) {
 
 // finish assigns the remaining words: to the content type, to a recipient without its mark, or to a tool's name.
 func (r *headerReader) finish() {
-	if n := len(r.loose); n > 0 && r.h.ContentType == "" && isLetter(r.loose[n-1][0]) &&
-		(n > 1 || r.h.Recipient != "" || !isToolName(r.loose[0])) {
-		r.h.ContentType = r.loose[n-1]
-		r.loose = r.loose[:n-1]
+	if n := len(r.words); n > 0 && r.h.ContentType == "" && isLetter(r.words[n-1][0]) &&
+		(n > 1 || r.h.Recipient != "" || !isToolName(r.words[0])) {
+		r.h.ContentType = r.words[n-1]
+		r.words = r.words[:n-1]
 	}
-	if n := len(r.loose); n > 0 && r.h.Recipient == "" && isName(r.loose[n-1]) {
-		r.h.Recipient = r.loose[n-1]
-		r.loose = r.loose[:n-1]
+	if n := len(r.words); n > 0 && r.h.Recipient == "" && isName(r.words[n-1]) {
+		r.h.Recipient = r.words[n-1]
+		r.words = r.words[:n-1]
 	}
 	if r.unknown != "" {
 		r.author()
 	}
-	if len(r.loose) > 0 {
-		r.seen[LooseWords]++
+	if len(r.words) > 0 {
+		r.recoveries[LooseWords]++
 	}
 }
 
@@ -343,7 +343,7 @@ func (r *headerReader) author() {
 	case r.h.Recipient == Assistant.String(), r.h.Recipient != "" && isToolName(r.unknown):
 		r.h.Role, r.h.Name = Tool, r.unknown
 	default:
-		r.seen[RepairedRole]++
+		r.recoveries[RepairedRole]++
 		if r.h.Recipient == "" && isToolName(r.unknown) {
 			r.h.Recipient = r.unknown
 		}

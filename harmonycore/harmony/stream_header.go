@@ -103,14 +103,14 @@ func cutRoles(b []byte) []byte {
 	}
 }
 
-func hasPrefix(b []byte, word string) bool { return len(b) >= len(word) && agree(b, word) }
+func hasPrefix(b []byte, word string) bool { return len(b) >= len(word) && prefixesMatch(b, word) }
 
-// begins reports whether b, possibly empty, is a beginning of word but not the whole word.
-func begins(b []byte, word string) bool { return len(b) < len(word) && agree(b, word) }
+// isProperPrefix reports whether b, possibly empty, is a beginning of word but not the whole word.
+func isProperPrefix(b []byte, word string) bool { return len(b) < len(word) && prefixesMatch(b, word) }
 
-// agree reports whether b and word are equal up to the end of the shorter one. It compares bytes because a conversion
-// to string might allocate under TinyGo.
-func agree(b []byte, word string) bool {
+// prefixesMatch reports whether b and word are equal up to the end of the shorter one. It compares bytes because a
+// conversion to string might allocate under TinyGo.
+func prefixesMatch(b []byte, word string) bool {
 	for i := range min(len(b), len(word)) {
 		if b[i] != word[i] {
 			return false
@@ -129,13 +129,13 @@ var typeWords = [...]string{"json", "code"}
 func mayBeHeader(text []byte) bool {
 	b := cutRoles(text)
 	for _, word := range roleWords {
-		if begins(b, word) {
+		if isProperPrefix(b, word) {
 			return true
 		}
 	}
 	for _, words := range [...][]string{channelWords[:], typeWords[:]} {
 		for _, word := range words {
-			if begins(b, word) {
+			if isProperPrefix(b, word) {
 				return true
 			}
 			if hasPrefix(b, word) {
@@ -144,7 +144,7 @@ func mayBeHeader(text []byte) bool {
 			}
 		}
 	}
-	return begins(b, recipientMark) || hasPrefix(b, recipientMark) || !utf8.FullRune(b) // it may become a space
+	return isProperPrefix(b, recipientMark) || hasPrefix(b, recipientMark) || !utf8.FullRune(b) // it may become a space
 }
 
 type channelGuess uint8
@@ -163,7 +163,7 @@ func channelBegins(text []byte) channelGuess {
 		if hasPrefix(b, word) {
 			return isChannel
 		}
-		if begins(b, word) {
+		if isProperPrefix(b, word) {
 			guess = mayBeChannel
 		}
 	}
@@ -173,7 +173,7 @@ func channelBegins(text []byte) channelGuess {
 // read reads the header. With salvage set, end ended the header in place of a message token; from is then where the
 // fields stop and content begins.
 func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, from int) {
-	r := headerReader{seen: seen, salvage: salvage, explicit: b.explicit, rest: -1, size: len(b.text)}
+	r := headerReader{recoveries: seen, recovering: salvage, explicit: b.explicit, rest: -1, size: len(b.text)}
 	r.cut, r.called = end == Cut, end == EndedByCall
 	for _, m := range b.marks {
 		r.named = r.named || m.id == tokenizer.Channel
@@ -181,10 +181,10 @@ func (b *headerBuffer) read(salvage bool, end End, seen *Recoveries) (h Header, 
 	text := b.plainText()
 	at, kind := 0, uint32(0)
 	for _, m := range b.marks {
-		r.section(kind, text[at:m.at], at)
+		r.readSection(kind, text[at:m.at], at)
 		at, kind = m.at, m.id
 	}
-	r.section(kind, text[at:], at)
+	r.readSection(kind, text[at:], at)
 	r.finish()
 	if r.rest < 0 {
 		r.rest = len(b.text)

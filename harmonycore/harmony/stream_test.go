@@ -127,9 +127,9 @@ func checkInvariants(t *testing.T, tokens []uint32) {
 	}
 }
 
-// nothing is a Sink that allocates nothing.
-type nothing struct{ bytes int }
+// discard is a Sink that allocates nothing.
+type discard struct{ bytes int }
 
-func (n *nothing) Open(Header)                {}
-func (n *nothing) Content(text []byte, _ int) { n.bytes += len(text) }
-func (n *nothing) Close(End)                  {}
+func (n *discard) Open(Header)                {}
+func (n *discard) Content(text []byte, _ int) { n.bytes += len(text) }
+func (n *discard) Close(End)                  {}

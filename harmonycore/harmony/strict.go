@@ -78,7 +78,7 @@ func (p *StrictParser) inContent(o Optional) Optional {
 // Process takes the next token.
 func (p *StrictParser) Process(id uint32) error {
 	if len(p.tokens) == cap(p.tokens) {
-		p.tokens = slices.Grow(p.tokens, len(p.tokens)+growth)
+		p.tokens = slices.Grow(p.tokens, len(p.tokens)+minGrowth)
 	}
 	p.tokens = append(p.tokens, id)
 	step, err := p.machine.step(id)
@@ -116,8 +116,8 @@ func (p *StrictParser) emit() {
 
 func decimal(n uint32) string { return string(rawjson.AppendInt(nil, int64(n))) }
 
-// growth is how much spare room is added at a time, in tokens or bytes of content.
-const growth = 256
+// minGrowth is how much spare room is added at a time, in tokens or bytes of content.
+const minGrowth = 256
 
 // strictText decodes content with the reference's own delays: each token repairs at most one bad sequence, and one
 // unknown id holds back the rest of the message. Deltas and the content so far are views of a text that only grows, so
@@ -156,7 +156,7 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	}
 	s.from = s.whole.Len()
 	if s.whole.Cap()-s.from < len(text) {
-		s.whole.Grow(growth)
+		s.whole.Grow(minGrowth)
 	}
 	if len(s.bytes) == 0 && validPrefix(text) == len(text) {
 		s.whole.Write(text)

@@ -20,7 +20,7 @@ func (c *StrictCheck) Process(id uint32) {
 		return
 	}
 	if c.machine.state == InContent && !tokenizer.IsSpecial(id) {
-		c.machine.fed++
+		c.machine.tokensFed++
 		return
 	}
 	_, err := c.machine.step(id)

@@ -21,8 +21,8 @@ type strictMachine struct {
 	header  strictHeader
 	// headerTokens are the tokens of the header being read.
 	headerTokens []uint32
-	// fed is the number of all tokens fed, including those that failed.
-	fed int
+	// tokensFed is the number of all tokens fed, including those that failed.
+	tokensFed int
 }
 
 // strictStep is the effect of a token.
@@ -49,7 +49,7 @@ func newStrictMachine(t *tokenizer.Tokenizer, role Role, strict bool) strictMach
 }
 
 func (m *strictMachine) step(id uint32) (strictStep, error) {
-	m.fed++
+	m.tokensFed++
 	_, stop := endOf(id)
 	switch m.state {
 	case ExpectingStart:
@@ -63,7 +63,7 @@ func (m *strictMachine) step(id uint32) (strictStep, error) {
 		case id == tokenizer.Message:
 			return m.readHeader()
 		case stop && !m.strict:
-			return m.salvage()
+			return m.recoverHeader()
 		}
 		m.headerTokens = append(m.headerTokens, id)
 	case InContent:
@@ -80,7 +80,7 @@ func (m *strictMachine) step(id uint32) (strictStep, error) {
 func (m *strictMachine) end() (strictStep, error) {
 	switch m.state {
 	case InHeader:
-		return stepNone, &ParseError{Kind: EndInHeader, Token: m.fed,
+		return stepNone, &ParseError{Kind: EndInHeader, Token: m.tokensFed,
 			Message: "Unexpected EOS while waiting for message header to complete"}
 	case InContent:
 		m.state = ExpectingStart
@@ -90,7 +90,7 @@ func (m *strictMachine) end() (strictStep, error) {
 }
 
 func (m *strictMachine) fail(kind ParseErrorKind, message string) error {
-	return &ParseError{Kind: kind, Token: m.fed - 1, Message: message}
+	return &ParseError{Kind: kind, Token: m.tokensFed - 1, Message: message}
 }
 
 func (m *strictMachine) readHeader() (strictStep, error) {
@@ -109,9 +109,9 @@ func (m *strictMachine) readHeader() (strictStep, error) {
 	return stepOpen, nil
 }
 
-// salvage recovers a message from a header that a stop token ended, in the non-strict mode. It works only for a role
-// given in advance. Every later header is lost without an error.
-func (m *strictMachine) salvage() (strictStep, error) {
+// recoverHeader recovers a message from a header that a stop token ended, in the non-strict mode. It works only for a
+// role given in advance. Every later header is lost without an error.
+func (m *strictMachine) recoverHeader() (strictStep, error) {
 	step := stepNone
 	if m.pending != 0 && len(m.headerTokens) > 0 {
 		raw, ok := m.t.AppendDecode(nil, m.headerTokens)

@@ -40,13 +40,13 @@ type TextOptions struct {
 type TextParser struct {
 	machine
 	mode textMode
-	// otherwise is the mode if the text is not stripped.
-	otherwise textMode
-	// tail holds the last n bytes, which are held back. again is a copy from which they are read once more.
-	tail, again [longestMark]byte
-	n           int
-	head        strippedHeader
-	watch       watch
+	// unstrippedMode is the mode if the text is not stripped.
+	unstrippedMode textMode
+	// tail holds the last tailSize bytes, which are held back. reread is a copy from which they are read once more.
+	tail, reread [longestMark]byte
+	tailSize     int
+	head         strippedHeader
+	watch        watch
 }
 
 type textMode uint8
@@ -86,9 +86,9 @@ func NewTextParser(sink Sink, options TextOptions) *TextParser {
 	}
 	p.watch.init(options.Fallback)
 	if options.Fallback.To == FallBackToSplit {
-		p.otherwise = undecided
+		p.unstrippedMode = undecided
 	}
-	p.mode = p.otherwise
+	p.mode = p.unstrippedMode
 	if options.Dialect == Stripped {
 		p.mode = opening
 	}
@@ -104,20 +104,20 @@ func NewTextTranscriptParser(sink Sink) *TextParser {
 }
 
 // Recoveries returns the counts of the repairs so far.
-func (p *TextParser) Recoveries() Recoveries { return p.seen }
+func (p *TextParser) Recoveries() Recoveries { return p.recoveries }
 
 // FellBack reports whether the parser fell back: it reads the stream as one without Harmony.
-func (p *TextParser) FellBack() bool { return p.watch.fell }
+func (p *TextParser) FellBack() bool { return p.watch.fellBack }
 
 // Write takes the next bytes. now is the time of any clock, in milliseconds; only the fallback uses it. An empty chunk
 // only passes the time.
 func (p *TextParser) Write(chunk []byte, now int64) {
 	p.watch.tick(now, len(chunk) > 0)
-	if len(chunk) == 0 && p.n == 0 && p.watch.overdue() {
+	if len(chunk) == 0 && p.tailSize == 0 && p.watch.decidesNext() {
 		p.fallBack()
 	}
-	for p.n > 0 && len(chunk) > 0 {
-		p.n += copy(p.tail[p.n:], chunk[:1])
+	for p.tailSize > 0 && len(chunk) > 0 {
+		p.tailSize += copy(p.tail[p.tailSize:], chunk[:1])
 		chunk = chunk[1:]
 		p.rerun(false)
 	}
@@ -135,9 +135,9 @@ func (p *TextParser) Finish() {
 
 // rerun reads the tail again.
 func (p *TextParser) rerun(last bool) {
-	n := copy(p.again[:], p.tail[:p.n])
-	p.n = 0
-	p.run(p.again[:n], last)
+	n := copy(p.reread[:], p.tail[:p.tailSize])
+	p.tailSize = 0
+	p.run(p.reread[:n], last)
 }
 
 // run separates text from marks. With last set it holds nothing back, as no more bytes follow.
@@ -147,7 +147,7 @@ func (p *TextParser) run(b []byte, last bool) {
 		if p.mode >= opening {
 			used, partial := p.readStripped(b[i:], last)
 			if partial {
-				p.n = copy(p.tail[:], b[i:])
+				p.tailSize = copy(p.tail[:], b[i:])
 				return
 			}
 			i += used
@@ -163,10 +163,10 @@ func (p *TextParser) run(b []byte, last bool) {
 			p.take(b[from:i])
 			i += size
 			from = i
-			p.meet(mark)
+			p.takeMark(mark)
 		case partial && !last:
 			p.take(b[from:i])
-			p.n = copy(p.tail[:], b[i:])
+			p.tailSize = copy(p.tail[:], b[i:])
 			return
 		default:
 			i++
@@ -209,7 +209,7 @@ func (p *TextParser) match(b []byte) (mark uint32, size int, partial bool) {
 	case hasPrefix(b, FinalMark):
 		return finalMark, len(FinalMark), false
 	}
-	return 0, 0, begins(b, FinalMark)
+	return 0, 0, isProperPrefix(b, FinalMark)
 }
 
 // firstOf returns the first of words with which b begins, or "". partial reports whether more bytes may complete one.
@@ -218,13 +218,13 @@ func firstOf(words []string, b []byte) (word string, partial bool) {
 		if hasPrefix(b, word) {
 			return word, false
 		}
-		partial = partial || begins(b, word)
+		partial = partial || isProperPrefix(b, word)
 	}
 	return "", partial
 }
 
-// meet handles a mark.
-func (p *TextParser) meet(mark uint32) {
+// takeMark handles a mark.
+func (p *TextParser) takeMark(mark uint32) {
 	switch mark {
 	case finalMark:
 		if p.mode == undecided {
@@ -248,8 +248,8 @@ func (p *TextParser) meet(mark uint32) {
 
 // take handles text without marks.
 func (p *TextParser) take(b []byte) {
-	for p.watch.on && len(b) > 0 {
-		n := p.watch.room(len(b), p.mode == undecided)
+	for p.watch.enabled && len(b) > 0 {
+		n := p.watch.bytesLeft(len(b), p.mode == undecided)
 		if n <= 0 {
 			p.fallBack()
 			break

@@ -45,20 +45,20 @@ type Fallback struct {
 
 // watch finds the moment of falling back.
 type watch struct {
-	on, fell bool
-	need     int
-	timeout  int64
-	// since is the time of the first chunk. due reports whether the timeout has passed.
-	since        int64
-	started, due bool
+	enabled, fellBack bool
+	minBytes          int
+	timeout           int64
+	// startedAt is the time of the first chunk. timedOut reports whether the timeout has passed.
+	startedAt         int64
+	started, timedOut bool
 	// bytes counts text up to [MaxUndecided].
 	bytes int
 	held  []byte
 }
 
 func (w *watch) init(f Fallback) {
-	w.on = f.To != NoFallback
-	w.need = min(max(f.MinTokens, 0), MaxUndecided/bytesPerToken) * bytesPerToken
+	w.enabled = f.To != NoFallback
+	w.minBytes = min(max(f.MinTokens, 0), MaxUndecided/bytesPerToken) * bytesPerToken
 	w.timeout = f.TimeoutMS
 }
 
@@ -68,21 +68,23 @@ func (w *watch) tick(now int64, text bool) {
 			return
 		}
 		w.started = true
-		w.since = now
+		w.startedAt = now
 	}
-	w.due = now-w.since >= w.timeout
+	w.timedOut = now-w.startedAt >= w.timeout
 }
 
-// overdue reports whether the next byte of text triggers the fallback.
-func (w *watch) overdue() bool { return w.on && w.due && w.bytes > 0 && w.bytes >= w.need }
+// decidesNext reports whether the next byte of text triggers the fallback.
+func (w *watch) decidesNext() bool {
+	return w.enabled && w.timedOut && w.bytes > 0 && w.bytes >= w.minBytes
+}
 
-// room returns how many of n bytes of text may pass before the fallback.
-func (w *watch) room(n int, held bool) int {
+// bytesLeft returns how many of n bytes of text may pass before the fallback.
+func (w *watch) bytesLeft(n int, held bool) int {
 	if held {
 		n = min(n, MaxUndecided-len(w.held))
 	}
-	if w.due {
-		n = min(n, w.need-w.bytes)
+	if w.timedOut {
+		n = min(n, w.minBytes-w.bytes)
 	}
 	return n
 }
@@ -91,8 +93,8 @@ func (w *watch) count(n int) { w.bytes = min(w.bytes+n, MaxUndecided) }
 
 // fallBack reads the stream as one without Harmony from now on.
 func (p *TextParser) fallBack() {
-	p.watch.on = false
-	p.watch.fell = true
+	p.watch.enabled = false
+	p.watch.fellBack = true
 	if p.mode == undecided {
 		held := p.watch.held
 		p.watch.held = nil
@@ -109,7 +111,7 @@ func (p *TextParser) fallBack() {
 
 // release ends the wait without falling back.
 func (p *TextParser) release() {
-	p.watch.on = false
+	p.watch.enabled = false
 	if p.mode != undecided {
 		return
 	}

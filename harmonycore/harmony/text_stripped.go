@@ -75,7 +75,7 @@ func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) 
 	case word == "" && p.mode != afterChannel && isASCIISpace(b[0]) && !full:
 		return h.addByte(b[0]), false
 	case p.mode == opening && (word == "" || full):
-		p.giveBack()
+		p.returnToContent()
 		return 0, false
 	case word == "" || full:
 		p.openStripped()
@@ -116,7 +116,7 @@ func (p *TextParser) endName() {
 	h := &p.head
 	name := h.read[min(h.name, len(h.read)):]
 	if len(name) == 0 || len(h.read) >= maxStripped {
-		p.giveBack()
+		p.returnToContent()
 		return
 	}
 	if h.Channel == "" {
@@ -158,13 +158,13 @@ func cutSuffix(b []byte, word string) ([]byte, bool) {
 
 func (p *TextParser) openStripped() {
 	p.head.known = true
-	p.watch.on = false
+	p.watch.enabled = false
 	p.mode = stripped
 	p.begin(p.head.Header)
 }
 
-// giveBack delivers text as content that is not a header, or that follows its channel.
-func (p *TextParser) giveBack() {
+// returnToContent delivers text as content that is not a header, or that follows its channel.
+func (p *TextParser) returnToContent() {
 	h := &p.head
 	text := h.read
 	switch {
@@ -174,7 +174,7 @@ func (p *TextParser) giveBack() {
 	case h.known:
 		p.mode = stripped
 	default:
-		p.mode = p.otherwise
+		p.mode = p.unstrippedMode
 	}
 	p.take(text)
 }
@@ -183,9 +183,9 @@ func (p *TextParser) giveBack() {
 func (p *TextParser) finishStripped() {
 	switch p.mode {
 	case opening:
-		p.giveBack()
+		p.returnToContent()
 	case afterChannel, inName, afterName:
-		p.seen[DroppedHeader]++
+		p.recoveries[DroppedHeader]++
 		p.mode = stripped
 		if p.state == inContent {
 			p.close(EndedByEnd)

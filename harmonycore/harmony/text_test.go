@@ -19,19 +19,19 @@ type textRecorder struct {
 }
 
 func (r *textRecorder) Open(h Header) {
-	r.look(h.Name + " " + h.Channel + " " + h.Recipient + " " + h.ContentType)
+	r.check(h.Name + " " + h.Channel + " " + h.Recipient + " " + h.ContentType)
 	r.recorder.Open(h)
 }
 
 func (r *textRecorder) Content(text []byte, tokens int) {
-	r.look(string(text))
+	r.check(string(text))
 	r.recorder.Content(text, 0)
 	if r.open {
 		r.messages[len(r.messages)-1].tokens += tokens
 	}
 }
 
-func (r *textRecorder) look(s string) {
+func (r *textRecorder) check(s string) {
 	for i := range s {
 		if _, size, _ := tokenizer.MatchSpecial([]byte(s[i:])); size > 0 {
 			r.leaks = append(r.leaks, s)
@@ -51,7 +51,7 @@ func recordText(t *testing.T, options TextOptions, chunks []timed) (*textRecorde
 	p := NewTextParser(r, options)
 	for _, c := range chunks {
 		p.Write([]byte(c.text), c.at)
-		if p.n > len(p.tail) || len(p.watch.held) > MaxUndecided || len(p.head.read) > maxStripped+longestMark ||
+		if p.tailSize > len(p.tail) || len(p.watch.held) > MaxUndecided || len(p.head.read) > maxStripped+longestMark ||
 			len(p.machine.head.text) > MaxHeaderTokens*bytesPerToken {
 			t.Fatalf("%+v: too much is held", chunks)
 		}
@@ -103,15 +103,15 @@ func cuts(chunks []timed) [][]timed {
 // checkText parses a stream whole and at every cut, which must make no difference, and returns what came of it.
 func checkText(t *testing.T, options TextOptions, chunks []timed) (*textRecorder, bool) {
 	t.Helper()
-	want, fell := recordText(t, options, chunks)
+	want, fellBack := recordText(t, options, chunks)
 	for _, pieces := range cuts(chunks) {
-		got, gotFell := recordText(t, options, pieces)
-		if !slices.Equal(got.messages, want.messages) || got.seen != want.seen || gotFell != fell {
+		got, gotFellBack := recordText(t, options, pieces)
+		if !slices.Equal(got.messages, want.messages) || got.seen != want.seen || gotFellBack != fellBack {
 			t.Fatalf("%+v %+v\n got %q, %v, fell back %v\nwant %q, %v, fell back %v", options, pieces,
-				told(got.messages), got.seen, gotFell, told(want.messages), want.seen, fell)
+				formatMessages(got.messages), got.seen, gotFellBack, formatMessages(want.messages), want.seen, fellBack)
 		}
 	}
-	return want, fell
+	return want, fellBack
 }
 
 func TestTextParser(t *testing.T) {
@@ -121,12 +121,12 @@ func TestTextParser(t *testing.T) {
 	atOnce := TextOptions{Fallback: Fallback{To: FallBackToSplit, MinTokens: 2}}
 	bare := TextOptions{Dialect: Stripped}
 	for _, tt := range []struct {
-		name    string
-		options TextOptions
-		in      []timed
-		want    string
-		seen    string
-		fell    bool
+		name     string
+		options  TextOptions
+		in       []timed
+		want     string
+		seen     string
+		fellBack bool
 	}{
 		{"markers", TextOptions{}, []timed{{"<|channel|>analysis<|message|>Hm<|end|>" + finalHi, 0}},
 			"[analysis] Hm end; [final] Hi return", "", false},
@@ -252,10 +252,11 @@ func TestTextParser(t *testing.T) {
 			if len(tt.in) > 0 && len(tt.in[0].text) > 4096 {
 				check = recordText
 			}
-			got, fell := check(t, tt.options, tt.in)
-			if told, seen := told(got.messages), counted(got.seen); told != tt.want || seen != tt.seen || fell != tt.fell {
-				t.Errorf("%+v\n got %q, %s, fell back %v\nwant %q, %s, fell back %v", tt.in, told, seen, fell, tt.want, tt.seen,
-					tt.fell)
+			got, fellBack := check(t, tt.options, tt.in)
+			messages, seen := formatMessages(got.messages), counted(got.seen)
+			if messages != tt.want || seen != tt.seen || fellBack != tt.fellBack {
+				t.Errorf("%+v\n got %q, %s, fell back %v\nwant %q, %s, fell back %v", tt.in, messages, seen, fellBack,
+					tt.want, tt.seen, tt.fellBack)
 			}
 		})
 	}
@@ -265,7 +266,7 @@ func TestTextParser(t *testing.T) {
 // header's length if it writes like a header; the bytes of its tokens can be split.
 func TestIDsNeedNoFallback(t *testing.T) {
 	plain := tokens("Let me think: 2 and 2.\n===FINAL===\nIt is 4.")
-	for text, most := range map[string]int{
+	for text, limit := range map[string]int{
 		"Let me think: 2 and 2.": 1, "Final answer: 4": 1, "analysis of it: 4": 2,
 		" to=be or not to=be " + strings.Repeat("x ", 300): MaxHeaderTokens} {
 		r := &recorder{}
@@ -274,14 +275,14 @@ func TestIDsNeedNoFallback(t *testing.T) {
 			if p.Process(id); r.open {
 				break
 			}
-			if n+1 >= most {
+			if n+1 >= limit {
 				t.Errorf("%.30q is held after %d tokens", text, n+1)
 				break
 			}
 		}
 	}
-	if got := record(plain); told(got.messages) != "[final] Let me think: 2 and 2.\n===FINAL===\nIt is 4. cut" {
-		t.Errorf("as ids: %s", told(got.messages))
+	if got := record(plain); formatMessages(got.messages) != "[final] Let me think: 2 and 2.\n===FINAL===\nIt is 4. cut" {
+		t.Errorf("as ids: %s", formatMessages(got.messages))
 	}
 	r := &textRecorder{}
 	p := NewTextParser(r, TextOptions{Fallback: Fallback{To: FallBackToSplit, MinTokens: 2}})
@@ -290,13 +291,13 @@ func TestIDsNeedNoFallback(t *testing.T) {
 		p.Write(text, 0)
 	}
 	p.Finish()
-	if told(r.messages) != "[analysis] Let me think: 2 and 2.\n end; [final] \nIt is 4. cut" || !p.FellBack() {
-		t.Errorf("as bytes: %s", told(r.messages))
+	if formatMessages(r.messages) != "[analysis] Let me think: 2 and 2.\n end; [final] \nIt is 4. cut" || !p.FellBack() {
+		t.Errorf("as bytes: %s", formatMessages(r.messages))
 	}
 }
 
-// TestTextParserIsToldTheTime: an empty chunk can bring the decision, but only with text before it.
-func TestTextParserIsToldTheTime(t *testing.T) {
+// TestTextParserTimeout: an empty chunk can bring the decision, but only with text before it.
+func TestTextParserTimeout(t *testing.T) {
 	r := &textRecorder{}
 	p := NewTextParser(r, TextOptions{Fallback: Fallback{To: FallBackToSplit, TimeoutMS: 600}})
 	p.Write(nil, 0)
@@ -312,8 +313,8 @@ func TestTextParserIsToldTheTime(t *testing.T) {
 	}
 	p.Write([]byte("."), 5599)
 	p.Write(nil, 5600)
-	if !p.FellBack() || told(r.messages) != "[analysis] Hm<. cut" {
-		t.Fatalf("fell back %v: %q", p.FellBack(), told(r.messages))
+	if !p.FellBack() || formatMessages(r.messages) != "[analysis] Hm<. cut" {
+		t.Fatalf("fell back %v: %q", p.FellBack(), formatMessages(r.messages))
 	}
 }
 
@@ -355,9 +356,9 @@ func checkLikeTokens(t *testing.T, ids []uint32) bool {
 		return false // tokens and bytes have limits of their own
 	}
 	want.seen[UnknownToken] = 0 // no text says that there was one
-	if told(got.messages) != told(want.messages) || got.seen != want.seen {
-		t.Fatalf("%q\n got %q, %s\nwant %q, %s", text, told(got.messages), counted(got.seen), told(want.messages),
-			counted(want.seen))
+	if formatMessages(got.messages) != formatMessages(want.messages) || got.seen != want.seen {
+		t.Fatalf("%q\n got %q, %s\nwant %q, %s", text, formatMessages(got.messages), counted(got.seen),
+			formatMessages(want.messages), counted(want.seen))
 	}
 	return true
 }
@@ -398,7 +399,7 @@ func TestStrippedLikeTokens(t *testing.T) {
 		want := record(tokens(text)).messages
 		got, _ := checkText(t, TextOptions{Dialect: Stripped}, []timed{{stripMarkers(text), 0}})
 		if len(got.messages) != len(want) || got.seen.Total() > 0 {
-			t.Errorf("%q: %s", text, told(got.messages))
+			t.Errorf("%q: %s", text, formatMessages(got.messages))
 			continue
 		}
 		for i, m := range got.messages {
@@ -421,9 +422,9 @@ func TestTextParserKeepsEveryByte(t *testing.T) {
 		}
 		for _, o := range []TextOptions{{Dialect: Split}, {}, {Dialect: Stripped},
 			{Fallback: Fallback{FallBackToFinal, 2, 0}}, {Fallback: Fallback{FallBackToSplit, 2, 0}}} {
-			got, fell := recordText(t, o, []timed{{text, 0}})
+			got, fellBack := recordText(t, o, []timed{{text, 0}})
 			want := text
-			if o.Dialect == Split || fell && o.Fallback.To == FallBackToSplit {
+			if o.Dialect == Split || fellBack && o.Fallback.To == FallBackToSplit {
 				want = strings.Replace(text, FinalMark, "", 1)
 			}
 			all := ""

@@ -14,8 +14,8 @@ type Transcript struct {
 
 // NewTranscript returns a [Transcript] of at most most bytes that begins with the messages of c that p keeps. It writes
 // them into scratch, and returns scratch grown. The [Transcript] has a copy, and keeps no reference to c.
-func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, most int) (*Transcript, []byte) {
-	w := messageJSON{dst: scratch[:0], most: most}
+func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, limit int) (*Transcript, []byte) {
+	w := messageJSON{dst: scratch[:0], limit: limit}
 	dropped := c.analysisDroppedBefore(p)
 	first := true
 	for i := range c.Messages {
@@ -23,13 +23,13 @@ func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, most int) 
 		if i < dropped && m.onChannel(Analysis) {
 			continue
 		}
-		if w.message(m, first); w.over {
+		if w.message(m, first); w.exceeded {
 			break
 		}
 		first = false
 	}
-	t := &Transcript{w: messageJSON{most: most, over: w.over}, first: first}
-	if !w.over {
+	t := &Transcript{w: messageJSON{limit: limit, exceeded: w.exceeded}, first: first}
+	if !w.exceeded {
 		t.w.dst = append(make([]byte, 0, len(w.dst)), w.dst...)
 	}
 	return t, w.dst
@@ -37,7 +37,7 @@ func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, most int) 
 
 // Open implements [Sink].
 func (t *Transcript) Open(h Header) {
-	if t.w.over {
+	if t.w.exceeded {
 		return
 	}
 	if h.Role == 0 {
@@ -48,39 +48,39 @@ func (t *Transcript) Open(h Header) {
 	}
 	t.first = false
 	t.header, t.open = h, true
-	t.w.open(h.Role, stated(h.Name), stated(h.Recipient))
+	t.w.open(h.Role, optional(h.Name), optional(h.Recipient))
 	t.w.put(`"`)
 }
 
 // Content implements [Sink].
 func (t *Transcript) Content(text []byte, _ int) {
-	if t.w.over || !t.open {
+	if t.w.exceeded || !t.open {
 		return
 	}
 	t.w.dst = rawjson.AppendEscaped(t.w.dst, string(text))
-	if len(t.w.dst) > t.w.most {
-		t.w.over = true
+	if len(t.w.dst) > t.w.limit {
+		t.w.exceeded = true
 		t.w.dst = nil
 	}
 }
 
 // Close implements [Sink].
 func (t *Transcript) Close(End) {
-	if t.w.over || !t.open {
+	if t.w.exceeded || !t.open {
 		return
 	}
 	t.open = false
 	t.w.put(`"`)
-	t.w.close(stated(t.header.Channel), stated(t.header.ContentType))
+	t.w.close(optional(t.header.Channel), optional(t.header.ContentType))
 }
 
-// stated returns a field of a header as an [Optional], which is absent if the field is empty.
-func stated(s string) Optional { return Optional{Value: s, Set: s != ""} }
+// optional returns a field of a header as an [Optional], which is absent if the field is empty.
+func optional(s string) Optional { return Optional{Value: s, Set: s != ""} }
 
 // AppendJSON appends the conversation, {"messages":[…]}, as the reference and [DecodeConversation] read it. It appends
 // null if the conversation has outgrown its limit, and while a message is open.
 func (t *Transcript) AppendJSON(dst []byte) []byte {
-	if t.w.over || t.open {
+	if t.w.exceeded || t.open {
 		return append(dst, "null"...)
 	}
 	return append(t.AppendMessages(append(dst, `{"messages":`...)), '}')
@@ -88,7 +88,7 @@ func (t *Transcript) AppendJSON(dst []byte) []byte {
 
 // AppendMessages appends only the messages, as an array, or null in the same cases.
 func (t *Transcript) AppendMessages(dst []byte) []byte {
-	if t.w.over || t.open {
+	if t.w.exceeded || t.open {
 		return append(dst, "null"...)
 	}
 	dst = append(append(dst, '['), t.w.dst...)

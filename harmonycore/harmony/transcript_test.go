@@ -11,7 +11,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/vectors"
 )
 
-const roomy = 1 << 30
+const noLimit = 1 << 30
 
 // TestTranscriptVectors: a conversation written out and read again renders as the one that it was made of.
 func TestTranscriptVectors(t *testing.T) {
@@ -23,7 +23,7 @@ func TestTranscriptVectors(t *testing.T) {
 			return nil
 		}
 		for _, p := range []harmony.AnalysisPolicy{harmony.KeepAnalysis, harmony.DropReference, harmony.DropBeforeLastFinal} {
-			transcript, _ := harmony.NewTranscript(nil, c, p, roomy)
+			transcript, _ := harmony.NewTranscript(nil, c, p, noLimit)
 			text := transcript.AppendJSON(nil)
 			again, err := harmony.DecodeConversation(text)
 			if err != nil {
@@ -50,7 +50,7 @@ var greeting = &harmony.Conversation{Messages: []harmony.Message{{Role: harmony.
 
 // TestTranscript: what a parser delivers stands behind the prompt's messages.
 func TestTranscript(t *testing.T) {
-	transcript, _ := harmony.NewTranscript(nil, greeting, harmony.KeepAnalysis, roomy)
+	transcript, _ := harmony.NewTranscript(nil, greeting, harmony.KeepAnalysis, noLimit)
 	p := harmony.NewStreamParser(o200k.Tokenizer(), transcript)
 	for _, id := range o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>A "+
 		"\"b\"<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>") {

@@ -13,7 +13,7 @@ import (
 // The vectors are what the reference itself gave (docs/vectors.md). HARMONY_VECTORS names a folder with more of them.
 
 // eachVector runs every vector of an area as far as it goes, and fails when there are too few.
-func eachVector[T any](t *testing.T, pattern string, least int, check func(v *T) error) {
+func eachVector[T any](t *testing.T, pattern string, minimum int, check func(v *T) error) {
 	t.Helper()
 	folders := []string{"testdata"}
 	if more := os.Getenv("HARMONY_VECTORS"); more != "" {
@@ -21,7 +21,7 @@ func eachVector[T any](t *testing.T, pattern string, least int, check func(v *T)
 	}
 	for _, folder := range folders {
 		n := 0
-		err := vectors.Each(folder, pattern, least, func(at vectors.Place, v *T) error {
+		err := vectors.Each(folder, pattern, minimum, func(at vectors.Place, v *T) error {
 			n++
 			if err := check(v); err != nil {
 				t.Errorf("%s: %v", at, err)

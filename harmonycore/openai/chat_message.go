@@ -154,8 +154,8 @@ func (f *chatFields) readName(param string, m *ChatMessage) *Error {
 	if err := f.name.text(param, &name); err != nil || m.Role != RoleUser || name == "" {
 		return err
 	}
-	const most = 64
-	ok := len(name) <= most
+	const maxBytes = 64
+	ok := len(name) <= maxBytes
 	for i := 0; ok && i < len(name); i++ {
 		switch c := name[i]; c {
 		case '<', '|', '\\', '/', '>', 0x7F:

@@ -95,11 +95,11 @@ func clip(s string) string { return Clip(s, maxQuoted) }
 
 // Clip returns at most most bytes of s, without cutting a character in half. It keeps foreign text from filling an
 // error message.
-func Clip(s string, most int) string {
-	if len(s) <= most {
+func Clip(s string, maxBytes int) string {
+	if len(s) <= maxBytes {
 		return s
 	}
-	cut := most
+	cut := maxBytes
 	for cut > 0 && s[cut]&0xC0 == 0x80 {
 		cut--
 	}

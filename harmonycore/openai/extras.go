@@ -117,9 +117,9 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 	return nil
 }
 
-func (s *Sampling) extraInteger(name string, v value, least int64, dst *int) *Error {
+func (s *Sampling) extraInteger(name string, v value, minimum int64, dst *int) *Error {
 	n := int64(0)
-	if err := v.integer(name, least, &n); err != nil {
+	if err := v.integer(name, minimum, &n); err != nil {
 		return err
 	}
 	n = min(n, math.MaxInt32)
@@ -130,9 +130,9 @@ func (s *Sampling) extraInteger(name string, v value, least int64, dst *int) *Er
 	return nil
 }
 
-func (s *Sampling) extraNumber(name string, v value, least, most float64) *Error {
+func (s *Sampling) extraNumber(name string, v value, minimum, maximum float64) *Error {
 	var n Number
-	if err := v.number(name, least, most, &n); err != nil {
+	if err := v.number(name, minimum, maximum, &n); err != nil {
 		return err
 	}
 	s.Extras = append(s.Extras, Extra{name, string(n)})

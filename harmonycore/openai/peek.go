@@ -25,8 +25,8 @@ type Body struct {
 func Open(body []byte) (*Body, *Error) { return OpenWithin(body, math.MaxInt) }
 
 // OpenWithin is [Open] with a limit: it stops when the body holds more than most values.
-func OpenWithin(body []byte, most int) (*Body, *Error) {
-	root, values, err := object(body, most)
+func OpenWithin(body []byte, maxValues int) (*Body, *Error) {
+	root, values, err := object(body, maxValues)
 	if err != nil {
 		return nil, err
 	}
@@ -48,9 +48,9 @@ func (e *Error) NoModel() bool {
 }
 
 // object checks the whole body and counts its values.
-func object(body []byte, most int) (root value, values int, failure *Error) {
-	values, err := rawjson.Count(body, rawjson.MaxDepth, most)
-	if values > most {
+func object(body []byte, maxValues int) (root value, values int, failure *Error) {
+	values, err := rawjson.Count(body, rawjson.MaxDepth, maxValues)
+	if values > maxValues {
 		return value{}, 0, tooManyValues()
 	}
 	if err != nil {

@@ -187,7 +187,7 @@ func (v value) boolean(param string, dst *bool) *Error {
 }
 
 // integer reads a whole number of at least least.
-func (v value) integer(param string, least int64, dst *int64) *Error {
+func (v value) integer(param string, minimum int64, dst *int64) *Error {
 	if !v.given() {
 		return nil
 	}
@@ -198,9 +198,9 @@ func (v value) integer(param string, least int64, dst *int64) *Error {
 	if err != nil {
 		return Invalid(param, "Invalid '"+param+"': the integer is out of range.")
 	}
-	if n < least {
+	if n < minimum {
 		return Invalid(param, "Invalid '"+param+"': integer below minimum value. Expected a value >= "+
-			strconv.FormatInt(least, 10)+", but got "+strconv.FormatInt(n, 10)+" instead.")
+			strconv.FormatInt(minimum, 10)+", but got "+strconv.FormatInt(n, 10)+" instead.")
 	}
 	*dst = n
 	return nil
@@ -221,7 +221,7 @@ func (v value) within(param string, minimum, maximum int64, dst *int64) *Error {
 }
 
 // number reads a number from least to most and keeps its spelling.
-func (v value) number(param string, least, most float64, dst *Number) *Error {
+func (v value) number(param string, minimum, maximum float64, dst *Number) *Error {
 	if !v.given() {
 		return nil
 	}
@@ -232,9 +232,9 @@ func (v value) number(param string, least, most float64, dst *Number) *Error {
 		return tooLong(param, maxLabel)
 	}
 	f, err := strconv.ParseFloat(string(v.raw), 64)
-	if err != nil || f < least || f > most {
-		return Invalid(param, "Invalid '"+param+"': expected a value between "+strconv.FormatFloat(least, 'g', -1, 64)+
-			" and "+strconv.FormatFloat(most, 'g', -1, 64)+", but got "+clip(string(v.raw))+" instead.")
+	if err != nil || f < minimum || f > maximum {
+		return Invalid(param, "Invalid '"+param+"': expected a value between "+strconv.FormatFloat(minimum, 'g', -1, 64)+
+			" and "+strconv.FormatFloat(maximum, 'g', -1, 64)+", but got "+clip(string(v.raw))+" instead.")
 	}
 	*dst = Number(v.raw)
 	return nil

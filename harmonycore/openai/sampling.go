@@ -72,9 +72,9 @@ func (s *Sampling) read(key string, v value) *Error {
 }
 
 // maxTokens reads a maximum number of tokens. It must be at least least, and is capped at 32 bits.
-func (v value) maxTokens(param string, least int64, dst *int) *Error {
+func (v value) maxTokens(param string, minimum int64, dst *int) *Error {
 	n := int64(*dst)
-	if err := v.integer(param, least, &n); err != nil {
+	if err := v.integer(param, minimum, &n); err != nil {
 		return err
 	}
 	*dst = int(min(n, math.MaxInt32))

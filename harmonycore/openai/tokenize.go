@@ -78,7 +78,7 @@ func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint
 
 // DecodeDetokenizeRequest reads a body of POST /detokenize and appends its tokens to dst. It accepts at most most
 // tokens.
-func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error) {
+func DecodeDetokenizeRequest(b *Body, dst []uint32, maxTokens int) ([]uint32, *Error) {
 	var tokens value
 	err := b.root.members("", func(key []byte, v value) *Error {
 		if string(key) == "tokens" {
@@ -93,8 +93,8 @@ func DecodeDetokenizeRequest(b *Body, dst []uint32, most int) ([]uint32, *Error)
 		return dst, missing("tokens")
 	}
 	err = tokens.elements("tokens", func(i int, at string, v value) *Error {
-		if i == most {
-			return Invalid("tokens", "Invalid 'tokens': more than the model's context of "+strconv.Itoa(most)+" tokens.")
+		if i == maxTokens {
+			return Invalid("tokens", "Invalid 'tokens': more than the model's context of "+strconv.Itoa(maxTokens)+" tokens.")
 		}
 		n := int64(-1)
 		if err := v.within(at, 0, 1<<32-1, &n); err != nil {

@@ -67,20 +67,20 @@ func (n *toolNames) add(param string, t *Tool) *Error {
 func (v value) functionName(param string, dst *string) *Error { return v.identifier(param, 128, dst) }
 
 // identifier reads a name of the API's pattern with at most most characters.
-func (v value) identifier(param string, most int, dst *string) *Error {
+func (v value) identifier(param string, maxLength int, dst *string) *Error {
 	if !v.given() {
 		return missing(param)
 	}
 	if err := v.text(param, dst); err != nil {
 		return err
 	}
-	ok := len(*dst) > 0 && len(*dst) <= most
+	ok := len(*dst) > 0 && len(*dst) <= maxLength
 	for i := 0; ok && i < len(*dst); i++ {
 		c := (*dst)[i]
 		ok = c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')
 	}
 	if !ok {
-		return Invalid(param, "Invalid '"+param+"': expected 1 to "+strconv.Itoa(most)+
+		return Invalid(param, "Invalid '"+param+"': expected 1 to "+strconv.Itoa(maxLength)+
 			" letters, digits, underscores or dashes, but got '"+clip(*dst)+"' instead.")
 	}
 	return nil
@@ -95,8 +95,8 @@ func (v value) calledName(param string, dst *string) *Error {
 	if err := v.text(param, dst); err != nil {
 		return err
 	}
-	const most = 256
-	ok := len(*dst) > 0 && len(*dst) <= most
+	const maxLength = 256
+	ok := len(*dst) > 0 && len(*dst) <= maxLength
 	for i := 0; ok && i < len(*dst); i++ {
 		ok = (*dst)[i] > ' ' && (*dst)[i] != 0x7F
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// twinText replaces what is not UTF-8 by the definition: at each place the longest beginning of some character, of
+// referenceText replaces what is not UTF-8 by the definition: at each place the longest beginning of some character, of
 // three bytes at most, or one byte.
-func twinText(b []byte) string {
+func referenceText(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
@@ -46,11 +46,11 @@ func checkDecode(t *testing.T, ids []uint32) {
 		b, ok := tok.TokenBytes(id)
 		run = append(run, b...)
 		if !ok {
-			want.WriteString(twinText(run) + "\uFFFD")
+			want.WriteString(referenceText(run) + "\uFFFD")
 			run = nil
 		}
 	}
-	want.WriteString(twinText(run))
+	want.WriteString(referenceText(run))
 	if got := tok.DecodeString(ids); got != want.String() {
 		t.Fatalf("%v: %+q, want %+q", ids, got, want.String())
 	}

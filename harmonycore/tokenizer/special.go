@@ -88,7 +88,7 @@ const LongestSpecial = reservedSize
 // bytes may complete one. It never allocates.
 func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 	for i, name := range names {
-		if name == "" || !agree(text, name) {
+		if name == "" || !prefixesMatch(text, name) {
 			continue
 		}
 		if len(text) >= len(name) {
@@ -96,7 +96,7 @@ func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 		}
 		partial = true
 	}
-	if partial || !agree(text, reservedHead) {
+	if partial || !prefixesMatch(text, reservedHead) {
 		return 0, 0, partial
 	}
 	for i := len(reservedHead); i < min(len(text), reservedSize-len("|>")); i++ {
@@ -109,8 +109,8 @@ func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 	switch {
 	case len(text) < reservedSize:
 		at := min(len(text), reservedSize-len("|>"))
-		return 0, 0, agree(text[at:], "|>")
-	case !agree(text[reservedSize-len("|>"):], "|>"), !IsSpecial(id):
+		return 0, 0, prefixesMatch(text[at:], "|>")
+	case !prefixesMatch(text[reservedSize-len("|>"):], "|>"), !IsSpecial(id):
 		return 0, 0, false
 	}
 	// A named token has no second spelling.
@@ -120,8 +120,8 @@ func MatchSpecial(text []byte) (id uint32, size int, partial bool) {
 	return id, reservedSize, false
 }
 
-// agree reports whether text and word are equal up to the end of the shorter one.
-func agree(text []byte, word string) bool {
+// prefixesMatch reports whether text and word are equal up to the end of the shorter one.
+func prefixesMatch(text []byte, word string) bool {
 	for i := range min(len(text), len(word)) {
 		if text[i] != word[i] {
 			return false

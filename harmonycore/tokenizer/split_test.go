@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// twinNext is the rules as docs/harmony-format.md#splitting-into-pieces words them, over characters. It shares nothing
-// with the splitter but the classes.
-func twinNext(cs []class, rs []rune, i int) int {
+// referenceNext is the rules as docs/harmony-format.md#splitting-into-pieces words them, over characters. It shares
+// nothing with the splitter but the classes.
+func referenceNext(cs []class, rs []rune, i int) int {
 	run := func(from int, want class) int {
 		for from < len(cs) && cs[from]&want != 0 {
 			from++
@@ -93,7 +93,7 @@ func checkSplit(t *testing.T, s string) {
 	at = append(at, len(s))
 	for i, k := 0, 0; i < len(s); {
 		end, plain := next(s, i), nextAny(s, i)
-		kEnd := twinNext(cs, rs, k)
+		kEnd := referenceNext(cs, rs, k)
 		if end != plain || end != at[kEnd] {
 			t.Fatalf("%+q: piece at %d ends at %d (fast), %d (plain), %d (twin)", s, i, end, plain, at[kEnd])
 		}

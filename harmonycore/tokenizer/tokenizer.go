@@ -97,14 +97,14 @@ func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 
 // AppendWithin is [Encoder.Append] for a caller that wants at most most ids. It reports whether the text has no more.
 // If it has more, AppendWithin stops before or soon after that many, and the ids that it has appended are useless.
-func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
-	if t.fewest.Exceeds(text, most) {
+func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, maxIDs int) ([]uint32, bool) {
+	if t.fewest.Exceeds(text, maxIDs) {
 		return dst, false
 	}
-	if len(text) <= most {
+	if len(text) <= maxIDs {
 		return e.Append(dst, t, text), true
 	}
-	limit := len(dst) + most
+	limit := len(dst) + maxIDs
 	for i := 0; i < len(text); {
 		end := next(text, i)
 		if id, ok := t.vocabulary.Lookup(text[i:end]); ok {
@@ -127,21 +127,21 @@ func (e *Encoder) AppendSpecial(dst []uint32, t *Tokenizer, text string) []uint3
 }
 
 // AppendSpecialWithin is [Encoder.AppendSpecial] with the limit of [Encoder.AppendWithin].
-func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, most int) ([]uint32, bool) {
-	if t.fewestSpecial.Exceeds(text, most) {
+func (e *Encoder) AppendSpecialWithin(dst []uint32, t *Tokenizer, text string, limit int) ([]uint32, bool) {
+	if t.fewestSpecial.Exceeds(text, limit) {
 		return dst, false
 	}
 	from := len(dst)
 	for {
 		at, size, id := findSpecial(text)
 		ok := false
-		if dst, ok = e.AppendWithin(dst, t, text[:at], most-(len(dst)-from)); !ok {
+		if dst, ok = e.AppendWithin(dst, t, text[:at], limit-(len(dst)-from)); !ok {
 			return dst, false
 		}
 		if size == 0 {
 			return dst, true
 		}
-		if dst = append(dst, id); len(dst)-from > most {
+		if dst = append(dst, id); len(dst)-from > limit {
 			return dst, false
 		}
 		text = text[at+size:]

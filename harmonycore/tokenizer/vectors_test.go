@@ -21,7 +21,7 @@ type vector struct {
 }
 
 // readVectors reads a file and fails when it holds fewer vectors than it should.
-func readVectors(t testing.TB, name string, least int, parse func(columns []string) (vector, bool)) []vector {
+func readVectors(t testing.TB, name string, minimum int, parse func(columns []string) (vector, bool)) []vector {
 	t.Helper()
 	f, err := os.Open("testdata/" + name)
 	if err != nil {
@@ -45,8 +45,8 @@ func readVectors(t testing.TB, name string, least int, parse func(columns []stri
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if len(all) < least {
-		t.Fatalf("%s: %d vectors, want at least %d", name, len(all), least)
+	if len(all) < minimum {
+		t.Fatalf("%s: %d vectors, want at least %d", name, len(all), minimum)
 	}
 	return all
 }

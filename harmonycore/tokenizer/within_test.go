@@ -10,7 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestAppendWithin: a text is given up only when it has more ids than are wanted; otherwise its ids are those of Append.
+// TestAppendWithin: a text is given up only when it has more ids than are wanted; otherwise its ids are those of
+// Append.
 func TestAppendWithin(t *testing.T) {
 	tok := o200k.Tokenizer()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -26,13 +27,13 @@ func TestAppendWithin(t *testing.T) {
 		}
 		for name, form := range map[string]struct {
 			all    func(dst []uint32, t *tokenizer.Tokenizer, text string) []uint32
-			within func(dst []uint32, t *tokenizer.Tokenizer, text string, most int) ([]uint32, bool)
+			within func(dst []uint32, t *tokenizer.Tokenizer, text string, limit int) ([]uint32, bool)
 		}{"plain": {e.Append, e.AppendWithin}, "special": {e.AppendSpecial, e.AppendSpecialWithin}} {
 			want := form.all(nil, tok, text.String())
-			for _, most := range []int{0, len(want) / 2, len(want) - 1, len(want), len(want) + 1} {
-				got, ok := form.within([]uint32{7}, tok, text.String(), max(most, 0))
-				if ok != (len(want) <= max(most, 0)) {
-					t.Fatalf("%s: %d ids, no more than %d: %t", name, len(want), most, ok)
+			for _, limit := range []int{0, len(want) / 2, len(want) - 1, len(want), len(want) + 1} {
+				got, ok := form.within([]uint32{7}, tok, text.String(), max(limit, 0))
+				if ok != (len(want) <= max(limit, 0)) {
+					t.Fatalf("%s: %d ids, no more than %d: %t", name, len(want), limit, ok)
 				}
 				if !ok {
 					stopped++

@@ -19,11 +19,11 @@ const carriedLimit = 4 * conversationLimit
 // (RATIONALE.md#45). If clients are shown no reasoning, it keeps nothing. ByChannels overwrites scratch and returns it,
 // grown if necessary.
 func (r *Request) ByChannels(scratch []byte) []byte {
-	most := conversationLimit
+	limit := conversationLimit
 	if r.reasoning == openai.NoReasoning {
-		most = 0
+		limit = 0
 	}
-	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, most)
+	r.transcript, scratch = harmony.NewTranscript(scratch, &r.Conversation, harmony.DropBeforeLastFinal, limit)
 	return scratch
 }
 

@@ -25,8 +25,8 @@ func Chat(body *openai.Body, m *contract.Model, env Env) (*Request, *openai.Erro
 	if in.Dropped.First != nil && m.UnsupportedContent != contract.ContentDrop {
 		return nil, in.Dropped.First
 	}
-	if most := m.Answers.MaxChoices; most > 0 && in.Choices > most {
-		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(most)+" choices, but got "+
+	if limit := m.Answers.MaxChoices; limit > 0 && in.Choices > limit {
+		return nil, openai.Invalid("n", "Invalid 'n': this model gives at most "+strconv.Itoa(limit)+" choices, but got "+
 			strconv.Itoa(in.Choices)+" instead.")
 	}
 	r := &Request{

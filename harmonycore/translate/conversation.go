@@ -37,17 +37,17 @@ func (b *builder) head(m *contract.Model, env Env, effort harmony.Effort, instru
 			},
 		},
 	}}})
-	said := instructions[:0:0]
+	stated := instructions[:0:0]
 	for _, text := range instructions {
 		if text != "" {
-			said = append(said, text)
+			stated = append(stated, text)
 		}
 	}
 	var content []harmony.Content
-	if len(said) > 0 || len(tools) > 0 {
+	if len(stated) > 0 || len(tools) > 0 {
 		developer := &harmony.DeveloperContent{Tools: tools}
-		if len(said) > 0 {
-			developer.Instructions = harmony.Some(strings.Join(said, "\n\n"))
+		if len(stated) > 0 {
+			developer.Instructions = harmony.Some(strings.Join(stated, "\n\n"))
 		}
 		content = append(content, harmony.Content{Developer: developer})
 	}

@@ -151,11 +151,11 @@ func count(rest string) int {
 	if end < 0 {
 		return 0
 	}
-	least, most, ranged := strings.Cut(rest[1:end], ",")
-	from, ok := number(least)
+	minimum, maximum, ranged := strings.Cut(rest[1:end], ",")
+	from, ok := number(minimum)
 	to := from
-	if ranged && most != "" && ok {
-		to, ok = number(most)
+	if ranged && maximum != "" && ok {
+		to, ok = number(maximum)
 	}
 	if !ok || from > to || to > maxPatternCount {
 		return 0

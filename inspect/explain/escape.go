@@ -16,16 +16,16 @@ import (
 func escape(text string, quote bool) string {
 	var b strings.Builder
 	// ours reports whether the preceding output was added here. A combining mark must not attach to it.
-	ours := true
+	color := true
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
 		if strconv.IsPrint(r) && !(r == utf8.RuneError && n == 1) && r != '\\' && !(r == '"' && quote) &&
-			!(ours && unicode.Is(unicode.M, r)) {
+			!(color && unicode.Is(unicode.M, r)) {
 			b.WriteRune(r)
-			ours = false
+			color = false
 		} else {
 			escapeRune(&b, r, text[:n])
-			ours = true
+			color = true
 		}
 		text = text[n:]
 	}

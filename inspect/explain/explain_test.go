@@ -30,14 +30,14 @@ func explained(t testing.TB, ids []uint32, o Options) string {
 	return out.String()
 }
 
-var ours = regexp.MustCompile("\x1b\\[(0|1|2|1;31|3[2356])m")
+var ownEscape = regexp.MustCompile("\x1b\\[(0|1|2|1;31|3[2356])m")
 
 // checkSafe fails the test if anything other than printable text, line ends and our own colours was written, or if a
 // line is too wide.
 func checkSafe(t testing.TB, out string, ids []uint32, o Options) {
 	t.Helper()
 	if o.Color {
-		out = ours.ReplaceAllString(out, "")
+		out = ownEscape.ReplaceAllString(out, "")
 	}
 	if unsafe(strings.ReplaceAll(out, "\n", "")) {
 		t.Fatalf("%v: printed raw: %q", ids, out)
@@ -117,17 +117,17 @@ func checkBlocks(t testing.TB, ids []uint32, begin Begin) {
 	if at != len(ids) {
 		t.Fatalf("%v: the blocks end at %d of %d", ids, at, len(ids))
 	}
-	var told harmony.Recoveries
+	var shown harmony.Recoveries
 	for _, x := range r.tokens {
 		for _, kind := range x.notes {
-			told[kind]++
+			shown[kind]++
 		}
 	}
 	for _, kind := range r.atEnd {
-		told[kind]++
+		shown[kind]++
 	}
-	if told != r.seen {
-		t.Fatalf("%v: told %v of %v", ids, told, r.seen)
+	if shown != r.seen {
+		t.Fatalf("%v: told %v of %v", ids, shown, r.seen)
 	}
 }
 

@@ -113,11 +113,11 @@ func (p *printer) title(b *block, number int) {
 		return
 	}
 	h := &b.header
-	who := h.Role.String()
+	author := h.Role.String()
 	if h.Name != "" {
-		who += " " + escape(h.Name, false)
+		author += " " + escape(h.Name, false)
 	}
-	pieces := []piece{{"#" + strconv.Itoa(number) + " " + who, bold}}
+	pieces := []piece{{"#" + strconv.Itoa(number) + " " + author, bold}}
 	for _, field := range []struct{ name, value string }{
 		{"channel", h.Channel}, {"to", h.Recipient}, {"type", h.ContentType}} {
 		if field.value != "" {

@@ -61,19 +61,19 @@ func record(t *tokenizer.Tokenizer, ids []uint32, begin Begin) *recorder {
 			r.mark = i
 		}
 		p.Process(id)
-		notes := r.news(p.Recoveries())
+		notes := r.newRecoveries(p.Recoveries())
 		r.tokens[i].notes = notes
-		r.setAside(i, notes)
+		r.addDropped(i, notes)
 	}
 	r.finished = true
 	p.Finish()
-	r.atEnd = r.news(p.Recoveries())
+	r.atEnd = r.newRecoveries(p.Recoveries())
 	r.drop(len(ids))
 	return r
 }
 
-// news returns the recoveries that now counts and r.seen does not, and adds them to r.seen.
-func (r *recorder) news(now harmony.Recoveries) (notes []harmony.Recovery) {
+// newRecoveries returns the recoveries that now counts and r.seen does not, and adds them to r.seen.
+func (r *recorder) newRecoveries(now harmony.Recoveries) (notes []harmony.Recovery) {
 	for kind := range now {
 		for ; r.seen[kind] < now[kind]; r.seen[kind]++ {
 			notes = append(notes, harmony.Recovery(kind))
@@ -82,9 +82,9 @@ func (r *recorder) news(now harmony.Recoveries) (notes []harmony.Recovery) {
 	return notes
 }
 
-// setAside makes a block of the tokens that the parser has just given up, so that they do not become part of the next
+// addDropped makes a block of the tokens that the parser has just given up, so that they do not become part of the next
 // message.
-func (r *recorder) setAside(at int, notes []harmony.Recovery) {
+func (r *recorder) addDropped(at int, notes []harmony.Recovery) {
 	if r.open {
 		return
 	}

@@ -55,9 +55,9 @@ func join(tokens [][]byte) (blob []byte, ends, sorted []uint32) {
 	return blob, ends, sorted
 }
 
-// twin is the rule as it is defined: the whole piece if it is a token, else merge the pair of the lowest rank until
-// there is none.
-func twin(ranks map[string]uint32, piece []byte) []uint32 {
+// reference is the rule as it is defined: the whole piece if it is a token, else merge the pair of the lowest rank
+// until there is none.
+func reference(ranks map[string]uint32, piece []byte) []uint32 {
 	if id, ok := ranks[string(piece)]; ok {
 		return []uint32{id}
 	}
@@ -67,10 +67,10 @@ func twin(ranks map[string]uint32, piece []byte) []uint32 {
 		begins = append(begins, i)
 	}
 	for {
-		at, least := -1, uint32(0)
+		at, lowest := -1, uint32(0)
 		for i := 0; i+2 < len(begins); i++ {
-			if r, ok := ranks[text[begins[i]:begins[i+2]]]; ok && (at < 0 || r < least) {
-				at, least = i, r
+			if r, ok := ranks[text[begins[i]:begins[i+2]]]; ok && (at < 0 || r < lowest) {
+				at, lowest = i, r
 			}
 		}
 		if at < 0 {
@@ -100,7 +100,7 @@ func TestMergeFormsAgree(t *testing.T) {
 	var e Encoder
 	check := func(piece []byte) {
 		t.Helper()
-		want := twin(ranks, piece)
+		want := reference(ranks, piece)
 		if got := e.Append([]uint32{9}, v, string(piece)); !slices.Equal(got[1:], want) || got[0] != 9 {
 			t.Fatalf("%q: %d ids, want %d", piece, len(got)-1, len(want))
 		}
@@ -162,7 +162,7 @@ func TestWindowsReachBack(t *testing.T) {
 			piece = append(piece, with)
 		}
 		for cut := range 3 {
-			if got, want := e.Append(nil, v, string(piece[cut:])), twin(ranks, piece[cut:]); !slices.Equal(got, want) {
+			if got, want := e.Append(nil, v, string(piece[cut:])), reference(ranks, piece[cut:]); !slices.Equal(got, want) {
 				t.Fatalf("%d ids, want %d", len(got), len(want))
 			}
 		}

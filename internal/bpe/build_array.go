@@ -9,9 +9,9 @@ type array struct {
 	from        [8]uint32 // where the search for a node with so many children begins
 }
 
-// patience is how many places may fail before later searches begin at the one that fits. A smaller number makes [Build]
-// faster and the array larger.
-const patience = 8
+// maxMisses is how many places may fail before later searches begin at the one that fits. A smaller number makes
+// [Build] faster and the array larger.
+const maxMisses = 8
 
 // place finds a base at which all children fit, and reserves their cells.
 func (a *array) place(children []child) (base uint32, ok bool) {
@@ -24,7 +24,7 @@ func (a *array) place(children []child) (base uint32, ok bool) {
 		}
 		if at > first && !a.bases.has(at-first) && a.fits(at-first, children) {
 			base = at - first
-			if tries > patience {
+			if tries > maxMisses {
 				*from = at
 			}
 			break

@@ -5,10 +5,10 @@ import "encoding/binary"
 // node is a node of the trie during construction. The sorted tokens from … to-1, which share their first depth bytes,
 // continue from it.
 type node struct {
-	from, to, depth    uint32
-	least              uint32 // lowest id below it
-	firstChild, behind uint32 // its children are firstChild … behind-1
-	cell               uint32 // the cell that leads to it
+	from, to, depth         uint32
+	minID                   uint32 // lowest id below it
+	firstChild, childrenEnd uint32 // its children are firstChild … childrenEnd-1
+	cell                    uint32 // the cell that leads to it
 }
 
 // child is the branch below a node under one byte: the sorted tokens from … to-1. If own is set, the first of them ends
@@ -30,11 +30,11 @@ func (b *builder) plant() bool {
 	for i := 0; i < len(nodes); i++ {
 		nodes[i].firstChild = uint32(len(children))
 		children, nodes = b.unfold(children, nodes, nodes[i])
-		nodes[i].behind = uint32(len(children))
+		nodes[i].childrenEnd = uint32(len(children))
 	}
-	for _, i := range byLeast(nodes, len(b.ends)) {
+	for _, i := range byMinID(nodes, len(b.ends)) {
 		n := nodes[i]
-		below := children[n.firstChild:n.behind]
+		below := children[n.firstChild:n.childrenEnd]
 		base, ok := b.array.place(below)
 		if !ok {
 			return false
@@ -56,17 +56,17 @@ func (b *builder) plant() bool {
 // unfold appends the children of n, in the order of their labels, and their nodes.
 func (b *builder) unfold(children []child, nodes []node, n node) ([]child, []node) {
 	for from := n.from; from < n.to; {
-		least := b.sorted[from]
+		minID := b.sorted[from]
 		to := from + 1
 		for to < n.to && uint32(b.shared[to]) > n.depth {
-			least = min(least, b.sorted[to])
+			minID = min(minID, b.sorted[to])
 			to++
 		}
 		token := b.text[b.starts[from]:b.starts[from+1]]
 		c := child{from: from, to: to, label: token[n.depth], own: uint32(len(token)) == n.depth+1}
 		if to-from > 1 {
 			c.node = uint32(len(nodes))
-			below := node{from: from, to: to, depth: n.depth + 1, least: least}
+			below := node{from: from, to: to, depth: n.depth + 1, minID: minID}
 			if c.own { // that token ends here
 				below.from++
 			}
@@ -94,20 +94,20 @@ func (b *builder) cell(c child, depth uint32) uint64 {
 	return cell
 }
 
-// byLeast returns the order in which nodes are arranged: the lower the least id, the nearer to the beginning. A node is
+// byMinID returns the order in which nodes are arranged: the lower the least id, the nearer to the beginning. A node is
 // later in nodes than its parent and its least id is not lower, so it also comes later in this order.
-func byLeast(nodes []node, ids int) []uint32 {
+func byMinID(nodes []node, ids int) []uint32 {
 	heads := make([]uint32, ids+1)
 	for _, n := range nodes {
-		heads[n.least+1]++
+		heads[n.minID+1]++
 	}
 	for i := 1; i < len(heads); i++ {
 		heads[i] += heads[i-1]
 	}
 	order := make([]uint32, len(nodes))
 	for i, n := range nodes {
-		order[heads[n.least]] = uint32(i)
-		heads[n.least]++
+		order[heads[n.minID]] = uint32(i)
+		heads[n.minID]++
 	}
 	return order
 }

@@ -6,13 +6,13 @@ import "math"
 // Encoder must not be used concurrently. It needs 530 KB at most, whatever the length of a piece. Nearly all of it is
 // the memo, which a short text does not need.
 type Encoder struct {
-	merged int   // number of pieces so far, while there is no memo
-	memo   *memo // allocated at the memoAfter-th piece
-	short  short
-	parts  parts    // allocated for the first piece that needs it
-	ids    []uint32 // the ids of a window
-	two    []uint32 // the ids of two tokens' bytes
-	spare  []uint32 // the ids of a piece that is only counted
+	merged  int   // number of pieces so far, while there is no memo
+	memo    *memo // allocated at the memoAfter-th piece
+	short   short
+	parts   parts    // allocated for the first piece that needs it
+	ids     []uint32 // the ids of a window
+	pairIDs []uint32 // the ids of two tokens' bytes
+	scratch []uint32 // the ids of a piece that is only counted
 }
 
 // Append appends the ids of one pre-token to dst and returns it. If the whole piece is a token, that is its only id.
@@ -30,8 +30,8 @@ func (e *Encoder) Count(v *Vocabulary, piece string) int {
 	if _, ok := v.Lookup(piece); ok {
 		return 1
 	}
-	e.spare = e.Merge(e.spare[:0], v, piece)
-	return len(e.spare)
+	e.scratch = e.Merge(e.scratch[:0], v, piece)
+	return len(e.scratch)
 }
 
 // Merge is [Encoder.Append] for a piece that [Vocabulary.Lookup] does not find.
@@ -58,11 +58,11 @@ func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 // MergeWithin is [Encoder.Merge] for a piece of which at most so many ids are needed. If there are certainly more, it
 // stops soon after that many and returns false; the ids that it has appended must then be discarded. Otherwise it has
 // appended all ids.
-func (e *Encoder) MergeWithin(dst []uint32, v *Vocabulary, piece string, most int) ([]uint32, bool) {
+func (e *Encoder) MergeWithin(dst []uint32, v *Vocabulary, piece string, limit int) ([]uint32, bool) {
 	if len(piece) <= windowSize {
 		return e.Merge(dst, v, piece), true
 	}
-	return e.mergeWindows(dst, v, piece, most)
+	return e.mergeWindows(dst, v, piece, limit)
 }
 
 // merge is [Encoder.Merge] without the memo.

@@ -36,13 +36,13 @@ func (f *Fewest) Add(token []byte) {
 	}
 }
 
-// Exceeds reports whether text certainly has more than most ids. It reads no more of the text than it must.
-func (f *Fewest) Exceeds(text string, most int) bool {
-	if len(text) <= most {
+// Exceeds reports whether text certainly has more than maxIDs ids. It reads no more of the text than it must.
+func (f *Fewest) Exceeds(text string, maxIDs int) bool {
+	if len(text) <= maxIDs {
 		return false
 	}
 	const stretch = 2 << 10 // the sum of a stretch fits 32 bits
-	limit, sum := uint64(max(most, 0))*fewestUnit, uint64(0)
+	limit, sum := uint64(max(maxIDs, 0))*fewestUnit, uint64(0)
 	for len(text) > 0 {
 		n := min(len(text), stretch)
 		part := uint32(0)

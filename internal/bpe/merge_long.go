@@ -15,13 +15,13 @@ const windowSize = 512
 // finding the next pair and changing a key take three steps of eight in a window, without the jumps of a heap. All
 // three are filled with none up to a multiple of eight.
 type parts struct {
-	key, least, top []uint64
-	cell, pair      []uint64
-	next, prev      []uint32
+	key, minOf8, minOf64 []uint64
+	cell, pair           []uint64
+	next, prev           []uint32
 }
 
-// eights returns n/8, rounded up.
-func eights(n int) int { return (n + 7) >> 3 }
+// divideBy8 returns n/8, rounded up.
+func divideBy8(n int) int { return (n + 7) >> 3 }
 
 // mergeLong merges a stretch of any length at once.
 func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 {
@@ -30,19 +30,19 @@ func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 
 		e.parts = newParts(max(n, windowSize+2*overlap))
 	}
 	p := e.parts
-	blocks := eights(n)
+	blocks := divideBy8(n)
 	p.key, p.cell, p.pair, p.next, p.prev = p.key[:8*blocks], p.cell[:n], p.pair[:n], p.next[:n], p.prev[:n]
-	tops := eights(blocks)
-	p.least, p.top = p.least[:8*tops], p.top[:8*eights(tops)]
+	tops := divideBy8(blocks)
+	p.minOf8, p.minOf64 = p.minOf8[:8*tops], p.minOf64[:8*divideBy8(tops)]
 	p.merge(v, piece)
 	return p.append(dst)
 }
 
 func newParts(n int) parts {
-	blocks := eights(n)
-	tops := eights(blocks)
+	blocks := divideBy8(n)
+	tops := divideBy8(blocks)
 	return parts{
-		key: make([]uint64, 8*blocks), least: make([]uint64, 8*tops), top: make([]uint64, 8*eights(tops)),
+		key: make([]uint64, 8*blocks), minOf8: make([]uint64, 8*tops), minOf64: make([]uint64, 8*divideBy8(tops)),
 		cell: make([]uint64, n), pair: make([]uint64, n),
 		next: make([]uint32, n), prev: make([]uint32, n),
 	}
@@ -57,24 +57,24 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 		if at >= n {
 			return
 		}
-		gone := int(p.next[at])
-		if gone >= n {
+		removed := int(p.next[at])
+		if removed >= n {
 			return // never reached, like the checks below: they prevent a trap
 		}
-		after := int(p.next[gone])
+		after := int(p.next[removed])
 		p.cell[at] = p.pair[at]
 		p.next[at] = uint32(after)
-		p.key[gone] = none
+		p.key[removed] = none
 		p.key[at] = none
 		if after < n {
 			p.prev[after] = uint32(at)
-			p.look(v, piece, at, after, int(p.next[after]))
+			p.lookUp(v, piece, at, after, int(p.next[after]))
 		}
 		before := int(p.prev[at])
 		if at > 0 && before < at {
-			p.look(v, piece, before, at, after)
+			p.lookUp(v, piece, before, at, after)
 		}
-		p.refresh(before, at, gone)
+		p.refresh(before, at, removed)
 	}
 }
 
@@ -94,16 +94,16 @@ func (p *parts) start(v *Vocabulary, piece string) {
 			}
 		}
 	}
-	for i := range p.least {
-		p.least[i] = least8(p.key, 8*i)
+	for i := range p.minOf8 {
+		p.minOf8[i] = min8(p.key, 8*i)
 	}
-	for i := range p.top {
-		p.top[i] = least8(p.least, 8*i)
+	for i := range p.minOf64 {
+		p.minOf64[i] = min8(p.minOf8, 8*i)
 	}
 }
 
-// look looks up the pair that begins with part at, whose second part begins at second and ends before end.
-func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
+// lookUp looks up the pair that begins with part at, whose second part begins at second and ends before end.
+func (p *parts) lookUp(v *Vocabulary, piece string, at, second, end int) {
 	p.key[at] = none
 	if uint(second) >= uint(end) || uint(end) > uint(len(piece)) {
 		return
@@ -114,48 +114,48 @@ func (p *parts) look(v *Vocabulary, piece string, at, second, end int) {
 }
 
 // refresh updates least and top after the keys of three parts have changed. The three are mostly close together.
-func (p *parts) refresh(before, at, gone int) {
-	x, y, z := uint(before)>>3, uint(at)>>3, uint(gone)>>3
-	p.leastOf(y)
+func (p *parts) refresh(before, at, removed int) {
+	x, y, z := uint(before)>>3, uint(at)>>3, uint(removed)>>3
+	p.updateMin8(y)
 	if x != y {
-		p.leastOf(x)
+		p.updateMin8(x)
 	}
 	if z != y {
-		p.leastOf(z)
+		p.updateMin8(z)
 	}
 	x, y, z = x>>3, y>>3, z>>3
-	p.topOf(y)
+	p.updateMin64(y)
 	if x != y {
-		p.topOf(x)
+		p.updateMin64(x)
 	}
 	if z != y {
-		p.topOf(z)
+		p.updateMin64(z)
 	}
 }
 
-func (p *parts) leastOf(b uint) {
-	if b < uint(len(p.least)) {
-		p.least[b] = least8(p.key, int(b<<3))
+func (p *parts) updateMin8(b uint) {
+	if b < uint(len(p.minOf8)) {
+		p.minOf8[b] = min8(p.key, int(b<<3))
 	}
 }
 
-func (p *parts) topOf(c uint) {
-	if c < uint(len(p.top)) {
-		p.top[c] = least8(p.least, int(c<<3))
+func (p *parts) updateMin64(c uint) {
+	if c < uint(len(p.minOf64)) {
+		p.minOf64[c] = min8(p.minOf8, int(c<<3))
 	}
 }
 
 // first returns the position of the least key, or a position beyond all others if there is none.
 func (p *parts) first() int {
-	least := none
-	for i := 0; i < len(p.top); i += 8 {
-		least = min(least, least8(p.top, i))
+	lowest := none
+	for i := 0; i < len(p.minOf64); i += 8 {
+		lowest = min(lowest, min8(p.minOf64, i))
 	}
-	return int(uint32(least) &^ (1 << 31)) // an int has 32 bits in wasm
+	return int(uint32(lowest) &^ (1 << 31)) // an int has 32 bits in wasm
 }
 
-// least8 returns the least of eight keys, or none beyond the end.
-func least8(keys []uint64, from int) uint64 {
+// min8 returns the least of eight keys, or none beyond the end.
+func min8(keys []uint64, from int) uint64 {
 	if from < 0 || from+8 > len(keys) {
 		return none
 	}

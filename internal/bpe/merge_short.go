@@ -16,21 +16,21 @@ func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	n := uint8(min(len(piece), shortSize))
 	s.start(v, piece)
 	for {
-		least := s.least(int(n))
-		if least>>idShift == none>>idShift {
+		lowest := s.minKey(int(n))
+		if lowest>>idShift == none>>idShift {
 			break
 		}
-		at := uint8(least) % shortSize
-		gone := s.next[at] % shortSize
-		after := s.next[gone]
+		at := uint8(lowest) % shortSize
+		removed := s.next[at] % shortSize
+		after := s.next[removed]
 		s.cell[at], s.next[at] = s.pair[at], after
-		s.key[at], s.key[gone] = none, none
+		s.key[at], s.key[removed] = none, none
 		if after < n {
 			s.prev[after%shortSize] = at
-			s.look(v, piece, at, after, s.next[after%shortSize])
+			s.lookUp(v, piece, at, after, s.next[after%shortSize])
 		}
 		if at > 0 {
-			s.look(v, piece, s.prev[at]%shortSize, at, after)
+			s.lookUp(v, piece, s.prev[at]%shortSize, at, after)
 		}
 	}
 	for i := uint8(0); i < n; i = s.next[i%shortSize] {
@@ -39,13 +39,13 @@ func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	return dst
 }
 
-// least returns the least of the first n keys.
-func (s *short) least(n int) uint64 {
-	least := none
+// minKey returns the least of the first n keys.
+func (s *short) minKey(n int) uint64 {
+	lowest := none
 	for i := 0; i < n; i += 8 {
-		least = min(least, least8(s.key[:], i))
+		lowest = min(lowest, min8(s.key[:], i))
 	}
-	return least
+	return lowest
 }
 
 // start makes every byte a part.
@@ -70,8 +70,8 @@ func (s *short) start(v *Vocabulary, piece string) {
 	}
 }
 
-// look looks up the pair that begins with part at, whose second part begins at second and ends before end.
-func (s *short) look(v *Vocabulary, piece string, at, second, end uint8) {
+// lookUp looks up the pair that begins with part at, whose second part begins at second and ends before end.
+func (s *short) lookUp(v *Vocabulary, piece string, at, second, end uint8) {
 	if second < end && int(end) <= len(piece) {
 		s.set(at, v.follow(uint32(s.cell[at%shortSize])>>baseShift, piece[second:end]))
 	}

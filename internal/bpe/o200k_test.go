@@ -76,10 +76,10 @@ func naive(v *bpe.Vocabulary, piece []byte) []uint32 {
 		ends[i] = i
 	}
 	for {
-		at, least := -1, uint32(1<<31)
+		at, lowest := -1, uint32(1<<31)
 		for i := 0; i+2 < len(ends); i++ {
-			if id, ok := v.Lookup(string(piece[ends[i]:ends[i+2]])); ok && id < least {
-				at, least = i, id
+			if id, ok := v.Lookup(string(piece[ends[i]:ends[i+2]])); ok && id < lowest {
+				at, lowest = i, id
 			}
 		}
 		if at < 0 {

@@ -19,11 +19,11 @@ const overlap = 64
 // reach back, so the time stays linear.
 //
 // mergeWindows stops and returns false if the piece certainly has more than most ids; see [Encoder.exceeds].
-func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, most int) ([]uint32, bool) {
+func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit int) ([]uint32, bool) {
 	base := len(dst) // dst[base:] belongs to this piece
 	done := 0        // number of bytes that dst[base:] stands for
-	back, look := overlap, most
-	if most < math.MaxInt-exceedsAfter {
+	back, look := overlap, limit
+	if limit < math.MaxInt-exceedsAfter {
 		look += exceedsAfter
 	}
 	for end := windowSize; ; {
@@ -38,7 +38,7 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, most i
 			return dst, true
 		}
 		if len(dst)-base > look {
-			if e.exceeds(dst[base:], v, piece, end, most) {
+			if e.exceeds(dst[base:], v, piece, end, limit) {
 				return dst, false
 			}
 			look *= 2
@@ -53,7 +53,7 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, most i
 // repeat appends the last token for as long as the piece repeats it, until a window before the end and at most to most
 // ids. If the token before is the same, a pair of it holds, and so does any number. Long runs of spaces or dashes need
 // no merging.
-func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, most int) ([]uint32, int) {
+func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, limit int) ([]uint32, int) {
 	last := len(dst) - 1
 	if last <= base || dst[last] != dst[last-1] {
 		return dst, done
@@ -63,7 +63,8 @@ func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, most int)
 	if !ok || len(token) == 0 {
 		return dst, done
 	}
-	for len(dst)-base <= most && done+len(token)+windowSize <= len(piece) && piece[done:done+len(token)] == string(token) {
+	for len(dst)-base <= limit && done+len(token)+windowSize <= len(piece) &&
+		piece[done:done+len(token)] == string(token) {
 		dst = append(dst, id)
 		done += len(token)
 	}
@@ -82,8 +83,8 @@ func (e *Encoder) holds(v *Vocabulary, piece string, border int, left uint32, id
 	if !ok1 || !ok2 || from < 0 || to > len(piece) {
 		return false
 	}
-	e.two = e.mergeStretch(e.two[:0], v, piece[from:to])
-	return len(e.two) == 2 && e.two[0] == left && e.two[1] == ids[0]
+	e.pairIDs = e.mergeStretch(e.pairIDs[:0], v, piece[from:to])
+	return len(e.pairIDs) == 2 && e.pairIDs[0] == left && e.pairIDs[1] == ids[0]
 }
 
 // dropTail removes tokens from the end of dst until at least back bytes of the first done are gone, or all are. It
@@ -110,9 +111,9 @@ const exceedsAfter = 256
 // The whole piece has a border within one token's length before end. Up to its border nearest to end it has the ids
 // that these bytes alone give, because nothing merges over a border. So the smallest count that any position there
 // gives is a lower bound for the whole piece.
-func (e *Encoder) exceeds(ids []uint32, v *Vocabulary, piece string, end, most int) bool {
+func (e *Encoder) exceeds(ids []uint32, v *Vocabulary, piece string, end, limit int) bool {
 	for to := end; to > 0 && to > end-int(v.maxLen); to-- {
-		if e.countTo(ids, v, piece, end, to) <= most {
+		if e.countTo(ids, v, piece, end, to) <= limit {
 			return false
 		}
 	}

@@ -19,25 +19,25 @@ func TestMergeWithin(t *testing.T) {
 		for range 60 {
 			piece := string(randomPiece(rng, alphabet, windowSize+1+rng.IntN(6000)))
 			want := e.Merge(nil, v, piece)
-			for _, most := range []int{0, 1, len(want) / 3, len(want) - exceedsAfter - 1, len(want) - 1, len(want),
+			for _, limit := range []int{0, 1, len(want) / 3, len(want) - exceedsAfter - 1, len(want) - 1, len(want),
 				len(want) + 1, math.MaxInt} {
-				most = max(most, 0)
-				got, ok := e.MergeWithin([]uint32{7}, v, piece, most)
-				if !ok && len(want) <= most {
-					t.Fatalf("%.40q of %d bytes has %d ids: given up for more than %d", piece, len(piece), len(want), most)
+				limit = max(limit, 0)
+				got, ok := e.MergeWithin([]uint32{7}, v, piece, limit)
+				if !ok && len(want) <= limit {
+					t.Fatalf("%.40q of %d bytes has %d ids: given up for more than %d", piece, len(piece), len(want), limit)
 				}
 				if !ok {
 					stopped++
-					if len(got)-exceedsAfter-2*windowSize > most {
-						t.Fatalf("%.40q: given up after %d ids, where %d are wanted", piece, len(got), most)
+					if len(got)-exceedsAfter-2*windowSize > limit {
+						t.Fatalf("%.40q: given up after %d ids, where %d are wanted", piece, len(got), limit)
 					}
 					continue
 				}
 				if !slices.Equal(got[1:], want) {
 					t.Fatalf("%.40q: %d ids, want %d", piece, len(got)-1, len(want))
 				}
-				if len(want)-3*exceedsAfter-2*windowSize > most {
-					t.Fatalf("%.40q has %d ids, and was not given up for more than %d", piece, len(want), most)
+				if len(want)-3*exceedsAfter-2*windowSize > limit {
+					t.Fatalf("%.40q has %d ids, and was not given up for more than %d", piece, len(want), limit)
 				}
 			}
 		}
@@ -56,15 +56,15 @@ func TestExceeds(t *testing.T) {
 	for range 400 {
 		head := string(randomPiece(rng, []string{"ab", "abc", "rstuvwxyz", "xyz"}[rng.IntN(4)], 600+rng.IntN(900)))
 		ids := e.Merge(nil, v, head)
-		for _, most := range []int{len(ids) - 1, len(ids) - 4, len(ids) - 9} {
-			if !e.exceeds(ids, v, head+strings.Repeat("a", 99), len(head), most) {
+		for _, limit := range []int{len(ids) - 1, len(ids) - 4, len(ids) - 9} {
+			if !e.exceeds(ids, v, head+strings.Repeat("a", 99), len(head), limit) {
 				continue
 			}
 			certain++
 			for range 8 {
 				whole := head + string(randomPiece(rng, "abcrstuvwxyz", rng.IntN(60)))
-				if n := len(e.Merge(nil, v, whole)); n <= most {
-					t.Fatalf("%q has %d ids, and the %d bytes before had more than %d for certain", whole, n, len(head), most)
+				if n := len(e.Merge(nil, v, whole)); n <= limit {
+					t.Fatalf("%q has %d ids, and the %d bytes before had more than %d for certain", whole, n, len(head), limit)
 				}
 			}
 		}

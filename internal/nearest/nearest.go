@@ -5,7 +5,7 @@ import "strings"
 // Word returns the member of known that is most similar to word, or an empty string if none is similar. Words are
 // similar if they differ in few letters or only in case, dashes and underscores, or if one is a prefix of the other.
 func Word(word string, known []string) string {
-	best, least := "", 0
+	best, minimum := "", 0
 	for _, k := range known {
 		d := distance(plain(word), plain(k))
 		if len(word) >= 4 && strings.HasPrefix(plain(k), plain(word)) {
@@ -18,8 +18,8 @@ func Word(word string, known []string) string {
 		if len(k) != len(word) {
 			d++ // swapped letters are more likely than missing ones
 		}
-		if best == "" || d < least {
-			best, least = k, d
+		if best == "" || d < minimum {
+			best, minimum = k, d
 		}
 	}
 	return best

@@ -5,22 +5,22 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// Said is a message that a tolerant parser has delivered.
-type Said struct {
+// Message is a message that a tolerant parser has delivered.
+type Message struct {
 	harmony.Header
 	Text string
 }
 
 // recorder is a [harmony.Sink] that collects messages.
-type recorder struct{ said []Said }
+type recorder struct{ messages []Message }
 
-func (r *recorder) Open(h harmony.Header)      { r.said = append(r.said, Said{Header: h}) }
-func (r *recorder) Content(text []byte, _ int) { r.said[len(r.said)-1].Text += string(text) }
+func (r *recorder) Open(h harmony.Header)      { r.messages = append(r.messages, Message{Header: h}) }
+func (r *recorder) Content(text []byte, _ int) { r.messages[len(r.messages)-1].Text += string(text) }
 func (r *recorder) Close(harmony.End)          {}
 
 // ByIDs returns the messages that [harmony.StreamParser] delivers. transcript reports whether no role was given in
 // advance.
-func ByIDs(t *tokenizer.Tokenizer, ids []uint32, transcript bool) ([]Said, harmony.Recoveries) {
+func ByIDs(t *tokenizer.Tokenizer, ids []uint32, transcript bool) ([]Message, harmony.Recoveries) {
 	var r recorder
 	p := harmony.NewStreamParser(t, &r)
 	if transcript {
@@ -30,12 +30,12 @@ func ByIDs(t *tokenizer.Tokenizer, ids []uint32, transcript bool) ([]Said, harmo
 		p.Process(id)
 	}
 	p.Finish()
-	return r.said, p.Recoveries()
+	return r.messages, p.Recoveries()
 }
 
 // ByText returns the messages that [harmony.TextParser] delivers. transcript reports whether no role was given in
 // advance.
-func ByText(chunks []string, options harmony.TextOptions, transcript bool) ([]Said, harmony.Recoveries) {
+func ByText(chunks []string, options harmony.TextOptions, transcript bool) ([]Message, harmony.Recoveries) {
 	var r recorder
 	p := harmony.NewTextParser(&r, options)
 	if transcript {
@@ -45,7 +45,7 @@ func ByText(chunks []string, options harmony.TextOptions, transcript bool) ([]Sa
 		p.Write([]byte(chunk), 0)
 	}
 	p.Finish()
-	return r.said, p.Recoveries()
+	return r.messages, p.Recoveries()
 }
 
 // Cut cuts a text after each byte for which at returns true.

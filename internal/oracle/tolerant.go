@@ -31,13 +31,13 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 	if err := p.ProcessEOS(); err != nil || isQuirk(p.Messages(), headers) {
 		return false, nil
 	}
-	want := make([]Said, len(p.Messages()))
+	want := make([]Message, len(p.Messages()))
 	for i, m := range p.Messages() {
-		want[i] = Said{harmony.Header{Role: m.Role, Name: m.Name.Value, Channel: m.Channel.Value,
+		want[i] = Message{harmony.Header{Role: m.Role, Name: m.Name.Value, Channel: m.Channel.Value,
 			Recipient:   m.Recipient.Value,
 			ContentType: strings.TrimPrefix(m.ContentType.Value, "<|constrain|>")}, m.Content[0].Text}
 	}
-	same := func(how string, got []Said, seen harmony.Recoveries) error {
+	same := func(how string, got []Message, seen harmony.Recoveries) error {
 		// The reference accepts messages after a stop, and a repeated role, without an error.
 		seen[harmony.AfterStop], seen[harmony.RepairedRole] = 0, 0
 		if !slices.Equal(got, want) || seen.Total() > 0 {
@@ -45,8 +45,8 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 		}
 		return nil
 	}
-	said, seen := ByIDs(t, ids, role == 0)
-	if err := same("the tolerant parser", said, seen); err != nil {
+	messages, seen := ByIDs(t, ids, role == 0)
+	if err := same("the tolerant parser", messages, seen); err != nil {
 		return true, err
 	}
 	text, ok := Printed(t, ids)
@@ -55,8 +55,8 @@ func CheckTolerant(t *tokenizer.Tokenizer, v *vectors.Stream, random *rand.Rand)
 	}
 	for range 3 {
 		cuts := Cut(text, func() bool { return random.Intn(8) == 0 })
-		said, seen := ByText(cuts, harmony.TextOptions{}, role == 0)
-		if err := same(fmt.Sprintf("the text parser at %q", cuts), said, seen); err != nil {
+		messages, seen := ByText(cuts, harmony.TextOptions{}, role == 0)
+		if err := same(fmt.Sprintf("the text parser at %q", cuts), messages, seen); err != nil {
 			return true, err
 		}
 	}

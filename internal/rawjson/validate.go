@@ -35,8 +35,8 @@ type SyntaxError struct {
 	Reason string
 }
 
-// mostMember is the longest name that an error repeats, in bytes.
-const mostMember = 64
+// maxMember is the longest name that an error repeats, in bytes.
+const maxMember = 64
 
 // Error implements error.
 func (e *SyntaxError) Error() string {
@@ -54,8 +54,8 @@ func Validate(data []byte, maxDepth int) error {
 // Count is [Validate] and also returns the number of JSON values in data: the outermost one, and all elements and
 // members inside. A reader's memory grows with this number. Count stops with an error at the first value over the limit
 // most.
-func Count(data []byte, maxDepth, most int) (values int, err error) {
-	s := scanner{data: data, most: most}
+func Count(data []byte, maxDepth, maxValues int) (values int, err error) {
+	s := scanner{data: data, maxValues: maxValues}
 	if err := s.value(maxDepth); err != nil {
 		return s.values, err
 	}
@@ -73,15 +73,15 @@ type scanner struct {
 	levels [MaxDepth/64 + 1]uint64
 	depth  int
 	// values counts the values that have begun; most is their limit.
-	values, most int
-	// top is the last key of the outermost object, as it is spelled between its quotes.
-	top []byte
+	values, maxValues int
+	// topKey is the last key of the outermost object, as it is spelled between its quotes.
+	topKey []byte
 }
 
 func (s *scanner) fail(kind ErrorKind, reason string) error {
 	e := &SyntaxError{Kind: kind, Offset: s.pos, Reason: reason}
 	if s.depth > 0 {
-		e.Member = Unescape(s.top)
+		e.Member = Unescape(s.topKey)
 	}
 	return e
 }
@@ -128,8 +128,8 @@ func (s *scanner) inObject() bool {
 func (s *scanner) value(maxDepth int) error {
 	for {
 		s.space()
-		if s.values++; s.values > s.most {
-			return s.fail(TooMany, "more than "+string(AppendInt(nil, int64(s.most)))+" values")
+		if s.values++; s.values > s.maxValues {
+			return s.fail(TooMany, "more than "+string(AppendInt(nil, int64(s.maxValues)))+" values")
 		}
 		opened := false
 		switch c := s.peek(); {
@@ -207,14 +207,14 @@ func (s *scanner) key() error {
 		return s.fail(Malformed, "expected a string as object key")
 	}
 	if s.depth == 1 {
-		s.top = nil
+		s.topKey = nil
 	}
 	start := s.pos + 1
 	if err := s.str(); err != nil {
 		return err
 	}
-	if s.depth == 1 && s.pos-1-start <= mostMember {
-		s.top = s.data[start : s.pos-1]
+	if s.depth == 1 && s.pos-1-start <= maxMember {
+		s.topKey = s.data[start : s.pos-1]
 	}
 	s.space()
 	if s.peek() != ':' {
@@ -291,7 +291,7 @@ func (s *scanner) str() error {
 		case c < 0x20:
 			return s.fail(Malformed, "unescaped control character in a string")
 		default:
-			if err := s.wide(); err != nil {
+			if err := s.readNonASCII(); err != nil {
 				return err
 			}
 		}
@@ -299,8 +299,8 @@ func (s *scanner) str() error {
 	return s.fail(Malformed, "the text ends inside a string")
 }
 
-// wide reads a run of characters outside ASCII.
-func (s *scanner) wide() error {
+// readNonASCII reads a run of characters outside ASCII.
+func (s *scanner) readNonASCII() error {
 	for s.pos < len(s.data) && s.data[s.pos] >= utf8.RuneSelf {
 		// Nearly all of them have two or three bytes, and most first bytes allow any continuation byte as the second.
 		if c := s.data[s.pos]; c >= 0xC2 && c <= 0xDF && s.continues(1) {

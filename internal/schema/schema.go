@@ -16,17 +16,17 @@ const (
 
 // Fits reports whether value fits schema. It changes neither.
 func Fits(schema, value *rawjson.Value) bool {
-	c := checker{work: maxWork}
+	c := checker{budget: maxWork}
 	return c.fits(schema, value, 0)
 }
 
 // checker counts down the work that it may still do.
-type checker struct{ work int }
+type checker struct{ budget int }
 
 // spend takes n units of work and reports whether they were available.
 func (c *checker) spend(n int) bool {
-	c.work -= n
-	return c.work >= 0
+	c.budget -= n
+	return c.budget >= 0
 }
 
 func (c *checker) fits(s, v *rawjson.Value, depth int) bool {

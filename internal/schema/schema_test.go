@@ -69,9 +69,9 @@ func TestWorkIsBounded(t *testing.T) {
 		members.WriteString(`"m` + strconv.Itoa(i) + `":1`)
 	}
 	schema := parse(t, `{"additionalProperties":{"type":"number"},"properties":{`+properties.String()+`}}`)
-	c := checker{work: maxWork}
-	if !c.fits(schema, parse(t, `{`+members.String()+`}`), 0) || c.work > 0 {
-		t.Errorf("%d looks left", c.work)
+	c := checker{budget: maxWork}
+	if !c.fits(schema, parse(t, `{`+members.String()+`}`), 0) || c.budget > 0 {
+		t.Errorf("%d looks left", c.budget)
 	}
 }
 

@@ -5,8 +5,8 @@ package sse
 // write: how many events come at once does not matter.
 const MaxEvent = 4 << 20
 
-// keptBuffer is the largest buffer kept from one event to the next, in bytes.
-const keptBuffer = 64 << 10
+// maxKeptBuffer is the largest buffer kept from one event to the next, in bytes.
+const maxKeptBuffer = 64 << 10
 
 // Decoder is an automaton over bytes. [Decoder.Write] takes bytes from the network, [Decoder.Next] returns the events
 // that are whole. Any split of the same bytes gives the same events. The zero Decoder is ready. Line ends are LF, CR LF
@@ -103,7 +103,7 @@ func lineSize(b []byte) int {
 
 // emptied returns b emptied for reuse, or nil if it is too large to keep.
 func emptied(b []byte) []byte {
-	if cap(b) > keptBuffer {
+	if cap(b) > maxKeptBuffer {
 		return nil
 	}
 	return b[:0]

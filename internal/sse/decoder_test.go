@@ -147,7 +147,7 @@ func TestLargeEvent(t *testing.T) {
 	if len(got) != 2 || got[0] != large[len("data: "):] || got[1] != "a" {
 		t.Errorf("got %d events", len(got))
 	}
-	if cap(d.data) > keptBuffer || cap(d.line) > keptBuffer {
+	if cap(d.data) > maxKeptBuffer || cap(d.line) > maxKeptBuffer {
 		t.Errorf("buffers of %d and %d bytes are kept", cap(d.data), cap(d.line))
 	}
 }

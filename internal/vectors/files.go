@@ -16,7 +16,7 @@ type Place string
 
 // Each calls check for every line of the files in folder whose names match pattern. It returns an error if no file
 // matches or if all files together have fewer than least lines, so that a test cannot pass without input.
-func Each[T any](folder, pattern string, least int, check func(at Place, v *T) error) error {
+func Each[T any](folder, pattern string, minimum int, check func(at Place, v *T) error) error {
 	names, err := filepath.Glob(filepath.Join(folder, pattern))
 	if err != nil {
 		return err
@@ -34,9 +34,9 @@ func Each[T any](folder, pattern string, least int, check func(at Place, v *T) e
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if total < least {
+	if total < minimum {
 		return fmt.Errorf("%s: %d vectors in %d files, want at least %d", filepath.Join(folder, pattern), total, len(names),
-			least)
+			minimum)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ type metric uint32
 
 const (
 	undefined metric = iota
-	// refused is a metric that the host has refused. It is requested only once, to save a stream's time.
-	refused
+	// refusedID is a metric that the host has refused. It is requested only once, to save a stream's time.
+	refusedID
 	firstID
 )
 
@@ -28,14 +28,14 @@ func (s *Set) define(of contract.Metric, values []string) metric {
 	name := []byte(info.Name)
 	for i, label := range info.Labels {
 		if i < len(values) {
-			name = append(append(append(append(name, '.'), label...), '.'), legible(values[i])...)
+			name = append(append(append(append(name, '.'), label...), '.'), printable(values[i])...)
 		}
 	}
 	id, ok := s.host.Define(info.Kind, string(name))
 	if m := metric(id) + firstID; ok && m >= firstID {
 		return m
 	}
-	return refused
+	return refusedID
 }
 
 // add adds n to a counter with labels. Its name is composed only at the first use.
@@ -66,9 +66,9 @@ func (s *Set) set(m metric, value int64) {
 // maxLabel is the greatest length of a label's value, in bytes.
 const maxLabel = 128
 
-// legible returns a text in the form that a metric's name allows: printable ASCII without spaces. Operators may only
+// printable returns a text in the form that a metric's name allows: printable ASCII without spaces. Operators may only
 // use such characters in the names of models.
-func legible(s string) []byte {
+func printable(s string) []byte {
 	b := []byte(s)
 	b = b[:min(len(b), maxLabel)]
 	for i, c := range b {

@@ -17,35 +17,35 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// keeper is a host that has room for so many metrics, and keeps what they are told as well if it is to.
-type keeper struct {
-	names  []string
-	values []string
-	kinds  []contract.MetricKind
-	room   int
-	asked  int
-	deaf   bool
+// recordingHost is a host that can define maxMetrics metrics. It keeps their values, unless refusesValues.
+type recordingHost struct {
+	names         []string
+	values        []string
+	kinds         []contract.MetricKind
+	maxMetrics    int
+	defined       int
+	refusesValues bool
 }
 
-func (k *keeper) Define(kind contract.MetricKind, name string) (uint32, bool) {
-	k.asked++
-	if len(k.names) == k.room {
+func (k *recordingHost) Define(kind contract.MetricKind, name string) (uint32, bool) {
+	k.defined++
+	if len(k.names) == k.maxMetrics {
 		return 0, false
 	}
 	k.names, k.values, k.kinds = append(k.names, name), append(k.values, ""), append(k.kinds, kind)
 	return uint32(len(k.names) - 1), true
 }
 
-func (k *keeper) Add(id uint32, n int64)         { k.keep(id, fmt.Sprintf(" +%d", n)) }
-func (k *keeper) Record(id uint32, value uint64) { k.keep(id, fmt.Sprintf(" %d", value)) }
+func (k *recordingHost) Add(id uint32, n int64)         { k.append(id, fmt.Sprintf(" +%d", n)) }
+func (k *recordingHost) Record(id uint32, value uint64) { k.append(id, fmt.Sprintf(" %d", value)) }
 
-func (k *keeper) keep(id uint32, value string) {
-	if !k.deaf {
+func (k *recordingHost) append(id uint32, value string) {
+	if !k.refusesValues {
 		k.values[id] += value
 	}
 }
 
-func (k *keeper) String() string {
+func (k *recordingHost) String() string {
 	lines := map[string]bool{}
 	for i, name := range k.names {
 		lines[name+k.values[i]] = true
@@ -53,8 +53,8 @@ func (k *keeper) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n") + "\n"
 }
 
-// full is a report in which everything is counted.
-func full(model string) *exchange.Report {
+// fullReport is a report in which everything is counted.
+func fullReport(model string) *exchange.Report {
 	r := &exchange.Report{
 		API: "chat", Model: model, Server: "vllm", Translated: true,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
@@ -76,12 +76,12 @@ func full(model string) *exchange.Report {
 
 // TestCounts holds the names and counts of a few reports against testdata/counts.txt.
 func TestCounts(t *testing.T) {
-	k := &keeper{room: 1000}
+	k := &recordingHost{maxMetrics: 1000}
 	s := NewSet(k)
 	s.Configured("v1.2", "0a0b0c0d", []string{"gpt-oss-120b", "openai/gpt-oss-20b:v1.5"})
-	s.Count(full("gpt-oss-120b"), 200)
-	s.Count(full("gpt-oss-120b"), 200)
-	s.Count(full("openai/gpt-oss-20b:v1.5"), 502)
+	s.Count(fullReport("gpt-oss-120b"), 200)
+	s.Count(fullReport("gpt-oss-120b"), 200)
+	s.Count(fullReport("openai/gpt-oss-20b:v1.5"), 502)
 	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b"}, 400)
 	s.Count(&exchange.Report{API: "responses", Model: "gpt-oss-120b", Routed: true}, 200)
 	s.Count(&exchange.Report{API: "completions"}, 418)
@@ -116,24 +116,24 @@ func TestCounts(t *testing.T) {
 
 // A histogram of Prometheus' has a series for each bucket, one for what is above them, a sum and a count.
 const (
-	mostBuckets     = 20
-	histogramSeries = mostBuckets + 3
+	maxBuckets      = 20
+	histogramSeries = maxBuckets + 3
 )
 
 // TestBounded: more models and statuses than anybody has, over and over, are less than 2,000 series.
 func TestBounded(t *testing.T) {
-	k := &keeper{room: 1 << 20, deaf: true}
+	k := &recordingHost{maxMetrics: 1 << 20, refusesValues: true}
 	s := NewSet(k)
 	for round := range 2 {
 		var models []string
-		for i := range 3 * MostModels {
+		for i := range 3 * MaxModels {
 			models = append(models, fmt.Sprintf("model-%d-%d", round, i))
 		}
 		s.Configured("v", fmt.Sprint(round), models)
 		for _, m := range append(models, "unknown") {
 			for _, api := range apis {
 				for i, status := range append(statuses[:], 100, 418, 599) {
-					r := full(m)
+					r := fullReport(m)
 					r.API, r.Refused, r.EarlyEnd = api, harmony.ParseErrorKind(i%harmony.ParseErrorKinds), earlyEnds[i%len(earlyEnds)]
 					r.Cut = cuts[i%len(cuts)]
 					s.Count(r, status)
@@ -150,7 +150,7 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	// Further configurations have a series each, up to the bound.
-	series += mostBuilds - len(s.builds)
+	series += maxBuilds - len(s.builds)
 	if t.Logf("%d series", series); series > 2000 {
 		t.Errorf("%d series", series)
 	}
@@ -166,35 +166,35 @@ func TestBounded(t *testing.T) {
 
 // TestRefused: a host without room is asked once for each metric, and nothing ends by it.
 func TestRefused(t *testing.T) {
-	k := &keeper{room: 12}
+	k := &recordingHost{maxMetrics: 12}
 	s := NewSet(k)
 	s.Configured("v", "c", []string{"m"})
 	for range 3 {
-		s.Count(full("m"), 200)
+		s.Count(fullReport("m"), 200)
 	}
-	asked := k.asked
-	s.Count(full("m"), 200)
-	if k.asked != asked {
+	defined := k.defined
+	s.Count(fullReport("m"), 200)
+	if k.defined != defined {
 		t.Error("it is asked again")
 	}
-	if len(k.names) != k.room {
+	if len(k.names) != k.maxMetrics {
 		t.Errorf("%d metrics", len(k.names))
 	}
 }
 
 // BenchmarkCount is what the end of a request costs, without the host.
 func BenchmarkCount(b *testing.B) {
-	s := NewSet(&silent{})
+	s := NewSet(&nullHost{})
 	s.Configured("v", "c", []string{"m"})
-	r := full("m")
+	r := fullReport("m")
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Count(r, 200)
 	}
 }
 
-type silent struct{ n uint32 }
+type nullHost struct{ n uint32 }
 
-func (s *silent) Define(contract.MetricKind, string) (uint32, bool) { s.n++; return s.n, true }
-func (s *silent) Add(uint32, int64)                                 {}
-func (s *silent) Record(uint32, uint64)                             {}
+func (s *nullHost) Define(contract.MetricKind, string) (uint32, bool) { s.n++; return s.n, true }
+func (s *nullHost) Add(uint32, int64)                                 {}
+func (s *nullHost) Record(uint32, uint64)                             {}

@@ -6,12 +6,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// MostModels is how many models have series of their own. Further models are counted as [Other]. With the greatest
+// MaxModels is how many models have series of their own. Further models are counted as [Other]. With the greatest
 // number of values for every label there are fewer than 2,000 series.
-const MostModels = 32
+const MaxModels = 32
 
-// mostBuilds is how many configurations have series of their own.
-const mostBuilds = 32
+// maxBuilds is how many configurations have series of their own.
+const maxBuilds = 32
 
 // Other is the label value that stands for all values without series of their own.
 const Other = "other"
@@ -54,7 +54,7 @@ func NewSet(h Host) *Set {
 // get the same configurations in the same order, so that all of them choose the same models.
 func (s *Set) Configured(version, config string, models []string) {
 	for _, name := range models {
-		if s.model(name) == &s.other && len(s.models) < MostModels {
+		if s.model(name) == &s.other && len(s.models) < MaxModels {
 			s.models = append(s.models, model{name: name})
 		}
 	}
@@ -72,7 +72,7 @@ func (s *Set) use(version, config string, more int) {
 		}
 	}
 	if at < 0 {
-		if len(s.builds) == mostBuilds {
+		if len(s.builds) == maxBuilds {
 			return
 		}
 		at = len(s.builds)

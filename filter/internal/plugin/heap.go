@@ -13,24 +13,24 @@ import (
 type heap struct {
 	// id distinguishes the VM from the others of the process.
 	id uint64
-	// inUse is the heap in use when last measured, in bytes, garbage included. taken is the most that requests admitted
+	// inUse is the heap in use when last measured, in bytes, garbage included. admitted is the most that requests admitted
 	// since then may have taken.
-	inUse, taken uint64
+	inUse, admitted uint64
 	// measureAt is when the timer may measure again.
 	measureAt int64
 	// collectedAt is when the heap was last collected because of its size. quietUntil is when that is next allowed after a
 	// collection that freed too little: a heap that stays full must not be collected all the time.
 	collectedAt, quietUntil int64
-	// open is the number of the VM's streams, including streams that the gateway does not handle. served reports whether
+	// open is the number of the VM's streams, including streams that the gateway does not handle. everOpen reports whether
 	// the VM has had any stream. ended reports whether a stream has ended since the heap was last collected because of its
 	// size.
-	open          int
-	served, ended bool
+	open            int
+	everOpen, ended bool
 }
 
 const (
-	// rarely bounds the share of time for measuring the heap, or for collecting it in vain: one part in rarely.
-	rarely = 20
+	// pauseShare bounds the share of time for measuring the heap, or for collecting it in vain: one part in pauseShare.
+	pauseShare = 20
 	// maxPause is how long the timer leaves a full heap alone while no stream ends. There is hardly anything to collect
 	// then.
 	maxPause = 30_000
@@ -39,7 +39,7 @@ const (
 // begin and end count the streams of the VM.
 func (h *heap) begin() {
 	h.open++
-	h.served = true
+	h.everOpen = true
 }
 
 func (h *heap) end() {
@@ -48,24 +48,24 @@ func (h *heap) end() {
 }
 
 // idle reports whether the VM has had streams and has none now.
-func (h *heap) idle() bool { return h.open == 0 && h.served }
+func (h *heap) idle() bool { return h.open == 0 && h.everOpen }
 
 func (h *heap) measure() {
-	h.inUse, h.taken = heapInUse(), 0
+	h.inUse, h.admitted = heapInUse(), 0
 }
 
 // admit reports whether need more bytes fit into limit, and reserves them. at is the time.
 func (h *heap) admit(need, limit uint64, at int64) bool {
-	if h.inUse+h.taken+need > limit {
+	if h.inUse+h.admitted+need > limit {
 		h.measure()
 	}
 	if h.inUse+need > limit && at >= h.quietUntil {
 		h.collect(need, limit, at)
 	}
-	if h.inUse+h.taken+need > limit {
+	if h.inUse+h.admitted+need > limit {
 		return false
 	}
-	h.taken += need
+	h.admitted += need
 	return true
 }
 
@@ -76,23 +76,23 @@ func (h *heap) collect(need, limit uint64, at int64) {
 	h.measure()
 	h.ended, h.collectedAt = false, at
 	if h.inUse+need > limit {
-		h.quietUntil = at + rarely*time.Since(began).Milliseconds()
+		h.quietUntil = at + pauseShare*time.Since(began).Milliseconds()
 	}
 }
 
-// weigh measures the heap, and collects it if it is over limit. stuck reports whether the heap is then still over
+// enforce measures the heap, and collects it if it is over limit. stuck reports whether the heap is then still over
 // limit, and no stream is open that could need it.
-func (h *heap) weigh(limit uint64, at int64) (stuck bool) {
+func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	if at >= h.measureAt {
 		began := time.Now()
 		h.measure()
-		h.measureAt = at + rarely*time.Since(began).Milliseconds()
+		h.measureAt = at + pauseShare*time.Since(began).Milliseconds()
 	}
 	if h.inUse <= limit {
 		return false
 	}
-	worthIt := h.ended || at >= h.collectedAt+maxPause
-	if h.idle() || worthIt && at >= h.quietUntil { // an idle VM holds up no stream
+	worthwhile := h.ended || at >= h.collectedAt+maxPause
+	if h.idle() || worthwhile && at >= h.quietUntil { // an idle VM holds up no stream
 		h.collect(0, limit, at)
 	}
 	return h.inUse > limit && h.idle()

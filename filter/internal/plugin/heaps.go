@@ -22,25 +22,25 @@ const (
 	maxHeaps = 1024
 )
 
-// fullest writes this VM's bytes in use into the shared data, and returns the most that any VM has in use.
-func fullest(id, inUse uint64, at int64) uint64 {
+// maxInUse writes this VM's bytes in use into the shared data, and returns the most that any VM has in use.
+func maxInUse(id, inUse uint64, at int64) uint64 {
 	for range 3 { // another VM may write in between
 		table, cas, err := proxywasm.GetSharedData(heapsKey)
 		if err != nil {
 			table, cas = nil, 0 // no VM has an entry yet
 		}
-		table, most := withHeap(table, id, inUse, at)
+		table, largest := updateHeaps(table, id, inUse, at)
 		if proxywasm.SetSharedData(heapsKey, table, cas) == nil {
-			return most
+			return largest
 		}
 	}
 	return inUse
 }
 
-// withHeap returns the table with a new entry for id and without entries that are too old. It also returns the most
+// updateHeaps returns the table with a new entry for id and without entries that are too old. It also returns the most
 // that an entry in it has in use.
-func withHeap(table []byte, id, inUse uint64, at int64) ([]byte, uint64) {
-	most := inUse
+func updateHeaps(table []byte, id, inUse uint64, at int64) ([]byte, uint64) {
+	largest := inUse
 	out := make([]byte, 0, len(table)+heapEntry)
 	for ; len(table) >= heapEntry && len(out) < maxHeaps*heapEntry; table = table[heapEntry:] {
 		written := int64(binary.LittleEndian.Uint64(table[16:]))
@@ -48,10 +48,10 @@ func withHeap(table []byte, id, inUse uint64, at int64) ([]byte, uint64) {
 			continue
 		}
 		out = append(out, table[:heapEntry]...)
-		most = max(most, binary.LittleEndian.Uint64(table[8:]))
+		largest = max(largest, binary.LittleEndian.Uint64(table[8:]))
 	}
 	out = binary.LittleEndian.AppendUint64(out, id)
 	out = binary.LittleEndian.AppendUint64(out, inUse)
 	out = binary.LittleEndian.AppendUint64(out, uint64(at))
-	return out, most
+	return out, largest
 }

@@ -2,9 +2,9 @@ package plugin
 
 import "testing"
 
-// TestFullestHeap: the gauge is the fullest VM's, whichever wrote last; one that has not told for a while does not
+// TestMaxInUse: the gauge is the fullest VM's, whichever wrote last; one that has not told for a while does not
 // count.
-func TestFullestHeap(t *testing.T) {
+func TestMaxInUse(t *testing.T) {
 	var table []byte
 	for i, step := range []struct {
 		id, inUse uint64
@@ -23,12 +23,12 @@ func TestFullestHeap(t *testing.T) {
 		{5, 1 << 40, 2, 1 << 40, 2}, {4, 1, 3, 1 << 40, 2}, // more than a word of 32 bits
 	} {
 		var most uint64
-		table, most = withHeap(table, step.id, step.inUse, step.at)
+		table, most = updateHeaps(table, step.id, step.inUse, step.at)
 		if most != step.want || len(table) != step.entries*heapEntry {
 			t.Errorf("step %d: the fullest has %d of %d, want %d of %d", i, most, len(table)/heapEntry, step.want, step.entries)
 		}
 	}
-	if _, most := withHeap([]byte("not of ours, and no whole entry"), 1, 10, 0); most < 10 {
+	if _, most := updateHeaps([]byte("not of ours, and no whole entry"), 1, 10, 0); most < 10 {
 		t.Errorf("most is %d", most)
 	}
 }

@@ -11,8 +11,8 @@ import (
 const (
 	// configuredKey is set after the first valid configuration.
 	configuredKey = "harmony.configured"
-	// takenPrefix precedes the fingerprint of an invalid configuration that was accepted.
-	takenPrefix = "harmony.taken."
+	// acceptedPrefix precedes the fingerprint of an invalid configuration that was accepted.
+	acceptedPrefix = "harmony.taken."
 )
 
 // misconfigured decides what to do with an invalid configuration. An update is refused, and the host keeps the
@@ -22,13 +22,13 @@ const (
 // The host asks one VM first and then all others. They must decide as the first did, whatever has come in between. Only
 // the first VM logs and counts the error.
 func (p *plugin) misconfigured(data []byte, reason error) types.OnPluginStartStatus {
-	taken := takenPrefix + fingerprint(data)
+	taken := acceptedPrefix + fingerprint(data)
 	if shared(taken) {
 		p.gateway = exchange.Misconfigured()
 		return types.OnPluginStartStatusOK
 	}
 	p.vm.metrics.ConfigError()
-	if p.vm.refuses || shared(configuredKey) {
+	if p.vm.refusesFirst || shared(configuredKey) {
 		proxywasm.LogCritical("harmony: " + reason.Error() + "; the configuration is refused")
 		return types.OnPluginStartStatusFailed
 	}

@@ -102,7 +102,7 @@ func removeInternalHeaders() (headers [][2]string, ok bool) {
 func (s *stream) readClientHeaders(headers [][2]string) {
 	for _, h := range headers {
 		if s.exchange.Header(h[0], h[1]) {
-			s.asks = append(s.asks, h[0])
+			s.optionHeaders = append(s.optionHeaders, h[0])
 		}
 	}
 }
@@ -195,7 +195,7 @@ func (s *stream) redirect(pool, path string, rewritten bool) bool {
 		return ok
 	}
 	ok = ok && edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
-	for _, name := range s.asks {
+	for _, name := range s.optionHeaders {
 		ok = ok && edited("remove "+name, proxywasm.RemoveHttpRequestHeader(name))
 	}
 	if !ok || !rewritten {

@@ -20,8 +20,8 @@ type stream struct {
 	body int
 	// pending reports whether the request is still held.
 	pending bool
-	// asks are the names of the client's headers that are only for the gateway.
-	asks []string
+	// optionHeaders are the names of the client's headers that are only for the gateway.
+	optionHeaders []string
 }
 
 // The properties that the filter reads from the host.

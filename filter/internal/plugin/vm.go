@@ -29,8 +29,8 @@ type vm struct {
 	tokenizer *tokenizer.Tokenizer
 	// keys are the keys that seal reasoning, or nil.
 	keys *seal.Keys
-	// refuses reports whether every invalid configuration is refused, including the first one.
-	refuses bool
+	// refusesFirst reports whether every invalid configuration is refused, including the first one.
+	refusesFirst bool
 	// scratch is shared by all streams of the VM, which runs one callback at a time.
 	scratch exchange.Scratch
 	// held counts what the host holds of requests that are still being received.
@@ -57,7 +57,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 		proxywasm.LogCritical("harmony: " + contract.SealKeysVariable + ": " + err.Error())
 		return types.OnVMStartStatusFailed
 	}
-	v.refuses = environment(contract.ErrorVariable) == contract.ErrorRefuse
+	v.refusesFirst = environment(contract.ErrorVariable) == contract.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
 	v.heap.id = randomNumber()
 	return types.OnVMStartStatusOK
@@ -80,8 +80,8 @@ type plugin struct {
 	heldLimit int
 	// configuration is the configuration's fingerprint in metrics. It is empty for an invalid configuration.
 	configuration string
-	// refused reports whether the refusal of edits by the host has been logged.
-	refused bool
+	// editRefusalLogged reports whether the refusal of edits by the host has been logged.
+	editRefusalLogged bool
 	// streams are the streams with an exchange, by context id.
 	streams map[uint32]*stream
 }
@@ -148,8 +148,8 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 // OnTick implements [types.PluginContext].
 func (p *plugin) OnTick() {
 	at := now()
-	stuck := p.vm.heap.weigh(p.memoryLimit, at)
-	p.vm.metrics.Heap(fullest(p.vm.heap.id, p.vm.heap.inUse, at))
+	stuck := p.vm.heap.enforce(p.memoryLimit, at)
+	p.vm.metrics.Heap(maxInUse(p.vm.heap.id, p.vm.heap.inUse, at))
 	if stuck {
 		p.vm.endFull(p.memoryLimit)
 	}
@@ -168,8 +168,8 @@ func (p *plugin) OnTick() {
 // edited reports whether the host made a change to a request. If it did not, its settings do not fit the filter's mode,
 // and it will refuse all changes. edited logs that once.
 func (p *plugin) edited(what string, err error) bool {
-	if err != nil && !p.refused {
-		p.refused = true
+	if err != nil && !p.editRefusalLogged {
+		p.editRefusalLogged = true
 		proxywasm.LogError("harmony: " + what + ": " + err.Error() +
 			"; requests are answered 500, because the proxy lets none be rewritten: see docs/modes.md")
 	}

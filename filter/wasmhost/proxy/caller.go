@@ -62,7 +62,7 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 		// Envoy adds these headers to requests that it makes itself.
 		r.Header.Set("X-Envoy-Internal", "true")
 		r.Header.Set("X-Envoy-Expected-Rq-Timeout-Ms", strconv.FormatInt(o.Timeout.Milliseconds(), 10))
-		withoutAgent(r.Header)
+		suppressUserAgent(r.Header)
 		return r
 	})
 	if err != nil {

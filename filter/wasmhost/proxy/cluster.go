@@ -153,7 +153,7 @@ func (c *cluster) send(ctx context.Context, make func(*endpoint) *http.Request) 
 	return nil, nil, err
 }
 
-// kept is a request body that a failed attempt cannot close.
-type kept struct{ io.Reader }
+// unclosable is a request body that a failed attempt cannot close.
+type unclosable struct{ io.Reader }
 
-func (kept) Close() error { return nil }
+func (unclosable) Close() error { return nil }

@@ -19,8 +19,8 @@ import (
 var hopByHop = []string{"connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade",
 	"expect"}
 
-// envoyOrders are the headers with which Envoy's own parts give each other instructions.
-var envoyOrders = []string{
+// envoyHeaders are the headers by which Envoy's own parts control each other.
+var envoyHeaders = []string{
 	"x-envoy-decorator-operation", "x-envoy-downstream-service-cluster", "x-envoy-downstream-service-node",
 	"x-envoy-expected-rq-timeout-ms",
 	"x-envoy-force-trace", "x-envoy-hedge-on-per-try-timeout", "x-envoy-internal", "x-envoy-ip-tags",
@@ -49,7 +49,7 @@ func requestHeaders(r *http.Request, o *Options) *wasmhost.Headers {
 	}
 	if o.ForwardedFor {
 		// With use_remote_address the client is untrusted, and its instructions to Envoy are removed.
-		for _, name := range envoyOrders {
+		for _, name := range envoyHeaders {
 			h.Remove(name)
 		}
 		if address, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
@@ -128,8 +128,8 @@ var escape = regexp.MustCompile("%[0-9A-Fa-f]{2}")
 // unreserved are the characters that mean the same whether they are escaped or not (RFC 3986, section 2.3).
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-// withoutAgent keeps net/http from adding its own user agent.
-func withoutAgent(h http.Header) {
+// suppressUserAgent keeps net/http from adding its own user agent.
+func suppressUserAgent(h http.Header) {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = nil
 	}
@@ -172,18 +172,18 @@ func normalizePath(target string) string {
 			out = append(out, "")
 		}
 	}
-	path = doubled.ReplaceAllString("/"+strings.Join(out, "/"), "/")
-	path = escapeOdd(path, "\"<>^`{|}")
+	path = multipleSlashes.ReplaceAllString("/"+strings.Join(out, "/"), "/")
+	path = escapeIllegal(path, "\"<>^`{|}")
 	if hasQuery {
 		return path + "?" + query
 	}
 	return path
 }
 
-var doubled = regexp.MustCompile("//+")
+var multipleSlashes = regexp.MustCompile("//+")
 
-// escapeOdd escapes characters that are not allowed in a request line, and those in more.
-func escapeOdd(s, more string) string {
+// escapeIllegal escapes characters that are not allowed in a request line, and those in more.
+func escapeIllegal(s, more string) string {
 	var out strings.Builder
 	for _, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(more, c) >= 0 {
@@ -203,6 +203,6 @@ func requestURL(to *endpoint, target string) *url.URL {
 		u.Path, u.RawQuery, _ = strings.Cut(target, "?") // as Opaque it would be read as a host
 		return u
 	}
-	u.Opaque = escapeOdd(target, "")
+	u.Opaque = escapeIllegal(target, "")
 	return u
 }

@@ -58,8 +58,8 @@ type Options struct {
 	ForwardedFor bool
 	// KeepRequestID keeps a client's x-request-id: preserve_external_request_id.
 	KeepRequestID bool
-	// TellRequestID sets x-request-id on every response: always_set_request_id_in_response.
-	TellRequestID bool
+	// SetRequestIDInResponse sets x-request-id on every response: always_set_request_id_in_response.
+	SetRequestIDInResponse bool
 	// Cut splits servers' responses before the filter sees them; nil leaves the pieces as they arrive.
 	Cut *Cut
 	// StreamDone is called for every stream that has ended.
@@ -172,7 +172,7 @@ func (p *Proxy) Route(request *wasmhost.Headers) *wasmhost.Route { return p.opti
 
 // finalize adds the headers that every response gets. id is the request's x-request-id.
 func (p *Proxy) finalize(h *wasmhost.Headers, id string) {
-	if p.options.TellRequestID {
+	if p.options.SetRequestIDInResponse {
 		h.Set(requestIDHeader, id)
 	}
 	if _, ok := h.Lookup("date"); !ok {

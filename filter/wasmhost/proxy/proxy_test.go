@@ -72,13 +72,13 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// slowly is a reader that yields each text separately, and err with the last one.
-type slowly struct {
+// piecewiseReader is a reader that yields each text separately, and err with the last one.
+type piecewiseReader struct {
 	texts []string
 	err   error
 }
 
-func (s *slowly) Read(p []byte) (int, error) {
+func (s *piecewiseReader) Read(p []byte) (int, error) {
 	if len(s.texts) == 0 {
 		return 0, s.err
 	}
@@ -108,7 +108,8 @@ func TestRelay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
 			m := message{
-				body: &slowly{[]string{"a", "b"}, tt.err}, http2: tt.http2, trailer: func() http.Header { return tt.trailer },
+				body: &piecewiseReader{[]string{"a", "b"}, tt.err}, http2: tt.http2,
+				trailer: func() http.Header { return tt.trailer },
 				data: func(p []byte, end bool) {
 					text := string(p)
 					if end {

@@ -39,8 +39,8 @@ type exchange struct {
 	server  *serverSide
 	busy    sync.WaitGroup
 	// active signals activity on the stream.
-	active  chan struct{}
-	toServe *flow
+	active      chan struct{}
+	requestBody *flow
 	// begun reports whether the client has received a status.
 	begun bool
 	// reading reports whether the client's body is still incomplete.
@@ -57,7 +57,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	x := &exchange{
 		proxy: p, w: w, r: r, ctx: ctx, cancel: cancel,
-		changed: make(chan struct{}, 1), active: make(chan struct{}, 1), toServe: newFlow(),
+		changed: make(chan struct{}, 1), active: make(chan struct{}, 1), requestBody: newFlow(),
 	}
 	local := ""
 	if address, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }); ok {
@@ -97,7 +97,7 @@ func signal(c chan struct{}) {
 func (x *exchange) close() {
 	x.clientGone() // without effect on a stream that has ended
 	x.cancel()
-	x.toServe.close()
+	x.requestBody.close()
 	x.act()
 	if x.reading.Load() {
 		// The rest of the client's request is discarded, and the connection is not used again.
@@ -219,9 +219,9 @@ func (x *exchange) readRequest() {
 // roomForRequest waits until the server has taken most of what is waiting for it. It returns false if the exchange
 // ends.
 func (x *exchange) roomForRequest() bool {
-	for x.toServe.full() || x.stream.Backlog(wasmhost.ToServer) > x.stream.Limit()+window {
+	for x.requestBody.full() || x.stream.Backlog(wasmhost.ToServer) > x.stream.Limit()+window {
 		select {
-		case <-x.toServe.room:
+		case <-x.requestBody.room:
 		case <-x.ctx.Done():
 			return false
 		}
@@ -264,7 +264,7 @@ func (x *exchange) act() (over bool) {
 			over = true
 		}
 	}
-	signal(x.toServe.room)
+	signal(x.requestBody.room)
 	if x.server != nil {
 		signal(x.server.room)
 	}

@@ -36,9 +36,9 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 		x.server.ctx, x.server.timeout = ctx, e.Timeout
 		x.busy.Go(func() { x.server.run(ctx, e, whole) })
 	case wasmhost.DataKind:
-		x.toServe.put(e.Data, e.End)
+		x.requestBody.put(e.Data, e.End)
 	case wasmhost.TrailersKind:
-		x.toServe.put(nil, true) // without the trailers, which would have to be announced in advance
+		x.requestBody.put(nil, true) // without the trailers, which would have to be announced in advance
 	case wasmhost.ResetKind:
 		if x.server != nil {
 			x.server.cancel()
@@ -88,20 +88,20 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	}
 	length, lengthErr := strconv.ParseInt(e.Headers.Get("content-length"), 10, 64)
 	r.Header.Del("Content-Length")
-	withoutAgent(r.Header)
+	suppressUserAgent(r.Header)
 	switch {
 	case e.End && to.transport.Protocols.HTTP1() && repeatable(r):
 		// With http.NoBody, net/http would send it again by itself when a server closes the connection without a response.
-		r.ContentLength, r.Body = 0, kept{bytes.NewReader(nil)}
+		r.ContentLength, r.Body = 0, unclosable{bytes.NewReader(nil)}
 	case e.End:
 		r.ContentLength, r.Body = 0, http.NoBody
 	case whole != nil && repeatable(r):
-		r.Body = kept{bytes.NewReader(whole)}
+		r.Body = unclosable{bytes.NewReader(whole)}
 	case whole != nil:
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(whole)), nil }
 		r.Body, _ = r.GetBody()
 	default:
-		r.Body = kept{s.exchange.toServe}
+		r.Body = unclosable{s.exchange.requestBody}
 	}
 	// The length is the one that the filter has left, right or wrong. Without one the body is sent in chunks.
 	if lengthErr == nil && !e.End {

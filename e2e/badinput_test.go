@@ -197,7 +197,7 @@ func refusalOf(t *testing.T, g *exchange.Gateway, path string, b []byte) *refuse
 // errorCodes are those that docs/errors.md has for requests.
 func errorCodes(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../docs/errors.md")
+	text, err := os.ReadFile(inRepository("docs/errors.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,10 +280,7 @@ func TestBadInput(t *testing.T) { chatAPI.testBadInputs(t) }
 func TestBadResponsesInput(t *testing.T) { responsesAPI.testBadInputs(t) }
 
 func (api *fieldAPI) testBadInputs(t *testing.T) {
-	c, err := loadCase("cases/chat_text_whole.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := loadCase(t, "chat_text_whole")
 	server, url := runSim(t, sim.Options{Keep: 10_000})
 	config, err := c.config(url)
 	if err != nil {

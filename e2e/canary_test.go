@@ -50,7 +50,7 @@ func noTextInLogs(t *testing.T, level string) {
 
 	var prompts, answers, good int
 	for _, tc := range cases {
-		server, err := tc.canaryServer()
+		server, err := tc.withScript(canaryScript).server(0, 0)
 		if err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
@@ -98,21 +98,6 @@ func noTextInLogs(t *testing.T, level string) {
 			}
 		}
 	}
-}
-
-// canaryServer is the case's server, whose messages begin with a canary.
-func (c *testCase) canaryServer() (*sim.Server, error) {
-	with := *c
-	archive := *c.archive
-	archive.Files = nil
-	for _, f := range c.archive.Files {
-		if f.Name == "script" {
-			f.Data = []byte(canaryScript(string(f.Data)))
-		}
-		archive.Files = append(archive.Files, f)
-	}
-	with.archive = &archive
-	return with.server(0, 0)
 }
 
 // canaryScript puts the canary behind each message token of a script, given as text or as ids.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 
 	"github.com/harmonyedge/harmonyedge/sim"
@@ -59,13 +60,13 @@ type testCase struct {
 // loadCases reads every case. Finding none is a failure.
 func loadCases(t *testing.T) []*testCase {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(cmp.Or(os.Getenv("HARMONY_CASES"), "cases"), "*.txtar"))
+	paths, err := filepath.Glob(casePath("*"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases found: %v", err)
 	}
 	var cases []*testCase
 	for _, path := range paths {
-		c, err := loadCase(path)
+		c, err := readCase(path)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -74,7 +75,22 @@ func loadCases(t *testing.T) []*testCase {
 	return cases
 }
 
-func loadCase(path string) (*testCase, error) {
+// loadCase reads the case of a name.
+func loadCase(t *testing.T, name string) *testCase {
+	t.Helper()
+	c, err := readCase(casePath(name))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return c
+}
+
+// casePath is where the file of a case is. $HARMONY_CASES names another folder of cases.
+func casePath(name string) string {
+	return filepath.Join(cmp.Or(os.Getenv("HARMONY_CASES"), inRepository("e2e/cases")), name+".txtar")
+}
+
+func readCase(path string) (*testCase, error) {
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		return nil, err
@@ -218,7 +234,7 @@ const (
 // events than its own. Other cases have none.
 func (c *testCase) otherGroupings() []int {
 	var asked struct{ Stream bool }
-	if _, ok := isTranslated(c); !ok || json.Unmarshal(c.body, &asked) != nil || !asked.Stream ||
+	if c.api() == "" || json.Unmarshal(c.body, &asked) != nil || !asked.Stream ||
 		c.settings["stall_timeout_ms"] != "" {
 		return nil
 	}
@@ -301,4 +317,49 @@ func (c *testCase) rewrite(members ...txtar.File) error {
 		}
 	}
 	return os.WriteFile(c.path, txtar.Format(&txtar.Archive{Comment: c.archive.Comment, Files: files}), 0o644)
+}
+
+// api returns "chat" or "responses" if the filter translates the case's request, else an empty string.
+func (c *testCase) api() string {
+	switch path, _, _ := strings.Cut(c.target, "?"); path {
+	case chatPath:
+		return "chat"
+	case responsesPath:
+		return "responses"
+	default:
+		return ""
+	}
+}
+
+// byChannels reports whether the case's answer is to be channel events, when it is a stream.
+func (c *testCase) byChannels() bool {
+	asked := c.header.Get(contract.EventsHeader)
+	return asked == "channels" || asked == "" && c.settings["events"] == "channels" && c.target == chatPath
+}
+
+// withScript returns a copy of the case whose server's script has been edited.
+func (c *testCase) withScript(edit func(string) string) *testCase {
+	archive := &txtar.Archive{Comment: c.archive.Comment}
+	for _, f := range c.archive.Files {
+		if f.Name == "script" {
+			f.Data = []byte(edit(string(f.Data)))
+		}
+		archive.Files = append(archive.Files, f)
+	}
+	with := *c
+	with.archive = archive
+	return &with
+}
+
+// begin gives the case's request to an exchange of a gateway.
+func (c *testCase) begin(g *exchange.Gateway) (exchange.RequestAction, *exchange.Exchange) {
+	x := g.Begin(c.method, c.target)
+	if x == nil {
+		return exchange.RequestAction{}, nil
+	}
+	for name := range c.header {
+		x.Header(strings.ToLower(name), c.header.Get(name))
+	}
+	x.RequestHeaders()
+	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x
 }

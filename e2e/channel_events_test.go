@@ -16,28 +16,23 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// byChannels reports whether the case's answer is to be channel events, when it is a stream.
-func (c *testCase) byChannels() bool {
-	asked := c.header.Get(contract.EventsHeader)
-	return asked == "channels" || asked == "" && c.settings["events"] == "channels" && c.target == chatPath
-}
-
 // channelCases are the cases with a stream of channel events that came to its end.
 func channelCases(t *testing.T) map[string]*testCase {
 	t.Helper()
-	cases := map[string]*testCase{}
+	found := map[string]*testCase{}
 	for _, c := range loadCases(t) {
 		if c.byChannels() && strings.Contains(c.member("want"), "\nevent: ") {
-			cases[c.name] = c
+			found[c.name] = c
 		}
 	}
-	if len(cases) < 15 {
-		t.Fatalf("only %d cases have channel events", len(cases))
+	if len(found) < 15 {
+		t.Fatalf("only %d cases have channel events", len(found))
 	}
-	return cases
+	return found
 }
 
-func (c *testCase) channelEvents(t *testing.T) []channelEvent {
+// wantedEvents are the channel events that a case expects.
+func wantedEvents(t *testing.T, c *testCase) []channelEvent {
 	t.Helper()
 	_, body, _ := strings.Cut(c.member("want"), "\n\n")
 	events, err := readChannelEvents(body)
@@ -55,7 +50,7 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
-		action, _ := begin(g, c)
+		action, _ := c.begin(g)
 		answer := askServer(t, c, action.Forward.Body, 0)
 		_, body, _ := strings.Cut(play(g, c, answer, len(answer.body)), "\n")
 		events, err := readChannelEvents(body)
@@ -199,7 +194,7 @@ func TestChannelEventsConversations(t *testing.T) {
 	var asked []oracleRequest
 	var want [][]uint32
 	for name, c := range channelCases(t) {
-		for _, e := range c.channelEvents(t) {
+		for _, e := range wantedEvents(t, c) {
 			if e.name != "tool_call" || e.call.Conversation == nil {
 				continue
 			}
@@ -236,7 +231,7 @@ func TestChannelEventsLoop(t *testing.T) {
 		if c == nil || next == nil {
 			t.Fatal("a turn is not there")
 		}
-		events := c.channelEvents(t)
+		events := wantedEvents(t, c)
 		call := events[len(events)-2].call
 		messages := append(call.Conversation.Messages, conversationMessage{
 			"role": "tool", "name": "functions." + call.Name, "recipient": "assistant", "channel": "commentary",
@@ -259,7 +254,7 @@ func promptOf(t *testing.T, c *testCase) []uint32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	action, _ := begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}), c)
+	action, _ := c.begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}))
 	var sent struct{ Prompt []uint32 }
 	if err := json.Unmarshal(action.Forward.Body, &sent); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 )
 
 var chatAPI = &fieldAPI{
-	path: chatPath, schema: "CreateChatCompletionRequest", table: "../docs/chat-fields.md", turns: "messages",
-	surround: surroundChat,
+	path: chatPath, schema: "CreateChatCompletionRequest", table: inRepository("docs/chat-fields.md"),
+	turns: "messages", surround: surroundChat,
 	examples: map[string]any{
 		"model": caseModel, "reasoning_effort": "low", "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5,
 		"top_p":      0.5,

@@ -29,7 +29,7 @@ func TestDemo(t *testing.T) {
 	tool(t, "HARMONY_OPENAI_PYTHON")
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
-	demo := exec.CommandContext(ctx, "../examples/demo/run.sh")
+	demo := exec.CommandContext(ctx, inRepository("examples/demo/run.sh"))
 	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) } // it has children to stop
 	demo.WaitDelay = upStop
 	demo.Env = append(os.Environ(), "DEMO_TOKENS_PER_SECOND=2000")
@@ -56,7 +56,7 @@ func TestDemo(t *testing.T) {
 // TestExampleEnvoy serves examples/envoy.yaml, the filter in an Envoy that somebody else has configured.
 func TestExampleEnvoy(t *testing.T) {
 	server, serverURL := runSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
-	text, err := os.ReadFile("../examples/envoy.yaml")
+	text, err := os.ReadFile(inRepository("examples/envoy.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestExampleEnvoy(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "http://" + address
-	response, body := post(t, url+"/v1/chat/completions", chat(caseModel, "Hello"))
+	response, body := post(t, url+"/v1/chat/completions", chatBody(caseModel, "Hello"))
 	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
 		t.Errorf("status %d: %s", response.StatusCode, body)
 	}
@@ -119,7 +119,7 @@ func TestExampleEnvoy(t *testing.T) {
 
 // TestReadmeSession types the README's session into a shell and wants to see what the README shows.
 func TestReadmeSession(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile(inRepository("README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,12 +20,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
+// hiddenModel is the model whose reasoning is hidden.
+const hiddenModel = "secretive"
+
 // codexModels is the configuration of the gateway: one model as it comes, and one whose reasoning travels sealed alone.
 const codexModels = `
 models:
   - name: ` + caseModel + `
     servers: [vllm=SERVER]
-  - name: ` + secretive + `
+  - name: ` + hiddenModel + `
     server_model: ` + caseModel + `
     servers: [vllm=SERVER]
     answers: { hide_reasoning: true }
@@ -38,7 +41,7 @@ func TestCodex(t *testing.T) {
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			server, serverURL := runSim(t, sim.Options{Script: readScript(t, "clients/codex/script.jsonl")})
+			server, serverURL := runSim(t, sim.Options{Script: readScript(t, "e2e/clients/codex/script.jsonl")})
 			config := filepath.Join(t.TempDir(), "config.yaml")
 			if err := os.WriteFile(config, []byte(strings.ReplaceAll(codexModels, "SERVER", serverURL)), 0o600); err != nil {
 				t.Fatal(err)
@@ -48,7 +51,7 @@ func TestCodex(t *testing.T) {
 				models     []string
 			}{
 				{"no keys", "", []string{caseModel}},
-				{"keys", sealKeyA, []string{caseModel, secretive}},
+				{"keys", sealKeyA, []string{caseModel, hiddenModel}},
 			} {
 				up, url := startUpWith(t, []string{contract.SealKeysVariable + "=" + gateway.keys}, "--host", host, "--config",
 					config)
@@ -239,7 +242,7 @@ func (c *codex) checkKept(t *testing.T, keys bool) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if sealed > 0 != keys || open > 0 != (c.model != secretive) {
+	if sealed > 0 != keys || open > 0 != (c.model != hiddenModel) {
 		t.Errorf("Codex has kept %d sealed texts, and the reasoning %d times as it was", sealed, open)
 	}
 }

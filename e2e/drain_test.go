@@ -110,7 +110,7 @@ func TestDrainScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := exec.Command("../examples/drain-envoy.sh", port, "300", "0")
+	script := exec.Command(inRepository("examples/drain-envoy.sh"), port, "300", "0")
 	if said, err := script.CombinedOutput(); err != nil || len(said) > 0 {
 		t.Errorf("%v: %s", err, said)
 	}

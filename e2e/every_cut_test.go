@@ -55,7 +55,7 @@ func everyCut(t *testing.T, c *testCase, mode string) int {
 	}
 	config.Mode = mode
 	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
-	action, _ := begin(g, c)
+	action, _ := c.begin(g)
 	if action.Forward == nil || action.Forward.Body == nil {
 		if c.member("prompt") != "none\n" {
 			t.Error("no request for the server")
@@ -120,19 +120,6 @@ func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *testCase, answer serve
 	return whole, max(last, 0) + 1
 }
 
-// begin gives the case's request to an exchange.
-func begin(g *exchange.Gateway, c *testCase) (exchange.RequestAction, *exchange.Exchange) {
-	x := g.Begin(c.method, c.target)
-	if x == nil {
-		return exchange.RequestAction{}, nil
-	}
-	for name := range c.header {
-		x.Header(strings.ToLower(name), c.header.Get(name))
-	}
-	x.RequestHeaders()
-	return x.Request(bytes.Clone(c.body), exchange.Host{Now: 1_000_000, ID: strings.Repeat("0123456789", 4)}), x
-}
-
 // askServer lets the case's server answer once, with so many tokens in an event; 0 is as the case says.
 func askServer(t *testing.T, c *testCase, body []byte, tokens int) serverAnswer {
 	t.Helper()
@@ -164,7 +151,7 @@ func askServer(t *testing.T, c *testCase, body []byte, tokens int) serverAnswer 
 // what the client would get.
 func play(g *exchange.Gateway, c *testCase, a serverAnswer, sizes ...int) string {
 	const now = 1_000_000
-	_, x := begin(g, c)
+	_, x := c.begin(g)
 	var out strings.Builder
 	goesOn := func(action exchange.ResponseAction, piece []byte) bool {
 		switch {

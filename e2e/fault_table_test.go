@@ -394,7 +394,7 @@ func faultTable(rows []faultRow, seen map[string]faultSeen, counted map[string]s
 	return table
 }
 
-const faultsPage = "../docs/faults.md"
+var faultsPage = inRepository("docs/faults.md")
 
 // compareTable holds a table of docs/faults.md against what was seen; -update writes it.
 func compareTable(t *testing.T, name, table string) {

@@ -133,10 +133,7 @@ func (api *fieldAPI) checkTable(t *testing.T) {
 // caseGateway is what the cases without settings ask, with a server that is never reached.
 func caseGateway(t *testing.T) *exchange.Gateway {
 	t.Helper()
-	c, err := loadCase("cases/chat_text_whole.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := loadCase(t, "chat_text_whole")
 	config, err := c.config("http://127.0.0.1:9")
 	if err != nil {
 		t.Fatal(err)
@@ -225,8 +222,8 @@ func testNames(t *testing.T) map[string]string {
 		names[c.name] = string(c.body)
 	}
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
+	err := filepath.WalkDir(repository(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != repository() {
 			return fs.SkipDir
 		}
 		if !strings.HasSuffix(path, "_test.go") {

@@ -74,7 +74,7 @@ func bothAnswers(t *testing.T, c *testCase) (stream, whole string, ok bool) {
 	}
 	config.Mode = contract.ModeFull
 	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
-	action, _ := begin(g, c)
+	action, _ := c.begin(g)
 	if action.Forward == nil || action.Forward.Body == nil {
 		return "", "", false
 	}

@@ -120,10 +120,10 @@ func runSim(t *testing.T, o sim.Options) (*sim.Server, string) {
 	return s, url
 }
 
-// readScript reads what a simulated server shall say from a file.
+// readScript reads what a simulated server shall say from a file, named by its path from the repository's root.
 func readScript(t *testing.T, name string) *sim.Script {
 	t.Helper()
-	text, err := os.Open(name)
+	text, err := os.Open(inRepository(name))
 	if err != nil {
 		t.Fatal(err)
 	}

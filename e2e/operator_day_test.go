@@ -19,7 +19,7 @@ func TestOperatorDay(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
-	day := exec.CommandContext(ctx, "../examples/operator-day.sh")
+	day := exec.CommandContext(ctx, inRepository("examples/operator-day.sh"))
 	day.Cancel = func() error { return day.Process.Signal(syscall.SIGTERM) } // it has children to stop
 	day.WaitDelay = upStop
 	day.Env = append(os.Environ(), "TMPDIR="+t.TempDir())

@@ -13,7 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+	"sync"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -123,13 +123,19 @@ func sameIDs(got, want []uint32) error {
 
 var vocabulary = o200k.Tokenizer()
 
-func isTranslated(c *testCase) (api string, ok bool) {
-	switch path, _, _ := strings.Cut(c.target, "?"); path {
-	case "/v1/chat/completions":
-		return "chat", true
-	case "/v1/responses":
-		return "responses", true
-	default:
-		return "", false
+// repository is the root of the repository: the nearest folder above the test's with a go.mod.
+var repository = sync.OnceValue(func() string {
+	folder, err := os.Getwd()
+	for err == nil {
+		if _, err = os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		if folder != filepath.Dir(folder) {
+			folder, err = filepath.Dir(folder), nil
+		}
 	}
-}
+	panic(err)
+})
+
+// inRepository returns the path of a file that is named by its path from the repository's root.
+func inRepository(path string) string { return filepath.Join(repository(), path) }

@@ -25,7 +25,7 @@ func TestStatsListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	edge, address := startPlaneEnvoy(t, "localhost:"+port, "edge-1", "--admin", freeAddress(t), "--stats", "127.0.0.1:0")
-	if response, body := post(t, "http://"+address+chatPath, chat(caseModel, "Hello")); response.StatusCode != 200 {
+	if response, body := post(t, "http://"+address+chatPath, chatBody(caseModel, "Hello")); response.StatusCode != 200 {
 		t.Fatalf("%d %s", response.StatusCode, body)
 	}
 	stats, err := edge.Listener(t.Context(), "harmony-stats")
@@ -40,7 +40,7 @@ func TestUpStats(t *testing.T) {
 	_, server := runSim(t, sim.Options{})
 	of := []string{"--model", caseModel, "--backend", "vllm=" + server, "--stats", "127.0.0.1:0"}
 	up, url := startUp(t, append(of, "--host", "envoy", "--admin", freeAddress(t))...)
-	if response, body := post(t, url+chatPath, chat(caseModel, "Hello")); response.StatusCode != 200 {
+	if response, body := post(t, url+chatPath, chatBody(caseModel, "Hello")); response.StatusCode != 200 {
 		t.Fatalf("%d %s", response.StatusCode, body)
 	}
 	_, line, _ := strings.Cut(up.stdout.String(), "\nstatistics: http://")

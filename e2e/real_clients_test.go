@@ -84,7 +84,7 @@ func TestClients(t *testing.T) {
 	for h, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			server, serverURL := runSim(t, sim.Options{AllowHeaders: true, Script: readScript(t, "clients/script.jsonl")})
+			server, serverURL := runSim(t, sim.Options{AllowHeaders: true, Script: readScript(t, "e2e/clients/script.jsonl")})
 			config := filepath.Join(t.TempDir(), "config.yaml")
 			if err := os.WriteFile(config, []byte(strings.ReplaceAll(clientModels, "SERVER", serverURL)), 0o600); err != nil {
 				t.Fatal(err)

@@ -60,7 +60,7 @@ type failureRow struct{ full, fullWhole, reduced, reducedWhole string }
 // documentedFailures reads the table of failures in docs/modes.md.
 func documentedFailures(t *testing.T) map[string]failureRow {
 	t.Helper()
-	text, err := os.ReadFile("../docs/modes.md")
+	text, err := os.ReadFile(inRepository("docs/modes.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 var responsesAPI = &fieldAPI{
-	path: responsesPath, schema: "CreateResponse", table: "../docs/responses-fields.md", turns: "input",
+	path: responsesPath, schema: "CreateResponse", table: inRepository("docs/responses-fields.md"), turns: "input",
 	surround: surroundResponses,
 	examples: map[string]any{
 		"model": caseModel, "frequency_penalty": 0.5, "presence_penalty": 0.5, "temperature": 0.5, "top_p": 0.5,

@@ -13,11 +13,7 @@ import (
 // wantedStream is the stream of Responses that a case expects, without its head and the line end behind it.
 func wantedStream(t *testing.T, name string) string {
 	t.Helper()
-	c, err := loadCase("cases/" + name + ".txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, body, _ := strings.Cut(c.member("want"), "\n\n")
+	_, body, _ := strings.Cut(loadCase(t, name).member("want"), "\n\n")
 	return strings.TrimSuffix(body, "\n")
 }
 
@@ -152,7 +148,7 @@ func TestExpectedAnswers(t *testing.T) {
 	s, answers, streams := loadSchemas(t), 0, 0
 	for _, c := range loadCases(t) {
 		for _, member := range []string{"want", wantReduced} {
-			n, err := s.check(c, c.member(member))
+			n, err := s.check(c.api(), c.byChannels(), c.member(member))
 			if err != nil {
 				t.Errorf("%s, %s: %v", c.name, member, err)
 			}

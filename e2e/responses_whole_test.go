@@ -66,13 +66,16 @@ func playWithStream(t *testing.T, c *testCase, request map[string]any, stream bo
 	request = maps.Clone(request)
 	request["stream"] = stream
 	asked := *c
-	asked.body = body(t, request)
+	var err error
+	if asked.body, err = json.Marshal(request); err != nil {
+		t.Fatal(err)
+	}
 	config, err := c.config("http://127.0.0.1:9") // never reached
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
-	action, _ := begin(g, &asked)
+	action, _ := asked.begin(g)
 	if action.Forward == nil {
 		return string(action.Reply.Body), false
 	}
@@ -83,9 +86,9 @@ func playWithStream(t *testing.T, c *testCase, request map[string]any, stream bo
 // errorMessage is the message of an answer of play that is an error.
 func errorMessage(played string) (string, bool) {
 	_, body, _ := strings.Cut(played, "\n")
-	refusal, err := readError([]byte(body))
-	if err != nil {
+	var answer struct{ Error *struct{ Message string } }
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Error == nil {
 		return "", false
 	}
-	return refusal.Message, true
+	return answer.Error.Message, true
 }

@@ -132,11 +132,11 @@ func runBehindRust(t *testing.T, p *rustPlace, host *hosts.Host, c *testCase) se
 	p.engine.Store(engine)
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
-	view, err := send(client, host.URL, c)
+	view, err := c.send(client, host.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := seen{view: view.text, prompt: "none\n"}
+	out := seen{view: view, prompt: "none\n"}
 	for _, r := range engine.Requests() {
 		if len(r.PromptIDs) > 0 {
 			out.ids, out.prompt = r.PromptIDs, vocabulary.DecodeString(r.PromptIDs)+"\n"
@@ -381,7 +381,7 @@ func TestPythonRequestModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		config.Mode = contract.ModeFull
-		action, _ := begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}), c)
+		action, _ := c.begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary}))
 		if action.Forward != nil && action.Forward.Body != nil {
 			names = append(names, c.name)
 			bodies.Write(append(bytes.Clone(action.Forward.Body), '\n'))

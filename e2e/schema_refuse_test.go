@@ -17,10 +17,7 @@ func TestSchemasRefuse(t *testing.T) {
 			`"delta":{"content":"a","reasoning":"b"},"logprobs":null,"finish_reason":null}]}`
 		fault = `{"error":{"message":"m","type":"t","param":null,"code":"c"}}`
 	)
-	whole, err := loadCase("cases/responses_preamble_whole.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := loadCase(t, "responses_preamble_whole")
 	_, response, _ := strings.Cut(whole.member("want"), "\n\n")
 	events := strings.Split(wantedStream(t, "responses_preamble_stream"), "\n\n")
 	event := func(i int) string { _, data, _ := strings.Cut(events[i], "data: "); return data }

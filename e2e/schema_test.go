@@ -15,7 +15,7 @@ import (
 )
 
 // schemaFile has OpenAI's own schemas, as tools/openaischema takes them out of the description of the API.
-const schemaFile = "testdata/openai.schema.json"
+const schemaFile = "e2e/testdata/openai.schema.json"
 
 // extraMembers are those of answers that OpenAI's schemas do not know, with their types: what clients of gpt-oss read in Chat, and what the
 // Open Responses specification wants a response to repeat. Everything else that the schemas do not name is a mistake, though JSON
@@ -82,7 +82,7 @@ func definitionName(schema any) string {
 
 func readSchemas(t *testing.T) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(schemaFile)
+	text, err := os.ReadFile(inRepository(schemaFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,22 +183,23 @@ func allowCustomCalls(document map[string]any) {
 	}
 }
 
-// check holds what a client saw of an answer against the schemas, and returns how many objects that were.
-func (s *schemas) check(c *testCase, view string) (int, error) {
+// check compares what a client saw of an answer with the schemas and the grammars. It returns the number of objects that it has
+// checked. The request went to api ("chat" or "responses"; empty is none of OpenAI's formats); byChannels reports whether a stream
+// of it has channel events.
+func (s *schemas) check(api string, byChannels bool, view string) (int, error) {
 	head, body, ok := strings.Cut(view, "\n\n")
 	if !ok {
 		return 0, nil // no answer at all
 	}
 	status, contentType, _ := strings.Cut(head, "\n")
 	body, cut := strings.CutSuffix(body, "cut short\n")
-	api, translated := isTranslated(c)
 	isChat := api == "chat"
 	switch {
 	case status >= "400":
 		return 1, s.one(s.failure, body)
-	case !translated:
-		return 0, nil // none of OpenAI's formats
-	case c.byChannels() && strings.Contains(contentType, "text/event-stream"):
+	case api == "":
+		return 0, nil
+	case byChannels && strings.Contains(contentType, "text/event-stream"):
 		events, err := readChannelEvents(body)
 		return len(events), err
 	case strings.Contains(contentType, "text/event-stream"):

@@ -35,7 +35,7 @@ func (s *suiteTable) add(r suiteRow) { s.rows = append(s.rows, r) }
 
 // hashes are the SHA-256 of what the client saw, ids and times normalised, and of the ids that the server got; "none" is
 // no request at the server.
-func (s seen) hashes() (view, ids string) {
+func hashes(s seen) (view, ids string) {
 	sum := sha256.Sum256([]byte(s.view))
 	view, ids = hex.EncodeToString(sum[:]), "none"
 	if len(s.ids) > 0 {
@@ -59,9 +59,9 @@ func (s *suiteTable) write(t *testing.T) {
 	out.WriteString("case\tmode\tequal\tdiffers from full mode for lack of\tclient native\tclient wazero\tclient " +
 		"envoy\tids native\tids wazero\tids envoy\n")
 	for _, r := range s.rows {
-		nativeView, nativeIDs := r.native.hashes()
-		wazeroView, wazeroIDs := r.wazero.hashes()
-		envoyView, envoyIDs := r.envoy.hashes()
+		nativeView, nativeIDs := hashes(r.native)
+		wazeroView, wazeroIDs := hashes(r.wazero)
+		envoyView, envoyIDs := hashes(r.envoy)
 		equal := "NO"
 		if nativeView == wazeroView && nativeView == envoyView && nativeIDs == wazeroIDs && nativeIDs == envoyIDs {
 			equal = "yes"
@@ -84,8 +84,8 @@ func (s *suiteTable) askReference(t *testing.T) {
 	var asked []oracleRequest
 	var rows []suiteRow
 	for _, r := range s.rows {
-		if api, ok := isTranslated(r.c); ok && r.native.ids != nil {
-			asked, rows = append(asked, r.c.oracleRequest(api)), append(rows, r)
+		if r.c.api() != "" && r.native.ids != nil {
+			asked, rows = append(asked, promptRequest(r.c)), append(rows, r)
 		}
 	}
 	if len(asked) == 0 {
@@ -99,9 +99,9 @@ func (s *suiteTable) askReference(t *testing.T) {
 	t.Logf("%d prompts equal openai-harmony's", len(asked))
 }
 
-// oracleRequest is the case as the oracle reads it.
-func (c *testCase) oracleRequest(api string) oracleRequest {
-	r := oracleRequest{API: api, Body: c.body, Effort: "medium", Context: contract.DefaultContextLength,
+// promptRequest is the case as the oracle reads it.
+func promptRequest(c *testCase) oracleRequest {
+	r := oracleRequest{API: c.api(), Body: c.body, Effort: "medium", Context: contract.DefaultContextLength,
 		Prefill: c.settings["structured_outputs"] == "none"}
 	date := caseDate
 	if set, ok := c.settings["date"]; ok {

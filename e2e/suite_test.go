@@ -125,7 +125,7 @@ func (p *place) run(c *testCase, tokens int) (seen, error) {
 	p.server.Store(server)
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
-	view, err := send(client, p.host.URL, c)
+	view, err := c.send(client, p.host.URL)
 	if err != nil {
 		return seen{}, err
 	}
@@ -134,7 +134,7 @@ func (p *place) run(c *testCase, tokens int) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	out := seen{view: view.text, prompt: "none\n", chunks: chunks - p.chunks}
+	out := seen{view: view, prompt: "none\n", chunks: chunks - p.chunks}
 	p.chunks = chunks
 	for _, r := range server.Requests() {
 		if len(r.PromptIDs) > 0 {
@@ -214,7 +214,7 @@ func runCase(t *testing.T, s *stage, c *testCase, mode string, table *suiteTable
 		want.sent = c.member("sent")
 	}
 	if mode == contract.ModeReduced {
-		want.view = c.wantReduced(t, native)
+		want.view = reducedView(t, c, native)
 	} else if *update {
 		if err := c.update(native); err != nil {
 			t.Fatal(err)
@@ -260,7 +260,7 @@ func checkAnswers(t *testing.T, c *testCase, got map[*place]seen, table *suiteTa
 			continue
 		}
 		checked[s.view] = true
-		n, err := table.schemas.check(c, s.view)
+		n, err := table.schemas.check(c.api(), c.byChannels(), s.view)
 		if err != nil {
 			t.Errorf("%s: not as OpenAI's schemas or the grammar say: %v", on.name, err)
 		}
@@ -283,8 +283,8 @@ func (p *place) calls(bytes int) int {
 	return calls
 }
 
-// wantReduced is what the case says about reduced mode, once it has been brought up to date if that is wanted.
-func (c *testCase) wantReduced(t *testing.T, native seen) string {
+// reducedView is what the case says about reduced mode, once it has been brought up to date if that is wanted.
+func reducedView(t *testing.T, c *testCase, native seen) string {
 	t.Helper()
 	if *update {
 		different := native.view
@@ -294,11 +294,7 @@ func (c *testCase) wantReduced(t *testing.T, native seen) string {
 		if err := c.updateReduced(different); err != nil {
 			t.Fatal(err)
 		}
-		updated, err := loadCase(c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		*c = *updated
+		*c = *loadCase(t, c.name)
 	}
 	want, mistake := c.reducedView()
 	if mistake != "" {

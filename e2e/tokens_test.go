@@ -30,7 +30,7 @@ func TestCountedTokens(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: vocabulary})
-		action, _ := begin(g, c)
+		action, _ := c.begin(g)
 		if action.Forward == nil {
 			continue
 		}

@@ -242,10 +242,6 @@ func wantError(t *testing.T, response *http.Response, body []byte, status int, c
 	}
 }
 
-func chat(model, text string) string {
-	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%q}]}`, model, text)
-}
-
 // TestUpFailures runs harmony up with each mistake that a person can make, and wants to read what to do next.
 func TestUpFailures(t *testing.T) {
 	const (
@@ -361,7 +357,7 @@ func TestUpStops(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			_, server := runSim(t, sim.Options{Fault: sim.Fault{Kind: sim.FaultStall, After: 5}})
 			up, url := startUp(t, "--model", caseModel, "--backend", "vllm="+server)
-			body := strings.Replace(chat(caseModel, "Hello"), "{", `{"stream":true,`, 1)
+			body := strings.Replace(chatBody(caseModel, "Hello"), "{", `{"stream":true,`, 1)
 			response, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
@@ -389,12 +385,12 @@ func TestUpStops(t *testing.T) {
 func TestUpModels(t *testing.T) {
 	server, serverURL := runSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
 	up, url := startUp(t, "--model", caseModel, "--server-model", "openai/gpt-oss-120b", "--backend", "vllm="+serverURL)
-	response, body := post(t, url+"/v1/chat/completions", chat(caseModel, "Hello"))
+	response, body := post(t, url+"/v1/chat/completions", chatBody(caseModel, "Hello"))
 	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
 		t.Errorf("status %d: %s", response.StatusCode, body)
 	}
 	for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
-		response, body := post(t, url+path, chat("gpt-4o", "Hello"))
+		response, body := post(t, url+path, chatBody("gpt-4o", "Hello"))
 		wantError(t, response, body, 404, "model_not_found")
 	}
 	response, body = post(t, url+"/v1/completions", `{"model":"`+caseModel+`","prompt":"<|start|>"}`)
@@ -472,7 +468,7 @@ func TestUpPassthrough(t *testing.T) {
 			t.Errorf("%s %s: a client's internal header came through", c.method, c.target)
 		}
 	}
-	response, body := post(t, url+"/v1/chat/completions", chat(caseModel, "Hello"))
+	response, body := post(t, url+"/v1/chat/completions", chatBody(caseModel, "Hello"))
 	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
 		t.Errorf("our own model: status %d: %s", response.StatusCode, body)
 	}
@@ -491,7 +487,7 @@ func TestUpPassthrough(t *testing.T) {
 	up.stop(t, syscall.SIGTERM)
 }
 
-const exampleConfig = "../examples/config.yaml"
+var exampleConfig = inRepository("examples/config.yaml")
 
 // TestUpConfig serves the example configuration, with its servers replaced by a simulated one.
 func TestUpConfig(t *testing.T) {
@@ -518,7 +514,7 @@ func TestUpConfig(t *testing.T) {
 	up, url := startUp(t, args...)
 	for i := range c.Models {
 		m := &c.Models[i]
-		response, body := post(t, url+"/v1/chat/completions", chat(m.Name, "Hello"))
+		response, body := post(t, url+"/v1/chat/completions", chatBody(m.Name, "Hello"))
 		if response.StatusCode != 200 {
 			t.Errorf("%s: status %d: %s", m.Name, response.StatusCode, body)
 			continue

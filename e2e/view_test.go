@@ -21,12 +21,6 @@ func saidLastWord(body string) bool {
 		strings.HasSuffix(body, "\n\n") && strings.HasPrefix(events[len(events)-1], "event: done\n")
 }
 
-// view is what a client saw of an answer, with what differs from run to run replaced: ids by their order of
-// appearance, times by 0.
-type view struct {
-	text string
-}
-
 var (
 	idPattern   = regexp.MustCompile(`\b(chatcmpl|resp|rs|msg|fc|ctc|lsh|call)[-_][0-9A-Za-z_-]{16,}`)
 	timePattern = regexp.MustCompile(`"(created|created_at|completed_at)":\d+`)
@@ -46,17 +40,18 @@ func normalise(s string) string {
 	return timePattern.ReplaceAllString(s, `"$1":0`)
 }
 
-// send performs the request of a case and returns the client's view of the answer.
-func send(client *http.Client, base string, c *testCase) (view, error) {
+// send performs the case's request and returns the client's view of the answer, with what differs from run to run replaced: ids by
+// their order of appearance, times by 0.
+func (c *testCase) send(client *http.Client, base string) (view string, err error) {
 	request, err := http.NewRequest(c.method, base+c.target, bytes.NewReader(c.body))
 	if err != nil {
-		return view{}, err
+		return "", err
 	}
 	request.Header = c.header.Clone()
 	response, err := client.Do(request)
 	if err != nil {
 		// The transport's words carry addresses and differ between hosts; that there was no answer does not.
-		return view{"no answer\n"}, nil
+		return "no answer\n", nil
 	}
 	defer response.Body.Close()
 	var out strings.Builder
@@ -70,5 +65,5 @@ func send(client *http.Client, base string, c *testCase) (view, error) {
 	if err != nil && !saidLastWord(string(body)) {
 		out.WriteString("cut short\n")
 	}
-	return view{out.String()}, nil
+	return out.String(), nil
 }

@@ -80,7 +80,7 @@ func TestWazeroDemo(t *testing.T) {
 	tool(t, "HARMONY_BIN")
 	ctx, cancel := context.WithTimeout(t.Context(), clientLimit)
 	defer cancel()
-	demo := exec.CommandContext(ctx, "../examples/demo/run.sh")
+	demo := exec.CommandContext(ctx, inRepository("examples/demo/run.sh"))
 	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) } // it has children to stop
 	demo.WaitDelay = upStop
 	demo.Env = append(os.Environ(), "DEMO_TOKENS_PER_SECOND=2000", "HOST=wazero", "ENVOY=/nowhere")
@@ -102,7 +102,7 @@ func TestWazeroStart(t *testing.T) {
 		began := time.Now()
 		up, url := startUp(t, "--host", "wazero", "--wazero-cache", cache, "--model", caseModel, "--backend", "vllm="+server)
 		took = time.Since(began)
-		_, body := post(t, url+"/v1/chat/completions", chat(caseModel, "Hello"))
+		_, body := post(t, url+"/v1/chat/completions", chatBody(caseModel, "Hello"))
 		stopWazero(t, up)
 		id, _, _ = strings.Cut(string(body), ",")
 		return took, id
@@ -197,7 +197,7 @@ func TestHeadersNotHeld(t *testing.T) {
 	}
 	t.Cleanup(h.Stop)
 	for range 3 {
-		response, body := post(t, h.URL+chatPath, chat(caseModel, "Hello"))
+		response, body := post(t, h.URL+chatPath, chatBody(caseModel, "Hello"))
 		wantError(t, response, body, http.StatusInternalServerError, "gateway_misconfigured")
 	}
 	if n := len(server.Requests()); n != 0 {

@@ -197,7 +197,7 @@ func TestCodexDialsWebSocket(t *testing.T) {
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
-			server, serverURL := runSim(t, sim.Options{Script: readScript(t, "clients/codex/script.jsonl")})
+			server, serverURL := runSim(t, sim.Options{Script: readScript(t, "e2e/clients/codex/script.jsonl")})
 			up, url := startUpWith(t, nil, "--host", host, "--model", caseModel, "--backend", "vllm="+serverURL)
 			c := newCodex(t, url, caseModel)
 			config, err := os.ReadFile("clients/codex/websocket.toml")

@@ -164,7 +164,7 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
-	$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
 .PHONY: skew
 skew: tool-tinygo tool-envoy ## The behaviour suite with the last commit's filter (or BASE's), under this checkout's control plane
@@ -176,12 +176,12 @@ suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: 
 
 .PHONY: test-clients
 test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt, and Codex
-	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|Codex)$$' ./e2e
+	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|Codex)$$' ./e2e/clients
 	@cat dist/clients.txt
 
 .PHONY: rust-frontend
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
-	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e
+	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e/rustfrontend
 
 .PHONY: test-llamacpp
 test-llamacpp: tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) before a scripted model: answers, cancelling, cache
@@ -189,15 +189,15 @@ test-llamacpp: tool-llamacpp ## llama.cpp's real server (built from source, 8 mi
 
 .PHONY: early-end
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
-	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e
+	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e/clients
 
 .PHONY: faults
 faults: build tool-envoy tool-python tool-clients ## What failing servers are to clients: write the tables of docs/faults.md
-	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestFault(Table|Clients)$$' ./e2e -update
+	@$(E2E_ENV) go test -count=1 -p 1 -timeout 10m -tags e2e -run '^TestFault(Table|Clients)$$' ./e2e/faults ./e2e/clients -update
 
 .PHONY: controlplane
 controlplane: build tool-envoy ## 1,000 changes of servers and a server's death under running streams: how soon Envoys follow
-	@$(E2E_ENV) HARMONY_CONTROL_PLANE=1 go test -count=1 -timeout 20m -tags e2e -run '^TestControlPlane(Changes|ServerDies)$$' -v ./e2e
+	@$(E2E_ENV) HARMONY_CONTROL_PLANE=1 go test -count=1 -timeout 20m -tags e2e -run '^TestControlPlane(Changes|ServerDies)$$' -v ./e2e/controlplane
 
 .PHONY: operator-day
 operator-day: build tool-envoy ## What an operator sees: a model's name that is wrong, a pool that dies, its spare, and all of them back
@@ -224,7 +224,7 @@ bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy w
 
 .PHONY: ready
 ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones
-	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestWazeroStart$$' -v ./e2e | grep 'first start'
+	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestWazeroStart$$' -v ./e2e/up | grep 'first start'
 
 .PHONY: soak
 soak: build tool-envoy tool-python ## Many requests, hostile ones too: memory does not grow, no VM or stream is lost, no worker held

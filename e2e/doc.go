@@ -1,6 +1,15 @@
-// Package e2e tests the gateway from outside, on real parts: the shipped filter in the real Envoy, real clients, and a
-// simulated GPU server.
+// Package e2e has the end-to-end tests, in rooms: the shipped filter in the real Envoy, real clients, and simulated GPU
+// servers. They need the tag e2e and what `make e2e` builds and installs.
 //
-// It knows what clients and servers see. It does not know how the filter works. Its tests need the build tag e2e, and
-// what `make e2e` builds and installs.
+//	suite fields faults routing limits   the gateway
+//	telemetry secrets                    its metrics and logs, and what must not be in them
+//	controlplane up                      the program
+//	clients                              real clients
+//	rules                                proxy-wasm, as Envoy and wazero run it
+//	rustfrontend llamacpp                real servers
+//	hostile soak                         worker time and memory
+//
+// They share hosts (gateways), lab (servers, clients, the program), cases (requests and expected answers) and grammar
+// (the form of answers). No room imports another. The tests know what clients and servers see. They do not know how the
+// filter works.
 package e2e

@@ -18,4 +18,4 @@ say "the filter of $(git -C "$clone" log -1 --format='%h %s')"
 GOCACHE="$(go env GOCACHE)" "$clone/tools/build-filter.sh"
 
 HARMONY_WASM="$clone/dist/harmony-filter.wasm" HARMONY_CASES="$clone/e2e/cases" \
-  go test -count=1 -timeout 15m -tags e2e,skew -run '^TestSkew$' ./e2e
+  go test -count=1 -timeout 15m -tags e2e,skew -run '^TestSkew$' ./e2e/suite

@@ -8,7 +8,7 @@ cd "$ROOT"
 
 rm -f "$HARMONY_SUITE"
 result=0
-go test -count=1 -tags e2e -run '^TestSuite' ./e2e || result=$?
+go test -count=1 -tags e2e -run '^TestSuite' ./e2e/suite || result=$?
 [[ -s "$HARMONY_SUITE" ]] || exit "${result/#0/1}"
 
 awk -F '\t' '

@@ -14,8 +14,8 @@
 // # Differences from proxytest
 //
 // The emulator of the Go SDK is permissive, and everything that it permits hides a mistake that shows only in
-// production. The rules here were observed on Envoy 1.40 with a probe filter and recorded in e2e/rules. TestRules (in
-// e2e) compares both the real Envoy and this package with the recordings, which the last column names.
+// production. The rules here were observed on Envoy 1.40 with a probe filter and recorded in e2e/rules. TestRules
+// (there too) compares both the real Envoy and this package with the recordings, which the last column names.
 //
 //	proxytest                                       Envoy, and this package                          rules
 //	----------------------------------------------  -----------------------------------------------  ----------------
@@ -54,7 +54,7 @@
 //	                                                flags, and which callback comes last
 //
 // Where the proxy built on this package differs from a rule, the rule names the difference by a name from the list
-// wazeroLacks (e2e/rules_wazero_test.go). Four things are outside the rules:
+// wazeroLacks (e2e/rules/wazero_test.go). Four things are outside the rules:
 //
 //   - A held stream slows its sender only if the driver asks [Stream.Backlog].
 //   - Codecs and interim responses are the driver's part.

@@ -1,7 +1,7 @@
 // Command openaischema extracts the schemas of Chat Completions and Responses from OpenAI's API description, for the
 // tests:
 //
-//	go run ./tools/openaischema openai-openapi.json >e2e/testdata/openai.schema.json
+//	go run ./tools/openaischema openai-openapi.json >e2e/grammar/testdata/openai.schema.json
 //
 // The description is version 2.3.0 of https://github.com/openai/openai-openapi. It is OpenAPI 3.1, whose schemas are
 // JSON Schema. The one exception is the old keyword `nullable`, which is converted. Keywords that no validator reads

@@ -1,0 +1,4 @@
+// Package grammar reads answers by OpenAI's schemas, by the grammar of Responses streams and by that of channel events.
+//
+// It shares nothing with the code that writes answers, and knows no host.
+package grammar

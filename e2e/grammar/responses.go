@@ -1,0 +1,392 @@
+//go:build e2e
+
+package grammar
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file reads Responses streams by the grammar of OpenAI's API, and shares nothing with what writes them:
+//
+//	created  in_progress  item*  (completed | incomplete | failed)
+//	item = output_item.added  [part.added]  delta*  text done  [part.done]  output_item.done
+//
+// Members and their types are the schemas' to look at; here it is what one event promises of another.
+
+// Object is a JSON object as the client reads it.
+type Object = map[string]any
+
+// itemForm is how an item of a type is told: its text's events are named text+".delta" and text+".done", the latter has
+// the text in the member whole, and part is the type of the part around it, if there is one, in the item's member list.
+// That part's events are named around+".added" and around+".done".
+type itemForm struct{ text, whole, part, list, around string }
+
+var itemForms = map[string]itemForm{
+	"message":          {"response.output_text", "text", "output_text", "content", "response.content_part"},
+	"reasoning":        {"response.reasoning_text", "text", "reasoning_text", "content", "response.content_part"},
+	"function_call":    {"response.function_call_arguments", "arguments", "", "", ""},
+	"custom_tool_call": {"response.custom_tool_call_input", "input", "", "", ""},
+	"local_shell_call": {whole: "action"}, // has no text: its action comes in one piece
+}
+
+// summaryForm is that of a reasoning item whose text is its summary, which its first part tells.
+var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary",
+	"response.reasoning_summary_part"}
+
+// responsesReader is where in the grammar a stream stands.
+type responsesReader struct {
+	events int
+	// begun is the response as created has it, and items are those that are closed.
+	begun Object
+	items []any
+	ids   map[string]bool
+	// open is the item between added and done, form and part how it is told, text its text so far, and likely the logprobs
+	// of its tokens.
+	open Object
+	form itemForm
+	part Object
+	text strings.Builder
+
+	likely []any
+	// textDone and partDone say that the open item's text and part are, and over that the response is.
+	textDone, partDone, over bool
+}
+
+// ReadResponses reads a stream, and of one that was cut off what came before. It returns the number of events; its
+// error says which promise was broken.
+func ReadResponses(body string, cut bool) (int, error) {
+	events := strings.Split(body, "\n\n")
+	rest := events[len(events)-1] // what stands behind the last empty line
+	r := responsesReader{ids: map[string]bool{}}
+	for _, event := range events[:len(events)-1] {
+		if err := r.event(event); err != nil {
+			return r.events, fmt.Errorf("event %d: %w: %s", r.events, err, event)
+		}
+		r.events++
+	}
+	switch {
+	case cut && r.over:
+		return r.events, errors.New("cut off behind its end")
+	case !cut && !r.over:
+		return r.events, errors.New("the stream has no end")
+	case !cut && strings.TrimSpace(rest) != "":
+		return r.events, fmt.Errorf("half an event: %s", rest)
+	}
+	return r.events, nil
+}
+
+func (r *responsesReader) event(text string) error {
+	first, second, ok := strings.Cut(text, "\n")
+	name, named := strings.CutPrefix(first, "event: ")
+	data, hasData := strings.CutPrefix(second, "data: ")
+	if !ok || !named || !hasData || strings.Contains(data, "\n") {
+		return errors.New("not an event line and a data line")
+	}
+	var e Object
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
+		return err
+	}
+	switch {
+	case r.over:
+		return errors.New("an event behind the end")
+	case e["type"] != name:
+		return errors.New("type and name differ")
+	case e["sequence_number"] != float64(r.events):
+		return errors.New("not the next sequence number")
+	case r.events == 0 || name == "response.created":
+		return r.created(name, e)
+	case r.events == 1 || name == "response.in_progress":
+		if r.events != 1 || name != "response.in_progress" || !reflect.DeepEqual(e["response"], any(r.begun)) {
+			return errors.New("the second event is not in_progress with the response as it was created")
+		}
+		return nil
+	}
+	switch name {
+	case "response.completed", "response.incomplete", "response.failed":
+		return r.end(strings.TrimPrefix(name, "response."), e)
+	case "response.output_item.added":
+		return r.added(e)
+	}
+	return r.within(name, e)
+}
+
+func (r *responsesReader) created(name string, e Object) error {
+	r.begun, _ = e["response"].(Object)
+	output, _ := r.begun["output"].([]any)
+	switch {
+	case r.events != 0 || name != "response.created":
+		return errors.New("created is not the first event, once")
+	case r.begun["status"] != "in_progress" || output == nil || len(output) > 0:
+		return errors.New("a response that has just been created is in progress and has no output")
+	case r.begun["usage"] != nil || r.begun["error"] != nil || r.begun["incomplete_details"] != nil ||
+		r.begun["completed_at"] != nil:
+		return errors.New("a response that has just been created has an end")
+	case r.begun["input_messages"] != nil || r.begun["output_messages"] != nil:
+		return errors.New("messages of the model's before the end")
+	}
+	return nil
+}
+
+// isNew says that an id has not been given to anything else.
+func (r *responsesReader) isNew(id any) bool {
+	s, _ := id.(string)
+	ok := s != "" && !r.ids[s]
+	r.ids[s] = true
+	return ok
+}
+
+func (r *responsesReader) added(e Object) error {
+	item, _ := e["item"].(Object)
+	kind, _ := item["type"].(string)
+	form, known := itemForms[kind]
+	content, _ := item["content"].([]any)
+	switch {
+	case r.open != nil:
+		return errors.New("an item opens inside of another")
+	case !known:
+		return errors.New("no such type of item")
+	case e["output_index"] != float64(len(r.items)):
+		return errors.New("not the next output index")
+	case !r.isNew(item["id"]) || item["call_id"] != nil && !r.isNew(item["call_id"]):
+		return errors.New("an id is empty or another's")
+	case form.text == "" && (item["call_id"] == nil || len(item["action"].(Object)["command"].([]any)) > 0):
+		return errors.New("a call begins with its command, or without an id")
+	case form.text != "" && form.part == "" && (item[form.whole] != "" || item["call_id"] == nil || item["name"] == ""):
+		return errors.New("a call begins without an empty text, an id or a name")
+	case form.part != "" && (content == nil || len(content) > 0):
+		return errors.New("an item begins with content")
+	case item["status"] != "in_progress" && (kind != "custom_tool_call" || item["status"] != nil): // those need not have one
+		return errors.New("an item begins in another state than in_progress")
+	case item["encrypted_content"] != nil:
+		return errors.New("an item is sealed before it is whole")
+	}
+	r.open, r.form, r.part, r.textDone, r.partDone = item, form, nil, false, false
+	r.text.Reset()
+	r.likely = nil
+	return nil
+}
+
+// within is an event of the open item.
+func (r *responsesReader) within(name string, e Object) error {
+	if r.open == nil {
+		return errors.New("no item is open, or no such event")
+	}
+	if e["output_index"] != float64(len(r.items)) {
+		return errors.New("not the open item's output index")
+	}
+	if name == "response.output_item.done" {
+		return r.done(e)
+	}
+	if e["item_id"] != r.open["id"] {
+		return errors.New("not the open item's id")
+	}
+	if r.form.text == "" {
+		return errors.New("an event of an item that has none")
+	}
+	if name == summaryForm.around+".added" && r.open["type"] == "reasoning" && r.part == nil {
+		r.form = summaryForm
+	}
+	if r.form.part != "" && e[r.form.list+"_index"] != float64(0) {
+		return errors.New("not the index of the only part")
+	}
+	ready := r.form.part == "" || r.part != nil
+	switch {
+	case name == r.form.around+".added" && r.form.part != "" && r.part == nil:
+		return r.partAdded(e)
+	case name == r.form.text+".delta" && ready && !r.textDone:
+		delta, _ := e["delta"].(string)
+		r.text.WriteString(delta)
+		if delta == "" || !utf8.ValidString(delta) {
+			return errors.New("a delta without text, or not UTF-8")
+		}
+		likely, _ := e["logprobs"].([]any)
+		r.likely = append(r.likely, likely...)
+		return nil
+	case name == r.form.text+".done" && ready && !r.textDone:
+		r.textDone = true
+		if e[r.form.whole] != r.text.String() || e["name"] != nil && e["name"] != r.open["name"] {
+			return fmt.Errorf("the deltas add up to %q, or the name is another", r.text.String())
+		}
+		if likely, _ := e["logprobs"].([]any); !slices.EqualFunc(likely, r.likely, sameValue) {
+			return errors.New("the logprobs are not those of the deltas")
+		}
+		return nil
+	case name == r.form.around+".done" && r.textDone && r.form.part != "" && !r.partDone:
+		r.partDone = true
+		part, _ := e["part"].(Object)
+		changed := Object{"text": r.text.String()}
+		if likely, ok := part["logprobs"].([]any); ok {
+			if err := r.spelled(likely); err != nil {
+				return err
+			}
+			changed["logprobs"] = likely
+		}
+		err := sameBut(part, r.part, changed)
+		r.part = part
+		return err
+	}
+	return errors.New("out of order, or not an event of this item")
+}
+
+func (r *responsesReader) partAdded(e Object) error {
+	r.part, _ = e["part"].(Object)
+	if r.part["type"] != r.form.part || r.part["text"] != "" {
+		return errors.New("not the part of such an item, or not empty")
+	}
+	return nil
+}
+
+// mostBefore is how much of a message's first token can stand before its text, in bytes: where a model has lost the
+// format, the text begins within a token that is a header's in part.
+const mostBefore = 8
+
+// spelled says that a part's logprobs are those of the deltas, which have no bytes, and that the bytes are the text's.
+func (r *responsesReader) spelled(likely []any) error {
+	var text []byte
+	without := []any{}
+	for _, element := range likely {
+		told, _ := element.(Object)
+		spelled, _ := told["bytes"].([]any)
+		for _, b := range spelled {
+			n, _ := b.(float64)
+			text = append(text, byte(n))
+		}
+		without = append(without, withoutBytes(told))
+	}
+	if !slices.EqualFunc(without, r.likely, sameValue) {
+		return errors.New("the part's logprobs are not those of the deltas")
+	}
+	if len(likely) == 0 || !utf8.Valid(text) {
+		return nil // none were asked for, or the text has U+FFFD in it
+	}
+	before := len(text) - r.text.Len()
+	if before < 0 || before > mostBefore || string(text[before:]) != r.text.String() {
+		return fmt.Errorf("the logprobs are those of %q", text)
+	}
+	return nil
+}
+
+// withoutBytes is a logprob as events have it.
+func withoutBytes(told Object) Object {
+	out := maps.Clone(told)
+	delete(out, "bytes")
+	if others, ok := told["top_logprobs"].([]any); ok {
+		list := []any{}
+		for _, other := range others {
+			o, _ := other.(Object)
+			list = append(list, withoutBytes(o))
+		}
+		out["top_logprobs"] = list
+	}
+	return out
+}
+
+func sameValue(a, b any) bool { return reflect.DeepEqual(a, b) }
+
+func (r *responsesReader) done(e Object) error {
+	item, _ := e["item"].(Object)
+	changed := Object{}
+	if status := item["status"]; status != nil {
+		changed["status"] = status
+		if status != "completed" && status != "incomplete" {
+			return errors.New("an item is done that is neither completed nor incomplete")
+		}
+	}
+	if sealed, ok := r.open["encrypted_content"]; ok && sealed == nil {
+		changed["encrypted_content"] = item["encrypted_content"] // opened by the tests of what seals it
+	}
+	switch hidden := r.open["type"] == "reasoning" && r.part == nil; {
+	case hidden: // has no events of its own, and no content
+	case r.form.text == "":
+		changed[r.form.whole] = item[r.form.whole]
+		if action, _ := item[r.form.whole].(Object); len(action) == 0 || item["status"] != "completed" {
+			return errors.New("an action that is none, or that was cut")
+		}
+	case !r.textDone || r.form.part != "" && !r.partDone:
+		return errors.New("an item is done whose text is not")
+	case r.form.part == "":
+		changed[r.form.whole] = r.text.String()
+	default:
+		changed[r.form.list] = []any{r.part}
+	}
+	err := sameBut(item, r.open, changed)
+	r.items, r.open = append(r.items, item), nil
+	return err
+}
+
+// end is the terminal event: the response as it was created, with its outcome and with all items as they were done.
+func (r *responsesReader) end(status string, e Object) error {
+	r.over = true
+	if r.open != nil {
+		return errors.New("the response ends within an item")
+	}
+	response, _ := e["response"].(Object)
+	changed := Object{"status": status, "output": slices.Clone(r.items)}
+	if len(r.items) == 0 {
+		changed["output"] = []any{}
+	}
+	for _, member := range map[string][]string{
+		"completed": {"completed_at", "usage"}, "incomplete": {"incomplete_details", "usage"}, "failed": {"error"},
+	}[status] {
+		if changed[member] = response[member]; response[member] == nil {
+			return fmt.Errorf("%s without %s", status, member)
+		}
+	}
+	for _, member := range []string{"input_messages", "output_messages"} {
+		if _, ok := r.begun[member]; ok {
+			changed[member] = response[member]
+		}
+	}
+	for i, item := range r.items {
+		if item.(Object)["status"] == "incomplete" && (status == "completed" || i < len(r.items)-1) {
+			return fmt.Errorf("item %d is incomplete, in a response that is not or before another item", i)
+		}
+	}
+	created, _ := r.begun["created_at"].(float64)
+	if completed, ok := response["completed_at"].(float64); ok && completed < created {
+		return errors.New("completed before it was created")
+	}
+	if err := sameBut(response, r.begun, changed); err != nil {
+		return err
+	}
+	return addsUp(response["usage"])
+}
+
+// sameBut says in which member got is not what it was, with what has changed.
+func sameBut(got, was, changed Object) error {
+	want := maps.Clone(was)
+	maps.Copy(want, changed)
+	for _, member := range slices.Sorted(maps.Keys(want)) {
+		if value, ok := got[member]; !ok || !reflect.DeepEqual(value, want[member]) {
+			return fmt.Errorf("%s is %v, want %v", member, value, want[member])
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("members have come: %v, want %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+	return nil
+}
+
+// addsUp looks at the numbers of a usage, if there is one.
+func addsUp(usage any) error {
+	u, ok := usage.(Object)
+	if !ok {
+		return nil
+	}
+	number := func(of Object, member string) float64 { n, _ := of[member].(float64); return n }
+	in, out := number(u, "input_tokens"), number(u, "output_tokens")
+	read, _ := u["input_tokens_details"].(Object)
+	written, _ := u["output_tokens_details"].(Object)
+	if in < 1 || number(u, "total_tokens") != in+out || number(read, "cached_tokens") > in ||
+		number(written, "reasoning_tokens") > out {
+		return fmt.Errorf("a usage that does not add up: %v", u)
+	}
+	return nil
+}

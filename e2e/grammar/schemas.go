@@ -1,0 +1,263 @@
+//go:build e2e
+
+package grammar
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+)
+
+// schemaFile has OpenAI's own schemas, as tools/openaischema takes them out of the description of the API.
+const schemaFile = "e2e/grammar/testdata/openai.schema.json"
+
+// extraMembers are those of answers that OpenAI's schemas do not know, with their types: what clients of gpt-oss read
+// in Chat, and what the Open Responses specification wants a response to repeat. Everything else that the schemas do
+// not name is a mistake, though JSON Schema would let it pass.
+var extraMembers = map[string]map[string]any{
+	"ChatCompletionResponseMessage":     {"reasoning": textOrNull, "reasoning_content": textOrNull},
+	"ChatCompletionStreamResponseDelta": {"reasoning": textOrNull, "reasoning_content": textOrNull},
+	"CustomToolCall":                    {"status": "string"}, // as every other item has
+	"Response": {"presence_penalty": "number", "frequency_penalty": "number", "store": "boolean",
+		"input_messages": arrayOrNull, "output_messages": arrayOrNull},
+}
+
+var (
+	textOrNull  = []any{"string", "null"}
+	arrayOrNull = []any{"array", "null"} // what include has asked for
+)
+
+// nullMembers are those of a response that the schemas want left out rather than null. OpenAI's own servers write null,
+// and the Open Responses specification wants usage to be there.
+var nullMembers = []string{"usage", "user"}
+
+// Schemas are OpenAI's schemas of answers, closed: a member that they do not name fails.
+type Schemas struct {
+	chat, chatChunk, responses, failure *jsonschema.Schema
+	// responsesEvents are the Responses API's, by their type.
+	responsesEvents map[string]*jsonschema.Schema
+}
+
+func LoadSchemas(t *testing.T) *Schemas {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	document := ReadSchemas(t)
+	flatten(document)
+	closeAnswers(document)
+	allowNull(document)
+	allowCustomCalls(document)
+	if err := compiler.AddResource("openai.json", document); err != nil {
+		t.Fatal(err)
+	}
+	compile := func(name string) *jsonschema.Schema {
+		s, err := compiler.Compile("openai.json#/$defs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := &Schemas{
+		chat: compile("CreateChatCompletionResponse"), chatChunk: compile("CreateChatCompletionStreamResponse"),
+		responses: compile("Response"), failure: compile("ErrorResponse"), responsesEvents: map[string]*jsonschema.Schema{},
+	}
+	definitions := document["$defs"].(map[string]any)
+	for _, each := range definitions["ResponseStreamEvent"].(map[string]any)["anyOf"].([]any) {
+		name := DefinitionName(each)
+		kind := definitions[name].(map[string]any)["properties"].(map[string]any)["type"].(map[string]any)["enum"].([]any)[0].(string)
+		s.responsesEvents[kind] = compile(name)
+	}
+	return s
+}
+
+// DefinitionName is what a schema that is only a reference refers to.
+func DefinitionName(schema any) string {
+	return strings.TrimPrefix(schema.(map[string]any)["$ref"].(string), "#/$defs/")
+}
+
+func ReadSchemas(t *testing.T) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile(lab.File(schemaFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document.(map[string]any)
+}
+
+// flatten makes an object of its own of every schema that is put together from others, so that it can be closed.
+func flatten(document map[string]any) {
+	definitions := document["$defs"].(map[string]any)
+	for _, definition := range definitions {
+		whole := definition.(map[string]any)
+		parts, _ := whole["allOf"].([]any)
+		if parts == nil {
+			continue
+		}
+		properties, required := map[string]any{}, []any{}
+		for _, part := range parts {
+			if part.(map[string]any)["$ref"] != nil {
+				part = definitions[DefinitionName(part)]
+			}
+			more, _ := part.(map[string]any)["properties"].(map[string]any)
+			for member, schema := range more {
+				if other := properties[member]; other != nil {
+					schema = map[string]any{"allOf": []any{other, schema}}
+				}
+				properties[member] = schema
+			}
+			names, _ := part.(map[string]any)["required"].([]any)
+			required = append(required, names...)
+		}
+		slices.SortFunc(required, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		delete(whole, "allOf")
+		whole["type"], whole["properties"], whole["required"] = "object", properties, slices.Compact(required)
+	}
+}
+
+// closeAnswers forbids answers and errors members that have no name in the schemas.
+func closeAnswers(document map[string]any) {
+	definitions := document["$defs"].(map[string]any)
+	closed := map[string]bool{}
+	var shut func(schema any)
+	shut = func(schema any) {
+		switch s := schema.(type) {
+		case []any:
+			for _, each := range s {
+				shut(each)
+			}
+		case map[string]any:
+			if s["$ref"] != nil {
+				name := DefinitionName(s)
+				if !closed[name] {
+					closed[name] = true
+					shut(definitions[name])
+				}
+			}
+			for _, key := range slices.Sorted(maps.Keys(s)) {
+				if key != "enum" && key != "const" {
+					shut(s[key])
+				}
+			}
+			if _, ok := s["properties"].(map[string]any); ok && s["additionalProperties"] == nil {
+				s["additionalProperties"] = false
+			}
+		}
+	}
+	for _, name := range []string{
+		"CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "Response", "ResponseStreamEvent", "ErrorResponse",
+	} {
+		shut(definitions[name])
+	}
+	for name, extra := range extraMembers {
+		properties := definitions[name].(map[string]any)["properties"].(map[string]any)
+		for member, kind := range extra {
+			properties[member] = map[string]any{"type": kind}
+		}
+	}
+}
+
+// allowNull allows nullMembers of a response to be null.
+func allowNull(document map[string]any) {
+	properties := document["$defs"].(map[string]any)["Response"].(map[string]any)["properties"].(map[string]any)
+	for _, member := range nullMembers {
+		properties[member] = map[string]any{"anyOf": []any{properties[member], map[string]any{"type": "null"}}}
+	}
+}
+
+// allowCustomCalls adds calls of custom tools to the pieces of calls in chunks, where the schemas have forgotten them.
+func allowCustomCalls(document map[string]any) {
+	piece := document["$defs"].(map[string]any)["ChatCompletionMessageToolCallChunk"].(map[string]any)["properties"].(map[string]any)
+	text := map[string]any{"type": "string"}
+	piece["type"] = map[string]any{"type": "string", "enum": []any{"function", "custom"}}
+	piece["custom"] = map[string]any{
+		"type": "object", "properties": map[string]any{"name": text, "input": text}, "additionalProperties": false,
+	}
+}
+
+// Check compares what a client saw of an answer with the schemas and the grammars. It returns the number of objects
+// that it has checked. The request went to api ("chat" or "responses"; empty is none of OpenAI's formats); byChannels
+// reports whether a stream of it has channel events.
+func (s *Schemas) Check(api string, byChannels bool, view string) (int, error) {
+	head, body, ok := strings.Cut(view, "\n\n")
+	if !ok {
+		return 0, nil // no answer at all
+	}
+	status, contentType, _ := strings.Cut(head, "\n")
+	body, cut := strings.CutSuffix(body, "cut short\n")
+	isChat := api == "chat"
+	switch {
+	case status >= "400":
+		return 1, s.one(s.failure, body)
+	case api == "":
+		return 0, nil
+	case byChannels && strings.Contains(contentType, "text/event-stream"):
+		events, err := ReadChannelEvents(body)
+		return len(events), err
+	case strings.Contains(contentType, "text/event-stream"):
+		if !isChat {
+			if _, err := ReadResponses(body, cut); err != nil {
+				return 0, err
+			}
+		}
+		return s.events(body, isChat)
+	case cut:
+		return 0, nil
+	case isChat:
+		return 1, s.one(s.chat, body)
+	default:
+		return 1, s.one(s.responses, body)
+	}
+}
+
+// events checks a stream's whole events; what is behind the last empty line was cut off.
+func (s *Schemas) events(body string, chat bool) (n int, err error) {
+	events := strings.Split(body, "\n\n")
+	for _, event := range events[:len(events)-1] {
+		name, data, ok := strings.Cut(event, "data: ")
+		if !ok {
+			return n, fmt.Errorf("no data in the event %q", event)
+		}
+		var kind struct{ Type string }
+		_ = json.Unmarshal([]byte(data), &kind) // what is no JSON has no schema either
+		schema := s.responsesEvents[kind.Type]
+		switch {
+		case chat && data == "[DONE]":
+			continue
+		case chat && name != "":
+			return n, fmt.Errorf("an event of Chat has the name %q", name)
+		case chat && strings.HasPrefix(data, `{"error"`):
+			schema = s.failure
+		case chat:
+			schema = s.chatChunk
+		case schema == nil, name != "event: "+kind.Type+"\n":
+			return n, fmt.Errorf("no event of Responses: %s", event)
+		}
+		if err := s.one(schema, data); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (s *Schemas) one(schema *jsonschema.Schema, text string) error {
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return nil
+}

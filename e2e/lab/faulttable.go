@@ -1,0 +1,44 @@
+//go:build e2e
+
+package lab
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var faultsPage = File("docs/faults.md")
+
+// CompareFaultTable holds a table of docs/faults.md against what was seen; -update writes it.
+func CompareFaultTable(t *testing.T, name, table string) {
+	t.Helper()
+	data, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+": written by make faults -->\n", "<!-- end of "+name+" -->\n"
+	head, rest, ok1 := strings.Cut(string(data), begin)
+	committed, tail, ok2 := strings.Cut(rest, end)
+	switch {
+	case !ok1 || !ok2:
+		t.Fatalf("%s has no place for the table %q", faultsPage, name)
+	case *Update:
+		if err := os.WriteFile(faultsPage, []byte(head+begin+table+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case committed != table:
+		is, was := strings.Split(table, "\n"), strings.Split(committed, "\n")
+		for _, line := range is {
+			if !slices.Contains(was, line) {
+				t.Errorf("seen, and not in %s:\n%s", faultsPage, line)
+			}
+		}
+		for _, line := range was {
+			if !slices.Contains(is, line) {
+				t.Errorf("in %s, and not seen:\n%s", faultsPage, line)
+			}
+		}
+	}
+}

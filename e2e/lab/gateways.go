@@ -1,0 +1,157 @@
+//go:build e2e
+
+package lab
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// OneModel is the cases' configuration with servers for one model.
+func OneModel(server string) *config.Config {
+	c := config.Default()
+	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
+	c.BodyLimit, c.StallTimeout = 1<<20, config.Duration(20*time.Second)
+	AddModel(c, Model, server)
+	return c
+}
+
+func AddModel(c *config.Config, name, server string) {
+	m := config.DefaultModel(name, "vllm="+server)
+	m.System.Date = Date
+	c.Models = append(c.Models, m)
+}
+
+// RunEnvoy runs Envoy with the shipped filter and, when the test is over, reads what it has said: one line about the
+// filter, and the test has failed.
+func RunEnvoy(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
+	t.Helper()
+	return startHealthy(t, hosts.EnvoyWith, c, changes)
+}
+
+// RunEnvoyOverADS is RunEnvoy with an Envoy that gets everything over delta ADS.
+func RunEnvoyOverADS(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
+	t.Helper()
+	return startHealthy(t, hosts.EnvoyOverADS, c, changes)
+}
+
+func startHealthy(t *testing.T, start func(hosts.Setup, *xds.Resources) (*hosts.Host, error), c *config.Config,
+	changes []Change) *hosts.Host {
+	t.Helper()
+	setup := hosts.Setup{Config: c}
+	r, err := hosts.Resources(setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range changes {
+		change(t, r)
+	}
+	h, err := start(setup, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		checkHealthy(t, h)
+		h.Stop()
+	})
+	return h
+}
+
+// RunProxy runs the shipped filter in one of its hosts.
+type RunProxy func(t *testing.T, c *config.Config, changes ...Change) *hosts.Host
+
+// OnProxies runs a test in each host of the shipped filter.
+func OnProxies(t *testing.T, test func(t *testing.T, run RunProxy)) {
+	t.Run("envoy", func(t *testing.T) { test(t, RunEnvoy) })
+	t.Run("wazero", func(t *testing.T) { test(t, RunWazero) })
+}
+
+func RunNative(t *testing.T, c *config.Config) *hosts.Host {
+	t.Helper()
+	h, err := hosts.Native(hosts.Setup{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Stop)
+	return h
+}
+
+var reloads = regexp.MustCompile(`(?m)^wasm\.\S*(?:reload|fail)\S*: (\d+)`)
+
+// checkHealthy: Envoy lives, no VM was lost, and nothing was logged about the filter.
+func checkHealthy(t *testing.T, h *hosts.Host) {
+	t.Helper()
+	if h.Process == nil {
+		return
+	}
+	if err := h.Process.Err(); err != nil {
+		t.Errorf("%v:\n%s", err, h.Process.Log(100))
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	stats, err := h.Process.Get(ctx, "/stats?filter=wasm")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, m := range reloads.FindAllStringSubmatch(string(stats), -1) {
+		if m[1] != "0" {
+			t.Errorf("Envoy's statistics: %s", m[0])
+		}
+	}
+	for line := range strings.Lines(h.Process.Log(1000)) {
+		if strings.Contains(line, "wasm") || strings.Contains(line, "harmony:") || strings.Contains(line, "[critical]") {
+			t.Errorf("Envoy's log: %s", line)
+		}
+	}
+}
+
+func ReducedModel(server string) *config.Config {
+	c := OneModel(server)
+	c.Mode, c.StallTimeout = contract.ModeReduced, config.Duration(StallTimeout)
+	return c
+}
+
+// RunWazero serves a configuration in this process. A line that the filter or its host has to say about something, an
+// act that Envoy would not survive, or a VM that was lost fails the test.
+func RunWazero(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
+	t.Helper()
+	r, err := hosts.Resources(hosts.Setup{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range changes {
+		change(t, r)
+	}
+	h, err := hosts.WazeroWith(r, inprocess.Options{
+		Workers: c.Envoy.Concurrency,
+		Log: func(level wasmhost.Level, text string) {
+			if level >= wasmhost.Warn {
+				t.Errorf("the filter says [%s] %s", level, text)
+			}
+		},
+		Violation: func(what string) { t.Errorf("Envoy would not survive this: %s", what) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, s := range h.Server.Proxy().Stats() {
+			if s.Failed || s.Reloads > 0 {
+				t.Errorf("a VM was lost: %+v", s)
+			}
+		}
+		h.Stop()
+	})
+	return h
+}

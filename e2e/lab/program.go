@@ -1,0 +1,224 @@
+//go:build e2e
+
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Announced waits for the program to say something, and returns the group of the pattern.
+func (c *Program) Announced(t *testing.T, pattern string) string {
+	t.Helper()
+	for end := time.Now().Add(ReadyLimit); time.Now().Before(end); {
+		if m := regexp.MustCompile(pattern).FindStringSubmatch(c.Stdout.String()); m != nil {
+			return m[1]
+		}
+		if c.Ended(10 * time.Millisecond) {
+			t.Fatalf("it ended: %v\n%s", c.Err, &c.Stderr)
+		}
+	}
+	t.Fatalf("it has not said %s: %s", pattern, &c.Stdout)
+	return ""
+}
+
+// How long things may take on a busy machine.
+const (
+	ReadyLimit = time.Minute
+	StopLimit  = 20 * time.Second
+)
+
+// output is what a command says, readable while it runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Program is one run of the program that ships.
+type Program struct {
+	Cmd            *exec.Cmd
+	Stdout, Stderr output
+	done           chan struct{}
+	Err            error // how it ended; written before done is closed
+	Temp           string
+	PIDs           string // the file that the Envoys of this run write their process ids to
+}
+
+// RunHarmony starts $HARMONY_BIN in a folder of its own, with the real Envoy behind a script that notes its process id:
+// what is left running shows there. extra is added to the environment and wins.
+func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
+	t.Helper()
+	folder := t.TempDir()
+	c := &Program{done: make(chan struct{}), Temp: filepath.Join(folder, "tmp"), PIDs: filepath.Join(folder, "pids")}
+	if err := os.Mkdir(c.Temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wrapper := WriteScript(t, folder, "envoy", `echo $$ >>"$PIDS"; exec "$REAL_ENVOY" "$@"`)
+	c.Cmd = exec.Command(Tool(t, "HARMONY_BIN"), args...)
+	c.Cmd.Dir = folder
+	c.Cmd.Env = append(os.Environ(), "TMPDIR="+c.Temp, "PIDS="+c.PIDs, "REAL_ENVOY="+Tool(t, "ENVOY"), "ENVOY="+wrapper)
+	c.Cmd.Env = append(c.Cmd.Env, extra...)
+	c.Cmd.Stdout, c.Cmd.Stderr = &c.Stdout, &c.Stderr
+	c.Cmd.WaitDelay = time.Second
+	if err := c.Cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		c.Err = c.Cmd.Wait()
+		close(c.done)
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-c.done:
+		default:
+			_ = c.Cmd.Process.Signal(syscall.SIGTERM)
+			if !c.Ended(StopLimit) {
+				_ = c.Cmd.Process.Kill()
+				t.Errorf("harmony %s did not stop", strings.Join(args, " "))
+			}
+		}
+		if t.Failed() {
+			t.Logf("harmony %s\n%s%s", strings.Join(args, " "), &c.Stdout, &c.Stderr)
+		}
+	})
+	return c
+}
+
+func WriteScript(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Ended waits for the program's end.
+func (c *Program) Ended(limit time.Duration) bool {
+	select {
+	case <-c.done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+func (c *Program) ExitCode(t *testing.T) int {
+	t.Helper()
+	var failed *exec.ExitError
+	switch {
+	case c.Err == nil:
+		return 0
+	case errors.As(c.Err, &failed):
+		return failed.ExitCode()
+	}
+	t.Fatal(c.Err)
+	return -1
+}
+
+// StartUp runs harmony up on a free port and returns its URL once it has said it.
+func StartUp(t *testing.T, args ...string) (*Program, string) {
+	t.Helper()
+	return StartUpWith(t, nil, args...)
+}
+
+// StartUpWith is StartUp with more in the environment.
+func StartUpWith(t *testing.T, extra []string, args ...string) (*Program, string) {
+	t.Helper()
+	c := RunHarmony(t, extra, append([]string{
+		"up", "--listen", "127.0.0.1:0", "--wasm", Tool(t, "HARMONY_WASM"), "--concurrency", "1",
+		// Tests that end while an answer is under way do not wait for it.
+		"--drain-time", "100ms"}, args...)...)
+	deadline := time.Now().Add(ReadyLimit)
+	for time.Now().Before(deadline) {
+		for line := range strings.Lines(c.Stdout.String()) {
+			if url, ok := strings.CutPrefix(line, "listening on "); ok && strings.HasSuffix(url, "\n") {
+				return c, strings.TrimSpace(url)
+			}
+		}
+		if c.Ended(10 * time.Millisecond) {
+			t.Fatalf("harmony up ended before it was ready: %v", c.Err)
+		}
+	}
+	t.Fatalf("harmony up was not ready within %s", ReadyLimit)
+	return nil, ""
+}
+
+// Stop ends the program by a signal and checks that it ends well and that nothing of it is left.
+func (c *Program) Stop(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := c.Cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if !c.Ended(StopLimit) {
+		t.Fatalf("it still runs %s after the signal", StopLimit)
+	}
+	if code := c.ExitCode(t); code != 0 {
+		t.Errorf("exit status %d after %v, want 0", code, signal)
+	}
+	c.NothingLeft(t, true)
+}
+
+// NothingLeft checks that every Envoy that this run has started is gone, and its files with it.
+func (c *Program) NothingLeft(t *testing.T, started bool) {
+	t.Helper()
+	data, err := os.ReadFile(c.PIDs)
+	if err != nil && (started || !errors.Is(err, os.ErrNotExist)) {
+		t.Fatalf("no Envoy was started: %v", err)
+	}
+	for _, text := range strings.Fields(string(data)) {
+		pid, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("Envoy's process %d is still there (%v)", pid, err)
+		}
+	}
+	left, err := os.ReadDir(c.Temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		t.Errorf("%s is left in the temporary folder", f.Name())
+	}
+}
+
+// StopWazero ends harmony up and checks that it ends well and has started no Envoy.
+func StopWazero(t *testing.T, c *Program) {
+	t.Helper()
+	if err := c.Cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if !c.Ended(StopLimit) {
+		t.Fatalf("it still runs %s after the signal", StopLimit)
+	}
+	if code := c.ExitCode(t); code != 0 {
+		t.Errorf("exit status %d, want 0", code)
+	}
+	if pids, err := os.ReadFile(c.PIDs); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has started an Envoy: %s %v", pids, err)
+	}
+}

@@ -1,0 +1,129 @@
+//go:build e2e
+
+package limits
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
+	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// fullHost is a host whose one VM is always over its limit, and which may lose it.
+type fullHost struct {
+	url  string
+	stop func()
+	// metric is one of the filter's, log what the host has said so far.
+	metric func(name string) uint64
+	log    func() string
+}
+
+func fullEnvoy(t *testing.T, r *xds.Resources, c *config.Config) *fullHost {
+	h, err := hosts.EnvoyWith(hosts.Setup{Config: c}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fullHost{
+		url: h.URL, stop: h.Stop, log: func() string { return h.Process.Log(1 << 10) },
+		metric: func(name string) uint64 { return lab.Counter(t, h, name) },
+	}
+}
+
+func fullWazero(t *testing.T, r *xds.Resources, c *config.Config) *fullHost {
+	var mu sync.Mutex
+	var log strings.Builder
+	h, err := hosts.WazeroWith(r, inprocess.Options{
+		Workers: c.Envoy.Concurrency,
+		Log: func(level wasmhost.Level, text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(&log, "[%s] %s\n", level, text)
+		},
+		Violation: func(what string) { t.Errorf("Envoy would not survive this: %s", what) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fullHost{
+		url: h.URL, stop: h.Stop,
+		log: func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return log.String()
+		},
+		metric: func(name string) uint64 { return h.Server.Proxy().Metrics()[name] },
+	}
+}
+
+// TestFullVM: a VM that is over its limit lives while it has a stream, whether that is ours or not. Once it has none it
+// ends itself, says so in one line and counts it, and the next request finds a new one.
+func TestFullVM(t *testing.T) {
+	for name, start := range map[string]func(*testing.T, *xds.Resources, *config.Config) *fullHost{
+		"envoy": fullEnvoy, "wazero": fullWazero} {
+		t.Run(name, func(t *testing.T) {
+			_, other := lab.RunSim(t, sim.Options{Models: []string{"other"}, HoldAfter: 1, AnyPrompt: true})
+			_, url := lab.RunSim(t, sim.Options{})
+			c := lab.OneModel(url)
+			c.MemoryLimit = spokenLimit
+			c.Passthrough = other
+			r, err := hosts.Resources(hosts.Setup{Config: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			memoryOf("1")(t, r)
+			h := start(t, r, c)
+			defer h.stop()
+			fullVM(t, h)
+		})
+	}
+}
+
+func fullVM(t *testing.T, h *fullHost) {
+	client := lab.HTTP1(t)
+	full := func() {
+		t.Helper()
+		a := lab.Do(client, http.MethodPost, h.url+lab.ChatPath, nil, strings.NewReader(lab.ChatBody(lab.Model, "Hi")))
+		lab.WantRefused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")
+	}
+	// A stream of another model passes by, and waits for its server.
+	passing, err := client.Post(h.url+"/v1/completions", "application/json",
+		strings.NewReader(`{"model":"other","stream":true,"prompt":"Hi","max_tokens":9}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(passing.Body).ReadString('\n'); err != nil || passing.StatusCode != http.StatusOK {
+		t.Fatalf("%d %q %v", passing.StatusCode, line, err)
+	}
+	full()
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if n := h.metric("harmony_vm_ended_full_total"); n != 0 {
+			t.Fatal("the VM has ended itself under a stream")
+		}
+	}
+	passing.Body.Close()
+	for end := time.Now().Add(lab.Patience); h.metric("harmony_vm_ended_full_total") == 0; time.Sleep(
+		10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the VM is full and idle, and has not ended itself")
+		}
+	}
+	began := time.Now()
+	full()
+	t.Logf("the next request had its answer from a new VM after %s", time.Since(began).Round(time.Millisecond))
+	if n := strings.Count(h.log(), "the VM ends itself"); n == 0 || uint64(n) > h.metric("harmony_vm_ended_full_total") {
+		t.Errorf("the log has it %d times:\n%s", n, h.log())
+	}
+	_, _ = io.Copy(io.Discard, passing.Body)
+}

@@ -1,0 +1,239 @@
+//go:build e2e
+
+package suite
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+)
+
+// fold is a view of a stream in which it does not matter how many pieces the text came in: pieces of the same text that
+// follow each other are one. Everything else stays as it was and where it was.
+func fold(view string) string {
+	head, body, ok := strings.Cut(view, "\n\n")
+	if !ok || !strings.Contains(head, "text/event-stream") {
+		return view
+	}
+	f := &folder{choices: map[int]*foldedText{}}
+	for event := range strings.SplitSeq(body, "\n\n") {
+		f.event(event)
+	}
+	f.flush()
+	return head + "\n\n" + f.out.String()
+}
+
+// folder folds the events of one stream.
+type folder struct {
+	out strings.Builder
+	// choices are the choices of Chat so far, which are told apart and printed at the end of the choices.
+	choices map[int]*foldedText
+	// heads are what Chat's chunks say beside their choices, each once.
+	heads []string
+	// last is the event of another API that more text may be added to, and text what it has so far.
+	last map[string]any
+	text string
+}
+
+// foldedText is what one choice of Chat has said: strings under their names, in the order in which they began.
+type foldedText struct {
+	said     []*segment
+	logprobs []any
+}
+
+// segment is a piece of a choice: its kind, and what was said under each of its names.
+type segment struct {
+	kind  string
+	names []string
+	texts map[string]string
+}
+
+func (f *folder) event(event string) {
+	_, data, ok := strings.Cut(event, "data: ")
+	var object map[string]any
+	if !ok || json.Unmarshal([]byte(data), &object) != nil {
+		f.flush()
+		f.out.WriteString(event + "\n")
+		return
+	}
+	if choices, ok := object["choices"].([]any); ok {
+		for _, choice := range choices {
+			f.choice(choice.(map[string]any))
+		}
+		delete(object, "choices")
+		if object["usage"] == nil {
+			delete(object, "usage") // null, or not there: both are no usage
+		}
+		if head := encode(object); !slices.Contains(f.heads, head) {
+			f.heads = append(f.heads, head)
+		}
+		return
+	}
+	name := strings.TrimSuffix(event, data)
+	// Numbers count events.
+	delete(object, "sequence_number")
+	object["event"] = name
+	member := growing(object)
+	if member == "" {
+		f.flush()
+		f.out.WriteString(encode(object) + "\n")
+		return
+	}
+	text, _ := object[member].(string)
+	delete(object, member)
+	if f.last == nil || encode(f.last) != encode(object) {
+		f.flush()
+		f.last = object
+	}
+	f.text += text
+}
+
+// growing is the member of an event of Responses, or of a channel, that is a piece of a text.
+func growing(object map[string]any) string {
+	for _, member := range []string{"delta", "text"} {
+		_, isText := object[member].(string)
+		kind, _ := object["type"].(string)
+		if isText && (strings.HasSuffix(kind, ".delta") || kind == "") {
+			return member
+		}
+	}
+	return ""
+}
+
+func (f *folder) choice(choice map[string]any) {
+	index := int(choice["index"].(float64))
+	said := f.choices[index]
+	if said == nil {
+		said = &foldedText{}
+		f.choices[index] = said
+	}
+	delta, _ := choice["delta"].(map[string]any)
+	for _, name := range []string{"role", "reasoning", "reasoning_content", "content", "refusal"} {
+		if text, ok := delta[name].(string); ok && (text != "" || name == "role") {
+			kind := strings.TrimSuffix(name, "_content")
+			said.add(kind, name, text)
+		}
+	}
+	calls, _ := delta["tool_calls"].([]any)
+	for _, each := range calls {
+		call := each.(map[string]any)
+		kind := fmt.Sprint("call ", call["index"])
+		said.flatten(kind, "", call)
+	}
+	if probabilities, ok := choice["logprobs"].(map[string]any); ok {
+		content, _ := probabilities["content"].([]any)
+		said.logprobs = append(said.logprobs, content...)
+	}
+	if reason, ok := choice["finish_reason"].(string); ok {
+		said.add("finish", "finish_reason", reason)
+	}
+}
+
+// flatten adds the strings of an object under the names of their places.
+func (t *foldedText) flatten(kind, at string, object map[string]any) {
+	for _, name := range []string{"id", "type", "name", "arguments", "input", "function", "custom"} {
+		switch v := object[name].(type) {
+		case string:
+			t.add(kind, at+name, v)
+		case map[string]any:
+			t.flatten(kind, at+name+".", v)
+		}
+	}
+}
+
+func (t *foldedText) add(kind, name, text string) {
+	if n := len(t.said); n == 0 || t.said[n-1].kind != kind {
+		t.said = append(t.said, &segment{kind: kind, texts: map[string]string{}})
+	}
+	s := t.said[len(t.said)-1]
+	if _, ok := s.texts[name]; !ok {
+		s.names = append(s.names, name)
+	}
+	s.texts[name] += text
+}
+
+// flush prints what can grow no more.
+func (f *folder) flush() {
+	if f.last != nil {
+		f.out.WriteString(encode(f.last) + " " + strconv.Quote(f.text) + "\n")
+		f.last, f.text = nil, ""
+	}
+	for index := range len(f.choices) {
+		said := f.choices[index]
+		if said == nil {
+			fmt.Fprintf(&f.out, "no choice %d\n", index)
+			continue
+		}
+		for _, s := range said.said {
+			for _, name := range s.names {
+				fmt.Fprintf(&f.out, "choice %d, %s, %s: %q\n", index, s.kind, name, s.texts[name])
+			}
+		}
+		if said.logprobs != nil {
+			fmt.Fprintf(&f.out, "choice %d, logprobs: %s\n", index, encode(said.logprobs))
+		}
+	}
+	for _, head := range f.heads {
+		f.out.WriteString(head + "\n")
+	}
+	clear(f.choices)
+	f.heads = nil
+}
+
+// encode is JSON with the members in order.
+func encode(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error() // cannot be: it was JSON
+	}
+	return string(text)
+}
+
+// TestFold shows what folding forgives, and what it does not.
+func TestFold(t *testing.T) {
+	const start = "200\ncontent-type: text/event-stream\n\n"
+	chunk := func(delta, finish string) string {
+		return `data: {"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
+	}
+	done := "data: [DONE]\n\n"
+	event := func(kind string, n int, item, delta string) string {
+		return fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,\"item_id\":%q,\"delta\":%q}\n\n", kind,
+			kind, n, item, delta)
+	}
+	content := func(text string) string { return chunk(`{"content":`+lab.Quote(text)+`}`, "null") }
+	thought := chunk(`{"reasoning":"r","reasoning_content":"r"}`, "null")
+	stop := chunk(`{}`, `"stop"`)
+	call := func(index int, arguments string) string {
+		return chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, index, arguments), "null")
+	}
+	text := "response.output_text.delta"
+	for _, c := range []struct {
+		name, a, b string
+		same       bool
+	}{
+		{"pieces", content("ab") + stop + done, content("a") + content("b") + stop + done, true},
+		{"pieces of reasoning", thought + thought + content("a"),
+			chunk(`{"reasoning":"rr","reasoning_content":"rr"}`, "null") + content("a"), true},
+		{"pieces of arguments", call(0, "{}"), call(0, "{") + call(0, "}"), true},
+		{"another text", content("ab") + stop, content("aa") + stop, false},
+		{"another order", thought + content("a"), content("a") + thought, false},
+		{"another call", call(0, "{}"), call(1, "{}"), false},
+		{"no end", content("a") + stop, content("a"), false},
+		{"no done", content("a") + done, content("a"), false},
+		{"one name only", thought, chunk(`{"reasoning":"r"}`, "null"), false},
+		{"another id", content("a"), strings.Replace(content("a"), `"x"`, `"y"`, 1), false},
+		{"pieces of Responses", event(text, 1, "m", "ab"), event(text, 1, "m", "a") + event(text, 2, "m", "b"), true},
+		{"another item", event(text, 1, "m", "a") + event(text, 2, "m", "b"),
+			event(text, 1, "m", "a") + event(text, 2, "n", "b"), false},
+		{"another kind", event(text, 1, "m", "a"), event("response.reasoning_text.delta", 1, "m", "a"), false},
+	} {
+		if a, b := fold(start+c.a), fold(start+c.b); (a == b) != c.same {
+			t.Errorf("%s:\n%s\nand\n%s", c.name, a, b)
+		}
+	}
+}

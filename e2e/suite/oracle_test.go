@@ -1,0 +1,111 @@
+//go:build e2e
+
+package suite
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+)
+
+// oracleRequest is one line for oracle/prompt.py.
+type oracleRequest struct {
+	API    string          `json:"api"`
+	Body   json.RawMessage `json:"body"`
+	Date   *string         `json:"date"`
+	Effort string          `json:"effort"`
+	// DropCommentary is the setting drop_commentary_from_history.
+	DropCommentary bool `json:"drop_commentary"`
+	// Context is how many tokens the model takes.
+	Context int `json:"context"`
+	// Prefill says that the call of a named function is begun by the prompt.
+	Prefill bool `json:"prefill"`
+}
+
+type oracleAnswer struct {
+	IDs  []uint32 `json:"ids"`
+	Text string   `json:"text"`
+}
+
+// askOracle renders the requests by PyPI's openai-harmony.
+func askOracle(t *testing.T, requests []oracleRequest) []oracleAnswer {
+	t.Helper()
+	var in bytes.Buffer
+	for _, r := range requests {
+		line, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Write(append(line, '\n'))
+	}
+	cmd := exec.Command(lab.Tool(t, "HARMONY_ORACLE_PYTHON"), "oracle/prompt.py")
+	cmd.Stdin = &in
+	cmd.Env = append(os.Environ(), "TIKTOKEN_ENCODINGS_BASE="+vocabularyFolder(t))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("oracle: %v\n%s", err, stderr.Bytes())
+	}
+	var answers []oracleAnswer
+	for line := range bytes.Lines(out) {
+		var a oracleAnswer
+		if err := json.Unmarshal(line, &a); err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, a)
+	}
+	if len(answers) != len(requests) {
+		t.Fatalf("oracle: %d answers to %d requests", len(answers), len(requests))
+	}
+	return answers
+}
+
+// vocabularyHash is the reference's own check of its vocabulary file.
+const vocabularyHash = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+
+// vocabularyFolder writes the reference's vocabulary file out of our own packed one: the hash shows that they are the
+// same, so the oracle needs no download and stays independent.
+func vocabularyFolder(t *testing.T) string {
+	t.Helper()
+	var file bytes.Buffer
+	for id := uint32(0); ; id++ {
+		token, ok := lab.Vocabulary.TokenBytes(id)
+		if !ok || id >= 199998 {
+			break
+		}
+		fmt.Fprintf(&file, "%s %d\n", base64.StdEncoding.EncodeToString(token), id)
+	}
+	if sum := sha256.Sum256(file.Bytes()); hex.EncodeToString(sum[:]) != vocabularyHash {
+		t.Fatalf("our vocabulary is not the reference's: %x", sum)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "o200k_base.tiktoken"), file.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sameIDs says where two prompts part.
+func sameIDs(got, want []uint32) error {
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			window := func(ids []uint32) string {
+				from, to := max(0, min(len(ids), i-10)), min(len(ids), i+10)
+				return strconv.Quote(lab.Vocabulary.DecodeString(ids[from:to]))
+			}
+			return fmt.Errorf("ids differ at %d of %d: got %s, reference %s", i, len(want), window(got), window(want))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+//go:build e2e
+
+package suite
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/e2e/cases"
+	"github.com/harmonyedge/harmonyedge/e2e/grammar"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// place is a host before a server of its own that changes from case to case, and how the server's stream comes to it.
+type place struct {
+	name   string
+	server atomic.Pointer[sim.Server]
+	host   *hosts.Host
+	// pieces is how many bytes the server sends at once; 0 is whole events.
+	pieces int
+	// cuts are the offsets at which the stream is cut, every one of them if bytewise.
+	cuts     []int
+	bytewise bool
+	// requests is how many have been made.
+	requests, chunks int
+}
+
+// stage is every host with one configuration. The first place of each host has the stream as it comes.
+type stage struct{ native, wazero, envoy []*place }
+
+// newStage starts the hosts for the settings of a case, in a mode.
+func newStage(t *testing.T, c *cases.Case, mode string) *stage {
+	t.Helper()
+	s := &stage{}
+	prepare := func(name string) (*place, *config.Config) {
+		p := &place{name: name}
+		config, err := c.Config(p.serve(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Mode = mode
+		return p, config
+	}
+	start := func(name string, on func(hosts.Setup) (*hosts.Host, error), setup hosts.Setup) *place {
+		p, config := prepare(name)
+		setup.Config = config
+		host, err := on(setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(host.Stop)
+		p.host, p.cuts, p.bytewise = host, setup.CutAt, setup.Cut == 1
+		return p
+	}
+	s.native = []*place{start("native", hosts.Native, hosts.Setup{}),
+		start("native, one byte at a time", hosts.Native, hosts.Setup{Cut: 1})}
+	s.wazero = []*place{start("wazero", hosts.Wazero, hosts.Setup{}),
+		start("wazero, one byte at a time", hosts.Wazero, hosts.Setup{Cut: 1})}
+	for _, cuts := range loadCuts(t) {
+		s.wazero = append(s.wazero, start(fmt.Sprintf("wazero, cut at %v", cuts), hosts.Wazero, hosts.Setup{CutAt: cuts}))
+	}
+	// One Envoy has everything in its bootstrap, the other gets it from a control plane.
+	//
+	// Over HTTP/2 each piece that the server sends is a frame of its own, and a call of the filter's; over HTTP/1.1 Envoy
+	// joins those that come together.
+	whole, one := prepare("envoy")
+	whole.host = lab.RunEnvoy(t, one)
+	frames, two := prepare("envoy, one byte at a time")
+	frames.host, frames.pieces, frames.bytewise = lab.RunEnvoyOverADS(
+		t, two, lab.HTTP2To(xds.PoolCluster(&two.Models[0]))), 1, true
+	s.envoy = append(s.envoy, whole, frames)
+	return s
+}
+
+// serve listens for the server, with both protocols in clear text, and returns its URL.
+func (p *place) serve(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{
+		Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.server.Load().Handler().ServeHTTP(w, r) }),
+	}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = server.Serve(l) }() // ends with Close
+	t.Cleanup(func() { _ = server.Close() })
+	return "http://" + l.Addr().String()
+}
+
+// run runs a case, with so many tokens in an event of the server's; 0 is as the case says.
+func (p *place) run(c *cases.Case, tokens int) (cases.Seen, error) {
+	server, err := c.Server(p.pieces, tokens)
+	if err != nil {
+		return cases.Seen{}, err
+	}
+	defer server.Close()
+	p.server.Store(server)
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
+	defer client.CloseIdleConnections()
+	view, err := c.Send(client, p.host.URL)
+	if err != nil {
+		return cases.Seen{}, err
+	}
+	p.requests++
+	chunks, err := p.host.ResponseChunks(p.requests)
+	if err != nil {
+		return cases.Seen{}, err
+	}
+	out := cases.Seen{View: view, Prompt: "none\n", Chunks: chunks - p.chunks}
+	p.chunks = chunks
+	for _, r := range server.Requests() {
+		if len(r.PromptIDs) > 0 {
+			out.IDs = r.PromptIDs
+			out.Prompt = lab.Vocabulary.DecodeString(r.PromptIDs) + "\n"
+			out.Sent = string(promptField.ReplaceAll(r.Body, []byte(`"prompt":[]`))) + "\n"
+		}
+	}
+	return out, nil
+}
+
+var promptField = regexp.MustCompile(`"prompt":\[[0-9,]*\]`)
+
+// runAll runs a case in all places at once: a case whose server falls silent takes its time.
+func runAll(t *testing.T, c *cases.Case, places []*place, tokens int) map[*place]cases.Seen {
+	t.Helper()
+	results, failures := make([]cases.Seen, len(places)), make([]error, len(places))
+	var all sync.WaitGroup
+	for i, p := range places {
+		all.Go(func() { results[i], failures[i] = p.run(c, tokens) })
+	}
+	all.Wait()
+	out := map[*place]cases.Seen{}
+	for i, p := range places {
+		if failures[i] != nil {
+			t.Fatalf("%s: %v", p.name, failures[i])
+		}
+		out[p] = results[i]
+	}
+	return out
+}
+
+// TestSuite runs every case natively, under wazero and on Envoy with the filter that ships, in both modes, each also
+// with the server's stream in single bytes, and under wazero at the places in cuts.txt. What the client sees and what
+// the server gets must be the same everywhere, and what the case says.
+func TestSuite(t *testing.T) {
+	table := &suiteTable{schemas: grammar.LoadSchemas(t)}
+	cases.Each(t, newStage, func(t *testing.T, s *stage, c *cases.Case, mode string) { runCase(t, s, c, mode, table) })
+	t.Logf("%d answers, chunks and events are as OpenAI's schemas say", table.checked)
+	table.write(t)
+	t.Run("prompts equal the reference's", table.askReference)
+}
+
+// runCase holds every place of a stage against what the case says.
+func runCase(t *testing.T, s *stage, c *cases.Case, mode string, table *suiteTable) {
+	got := runAll(t, c, slices.Concat(s.native, s.wazero, s.envoy), 0)
+	native, bytewise := got[s.native[0]], got[s.native[1]]
+	want := cases.Seen{View: c.Member("want"), Prompt: c.Member("prompt"), Sent: native.Sent}
+	if c.IsAboutSent() {
+		want.Sent = c.Member("sent")
+	}
+	if mode == contract.ModeReduced {
+		want.View = reducedView(t, c, native)
+	} else if *lab.Update {
+		if err := c.Update(native); err != nil {
+			t.Fatal(err)
+		}
+		want = native
+	}
+	cases.Compare(t, "native", native, want)
+	cases.Compare(t, s.native[1].name, bytewise, native)
+	for _, on := range slices.Concat(s.wazero, s.envoy) {
+		cases.Compare(t, on.name, got[on], native)
+		if calls, want := got[on].Chunks, on.calls(bytewise.Chunks); calls < want {
+			t.Errorf("%s: the filter was called %d times for the response's body, want %d", on.name, calls, want)
+		}
+	}
+	checkAnswers(t, c, got, table)
+	runGroupings(t, s, c, native, table)
+	table.add(suiteRow{c: c, mode: mode, native: native, wazero: got[s.wazero[0]], envoy: got[s.envoy[0]]})
+}
+
+// runGroupings runs a case on every host with other numbers of tokens in the server's events, whole and in single
+// bytes. The hosts must agree to the byte, and the client must get what it gets of the case's own events, though in
+// other pieces.
+func runGroupings(t *testing.T, s *stage, c *cases.Case, own cases.Seen, table *suiteTable) {
+	t.Helper()
+	own.View = fold(own.View)
+	for _, tokens := range c.OtherGroupings() {
+		got := runAll(t, c, slices.Concat(s.native, s.wazero[:2], s.envoy), tokens)
+		native := got[s.native[0]]
+		for on, seen := range got {
+			cases.Compare(t, fmt.Sprintf("%s, %d tokens in an event", on.name, tokens), seen, native)
+		}
+		checkAnswers(t, c, got, table)
+		native.View = fold(native.View)
+		cases.Compare(t, fmt.Sprintf("native, %d tokens in an event, folded", tokens), native, own)
+	}
+}
+
+// checkAnswers holds every different answer of a case against OpenAI's schemas, and streams against their grammars.
+func checkAnswers(t *testing.T, c *cases.Case, got map[*place]cases.Seen, table *suiteTable) {
+	t.Helper()
+	checked := map[string]bool{}
+	for on, s := range got {
+		if checked[s.View] {
+			continue
+		}
+		checked[s.View] = true
+		n, err := table.schemas.Check(c.API(), c.ByChannels(), s.View)
+		if err != nil {
+			t.Errorf("%s: not as OpenAI's schemas or the grammar say: %v", on.name, err)
+		}
+		table.checked += n
+	}
+}
+
+// calls is how often the filter must have been called for a stream of which the native host was given so many single
+// bytes, before it came to an end or was given up.
+func (p *place) calls(bytes int) int {
+	if p.bytewise {
+		return bytes
+	}
+	calls := min(bytes, 1)
+	for _, at := range p.cuts {
+		if at < bytes-1 {
+			calls++
+		}
+	}
+	return calls
+}
+
+// reducedView is what the case says about reduced mode, once it has been brought up to date if that is wanted.
+func reducedView(t *testing.T, c *cases.Case, native cases.Seen) string {
+	t.Helper()
+	if *lab.Update {
+		different := native.View
+		if different == c.Member("want") {
+			different = ""
+		}
+		if err := c.UpdateReduced(different); err != nil {
+			t.Fatal(err)
+		}
+		*c = *cases.Load(t, c.Name)
+	}
+	want, mistake := c.ReducedView()
+	if mistake != "" {
+		t.Error(mistake)
+	}
+	return want
+}

@@ -1,0 +1,172 @@
+//go:build e2e
+
+package up
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// TestDemo runs the demonstration, faster than a person could follow it.
+func TestDemo(t *testing.T) {
+	lab.Tool(t, "HARMONY_BIN")
+	lab.Tool(t, "HARMONY_WASM")
+	lab.Tool(t, "HARMONY_OPENAI_PYTHON")
+	ctx, cancel := context.WithTimeout(t.Context(), lab.ProgramLimit)
+	defer cancel()
+	demo := exec.CommandContext(ctx, lab.File("examples/demo/run.sh"))
+	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) } // it has children to stop
+	demo.WaitDelay = lab.StopLimit
+	demo.Env = append(os.Environ(), "DEMO_TOKENS_PER_SECOND=2000")
+	said, err := demo.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for _, want := range []string{
+		"Chat Completions with a tool", "Responses with a tool", `calls      get_weather {"city":"Paris"}`,
+		"answer     The tool functions.get_weather answered",
+	} {
+		if !bytes.Contains(said, []byte(want)) {
+			t.Errorf("it does not show %q", want)
+		}
+	}
+	if bytes.ContainsRune(said, '\x1b') {
+		t.Error("colours without a terminal")
+	}
+	if t.Failed() {
+		t.Logf("%s", said)
+	}
+}
+
+// TestExampleEnvoy serves examples/envoy.yaml, the filter in an Envoy that somebody else has configured.
+func TestExampleEnvoy(t *testing.T) {
+	server, serverURL := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+	text, err := os.ReadFile(lab.File("examples/envoy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct{ old, new string }{
+		{"address: localhost, port_value: 8000",
+			"address: 127.0.0.1, port_value: " + serverURL[strings.LastIndexByte(serverURL, ':')+1:]},
+		{"address: 127.0.0.1, port_value: 8080", "address: 127.0.0.1, port_value: 0"},
+		{"dist/harmony-filter.wasm", lab.Tool(t, "HARMONY_WASM")},
+		{"static_resources:\n", "admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0 } } " +
+			"}\nstatic_resources:\n"},
+	} {
+		if bytes.Count(text, []byte(r.old)) != 1 {
+			t.Fatalf("%q is not there once", r.old)
+		}
+		text = bytes.Replace(text, []byte(r.old), []byte(r.new), 1)
+	}
+	bootstrap, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), lab.ReadyLimit)
+	defer cancel()
+	p, err := envoy.Start(ctx, envoy.Options{
+		Path: lab.Tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: lab.ReadyLimit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop() })
+	address, err := p.Listener(ctx, "clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + address
+	response, body := lab.Post(t, url+"/v1/chat/completions", lab.ChatBody(lab.Model, "Hello"))
+	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
+		t.Errorf("status %d: %s", response.StatusCode, body)
+	}
+	response, body = lab.Post(t, url+"/v1/responses", `{"model":"gpt-4o","input":"Hello"}`)
+	lab.WantError(t, response, body, 404, "model_not_found")
+	// A client that knows the internal header reaches no server with it.
+	for _, method := range []string{"GET", "POST"} {
+		request, err := http.NewRequest(method, url+"/v1/completions",
+			strings.NewReader(`{"model":"`+lab.Model+`","prompt":"Hello"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("x-harmony-internal-pool", lab.Model)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := lab.ReadAll(t, response); response.StatusCode < 400 {
+			t.Errorf("%s: status %d: %s", method, response.StatusCode, body)
+		}
+	}
+	if n := len(server.Requests()); n != 1 {
+		t.Errorf("%d requests have reached the server, want 1", n)
+	}
+}
+
+// TestReadmeSession types the README's session into a shell and wants to see what the README shows.
+func TestReadmeSession(t *testing.T) {
+	readme, err := os.ReadFile(lab.File("README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, session, ok := strings.Cut(string(readme), "```console\n")
+	session, _, closed := strings.Cut(session, "```\n")
+	if !ok || !closed {
+		t.Fatal("there is no session")
+	}
+	for _, port := range []string{"8000", "8080"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		session = strings.ReplaceAll(session, "127.0.0.1:"+port, l.Addr().String())
+		flag := " sim "
+		if port == "8080" {
+			flag = " up "
+		}
+		session = strings.Replace(session, "dist/harmony"+flag, "dist/harmony"+flag+"--listen "+l.Addr().String()+" ", 1)
+		_ = l.Close()
+	}
+	session = strings.ReplaceAll(session, "dist/harmony", lab.Tool(t, "HARMONY_BIN"))
+	var commands, want strings.Builder
+	goesOn := false
+	for line := range strings.Lines(session) {
+		typed, prompt := strings.CutPrefix(line, "$ ")
+		if !prompt && !goesOn {
+			want.WriteString(line)
+			continue
+		}
+		commands.WriteString(typed)
+		end := strings.TrimSpace(typed)
+		goesOn = strings.HasSuffix(end, `\`) || strings.HasSuffix(end, "|")
+	}
+	commands.WriteString("wait\n")
+	ctx, cancel := context.WithTimeout(t.Context(), lab.ProgramLimit)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-m")
+	shell.Stdin = strings.NewReader(commands.String())
+	shell.Env = append(os.Environ(), "ENVOY="+lab.Tool(t, "ENVOY"))
+	shell.WaitDelay = lab.StopLimit
+	var said bytes.Buffer
+	shell.Stderr = &said
+	got, err := shell.Output()
+	if err != nil {
+		t.Errorf("%v\n%s", err, &said)
+	}
+	// The last answer ends without a line end.
+	if strings.TrimSpace(string(got)) != strings.TrimSpace(want.String()) {
+		t.Errorf("the session shows\n%s\nthe README\n%s\n%s", got, &want, &said)
+	}
+}

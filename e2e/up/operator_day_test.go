@@ -1,0 +1,45 @@
+//go:build e2e
+
+package up
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+)
+
+// TestOperatorDay runs the script that shows what an operator sees when a model's name is wrong and when servers die.
+// The script fails at the first step that is not as it should be.
+func TestOperatorDay(t *testing.T) {
+	for _, name := range []string{"HARMONY_BIN", "HARMONY_WASM", "ENVOY"} {
+		lab.Tool(t, name)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), lab.ProgramLimit)
+	defer cancel()
+	day := exec.CommandContext(ctx, lab.File("examples/operator-day.sh"))
+	day.Cancel = func() error { return day.Process.Signal(syscall.SIGTERM) } // it has children to stop
+	day.WaitDelay = lab.StopLimit
+	day.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	said, err := day.CombinedOutput()
+	t.Logf("%s", said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"add --server-model openai/gpt-oss-120b", `"code":"server_model_not_found"`, "--host wazero",
+		"unreachable (no Envoy reaches it; connection refused)", "DOWN for", "(exit status 1)",
+		`"code":"server_unavailable"`, "a pool is up again",
+	} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("it does not show %q", want)
+		}
+	}
+	if n := strings.Count(string(said), "20 × 200"); n != 3 {
+		t.Errorf("20 requests were all answered %d times, want 3", n)
+	}
+}

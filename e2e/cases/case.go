@@ -122,6 +122,7 @@ func read(path string) (*Case, error) {
 	return c, c.readRequest()
 }
 
+// Member returns the text of a member of the file, or an empty string.
 func (c *Case) Member(name string) string {
 	for _, f := range c.archive.Files {
 		if f.Name == name {
@@ -283,6 +284,7 @@ func (c *Case) Server(pieces, tokens int) (*sim.Server, error) {
 	return sim.New(o), nil
 }
 
+// WantReduced is the member with the view in reduced mode, where it differs from that in full mode.
 const WantReduced = "want reduced"
 
 // Update writes what was seen into the case's file.

@@ -17,6 +17,7 @@ type Seen struct {
 	Chunks int
 }
 
+// Compare fails the test if a host shows anything else than what is wanted.
 func Compare(t *testing.T, host string, got, want Seen) {
 	t.Helper()
 	if got.View != want.View {

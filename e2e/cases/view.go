@@ -18,6 +18,7 @@ var (
 	timePattern = regexp.MustCompile(`"(created|created_at|completed_at)":\d+`)
 )
 
+// Normalise replaces what differs from run to run: ids by their order of appearance, times by 0.
 func Normalise(s string) string {
 	names := map[string]string{}
 	counts := map[string]int{}
@@ -32,8 +33,7 @@ func Normalise(s string) string {
 	return timePattern.ReplaceAllString(s, `"$1":0`)
 }
 
-// Send performs the case's request and returns the client's view of the answer, with what differs from run to run
-// replaced: ids by their order of appearance, times by 0.
+// Send performs the case's request and returns the client's view of the answer, as [Normalise] leaves it.
 func (c *Case) Send(client *http.Client, base string) (view string, err error) {
 	request, err := http.NewRequest(c.Method, base+c.Target, bytes.NewReader(c.Body))
 	if err != nil {

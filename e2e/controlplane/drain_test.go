@@ -138,12 +138,9 @@ func (d *drained) admin(t *testing.T) string {
 // unready checks what those see who ask Envoy itself whether to send it clients.
 func (d *drained) unready(t *testing.T) {
 	t.Helper()
-	response, err := http.Get(d.admin(t) + "/ready")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if lab.ReadAll(t, response); response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("/ready answers %s", response.Status)
+	a := lab.Do(lab.HTTP1(t), http.MethodGet, d.admin(t)+"/ready", nil, nil)
+	if a.Err != nil || a.Status != http.StatusServiceUnavailable {
+		t.Errorf("/ready: got %+v", a)
 	}
 }
 

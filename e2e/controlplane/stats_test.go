@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"net"
 	"net/http"
 	"os"
@@ -26,9 +25,8 @@ func TestStatsListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	edge, address := startPlaneEnvoy(t, "localhost:"+port, "edge-1", "--admin", freeAddress(t), "--stats", "127.0.0.1:0")
-	if response, body := lab.Post(t, "http://"+address+lab.ChatPath,
-		lab.ChatBody(lab.Model, "Hello")); response.StatusCode != 200 {
-		t.Fatalf("%d %s", response.StatusCode, body)
+	if a := lab.AskChat(lab.HTTP1(t), "http://"+address); a.Status != 200 {
+		t.Fatalf("got %+v", a)
 	}
 	stats, err := edge.Listener(t.Context(), "harmony-stats")
 	if err != nil {
@@ -43,8 +41,8 @@ func TestUpStats(t *testing.T) {
 	_, server := lab.RunSim(t, sim.Options{})
 	of := []string{"--model", lab.Model, "--backend", "vllm=" + server, "--stats", "127.0.0.1:0"}
 	up, url := lab.StartUp(t, append(of, "--host", "envoy", "--admin", freeAddress(t))...)
-	if response, body := lab.Post(t, url+lab.ChatPath, lab.ChatBody(lab.Model, "Hello")); response.StatusCode != 200 {
-		t.Fatalf("%d %s", response.StatusCode, body)
+	if a := lab.AskChat(lab.HTTP1(t), url); a.Status != 200 {
+		t.Fatalf("got %+v", a)
 	}
 	_, line, _ := strings.Cut(up.Stdout.String(), "\nstatistics: http://")
 	stats, _, said := strings.Cut(line, "/stats/prometheus\n")
@@ -96,9 +94,9 @@ func servesStatsOnly(t *testing.T, stats string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := lab.ReadAll(t, response)
-		if response.StatusCode != tt.status || tt.status == 200 && !bytes.Contains(body, []byte("harmony_requests_total{")) {
-			t.Errorf("%s %s: %d, want %d; %.200s", tt.method, tt.path, response.StatusCode, tt.status, body)
+		a := lab.ReadAnswer(response)
+		if a.Err != nil || a.Status != tt.status || tt.status == 200 && !strings.Contains(a.Body, "harmony_requests_total{") {
+			t.Errorf("%s %s: %d (%v), want %d; %.200s", tt.method, tt.path, a.Status, a.Err, tt.status, a.Body)
 		}
 	}
 }

@@ -291,8 +291,8 @@ func TestReducedTrailers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if body := lab.ReadAll(t, response); response.StatusCode != status {
-			t.Errorf("%s: got %d %s", model, response.StatusCode, body)
+		if a := lab.ReadAnswer(response); a.Err != nil || a.Status != status {
+			t.Errorf("%s: got %+v", model, a)
 		}
 	}
 }

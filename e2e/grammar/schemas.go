@@ -46,6 +46,7 @@ type Schemas struct {
 	responsesEvents map[string]*jsonschema.Schema
 }
 
+// LoadSchemas reads and compiles OpenAI's schemas of answers.
 func LoadSchemas(t *testing.T) *Schemas {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -82,6 +83,7 @@ func DefinitionName(schema any) string {
 	return strings.TrimPrefix(schema.(map[string]any)["$ref"].(string), "#/$defs/")
 }
 
+// ReadSchemas reads OpenAI's schemas as JSON.
 func ReadSchemas(t *testing.T) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(lab.File(schemaFile))

@@ -64,6 +64,7 @@ type Capture struct {
 	conns   []net.Conn
 }
 
+// RunCapture runs a [Capture].
 func RunCapture(t *testing.T) *Capture {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,7 +131,7 @@ func (c *Capture) serve(conn net.Conn) {
 	}
 }
 
-// captureHead and captureBody are the answer's parts in both protocols.
+// CaptureParts returns the answer's parts in both protocols.
 func CaptureParts(m Message) (status string, head []string, body string) {
 	_, query, _ := strings.Cut(m.target(), "?")
 	switch {

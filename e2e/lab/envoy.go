@@ -18,9 +18,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// Change is made to Envoy's resources before it starts.
+// Change is a change that a test makes to Envoy's resources before it starts.
 type Change func(*testing.T, *xds.Resources)
 
+// EditManager edits the HTTP connection manager of the clients' listener.
 func EditManager(t *testing.T, r *xds.Resources, edit func(*hcmv3.HttpConnectionManager)) {
 	t.Helper()
 	m, err := r.ConnectionManager()
@@ -31,18 +32,19 @@ func EditManager(t *testing.T, r *xds.Resources, edit func(*hcmv3.HttpConnection
 	r.Listeners[0].FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: Pack(t, m)}
 }
 
-// FilterIn is the shipped filter among a listener's.
+// FilterIn returns the shipped filter among a connection manager's.
 func FilterIn(m *hcmv3.HttpConnectionManager) *hcmv3.HttpFilter {
 	return m.HttpFilters[slices.IndexFunc(m.HttpFilters,
 		func(f *hcmv3.HttpFilter) bool { return f.Name == xds.FilterName })]
 }
 
-// EditPlugin changes how the filter is configured.
+// EditPlugin edits the shipped filter's configuration.
 func EditPlugin(t *testing.T, r *xds.Resources, edit func(*wasmv3.PluginConfig)) {
 	t.Helper()
 	EditManager(t, r, func(m *hcmv3.HttpConnectionManager) { EditFilter(t, FilterIn(m), edit) })
 }
 
+// EditFilter edits a Wasm filter's configuration.
 func EditFilter(t *testing.T, f *hcmv3.HttpFilter, edit func(*wasmv3.PluginConfig)) {
 	t.Helper()
 	filter := &wasmfilterv3.Wasm{}
@@ -53,6 +55,7 @@ func EditFilter(t *testing.T, f *hcmv3.HttpFilter, edit func(*wasmv3.PluginConfi
 	f.ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: Pack(t, filter)}
 }
 
+// Pack returns a message as Any.
 func Pack(t *testing.T, m proto.Message) *anypb.Any {
 	t.Helper()
 	a, err := anypb.New(m)
@@ -62,7 +65,7 @@ func Pack(t *testing.T, m proto.Message) *anypb.Any {
 	return a
 }
 
-// WithoutFilter takes the filter out of the chain and leaves all else as it is.
+// WithoutFilter is the [Change] that takes the shipped filter out of the chain, and nothing else.
 func WithoutFilter(t *testing.T, r *xds.Resources) {
 	EditManager(t, r, func(m *hcmv3.HttpConnectionManager) {
 		before := len(m.HttpFilters)
@@ -73,7 +76,7 @@ func WithoutFilter(t *testing.T, r *xds.Resources) {
 	})
 }
 
-// HTTP2To makes Envoy speak HTTP/2 to a cluster's servers.
+// HTTP2To returns the [Change] that makes Envoy speak HTTP/2 to a cluster's servers.
 func HTTP2To(cluster string) Change {
 	return func(t *testing.T, r *xds.Resources) {
 		c := r.Cluster(cluster)

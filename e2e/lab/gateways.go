@@ -17,7 +17,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// OneModel is the cases' configuration with servers for one model.
+// OneModel returns a configuration with one model, [Model], on one server.
 func OneModel(server string) *config.Config {
 	c := config.Default()
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
@@ -26,20 +26,21 @@ func OneModel(server string) *config.Config {
 	return c
 }
 
+// AddModel adds a model on one server to a configuration.
 func AddModel(c *config.Config, name, server string) {
 	m := config.DefaultModel(name, "vllm="+server)
 	m.System.Date = Date
 	c.Models = append(c.Models, m)
 }
 
-// RunEnvoy runs Envoy with the shipped filter and, when the test is over, reads what it has said: one line about the
-// filter, and the test has failed.
+// RunEnvoy runs Envoy with the shipped filter. The test fails if Envoy loses a VM, ends early, or logs a line about the
+// filter.
 func RunEnvoy(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
 	t.Helper()
 	return startHealthy(t, hosts.EnvoyWith, c, changes)
 }
 
-// RunEnvoyOverADS is RunEnvoy with an Envoy that gets everything over delta ADS.
+// RunEnvoyOverADS is RunEnvoy with an Envoy that receives its resources over delta ADS.
 func RunEnvoyOverADS(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
 	t.Helper()
 	return startHealthy(t, hosts.EnvoyOverADS, c, changes)
@@ -76,6 +77,7 @@ func OnProxies(t *testing.T, test func(t *testing.T, run RunProxy)) {
 	t.Run("wazero", func(t *testing.T) { test(t, RunWazero) })
 }
 
+// RunNative runs the core without proxy and wasm.
 func RunNative(t *testing.T, c *config.Config) *hosts.Host {
 	t.Helper()
 	h, err := hosts.Native(hosts.Setup{Config: c})
@@ -88,7 +90,7 @@ func RunNative(t *testing.T, c *config.Config) *hosts.Host {
 
 var reloads = regexp.MustCompile(`(?m)^wasm\.\S*(?:reload|fail)\S*: (\d+)`)
 
-// checkHealthy: Envoy lives, no VM was lost, and nothing was logged about the filter.
+// checkHealthy fails the test if Envoy has ended, lost a VM, or logged a line about the filter.
 func checkHealthy(t *testing.T, h *hosts.Host) {
 	t.Helper()
 	if h.Process == nil {
@@ -116,14 +118,15 @@ func checkHealthy(t *testing.T, h *hosts.Host) {
 	}
 }
 
+// ReducedModel returns the configuration of [OneModel] in reduced mode, with [StallTimeout].
 func ReducedModel(server string) *config.Config {
 	c := OneModel(server)
 	c.Mode, c.StallTimeout = contract.ModeReduced, config.Duration(StallTimeout)
 	return c
 }
 
-// RunWazero serves a configuration in this process. A line that the filter or its host has to say about something, an
-// act that Envoy would not survive, or a VM that was lost fails the test.
+// RunWazero runs the shipped filter in this process, without Envoy. The test fails if the filter or its host logs a
+// warning, a VM is lost, or the filter does what Envoy would not survive.
 func RunWazero(t *testing.T, c *config.Config, changes ...Change) *hosts.Host {
 	t.Helper()
 	r, err := hosts.Resources(hosts.Setup{Config: c})

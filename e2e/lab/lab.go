@@ -11,17 +11,31 @@ import (
 	"time"
 )
 
-// Patience bounds every wait of these tests; nothing waits that long unless it hangs.
-const Patience = 2 * time.Minute
-
+// Limits on a busy machine.
 const (
-	Model = "gpt-oss-120b"
-	Date  = "2026-01-02"
+	// Patience is how long a test waits for anything; only what hangs takes as long.
+	Patience = 2 * time.Minute
+	// ProgramLimit is how long a client's program or a script may run.
+	ProgramLimit = 5 * time.Minute
+	// RequestLimit is how long one request may hold a worker: it serves no other meanwhile.
+	RequestLimit = 15 * time.Second
+	// StallTimeout is the shortest stall timeout that a configuration may have.
+	StallTimeout = time.Second
 )
 
-var Update = flag.Bool("update", false, "write what the native host does into the cases")
+const (
+	// Model is the model of every configuration in which the model's name does not matter.
+	Model = "gpt-oss-120b"
+	// Date is the date in its prompts.
+	Date = "2026-01-02"
+	// SealKey is a key that seals reasoning.
+	SealKey = "a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+)
 
-// Tool is the path of a tool that `make e2e` has installed and named in the environment.
+// Update is the flag -update. Tests then write what they see into the files that they otherwise compare it with.
+var Update = flag.Bool("update", false, "write what is seen into the cases, recordings and pages")
+
+// Tool returns the path of a tool, which `make e2e` has put into the environment by this name.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	path := os.Getenv(name)
@@ -31,7 +45,7 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-// Root is the root of the repository: the nearest folder above the test's with a go.mod.
+// Root returns the root of the repository: the nearest folder above the test's with a go.mod.
 var Root = sync.OnceValue(func() string {
 	folder, err := os.Getwd()
 	for err == nil {
@@ -47,13 +61,3 @@ var Root = sync.OnceValue(func() string {
 
 // File returns the path of a file that is named by its path from the repository's root.
 func File(path string) string { return filepath.Join(Root(), path) }
-
-const SealKey = "a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-
-// StallTimeout is the shortest that a configuration may say.
-const StallTimeout = time.Second
-
-const ProgramLimit = 5 * time.Minute
-
-// RequestLimit is how long one request may take by no means, however busy the machine: nobody else is served meanwhile.
-const RequestLimit = 15 * time.Second

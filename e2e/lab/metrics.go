@@ -11,13 +11,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 )
 
-// Counter is a counter of the filter's in an Envoy.
+// Counter returns a counter of the filter in an Envoy.
 func Counter(t *testing.T, h *hosts.Host, name string) uint64 {
 	t.Helper()
 	return Statistic(t, h, "wasmcustom."+name)
 }
 
-// Statistic is a counter of Envoy's, 0 while there is nothing to count.
+// Statistic returns a counter of Envoy, which is 0 until Envoy has it.
 func Statistic(t *testing.T, h *hosts.Host, name string) uint64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -38,7 +38,7 @@ func Statistic(t *testing.T, h *hosts.Host, name string) uint64 {
 	return 0
 }
 
-// Counters are all counters of the filter's, on Envoy or without it.
+// Counters returns all counters of the filter, in Envoy or without it.
 func Counters(t *testing.T, h *hosts.Host) map[string]int {
 	t.Helper()
 	counts := map[string]int{}

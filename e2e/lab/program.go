@@ -17,28 +17,13 @@ import (
 	"time"
 )
 
-// Announced waits for the program to say something, and returns the group of the pattern.
-func (c *Program) Announced(t *testing.T, pattern string) string {
-	t.Helper()
-	for end := time.Now().Add(ReadyLimit); time.Now().Before(end); {
-		if m := regexp.MustCompile(pattern).FindStringSubmatch(c.Stdout.String()); m != nil {
-			return m[1]
-		}
-		if c.Ended(10 * time.Millisecond) {
-			t.Fatalf("it ended: %v\n%s", c.Err, &c.Stderr)
-		}
-	}
-	t.Fatalf("it has not said %s: %s", pattern, &c.Stdout)
-	return ""
-}
-
-// How long things may take on a busy machine.
+// Limits for the program on a busy machine.
 const (
-	ReadyLimit = time.Minute
-	StopLimit  = 20 * time.Second
+	ReadyLimit = time.Minute      // until it is ready
+	StopLimit  = 20 * time.Second // until it has ended, after the signal
 )
 
-// output is what a command says, readable while it runs.
+// output is what a program prints, readable while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -60,14 +45,14 @@ func (o *output) String() string {
 type Program struct {
 	Cmd            *exec.Cmd
 	Stdout, Stderr output
+	Err            error  // how it ended; valid after [Program.Ended]
+	Temp           string // its folder for temporary files
+	PIDs           string // the file that its Envoys write their process ids to
 	done           chan struct{}
-	Err            error // how it ended; written before done is closed
-	Temp           string
-	PIDs           string // the file that the Envoys of this run write their process ids to
 }
 
-// RunHarmony starts $HARMONY_BIN in a folder of its own, with the real Envoy behind a script that notes its process id:
-// what is left running shows there. extra is added to the environment and wins.
+// RunHarmony starts $HARMONY_BIN in a folder of its own, with a script for Envoy that records the process id and runs the
+// real one. extra is added to the environment and wins.
 func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 	t.Helper()
 	folder := t.TempDir()
@@ -106,6 +91,7 @@ func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 	return c
 }
 
+// WriteScript writes a shell script into a folder and returns its path.
 func WriteScript(t *testing.T, folder, name, text string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -115,7 +101,7 @@ func WriteScript(t *testing.T, folder, name, text string) string {
 	return path
 }
 
-// Ended waits for the program's end.
+// Ended waits for the program's end, and reports whether it came within the limit.
 func (c *Program) Ended(limit time.Duration) bool {
 	select {
 	case <-c.done:
@@ -125,6 +111,7 @@ func (c *Program) Ended(limit time.Duration) bool {
 	}
 }
 
+// ExitCode returns the exit status of a program that has ended.
 func (c *Program) ExitCode(t *testing.T) int {
 	t.Helper()
 	var failed *exec.ExitError
@@ -138,7 +125,22 @@ func (c *Program) ExitCode(t *testing.T) int {
 	return -1
 }
 
-// StartUp runs harmony up on a free port and returns its URL once it has said it.
+// Announced waits until standard output matches a pattern, and returns its group.
+func (c *Program) Announced(t *testing.T, pattern string) string {
+	t.Helper()
+	for end := time.Now().Add(ReadyLimit); time.Now().Before(end); {
+		if m := regexp.MustCompile(pattern).FindStringSubmatch(c.Stdout.String()); m != nil {
+			return m[1]
+		}
+		if c.Ended(10 * time.Millisecond) {
+			t.Fatalf("it ended: %v\n%s", c.Err, &c.Stderr)
+		}
+	}
+	t.Fatalf("it has not said %s: %s", pattern, &c.Stdout)
+	return ""
+}
+
+// StartUp runs harmony up on a free port, and returns its URL when it has printed it.
 func StartUp(t *testing.T, args ...string) (*Program, string) {
 	t.Helper()
 	return StartUpWith(t, nil, args...)
@@ -166,7 +168,7 @@ func StartUpWith(t *testing.T, extra []string, args ...string) (*Program, string
 	return nil, ""
 }
 
-// Stop ends the program by a signal and checks that it ends well and that nothing of it is left.
+// Stop ends the program by a signal. The test fails unless it exits with status 0 and leaves nothing.
 func (c *Program) Stop(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := c.Cmd.Process.Signal(signal); err != nil {
@@ -181,7 +183,8 @@ func (c *Program) Stop(t *testing.T, signal syscall.Signal) {
 	c.NothingLeft(t, true)
 }
 
-// NothingLeft checks that every Envoy that this run has started is gone, and its files with it.
+// NothingLeft fails the test if an Envoy that the program started still runs, or a temporary file is left. started
+// reports whether it must have started one.
 func (c *Program) NothingLeft(t *testing.T, started bool) {
 	t.Helper()
 	data, err := os.ReadFile(c.PIDs)
@@ -206,7 +209,7 @@ func (c *Program) NothingLeft(t *testing.T, started bool) {
 	}
 }
 
-// StopWazero ends harmony up and checks that it ends well and has started no Envoy.
+// StopWazero ends harmony up. The test fails unless it exits with status 0 and has started no Envoy.
 func StopWazero(t *testing.T, c *Program) {
 	t.Helper()
 	if err := c.Cmd.Process.Signal(syscall.SIGINT); err != nil {

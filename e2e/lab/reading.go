@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// LastWord ends Chat's streams.
+// LastWord is the last event of a Chat stream.
 const LastWord = "data: [DONE]\n\n"
 
-// SaysLastWord reports whether a stream of Chat, of chunks or of channel events, says that it is complete.
+// SaysLastWord reports whether a Chat stream, of chunks or of channel events, has its last event.
 func SaysLastWord(body string) bool {
 	events := strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n")
 	return strings.HasSuffix(body, LastWord) ||
@@ -19,15 +19,16 @@ func SaysLastWord(body string) bool {
 
 // Reading is what a client has understood of an answer, streamed or whole, of either API.
 type Reading struct {
-	Text, reasoning string
+	Text, Reasoning string
 	// End is the finish reason or the status; empty if the answer says none.
 	End string
 	// Failure is the message of an error that came inside a stream.
 	Failure string
-	// Last says that the stream's own last word came: [DONE], or an event with the whole response.
+	// Last reports whether the stream's last event came: [DONE], or an event with the whole response.
 	Last bool
 }
 
+// Read reads the body of an answer, streamed or whole, of Chat or Responses.
 func Read(body string) Reading {
 	var r Reading
 	if !strings.HasPrefix(body, "data:") && !strings.HasPrefix(body, "event:") {
@@ -81,7 +82,7 @@ func (r *Reading) object(data string) {
 	}
 	for _, c := range v.Choices {
 		r.Text += c.Delta.Content + c.Message.Content
-		r.reasoning += c.Delta.Reasoning + c.Message.Reasoning
+		r.Reasoning += c.Delta.Reasoning + c.Message.Reasoning
 		if c.FinishReason != nil {
 			r.End = *c.FinishReason
 		}
@@ -90,7 +91,7 @@ func (r *Reading) object(data string) {
 	case "response.output_text.delta":
 		r.Text += v.Delta
 	case "response.reasoning_text.delta":
-		r.reasoning += v.Delta
+		r.Reasoning += v.Delta
 	case "response.completed", "response.failed", "response.incomplete":
 		r.Last, r.End = true, v.Response.Status
 		if v.Response.Error != nil {
@@ -104,14 +105,14 @@ func (r *Reading) object(data string) {
 				if item.Type == "message" {
 					r.Text += part.Text
 				} else {
-					r.reasoning += part.Text
+					r.Reasoning += part.Text
 				}
 			}
 		}
 	}
 }
 
-// Finished says that an answer is complete and well.
+// Finished reports whether an answer is complete and without an error.
 func (r Reading) Finished() bool {
 	return r.Last && r.Failure == "" && (r.End == "stop" || r.End == "completed")
 }

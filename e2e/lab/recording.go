@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Recording is a server that keeps every byte it gets and answers only a body that says so.
+// Recording is a server that keeps every byte that it receives. It answers only what has [AnswerMe] in it.
 type Recording struct {
 	Address string
 	mu      sync.Mutex
@@ -17,8 +17,10 @@ type Recording struct {
 	open    sync.WaitGroup
 }
 
+// AnswerMe in the bytes of a connection makes a [Recording] answer.
 const AnswerMe = "ANSWER-ME"
 
+// RunRecording runs a [Recording].
 func RunRecording(t *testing.T) *Recording {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +62,7 @@ func (r *Recording) read(conn net.Conn) {
 	}
 }
 
-// All is every byte that came on connections that were opened until now, once they are closed.
+// All waits until the connections that were opened so far are closed, and returns every byte of them.
 func (r *Recording) All(t *testing.T) string {
 	t.Helper()
 	last, err := net.Dial("tcp", r.Address)

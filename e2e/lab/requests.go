@@ -7,20 +7,24 @@ import (
 	"fmt"
 )
 
+// Paths of the API.
 const (
 	ChatPath      = "/v1/chat/completions"
 	ResponsesPath = "/v1/responses"
 	RawPath       = "/v1/completions"
 )
 
+// ChatBody returns a Chat request with one message.
 func ChatBody(model, text string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%s}]}`, model, Quote(text))
 }
 
+// ResponsesBody returns a Responses request with one input.
 func ResponsesBody(model, text string) string {
 	return fmt.Sprintf(`{"model":%q,"input":%s}`, model, Quote(text))
 }
 
+// Quote returns text as a JSON string.
 func Quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// RunSim runs a simulated server.
+// RunSim runs a simulated server, and returns its URL too. Without other models it serves [Model].
 func RunSim(t *testing.T, o sim.Options) (*sim.Server, string) {
 	t.Helper()
 	if o.Models == nil {
@@ -27,7 +27,7 @@ func RunSim(t *testing.T, o sim.Options) (*sim.Server, string) {
 	return s, url
 }
 
-// ReadScript reads what a simulated server shall say from a file, named by its path from the repository's root.
+// ReadScript reads a script for a simulated server from a file, named by its path from the repository's root.
 func ReadScript(t *testing.T, name string) *sim.Script {
 	t.Helper()
 	text, err := os.Open(File(name))
@@ -42,15 +42,16 @@ func ReadScript(t *testing.T, name string) *sim.Script {
 	return script
 }
 
+// Vocabulary is the tokenizer of gpt-oss.
 var Vocabulary = o200k.Tokenizer()
 
+// SixWords is an answer of six words, as a model writes it.
 const SixWords = "<|channel|>final<|message|>one two three four five six<|return|>"
 
-// Tokens is the ids of Harmony text.
+// Tokens returns the ids of Harmony text.
 func Tokens(text string) []uint32 { return Vocabulary.AppendEncodeSpecial(nil, text) }
 
-// Completions are the requests that a server got for the model. The control plane's own, which ask whether the server
-// is ready, come in between at any time.
+// Completions returns the requests for completions that a server received, without the probes of the control plane.
 func Completions(s *sim.Server) []sim.Request {
 	return slices.DeleteFunc(slices.Clone(s.Requests()), func(r sim.Request) bool { return r.Method != http.MethodPost })
 }

@@ -211,14 +211,17 @@ var (
 // order of alternatives, which are a hash map's.
 func completionOf(t *testing.T, url, body string) string {
 	t.Helper()
-	response, answer := lab.Post(t, url+"/v1/completions", body)
-	text := completionPattern.ReplaceAllString(cases.Normalise(string(answer)), "cmpl-<>")
+	answer := lab.Ask(lab.HTTP1(t), url+lab.RawPath, body)
+	if answer.Err != nil {
+		t.Fatal(answer.Err)
+	}
+	text := completionPattern.ReplaceAllString(cases.Normalise(answer.Body), "cmpl-<>")
 	text = alternativesPattern.ReplaceAllStringFunc(text, func(object string) string {
 		members := strings.Split(strings.Trim(object, "{}"), ",")
 		slices.Sort(members)
 		return "{" + strings.Join(members, ",") + "}"
 	})
-	return fmt.Sprintf("%d %s\n%s", response.StatusCode, response.Header.Get("content-type"), text)
+	return fmt.Sprintf("%d %s\n%s", answer.Status, answer.Header.Get("content-type"), text)
 }
 
 // beforeRust is the filter in Envoy, which believes that the model's context is the default, before a front end.
@@ -332,13 +335,13 @@ func TestRustFrontEndContext(t *testing.T) {
 		{lab.ResponsesPath, `"input":"` + long + `"`, "input"},
 	} {
 		for _, stream := range []bool{false, true} {
-			response, body := lab.Post(t, host.URL+tt.path,
+			a := lab.Ask(lab.HTTP1(t), host.URL+tt.path,
 				fmt.Sprintf(`{"model":%q,"stream":%v,%s}`, lab.Model, stream, tt.member))
-			lab.WantError(t, response, body, 400, "context_length_exceeded")
-			if !bytes.Contains(body, []byte(`"message":"This model's maximum context length is 80 tokens. However, your `+
-				`prompt contains `)) ||
-				!bytes.Contains(body, []byte(`"param":"`+tt.param+`"`)) {
-				t.Errorf("%s", body)
+			lab.WantRefused(t, a, 400, "context_length_exceeded")
+			if !strings.Contains(a.Body, `"message":"This model's maximum context length is 80 tokens. However, your `+
+				`prompt contains `) ||
+				!strings.Contains(a.Body, `"param":"`+tt.param+`"`) {
+				t.Errorf("%s", a.Body)
 			}
 		}
 	}
@@ -351,13 +354,13 @@ func TestRustFrontEndParams(t *testing.T) {
 	engine := sim.New(sim.Options{Models: []string{lab.Model}})
 	t.Cleanup(engine.Close)
 	p.engine.Store(engine)
-	response, body := lab.Post(t, host.URL+lab.ChatPath,
+	a := lab.Ask(lab.HTTP1(t), host.URL+lab.ChatPath,
 		`{"model":"`+lab.Model+`","messages":[{"role":"user","content":"Hi"}],"max_tokens":77,"temperature":0.25,
 		"top_p":0.5,"presence_penalty":1.5,"frequency_penalty":-0.5,"seed":7,"logit_bias":{"17":-5},"logprobs":true,"top_logprobs":2,"min_p":0.125,"top_k":40,
 		"repetition_penalty":1.25,"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,"schema":{"type":"object",
 		"properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}}}`)
-	if response.StatusCode != 200 {
-		t.Fatalf("%d %s", response.StatusCode, body)
+	if a.Status != 200 {
+		t.Fatalf("got %+v", a)
 	}
 	got := p.server.Params()
 	for name, want := range map[string]any{

@@ -88,26 +88,18 @@ func TestExampleEnvoy(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "http://" + address
-	response, body := lab.Post(t, url+"/v1/chat/completions", lab.ChatBody(lab.Model, "Hello"))
-	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
-		t.Errorf("status %d: %s", response.StatusCode, body)
+	client := lab.HTTP1(t)
+	a := lab.Ask(client, url+lab.ChatPath, lab.ChatBody(lab.Model, "Hello"))
+	if a.Status != 200 || !strings.Contains(a.Body, "You said: Hello") {
+		t.Errorf("got %+v", a)
 	}
-	response, body = lab.Post(t, url+"/v1/responses", `{"model":"gpt-4o","input":"Hello"}`)
-	lab.WantError(t, response, body, 404, "model_not_found")
+	lab.WantRefused(t, lab.Ask(client, url+lab.ResponsesPath, `{"model":"gpt-4o","input":"Hello"}`), 404, "model_not_found")
 	// A client that knows the internal header reaches no server with it.
 	for _, method := range []string{"GET", "POST"} {
-		request, err := http.NewRequest(method, url+"/v1/completions",
+		a := lab.Do(client, method, url+lab.RawPath, http.Header{"X-Harmony-Internal-Pool": {lab.Model}},
 			strings.NewReader(`{"model":"`+lab.Model+`","prompt":"Hello"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("x-harmony-internal-pool", lab.Model)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if body := lab.ReadAll(t, response); response.StatusCode < 400 {
-			t.Errorf("%s: status %d: %s", method, response.StatusCode, body)
+		if a.Err != nil || a.Status < 400 {
+			t.Errorf("%s: got %+v", method, a)
 		}
 	}
 	if n := len(server.Requests()); n != 1 {

@@ -167,23 +167,19 @@ func TestUpModels(t *testing.T) {
 	server, serverURL := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
 	up, url := lab.StartUp(t, "--model", lab.Model, "--server-model", "openai/gpt-oss-120b", "--backend",
 		"vllm="+serverURL)
-	response, body := lab.Post(t, url+"/v1/chat/completions", lab.ChatBody(lab.Model, "Hello"))
-	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
-		t.Errorf("status %d: %s", response.StatusCode, body)
+	client := lab.HTTP1(t)
+	a := lab.Ask(client, url+lab.ChatPath, lab.ChatBody(lab.Model, "Hello"))
+	if a.Status != 200 || !strings.Contains(a.Body, "You said: Hello") {
+		t.Errorf("got %+v", a)
 	}
 	for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
-		response, body := lab.Post(t, url+path, lab.ChatBody("gpt-4o", "Hello"))
-		lab.WantError(t, response, body, 404, "model_not_found")
+		lab.WantRefused(t, lab.Ask(client, url+path, lab.ChatBody("gpt-4o", "Hello")), 404, "model_not_found")
 	}
-	response, body = lab.Post(t, url+"/v1/completions", `{"model":"`+lab.Model+`","prompt":"<|start|>"}`)
-	lab.WantError(t, response, body, 403, "raw_prompt_not_allowed")
+	a = lab.Ask(client, url+lab.RawPath, `{"model":"`+lab.Model+`","prompt":"<|start|>"}`)
+	lab.WantRefused(t, a, 403, "raw_prompt_not_allowed")
 	// What is no path of the API is answered by the gateway, never by the server.
 	for _, path := range []string{"/metrics", "/v1/modelsx", "/healthz", "/"} {
-		response, err := http.Get(url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lab.WantError(t, response, lab.ReadAll(t, response), 404, "unknown_url")
+		lab.WantRefused(t, lab.Do(client, http.MethodGet, url+path, nil, nil), 404, "unknown_url")
 	}
 	if n := len(lab.Completions(server)); n != 1 {
 		t.Errorf("%d requests have reached the server, want 1", n)
@@ -233,10 +229,9 @@ func TestUpPassthrough(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := lab.ReadAll(t, response)
-		if response.StatusCode != http.StatusTeapot || response.Header.Get("x-other") != "yes" ||
-			string(body) != "the other server" {
-			t.Errorf("%s %s: status %d: %s", c.method, c.target, response.StatusCode, body)
+		a := lab.ReadAnswer(response)
+		if a.Err != nil || a.Status != http.StatusTeapot || a.Header.Get("x-other") != "yes" || a.Body != "the other server" {
+			t.Errorf("%s %s: got %+v", c.method, c.target, a)
 			continue
 		}
 		mu.Lock()
@@ -250,16 +245,13 @@ func TestUpPassthrough(t *testing.T) {
 			t.Errorf("%s %s: a client's internal header came through", c.method, c.target)
 		}
 	}
-	response, body := lab.Post(t, url+"/v1/chat/completions", lab.ChatBody(lab.Model, "Hello"))
-	if response.StatusCode != 200 || !bytes.Contains(body, []byte("You said: Hello")) {
-		t.Errorf("our own model: status %d: %s", response.StatusCode, body)
+	client := lab.HTTP1(t)
+	a := lab.Ask(client, url+lab.ChatPath, lab.ChatBody(lab.Model, "Hello"))
+	if a.Status != 200 || !strings.Contains(a.Body, "You said: Hello") {
+		t.Errorf("our own model: got %+v", a)
 	}
 	before := len(got)
-	response, err := http.Get(url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lab.WantError(t, response, lab.ReadAll(t, response), 404, "unknown_url")
+	lab.WantRefused(t, lab.Do(client, http.MethodGet, url+"/metrics", nil, nil), 404, "unknown_url")
 	if len(got) != before {
 		t.Error("/metrics has reached the other server")
 	}
@@ -296,9 +288,8 @@ func TestUpConfig(t *testing.T) {
 	up, url := lab.StartUp(t, args...)
 	for i := range c.Models {
 		m := &c.Models[i]
-		response, body := lab.Post(t, url+"/v1/chat/completions", lab.ChatBody(m.Name, "Hello"))
-		if response.StatusCode != 200 {
-			t.Errorf("%s: status %d: %s", m.Name, response.StatusCode, body)
+		if a := lab.Ask(lab.HTTP1(t), url+lab.ChatPath, lab.ChatBody(m.Name, "Hello")); a.Status != 200 {
+			t.Errorf("%s: got %+v", m.Name, a)
 			continue
 		}
 		sent := lab.Completions(server)

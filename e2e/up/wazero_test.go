@@ -51,9 +51,9 @@ func TestWazeroStart(t *testing.T) {
 		up, url := lab.StartUp(t, "--host", "wazero", "--wazero-cache", cache, "--model", lab.Model, "--backend",
 			"vllm="+server)
 		took = time.Since(began)
-		_, body := lab.Post(t, url+"/v1/chat/completions", lab.ChatBody(lab.Model, "Hello"))
+		answer := lab.AskChat(lab.HTTP1(t), url)
 		lab.StopWazero(t, up)
-		id, _, _ = strings.Cut(string(body), ",")
+		id, _, _ = strings.Cut(answer.Body, ",")
 		return took, id
 	}
 	first, firstID := start()
@@ -146,8 +146,7 @@ func TestHeadersNotHeld(t *testing.T) {
 	}
 	t.Cleanup(h.Stop)
 	for range 3 {
-		response, body := lab.Post(t, h.URL+lab.ChatPath, lab.ChatBody(lab.Model, "Hello"))
-		lab.WantError(t, response, body, http.StatusInternalServerError, "gateway_misconfigured")
+		lab.WantRefused(t, lab.AskChat(lab.HTTP1(t), h.URL), http.StatusInternalServerError, "gateway_misconfigured")
 	}
 	if n := len(server.Requests()); n != 0 {
 		t.Errorf("%d requests reached the server", n)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// AllTokens, as [Options.TokensPerChunk], puts the whole answer into one chunk.
+// AllTokens puts the whole answer into one chunk, as the value of [Options.TokensPerChunk].
 const AllTokens = -1
 
 // The defaults of [Options].

@@ -19,7 +19,7 @@ type privateSocket struct {
 	path string
 }
 
-// listenPrivately makes a socket of mode 0600, in a folder of its own of mode 0700.
+// listenPrivately makes a socket of mode 0600, in a separate folder of mode 0700.
 func listenPrivately() (*privateSocket, error) {
 	var errs error
 	// The path of a temporary folder may be too long for a socket in it.

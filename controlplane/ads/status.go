@@ -33,7 +33,7 @@ type TypeState struct {
 	// Refused is the version that was refused last. It is "" if no refused resource is still one that the Envoy should
 	// have.
 	Refused string `json:"refused,omitempty"`
-	// Resources are the names of the refused resources. Each was refused in a response of its own.
+	// Resources are the names of the refused resources. Each was refused in a separate response.
 	Resources []string `json:"resources,omitempty"`
 	// Error is the text with which Envoy refused them.
 	Error string `json:"error,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Worker is one thread of the proxy with a VM of its own. It may be used from several goroutines; its work is done one
-// call at a time.
+// Worker is one thread of the proxy with its own VM. It may be used from several goroutines. It does its work one call
+// at a time.
 type Worker struct {
 	host *Host
 

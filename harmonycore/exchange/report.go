@@ -39,7 +39,7 @@ type Report struct {
 	UnexpectedOrder bool
 	// FirstToken is the time from the request to the first token, in milliseconds, or -1 if none came.
 	FirstToken int64
-	// Finish is one of the constants below.
+	// Finish is the end of the request: one of the constants below.
 	Finish string
 	// Cut is what cut an answer of which the client has only the beginning: one of the constants below, or empty.
 	Cut string

@@ -20,7 +20,7 @@ type TokenLogprob struct {
 	Logprob []byte
 }
 
-// Clone returns a copy in memory of its own.
+// Clone returns a copy that shares no memory with l.
 func (l *Logprob) Clone() Logprob {
 	clone := Logprob{TokenLogprob: l.TokenLogprob.clone()}
 	for i := range l.Top {

@@ -9,7 +9,7 @@ import (
 type Needs struct {
 	// State reports whether the request refers to something stored, or continues after the client has disconnected.
 	State bool
-	// Store reports whether the response is to be stored. This is the API's default.
+	// Store reports whether the client wants the response stored, which is the API's default.
 	Store bool
 	// HostedTool is the place of the type of the first tool that the model is not shown, such as tools[2].type. HostedKind
 	// is that type. Both are empty if there is none.

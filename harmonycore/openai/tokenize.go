@@ -8,7 +8,7 @@ import (
 
 // TokenizeRequest is a body of POST /tokenize, which is vLLM's path. It holds a text or a Chat request.
 type TokenizeRequest struct {
-	// Chat reports whether the body has messages. Then it is to be read as a Chat request.
+	// Chat reports whether the body has messages. The caller then reads it as a Chat request.
 	Chat bool
 	// Prompt is the text. It lies in the body.
 	Prompt string

@@ -229,7 +229,7 @@ func TestTextAndFinish(t *testing.T) {
 		{"return asked for", said + "<|return|>", `,"stop_token_ids":[200002,200012]`, "finalHi 🪿 there", "stop", nil, 0},
 		{"own stop token", said + "<|return|>", `,"stop_token_ids":[200008],"skip_special_tokens":false`, "<|channel|>final",
 			"stop", 200008.0, 3},
-		{"end is no stop", "a<|end|>b<|return|>", `,"skip_special_tokens":false`, "a<|end|>b", "stop", nil, 0},
+		{"end is not a stop", "a<|end|>b<|return|>", `,"skip_special_tokens":false`, "a<|end|>b", "stop", nil, 0},
 		{"stop string", said + "<|return|>", `,"stop":" there"`, "finalHi 🪿", "stop", " there", -1},
 		{"stop strings shown", said + "<|return|>", `,"stop":["zzz"," there"],"include_stop_str_in_output":true`,
 			"finalHi 🪿 there", "stop", " there", -1},

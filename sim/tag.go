@@ -88,7 +88,7 @@ func strictly(text []byte, v any) error {
 		return err
 	}
 	if d.More() {
-		return errors.New("something stands behind the value")
+		return errors.New("something follows the value")
 	}
 	return nil
 }

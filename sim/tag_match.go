@@ -30,7 +30,7 @@ func (f *tagFormat) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	case ended && m.complete:
 		return errors.New("the answer ends before it is complete by the structural tag")
 	}
-	return fmt.Errorf("the answer leaves the structural tag behind %q", m.text[:m.furthest])
+	return fmt.Errorf("the answer leaves the structural tag after %q", m.text[:m.furthest])
 }
 
 // tagMatcher finds all ways in which formats can match a text.

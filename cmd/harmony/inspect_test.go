@@ -59,7 +59,7 @@ func TestInspectExitCodes(t *testing.T) {
 		{"explain --role none " + ids, 0, "!missing_start", ""},
 		{"explain --sse " + events, exitFailed, "| Hello", `event 2 is an error, "out of memory"`},
 		{"explain --sse " + ids, exitFailed, "", "no events found"},
-		{"explain " + bad, exitFailed, "", "is no token id; for Harmony text use --text"},
+		{"explain " + bad, exitFailed, "", "is not a token id; for Harmony text use --text"},
 		{"explain --text --sse " + ids, exitUsage, "", "--text and --sse exclude each other"},
 		{"explain --color sometimes " + ids, exitUsage, "", "--color sometimes is not known; write always, never or auto"},
 		{"explain --role user " + ids, exitUsage, "", "--role user is not known; write assistant, none or auto"},

@@ -28,7 +28,7 @@ type Callout struct {
 	answered string
 }
 
-var errConnectionRefused = errors.New("nobody listens there")
+var errConnectionRefused = errors.New("connection refused")
 
 // Callout returns the oldest callout without a reply. It fails the test if there is none.
 func (h *Host) Callout() *Callout {

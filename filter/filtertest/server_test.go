@@ -30,7 +30,7 @@ func TestKillServer(t *testing.T) {
 			"upstream_reset_before_response_started{connection_termination}", "respb1(95,true)",
 		},
 		{
-			"nobody listens", nil, "", false, false, filtertest.ConnectionFailure,
+			"connection refused", nil, "", false, false, filtertest.ConnectionFailure,
 			`503 | content-length: 98 | content-type: text/plain | "` + upstream + `remote connection failure" | complete`,
 			"upstream_reset_before_response_started{remote_connection_failure|delayed_connect_error:_Connection_refused}",
 			"respb1(98,true)",
@@ -107,7 +107,7 @@ func TestLocalReply(t *testing.T) {
 	x := host.BeginRequest("POST", "/", script("a", "reqh: reply 403 no x-a=1")...)
 	wantClient(t, x, `403 | x-a: 1 | content-length: 2 | content-type: text/plain | "no" | complete`)
 	wantServer(t, x, filtertest.Nothing)
-	x.SendRequest("nobody listens any more")
+	x.SendRequest("ignored")
 	x.EndRequest()
 
 	x = host.Request("GET", "/", "", script("b", "respb2: reply 500 late")...)

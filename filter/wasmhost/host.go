@@ -83,7 +83,7 @@ func (h *Host) load(wasm []byte) error {
 	_, v0 := exports["proxy_abi_version_0_2_0"]
 	_, v1 := exports["proxy_abi_version_0_2_1"]
 	if !v0 && !v1 {
-		return errors.New("the module exports no proxy_abi_version_0_2_0 or _0_2_1: it is no proxy-wasm filter")
+		return errors.New("the module exports no proxy_abi_version_0_2_0 or _0_2_1: it is not a proxy-wasm filter")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestMinMemoryLimit(t *testing.T) {
 			contract.DefaultMemoryLimit)
 	}
 	if minimum := contract.MinMemoryLimit(contract.MaxBodyLimit); minimum > contract.MaxMemoryLimit {
-		t.Errorf("the largest body limit wants a memory limit of %d, beyond the largest", minimum)
+		t.Errorf("the largest body limit needs a memory limit of %d, over the largest", minimum)
 	}
 }
 

@@ -14,7 +14,7 @@ func counted(t *testing.T, g *Gateway, path, body string) (int, map[string]any) 
 	t.Helper()
 	x := g.Begin("POST", path)
 	if x == nil {
-		t.Fatalf("%s is none of ours", path)
+		t.Fatalf("the gateway does not take %s", path)
 	}
 	a := x.Request([]byte(body), Host{Now: testNow, ID: testID})
 	if a.Reply == nil {
@@ -107,7 +107,7 @@ func TestInputTokens(t *testing.T) {
 		status, object := request(int(n)-1, words)
 		e, _ := object["error"].(map[string]any)
 		if status != 400 || e["code"] != "context_length_exceeded" || e["param"] != "input" {
-			t.Errorf("beyond the context: %d %v", status, object)
+			t.Errorf("over the context: %d %v", status, object)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) 
 		case a.Reset:
 			return out + "R"
 		case complete && len(a.Body) > 0:
-			t.Fatalf("%q behind the last word", a.Body)
+			t.Fatalf("%q after the end of the answer", a.Body)
 		case complete:
 			out += "."
 		}

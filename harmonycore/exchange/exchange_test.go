@@ -46,7 +46,7 @@ func forwarded(t testing.TB, g *Gateway, path, body string) *Exchange {
 	t.Helper()
 	x := g.Begin("POST", path)
 	if x == nil {
-		t.Fatalf("%s is none of ours", path)
+		t.Fatalf("the gateway does not take %s", path)
 	}
 	if a := x.Request([]byte(body), Host{Now: testNow, ID: testID}); a.Forward == nil {
 		t.Fatalf("not forwarded: %+v", a)
@@ -116,10 +116,10 @@ func TestEveryCut(t *testing.T) {
 		"error at once": "data: {\"error\":{\"message\":\"no\",\"code\":503}}\n\ndata: [DONE]\n\n",
 		"error in mid-way": strings.Join(events[:5], "") + "data: {\"error\":{\"message\":\"no\"," +
 			"\"code\":500}}\n\ndata: [DONE]\n\n",
-		"garbage":            strings.Join(events[:5], "") + "data: {{{\n\n",
-		"garbage at once":    "data: {{{\n\n" + good,
-		"nothing":            "",
-		"closed behind stop": strings.Join(events[:len(events)-3], ""),
+		"garbage":           strings.Join(events[:5], "") + "data: {{{\n\n",
+		"garbage at once":   "data: {{{\n\n" + good,
+		"nothing":           "",
+		"closed after stop": strings.Join(events[:len(events)-3], ""),
 	} {
 		for _, path := range []string{"/v1/chat/completions", "/v1/responses"} {
 			for _, whole := range []bool{false, true} {

@@ -89,7 +89,7 @@ func checkLogprobs(t *testing.T, ids []uint32, answer string) {
 				at := -l.Logprob
 				if at <= last || at >= len(ids) || tokenizer.IsSpecial(ids[at]) || len(l.Top) != 1 ||
 					l.Top[0].Logprob != l.Logprob {
-					t.Fatalf("%+v behind the token %d in %s", l, last, event)
+					t.Fatalf("%+v after token %d in %s", l, last, event)
 				}
 				want, _ := o200k.Tokenizer().TokenBytes(ids[at])
 				for _, b := range l.Bytes {

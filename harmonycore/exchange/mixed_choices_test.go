@@ -96,7 +96,7 @@ func addUp(t *testing.T, body string) (map[int]map[string]any, any) {
 				choices[c.Index] = sum
 			}
 			if sum["finish_reason"] != nil {
-				t.Fatalf("behind the end of choice %d: %s", c.Index, data)
+				t.Fatalf("after the end of choice %d: %s", c.Index, data)
 			}
 			sum["finish_reason"] = c.FinishReason
 			for key, value := range c.Delta {

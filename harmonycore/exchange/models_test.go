@@ -12,7 +12,7 @@ func getModels(t *testing.T, g *Gateway, path string) (int, string) {
 	t.Helper()
 	x := g.Begin("GET", path)
 	if x == nil {
-		t.Fatalf("%s is none of ours", path)
+		t.Fatalf("the gateway does not take %s", path)
 	}
 	a := x.Request(nil, Host{Now: testNow, ID: testID})
 	if a.Reply == nil {
@@ -53,7 +53,7 @@ func TestModels(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/models/", "/v1/modelsx", "/v1"} {
 		if g.Begin("GET", path) != nil {
-			t.Errorf("%s is none of ours", path)
+			t.Errorf("the gateway does not take %s", path)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestOtherModels(t *testing.T) {
 		{"things that are no models", ok, `{"data":[1,"x",null,` + other + `]}`, both},
 		{"an error", ResponseHead{Status: 401, ContentType: "application/json"}, `{"error":"Unauthorized"}`, ours},
 		{"a page", ResponseHead{Status: 200, ContentType: "text/html"}, `<html>`, ours},
-		{"nobody there", ResponseHead{Status: 503, ContentType: "application/json", Local: true}, `{"error":{}}`, ours},
+		{"server unreachable", ResponseHead{Status: 503, ContentType: "application/json", Local: true}, `{"error":{}}`, ours},
 		{"nothing", ResponseHead{Status: 200, ContentType: "application/json", End: true}, ``, ours},
 		{"too long a list", ok, `{"data":[` + other + strings.Repeat(" ", maxOthers) + `]}`, ours},
 	} {

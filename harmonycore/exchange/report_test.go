@@ -136,7 +136,7 @@ func TestReportEnds(t *testing.T) {
 			x.ResponseBody([]byte(half), false, testNow)
 			x.ResponseTrailers()
 		}, FinishError, CutServer},
-		{"behind the answer", func(x *Exchange) {
+		{"after the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
 			x.ResponseBody([]byte(answer), false, testNow)
 		}, FinishStop, ""},
@@ -153,7 +153,7 @@ func TestReportEnds(t *testing.T) {
 			x.ResponseBody([]byte(half), false, testNow)
 			x.Stalled(testNow + testLimit)
 		}, FinishError, CutStall},
-		{"silence behind a failure", func(x *Exchange) {
+		{"silence after a failure", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
 			x.ResponseBody([]byte(half+"data: {]\n\n"), false, testNow)
 			x.Stalled(testNow + testLimit)

@@ -79,7 +79,7 @@ func TestRefusals(t *testing.T) {
 		{"raw, other model", "/v1/completions", `{"model":"x","prompt":"x"}`, nil, 404, "model_not_found"},
 		{"raw, other model passes", "/v1/completions", `{"model":"x","prompt":"x"}`, passthrough, 0, ""},
 		{"raw, no model", "/generate", `{"input_ids":[1]}`, nil, 0, ""},
-		{"raw, a model nobody can read", "/generate", `{"model":"\ud800","prompt":"x"}`, passthrough, 400, "invalid_utf8"},
+		{"raw, a model that is not UTF-8", "/generate", `{"model":"\ud800","prompt":"x"}`, passthrough, 400, "invalid_utf8"},
 		{
 			"raw, a deep model", "/generate", `{"prompt":"x","model":` + strings.Repeat("[", 200), passthrough, 400,
 			"max_depth_exceeded",
@@ -109,7 +109,7 @@ func TestFull(t *testing.T) {
 	x = testGateway(func(o *Options) { o.Passthrough = true }).Begin("POST", "/v1/chat/completions")
 	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID,
 		Admit: func(int) bool { return false }}); a.Reply != nil {
-		t.Errorf("a request that is none of ours: %+v", a.Reply)
+		t.Errorf("a request that the gateway does not take: %+v", a.Reply)
 	}
 }
 

@@ -117,7 +117,7 @@ func checkMessages(t *testing.T, ids []uint32, answer string) {
 				at := -l.Logprob
 				if at <= last || at >= len(ids) || tokenizer.IsSpecial(ids[at]) || len(l.Top) != 1 ||
 					l.Top[0].Logprob != l.Logprob {
-					t.Fatalf("%+v behind the token %d in %s", l, last, answer)
+					t.Fatalf("%+v after token %d in %s", l, last, answer)
 				}
 				last = at
 				for _, b := range l.Bytes {

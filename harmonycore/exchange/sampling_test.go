@@ -37,7 +37,7 @@ func TestSampling(t *testing.T) {
 	}
 	for _, name := range []string{"seed", "presence_penalty", "frequency_penalty", "logit_bias", "top_k", "min_tokens"} {
 		if body[name] != nil {
-			t.Errorf("%s is sent, and nobody asked for it", name)
+			t.Errorf("%s is sent but was not asked for", name)
 		}
 	}
 	body, _ = sent(t, `"temperature":0,"top_p":0,"logit_bias":{"199997":-100},"top_k":3,"min_p":1,"stop_token_ids":[7,`+

@@ -14,7 +14,7 @@ func way(t *testing.T, g *Gateway, path, body string) string {
 	t.Helper()
 	x := g.Begin("POST", path)
 	if x == nil {
-		t.Fatalf("%s is none of ours", path)
+		t.Fatalf("the gateway does not take %s", path)
 	}
 	if !x.RequestHeaders().Hold {
 		t.Fatal("the headers go on before the body is read")
@@ -162,7 +162,7 @@ func TestStoredPaths(t *testing.T) {
 			x = g.Begin(tt.method, tt.path)
 			if tt.id == "" {
 				if x != nil {
-					t.Errorf("%s %s: conversations are none of ours", tt.method, tt.path)
+					t.Errorf("%s %s: the gateway has no conversations", tt.method, tt.path)
 				}
 				continue
 			}
@@ -181,7 +181,7 @@ func TestStoredPaths(t *testing.T) {
 		"/v1/conversationsx", "/v1/responsesx/a"} {
 		for _, method := range []string{"GET", "DELETE", "PUT"} {
 			if storing.Begin(method, path) != nil {
-				t.Errorf("%s %s is none of ours", method, path)
+				t.Errorf("%s the gateway does not take %s", method, path)
 			}
 		}
 	}
@@ -196,7 +196,7 @@ func TestStoredPaths(t *testing.T) {
 	}
 	for _, method := range []string{"PUT", "PATCH", "TRACE"} {
 		if storing.Begin(method, "/v1/conversations/conv_1") != nil {
-			t.Errorf("%s of a conversation is none of the API", method)
+			t.Errorf("%s of a conversation is not in the API", method)
 		}
 	}
 }

@@ -93,12 +93,12 @@ func FuzzHeaderWords(f *testing.F) {
 			}
 			for _, word := range kept {
 				if n := strings.Count(all.String(), word); n != 1 {
-					t.Errorf("by %s: %q is told %d times of %q\n%s", name, word, n, text, formatMessages(got.messages))
+					t.Errorf("by %s: %q is delivered %d times of %q\n%s", name, word, n, text, formatMessages(got.messages))
 				}
 			}
 			for _, word := range loose {
 				if n := strings.Count(all.String(), word); n > 1 {
-					t.Errorf("by %s: %q is told %d times of %q\n%s", name, word, n, text, formatMessages(got.messages))
+					t.Errorf("by %s: %q is delivered %d times of %q\n%s", name, word, n, text, formatMessages(got.messages))
 				}
 			}
 		}

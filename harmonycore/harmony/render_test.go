@@ -112,7 +112,7 @@ func TestRoleUnknownToTheFormat(t *testing.T) {
 		t.Error("a message without a role was rendered")
 	}
 	if _, err := r.AppendCompletion(nil, &Conversation{}, Role(9), KeepAnalysis); err == nil {
-		t.Error("a role beyond the last was rendered")
+		t.Error("a role after the last was rendered")
 	}
 }
 

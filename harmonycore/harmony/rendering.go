@@ -22,7 +22,7 @@ func (r *Renderer) Begin(c *Conversation, p AnalysisPolicy) *Rendering {
 // End ends the rendering and returns its buffers.
 func (g *Rendering) End() { g.w.r.t.Return(g.w.e) }
 
-// Append appends the messages with the indexes from ≤ i < to. fit reports whether they take no more than most tokens.
+// Append appends the messages with the indexes from ≤ i < to. fit reports whether they take at most limit tokens.
 // If they take more, Append stops before or soon after that many. Then, and on an error, it returns dst unchanged.
 func (g *Rendering) Append(dst []uint32, from, to, limit int) (out []uint32, fit bool, err error) {
 	g.w.limit, g.w.exceeded = math.MaxInt, false

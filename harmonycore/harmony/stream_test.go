@@ -114,7 +114,7 @@ func checkInvariants(t *testing.T, tokens []uint32) {
 		for _, c := range []byte(strings.ReplaceAll(m.text, replacement, "")) {
 			at := bytes.IndexByte(raw, c)
 			if at < 0 {
-				t.Fatalf("%v: %q is told twice, out of order or out of nothing", tokens, m.text)
+				t.Fatalf("%v: %q is delivered twice, out of order or from nothing", tokens, m.text)
 			}
 			raw = raw[at+1:]
 		}

@@ -12,8 +12,8 @@ type Transcript struct {
 	open   bool
 }
 
-// NewTranscript returns a [Transcript] of at most most bytes that begins with the messages of c that p keeps. It writes
-// them into scratch, and returns scratch grown. The [Transcript] has a copy, and keeps no reference to c.
+// NewTranscript returns a [Transcript] of at most limit bytes that begins with the messages of c that p keeps. It
+// writes them into scratch, and returns scratch grown. The [Transcript] has a copy, and keeps no reference to c.
 func NewTranscript(scratch []byte, c *Conversation, p AnalysisPolicy, limit int) (*Transcript, []byte) {
 	w := messageJSON{dst: scratch[:0], limit: limit}
 	dropped := c.analysisDroppedBefore(p)

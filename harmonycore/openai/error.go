@@ -93,7 +93,7 @@ const maxQuoted = 64
 
 func clip(s string) string { return Clip(s, maxQuoted) }
 
-// Clip returns at most most bytes of s, without cutting a character in half. It keeps foreign text from filling an
+// Clip returns at most maxBytes bytes of s, without cutting a character in half. It keeps foreign text from filling an
 // error message.
 func Clip(s string, maxBytes int) string {
 	if len(s) <= maxBytes {

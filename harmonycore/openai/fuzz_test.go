@@ -56,7 +56,7 @@ func FuzzDecodeChatRequest(f *testing.F) {
 			t.Fatalf("%q: the schema becomes %s", body, r.Format.Schema)
 		}
 		if r.Choice.Required && len(r.Tools) == 0 {
-			t.Fatalf("%q: a call of no tool is required", body)
+			t.Fatalf("%q: a call is required without a tool", body)
 		}
 		if err := r.Sampling.Allow(contract.KnownExtras()); err != nil {
 			checkDecoded(t, body, false, err)

@@ -24,7 +24,7 @@ type Body struct {
 // and which model it names. The Body lies in the same memory.
 func Open(body []byte) (*Body, *Error) { return OpenWithin(body, math.MaxInt) }
 
-// OpenWithin is [Open] with a limit: it stops when the body holds more than most values.
+// OpenWithin is [Open] with a limit: it stops when the body holds more than maxValues values.
 func OpenWithin(body []byte, maxValues int) (*Body, *Error) {
 	root, values, err := object(body, maxValues)
 	if err != nil {

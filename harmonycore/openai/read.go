@@ -186,7 +186,7 @@ func (v value) boolean(param string, dst *bool) *Error {
 	return nil
 }
 
-// integer reads a whole number of at least least.
+// integer reads a whole number of at least minimum.
 func (v value) integer(param string, minimum int64, dst *int64) *Error {
 	if !v.given() {
 		return nil
@@ -206,7 +206,7 @@ func (v value) integer(param string, minimum int64, dst *int64) *Error {
 	return nil
 }
 
-// within reads a whole number from least to most.
+// within reads a whole number from minimum to maximum.
 func (v value) within(param string, minimum, maximum int64, dst *int64) *Error {
 	n := *dst
 	if err := v.integer(param, minimum, &n); err != nil {
@@ -220,7 +220,7 @@ func (v value) within(param string, minimum, maximum int64, dst *int64) *Error {
 	return nil
 }
 
-// number reads a number from least to most and keeps its spelling.
+// number reads a number from minimum to maximum and keeps its spelling.
 func (v value) number(param string, minimum, maximum float64, dst *Number) *Error {
 	if !v.given() {
 		return nil

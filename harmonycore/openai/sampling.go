@@ -71,7 +71,7 @@ func (s *Sampling) read(key string, v value) *Error {
 	}
 }
 
-// maxTokens reads a maximum number of tokens. It must be at least least, and is capped at 32 bits.
+// maxTokens reads a maximum number of tokens. It must be at least minimum, and is capped at 32 bits.
 func (v value) maxTokens(param string, minimum int64, dst *int) *Error {
 	n := int64(*dst)
 	if err := v.integer(param, minimum, &n); err != nil {
@@ -132,7 +132,7 @@ func (v value) word(param string, dst *string, words ...string) *Error {
 // maxEscape is the maximum number of bytes of JSON for one byte of a string.
 const maxEscape = 6
 
-// label checks a string that is not used. It may have at most most bytes.
+// label checks a string that is not used. It may have at most maxBytes bytes.
 func (v value) label(param string, maxBytes int) *Error {
 	if v.kind == rawjson.String && len(v.raw) > maxBytes*maxEscape {
 		return tooLong(param, maxBytes) // without a copy of a text this long

@@ -76,7 +76,7 @@ func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint
 	return append(dst, "]}"...)
 }
 
-// DecodeDetokenizeRequest reads a body of POST /detokenize and appends its tokens to dst. It accepts at most most
+// DecodeDetokenizeRequest reads a body of POST /detokenize and appends its tokens to dst. It accepts at most maxTokens
 // tokens.
 func DecodeDetokenizeRequest(b *Body, dst []uint32, maxTokens int) ([]uint32, *Error) {
 	var tokens value

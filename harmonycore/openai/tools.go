@@ -66,7 +66,7 @@ func (n *toolNames) add(param string, t *Tool) *Error {
 // functionName reads the name of a declared tool, which becomes a word of a header.
 func (v value) functionName(param string, dst *string) *Error { return v.identifier(param, 128, dst) }
 
-// identifier reads a name of the API's pattern with at most most characters.
+// identifier reads a name of the API's pattern with at most maxLength characters.
 func (v value) identifier(param string, maxLength int, dst *string) *Error {
 	if !v.given() {
 		return missing(param)

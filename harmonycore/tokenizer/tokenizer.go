@@ -95,7 +95,7 @@ func (e *Encoder) Append(dst []uint32, t *Tokenizer, text string) []uint32 {
 	return dst
 }
 
-// AppendWithin is [Encoder.Append] for a caller that wants at most most ids. It reports whether the text has no more.
+// AppendWithin is [Encoder.Append] for a caller that wants at most maxIDs ids. It reports whether the text has no more.
 // If it has more, AppendWithin stops before or soon after that many, and the ids that it has appended are useless.
 func (e *Encoder) AppendWithin(dst []uint32, t *Tokenizer, text string, maxIDs int) ([]uint32, bool) {
 	if t.fewest.Exceeds(text, maxIDs) {

@@ -139,7 +139,7 @@ func checkIDs(t *testing.T, v vector) {
 	var got []byte
 	for i, id := range v.ids {
 		if got = d.Append(got, tok, id); !utf8.Valid(got) {
-			t.Errorf("%s: after %d ids of %v: %+q is no text", v.place, i+1, v.ids, got)
+			t.Errorf("%s: after %d ids of %v: %+q is not UTF-8", v.place, i+1, v.ids, got)
 			return
 		}
 	}

@@ -180,7 +180,7 @@ func TestLargeBuffersAreLetGo(t *testing.T) {
 	for range 2 {
 		stream.Choices()[0].Content(make([]byte, 2*maxKeptBuffer), 1)
 		if got := len(stream.Take(nil)); got < 2*maxKeptBuffer || cap(stream.out) > maxKeptBuffer {
-			t.Errorf("%d bytes are kept behind %d", cap(stream.out), got)
+			t.Errorf("%d bytes are kept after %d", cap(stream.out), got)
 		}
 	}
 }

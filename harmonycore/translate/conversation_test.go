@@ -327,7 +327,7 @@ assistant|final: no
 	_, err = read(Responses, `{"model":"m","input":[{"type":"unheard_of"},{"type":"shell_call_output","call_id":"c9",`+
 		`"output":[]}]}`)
 	if err == nil || err.Status != 400 || err.Param != "input[1].call_id" {
-		t.Errorf("an answer to no call behind what is passed over: %+v", err)
+		t.Errorf("a result without a call, after items that are ignored: %+v", err)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestGate(t *testing.T) {
 			"[analysis a/1 STOP/1 b/1 ] [analysis a/1 ] ", Length,
 		},
 		{
-			"at the cap, not beyond it", `"thinking_token_budget":3,`, []said{analysis, final},
+			"at the limit, not over it", `"thinking_token_budget":3,`, []said{analysis, final},
 			"[analysis a/1 STOP/1 b/1 ] [final x /1 S/1 TO/1 P/1  y/1 ] ", 0,
 		},
 		{
@@ -75,7 +75,7 @@ func TestGate(t *testing.T) {
 			"[analysis a/1 STOP/1 b/1 ] [commentary STOP/1 ] [commentaryf STOP/1 ] ", Stop,
 		},
 		{
-			"an answer behind the one call", `"parallel_tool_calls":false,`, []said{call, final}, "[commentaryf STOP/1 ] ", Stop,
+			"an answer after the one call", `"parallel_tool_calls":false,`, []said{call, final}, "[commentaryf STOP/1 ] ", Stop,
 		},
 		{
 			"one call", `"parallel_tool_calls":false,`, []said{analysis, call},

@@ -356,7 +356,7 @@ func TestHalfBuiltInCalls(t *testing.T) {
 		{"at the limit", []said{{"", "analysis", []string{"t"}, harmony.EndedByEnd}, cut}, Length, `reasoning completed t`,
 			1},
 		{"a method", []said{{"browser.search", "commentary", []string{"{"}, harmony.Cut}}, Length, ``, 1},
-		{"nobody's function", []said{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length,
+		{"an undeclared function", []said{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length,
 			`reasoning incomplete {`, 0},
 	} {
 		for _, stream := range []string{`"stream":true,`, ""} {

@@ -41,7 +41,7 @@ func stopIn(t *testing.T, pieces, sequences []string) (string, bool) {
 		}
 		seen += piece
 		if held := seen[got.Len():]; held != "" && !beginsOne(held, sequences) {
-			t.Fatalf("%q is held back of %q, and begins none of %q", held, seen, sequences)
+			t.Fatalf("%q is held back of %q, but is not the beginning of any of %q", held, seen, sequences)
 		}
 	}
 	got.Write(s.flush())

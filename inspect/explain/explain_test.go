@@ -127,7 +127,7 @@ func checkBlocks(t testing.TB, ids []uint32, begin Begin) {
 		shown[kind]++
 	}
 	if shown != r.seen {
-		t.Fatalf("%v: told %v of %v", ids, shown, r.seen)
+		t.Fatalf("%v: %v shown of %v", ids, shown, r.seen)
 	}
 }
 

@@ -39,7 +39,7 @@ func ReadIDs(r io.Reader) ([]uint32, error) {
 	for word := range bytes.FieldsFuncSeq(body, isSeparator) {
 		id, err := strconv.ParseUint(string(word), 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("number %d of the input, %.40q, is no token id; for Harmony text use --text, for a "+
+			return nil, fmt.Errorf("number %d of the input, %.40q, is not a token id; for Harmony text use --text, for a "+
 				"server's stream --sse", len(ids)+1, word)
 		}
 		ids = append(ids, uint32(id))
@@ -82,8 +82,8 @@ func ReadSSE(r io.Reader) ([]uint32, error) {
 		events++
 		switch {
 		case !dialect.ReadEvent(text, &e):
-			return ids, fmt.Errorf("event %d, %.60q, is none of a completion's stream; save the stream with curl -N", events,
-				text)
+			return ids, fmt.Errorf("event %d, %.60q, is not an event of a completion's stream; save the stream with curl -N",
+				events, text)
 		case e.Error != nil:
 			return ids, eventError(events, e.Error)
 		}
@@ -91,7 +91,7 @@ func ReadSSE(r io.Reader) ([]uint32, error) {
 	}
 	switch {
 	case d.Broken():
-		return ids, errors.New("an event is larger than 4 MiB; this is no completion's stream")
+		return ids, errors.New("an event is larger than 4 MiB; this is not a completion's stream")
 	case events == 0:
 		return ids, errors.New("no events found; a stream has lines that begin with data:, as curl -N prints them")
 	}

@@ -14,11 +14,11 @@ func TestReadIDs(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"[1, 2,3]\n", "[1 2 3]"}, {"1 2\n3\t4,5\r\n", "[1 2 3 4 5]"}, {"[]", "[]"}, {"", "[]"},
 		{"[\n 4294967295 \n]", "[4294967295]"},
-		{"[1", `number 1 of the input, "[1", is no token id; for Harmony text use --text, for a server's stream --sse`},
-		{"1 -2", `number 2 of the input, "-2", is no token id; for Harmony text use --text, for a server's stream --sse`},
-		{"4294967296", `number 1 of the input, "4294967296", is no token id; for Harmony text use --text, for a server's ` +
-			`stream --sse`},
-		{"\x1b[31m", `number 1 of the input, "\x1b[31m", is no token id; for Harmony text use --text, for a server's ` +
+		{"[1", `number 1 of the input, "[1", is not a token id; for Harmony text use --text, for a server's stream --sse`},
+		{"1 -2", `number 2 of the input, "-2", is not a token id; for Harmony text use --text, for a server's stream --sse`},
+		{"4294967296", `number 1 of the input, "4294967296", is not a token id; for Harmony text use --text, for a ` +
+			`server's stream --sse`},
+		{"\x1b[31m", `number 1 of the input, "\x1b[31m", is not a token id; for Harmony text use --text, for a server's ` +
 			`stream --sse`},
 	} {
 		ids, err := ReadIDs(strings.NewReader(tt.in))
@@ -51,7 +51,7 @@ func TestReadSSE(t *testing.T) {
 		{"error", first + `data: {"error":{"message":"out of memory\u001b"}}` + "\n\n", "[200008 13225]",
 			`event 2 is an error, "out of memory\x1b"; what came before it is explained`},
 		{"text only", `data: {"choices":[{"text":"Hi"}]}` + "\n\n", "[]", `ask with "return_token_ids": true`},
-		{"not JSON", "data: hello\n\n", "[]", `event 1, "hello", is none of a completion's stream`},
+		{"not JSON", "data: hello\n\n", "[]", `event 1, "hello", is not an event of a completion's stream`},
 		{"no events", "[1,2]", "[]", "no events found"},
 		{"huge event", "data: " + strings.Repeat("x", 5<<20), "[]", "larger than 4 MiB"},
 	} {

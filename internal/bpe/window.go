@@ -18,7 +18,7 @@ const overlap = 64
 // if the pair across that border holds. Otherwise the border is moved back. The vocabulary limits how far a byte can
 // reach back, so the time stays linear.
 //
-// mergeWindows stops and returns false if the piece certainly has more than most ids; see [Encoder.exceeds].
+// mergeWindows stops and returns false if the piece certainly has more than limit ids; see [Encoder.exceeds].
 func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit int) ([]uint32, bool) {
 	base := len(dst) // dst[base:] belongs to this piece
 	done := 0        // number of bytes that dst[base:] stands for
@@ -50,7 +50,7 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit 
 	}
 }
 
-// repeat appends the last token for as long as the piece repeats it, until a window before the end and at most to most
+// repeat appends the last token for as long as the piece repeats it, until a window before the end and at most to limit
 // ids. If the token before is the same, a pair of it holds, and so does any number. Long runs of spaces or dashes need
 // no merging.
 func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, limit int) ([]uint32, int) {
@@ -106,7 +106,7 @@ func dropTail(dst []uint32, v *Vocabulary, base, done, back int) ([]uint32, int)
 // once.
 const exceedsAfter = 256
 
-// exceeds reports whether piece has more than most ids, whatever follows end. ids are those of piece[:end].
+// exceeds reports whether piece has more than limit ids, whatever follows end. ids are those of piece[:end].
 //
 // The whole piece has a border within one token's length before end. Up to its border nearest to end it has the ids
 // that these bytes alone give, because nothing merges over a border. So the smallest count that any position there

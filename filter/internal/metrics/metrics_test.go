@@ -160,7 +160,7 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	if strings.Contains(k.String(), "model-0-32.api") || strings.Contains(k.String(), "model-1-") {
-		t.Error("a model beyond the bound has series of its own")
+		t.Error("a model over the limit has series of its own")
 	}
 }
 

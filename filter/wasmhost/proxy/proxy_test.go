@@ -147,7 +147,7 @@ func TestFlow(t *testing.T) {
 	select {
 	case <-f.room:
 	default:
-		t.Error("nobody is told that there is room again")
+		t.Error("the flow does not signal that there is room again")
 	}
 	f = newFlow()
 	f.put([]byte("a"), false)

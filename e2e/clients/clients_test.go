@@ -57,8 +57,8 @@ var realClients = []realClient{
 		replays: true},
 }
 
-// clientModels is the configuration of the gateway: one model as it comes, one whose answers have reasoning, and no
-// reasoning_content beside it, and one that tells reasoning as its summary.
+// clientModels is the gateway's configuration: a model with the default settings, a model whose answers have reasoning
+// and no reasoning_content, and a model that sends its reasoning as a summary.
 const clientModels = `
 models:
   - name: ` + lab.Model + `

@@ -62,7 +62,7 @@ type serverEnd int
 
 const (
 	letGo   serverEnd = iota // at its next chunks, or before
-	cut                      // the same, and the client sees it, behind the last word
+	cut                      // the same, and the client sees it, after the last event
 	awaited                  // it ends by itself, and so does the client
 )
 
@@ -103,8 +103,8 @@ var hastyRows = []earlyRow{
 	{"responses cap", true, readsOn, awaited},
 }
 
-// TestEarlyEnd: a server whose answer ends before it does is let go, over each protocol on either side, unless the
-// client reads on behind the end: then the server is awaited, for so long as drain_tokens says. The test prints how
+// TestEarlyEnd shows that the gateway releases a server whose answer has ended early, over each protocol on either
+// side. If the client reads on after the end, the gateway waits for the server, up to drain_tokens. The test prints how
 // many tokens were wasted.
 func TestEarlyEnd(t *testing.T) {
 	server, url := lab.RunSim(t, sim.Options{TokensPerSecond: earlyRate,

@@ -74,8 +74,8 @@ func checkDial(t *testing.T, address, request string, status int) {
 	}
 }
 
-// TestWebSocketAllowed: in an Envoy of somebody's own, whose listener lets WebSocket through, the filter itself refuses
-// it at the paths that it reads, over HTTP/1.1 and HTTP/2. At all others it leaves it alone.
+// TestWebSocketAllowed uses an Envoy whose listener lets WebSocket through. The filter itself refuses it at the paths
+// that it reads, over HTTP/1.1 and HTTP/2, and leaves it alone at all others.
 func TestWebSocketAllowed(t *testing.T) {
 	_, server := lab.RunSim(t, sim.Options{})
 	other := lab.RunCapture(t)

@@ -75,8 +75,8 @@ func (d *drained) says(t *testing.T, text string) {
 
 var bothHosts = []string{"envoy", "wazero"}
 
-// TestDrain: after the signal nobody new is served, and whoever was being served gets the whole of it. A connection
-// that is there already, and has a stream, may still be used for another request.
+// TestDrain shows that after the signal no new client is served, and that the clients that were being served get their
+// whole answers. An open connection that has a stream may still be used for another request.
 func TestDrain(t *testing.T) {
 	for _, host := range bothHosts {
 		t.Run(host, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestUpControlPlaneIsPrivate(t *testing.T) {
 	up.Stop(t, syscall.SIGTERM)
 }
 
-// listening are the TCP ports that a process listens on, where the system tells.
+// listening returns the TCP ports that a process listens on, where the system reports them.
 func listening(t *testing.T, pid int) (ports []int64) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -60,11 +60,11 @@ func (p *plane) awaitRefusal(had, words string) {
 	}
 }
 
-// The owners that two builds of the filter tell of a model: the shipped one's, and that of newFilter. They are of one
-// length, so that one can take the other's place in a module.
+// The owners of the model that two builds of the filter report: the shipped one, and that of newFilter. They have the
+// same length, so that one can replace the other in a module.
 const shippedOwner, newOwner = "harmony-edge", "harmony-next"
 
-// newFilter writes another build of the filter to a file, which clients can tell from the shipped one.
+// newFilter writes another build of the filter to a file. Clients can distinguish it from the shipped one.
 func newFilter(t *testing.T, path string) {
 	t.Helper()
 	shipped, err := os.ReadFile(lab.Tool(t, "HARMONY_WASM"))
@@ -84,7 +84,7 @@ func newFilter(t *testing.T, path string) {
 	}
 }
 
-// filterOf is the owner that an Envoy's filter tells of the model.
+// filterOf returns the model's owner, as an Envoy's filter reports it.
 func (p *plane) filterOf(envoy int) string {
 	p.Helper()
 	a := lab.Do(lab.HTTP1(p.T), http.MethodGet, p.urls[envoy]+"/v1/models", nil, nil)

@@ -197,7 +197,7 @@ func (p *plane) changed(kind string, before map[string]string) time.Duration {
 	return p.await("a change is accepted", func(s server.Status) bool { return s.Snapshot.Versions[kind] != before[kind] })
 }
 
-// freeAddress is an address that nobody listens on.
+// freeAddress returns an address on which no process listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

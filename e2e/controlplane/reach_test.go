@@ -15,8 +15,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// partial is a server that some reach and others do not, which it tells apart by what they ask for: the control plane
-// for /v1/models, Envoys for /health.
+// partial is a server that can be unreachable for some of its clients. It distinguishes them by path: the control plane
+// asks for /v1/models, Envoys ask for /health.
 type partial struct {
 	url            string
 	models, health atomic.Bool // whether these are answered, or their connections closed
@@ -38,8 +38,8 @@ func newPartial(t *testing.T) *partial {
 	return p
 }
 
-// TestControlPlaneTellsWhoIsReached: the states of servers say what those who send requests see, also when only the
-// Envoys reach a server, or only the control plane, or nobody.
+// TestControlPlaneTellsWhoIsReached shows that the states of servers are what Envoys experience, also when only the
+// Envoys reach a server, or only the control plane, or neither.
 func TestControlPlaneTellsWhoIsReached(t *testing.T) {
 	one, two := newPartial(t), newPartial(t)
 	p := startPlane(t, planeSettings{servers: []string{one.url, two.url}, envoys: 2,

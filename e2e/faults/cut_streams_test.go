@@ -54,7 +54,7 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// leaveStream begins a stream and leaves it behind its first bytes.
+// leaveStream begins a stream and leaves it after its first bytes.
 func leaveStream(t *testing.T, client *http.Client, url string, header http.Header, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+lab.ChatPath, strings.NewReader(body))

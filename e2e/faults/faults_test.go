@@ -121,7 +121,7 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	t.Run("nothing runs on", func(t *testing.T) {
-		// Whoever was given up must know it: a GPU that generates for nobody is the dearest leak of all.
+		// The server must notice that it was given up: a GPU that generates for no client is the most expensive leak.
 		ctx, cancel := context.WithTimeout(context.Background(), lab.Patience)
 		defer cancel()
 		list, err := server.Await(ctx, func(list []sim.Request) bool {
@@ -168,7 +168,7 @@ func (f fault) check(t *testing.T, a lab.Answer, stream bool, protocol string) {
 			t.Errorf("got %v %+v", a.Err, got)
 		}
 	case f.stream == "failed":
-		// A server that goes on after its failure is cut off, once the client has been told.
+		// A server that goes on after its failure is cut off, once the client has the error.
 		cutOff := f.spelling == "garbage:5" && lab.IsReset(a.Err, protocol)
 		if (a.Err != nil && !cutOff) || got.Failure == "" || got.Text != "one two" {
 			t.Errorf("got %v %+v", a.Err, got)
@@ -204,7 +204,7 @@ func TestResetMidStream(t *testing.T) {
 	}
 }
 
-// TestServerDown: nobody listens, or nobody answers.
+// TestServerDown has a server that does not listen, and one that does not answer.
 func TestServerDown(t *testing.T) { lab.OnProxies(t, serverDown) }
 
 func serverDown(t *testing.T, run lab.RunProxy) {
@@ -270,8 +270,8 @@ func serverDown(t *testing.T, run lab.RunProxy) {
 	}
 }
 
-// TestFailedStreamEnds: a client that has been told of a failure is not kept waiting for a server that goes on, and
-// that server stops.
+// TestFailedStreamEnds shows that a client that has received a failure does not wait for a server that goes on, and
+// that the server stops.
 func TestFailedStreamEnds(t *testing.T) { lab.OnProxies(t, failedStreamEnds) }
 
 func failedStreamEnds(t *testing.T, run lab.RunProxy) {

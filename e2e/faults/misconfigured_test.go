@@ -26,12 +26,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// misconfiguredBody is all that a client is told.
+// misconfiguredBody is what a client receives.
 const misconfiguredBody = `{"error":{"message":"The gateway is misconfigured. Its operator finds the reason in its ` +
 	`log.",` +
 	`"type":"server_error","param":null,"code":"gateway_misconfigured"}}`
 
-// wrongConfigurations are those that somebody may write by hand, each with what the log is to say of it.
+// wrongConfigurations are mistakes in hand-written configurations, each with the reason that is logged.
 var wrongConfigurations = []struct{ name, mode, text, reason string }{
 	{"an unknown key", contract.ModeFull, `{"schema":1,"models":[{"name":"gpt-oss-120b","answers":{"colour":"red"}}]}`,
 		"models[0].answers.colour: unknown key"},
@@ -45,7 +45,7 @@ var wrongConfigurations = []struct{ name, mode, text, reason string }{
 		`mode: must be one of "full", "reduced"`},
 }
 
-// handWritten puts a configuration into the place of ours, as somebody does who writes it by hand.
+// handWritten replaces the filter's configuration by a hand-written one.
 func handWritten(text string) lab.Change {
 	return func(t *testing.T, r *xds.Resources) {
 		lab.EditPlugin(t, r, func(c *wasmv3.PluginConfig) {

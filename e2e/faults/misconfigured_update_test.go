@@ -114,9 +114,9 @@ func (f *filterFile) await(taken, rejected int) {
 	}
 }
 
-// TestMisconfiguredUpdates: an update that is wrong is refused, and what was in force stays so. A first one that is
-// wrong is refused too where a control plane sent it, and clients are told the same by Envoy itself; else it is the
-// filter that tells them. What is right ends all that.
+// TestMisconfiguredUpdates shows that an update with a mistake is refused, and that the old configuration stays in
+// force. If the first configuration has a mistake, Envoy refuses it where a control plane sent it, and answers clients
+// itself; otherwise the filter answers them. A correct configuration ends both.
 func TestMisconfiguredUpdates(t *testing.T) {
 	right := func(models ...string) string {
 		c := contract.Config{Schema: contract.Schema, Mode: contract.ModeFull, BodyLimit: 1 << 20, MemoryLimit: 64 << 20,

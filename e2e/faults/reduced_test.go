@@ -190,7 +190,7 @@ func (f reducedFault) run(t *testing.T, client *http.Client, url, protocol strin
 		}
 		return
 	case "event":
-		// A server that goes on after its failure is cut off, once the client has been told.
+		// A server that goes on after its failure is cut off, once the client has the error.
 		cutOff := strings.HasPrefix(f.spelling, "garbage") && lab.IsReset(a.Err, protocol)
 		if a.Err != nil && !cutOff || got.Failure == "" || got.Text != text {
 			t.Errorf("%s: got %v %+v", what, a.Err, got)

@@ -232,7 +232,7 @@ func (q faultAsk) describe(r faultRow, a lab.Answer, protocol string) string {
 	}
 }
 
-// describeResponse tells what came of the item that the server was writing, and how the response ended.
+// describeResponse describes the end of the item that the server was writing, and of the response.
 func describeResponse(r faultRow, body string, stream, cut bool) string {
 	final := grammar.Object{}
 	if !stream {

@@ -93,7 +93,7 @@ func beyond(n json.Number, step int64) string {
 	return n.String() + "0" // of the 64 bits of an integer
 }
 
-// otherForm is an object whose type or role nobody knows.
+// otherForm is an object of an unknown type or role.
 func otherForm(example any) any {
 	out := maps.Clone(example.(map[string]any))
 	for _, tag := range []string{"type", "role"} {
@@ -105,7 +105,7 @@ func otherForm(example any) any {
 	return out
 }
 
-// badInputs are the mistakes in all fields, and those that no schema tells.
+// badInputs returns the mistakes in all fields, and those that no schema describes.
 func (api *fieldAPI) badInputs(t *testing.T, g *exchange.Gateway) []badInput {
 	t.Helper()
 	var all []badInput
@@ -140,7 +140,7 @@ func (api *fieldAPI) badInputs(t *testing.T, g *exchange.Gateway) []badInput {
 	return all
 }
 
-// handMade is a mistake that the schema does not tell.
+// handMade is a mistake that the schema does not describe.
 type handMade struct{ name, param, body string }
 
 // nest is a schema of so many levels.
@@ -217,7 +217,7 @@ func errorCodes(t *testing.T) map[string]bool {
 	return codes
 }
 
-// kind is the mistake's name without the form that it is in, where it is the form that nobody knows.
+// kind is the mistake's name, without its form if that is the unknown one.
 func (b *badInput) kind() string { return anotherForm.ReplaceAllString(b.name, "(*): another form") }
 
 var anotherForm = regexp.MustCompile(`\(\w+\): another form$`)
@@ -276,7 +276,7 @@ func (api *fieldAPI) checkBadInputs(t *testing.T, g *exchange.Gateway) ([]badInp
 }
 
 // TestBadInput makes every mistake in every field of OpenAI's schema of Chat, to the exchange itself and through Envoy.
-// Each is an error that names the field, and no server hears of it.
+// Each is an error that names the field, and none reaches a server.
 func TestBadInput(t *testing.T) { chatAPI.testBadInputs(t) }
 
 // TestBadResponsesInput does so with the schema of Responses.

@@ -219,7 +219,7 @@ func (w *fieldWalk) walk(f field, schema any) {
 	}
 }
 
-// discriminator is the member that tells an object's form, and its one value.
+// discriminator is the member that names an object's form, and its one value.
 func discriminator(object map[string]any) (member, value string) {
 	properties, _ := object["properties"].(map[string]any)
 	for _, member := range []string{"type", "role"} {

@@ -38,7 +38,7 @@ var asking = map[string]string{
 	"chat_template_kwargs": `{"reasoning_effort":"high"}`,
 }
 
-// leftInAnswer are honoured parameters of which the server hears nothing.
+// leftInAnswer are honoured parameters that are not sent to the server.
 var leftInAnswer = map[string]bool{"include_reasoning": true, "thinking_token_budget": true}
 
 // TestServerFields holds the second tables of docs/chat-fields.md and docs/responses-fields.md against what the core

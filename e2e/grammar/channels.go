@@ -238,8 +238,8 @@ func (r *channelReader) conversation(c *channelCall) error {
 	return nil
 }
 
-// isOf says which messages are told by which events. Those in another role's name, on an unknown channel or to somebody
-// who cannot be called are analysis.
+// isOf reports an error unless messages of this kind are sent as these events. Messages in the name of another role, on
+// an unknown channel or to an unknown recipient are analysis.
 func isOf(m Message, kind string) error {
 	channel := m.text("channel")
 	ok := m.text("role") == "assistant"

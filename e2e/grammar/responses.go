@@ -23,9 +23,9 @@ import (
 // Object is a JSON object as the client reads it.
 type Object = map[string]any
 
-// itemForm is how an item of a type is told: its text's events are named text+".delta" and text+".done", the latter has
-// the text in the member whole, and part is the type of the part around it, if there is one, in the item's member list.
-// That part's events are named around+".added" and around+".done".
+// itemForm says which events carry an item of a type. The events of its text are named text+".delta" and text+".done";
+// the latter has the text in the member whole. part is the type of the part around the text, if there is one, in the
+// item's member list. The events of that part are named around+".added" and around+".done".
 type itemForm struct{ text, whole, part, list, around string }
 
 var itemForms = map[string]itemForm{
@@ -36,7 +36,7 @@ var itemForms = map[string]itemForm{
 	"local_shell_call": {whole: "action"}, // has no text: its action comes in one piece
 }
 
-// summaryForm is that of a reasoning item whose text is its summary, which its first part tells.
+// summaryForm is the form of a reasoning item whose text is its summary. Its first part shows which form it has.
 var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary",
 	"response.reasoning_summary_part"}
 
@@ -47,7 +47,7 @@ type responsesReader struct {
 	begun Object
 	items []any
 	ids   map[string]bool
-	// open is the item between added and done, form and part how it is told, text its text so far, and likely the logprobs
+	// open is the item between added and done, form and part its form, text its text so far, and likely the logprobs
 	// of its tokens.
 	open Object
 	form itemForm
@@ -63,7 +63,7 @@ type responsesReader struct {
 // error says which promise was broken.
 func ReadResponses(body string, cut bool) (int, error) {
 	events := strings.Split(body, "\n\n")
-	rest := events[len(events)-1] // what stands behind the last empty line
+	rest := events[len(events)-1] // what follows the last empty line
 	r := responsesReader{ids: map[string]bool{}}
 	for _, event := range events[:len(events)-1] {
 		if err := r.event(event); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/cases"
 )
 
-// wantedStream is the stream of Responses that a case expects, without its head and the line end behind it.
+// wantedStream returns the Responses stream that a case expects, without its head and the line end after it.
 func wantedStream(t *testing.T, name string) string {
 	t.Helper()
 	_, body, _ := strings.Cut(cases.Load(t, name).Member("want"), "\n\n")

@@ -222,7 +222,7 @@ func (s *Schemas) Check(api string, byChannels bool, view string) (int, error) {
 	}
 }
 
-// events checks a stream's whole events; what is behind the last empty line was cut off.
+// events checks a stream's whole events. What follows the last empty line was cut off.
 func (s *Schemas) events(body string, chat bool) (n int, err error) {
 	events := strings.Split(body, "\n\n")
 	for _, event := range events[:len(events)-1] {

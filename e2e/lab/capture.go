@@ -167,7 +167,7 @@ func captureAnswer(m Message) string {
 	return out + "content-length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-// serve2 speaks just enough HTTP/2 to see the order of headers, which net/http does not tell.
+// serve2 speaks just enough HTTP/2 to see the order of headers, which net/http hides.
 func (c *Capture) serve2(conn net.Conn, r *bufio.Reader) {
 	if _, err := io.CopyN(io.Discard, r, int64(len(http2.ClientPreface))); err != nil {
 		return
@@ -281,8 +281,8 @@ func readWire(r *bufio.Reader, method string) (Message, error) {
 	}
 }
 
-// SendRaw sends these bytes over a new connection and reads the answer. With expect, what stands behind the empty line
-// is sent only once an interim answer has come.
+// SendRaw sends these bytes over a new connection and reads the answer. With an Expect header, the body is sent only
+// after an interim answer.
 func SendRaw(t *testing.T, url, request string) Message {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))

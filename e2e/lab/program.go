@@ -51,8 +51,8 @@ type Program struct {
 	done           chan struct{}
 }
 
-// RunHarmony starts $HARMONY_BIN in a folder of its own, with a script for Envoy that records the process id and runs the
-// real one. extra is added to the environment and wins.
+// RunHarmony starts $HARMONY_BIN in a folder of its own, with a script for Envoy that records the process id and runs
+// the real one. extra is added to the environment and wins.
 func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 	t.Helper()
 	folder := t.TempDir()

@@ -381,7 +381,7 @@ func testLeaving(t *testing.T, base string) {
 			go func() {
 				_, _ = io.WriteString(feed, `{"model":"slow","messages":[`)
 				cancel()
-				_ = feed.CloseWithError(context.Canceled) // net/http waits for whoever reads the body
+				_ = feed.CloseWithError(context.Canceled) // net/http waits until the body is read
 			}()
 		case 1: // while it waits for the server
 			body = io.MultiReader(body, cancelAtEnd{cancel})

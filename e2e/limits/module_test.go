@@ -16,8 +16,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// TestModuleMemory looks at the file that ships. The host takes the export malloc for every read: it must be ours,
-// which hands out one buffer for large reads, and TinyGo's allocator, whose blocks nobody frees, must not be there.
+// TestModuleMemory inspects the file that ships. The host calls the export malloc for every read. It must be our own,
+// which returns one buffer for large reads; TinyGo's allocator, whose blocks are never freed, must not be exported.
 func TestModuleMemory(t *testing.T) {
 	ctx := context.Background()
 	r := wazero.NewRuntime(ctx)

@@ -28,7 +28,7 @@ type rudeAnswer struct {
 	retry  string
 }
 
-// runRude runs a server that answers as the request's header x-rude says.
+// runRude runs a server that gives the answer that the request's header x-rude names.
 func runRude(t *testing.T) string {
 	answers := map[string]rudeAnswer{}
 	for _, r := range rudeAnswers() {
@@ -64,7 +64,7 @@ func (r rudeAnswer) run(t *testing.T, client *http.Client, base string) {
 				continue
 			}
 			got := lab.Read(a.Body)
-			// A server that goes on after its failure is cut off, once the client has been told.
+			// A server that goes on after its failure is cut off, once the client has the error.
 			cutOff := r.failed != 0 && lab.IsReset(a.Err, "h1")
 			if (a.Err != nil && !cutOff) || a.Status != 200 || got.Text != r.text ||
 				(r.failed != 0 && (got.Failure == "" || got.End != "failed" && path == lab.ResponsesPath)) ||

@@ -173,7 +173,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestCapacity: what is beyond the servers' capacity is told so at once.
+// TestCapacity shows that requests beyond the servers' capacity fail at once.
 func TestCapacity(t *testing.T) {
 	script := sim.NewScript(sim.Line{Tokens: lab.Tokens(lab.SixWords)})
 	var servers []*sim.Server

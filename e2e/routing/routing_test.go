@@ -70,8 +70,8 @@ func beyondOneAnswer() []routed {
 	return out
 }
 
-// TestRouting: what needs a memory or tools that somebody runs reaches the responses service as it was sent, and its
-// answer the client; all else goes where it went, and no header of a client's changes that.
+// TestRouting shows that a request that needs stored state or hosted tools reaches the responses service unchanged, and
+// its answer the client. All other requests go to the model's server, and no header of a client changes that.
 func TestRouting(t *testing.T) {
 	gpu, url := lab.RunSim(t, sim.Options{})
 	service := lab.RunCapture(t)
@@ -194,7 +194,7 @@ func notRouted(t *testing.T, client *http.Client, base string) {
 			t.Errorf("%s %s %.200s: %d %s %v", r.method, r.target, r.body, a.Status, a.Body, a.Err)
 		}
 	}
-	// Paths that are nobody's lead nowhere, with such a header too.
+	// Unknown paths lead nowhere, with such a header too.
 	for _, path := range []string{"/v1/embeddings", lab.ResponsesPath + "/resp_1/output", "/v1/conversationsx"} {
 		if a := lab.Do(client, http.MethodPost, base+path, header, strings.NewReader("{}")); a.Status != 404 {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)
@@ -202,7 +202,7 @@ func notRouted(t *testing.T, client *http.Client, base string) {
 	}
 }
 
-// TestRoutingWantsTheFilter: without it nobody reaches the service.
+// TestRoutingWantsTheFilter shows that no client reaches the service without the filter.
 func TestRoutingWantsTheFilter(t *testing.T) {
 	service := lab.RunCapture(t)
 	c := lab.OneModel("http://127.0.0.1:1")

@@ -105,7 +105,7 @@ func (b *board) probe(id string) []string {
 	return lines
 }
 
-// logWriter gives whole lines to whoever listens at the moment.
+// logWriter gives whole lines to the current listener.
 type logWriter struct {
 	mu   sync.Mutex
 	part []byte

@@ -27,8 +27,8 @@ type clientSide struct {
 
 func (c *clientSide) post(event string) { c.run.board.post(c.m.id, event) }
 
-// settle says that the client has its answer, and waits until the host is through with the stream as well: to close the
-// connection before would be to leave, and a host may learn of that before it hears that the server's answer is over.
+// settle posts that the client has its answer, and waits until the host has finished the stream too. Closing the
+// connection earlier would be a client that leaves, which a host may notice before the end of the server's answer.
 func (c *clientSide) settle() {
 	c.post("client-end")
 	if slices.Contains(c.run.rule.lost, c.m.id) {

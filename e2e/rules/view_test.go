@@ -13,7 +13,7 @@ import (
 type sideView struct {
 	first    string
 	header   [][2]string
-	body     []string // as it came, where that can be told
+	body     []string // as it came, where that is visible
 	trailers [][2]string
 	end      string
 }

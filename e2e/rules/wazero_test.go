@@ -19,7 +19,7 @@ import (
 
 // wazeroLacks are what Envoy has and the wazero host lacks, by the names that rules give in their setting wazero. The
 // list is closed: a rule that differs for another reason has found a mistake. The first five and empty-bodies are
-// net/http's, which stands in front of and behind the host in this process; what drives wasmhost by itself has them.
+// net/http's, which is on both sides of the host in this process. A caller of wasmhost alone has them.
 var wazeroLacks = map[string]string{
 	"request-trailers":  "net/http hides the trailers of an HTTP/2 request that did not announce them, and sends none on",
 	"wrong-lengths":     "net/http holds a message to its content-length; Envoy sends what contradicts it",

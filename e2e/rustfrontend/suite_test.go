@@ -56,8 +56,7 @@ func runFrontEnd(t *testing.T, contextLength int) *rustPlace {
 }
 
 // TestRustFrontEndSuite runs the behaviour suite on Envoy with the filter that ships, before vLLM's real Rust front
-// end. The engine behind that says what the case's simulated server says. What the client sees must be what the case
-// says.
+// end. Its engine answers as the case's simulated server does. The client must see what the case wants.
 func TestRustFrontEndSuite(t *testing.T) {
 	p := runFrontEnd(t, 0)
 	ran, left := 0, map[string]int{}
@@ -234,7 +233,7 @@ func beforeRust(t *testing.T, p *rustPlace) *hosts.Host {
 }
 
 // TestRustFrontEndGivesUp lets the engine fall silent in mid-answer. When the client leaves, or a stop text has come,
-// the front end must have told the engine to give up.
+// the front end must have aborted the request at the engine.
 func TestRustFrontEndGivesUp(t *testing.T) {
 	p := runFrontEnd(t, 0)
 	host := beforeRust(t, p)

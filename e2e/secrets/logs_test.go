@@ -103,7 +103,7 @@ func noTextInLogs(t *testing.T, level string) {
 	}
 }
 
-// canaryScript puts the canary behind each message token of a script, given as text or as ids.
+// canaryScript puts the canary after each message token of a script, given as text or as ids.
 func canaryScript(script string) string {
 	var out strings.Builder
 	for line := range strings.Lines(script) {

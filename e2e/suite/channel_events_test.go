@@ -44,8 +44,8 @@ func wantedEvents(t *testing.T, c *cases.Case) []grammar.ChannelEvent {
 	return events
 }
 
-// TestChannelEventsSayWhatChunksSay plays the server's answer to each case both ways: what is told of the model is the
-// same.
+// TestChannelEventsSayWhatChunksSay plays the server's answer to each case as channel events and as chunks. Both have
+// the same content.
 func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 	for name, c := range channelCases(t) {
 		config, err := c.Config("http://127.0.0.1:9") // never reached
@@ -64,7 +64,7 @@ func TestChannelEventsSayWhatChunksSay(t *testing.T) {
 		_, body, _ = strings.Cut(play(g, c, answer, len(answer.body)), "\n")
 		got, want := toldByEvents(events), toldByChunks(t, body)
 		if want.reason == openAILength {
-			// A call that was cut is told in pieces only.
+			// Of a call that was cut, only chunks have the pieces.
 			want.calls = want.calls[:min(len(want.calls), len(got.calls))]
 		}
 		if want.reason == "stop" && got.failure == "no_final_channel" {
@@ -125,7 +125,7 @@ func TestChannelEventsOfNoise(t *testing.T) {
 
 const openAILength = "length"
 
-// told is all that a stream says of a model's answer.
+// told is the content of a stream.
 type told struct {
 	reasoning, content string
 	calls              []string
@@ -225,8 +225,8 @@ func TestChannelEventsConversations(t *testing.T) {
 	}
 }
 
-// TestChannelEventsLoop goes through the loop of an agent that keeps what the events tell: the conversation of a call,
-// with the tool's result behind it, is what the next request's prompt says.
+// TestChannelEventsLoop runs the loop of an agent that keeps the events. The conversation of a call, followed by the
+// tool's result, must equal the prompt of the next request.
 func TestChannelEventsLoop(t *testing.T) {
 	cases := channelCases(t)
 	for turn, result := range []string{"18 degrees", "24 degrees"} {

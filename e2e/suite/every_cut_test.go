@@ -94,7 +94,7 @@ const (
 )
 
 // playAtEveryCut returns what the client gets of an answer, and how often it was played. Every place is cut once; what
-// is before and behind it comes in pieces of so many bytes.
+// is before and after it comes in pieces of so many bytes.
 func playAtEveryCut(t *testing.T, g *exchange.Gateway, c *cases.Case, answer serverAnswer, size int) (string, int) {
 	whole := play(g, c, answer, len(answer.body))
 	single := play(g, c, answer, 1)

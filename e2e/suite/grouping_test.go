@@ -31,7 +31,7 @@ func fold(view string) string {
 // folder folds the events of one stream.
 type folder struct {
 	out strings.Builder
-	// choices are the choices of Chat so far, which are told apart and printed at the end of the choices.
+	// choices are the choices of Chat so far, which are kept apart and printed at the end of the choices.
 	choices map[int]*foldedText
 	// heads are what Chat's chunks say beside their choices, each once.
 	heads []string

@@ -29,7 +29,7 @@ type suiteRow struct {
 // suiteTable is the result of the whole suite.
 type suiteTable struct {
 	rows []suiteRow
-	// schemas are what the answers must be like, and checked is how many objects were held against them.
+	// schemas are those of the answers, and checked is the number of objects that were compared with them.
 	schemas *grammar.Schemas
 	checked int
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestCountedTokens: for every request of the suite that a server gets, the count and the tokens that the gateway tells
-// are those of the prompt that it sends, which the suite holds against openai-harmony.
+// TestCountedTokens compares the count and the tokens that the gateway returns for every request of the suite with
+// those of the prompt that it sends, which the suite compares with openai-harmony's.
 func TestCountedTokens(t *testing.T) {
 	seen := 0
 	for _, c := range cases.All(t) {
@@ -63,8 +63,8 @@ func TestCountedTokens(t *testing.T) {
 	}
 }
 
-// TestModelsOfOthers: with a server for all other models its list stands behind ours, on every host, and what is
-// counted for its models is left to it.
+// TestModelsOfOthers has a server for all other models. On every host its list follows ours, and it counts the tokens
+// of its own models.
 func TestModelsOfOthers(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{})
 	_, otherURL := lab.RunSim(t, sim.Options{AnyPrompt: true, Models: []string{"other", lab.Model}})
@@ -86,7 +86,7 @@ func TestModelsOfOthers(t *testing.T) {
 			!strings.Contains(a.Body, "harmony-edge") {
 			t.Errorf("%s: %+v", host.Name, a)
 		}
-		// The simulated server has no such paths, and says so in its own words.
+		// The simulated server has no such paths, and answers with its own error.
 		for path, body := range map[string]string{
 			"/tokenize": `{"model":"other","prompt":"Hi"}`, "/v1/responses/input_tokens": `{"model":"other","input":"Hi"}`} {
 			if a := lab.Do(client, http.MethodPost, host.URL+path, nil, strings.NewReader(body)); a.Status != 404 ||

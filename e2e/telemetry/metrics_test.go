@@ -18,8 +18,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestEditsRefused: a proxy that lets no request be rewritten gets errors to send, no bodies to forward. It is told
-// once in the log, and counted each time.
+// TestEditsRefused has a proxy that does not let the filter edit requests. Clients get errors, no server gets a body,
+// and the reason is logged once and counted each time.
 func TestEditsRefused(t *testing.T) {
 	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
 		t.Run(mode, func(t *testing.T) {

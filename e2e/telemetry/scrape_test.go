@@ -222,7 +222,7 @@ func TestScrape(t *testing.T) {
 		for name, value := range h.Server.Proxy().Metrics() {
 			fmt.Fprintf(&got, "%s %d\n", asPrometheus(name), value)
 		}
-		// This host tells of histograms how many values they have got.
+		// This host reports only the number of values of a histogram.
 		want := slices.DeleteFunc(strings.Split(strings.TrimSpace(committedScrape(t)), "\n"), func(line string) bool {
 			return strings.Contains(line, "_bucket{") || regexp.MustCompile(`^harmony_\w+seconds_sum `).MatchString(line)
 		})

@@ -51,7 +51,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestExampleEnvoy serves examples/envoy.yaml, the filter in an Envoy that somebody else has configured.
+// TestExampleEnvoy serves examples/envoy.yaml, the filter in an Envoy with a configuration of its own.
 func TestExampleEnvoy(t *testing.T) {
 	server, serverURL := lab.RunSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
 	text, err := os.ReadFile(lab.File("examples/envoy.yaml"))

@@ -15,8 +15,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestUpReload: a file that changes is in force without a restart, flags still win over it, and one with a mistake
-// changes nothing and is told.
+// TestUpReload shows that a changed file is in force without a restart, that flags still override it, and that a file
+// with a mistake changes nothing and is logged.
 func TestUpReload(t *testing.T) {
 	server, url := lab.RunSim(t, sim.Options{})
 	file := filepath.Join(t.TempDir(), "config.yaml")

@@ -119,8 +119,8 @@ func TestWazeroStreams(t *testing.T) {
 	all.Wait()
 }
 
-// TestHeadersNotHeld runs the filter where its pauses are ignored: it must notice, say so once, count it, and send
-// nobody's request on.
+// TestHeadersNotHeld runs the filter in a host that ignores its pauses. The filter must log that once, count it, and
+// forward no request.
 func TestHeadersNotHeld(t *testing.T) {
 	server, serverURL := lab.RunSim(t, sim.Options{})
 	// Headers that are not held go where the client's path leads.

@@ -23,12 +23,13 @@
 //   - content type: a word in a message's header with the type of the content, such as json.
 //   - control token: a token with a meaning in the format, such as <|start|>. Text of users never becomes one.
 //   - conversation: the messages from which a prompt is rendered, or into which a completion is parsed.
-//   - dialect: the wire format of one kind of server. In package harmony it is how a server writes messages as text.
+//   - dialect: in package harmony, how a server writes messages as text.
 //   - exchange: one request and its response on their way through the gateway.
 //   - gateway: the configuration and the models that all exchanges of a filter share.
 //   - generation: the exchange of a request that is sent to a model, while the model's tokens come back.
 //   - header: the part of a message before its content: role, recipient, channel and content type.
 //   - host: the program that runs the filter: Envoy, wazero, or a test.
+//   - kind: which program a server is, such as vLLM; it determines paths, wire format and capabilities.
 //   - message: a header and its content.
 //   - pool: a set of identical servers, which serve the same models.
 //   - preamble: text of the model to the user before a call.

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-func dialect(t testing.TB) Dialect {
-	d, ok := Named("vllm")
+func server(t testing.TB) Kind {
+	k, ok := Named("vllm")
 	if !ok {
-		t.Fatal("no vllm dialect")
+		t.Fatal("no kind vllm")
 	}
-	return d
+	return k
 }
 
 func TestVLLMRequest(t *testing.T) {
@@ -20,7 +20,7 @@ func TestVLLMRequest(t *testing.T) {
 		Sampling: Sampling{Temperature: "0.70", Seed: "7"}, StructuralTag: []byte(`{"a":"\"é"}`),
 	}
 	var got map[string]any
-	if err := json.Unmarshal(dialect(t).AppendRequest(nil, r), &got); err != nil {
+	if err := json.Unmarshal(server(t).AppendRequest(nil, r), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -79,7 +79,7 @@ func TestVLLMEvent(t *testing.T) {
 	}
 	var e Event
 	for _, tt := range tests {
-		ok := dialect(t).ReadEvent([]byte(tt.in), &e)
+		ok := readVLLM([]byte(tt.in), &e)
 		if ok == tt.refused {
 			t.Errorf("%s: understood = %v", tt.name, ok)
 			continue
@@ -134,7 +134,7 @@ func FuzzReadEvent(f *testing.F) {
 	f.Add([]byte(`{"error":{"message":"\ud83d\ude00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var e Event
-		dialect(t).ReadEvent(data, &e)
+		readVLLM(data, &e)
 		if len(e.Tokens) > len(data) {
 			t.Fatal("more tokens than bytes")
 		}
@@ -164,7 +164,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-func TestTrimmer(t *testing.T) {
+func TestPromptTrimmer(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{`{"a":1,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}`, `{"a":1,"prompt_token_ids":[],"token_ids":[4,5]}`},
 		{
@@ -177,11 +177,11 @@ func TestTrimmer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for size := 1; size <= len(tt.in); size++ {
-			var trimmer Trimmer
+			var trimmer promptTrimmer
 			got := ""
 			for rest := tt.in; rest != ""; {
 				n := min(size, len(rest))
-				got += string(trimmer.Trim([]byte(rest[:n])))
+				got += string(trimmer.trim([]byte(rest[:n])))
 				rest = rest[n:]
 			}
 			if got != tt.want {
@@ -202,7 +202,7 @@ func TestVLLMCause(t *testing.T) {
 		{Error{Status: 500, Param: "input_tokens"}, OtherCause},
 		{Error{Param: "n"}, OtherCause},
 	} {
-		if got := dialect(t).Cause(&tt.e); got != tt.want {
+		if got := server(t).Cause(&tt.e); got != tt.want {
 			t.Errorf("%+v: %d, want %d", tt.e, got, tt.want)
 		}
 	}

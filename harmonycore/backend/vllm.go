@@ -12,9 +12,11 @@ import (
 // vllm is vLLM's /v1/completions with token ids in both directions. Every vLLM since 0.10.2 has it (docs/vllm.md).
 type vllm struct{}
 
-func (vllm) Kind() string { return contract.VLLM }
+func (vllm) Facts() *contract.Kind { return contract.KindNamed(contract.VLLM) }
 
-func (vllm) Path() string { return contract.CompletionsPath }
+func (vllm) NewReader() Reader {
+	return &eventStream{trim: new(promptTrimmer).trim, read: readVLLM}
+}
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	// An id takes at most six digits and a comma.
@@ -112,7 +114,8 @@ func (vllm) Cause(e *Error) Cause {
 	}
 }
 
-func (vllm) ReadEvent(data []byte, e *Event) bool {
+// readVLLM reads the data of one event. It reports whether it understood the data.
+func readVLLM(data []byte, e *Event) bool {
 	e.reset()
 	if string(data) == "[DONE]" {
 		e.Done = true

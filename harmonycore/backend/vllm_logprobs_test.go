@@ -15,7 +15,7 @@ func TestVLLMAsksForChoicesAndLogprobs(t *testing.T) {
 		{Request{Logprobs: true}, `"logprobs":0,"return_tokens_as_token_ids":true,`},
 		{Request{Logprobs: true, TopLogprobs: 20, Choices: 2}, `"n":2,"logprobs":20,"return_tokens_as_token_ids":true,`},
 	} {
-		body := string(dialect(t).AppendRequest(nil, &tt.r))
+		body := string(server(t).AppendRequest(nil, &tt.r))
 		_, rest, _ := strings.Cut(body, `"max_tokens":0,`)
 		if got, _, _ := strings.Cut(rest, `"stop_token_ids"`); got != tt.want {
 			t.Errorf("%+v: got %q", tt.r, got)
@@ -42,7 +42,7 @@ func TestVLLMLogprobs(t *testing.T) {
 				`"token_id:99999999999":-1,"token_id:5":"x","token_id:6":-6}]}`, "-1 6:-6; ",
 		},
 	} {
-		if !dialect(t).ReadEvent([]byte(event(tt.logprobs)), &e) || e.Index != 1 || len(e.Tokens) != 2 {
+		if !readVLLM([]byte(event(tt.logprobs)), &e) || e.Index != 1 || len(e.Tokens) != 2 {
 			t.Fatalf("%s: %+v", tt.logprobs, e)
 		}
 		got := ""

@@ -21,9 +21,7 @@ type Completion struct {
 	contentType string
 	// running is the number of choices that have not ended.
 	running int
-	// signal is the server-sent event that makes the exchange read the engine's next [backend.Event].
-	signal [len(eventSignal)]byte
-	out    []byte
+	out     []byte
 }
 
 // Request is what the program asks the model for.
@@ -170,14 +168,10 @@ func (c *Completion) process(e backend.Event) ([]byte, error) {
 	return c.out, err
 }
 
-// eventSignal is the text of a server-sent event. The engine supplies its contents.
-const eventSignal = "data: x\n\n"
-
 // appendEvent passes one event to the exchange and appends the bytes for the client to c.out.
 func (c *Completion) appendEvent(e backend.Event) error {
 	c.engine.event = e
-	copy(c.signal[:], eventSignal) // the exchange may have overwritten it
-	action := c.exchange.ResponseBody(c.signal[:], false, c.millis())
+	action := c.exchange.ResponseBody(nil, false, c.millis())
 	if r := action.Reply; r != nil {
 		if r.Status != 200 {
 			return &Error{Status: r.Status, Body: r.Body}

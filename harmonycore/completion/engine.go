@@ -1,31 +1,45 @@
 package completion
 
-import "github.com/harmonyedge/harmonyedge/harmonycore/backend"
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
 
-// engine implements [backend.Dialect] for a model in the same program. AppendRequest keeps the gateway's request in
-// request. Server-sent events carry no data: ReadEvent returns event.
+// engine implements [backend.Kind] and [backend.Reader] for a model in the same program. AppendRequest keeps the
+// gateway's request in request. Each write, whatever its bytes, makes Next return event once.
 type engine struct {
 	request backend.Request
 	event   backend.Event
+	written bool
 }
 
-// Kind implements [backend.Dialect].
-func (*engine) Kind() string { return "embedded" }
+// facts have no path: the embedding program sends no request to a server.
+var facts = contract.Kind{Name: "embedded"}
 
-// Path implements [backend.Dialect]. The path is empty, which the path of a request never is.
-func (*engine) Path() string { return "" }
+// Facts implements [backend.Kind].
+func (*engine) Facts() *contract.Kind { return &facts }
 
-// AppendRequest implements [backend.Dialect].
+// AppendRequest implements [backend.Kind].
 func (e *engine) AppendRequest(dst []byte, r *backend.Request) []byte {
 	e.request = *r
 	return dst
 }
 
-// ReadEvent implements [backend.Dialect].
-func (e *engine) ReadEvent(_ []byte, to *backend.Event) bool {
-	*to = e.event
-	return true
-}
+// NewReader implements [backend.Kind].
+func (e *engine) NewReader() backend.Reader { return e }
 
-// Cause implements [backend.Dialect].
+// Cause implements [backend.Kind].
 func (*engine) Cause(*backend.Error) backend.Cause { return backend.OtherCause }
+
+// Write implements [backend.Reader].
+func (e *engine) Write([]byte) { e.written = true }
+
+// Next implements [backend.Reader].
+func (e *engine) Next(to *backend.Event) backend.Reading {
+	if !e.written {
+		return backend.Drained
+	}
+	e.written = false
+	*to = e.event
+	return backend.Read
+}

@@ -76,7 +76,7 @@ func (t *Translator) Responses(body []byte) (*Completion, error) {
 func (t *Translator) begin(path string, body []byte, logprobs string) (*Completion, error) {
 	e := &engine{}
 	gateway := exchange.New(exchange.Options{
-		Tokenizer: t.options.Tokenizer, Dialect: e,
+		Tokenizer: t.options.Tokenizer, Kind: e,
 		Config: contract.Config{Models: []contract.Model{t.options.Model.settings()}, BodyLimit: t.options.MaxBody},
 	})
 	c := &Completion{engine: e, exchange: gateway.Begin("POST", path), now: t.options.Now}

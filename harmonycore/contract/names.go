@@ -37,9 +37,3 @@ const (
 	CompletionPath        = "/completion"
 	InferenceGeneratePath = "/inference/v1/generate"
 )
-
-// VLLM is the kind of server that speaks vLLM's API in token ids.
-const VLLM = "vllm"
-
-// ServerKinds returns the kinds of inference servers that the filter supports.
-func ServerKinds() []string { return []string{VLLM} }

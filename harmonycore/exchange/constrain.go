@@ -38,9 +38,9 @@ func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	case c.Named && len(c.Calls) == 1:
 		return nil, &c.Calls[0], nil
 	case c.Forced:
-		return nil, nil, errToolChoice(model.Dialect.Kind())
+		return nil, nil, errToolChoice(model.Kind.Facts().Name)
 	case c.StrictAt != "":
-		return nil, nil, errStrict(c.StrictAt, model.Dialect.Kind())
+		return nil, nil, errStrict(c.StrictAt, model.Kind.Facts().Name)
 	}
 	return nil, nil, nil
 }

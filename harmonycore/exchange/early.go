@@ -42,9 +42,8 @@ func (g *generation) mayCut() bool { return g.api == translate.ChatAPI && !g.who
 // afterEnd lets a server finish after the last event of the answer, for example send [DONE] after its error. It stops a
 // server that still generates for a client that has stopped reading.
 func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
-	g.events.Write(g.trimmer.Trim(chunk))
-	g.countWasted()
-	continues := g.events.Broken()
+	g.reader.Write(chunk)
+	continues := g.countWasted()
 	if g.state == failed {
 		continues = continues || g.tokensAfterEnd > 0
 		if continues {
@@ -59,16 +58,18 @@ func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 	return ResponseAction{Reset: continues && !end}
 }
 
-// countWasted counts the tokens of events that came after the end of the answer.
-func (g *generation) countWasted() {
+// countWasted counts the tokens of events that came after the end of the answer. It reports whether the stream is
+// broken.
+func (g *generation) countWasted() (broken bool) {
 	for {
-		data, ok := g.events.Next()
-		if !ok {
-			return
-		}
-		if g.server.ReadEvent(data, &g.event) {
+		switch g.reader.Next(&g.event) {
+		case backend.Read:
 			g.tokensAfterEnd += len(g.event.Tokens)
 			g.x.report.WastedTokens += len(g.event.Tokens)
+		case backend.Drained:
+			return false
+		case backend.Broken:
+			return true
 		}
 	}
 }

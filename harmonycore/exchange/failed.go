@@ -127,13 +127,13 @@ func (f *failedResponse) reply() *Reply {
 // not know, failure returns the error that the gateway itself would have returned.
 func (g *generation) failure(failed *backend.Error) *openai.Error {
 	out := serverError(failed, g.serverModel)
-	switch g.server.Cause(failed) {
+	switch g.kind.Cause(failed) {
 	case backend.ContextExceeded:
 		// Its message begins with OpenAI's words too.
 		out.Code, out.Param = contract.CodeContextLengthExceeded, g.param()
 	case backend.ChoicesRefused:
 		out.Code, out.Param = contract.CodeChoicesNotSupported, "n"
-		out.Message = "The model's inference server (" + g.server.Kind() + ") does not generate " +
+		out.Message = "The model's inference server (" + g.kind.Facts().Name + ") does not generate " +
 			strconv.Itoa(g.translated.Choices) + " choices in one request: it says \"" + clip(failed.Message) +
 			"\" Send one request for each choice."
 	}

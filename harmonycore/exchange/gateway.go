@@ -8,10 +8,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/seal"
 )
 
-// Model is one Harmony model, and the dialect of its servers.
+// Model is one Harmony model, and the kind of its servers.
 type Model struct {
 	contract.Model
-	Dialect backend.Dialect
+	Kind backend.Kind
 }
 
 // Options are the parts of a [Gateway].
@@ -21,9 +21,9 @@ type Options struct {
 	// SealKeys seal the reasoning that Responses clients carry from one request to the next. If it is nil, nothing is
 	// sealed.
 	SealKeys *seal.Keys
-	// Dialect is the dialect of all models' servers. If it is nil, each model has the dialect of its own
-	// [contract.Model.Server].
-	Dialect backend.Dialect
+	// Kind is the kind of all models' servers. If it is nil, each model has the kind that its [contract.Model.Server]
+	// names.
+	Kind backend.Kind
 }
 
 // Gateway is shared by all exchanges. It never changes after [New].
@@ -42,9 +42,9 @@ type Gateway struct {
 func New(o Options) *Gateway {
 	g := &Gateway{options: o, renderer: harmony.NewRenderer(o.Tokenizer), reduced: o.Mode == contract.ModeReduced}
 	for i := range o.Models {
-		m := Model{Model: o.Models[i], Dialect: o.Dialect}
-		if m.Dialect == nil {
-			m.Dialect, _ = backend.Named(m.Server)
+		m := Model{Model: o.Models[i], Kind: o.Kind}
+		if m.Kind == nil {
+			m.Kind, _ = backend.Named(m.Server)
 		}
 		g.models = append(g.models, m)
 	}

@@ -5,7 +5,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
-	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
 // generationState is the state of a generation.
@@ -40,7 +39,7 @@ type generation struct {
 	api   translate.API
 	state generationState
 
-	server backend.Dialect
+	kind backend.Kind
 	// serverModel is the name under which the server was asked for the model.
 	serverModel  string
 	promptTokens int
@@ -59,8 +58,7 @@ type generation struct {
 	choices    []choice
 	// prefilled is the part of the answer that the prompt already ends with.
 	prefilled []uint32
-	trimmer   backend.Trimmer
-	events    sse.Decoder
+	reader    backend.Reader
 	event     backend.Event
 	usage     backend.Usage
 	// started reports whether the first token of the answer has come.
@@ -171,7 +169,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 	report.UnknownItems, report.DroppedParts = r.UnknownItems, r.DroppedParts
 	report.TruncatedTurns = rendered.truncatedTurns
 	report.FirstToken = -1
-	scratch.body = model.Dialect.AppendRequest(scratch.body[:0], &backend.Request{
+	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
 		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
@@ -183,7 +181,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 // prepare sets up what takes the model's answer.
 func (g *generation) prepare(model *Model, r *translate.Request) {
 	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
-	g.server, g.serverModel = model.Dialect, model.ServerModel
+	g.kind, g.reader, g.serverModel = model.Kind, model.Kind.NewReader(), model.ServerModel
 	g.strict = g.x.options.strict || model.Answers.Strict
 	g.withheld = g.strict
 	g.choices = newChoices(g.x.gateway.options.Tokenizer, r, g.answer)

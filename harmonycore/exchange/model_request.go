@@ -56,7 +56,7 @@ func (e *Exchange) open(body []byte, h Host, how reading) (*modelRequest, Reques
 
 // setModel notes that the request is for a model of this gateway.
 func (e *Exchange) setModel(model *Model) {
-	e.report.Model, e.report.Server = model.Name, model.Dialect.Kind()
+	e.report.Model, e.report.Server = model.Name, model.Kind.Facts().Name
 }
 
 // awaitBody decides on the headers of a request whose body is read first. A host that cannot hold them sends them on to
@@ -75,7 +75,7 @@ func (e *Exchange) awaitBody() RequestHead {
 // forwardHeaders forwards the headers to the model's servers before the body is read.
 func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	e.headersForwarded = true
-	return RequestHead{Path: model.Dialect.Path(), Pool: model.Pool, Rewritten: rewritten}
+	return RequestHead{Path: model.Kind.Facts().Path, Pool: model.Pool, Rewritten: rewritten}
 }
 
 // forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
@@ -83,7 +83,7 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	if e.headersForwarded {
 		return RequestAction{Forward: &Forward{Body: body}}
 	}
-	return RequestAction{Forward: &Forward{Path: model.Dialect.Path(), Pool: model.Pool, Body: body}}
+	return RequestAction{Forward: &Forward{Path: model.Kind.Facts().Path, Pool: model.Pool, Body: body}}
 }
 
 // reader turns a request of an API into a conversation.

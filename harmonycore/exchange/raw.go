@@ -99,7 +99,7 @@ func (r *rawPrompt) otherModel(name string, failure *openai.Error) RequestAction
 }
 
 func (r *rawPrompt) allowed(model *Model) bool {
-	return model.RawPrompts == contract.RawPromptsAllow && r.path == model.Dialect.Path()
+	return model.RawPrompts == contract.RawPromptsAllow && r.path == model.Kind.Facts().Path
 }
 
 // early passes a response that comes while the body is being read. The decision on the body is separate.

@@ -11,22 +11,22 @@ import (
 
 // stream takes a chunk of the server's event stream.
 func (g *generation) stream(chunk []byte, end bool) ResponseAction {
-	g.events.Write(g.trimmer.Trim(chunk))
+	g.reader.Write(chunk)
 	for {
-		data, ok := g.events.Next()
-		if !ok {
+		reading := g.reader.Next(&g.event)
+		if reading == backend.Drained {
 			break
 		}
-		finished, failure := g.take(data)
+		if reading != backend.Read {
+			return g.fail(errNotUnderstood())
+		}
+		finished, failure := g.take()
 		if failure != nil {
 			return g.fail(failure)
 		}
 		if finished {
 			return g.complete(end)
 		}
-	}
-	if g.events.Broken() {
-		return g.fail(errNotUnderstood())
 	}
 	if !end {
 		return g.deliver()
@@ -43,12 +43,9 @@ const maxOvershoot = 64
 // message is an item with five events, and all items are repeated at the end.
 const maxMessages = 1024
 
-// take reads one event and reports whether the answer ends with it.
-func (g *generation) take(data []byte) (bool, *openai.Error) {
+// take takes the event that was read last. It reports whether the answer ends with it.
+func (g *generation) take() (bool, *openai.Error) {
 	event := &g.event
-	if !g.server.ReadEvent(data, event) {
-		return false, errNotUnderstood()
-	}
 	if event.Error != nil {
 		return false, g.failure(event.Error)
 	}

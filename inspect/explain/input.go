@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,7 +66,7 @@ func ReadText(t *tokenizer.Tokenizer, r io.Reader) ([]uint32, error) {
 // ReadSSE reads the event stream of a server that sends token_ids, such as vLLM. Together with an error it returns the
 // ids that were read before it.
 func ReadSSE(r io.Reader) ([]uint32, error) {
-	dialect, ok := backend.Named(contract.VLLM)
+	kind, ok := backend.Named(contract.VLLM)
 	if !ok {
 		return nil, errors.New("this program knows no vllm")
 	}
@@ -75,13 +76,16 @@ func ReadSSE(r io.Reader) ([]uint32, error) {
 	}
 	var ids []uint32
 	var e backend.Event
-	var d sse.Decoder
+	var d sse.Decoder // to quote an event that the reader does not understand
+	reader := kind.NewReader()
 	events := 0
 	d.Write(append(data, "\n\n"...))
 	for text, ok := d.Next(); ok; text, ok = d.Next() {
 		events++
+		reader.Write(slices.Concat([]byte("data: "), bytes.ReplaceAll(text, []byte("\n"), []byte("\ndata: ")),
+			[]byte("\n\n")))
 		switch {
-		case !dialect.ReadEvent(text, &e):
+		case reader.Next(&e) != backend.Read:
 			return ids, fmt.Errorf("event %d, %.60q, is not an event of a completion's stream; save the stream with curl -N",
 				events, text)
 		case e.Error != nil:

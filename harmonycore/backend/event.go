@@ -1,44 +1,5 @@
 package backend
 
-// Request is one completion to ask of a server.
-type Request struct {
-	// Model is the name that the server knows the model by.
-	Model string
-	// Prompt is the rendered conversation, in token ids.
-	Prompt []uint32
-	// MaxTokens is the maximum number of tokens to generate. It is always sent: the defaults of servers are tiny.
-	MaxTokens int
-	// Choices is the number of completions to generate; 0 means one.
-	Choices int
-	// Logprobs asks for the logprob of each token, and for those of the TopLogprobs likeliest tokens in its place.
-	Logprobs    bool
-	TopLogprobs int
-	// StopTokens end the generation.
-	StopTokens []uint32
-	Sampling   Sampling
-	// ThinkingBudget is the maximum number of reasoning tokens, which the server enforces. Nil is not sent.
-	ThinkingBudget *int
-	// StructuralTag constrains the answer; a [Tag] writes it. Empty means no constraint.
-	StructuralTag []byte
-}
-
-// Sampling holds JSON numbers as the client spelled them. An empty field is not sent, so the server's default applies.
-type Sampling struct {
-	Temperature, TopP, PresencePenalty, FrequencyPenalty, Seed string
-	LogitBias                                                  []Bias
-	// Extras are the engines' own parameters. They are sent unchanged.
-	Extras []Member
-}
-
-// Bias is a token and the JSON number that is added to its logit.
-type Bias struct {
-	Token uint32
-	Value string
-}
-
-// Member is a member of a JSON object. JSON is its value, as JSON text.
-type Member struct{ Name, JSON string }
-
 // Finish is the reason why a server stopped generating.
 type Finish uint8
 
@@ -120,25 +81,3 @@ const (
 	// ChoicesRefused means that the server does not generate this number of choices in one request.
 	ChoicesRefused
 )
-
-// Dialect is one kind of inference server.
-type Dialect interface {
-	// Kind returns the dialect's name in configurations, errors and logs.
-	Kind() string
-	// Path returns the HTTP path to which completion requests are sent.
-	Path() string
-	// AppendRequest appends the body of a request for a streamed completion.
-	AppendRequest(dst []byte, r *Request) []byte
-	// ReadEvent reads the data of one server-sent event into e. It reports whether it understood the data.
-	ReadEvent(data []byte, e *Event) bool
-	// Cause classifies an error that the server sent.
-	Cause(e *Error) Cause
-}
-
-// Named returns the dialect of a kind of server, by the name that configurations use. It reports whether there is one.
-func Named(kind string) (Dialect, bool) {
-	if d := (vllm{}); kind == d.Kind() {
-		return d, true
-	}
-	return nil, false
-}

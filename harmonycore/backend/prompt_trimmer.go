@@ -1,13 +1,13 @@
 package backend
 
-// Trimmer removes the prompt's token ids from a stream of JSON, wherever the network cut the stream. A server that is
-// asked for token ids also sends those of the prompt, about eight bytes each, in its first event. The gateway does not
-// need them, and without a Trimmer it would hold a long prompt twice. The zero Trimmer is ready for use.
+// promptTrimmer removes the prompt's token ids from a stream of JSON, wherever the network cut the stream. A server that
+// is asked for token ids also sends those of the prompt, about eight bytes each, in its first event. The gateway does
+// not need them, and without a promptTrimmer it would hold a long prompt twice. The zero promptTrimmer is ready for use.
 //
 // It is an automaton over bytes with three states: looking for the key, between key and array, inside the array. An
 // unescaped quote before the key's name can only open the key, so text inside a string is never mistaken for it. While
-// no part of the key is matched, the Trimmer searches in larger steps.
-type Trimmer struct {
+// no part of the key is matched, it searches in larger steps.
+type promptTrimmer struct {
 	// matched is the length of the longest prefix of [promptKey] that the last bytes are.
 	matched int
 	// inside reports whether the last byte lies inside the array.
@@ -16,8 +16,8 @@ type Trimmer struct {
 
 const promptKey = `"prompt_token_ids":`
 
-// Trim returns chunk without the contents of the array. The result lies in chunk's memory.
-func (t *Trimmer) Trim(chunk []byte) []byte {
+// trim returns chunk without the contents of the array. The result lies in chunk's memory.
+func (t *promptTrimmer) trim(chunk []byte) []byte {
 	kept := chunk[:0]
 	for len(chunk) > 0 {
 		n := 0
@@ -37,7 +37,7 @@ func (t *Trimmer) Trim(chunk []byte) []byte {
 }
 
 // outside returns the number of bytes of chunk up to the array, its opening bracket included.
-func (t *Trimmer) outside(chunk []byte) int {
+func (t *promptTrimmer) outside(chunk []byte) int {
 	for at := 0; ; at++ {
 		if t.matched == 0 {
 			at = searchKey(chunk, at)
@@ -52,7 +52,7 @@ func (t *Trimmer) outside(chunk []byte) int {
 }
 
 // step reads one byte outside the array.
-func (t *Trimmer) step(c byte) {
+func (t *promptTrimmer) step(c byte) {
 	switch {
 	case t.matched < len(promptKey) && c == promptKey[t.matched]:
 		t.matched++

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// trimmed returns what [Trimmer] leaves of a stream that arrives byte by byte.
+// trimmed returns what [promptTrimmer] leaves of a stream that arrives byte by byte.
 func trimmed(stream string) []byte {
-	var t Trimmer
+	var t promptTrimmer
 	var out []byte
 	for i := range len(stream) {
 		c := stream[i]
@@ -24,8 +24,8 @@ func trimmed(stream string) []byte {
 	return out
 }
 
-// FuzzTrimmer compares the search for the key with the plain automaton, wherever the stream is cut.
-func FuzzTrimmer(f *testing.F) {
+// FuzzPromptTrimmer compares the search for the key with the plain automaton, wherever the stream is cut.
+func FuzzPromptTrimmer(f *testing.F) {
 	for _, seed := range []string{
 		`{"choices":[{"index":0,"prompt_token_ids":[1,2,3],"token_ids":[4,5]}]}`, `"prompt_token_ids"prompt_token_ids":[1]`,
 		`"prompt_token_ids":  [1,2`, "\"prompt_token_ids\":[1\n2]",
@@ -43,11 +43,11 @@ func FuzzTrimmer(f *testing.F) {
 		}
 		for _, in := range [][]byte{stream, near} {
 			want := trimmed(string(in))
-			var trimmer Trimmer
+			var trimmer promptTrimmer
 			var got []byte
 			for rest := bytes.Clone(in); len(rest) > 0; {
 				n := min(int(size)+1, len(rest))
-				got = append(got, trimmer.Trim(rest[:n])...)
+				got = append(got, trimmer.trim(rest[:n])...)
 				rest = rest[n:]
 			}
 			if !bytes.Equal(got, want) {

@@ -89,9 +89,9 @@ func TestStatus(t *testing.T) {
 }
 
 func TestStatusWithoutAControlPlane(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	address := gone.Listener.Addr().String()
-	gone.Close()
+	closed := httptest.NewServer(nil)
+	address := closed.Listener.Addr().String()
+	closed.Close()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	for a, want := range map[string]string{

@@ -14,7 +14,7 @@ import (
 
 // runEnvoy runs the filter in an Envoy, with a control plane for that Envoy alone.
 func (u *up) runEnvoy(ctx context.Context) error {
-	ctx, again, stop := interrupts(ctx)
+	ctx, second, stop := interrupts(ctx)
 	defer stop()
 	path, err := envoy.Find(u.config.Envoy.Path)
 	if errors.Is(err, envoy.ErrNone) {
@@ -51,7 +51,7 @@ func (u *up) runEnvoy(ctx context.Context) error {
 		return errors.Join(err, p.Stop())
 	}
 	// The control plane runs until Envoy has ended, so that Envoy gets changes of servers as long as streams run.
-	u.drain(again, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
+	u.drain(second, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
 	p.PassLog(nil)
 	return p.Stop()
 }

@@ -85,7 +85,7 @@ func (h *upHost) cache(u *up) string {
 
 // runWazero runs the filter in this program, without Envoy.
 func (u *up) runWazero(ctx context.Context, cacheDir string) error {
-	ctx, again, stop := interrupts(ctx)
+	ctx, second, stop := interrupts(ctx)
 	defer stop()
 	if err := u.portsFree(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	defer u.tryServers(ctx)()
 	select {
 	case <-ctx.Done():
-		clean := u.drain(again, proxyHost{
+		clean := u.drain(second, proxyHost{
 			drain:   func(context.Context) error { s.Drain(); return nil },
 			streams: func(context.Context) (int, error) { return s.Proxy().Streams(), nil },
 		})

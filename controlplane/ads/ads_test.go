@@ -319,7 +319,7 @@ func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
 	held := c.start(r)
 	c.close()
 
-	again, address := serveResources(t, testResources(t, 1, "a", "b")) // the restarted control plane
+	restarted, address := serveResources(t, testResources(t, 1, "a", "b")) // the restarted control plane
 	c = connect(t, address, "one")
 	for _, typ := range order[:5] {
 		request := &discovery.DeltaDiscoveryRequest{TypeUrl: typ, InitialResourceVersions: held[typ]}
@@ -335,8 +335,8 @@ func TestAnEnvoyThatComesBackIsSentNothing(t *testing.T) {
 		}
 	}
 	c.expectNothing()
-	eventually(t, again, "current", current(1))
-	if e := again.Envoys()[0]; e.Types["endpoints"].Version != again.Versions()["endpoints"] {
+	eventually(t, restarted, "current", current(1))
+	if e := restarted.Envoys()[0]; e.Types["endpoints"].Version != restarted.Versions()["endpoints"] {
 		t.Errorf("%+v", e)
 	}
 }
@@ -348,7 +348,7 @@ func TestAnEnvoyThatComesBackIsSentWhatHasChanged(t *testing.T) {
 	held := c.start(r)
 	c.close()
 
-	again, address := serveResources(t, testResources(t, 2, "b", "c"))
+	restarted, address := serveResources(t, testResources(t, 2, "b", "c"))
 	c = connect(t, address, "one")
 	c.send(&discovery.DeltaDiscoveryRequest{
 		TypeUrl: resource.ClusterType, InitialResourceVersions: held[resource.ClusterType]})
@@ -358,7 +358,7 @@ func TestAnEnvoyThatComesBackIsSentWhatHasChanged(t *testing.T) {
 		InitialResourceVersions: held[resource.EndpointType],
 	})
 	c.expectAndAck(resource.EndpointType, "b", "c")
-	eventually(t, again, "current in both", func(all []Envoy) bool {
+	eventually(t, restarted, "current in both", func(all []Envoy) bool {
 		return all[0].Types["clusters"].Current && all[0].Types["endpoints"].Current
 	})
 }

@@ -37,9 +37,11 @@ func TestSecretsAreRefused(t *testing.T) {
 	if err := p.stop(); err != nil {
 		t.Fatal(err)
 	}
-	again := start(t, folder, func(o *Options) { o.RefuseSecrets, o.StateDir = why, "" })
-	eventually(t, "refused at the start", func() bool { return strings.Contains(again.log.String(), "secrets[0]: "+why) })
-	if err := again.stop(); err == nil || !strings.Contains(err.Error(), why) {
+	restarted := start(t, folder, func(o *Options) { o.RefuseSecrets, o.StateDir = why, "" })
+	eventually(t, "refused at the start", func() bool {
+		return strings.Contains(restarted.log.String(), "secrets[0]: "+why)
+	})
+	if err := restarted.stop(); err == nil || !strings.Contains(err.Error(), why) {
 		t.Errorf("it ended with %v", err)
 	}
 }

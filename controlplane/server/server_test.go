@@ -331,24 +331,24 @@ func TestAStartWithAMistakeServesTheLastGood(t *testing.T) {
 	versions := p.Status().Snapshot.Versions
 	p.write("config.yaml", "models: [")
 
-	again := start(t, folder)
-	again.ready()
-	startEnvoy(t, again.ads, "one")
-	eventually(t, "current", again.current)
-	eventually(t, "reported", func() bool { return again.Status().Configuration.Error != "" })
-	status := again.Status()
+	restarted := start(t, folder)
+	restarted.ready()
+	startEnvoy(t, restarted.ads, "one")
+	eventually(t, "current", restarted.current)
+	eventually(t, "reported", func() bool { return restarted.Status().Configuration.Error != "" })
+	status := restarted.Status()
 	if !status.Snapshot.Saved || fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) ||
 		!status.Configuration.Loaded.IsZero() {
 		t.Errorf("%+v", status)
 	}
-	if again.metric("harmony_controlplane_config_valid") != "0" ||
-		!strings.Contains(again.log.String(), "the last good snapshot is served") {
-		t.Errorf("log:\n%s", again.log)
+	if restarted.metric("harmony_controlplane_config_valid") != "0" ||
+		!strings.Contains(restarted.log.String(), "the last good snapshot is served") {
+		t.Errorf("log:\n%s", restarted.log)
 	}
-	again.write("config.yaml", oneModel(engine.URL))
+	restarted.write("config.yaml", oneModel(engine.URL))
 	eventually(t, "in force", func() bool {
-		return !again.Status().Snapshot.Saved &&
-			again.Status().Configuration.Error == ""
+		return !restarted.Status().Snapshot.Saved &&
+			restarted.Status().Configuration.Error == ""
 	})
 }
 
@@ -401,9 +401,9 @@ func TestARestartTakesNoServersAway(t *testing.T) {
 		return nil, &net.DNSError{Err: "nobody there", IsTemporary: true}
 	}
 	silent.Store(true) // the restarted control plane cannot learn the server's state
-	again := start(t, folder, func(o *Options) { o.Pools.Lookup = away })
-	eventually(t, "in force", func() bool { return !again.Status().Configuration.Loaded.IsZero() })
-	status := again.Status()
+	restarted := start(t, folder, func(o *Options) { o.Pools.Lookup = away })
+	eventually(t, "in force", func() bool { return !restarted.Status().Configuration.Loaded.IsZero() })
+	status := restarted.Status()
 	if fmt.Sprint(status.Snapshot.Versions) != fmt.Sprint(versions) {
 		t.Errorf("versions %v, before %v", status.Snapshot.Versions, versions)
 	}

@@ -77,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		_ = p.Stop() // the first error has the cause
 		tail := p.Log(tailLines)
 		if tail != "" {
-			err = fmt.Errorf("%w; its last words:\n%s", err, tail)
+			err = fmt.Errorf("%w; the end of its log:\n%s", err, tail)
 		}
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (u *up) startEnvoy(ctx context.Context, path string, controlPlane *privateS
 func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlane) error {
 	p.PassLog(u.stderr)
 	if err := c.accepted(ctx, p); err != nil {
-		return fmt.Errorf("%w; its last words:\n%s", err, p.Log(20))
+		return fmt.Errorf("%w; the end of its log:\n%s", err, p.Log(20))
 	}
 	if ctx.Err() != nil {
 		return nil // interrupted
@@ -156,7 +156,7 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 	case <-ctx.Done():
 		return nil
 	case <-p.Done():
-		return fmt.Errorf("%w by itself; its last words:\n%s", p.Err(), p.Log(20))
+		return fmt.Errorf("%w by itself; the end of its log:\n%s", p.Err(), p.Log(20))
 	case <-c.done:
 		return c.err
 	}

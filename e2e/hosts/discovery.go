@@ -54,7 +54,7 @@ func EnvoyOverADS(s Setup, r *xds.Resources) (*Host, error) {
 	}
 	if err := awaitCurrent(server); err != nil {
 		// Envoy's log says more than what it sends to the control plane.
-		err = fmt.Errorf("%w; its last words:\n%s", err, h.Process.Log(lastWords))
+		err = fmt.Errorf("%w; the end of its log:\n%s", err, h.Process.Log(lastWords))
 		h.stop()
 		return nil, err
 	}

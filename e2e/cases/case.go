@@ -29,15 +29,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// Case is one file of cases/: what a client sends, what the server answers, what the client must see. The file is
-// a txtar archive whose comment says what the case is about, with the members
+// Case is one file of this folder: what a client sends, what the server answers, what the client must see. The file is a
+// txtar archive. Its comment says what the case is about, and its members are
 //
 //	request   the client's request as it stands on the wire: request line, headers, empty line, body
 //	script    the server's answers, as sim reads them; without it the simulated model answers
-//	settings  lines KEY VALUE: body_limit, stall_timeout_ms, those of contract.Settings and contract.ModelSettings by their
-//	          last name (reasoning_efforts: one word for all four),
-//	          front_end (which of vLLM's the server is: python, rust), server_context (its context, in tokens), server_fault,
-//	          tokens_per_chunk, reduced_differs (the capability for whose lack reduced mode shows something else)
+//	settings  lines KEY VALUE: body_limit, stall_timeout_ms, those of contract.Settings and contract.ModelSettings by
+//	          their last name (reasoning_efforts: one word for all four), front_end (which of vLLM's the server is:
+//	          python, rust), server_context (its context, in tokens), server_fault, tokens_per_chunk,
+//	          reduced_differs (the capability that reduced mode lacks, where it shows something else)
 //	want      the client's view, normalised: status line, content-type, empty line, body; written by -update
 //	want reduced
 //	          the same in reduced mode, where it differs
@@ -85,7 +85,7 @@ func Load(t *testing.T, name string) *Case {
 	return c
 }
 
-// file is where the file of a case is. $HARMONY_CASES names another folder of cases.
+// file returns the path of a case's file. $HARMONY_CASES names another folder of cases.
 func file(name string) string {
 	return filepath.Join(cmp.Or(os.Getenv("HARMONY_CASES"), lab.File("e2e/cases")), name+".txtar")
 }

@@ -244,7 +244,7 @@ func (p *place) calls(bytes int) int {
 	return calls
 }
 
-// reducedView is what the case says about reduced mode, once it has been brought up to date if that is wanted.
+// reducedView returns the view that the case wants in reduced mode. With -update it first writes the one that was seen.
 func reducedView(t *testing.T, c *cases.Case, native cases.Seen) string {
 	t.Helper()
 	if *lab.Update {

@@ -53,10 +53,10 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted := strings.Split(string(want), "\n")
+		wantLines := strings.Split(string(want), "\n")
 		for i, line := range answers {
-			if i >= len(wanted) || line != wanted[i] {
-				t.Errorf("%s:%d\n got %s\nwant %s", golden, i+1, line, wanted[min(i, len(wanted)-1)])
+			if i >= len(wantLines) || line != wantLines[i] {
+				t.Errorf("%s:%d\n got %s\nwant %s", golden, i+1, line, wantLines[min(i, len(wantLines)-1)])
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestGolden(t *testing.T) {
 // TestCutsChangeNothing shows that the answer to a text is the same wherever the text is cut.
 func TestCutsChangeNothing(t *testing.T) {
 	const text = "<|channel|>analysis<|message|>é😀<|end|><|start|>assistant<|channel|>fin<|message|>x<|<|end|><|end|>"
-	ask := func(cuts []int) string {
+	runLine := func(cuts []int) string {
 		line, _ := json.Marshal(map[string]any{"text": text, "role": "assistant", "cuts": cuts})
 		var out bytes.Buffer
 		if tally, err := Run(bytes.NewReader(line), &out, Parse, o200k.Tokenizer()); err != nil || tally.Failed > 0 {
@@ -73,18 +73,18 @@ func TestCutsChangeNothing(t *testing.T) {
 		}
 		return out.String()
 	}
-	want := ask([]int{})
+	want := runLine([]int{})
 	if !strings.Contains(want, `"text":"é😀"`) || !strings.Contains(want, `"stray_terminator":1`) {
 		t.Fatal(want)
 	}
 	var all []int
 	for i := range text {
 		all = append(all, i)
-		if got := ask([]int{i}); got != want {
+		if got := runLine([]int{i}); got != want {
 			t.Errorf("cut at %d\n got %swant %s", i, got, want)
 		}
 	}
-	if got := ask(all); got != want {
+	if got := runLine(all); got != want {
 		t.Errorf("cut everywhere\n got %swant %s", got, want)
 	}
 }

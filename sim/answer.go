@@ -80,7 +80,7 @@ type job struct {
 	startedAt time.Time
 	running   bool // it has a slot
 	first     bool // the first token has been sent
-	grown     int  // tokens that have been sent
+	tokensOut int  // tokens that have been sent
 }
 
 // accept chooses the answer to a request that decode has accepted.
@@ -186,7 +186,7 @@ func (j *job) enter(ctx context.Context) error {
 func (j *job) leave() {
 	if j.running {
 		j.s.release()
-		j.s.metrics.with(func(m *metrics) { m.kvTokens -= len(j.c.ids) + j.grown })
+		j.s.metrics.with(func(m *metrics) { m.kvTokens -= len(j.c.ids) + j.tokensOut })
 	}
 }
 
@@ -223,7 +223,7 @@ func (j *job) sent(n int) {
 	j.s.metrics.with(func(m *metrics) {
 		m.output += n
 		m.kvTokens += n
-		j.grown += n
+		j.tokensOut += n
 		if !j.first {
 			j.first = true
 			m.ttft.observe(time.Since(j.startedAt))
@@ -289,7 +289,7 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	case FaultStall:
 		return j.s.waitFor(ctx, nil)
 	case FaultGarbage:
-		body = garbage
+		body = invalidEvent
 	case FaultNoFinish:
 		w.Header().Set("Transfer-Encoding", "identity")
 		body = body[:len(body)/2]
@@ -318,4 +318,4 @@ func list(ids []uint32) []uint32 {
 	return ids
 }
 
-var garbage = []byte("data: {\"id\": \xff\xfe, not json\n\n")
+var invalidEvent = []byte("data: {\"id\": \xff\xfe, not json\n\n")

@@ -18,14 +18,14 @@ func answerUnder(t *tokenizer.Tokenizer, p *prompt, tag *tagFormat) ([]uint32, b
 	}
 	user, _ := p.last("user")
 	for _, call := range p.tools() {
-		a := thought(t, p, user, call, true)
+		a := newWriter(t, p, user, call, true)
 		a.call(call, arguments(call, user.text))
 		if tag.checkAnswer(t, a.ids) == nil {
 			return a.ids, true
 		}
 	}
 	for _, schema := range tag.schemas() {
-		a := thought(t, p, user, tool{}, false)
+		a := newWriter(t, p, user, tool{}, false)
 		a.text("final")
 		a.special(tokenizer.Message)
 		a.text(arguments(tool{params: schemaType(schema, schema, 0)}, user.text))

@@ -86,13 +86,14 @@ type Alternative struct {
 // Alternatives returns the token at a place of the answer, and after it the n likeliest tokens. rank is the rank of the
 // token itself, from 1.
 func (a *EngineAnswer) Alternatives(at, n int) (all []Alternative, rank int) {
-	own, sampled, others := likely(a.Tokens[at], at, n)
+	own, sampled, others := alternatives(a.Tokens[at], at, n)
 	return append([]Alternative{{a.Tokens[at], sampled}}, others...), own + 1
 }
 
-// likely returns the rank of the token at a place, from 0, its logprob, and the n likeliest tokens in their order. The
-// token itself is among them at its rank. The result is always the same. One of the other tokens is a control token.
-func likely(id uint32, at, n int) (rank int, sampled float64, all []Alternative) {
+// alternatives returns the rank of the token at a place, from 0, its logprob, and the n likeliest tokens in their
+// order. The token itself is among them at its rank. The result is always the same. One of the other tokens is a
+// control token.
+func alternatives(id uint32, at, n int) (rank int, sampled float64, all []Alternative) {
 	value := func(rank int) float64 { return -0.125 - 0.75*float64(rank) }
 	rank = at % 4
 	for r := range n {

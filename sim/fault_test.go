@@ -142,9 +142,9 @@ func TestAbort(t *testing.T) {
 			req, _ := http.NewRequestWithContext(
 				ctx, "POST", url+"/v1/completions", strings.NewReader(body(hello, `,"stream":`+streaming)))
 			req.Header.Set("Content-Type", "application/json")
-			gone := make(chan struct{})
+			aborted := make(chan struct{})
 			go func() {
-				defer close(gone)
+				defer close(aborted)
 				if resp, err := client(t, proto).Do(req); err == nil {
 					_, _ = io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
@@ -154,7 +154,7 @@ func TestAbort(t *testing.T) {
 				return len(list) == 1 && (list[0].TokensSent == 2 || streaming == "false" && list[0].ID != "")
 			})
 			cancel()
-			<-gone
+			<-aborted
 			q := await(t, s, completed)[0]
 			if !q.Aborted || q.Finish != "abort" {
 				t.Errorf("%s stream=%s: %+v", proto, streaming, q)

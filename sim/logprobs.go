@@ -76,7 +76,7 @@ func (j *job) tokenName(id uint32) string {
 
 // distribution returns the logprob of the token at a place, and the alternatives. The token itself comes first.
 func (j *job) distribution(at int) (sampled float64, top json.RawMessage) {
-	_, sampled, all := likely(j.gen.ids[at], at, *j.c.Logprobs)
+	_, sampled, all := alternatives(j.gen.ids[at], at, *j.c.Logprobs)
 	var b bytes.Buffer
 	seen := map[string]bool{}
 	for _, a := range append([]Alternative{{j.gen.ids[at], sampled}}, all...) {

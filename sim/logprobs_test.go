@@ -18,7 +18,7 @@ func TestLogprobs(t *testing.T) {
 		Line{Match: "x", Tokens: []uint32{13225, 2375, 13225, 2375, 13225, tokenizer.Return}})})
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
-	ask := func(members string) string {
+	send := func(members string) string {
 		response, err := http.Post(server.URL+"/v1/completions", "application/json",
 			strings.NewReader(`{"prompt":"x","max_tokens":9,`+members+`}`))
 		if err != nil {
@@ -41,7 +41,7 @@ func TestLogprobs(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(ask(`"logprobs":2,"return_tokens_as_token_ids":true,"n":2`)), &whole); err != nil ||
+	if err := json.Unmarshal([]byte(send(`"logprobs":2,"return_tokens_as_token_ids":true,"n":2`)), &whole); err != nil ||
 		len(whole.Choices) != 2 {
 		t.Fatalf("%v, %+v", err, whole)
 	}
@@ -55,17 +55,17 @@ func TestLogprobs(t *testing.T) {
 			t.Errorf("at %d: %v, want %d", at, l.Top[at], want)
 		}
 	}
-	if got := ask(`"stream":true,"logprobs":0`); strings.Count(got, `"top_logprobs":[{"`) != 6 ||
+	if got := send(`"stream":true,"logprobs":0`); strings.Count(got, `"top_logprobs":[{"`) != 6 ||
 		!strings.Contains(got, `"tokens":["Hello"]`) {
 		t.Errorf("got %s", got)
 	}
-	if got := ask(`"stream":true`); strings.Count(got, `"logprobs":null`) != 6 {
+	if got := send(`"stream":true`); strings.Count(got, `"logprobs":null`) != 6 {
 		t.Errorf("got %s", got)
 	}
 	for members, want := range map[string]string{
 		`"logprobs":21`: "greater than max allowed: 20", `"logprobs":-1`: "greater than max allowed: 20",
 		`"logprobs":-2`: "must be non-negative or -1"} {
-		if got := ask(members); !strings.Contains(got, want) {
+		if got := send(members); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", members, got)
 		}
 	}

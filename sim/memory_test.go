@@ -19,14 +19,14 @@ func TestLongAnswerIsKeptOnce(t *testing.T) {
 		maximum := len(generated)
 		before := heap()
 		g := generate(vocabulary, &completion{MaxTokens: &maximum, Stop: stops}, generated, "")
-		grown := heap() - before
+		growth := heap() - before
 		if len(g.ids) != len(generated) || len(strings.Join(g.texts, "")) != 24_000*len(" word") {
 			t.Fatalf("%d tokens, and a text of %d bytes", len(g.ids), len(strings.Join(g.texts, "")))
 		}
 		const limit = 8 << 20
-		if grown > limit {
+		if growth > limit {
 			t.Errorf("with the stops %q an answer of %d tokens takes %d bytes, want at most %d", stops, len(generated),
-				grown, limit)
+				growth, limit)
 		}
 		runtime.KeepAlive(g)
 	}

@@ -11,14 +11,14 @@ import (
 // encoded one at a time. Text that is repeated from the prompt is ordinary text, whatever it spells.
 func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 	a := &writer{t: t}
-	asked, _ := p.last("user")
+	user, _ := p.last("user")
 	var latest message
 	if len(p.messages) > 0 {
 		latest = p.messages[len(p.messages)-1]
 	}
 	call, calls := tool{}, false
 	if latest.role == "user" {
-		call, calls = chooseTool(p.tools(), asked.text)
+		call, calls = chooseTool(p.tools(), user.text)
 	}
 
 	pre := p.prefill
@@ -42,11 +42,11 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 		}
 		switch {
 		case pre.recipient != "":
-			a.text(arguments(call, asked.text))
+			a.text(arguments(call, user.text))
 			a.special(tokenizer.Call)
 			return a.ids
 		case pre.channel == "final" || pre.channel == "":
-			a.text(final(p, asked, latest))
+			a.text(final(p, user, latest))
 			a.special(tokenizer.Return)
 			return a.ids
 		case pre.channel == "commentary":
@@ -56,21 +56,21 @@ func answer(t *tokenizer.Tokenizer, p *prompt) []uint32 {
 		}
 		a.next()
 	} else {
-		a = thought(t, p, latest, call, calls)
+		a = newWriter(t, p, latest, call, calls)
 	}
 	if calls {
-		a.call(call, arguments(call, asked.text))
+		a.call(call, arguments(call, user.text))
 		return a.ids
 	}
 	a.text("final")
 	a.special(tokenizer.Message)
-	a.text(final(p, asked, latest))
+	a.text(final(p, user, latest))
 	a.special(tokenizer.Return)
 	return a.ids
 }
 
-// thought returns a speaker that has reasoned about the latest message, and is in the header of the next message.
-func thought(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls bool) *writer {
+// newWriter returns a speaker that has reasoned about the latest message, and is in the header of the next message.
+func newWriter(t *tokenizer.Tokenizer, p *prompt, latest message, call tool, calls bool) *writer {
 	a := &writer{t: t}
 	a.special(tokenizer.Channel)
 	a.text("analysis")
@@ -111,12 +111,12 @@ func (a *writer) call(t tool, arguments string) {
 
 // analysis returns reasoning that is longer for a higher effort.
 func analysis(p *prompt, latest message, call tool, calls bool) string {
-	said := []string{"The user wants an answer."}
+	text := []string{"The user wants an answer."}
 	switch {
 	case calls:
-		said[0] = "The function " + call.name + " fits, so I call it."
+		text[0] = "The function " + call.name + " fits, so I call it."
 	case latest.role == "tool":
-		said[0] = "The tool " + latest.name + " has answered, so I use its result."
+		text[0] = "The tool " + latest.name + " has answered, so I use its result."
 	}
 	more := []string{
 		fmt.Sprintf("The conversation has %d messages in %d tokens.", len(p.messages), p.tokens),
@@ -133,14 +133,14 @@ func analysis(p *prompt, latest message, call tool, calls bool) string {
 	case "high":
 		n = len(more)
 	}
-	return strings.Join(append(said, more[:n]...), " ")
+	return strings.Join(append(text, more[:n]...), " ")
 }
 
-func final(p *prompt, asked, latest message) string {
+func final(p *prompt, user, latest message) string {
 	if latest.role == "tool" {
 		return fmt.Sprintf("The tool %s answered: %s. I read %d tokens.", latest.name, clip(latest.text), p.tokens)
 	}
-	return fmt.Sprintf("You said: %s. I read %d tokens.", clip(asked.text), p.tokens)
+	return fmt.Sprintf("You said: %s. I read %d tokens.", clip(user.text), p.tokens)
 }
 
 // clip bounds the part of a long text that is repeated.

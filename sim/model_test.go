@@ -72,14 +72,14 @@ func TestEffortAndText(t *testing.T) {
 		t.Fatal(err)
 	}
 	specials := 0
-	said := answer(tok, p)
-	for _, id := range said {
+	reply := answer(tok, p)
+	for _, id := range reply {
 		if id == 200007 || id == 200012 {
 			specials++
 		}
 	}
-	if specials != 1 || !strings.Contains(spell(said), "You said: <|end|> and <|call|>.") {
-		t.Errorf("%d ends in %s", specials, spell(said))
+	if specials != 1 || !strings.Contains(spell(reply), "You said: <|end|> and <|call|>.") {
+		t.Errorf("%d ends in %s", specials, spell(reply))
 	}
 }
 
@@ -161,16 +161,16 @@ type ping = () => any;
 		tools[1].name != "ping" || tools[1].params != nil {
 		t.Fatalf("%+v", tools)
 	}
-	const said = `Please book a table for 4 people at Luigi, on Tuesday evening`
-	if got, ok := chooseTool(tools, said); !ok || got.name != "book_table" {
+	const reply = `Please book a table for 4 people at Luigi, on Tuesday evening`
+	if got, ok := chooseTool(tools, reply); !ok || got.name != "book_table" {
 		t.Errorf("chose %v %v", got.name, ok)
 	}
 	want := `{"restaurant":"Luigi","people":4,"seats":["Tuesday"],"when":{"day":"tuesday"},"choice":"evening",` +
 		`"flags":true,"anything":"Luigi"}`
-	if got := arguments(tools[0], said); got != want {
+	if got := arguments(tools[0], reply); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	if got := arguments(tools[1], said); got != "{}" {
+	if got := arguments(tools[1], reply); got != "{}" {
 		t.Errorf("no parameters: %s", got)
 	}
 	if _, ok := chooseTool(tools, "Tell me a joke"); ok {

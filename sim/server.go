@@ -95,7 +95,7 @@ func (s *Server) SetHealthy(ok bool) { s.unhealthy.Store(!ok) }
 // one of [Server.Start] does.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := time.Now()
+		startedAt := time.Now()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 		rec := &Request{Method: r.Method, Path: r.URL.Path, Proto: r.Proto, Header: r.Header.Clone(), Body: body}
 		s.rec.add(rec)
@@ -105,7 +105,7 @@ func (s *Server) Handler() http.Handler {
 			s.rec.update(func() { rec.Done = true; q = *rec })
 			s.opt.Log.Info("request", "method", q.Method, "path", q.Path, "proto", q.Proto, "status", q.Status, "id", q.ID,
 				"model", q.Model, "stream", q.Stream, "prompt_tokens", len(q.PromptIDs), "tokens_sent", q.TokensSent,
-				"finish", q.Finish, "aborted", q.Aborted, "took", time.Since(began).Round(time.Microsecond))
+				"finish", q.Finish, "aborted", q.Aborted, "took", time.Since(startedAt).Round(time.Microsecond))
 		}()
 		w.Header().Set("Server", "uvicorn")
 		var tooLarge *http.MaxBytesError

@@ -212,29 +212,30 @@ func TestStream(t *testing.T) {
 
 // What text shows and how a completion ends, by the request's fields and a scripted answer.
 func TestTextAndFinish(t *testing.T) {
-	const said = "<|channel|>final<|message|>Hi 🪿 there"
+	const reply = "<|channel|>final<|message|>Hi 🪿 there"
 	for _, tc := range []struct {
 		name, script, fields string
 		text, finish         string
 		stop                 any
 		tokens               int // 0: all of the script
 	}{
-		{"defaults", said + "<|return|>", ``, "finalHi 🪿 there", "stop", nil, 0},
-		{"specials", said + "<|return|>", `,"skip_special_tokens":false`, said, "stop", nil, 0},
-		{"stop token", said + "<|return|>", `,"skip_special_tokens":false,"include_stop_str_in_output":true`,
-			said + "<|return|>", "stop", nil, 0},
-		{"stop token skipped", said + "<|return|>", `,"include_stop_str_in_output":true`, "finalHi 🪿 there", "stop", nil, 0},
-		{"call", said + "<|call|>", `,"skip_special_tokens":false`, said, "stop", 200012.0, 0},
-		{"endoftext", said + "<|endoftext|>", ``, "finalHi 🪿 there", "stop", 199999.0, 0},
-		{"return asked for", said + "<|return|>", `,"stop_token_ids":[200002,200012]`, "finalHi 🪿 there", "stop", nil, 0},
-		{"own stop token", said + "<|return|>", `,"stop_token_ids":[200008],"skip_special_tokens":false`, "<|channel|>final",
+		{"defaults", reply + "<|return|>", ``, "finalHi 🪿 there", "stop", nil, 0},
+		{"specials", reply + "<|return|>", `,"skip_special_tokens":false`, reply, "stop", nil, 0},
+		{"stop token", reply + "<|return|>", `,"skip_special_tokens":false,"include_stop_str_in_output":true`,
+			reply + "<|return|>", "stop", nil, 0},
+		{"stop token skipped", reply + "<|return|>", `,"include_stop_str_in_output":true`, "finalHi 🪿 there", "stop",
+			nil, 0},
+		{"call", reply + "<|call|>", `,"skip_special_tokens":false`, reply, "stop", 200012.0, 0},
+		{"endoftext", reply + "<|endoftext|>", ``, "finalHi 🪿 there", "stop", 199999.0, 0},
+		{"return asked for", reply + "<|return|>", `,"stop_token_ids":[200002,200012]`, "finalHi 🪿 there", "stop", nil, 0},
+		{"own stop token", reply + "<|return|>", `,"stop_token_ids":[200008],"skip_special_tokens":false`, "<|channel|>final",
 			"stop", 200008.0, 3},
 		{"end is not a stop", "a<|end|>b<|return|>", `,"skip_special_tokens":false`, "a<|end|>b", "stop", nil, 0},
-		{"stop string", said + "<|return|>", `,"stop":" there"`, "finalHi 🪿", "stop", " there", -1},
-		{"stop strings shown", said + "<|return|>", `,"stop":["zzz"," there"],"include_stop_str_in_output":true`,
+		{"stop string", reply + "<|return|>", `,"stop":" there"`, "finalHi 🪿", "stop", " there", -1},
+		{"stop strings shown", reply + "<|return|>", `,"stop":["zzz"," there"],"include_stop_str_in_output":true`,
 			"finalHi 🪿 there", "stop", " there", -1},
-		{"no stop string", said + "<|return|>", `,"stop":["there, there"]`, "finalHi 🪿 there", "stop", nil, 0},
-		{"length", said + "<|return|>", `,"max_tokens":3,"skip_special_tokens":false`, "<|channel|>final<|message|>",
+		{"no stop string", reply + "<|return|>", `,"stop":["there, there"]`, "finalHi 🪿 there", "stop", nil, 0},
+		{"length", reply + "<|return|>", `,"max_tokens":3,"skip_special_tokens":false`, "<|channel|>final<|message|>",
 			"length", nil, 3},
 		{"null max_tokens is 16", strings.Repeat(" a", 40) + "<|return|>", `,"max_tokens":null`, strings.Repeat(" a", 16),
 			"length", nil, 16},

@@ -154,7 +154,7 @@ func (j *job) usage(completion int) *usage {
 // injectFault carries out the fault at its place. If it returns nil, the stream continues.
 func (j *job) injectFault(ctx context.Context, out *output) error {
 	if j.fault.Kind == FaultGarbage {
-		return out.write(garbage)
+		return out.write(invalidEvent)
 	}
 	if j.fault.Kind == FaultErrorEvent {
 		if err := out.write([]byte("data: " + string(failure(500).body()) + "\n\n")); err != nil {

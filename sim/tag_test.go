@@ -24,23 +24,23 @@ func TestCheckAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const thought, head = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant",
+	const reasoning, head = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant",
 		" to=functions.f<|channel|>commentary json<|message|>"
 	for _, tt := range []struct {
 		text string
 		want string // "" keeps to it
 	}{
 		{head + `{"n":1}<|call|>`, ""}, {head + `{"n":1}<|return|>`, ""},
-		{thought + thought + head + `{ "n" : 1 }<|call|>`, ""},
-		{thought + "<|channel|>final<|message|>[1]<|return|>", ""}, {"<|channel|>final<|message|>2.5<|return|>", ""},
+		{reasoning + reasoning + head + `{ "n" : 1 }<|call|>`, ""},
+		{reasoning + "<|channel|>final<|message|>[1]<|return|>", ""}, {"<|channel|>final<|message|>2.5<|return|>", ""},
 		// cut by the limit on tokens
-		{thought[:40], ""}, {thought + head[:20], ""}, {head + `{"n":`, ""}, {thought, ""}, {"", ""},
+		{reasoning[:40], ""}, {reasoning + head[:20], ""}, {head + `{"n":`, ""}, {reasoning, ""}, {"", ""},
 		// what a grammar would not have let through
 		{head + `{"n":"x"}<|call|>`, "leaves"}, {head + `{}<|call|>`, "leaves"}, {head + `{"n":1}<|end|>`, "leaves"},
 		{head + ` {"n":1}<|call|>`, "leaves"},
-		{thought + "Hello", "leaves"}, {"<|channel|>final<|message|>Hello<|return|>", "leaves"},
+		{reasoning + "Hello", "leaves"}, {"<|channel|>final<|message|>Hello<|return|>", "leaves"},
 		{"<|channel|>analysis<|message|>a<|channel|>final", "leaves"},
-		{"<|channel|>commentary<|message|>", "leaves"}, {thought + "<|return|>", "before it is complete"},
+		{"<|channel|>commentary<|message|>", "leaves"}, {reasoning + "<|return|>", "before it is complete"},
 		{head + `{"n":<|return|>`, "before it is complete"},
 		{"<|return|>", "before it is complete"},
 	} {

@@ -67,16 +67,16 @@ func TestCalloutTimeout(t *testing.T) {
 
 // TestOnCallout shows that the function of [filtertest.OnCallout] answers callouts as they are made.
 func TestOnCallout(t *testing.T) {
-	var asked []string
+	var called []string
 	host := probe(t, filtertest.Clusters("server", "auth"), filtertest.OnCallout(func(c *filtertest.Callout) {
-		asked = append(asked, c.Cluster+c.Headers.Get(":path"))
+		called = append(called, c.Cluster+c.Headers.Get(":path"))
 		c.Respond(200, "yes")
 	}))
 	x := host.Request("GET", "/", "", script("a", "reqh: pause, callout auth 0 /one; callout1: callout auth 0 /two; "+
 		"callout2: resume req")...)
 	wantServer(t, x, filtertest.Complete)
-	if strings.Join(asked, " ") != "auth/one auth/two" {
-		t.Error(asked)
+	if strings.Join(called, " ") != "auth/one auth/two" {
+		t.Error(called)
 	}
 	host.Request("GET", "/", "", script("b", "reqh: callout missing 0 /")...)
 	if got := probeLog(host, "b"); len(host.Callouts()) != 2 || got[1] != "reqh callout missing 0 / = 2" {

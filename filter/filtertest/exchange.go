@@ -33,7 +33,7 @@ type Exchange struct {
 
 // side is what one side of the test has sent of its message.
 type side struct {
-	begun, ended bool
+	started, ended bool
 	// declared is the content-length, or -1; spoken is the number of bytes sent so far.
 	declared, bytesSent int
 }
@@ -112,7 +112,7 @@ func (x *Exchange) requestHeaders(path string, pairs []string) *Headers {
 
 func (x *Exchange) beginRequest(h *Headers, end bool, step string) {
 	x.host.t.Helper()
-	x.sent = side{begun: true, ended: end, declared: length(h)}
+	x.sent = side{started: true, ended: end, declared: length(h)}
 	x.active = x.host.now
 	x.stream.RequestHeaders(h, end)
 	x.settle(step)

@@ -11,7 +11,7 @@ import (
 // TestEnds shows how the filter learns that a message has ended. It depends on the protocol of the side that sends the
 // message.
 func TestEnds(t *testing.T) {
-	one, two := filtertest.Protocols(filtertest.HTTP1, filtertest.HTTP1),
+	text, two := filtertest.Protocols(filtertest.HTTP1, filtertest.HTTP1),
 		filtertest.Protocols(filtertest.HTTP2, filtertest.HTTP2)
 	pieces := func(h *filtertest.Host) *filtertest.Exchange {
 		x := h.BeginRequest("POST", "/", script("a", "")...)
@@ -49,7 +49,7 @@ func TestEnds(t *testing.T) {
 		client   string
 	}{
 		{
-			"pieces over HTTP/1.1", one, pieces,
+			"pieces over HTTP/1.1", text, pieces,
 			[]string{"reqh(8,false)", "reqb1(2,false)", "reqb2(3,false)", "reqb3(2,false)", "reqb4(0,true)", "resph(2,false)",
 				"respb1(4,false)", "respb2(2,false)", "respb3(0,true)"},
 			`200 | transfer-encoding: chunked | "answ" | "er" | complete`,
@@ -61,7 +61,7 @@ func TestEnds(t *testing.T) {
 			`200 | "answ" | "er" | complete`,
 		},
 		{
-			"trailers over HTTP/1.1", one, trailers,
+			"trailers over HTTP/1.1", text, trailers,
 			[]string{"reqh(8,false)", "reqb1(7,false)", "reqb2(0,true)", "resph(2,false)", "respb1(6,false)", "respb2(0,true)"},
 			`200 | transfer-encoding: chunked | "answer" | complete`,
 		},
@@ -71,7 +71,7 @@ func TestEnds(t *testing.T) {
 			`200 | "answer" | x-t: 2 | complete`,
 		},
 		{
-			"whole over HTTP/1.1", one, whole,
+			"whole over HTTP/1.1", text, whole,
 			[]string{"reqh(9,false)", "reqb1(7,false)", "reqb2(0,true)", "resph(2,false)", "respb1(6,false)", "respb2(0,true)"},
 			`200 | content-length: 6 | "answer" | complete`,
 		},
@@ -81,7 +81,7 @@ func TestEnds(t *testing.T) {
 			`200 | content-length: 6 | "answer" | complete`,
 		},
 		{
-			"no bodies", one, bodyless,
+			"no bodies", text, bodyless,
 			[]string{"reqh(8,true)", "resph(2,true)"},
 			`200 | content-length: 0 | complete`,
 		},

@@ -47,11 +47,11 @@ func (x *Exchange) responseHeaders(step string, status int, headers []string) *H
 
 func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
 	x.host.t.Helper()
-	if x.received.begun {
+	if x.received.started {
 		x.misuse(step, "the server has answered already; the body goes on with SendResponse")
 	}
 	started := x.mayRespond(step)
-	x.received = side{begun: true, ended: end, declared: length(h)}
+	x.received = side{started: true, ended: end, declared: length(h)}
 	if bodyless {
 		x.received.declared = -1 // the content-length of a body that is not sent
 	}
@@ -124,7 +124,7 @@ func (x *Exchange) KillServer(why Failure) {
 	detail := ""
 	switch why {
 	case ConnectionFailure, ConnectionTimeout, NoHealthyUpstream:
-		if x.received.begun {
+		if x.received.started {
 			x.misuse("KillServer", "%s is of a server that was never reached, and this one has begun to answer; use "+
 				"ConnectionTermination", why)
 		}
@@ -137,11 +137,11 @@ func (x *Exchange) KillServer(why Failure) {
 				"ConnectionTermination")
 		}
 	case ConnectionTermination:
-		if x.received.begun && x.server == HTTP1 {
+		if x.received.started && x.server == HTTP1 {
 			why = ProtocolError // Envoy's codec reports a body that is cut short as a protocol error
 		}
 	}
-	x.received.begun, x.received.ended = true, true
+	x.received.started, x.received.ended = true, true
 	x.request.State = Reset
 	x.stream.ServerReset(why, detail)
 	x.settle("KillServer")
@@ -175,7 +175,7 @@ func (x *Exchange) missing() string {
 func (x *Exchange) mayContinue(step string, pieces []string, end bool) bool {
 	x.host.t.Helper()
 	switch {
-	case !x.received.begun:
+	case !x.received.started:
 		x.misuse(step, "the response has not begun; begin it with BeginResponse")
 	case x.received.ended:
 		x.misuse(step, "the response has ended")

@@ -17,12 +17,12 @@ func TestKillServer(t *testing.T) {
 		name    string
 		options []filtertest.Option
 		script  string
-		// begun and sent report how far the server gets.
-		begun, sent bool
-		why         filtertest.Failure
-		client      string
-		details     string
-		last        string
+		// started and sent report how far the server gets.
+		started, sent bool
+		why           filtertest.Failure
+		client        string
+		details       string
+		last          string
 	}{
 		{
 			"before its headers", nil, "", false, false, filtertest.ConnectionTermination,
@@ -63,7 +63,7 @@ func TestKillServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			host := probe(t, tt.options...)
 			x := host.Request("GET", "/", "", script("a", tt.script)...)
-			if tt.begun {
+			if tt.started {
 				x.BeginResponse(200)
 			}
 			if tt.sent {

@@ -25,9 +25,9 @@ func (v *vm) currentStream() *Stream {
 }
 
 // lateCall calls [Options.Violation] for a reply or a close on a stream that is done.
-func (v *vm) lateCall(what string) {
+func (v *vm) lateCall(call string) {
 	if v.active != nil {
-		v.worker.host.violation("%s on a stream that is done: Envoy does not survive this", what)
+		v.worker.host.violation("%s on a stream that is done: Envoy does not survive this", call)
 	}
 }
 

@@ -55,7 +55,7 @@ type direction struct {
 
 func (d *direction) init(s *Stream, response bool) { d.stream, d.response = s, response }
 
-func (d *direction) over() bool {
+func (d *direction) ended() bool {
 	return d.aborted || d.stream.done || d.stream.logging || d.stream.replaced
 }
 
@@ -73,7 +73,7 @@ func (d *direction) call(c callback, args ...uint64) (uint32, bool) {
 	case v != nil && !v.failed:
 		*count++
 		if result, ok := v.call(s, name, append([]uint64{uint64(s.id)}, args...)...); ok {
-			return result, !d.over()
+			return result, !d.ended()
 		}
 	}
 	// Even if the policy lets later streams pass, streams of a failed VM fail.
@@ -82,7 +82,7 @@ func (d *direction) call(c callback, args ...uint64) (uint32, bool) {
 }
 
 func (d *direction) takeHeaders(h *Headers, end bool) {
-	if d.over() {
+	if d.ended() {
 		return
 	}
 	d.headers, d.complete = h, end
@@ -104,7 +104,7 @@ func (d *direction) takeHeaders(h *Headers, end bool) {
 }
 
 func (d *direction) takeData(p []byte, end bool) {
-	if d.over() {
+	if d.ended() {
 		return
 	}
 	if !d.response {
@@ -170,7 +170,7 @@ func (d *direction) feed(p []byte, end bool) {
 }
 
 func (d *direction) takeTrailers(t *Headers) {
-	if d.over() {
+	if d.ended() {
 		return
 	}
 	d.trailers, d.complete = t, true
@@ -202,7 +202,7 @@ func (d *direction) feedTrailers() {
 
 // resume continues the direction when the filter asks for it outside the direction's own callbacks.
 func (d *direction) resume() {
-	if d.over() || d.headers == nil {
+	if d.ended() || d.headers == nil {
 		return
 	}
 	d.headersOpen, d.trailersOpen, d.open = false, false, nil
@@ -218,10 +218,10 @@ func (d *direction) resume() {
 	held, trailers := d.held, d.trailers
 	d.held = nil
 	d.sendHeaders(d.complete && held == nil && trailers == nil)
-	if held != nil && !d.over() {
+	if held != nil && !d.ended() {
 		d.feed(*held, d.complete && trailers == nil)
 	}
-	if trailers != nil && !d.over() {
+	if trailers != nil && !d.ended() {
 		d.feedTrailers()
 	}
 }
@@ -232,10 +232,10 @@ func (d *direction) proceed() {
 	held := d.held
 	d.held, d.buffering = nil, false
 	d.sendHeaders(d.complete && held == nil && d.trailers == nil)
-	if held != nil && !d.over() {
+	if held != nil && !d.ended() {
 		d.sendData(*held, d.complete && d.trailers == nil)
 	}
-	if d.trailers != nil && !d.over() {
+	if d.trailers != nil && !d.ended() {
 		d.sendTrailers()
 	}
 }

@@ -81,8 +81,8 @@ func FuzzPairs(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0})
 	f.Add([]byte{1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0})
 	f.Add([]byte{0, 0, 0, 255})
-	f.Add(appendPairs(many(maxPairs)))
-	f.Add(appendPairs(many(maxPairs + 1)))
+	f.Add(appendPairs(newPairs(maxPairs)))
+	f.Add(appendPairs(newPairs(maxPairs + 1)))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		fields, ok := readPairs(p)
 		if !ok || len(p) == 0 {
@@ -96,7 +96,7 @@ func FuzzPairs(f *testing.F) {
 	})
 }
 
-func many(n int) *Headers {
+func newPairs(n int) *Headers {
 	h := &Headers{}
 	for i := range n {
 		h.Add(fmt.Sprint("x-", i), "v")
@@ -105,10 +105,10 @@ func many(n int) *Headers {
 }
 
 func TestPairsLimit(t *testing.T) {
-	if fields, ok := readPairs(appendPairs(many(maxPairs))); !ok || len(fields) != maxPairs {
+	if fields, ok := readPairs(appendPairs(newPairs(maxPairs))); !ok || len(fields) != maxPairs {
 		t.Errorf("%d pairs are read as %d", maxPairs, len(fields))
 	}
-	if _, ok := readPairs(appendPairs(many(maxPairs + 1))); ok {
+	if _, ok := readPairs(appendPairs(newPairs(maxPairs + 1))); ok {
 		t.Errorf("%d pairs are read", maxPairs+1)
 	}
 }

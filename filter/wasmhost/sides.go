@@ -60,7 +60,7 @@ func (s *Stream) UpstreamAddress(address string) {
 func (s *Stream) ResponseHeaders(h *Headers, end bool) {
 	s.worker.enter()
 	defer s.worker.leave()
-	if s.response.local || s.response.over() {
+	if s.response.local || s.response.ended() {
 		return
 	}
 	h = h.Clone()
@@ -106,7 +106,7 @@ func (s *Stream) ended(end bool) {
 func (s *Stream) ServerReset(r Reset, why string) {
 	s.worker.enter()
 	defer s.worker.leave()
-	if s.response.local || s.response.over() || !s.serverBusy {
+	if s.response.local || s.response.ended() || !s.serverBusy {
 		return
 	}
 	s.serverBusy = false
@@ -233,7 +233,7 @@ func (s *Stream) chooseRoute(h *Headers) *Route {
 
 // sendHeaders sends the headers on, once.
 func (d *direction) sendHeaders(end bool) {
-	if d.headersSent || d.over() {
+	if d.headersSent || d.ended() {
 		return
 	}
 	s := d.stream
@@ -294,7 +294,7 @@ func (d *direction) sendResponseHeaders(end bool) {
 }
 
 func (d *direction) sendData(p []byte, end bool) {
-	if d.over() || d.sent || len(p) == 0 && !end {
+	if d.ended() || d.sent || len(p) == 0 && !end {
 		return
 	}
 	d.sent = end
@@ -306,7 +306,7 @@ func (d *direction) sendData(p []byte, end bool) {
 }
 
 func (d *direction) sendTrailers() {
-	if d.over() || d.sent {
+	if d.ended() || d.sent {
 		return
 	}
 	d.sent = true

@@ -95,8 +95,8 @@ func (w *Worker) ready() bool {
 	}
 	interval := w.host.plugin.ReloadInterval
 	// Envoy's jitter: between one and one and a half intervals.
-	if half := int64(interval / 2); half > 0 {
-		interval += time.Duration(rand.Int64N(half))
+	if halved := int64(interval / 2); halved > 0 {
+		interval += time.Duration(rand.Int64N(halved))
 	}
 	if w.host.options.Now().Sub(w.loaded) < interval {
 		w.backoffs++

@@ -14,13 +14,13 @@ import (
 //
 // It stops at the first element that is not a number, so the result may have fewer elements than there are tokens.
 func readLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
-	own, _, _, err := jsonparser.Get(data, "token_logprobs")
+	tokenOnly, _, _, err := jsonparser.Get(data, "token_logprobs")
 	if err != nil {
 		return dst
 	}
-	bad := false
-	_, _ = jsonparser.ArrayEach(own, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if bad = bad || kind != jsonparser.Number; bad {
+	invalid := false
+	_, _ = jsonparser.ArrayEach(tokenOnly, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
+		if invalid = invalid || kind != jsonparser.Number; invalid {
 			return
 		}
 		if len(dst) < cap(dst) {

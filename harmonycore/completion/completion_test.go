@@ -16,8 +16,8 @@ func ids(text string) []uint32 { return o200k.Tokenizer().AppendEncodeSpecial(ni
 
 const final = "<|channel|>final<|message|>"
 
-// begun starts a completion of a Chat request with these members.
-func begun(t *testing.T, members string) *Completion {
+// beginCompletion starts a completion of a Chat request with these members.
+func beginCompletion(t *testing.T, members string) *Completion {
 	t.Helper()
 	model := GPTOSS("m")
 	model.Extras = []string{"top_k"}
@@ -49,7 +49,7 @@ func all(t *testing.T, c *Completion, text string, reason Finish) string {
 }
 
 func TestRequest(t *testing.T) {
-	c := begun(t, `,"temperature":0.5,"seed":1234567890123456789,"logit_bias":{"5":-1.5},"max_tokens":9,"n":2,`+
+	c := beginCompletion(t, `,"temperature":0.5,"seed":1234567890123456789,"logit_bias":{"5":-1.5},"max_tokens":9,"n":2,`+
 		`"presence_penalty":0.25,"stop_token_ids":[7],"top_k":40,"min_p":0.1`)
 	if n := len(c.Prompt); n == 0 || c.Prompt[n-1] != ids("assistant")[0] || c.Prompt[0] != tokenizer.Start {
 		t.Errorf("prompt %v", c.Prompt)
@@ -68,7 +68,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestWholeAnswer(t *testing.T) {
-	c := begun(t, "")
+	c := beginCompletion(t, "")
 	got := all(t, c, final+"Hello<|return|>", Length)
 	if !json.Valid([]byte(got)) || !strings.Contains(got, `"content":"Hello"`) ||
 		!strings.Contains(got, `"finish_reason":"length"`) || c.ContentType() != "application/json" {
@@ -79,7 +79,7 @@ func TestWholeAnswer(t *testing.T) {
 // TestDoneBeforeTheModel checks that the response is complete at a stop sequence and that later tokens are ignored.
 func TestDoneBeforeTheModel(t *testing.T) {
 	for _, stream := range []string{"", `,"stream":true`} {
-		c := begun(t, `,"stop":["END"]`+stream)
+		c := beginCompletion(t, `,"stop":["END"]`+stream)
 		out, err := c.Write(0, ids(final+"One END two")...)
 		if err != nil || !c.Done() || !strings.Contains(string(out), `"finish_reason":"stop"`) ||
 			strings.Contains(string(out), "two") {
@@ -94,7 +94,7 @@ func TestDoneBeforeTheModel(t *testing.T) {
 }
 
 func TestChoices(t *testing.T) {
-	c := begun(t, `,"n":2`)
+	c := beginCompletion(t, `,"n":2`)
 	for i, text := range []string{"first", "second"} {
 		if _, err := c.Write(i, ids(final+text+"<|return|>")...); err != nil {
 			t.Fatal(err)
@@ -113,13 +113,13 @@ func TestChoices(t *testing.T) {
 }
 
 func TestFail(t *testing.T) {
-	c := begun(t, `,"stream":true`)
+	c := beginCompletion(t, `,"stream":true`)
 	var refused *Error
 	if _, err := c.Fail(503, "out of memory"); !errors.As(err, &refused) || refused.Status != 503 ||
 		!strings.Contains(refused.Error(), "out of memory") {
 		t.Error(err)
 	}
-	c = begun(t, `,"stream":true`)
+	c = beginCompletion(t, `,"stream":true`)
 	if _, err := c.Write(0, ids(final+"Hello")...); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestFail(t *testing.T) {
 		t.Error(string(out), err)
 	}
 	// A choice that was not asked for is an error of the program.
-	if _, err := begun(t, "").Write(1, 13225); !errors.As(err, &refused) || refused.Status != 502 {
+	if _, err := beginCompletion(t, "").Write(1, 13225); !errors.As(err, &refused) || refused.Status != 502 {
 		t.Error(err)
 	}
 }

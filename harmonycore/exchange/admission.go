@@ -31,13 +31,13 @@ func (r reading) freeValues(model *Model) int {
 
 // maxValues returns how many values of a body may be read before the body is certain to be refused for their number. A
 // body for another server, to which it may be sent unchanged, is read to its end.
-func (g *Gateway) maxValues(body []byte, how reading) int {
+func (g *Gateway) maxValues(body []byte, kind reading) int {
 	if g.passesOtherModels() && g.model(openai.Named(body)) == nil {
 		return math.MaxInt
 	}
 	free := 0
 	for i := range g.models {
-		free = max(free, how.freeValues(&g.models[i]))
+		free = max(free, kind.freeValues(&g.models[i]))
 	}
 	return openai.MaxValues + free
 }

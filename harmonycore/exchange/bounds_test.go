@@ -16,9 +16,9 @@ func manyMessages(n, inEvent int) []string {
 	return events
 }
 
-// TestMostMessages: an answer may have maxMessages, and not one more, in each form of an answer and wherever the
+// TestMaxMessages: an answer may have maxMessages, and not one more, in each form of an answer and wherever the
 // server's events are cut.
-func TestMostMessages(t *testing.T) {
+func TestMaxMessages(t *testing.T) {
 	last := serverChunk(0, "<|channel|>final<|message|>Done<|return|>", "stop") + serverUsage + serverDone
 	forms := []struct{ name, path, body, refused string }{
 		{"chat", "/v1/chat/completions", chatBody(false), `502 {"error":`},
@@ -33,9 +33,9 @@ func TestMostMessages(t *testing.T) {
 		for _, inEvent := range []int{1, 100, maxMessages} {
 			t.Run(fmt.Sprintf("%s, %d in an event", f.name, inEvent), func(t *testing.T) {
 				g := testGateway(func(o *Options) { o.Models[0].ContextLength = 131072 })
-				most := outcome(t, forwarded(t, g, f.path, f.body), append(manyMessages(maxMessages-1, inEvent), last))
-				if !strings.Contains(most, "Done") || strings.Contains(most, "messages in one answer") {
-					t.Errorf("%d messages: got %.200s … %s", maxMessages, most, tail(most))
+				largest := outcome(t, forwarded(t, g, f.path, f.body), append(manyMessages(maxMessages-1, inEvent), last))
+				if !strings.Contains(largest, "Done") || strings.Contains(largest, "messages in one answer") {
+					t.Errorf("%d messages: got %.200s … %s", maxMessages, largest, tail(largest))
 				}
 				more := outcome(t, forwarded(t, g, f.path, f.body), append(manyMessages(maxMessages, inEvent), last))
 				if strings.Contains(more, "Done") || !strings.Contains(more, "more than 1024 messages in one answer") ||

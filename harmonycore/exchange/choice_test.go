@@ -114,22 +114,22 @@ func TestWholeAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// TestChoicesAreHeldToWhatWasAsked: a choice that nobody asked for, one that never ends, one that goes on behind its
+// TestChoicesAreConstrained: a choice that nobody asked for, one that never ends, one that goes on behind its
 // end.
-func TestChoicesAreHeldToWhatWasAsked(t *testing.T) {
+func TestChoicesAreConstrained(t *testing.T) {
 	body := fmt.Sprintf(twoChoices, "")
-	good := serverChunk(0, "<|channel|>final<|message|>A<|return|>", "stop")
+	valid := serverChunk(0, "<|channel|>final<|message|>A<|return|>", "stop")
 	second := serverChunk(1, "<|channel|>final<|message|>B<|return|>", "stop")
 	for _, tt := range []struct{ name, stream, want string }{
-		{"a third", good + serverChunk(2, "x", "stop"), "could not be understood"},
-		{"a negative one", good + serverChunk(-1, "x", "stop"), "could not be understood"},
-		{"one missing", good + serverUsage + serverDone, "before it was finished"},
-		{"one aborted", good + serverChunk(1, "x", "abort") + serverDone, "before it was finished"},
+		{"a third", valid + serverChunk(2, "x", "stop"), "could not be understood"},
+		{"a negative one", valid + serverChunk(-1, "x", "stop"), "could not be understood"},
+		{"one missing", valid + serverUsage + serverDone, "before it was finished"},
+		{"one aborted", valid + serverChunk(1, "x", "abort") + serverDone, "before it was finished"},
 		{
 			"two in an event", `data: {"choices":[{"index":0,"token_ids":[1]},{"index":1,"token_ids":[1]}]}` + "\n\n",
 			"several choices",
 		},
-		{"one after its end", good + serverChunk(0, "more", "") + second + serverDone, `"content":"A"`},
+		{"one after its end", valid + serverChunk(0, "more", "") + second + serverDone, `"content":"A"`},
 	} {
 		if got := answered(t, body, tt.stream); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: got %s", tt.name, got)

@@ -43,7 +43,7 @@ func inEvents(text string, size int) string {
 // TestEarlyEnds: an answer that ends early says the same however many tokens the server sends at once, and wherever the
 // network cuts them.
 func TestEarlyEnds(t *testing.T) {
-	oneCall := `"parallel_tool_calls":false` + strings.TrimSuffix(weather, "}")
+	oneCall := `"parallel_tool_calls":false` + strings.TrimSuffix(weatherTool, "}")
 	for _, tt := range []struct {
 		name, members, text string
 		includes, excludes  []string
@@ -178,21 +178,21 @@ func TestChoicesEndEarly(t *testing.T) {
 	x := forwarded(t, g, "/v1/chat/completions", chatWith(true, `"stop":" two","n":2`))
 	x.ResponseHeaders(eventStream, testNow)
 	body := ""
-	say := func(index int, text, finish string) ResponseAction {
+	message := func(index int, text, finish string) ResponseAction {
 		a := x.ResponseBody([]byte(serverChunk(index, text, finish)), false, testNow)
 		body += string(a.Body)
 		return a
 	}
-	say(0, "<|channel|>final<|message|>One two", "")
-	say(1, "<|channel|>final<|message|>One", "")
-	if a := say(0, " three", ""); a.Reset || len(a.Body) > 0 || x.client.state != outletBegun {
+	message(0, "<|channel|>final<|message|>One two", "")
+	message(1, "<|channel|>final<|message|>One", "")
+	if a := message(0, " three", ""); a.Reset || len(a.Body) > 0 || x.client.state != outletBegun {
 		t.Fatalf("%+v", a)
 	}
-	say(1, " more<|return|>", "stop")
+	message(1, " more<|return|>", "stop")
 	if !strings.HasSuffix(body, "data: [DONE]\n\n") || strings.Count(body, `"finish_reason":"stop"`) != 2 {
 		t.Fatalf("body %s", body)
 	}
-	if a := say(0, " four", ""); !a.Reset {
+	if a := message(0, " four", ""); !a.Reset {
 		t.Errorf("the server may go on: %+v", a)
 	}
 }

@@ -141,13 +141,13 @@ func errNotUnderstood() *openai.Error {
 }
 
 func errNoLogprobs(api translate.API) *openai.Error {
-	asked := "logprobs"
+	param := "logprobs"
 	if api == translate.ResponsesAPI {
-		asked = "message.output_text.logprobs"
+		param = "message.output_text.logprobs"
 	}
 	return &openai.Error{
 		Status: 502, Type: contract.ServerErrorType, Code: contract.CodeServerError,
-		Message: "The inference server does not say how likely its tokens are. Ask without '" + asked + "'.",
+		Message: "The inference server does not say how likely its tokens are. Ask without '" + param + "'.",
 	}
 }
 

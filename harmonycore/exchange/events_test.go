@@ -11,7 +11,7 @@ import (
 func TestEventsHeader(t *testing.T) {
 	const chatPath, responsesPath = "/v1/chat/completions", "/v1/responses"
 	whole, stream, two := chatBody(false), chatBody(true), strings.Replace(chatBody(true), "{", `{"n":2,`, 1)
-	likely := strings.Replace(chatBody(true), "{", `{"logprobs":true,`, 1)
+	withLogprobs := strings.Replace(chatBody(true), "{", `{"logprobs":true,`, 1)
 	other := `{"model":"` + testModel + `","stream":true,"input":"Hi"}`
 	for _, tt := range []struct {
 		header           string
@@ -20,11 +20,11 @@ func TestEventsHeader(t *testing.T) {
 	}{
 		{"", false, chatPath, stream, "chunks"}, {"", true, chatPath, stream, "events"},
 		{"", true, chatPath, whole, "object"},
-		{"", true, chatPath, two, "chunks"}, {"", true, chatPath, likely, "chunks"},
+		{"", true, chatPath, two, "chunks"}, {"", true, chatPath, withLogprobs, "chunks"},
 		{"", true, responsesPath, other, "responses"},
 		{"chunks", true, chatPath, stream, "chunks"}, {"channels", false, chatPath, stream, "events"},
 		{"chunks", true, responsesPath, other, "responses"}, {"channels", false, chatPath, whole, "stream"},
-		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, likely, "logprobs"},
+		{"channels", false, chatPath, two, "n"}, {"channels", false, chatPath, withLogprobs, "logprobs"},
 		{"channels", false, responsesPath, other, contract.EventsHeader},
 		{"Channels", false, chatPath, stream, contract.EventsHeader},
 		{"channels\xff, chunks", false, chatPath, stream, contract.EventsHeader},

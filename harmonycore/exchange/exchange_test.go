@@ -107,17 +107,17 @@ func outcome(t testing.TB, x *Exchange, pieces []string) string {
 
 // TestEveryCut: wherever the network cuts a server's stream in two, and in single bytes, the client gets the same.
 func TestEveryCut(t *testing.T) {
-	good := answerOf("<|channel|>analysis<|message|>Hm " +
+	valid := answerOf("<|channel|>analysis<|message|>Hm " +
 		"😀.<|end|><|start|>assistant<|channel|>final<|message|>Hé!<|return|>")
-	events := strings.SplitAfter(good, "\n\n")
+	events := strings.SplitAfter(valid, "\n\n")
 	for name, stream := range map[string]string{
-		"good":          good,
+		"good":          valid,
 		"no finish":     strings.Join(events[:5], ""),
 		"error at once": "data: {\"error\":{\"message\":\"no\",\"code\":503}}\n\ndata: [DONE]\n\n",
 		"error in mid-way": strings.Join(events[:5], "") + "data: {\"error\":{\"message\":\"no\"," +
 			"\"code\":500}}\n\ndata: [DONE]\n\n",
 		"garbage":           strings.Join(events[:5], "") + "data: {{{\n\n",
-		"garbage at once":   "data: {{{\n\n" + good,
+		"garbage at once":   "data: {{{\n\n" + valid,
 		"nothing":           "",
 		"closed after stop": strings.Join(events[:len(events)-3], ""),
 	} {
@@ -169,9 +169,9 @@ func FuzzServerStream(f *testing.F) {
 
 // The limit on an event's size is not one on what the network delivers at once.
 func TestLargeChunk(t *testing.T) {
-	good := answerOf("<|channel|>final<|message|>Hi<|return|>")
-	events := strings.Repeat("data: {\"choices\":[]}\n\n", 5<<20/22) + good
-	want := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)), []string{good, ""})
+	valid := answerOf("<|channel|>final<|message|>Hi<|return|>")
+	events := strings.Repeat("data: {\"choices\":[]}\n\n", 5<<20/22) + valid
+	want := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)), []string{valid, ""})
 	if got := outcome(t, forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false)),
 		[]string{events, ""}); got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -49,10 +49,10 @@ func FuzzRequest(f *testing.F) {
 		if isResponses {
 			path = "/v1/responses"
 		}
-		ask := func(path string) RequestAction {
+		send := func(path string) RequestAction {
 			return g.Begin("POST", path).Request(bytes.Clone(body), Host{Now: testNow, ID: testID})
 		}
-		a := ask(path)
+		a := send(path)
 		if (a.Reply == nil) == (a.Forward == nil) {
 			t.Fatalf("%q: %+v", body, a)
 		}
@@ -86,7 +86,7 @@ func FuzzRequest(f *testing.F) {
 		if !isResponses {
 			return
 		}
-		counted := ask("/v1/responses/input_tokens")
+		counted := send("/v1/responses/input_tokens")
 		var count struct {
 			InputTokens int `json:"input_tokens"`
 		}

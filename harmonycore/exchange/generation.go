@@ -154,14 +154,14 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 	if failure != nil {
 		return nil, failure
 	}
-	stops, silent := stopTokens(r.Sampling.StopTokenIDs)
+	stops, hidden := stopTokens(r.Sampling.StopTokenIDs)
 	if channels {
 		scratch.body = r.ByChannels(scratch.body)
 	}
 	scratch.body = r.KeepMessages(scratch.body)
 	// The texts lie in the client's body. The host may overwrite it after this function returns.
 	r.Conversation = harmony.Conversation{}
-	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, silent
+	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
 	g.prefilled = rendered.prefilled
 	g.prepare(model, r)
 	report := &g.x.report
@@ -230,9 +230,9 @@ func (g *generation) trailers() ResponseAction {
 }
 
 func (g *generation) silent(limit int64) ResponseAction {
-	was := g.state
+	before := g.state
 	g.state = over
-	switch was {
+	switch before {
 	case awaiting, listening:
 		return g.x.client.fail(replyWith(errStalled(limit)), CutStall)
 	case failed, ended:

@@ -47,8 +47,9 @@ func TestLogprobsFollowContent(t *testing.T) {
 				stream.WriteString(logprobsChunk(ids[from:min(from+size, len(ids))], from, "null"))
 			}
 			stream.WriteString(logprobsChunk([]uint32{}, 0, `"stop"`) + serverUsage + serverDone)
-			for _, asked := range []string{"", `"stream":true,`} {
-				body := `{"model":"` + testModel + `",` + asked + `"logprobs":true,"top_logprobs":1,"messages":[{"role":"user",` +
+			for _, requested := range []string{"", `"stream":true,`} {
+				body := `{"model":"` + testModel + `",` + requested +
+					`"logprobs":true,"top_logprobs":1,"messages":[{"role":"user",` +
 					`"content":"Hi"}]}`
 				checkLogprobs(t, ids, answered(t, body, stream.String()))
 			}

@@ -146,9 +146,9 @@ func TestMixedChoices(t *testing.T) {
 			`,"thinking_token_budget":3`}[rng.IntN(4)]
 		g := testGateway(func(o *Options) { o.Models[0].Answers.RequireFinalChannel = round%2 == 0 })
 		stream := mixedStream(rng, turns)
-		ask := func(more string) (string, Report) {
+		send := func(more string) (string, Report) {
 			body := fmt.Sprintf(`{"model":%q,"n":%d,"messages":[{"role":"user","content":"Hi"}]%s%s%s`, testModel, len(turns),
-				members, more, weather)
+				members, more, weatherTool)
 			x := forwarded(t, g, "/v1/chat/completions", body)
 			status, out, _ := strings.Cut(outcome(t, x, cutEvery(stream, 1+rng.IntN(len(stream)))), " ")
 			if status != "200" {
@@ -156,8 +156,8 @@ func TestMixedChoices(t *testing.T) {
 			}
 			return out, x.Report()
 		}
-		streamed, seen := ask(`,"stream":true,"stream_options":{"include_usage":true}`)
-		text, report := ask("")
+		streamed, seen := send(`,"stream":true,"stream_options":{"include_usage":true}`)
+		text, report := send("")
 		seen.WastedTokens, report.WastedTokens = 0, 0 // how many come until the server is let go depends on how they come
 		if seen != report {
 			t.Fatalf("%v %s: the stream reports\n%+v, the whole answer\n%+v", turns, members, seen, report)

@@ -26,13 +26,13 @@ type reading struct {
 
 // open reads as much of a request's body as it needs to find the model, and admits the request. If it returns nil,
 // the action decides on the request.
-func (e *Exchange) open(body []byte, h Host, how reading) (*modelRequest, RequestAction) {
+func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, RequestAction) {
 	if len(body) > e.gateway.options.BodyLimit {
 		return nil, e.refuse(errBodyTooLarge(e.gateway.options.BodyLimit))
 	}
-	request, failure := openai.OpenWithin(body, e.gateway.maxValues(body, how))
+	request, failure := openai.OpenWithin(body, e.gateway.maxValues(body, kind))
 	if failure != nil {
-		if how.modelOptional && failure.NoModel() && e.gateway.passesOtherModels() {
+		if kind.modelOptional && failure.NoModel() && e.gateway.passesOtherModels() {
 			return nil, e.passThrough()
 		}
 		return nil, e.refuse(failure)
@@ -45,7 +45,7 @@ func (e *Exchange) open(body []byte, h Host, how reading) (*modelRequest, Reques
 		return nil, e.refuse(errModelNotFound(request.Model))
 	}
 	e.setModel(model)
-	if failure := request.Bounded(how.freeValues(model)); failure != nil {
+	if failure := request.Bounded(kind.freeValues(model)); failure != nil {
 		return nil, e.refuse(failure)
 	}
 	if h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values)) {

@@ -111,11 +111,11 @@ func (l *modelList) reply() ResponseAction {
 // list returns the gateway's models, and after them the models of the other server's list.
 func (l *modelList) list() []byte {
 	models := l.x.gateway.models
-	own := make([]openai.ListedModel, 0, len(models))
+	ownModels := make([]openai.ListedModel, 0, len(models))
 	for i := range models {
-		own = append(own, listed(&models[i]))
+		ownModels = append(ownModels, listed(&models[i]))
 	}
-	return openai.AppendModels(nil, own, l.others)
+	return openai.AppendModels(nil, ownModels, l.others)
 }
 
 func listed(m *Model) openai.ListedModel {

@@ -66,7 +66,7 @@ func TestOtherModels(t *testing.T) {
 	}
 	const other = `{"id":"llama","object":"model","created":1,"owned_by":"meta"}`
 	ok := ResponseHead{Status: 200, ContentType: "application/json; charset=utf-8"}
-	ours, both := `{"object":"list","data":[`+ourModel+`]}`, `{"object":"list","data":[`+ourModel+`,`+other+`]}`
+	ownList, both := `{"object":"list","data":[`+ourModel+`]}`, `{"object":"list","data":[`+ourModel+`,`+other+`]}`
 	for _, tt := range []struct {
 		name string
 		head ResponseHead
@@ -75,15 +75,16 @@ func TestOtherModels(t *testing.T) {
 	}{
 		{"a list", ok, `{"object":"list", "data": [` + other + `]}`, both},
 		{"one that has ours too", ok, `{"data":[{"id":"gpt-oss-120b"},` + other + `]}`, both},
-		{"an empty one", ok, `{"data":[]}`, ours},
-		{"no list", ok, `{"data":{"id":"x"}}`, ours},
-		{"no JSON", ok, `{"data":[{"id":"x"}`, ours},
+		{"an empty one", ok, `{"data":[]}`, ownList},
+		{"no list", ok, `{"data":{"id":"x"}}`, ownList},
+		{"no JSON", ok, `{"data":[{"id":"x"}`, ownList},
 		{"things that are no models", ok, `{"data":[1,"x",null,` + other + `]}`, both},
-		{"an error", ResponseHead{Status: 401, ContentType: "application/json"}, `{"error":"Unauthorized"}`, ours},
-		{"a page", ResponseHead{Status: 200, ContentType: "text/html"}, `<html>`, ours},
-		{"server unreachable", ResponseHead{Status: 503, ContentType: "application/json", Local: true}, `{"error":{}}`, ours},
-		{"nothing", ResponseHead{Status: 200, ContentType: "application/json", End: true}, ``, ours},
-		{"too long a list", ok, `{"data":[` + other + strings.Repeat(" ", maxOthers) + `]}`, ours},
+		{"an error", ResponseHead{Status: 401, ContentType: "application/json"}, `{"error":"Unauthorized"}`, ownList},
+		{"a page", ResponseHead{Status: 200, ContentType: "text/html"}, `<html>`, ownList},
+		{"server unreachable", ResponseHead{Status: 503, ContentType: "application/json", Local: true}, `{"error":{}}`,
+			ownList},
+		{"nothing", ResponseHead{Status: 200, ContentType: "application/json", End: true}, ``, ownList},
+		{"too long a list", ok, `{"data":[` + other + strings.Repeat(" ", maxOthers) + `]}`, ownList},
 	} {
 		for _, size := range []int{1 << 20, 7} {
 			if len(tt.body) > 1000 {

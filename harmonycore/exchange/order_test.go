@@ -53,8 +53,8 @@ var (
 	}
 )
 
-// order calls an exchange as the bytes say, in whichever order: each says which of its methods, and with what.
-func order(t *testing.T, gateway, request uint8, calls []byte) {
+// callInOrder calls an exchange as the bytes say, in whichever order: each says which of its methods, and with what.
+func callInOrder(t *testing.T, gateway, request uint8, calls []byte) {
 	t.Helper()
 	gateways := orderGateways()
 	r := orderRequests[int(request)%len(orderRequests)]
@@ -77,30 +77,30 @@ func order(t *testing.T, gateway, request uint8, calls []byte) {
 		}
 	}
 	for _, call := range calls[:min(len(calls), 64)] {
-		with := int(call / 10)
-		now += int64(with)
+		argument := int(call / 10)
+		now += int64(argument)
 		switch call % 10 {
 		case 0:
 			whole(x.RequestHeaders().Reply)
 		case 1:
-			x.Header([]string{contract.StrictHeader, contract.EventsHeader, "", "x"}[with%4],
-				[]string{"1", "channels", ""}[with%3])
+			x.Header([]string{contract.StrictHeader, contract.EventsHeader, "", "x"}[argument%4],
+				[]string{"1", "channels", ""}[argument%3])
 		case 2:
-			body := orderBodies[with%len(orderBodies)]
-			whole(x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return with%16 != 15 }}).Reply)
+			body := orderBodies[argument%len(orderBodies)]
+			whole(x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return argument%16 != 15 }}).Reply)
 		case 3:
-			replied(x.ResponseHeaders(orderHeads[with%len(orderHeads)], now))
+			replied(x.ResponseHeaders(orderHeads[argument%len(orderHeads)], now))
 		case 4, 5:
-			replied(x.ResponseBody([]byte(orderChunks[with%len(orderChunks)]), call%10 == 5, now))
+			replied(x.ResponseBody([]byte(orderChunks[argument%len(orderChunks)]), call%10 == 5, now))
 		case 6:
 			replied(x.ResponseTrailers())
 		case 7:
-			now += testLimit * int64(with%2)
+			now += testLimit * int64(argument%2)
 			replied(x.Stalled(now))
 		case 8:
 			x.Report()
 		case 9:
-			if with == 25 { // rarely: nothing goes on behind it
+			if argument == 25 { // rarely: nothing goes on behind it
 				whole(x.CannotForward())
 			}
 		}
@@ -114,7 +114,7 @@ func FuzzCallbackOrder(f *testing.F) {
 	f.Add(uint8(0), uint8(0), []byte{4})
 	f.Add(uint8(0), uint8(3), []byte{2, 5})
 	f.Add(uint8(1), uint8(1), []byte{0, 22, 3, 4, 5, 6, 7, 8})
-	f.Fuzz(order)
+	f.Fuzz(callInOrder)
 }
 
 // TestShortCallbackOrders walks every order of up to three calls, whatever they are called with.
@@ -125,7 +125,7 @@ func TestShortCallbackOrders(t *testing.T) {
 			for _, a := range calls {
 				for _, b := range calls {
 					for _, c := range calls {
-						order(t, gateway, request, []byte{a, b, c})
+						callInOrder(t, gateway, request, []byte{a, b, c})
 					}
 				}
 			}

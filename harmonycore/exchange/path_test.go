@@ -57,7 +57,7 @@ func TestAmbiguousPaths(t *testing.T) {
 
 // TestUnlistedPromptPaths: a model of ours is refused wherever a server may take a prompt for it.
 func TestUnlistedPromptPaths(t *testing.T) {
-	ours := `{"model":"` + testModel + `","prompt":"x"}`
+	taken := `{"model":"` + testModel + `","prompt":"x"}`
 	for _, path := range []string{
 		"/v1/completions/", "/v1/completions/batch", "/v1/completions;a", "/V1/Completions", "/v1/%63ompletions",
 		"/v1/chat/completions/", "/v1/chat/completions/batch",
@@ -74,8 +74,8 @@ func TestUnlistedPromptPaths(t *testing.T) {
 			t.Errorf("%q is not held", path)
 		}
 		for body, code := range map[string]string{
-			ours: "raw_prompt_not_allowed", `{"model":"other","model":"` + testModel + `"}`: "duplicate_key",
-			ours[1:]: "invalid_json",
+			taken: "raw_prompt_not_allowed", `{"model":"other","model":"` + testModel + `"}`: "duplicate_key",
+			taken[1:]: "invalid_json",
 		} {
 			a := begin().Request([]byte(body), Host{Now: testNow, ID: testID})
 			if a.Reply == nil || !strings.Contains(string(a.Reply.Body), `"code":"`+code+`"`) {

@@ -37,7 +37,7 @@ func reducedOutcome(t *testing.T, x *Exchange, head ResponseHead, pieces ...stri
 // TestReducedResponses: status and content type are all that is known when the headers go; what fails afterwards is an
 // event in a stream, and a cut of a whole answer. Nothing else differs from full mode.
 func TestReducedResponses(t *testing.T) {
-	good := answerOf("<|channel|>final<|message|>Hi<|return|>")
+	valid := answerOf("<|channel|>final<|message|>Hi<|return|>")
 	const failed = "data: {\"error\":{\"message\":\"boom\",\"code\":503}}\n\ndata: [DONE]\n\n"
 	token := "data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225]}]}\n\n"
 	for _, tt := range []struct {
@@ -50,10 +50,10 @@ func TestReducedResponses(t *testing.T) {
 		ends   string
 	}{
 		{
-			"stream", true, eventStream, []string{good, ""}, "200 text/event-stream data: ", `"content":"Hi"`,
+			"stream", true, eventStream, []string{valid, ""}, "200 text/event-stream data: ", `"content":"Hi"`,
 			"data: [DONE]\n\n",
 		},
-		{"whole", false, eventStream, []string{good, ""}, `200 application/json {"id":`, `"content":"Hi"`, "}}}"},
+		{"whole", false, eventStream, []string{valid, ""}, `200 application/json {"id":`, `"content":"Hi"`, "}}}"},
 		{
 			"stream, error first", true, eventStream, []string{failed, ""}, "200 text/event-stream data: ",
 			`{"error":{"message":"boom"`, "data: [DONE]\n\n(late)",
@@ -164,9 +164,9 @@ func TestReducedStallsAndTrailers(t *testing.T) {
 
 // TestReducedCuts: wherever the network cuts a server's stream, the client gets the same.
 func TestReducedCuts(t *testing.T) {
-	good := answerOf("<|channel|>analysis<|message|>Hm " +
+	valid := answerOf("<|channel|>analysis<|message|>Hm " +
 		"😀.<|end|><|start|>assistant<|channel|>final<|message|>Hé!<|return|>")
-	for _, text := range []string{good, good[:len(good)/2], "data: {\"error\":{\"message\":\"no\"," +
+	for _, text := range []string{valid, valid[:len(valid)/2], "data: {\"error\":{\"message\":\"no\"," +
 		"\"code\":503}}\n\ndata: [DONE]\n\n"} {
 		for _, stream := range []bool{true, false} {
 			run := func(pieces ...string) string {

@@ -38,9 +38,9 @@ func TestReducedRequests(t *testing.T) {
 	}
 	both := func(o *Options) { allowed(o); passthrough(o) }
 	const (
-		ours  = `{"model":"` + testModel + `","prompt":"x"}`
-		other = `{"model":"x","prompt":"x","messages":[]}`
-		none  = `{"prompt":"x"}`
+		prompt = `{"model":"` + testModel + `","prompt":"x"}`
+		other  = `{"model":"x","prompt":"x","messages":[]}`
+		none   = `{"prompt":"x"}`
 	)
 	toPool := RequestHead{Path: "/v1/completions", Pool: "pool-1"}
 	rewritten := RequestHead{Path: "/v1/completions", Pool: "pool-1", Rewritten: true}
@@ -56,21 +56,21 @@ func TestReducedRequests(t *testing.T) {
 		{"no model, passthrough", "/v1/responses", none, passthrough, rewritten, "missing_required_parameter"},
 		{"no JSON", "/v1/responses", `{`, nil, rewritten, "invalid_json"},
 
-		{"raw", "/v1/completions", ours, nil, toPool, "raw_prompt_not_allowed"},
+		{"raw", "/v1/completions", prompt, nil, toPool, "raw_prompt_not_allowed"},
 		{"raw, other", "/v1/completions", other, nil, toPool, "model_not_found"},
 		{"raw, none", "/v1/completions", none, nil, toPool, "missing_required_parameter"},
-		{"raw, passthrough", "/v1/completions", ours, passthrough, RequestHead{}, "raw_prompt_not_allowed"},
+		{"raw, passthrough", "/v1/completions", prompt, passthrough, RequestHead{}, "raw_prompt_not_allowed"},
 		{"raw, other, passthrough", "/v1/completions", other, passthrough, RequestHead{}, "model_not_found"},
 		{"raw, none, passthrough", "/v1/completions", none, passthrough, RequestHead{}, "passes"},
 
-		{"allowed", "/v1/completions", ours, allowed, rewritten, "forwarded"},
-		{"allowed, same name", "/v1/completions", ours, sameName, toPool, "as it came"},
+		{"allowed", "/v1/completions", prompt, allowed, rewritten, "forwarded"},
+		{"allowed, same name", "/v1/completions", prompt, sameName, toPool, "as it came"},
 		{"allowed, other", "/v1/completions", other, both, rewritten, "model_not_found"},
 		{"allowed, none", "/v1/completions", none, both, rewritten, "missing_required_parameter"},
 		{"allowed, wrong type", "/v1/completions", `{"model":1,"prompt":"x"}`, both, rewritten, "invalid_type"},
 		{"allowed, no JSON", "/v1/completions", `{`, both, rewritten, "invalid_json"},
 
-		{"server's path", "/generate", ours, allowed, RequestHead{}, "raw_prompt_not_allowed"},
+		{"server's path", "/generate", prompt, allowed, RequestHead{}, "raw_prompt_not_allowed"},
 		{"server's path, other", "/generate", other, passthrough, RequestHead{}, "model_not_found"},
 		{"server's path, none", "/generate", none, nil, RequestHead{}, "passes"},
 	} {

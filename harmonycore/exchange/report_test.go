@@ -10,7 +10,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-const weather = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object"}}}]}`
+const weatherTool = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object"}}}]}`
 
 // TestReport: what a stream and a whole answer of the same tokens report is the same.
 func TestReport(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 			}},
 	} {
 		for _, stream := range []bool{false, true} {
-			x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(stream), "}")+weather)
+			x := forwarded(t, testGateway(nil), "/v1/chat/completions", strings.TrimSuffix(chatBody(stream), "}")+weatherTool)
 			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true,
 				PromptTokens: x.generation.promptTokens, FirstToken: 7}
 			tt.want(&want)
@@ -118,7 +118,7 @@ func TestReportOfEffort(t *testing.T) {
 // TestReportEnds: whoever ends an exchange, and when, the report says so.
 func TestReportEnds(t *testing.T) {
 	answer := answerOf("<|channel|>final<|message|>Hello there<|return|>")
-	half := strings.Join(strings.SplitAfter(answer, "\n\n")[:5], "")
+	partial := strings.Join(strings.SplitAfter(answer, "\n\n")[:5], "")
 	length := strings.Replace(answer, `"finish_reason":"stop"`, `"finish_reason":"length"`, 1)
 	for _, tt := range []struct {
 		name      string
@@ -129,11 +129,11 @@ func TestReportEnds(t *testing.T) {
 		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream, testNow) }, FinishCut, ""},
 		{"within the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(half), false, testNow)
+			x.ResponseBody([]byte(partial), false, testNow)
 		}, FinishCut, CutOther},
 		{"trailers within the answer", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(half), false, testNow)
+			x.ResponseBody([]byte(partial), false, testNow)
 			x.ResponseTrailers()
 		}, FinishError, CutServer},
 		{"after the answer", func(x *Exchange) {
@@ -142,7 +142,7 @@ func TestReportEnds(t *testing.T) {
 		}, FinishStop, ""},
 		{"no finish reason", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(half), true, testNow)
+			x.ResponseBody([]byte(partial), true, testNow)
 		}, FinishError, ""},
 		{"silence before the first token", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
@@ -150,12 +150,12 @@ func TestReportEnds(t *testing.T) {
 		}, FinishError, ""},
 		{"silence", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(half), false, testNow)
+			x.ResponseBody([]byte(partial), false, testNow)
 			x.Stalled(testNow + testLimit)
 		}, FinishError, CutStall},
 		{"silence after a failure", func(x *Exchange) {
 			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(half+"data: {]\n\n"), false, testNow)
+			x.ResponseBody([]byte(partial+"data: {]\n\n"), false, testNow)
 			x.Stalled(testNow + testLimit)
 		}, FinishError, ""},
 		{"a status", func(x *Exchange) {

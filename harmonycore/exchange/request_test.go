@@ -15,15 +15,15 @@ func TestBegin(t *testing.T) {
 	g := testGateway(nil)
 	for _, tt := range []struct {
 		method, path string
-		ours         bool
+		taken        bool
 	}{
 		{"POST", "/v1/chat/completions", true}, {"POST", "/v1/responses?x=1", true}, {"POST", "/v1/completions", true},
 		{"POST", "/generate", true}, {"POST", "/completion", true}, {"POST", "/inference/v1/generate", true},
 		{"GET", "/v1/responses", false}, {"HEAD", "/v1/chat/completions", false}, {"POST", "/v1/embeddings", false},
 		{"POST", "/v1/chat/completions/", true}, {"POST", "/v1/chat/completionsx", false}, {"POST", "", false},
 	} {
-		if ours := g.Begin(tt.method, tt.path) != nil; ours != tt.ours {
-			t.Errorf("%s %s: ours = %v", tt.method, tt.path, ours)
+		if taken := g.Begin(tt.method, tt.path) != nil; taken != tt.taken {
+			t.Errorf("%s %s: ours = %v", tt.method, tt.path, taken)
 		}
 	}
 }

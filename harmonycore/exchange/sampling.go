@@ -64,16 +64,16 @@ func checkToken(param string, id uint32) *openai.Error {
 // stopTokens returns the format's ends and after them the client's own. The client's never replace the format's. silent
 // are those that end the answer without being part of it, as a client's stops do at servers. Control tokens keep their
 // meaning and are not silent.
-func stopTokens(asked []uint32) (all, silent []uint32) {
+func stopTokens(requested []uint32) (all, hidden []uint32) {
 	all = []uint32{tokenizer.Return, tokenizer.Call}
-	for _, id := range asked {
+	for _, id := range requested {
 		if slices.Contains(all, id) {
 			continue
 		}
 		all = append(all, id)
 		if !tokenizer.IsSpecial(id) {
-			silent = append(silent, id)
+			hidden = append(hidden, id)
 		}
 	}
-	return all, silent
+	return all, hidden
 }

@@ -9,8 +9,8 @@ import (
 
 var wholeService = contract.ResponsesService{Pool: "service", Stores: true, HostedTools: true}
 
-// way is where a request goes: to the service, to the model's servers, or back with a code.
-func way(t *testing.T, g *Gateway, path, body string) string {
+// destination is where a request goes: to the service, to the model's servers, or back with a code.
+func destination(t *testing.T, g *Gateway, path, body string) string {
 	t.Helper()
 	x := g.Begin("POST", path)
 	if x == nil {
@@ -36,7 +36,7 @@ func way(t *testing.T, g *Gateway, path, body string) string {
 	return "elsewhere"
 }
 
-func TestBeyondOneAnswer(t *testing.T) {
+func TestServiceRequests(t *testing.T) {
 	refusals := map[bool]string{false: contract.HostedToolsIgnore, true: contract.HostedToolsRefuse}
 	gateway := func(s contract.ResponsesService, refuse bool) *Gateway {
 		return testGateway(func(o *Options) { o.ResponsesService, o.HostedTools, o.Passthrough = s, refusals[refuse], true })
@@ -93,21 +93,21 @@ func TestBeyondOneAnswer(t *testing.T) {
 			{"tools", tools, tt.tools},
 			{"a store that refuses", strict, tt.strictly},
 		} {
-			if got := way(t, g.g, "/v1/responses?x=1", body); got != g.want {
+			if got := destination(t, g.g, "/v1/responses?x=1", body); got != g.want {
 				t.Errorf("%s: %s: %s, want %s", g.name, tt.members, got, g.want)
 			}
 		}
 		other := strings.Replace(body, "gpt-oss-120b", "other", 1)
-		if got := way(t, whole, "/v1/responses", other); got != "elsewhere" {
+		if got := destination(t, whole, "/v1/responses", other); got != "elsewhere" {
 			t.Errorf("another model's %s: %s", tt.members, got)
 		}
 	}
-	if got := way(t, whole, "/v1/responses", `{"model":"gpt-oss-120b","store":false,"input":[{"type":"item_reference",`+
-		`"id":"m"}]}`); got != "service" {
+	if got := destination(t, whole, "/v1/responses", `{"model":"gpt-oss-120b","store":false,`+
+		`"input":[{"type":"item_reference","id":"m"}]}`); got != "service" {
 		t.Errorf("a reference: %s", got)
 	}
-	if got := way(t, whole, "/v1/chat/completions", `{"model":"gpt-oss-120b","store":true,"messages":[{"role":"user",`+
-		`"content":"Hi"}]}`); got != "model" {
+	if got := destination(t, whole, "/v1/chat/completions", `{"model":"gpt-oss-120b","store":true,`+
+		`"messages":[{"role":"user","content":"Hi"}]}`); got != "model" {
 		t.Errorf("Chat: %s", got)
 	}
 	// What is counted is not kept.

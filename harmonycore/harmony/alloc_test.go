@@ -21,12 +21,12 @@ func allocations(f func()) uint64 {
 	return minimum
 }
 
-var kept []byte
+var allocated []byte
 
 func TestAllocationsAreSeen(t *testing.T) {
 	n := allocations(func() {
 		for range 100 {
-			kept = make([]byte, 16)
+			allocated = make([]byte, 16)
 		}
 	})
 	if n < 100 {

@@ -7,15 +7,15 @@ import (
 
 // sections appends parts of a text with a blank line between them. An empty part counts too.
 type sections struct {
-	dst   []byte
-	begun bool
+	dst     []byte
+	started bool
 }
 
 func (s *sections) next() {
-	if s.begun {
+	if s.started {
 		s.dst = append(s.dst, "\n\n"...)
 	}
-	s.begun = true
+	s.started = true
 }
 
 func (e Effort) word() string {

@@ -9,15 +9,15 @@ import (
 )
 
 func TestAnalysisPolicies(t *testing.T) {
-	say := func(role Role, channel, text string) Message {
+	message := func(role Role, channel, text string) Message {
 		m := Message{Role: role, Content: Text(text)}
 		if channel != "" {
 			m.Channel = Some(channel)
 		}
 		return m
 	}
-	q, a, f, c := say(User, "", "q"), say(Assistant, Analysis, "a"), say(Assistant, Final, "f"),
-		say(Assistant, Commentary, "c")
+	q, a, f, c := message(User, "", "q"), message(Assistant, Analysis, "a"), message(Assistant, Final, "f"),
+		message(Assistant, Commentary, "c")
 	for _, tt := range []struct {
 		in              []Message
 		reference, last string

@@ -19,7 +19,7 @@ type report struct {
 	text     string
 	stripped bool
 	want     []string
-	left     string
+	lost     string
 }
 
 func reports(t *testing.T) []report {
@@ -52,7 +52,7 @@ func reports(t *testing.T) []report {
 		case "want":
 			r.want = append(r.want, value)
 		case "left":
-			r.left = value
+			r.lost = value
 		default:
 			t.Fatalf("line %d: %s?", n+1, field)
 		}
@@ -101,8 +101,8 @@ func TestReports(t *testing.T) {
 			}
 		}
 		checkText(t, options, []timed{{r.text, 0}})
-		if left := lostText(t, r.text, whole.messages); left != r.left {
-			t.Errorf("%s: outside of all messages stands %q, want %q", r.url, left, r.left)
+		if lost := lostText(t, r.text, whole.messages); lost != r.lost {
+			t.Errorf("%s: outside of all messages stands %q, want %q", r.url, lost, r.lost)
 		}
 	}
 }

@@ -167,9 +167,9 @@ func (s *strictText) push(t *tokenizer.Tokenizer, id uint32) {
 	s.whole.Write(s.bytes[:valid])
 	rest := s.bytes[valid:]
 	if len(rest) > 0 {
-		if bad, cut := badPrefix(rest); !cut {
+		if invalid, cut := badPrefix(rest); !cut {
 			s.whole.WriteString(replacement)
-			rest = rest[bad:]
+			rest = rest[invalid:]
 		} else if valid == 0 {
 			s.fresh = false
 		}

@@ -490,8 +490,8 @@ func FuzzTextParser(f *testing.F) {
 		o := TextOptions{Dialect: Dialect(data[0] % 3),
 			Fallback: Fallback{FallbackTo(data[0] / 3 % 3), int(data[0] / 9 % 4), int64(data[0] / 36 % 2)}}
 		text := string(data[1:])
-		half := len(text) / 2
-		got, _ := checkText(t, o, []timed{{text[:half], 0}, {text[half:], 1}})
+		middle := len(text) / 2
+		got, _ := checkText(t, o, []timed{{text[:middle], 0}, {text[middle:], 1}})
 		for _, m := range got.messages {
 			if !utf8.ValidString(m.text) {
 				t.Fatalf("%q is not UTF-8", m.text)

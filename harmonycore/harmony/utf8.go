@@ -73,12 +73,12 @@ func appendRepaired(dst, b []byte, last bool) ([]byte, repaired) {
 		if r.used += n; r.used == len(b) {
 			break
 		}
-		bad, cut := badPrefix(b[r.used:])
+		invalid, cut := badPrefix(b[r.used:])
 		if cut && !last {
 			break
 		}
 		dst = append(dst, replacement...)
-		r.used += bad
+		r.used += invalid
 		r.parts++
 	}
 	return dst, r

@@ -97,7 +97,7 @@ func (c *ChatChoice) appendJSON(dst []byte, index int, fields ReasoningFields) [
 	case len(c.Reasoning) > 0:
 		dst = fields.append(append(dst, ','), c.Reasoning)
 	default:
-		dst = append(append(dst, ','), fields.none()...)
+		dst = append(append(dst, ','), fields.absent()...)
 	}
 	if len(c.ToolCalls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
@@ -135,8 +135,8 @@ func (f ReasoningFields) append(dst, escaped []byte) []byte {
 	return dst
 }
 
-// none returns the fields of a message or delta without reasoning.
-func (f ReasoningFields) none() string {
+// absent returns the fields of a message or delta without reasoning.
+func (f ReasoningFields) absent() string {
 	switch f {
 	case OnlyReasoning:
 		return `"reasoning":null`

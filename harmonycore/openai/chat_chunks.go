@@ -60,7 +60,7 @@ func (c *ChatChunks) closeWithoutReasoning(dst, logprobs []byte, reason string) 
 	if c.reasoning == NoReasoning && dst[len(dst)-1] == ',' {
 		dst = dst[:len(dst)-1]
 	}
-	return c.closeWithLogprobs(append(dst, c.reasoning.none()...), logprobs, reason)
+	return c.closeWithLogprobs(append(dst, c.reasoning.absent()...), logprobs, reason)
 }
 
 // AppendContent appends a piece of the answer. logprobs is what [AppendLogprob] has written for its tokens, or empty.

@@ -514,9 +514,9 @@ func TestTurnsAreBounded(t *testing.T) {
 	_, item := decodeResponses([]byte(`{"model":"m","input":[` + repeat(`{"role":"user","content":""}`) + `]}`))
 	_, part := decodeChat([]byte(`{"model":"m","messages":[{"role":"user","content":[` +
 		repeat(`{"type":"text","text":"a"}`) + `]}]}`))
-	half := `[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, maxTurns/2), ",") + `]`
-	_, parts := decodeResponses([]byte(`{"model":"m","input":[{"role":"user","content":` + half +
-		`},{"role":"user","content":` + half + `},{"role":"user","content":"a"}]}`))
+	halved := `[` + strings.TrimSuffix(strings.Repeat(`{"type":"input_text","text":"a"},`, maxTurns/2), ",") + `]`
+	_, parts := decodeResponses([]byte(`{"model":"m","input":[{"role":"user","content":` + halved +
+		`},{"role":"user","content":` + halved + `},{"role":"user","content":"a"}]}`))
 	for name, err := range map[string]*Error{
 		"message": message, "call": call, "item": item, "part": part, "parts of two messages": parts} {
 		if err == nil || err.Code != contract.CodeContextLengthExceeded {

@@ -27,23 +27,23 @@ func (m ListedModel) AppendJSON(dst []byte) []byte {
 
 // AppendModels appends the list of models: ours, then those of another server's list that have other names. others is
 // the body of that list, or empty. Whatever cannot be read in it is left out.
-func AppendModels(dst []byte, ours []ListedModel, others []byte) []byte {
+func AppendModels(dst []byte, models []ListedModel, others []byte) []byte {
 	dst = append(dst, `{"object":"list","data":[`...)
-	for i := range ours {
+	for i := range models {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = ours[i].AppendJSON(dst)
+		dst = models[i].AppendJSON(dst)
 	}
 	if rawjson.Validate(others, rawjson.MaxDepth) == nil {
-		first := len(ours) == 0
+		first := len(models) == 0
 		_, _ = jsonparser.ArrayEach(others, func(item []byte, kind jsonparser.ValueType, _ int, err error) {
 			if err != nil || kind != jsonparser.Object {
 				return
 			}
 			id, err := jsonparser.GetString(item, "id")
-			for i := range ours {
-				if err == nil && ours[i].Name == id {
+			for i := range models {
+				if err == nil && models[i].Name == id {
 					return
 				}
 			}

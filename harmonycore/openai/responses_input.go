@@ -143,7 +143,7 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 		}
 		return InputItem{}, missing(join(at, "type"))
 	case "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
-		return v.readOwnOutput(at)
+		return v.readAPIToolOutput(at)
 	case "item_reference":
 		return InputItem{}, f.notStored(at)
 	case "compaction", "compaction_summary":
@@ -155,8 +155,8 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	case "mcp_list_tools", "mcp_approval_request", "mcp_approval_response":
 		return InputItem{}, nil // tools that cannot be called here
 	default:
-		if tool, ok := ownTools(f.kind); ok {
-			return v.readOwnCall(at, tool)
+		if tool, ok := apiToolOf(f.kind); ok {
+			return v.readAPIToolCall(at, tool)
 		}
 		return InputItem{Kind: itemUnknown}, nil
 	}

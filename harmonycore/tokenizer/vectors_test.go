@@ -115,12 +115,12 @@ func parseIDs(s string) (ids []uint32, ok bool) {
 func checkText(t *testing.T, e *tokenizer.Encoder, v vector) {
 	t.Helper()
 	tok := o200k.Tokenizer()
-	for _, way := range []struct {
+	for _, encode := range []struct {
 		name string
 		ids  []uint32
 	}{{"AppendEncode", tok.AppendEncode([]uint32{7}, v.text)[1:]}, {"a used Encoder", e.Append(nil, tok, v.text)}} {
-		if !slices.Equal(way.ids, v.ids) {
-			t.Errorf("%s: %s of %.80q: %s", v.place, way.name, v.text, firstDifference(way.ids, v.ids))
+		if !slices.Equal(encode.ids, v.ids) {
+			t.Errorf("%s: %s of %.80q: %s", v.place, encode.name, v.text, firstDifference(encode.ids, v.ids))
 		}
 	}
 	if n, again := tok.Count(v.text), e.Count(tok, v.text); n != len(v.ids) || again != n {

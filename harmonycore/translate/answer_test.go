@@ -11,8 +11,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// said is one message of a model: its header, its text in pieces, and its end.
-type said struct {
+// msg is one message of a model: its header, its text in pieces, and its end.
+type msg struct {
 	recipient, channel string
 	pieces             []string
 	end                harmony.End
@@ -21,51 +21,51 @@ type said struct {
 // answerCase is a turn of a model and the reason why it ended.
 type answerCase struct {
 	name   string
-	turn   []said
+	turn   []msg
 	finish Finish
 }
 
 var answerCases = []answerCase{
-	{"an answer", []said{
+	{"an answer", []msg{
 		{"", "analysis", []string{"let ", "me \"see\"\n"}, harmony.EndedByEnd},
 		{"", "final", []string{"Hé", "", "llo 😀"}, harmony.EndedByReturn},
 	}, Stop},
-	{"a call after a preamble", []said{
+	{"a call after a preamble", []msg{
 		{"", "analysis", []string{"t"}, harmony.EndedByEnd},
 		{"", "commentary", []string{"I look."}, harmony.EndedByEnd},
 		{"functions.f", "commentary", []string{`{"a`, `":1}`}, harmony.EndedByCall},
 	}, Stop},
-	{"calls everywhere", []said{
+	{"calls everywhere", []msg{
 		{"f", "analysis", []string{"{}"}, harmony.EndedByCall},
 		{"functions.fjson", "final", nil, harmony.EndedByCall},
 	}, Stop},
-	{"nothing undeclared is called", []said{
+	{"nothing undeclared is called", []msg{
 		{"browser.search", "commentary", []string{"x"}, harmony.EndedByCall},
 		{"functions.other", "commentary", []string{"y"}, harmony.EndedByCall},
 		{"assistant", "final", []string{"z"}, harmony.EndedByReturn},
 	}, Stop},
-	{"a lost format", []said{
+	{"a lost format", []msg{
 		{"", "", []string{"no "}, harmony.Cut},
 		{"all", "final", []string{"answer"}, harmony.Cut},
 		{"", "comment?", []string{"odd"}, harmony.Cut},
 	}, Stop},
-	{"a call cut at the limit", []said{
+	{"a call cut at the limit", []msg{
 		{"", "analysis", []string{"t"}, harmony.EndedByEnd},
 		{"functions.f", "commentary", []string{`{"a`}, harmony.Cut},
 	}, Length},
-	{"the limit in the reasoning", []said{{"", "analysis", []string{"t"}, harmony.Cut}}, Length},
-	{"empty messages", []said{
+	{"the limit in the reasoning", []msg{{"", "analysis", []string{"t"}, harmony.Cut}}, Length},
+	{"empty messages", []msg{
 		{"", "analysis", nil, harmony.EndedByEnd},
 		{"", "final", nil, harmony.EndedByReturn},
 	}, Stop},
 	{"nothing at all", nil, Stop},
-	{"custom calls", []said{
+	{"custom calls", []msg{
 		{"", "analysis", []string{"t"}, harmony.EndedByEnd},
 		{"functions.run", "commentary", []string{"print(\"", "é\n"}, harmony.EndedByCall},
 		{"functions.f", "commentary", []string{"{}"}, harmony.EndedByCall},
 		{"run", "analysis", nil, harmony.EndedByCall},
 	}, Stop},
-	{"a custom call cut at the limit", []said{{"functions.run", "commentary", []string{"pri"}, harmony.Cut}}, Length},
+	{"a custom call cut at the limit", []msg{{"functions.run", "commentary", []string{"pri"}, harmony.Cut}}, Length},
 }
 
 // play runs a turn through an answer. It takes the answer's bytes whenever takes returns true.
@@ -196,7 +196,7 @@ func FuzzAnswer(f *testing.F) {
 			c.finish = Length
 		}
 		for len(script) > 2 {
-			m := said{
+			m := msg{
 				recipient: recipients[int(script[0]>>3)%len(recipients)], channel: channels[int(script[0])%len(channels)],
 				end: harmony.End(script[1] % 4),
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 )
 
-// TestArgumentsAreHeldAgainstTheirSchema checks that arguments that do not match their schema are counted and sent
+// TestArgumentsAreCheckedAgainstTheirSchema checks that arguments that do not match their schema are counted and sent
 // unchanged.
-func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
+func TestArgumentsAreCheckedAgainstTheirSchema(t *testing.T) {
 	const schema = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],` +
 		`"additionalProperties":false}`
 	tools := map[API]string{
@@ -20,21 +20,21 @@ func TestArgumentsAreHeldAgainstTheirSchema(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		calls []said
+		calls []msg
 		unfit int
 	}{
-		{"good", []said{{"functions.f", "commentary", []string{`{"ci`, `ty":"Paris"}`}, harmony.EndedByCall}}, 0},
-		{"another type", []said{{"functions.f", "commentary", []string{`{"city":1}`}, harmony.EndedByCall}}, 1},
-		{"no JSON", []said{{"functions.f", "commentary", []string{"Paris"}, harmony.EndedByEnd}}, 1},
-		{"empty", []said{{"functions.f", "commentary", nil, harmony.EndedByCall}}, 1},
-		{"two, of which one is bad", []said{
+		{"good", []msg{{"functions.f", "commentary", []string{`{"ci`, `ty":"Paris"}`}, harmony.EndedByCall}}, 0},
+		{"another type", []msg{{"functions.f", "commentary", []string{`{"city":1}`}, harmony.EndedByCall}}, 1},
+		{"no JSON", []msg{{"functions.f", "commentary", []string{"Paris"}, harmony.EndedByEnd}}, 1},
+		{"empty", []msg{{"functions.f", "commentary", nil, harmony.EndedByCall}}, 1},
+		{"two, of which one is bad", []msg{
 			{"functions.f", "commentary", []string{`{}`}, harmony.EndedByCall},
 			{"functions.f", "commentary", []string{`{"city":""}`}, harmony.EndedByCall},
 		}, 1},
-		{"cut off", []said{{"functions.f", "commentary", []string{`{"ci`}, harmony.Cut}}, 0},
-		{"no schema", []said{{"functions.g", "commentary", []string{"x"}, harmony.EndedByCall}}, 0},
-		{"undeclared", []said{{"functions.h", "commentary", []string{"x"}, harmony.EndedByCall}}, 0},
-		{"too long to look at", []said{{"functions.f", "commentary", []string{strings.Repeat("x", maxArguments), "y"},
+		{"cut off", []msg{{"functions.f", "commentary", []string{`{"ci`}, harmony.Cut}}, 0},
+		{"no schema", []msg{{"functions.g", "commentary", []string{"x"}, harmony.EndedByCall}}, 0},
+		{"undeclared", []msg{{"functions.h", "commentary", []string{"x"}, harmony.EndedByCall}}, 0},
+		{"too long to look at", []msg{{"functions.f", "commentary", []string{strings.Repeat("x", maxArguments), "y"},
 			harmony.EndedByCall}}, 0},
 	} {
 		for api, rest := range tools {

@@ -158,7 +158,7 @@ func (a *channelStream) End(f Finish) {
 	if f == Stop {
 		a.closeCall()
 	}
-	a.finish, a.failed = f, a.noFinal(f) && a.requireFinal
+	a.finish, a.failed = f, a.lacksFinal(f) && a.requireFinal
 }
 
 func (a *channelStream) Finish(u Usage, _ int64) {

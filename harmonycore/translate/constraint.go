@@ -54,12 +54,12 @@ func (s toolset) constraint(declared []openai.Tool, schemas []*harmony.Schema, c
 		c.Schema, c.StrictAt = format.Schema, format.StrictAt
 		c.Pattern, c.Grammar, c.Choices = format.Pattern, format.Grammar, format.Choices
 	}
-	wanted := c.Forced || c.formed()
+	needed := c.Forced || c.formed()
 	patterns := inputPatterns(declared)
 	for i := range declared {
-		wanted = wanted || declared[i].Strict || patterns[i] != ""
+		needed = needed || declared[i].Strict || patterns[i] != ""
 	}
-	if !wanted || len(s) != len(declared) || len(s) != len(schemas) {
+	if !needed || len(s) != len(declared) || len(s) != len(schemas) {
 		return c
 	}
 	for i := range s {

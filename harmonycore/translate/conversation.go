@@ -79,7 +79,7 @@ func (b *builder) user(name string, parts []string) {
 	if name != "" {
 		m.Name = harmony.Some(name)
 	}
-	b.turns = b.turns.asked(len(b.messages))
+	b.turns = b.turns.addUser(len(b.messages))
 	b.messages = append(b.messages, m)
 }
 
@@ -125,7 +125,7 @@ func (b *builder) result(id string, parts []string, param string) *openai.Error 
 	if call == nil {
 		return openai.Invalid(param, "Invalid '"+param+"': no call before it has this id.")
 	}
-	b.turns = b.turns.returned(call.message)
+	b.turns = b.turns.addResult(call.message)
 	b.addResult(call.shown, parts)
 	return nil
 }

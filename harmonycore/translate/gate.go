@@ -6,7 +6,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// Gate stands between a parser and a [Choice]. It shuts where the answer ends before the model does: at a stop sequence
+// Gate stands between a parser and a [Choice]. It ends the answer before the model does: at a stop sequence
 // in the text of a final message, at the first reasoning token beyond the maximum, or at the message after the only
 // call that the client wants (RATIONALE.md#43). The Choice gets nothing that comes later, and has no open message then.
 // The owner of the Gate calls the Choice's End.
@@ -20,9 +20,9 @@ type Gate struct {
 	// oneCall reports whether a second call is not wanted. endedByCall reports whether it ended at one.
 	oneCall, endedByCall bool
 	// capped reports whether the reasoning has a maximum. left is the number of reasoning tokens that may still come.
-	capped bool
-	left   int
-	ended  Finish
+	capped        bool
+	reasoningLeft int
+	ended         Finish
 	// held holds the logprobs of tokens whose text is held back.
 	held []heldLogprob
 	// received and shown count the bytes of the final message's text that came in and that were passed on.
@@ -51,7 +51,7 @@ func (r *Request) Gate(c Choice) *Gate {
 	}
 	g := &Gate{Choice: c, turn: r.newTurn(), stops: newStops(r.Stop), oneCall: oneCall}
 	if r.MaxReasoning != nil {
-		g.capped, g.left = true, *r.MaxReasoning
+		g.capped, g.reasoningLeft = true, *r.MaxReasoning
 	}
 	return g
 }
@@ -96,11 +96,11 @@ func (g *Gate) Content(text []byte, tokens int) {
 	found := false
 	switch g.turn.lane {
 	case reasoningLane:
-		if g.capped && tokens > g.left {
+		if g.capped && tokens > g.reasoningLeft {
 			g.end(Length)
 			return
 		}
-		g.left -= tokens
+		g.reasoningLeft -= tokens
 	case finalLane:
 		g.complete(len(text))
 		text, found = g.stops.add(text)

@@ -27,62 +27,62 @@ func (h *sentEvents) End(Finish)        { h.WriteString("end") }
 func (h *sentEvents) Logprob(l *openai.Logprob) { fmt.Fprintf(h, "(%s) ", l.Token) }
 
 func TestGate(t *testing.T) {
-	analysis := said{"", "analysis", []string{"a", "STOP", "b"}, harmony.EndedByEnd}
-	final := said{"", "final", []string{"x ", "S", "TO", "P", " y"}, harmony.EndedByReturn}
-	call := said{"f", "commentary", []string{"STOP"}, harmony.EndedByCall}
-	preamble := said{"", "commentary", []string{"STOP"}, harmony.EndedByEnd}
+	analysis := msg{"", "analysis", []string{"a", "STOP", "b"}, harmony.EndedByEnd}
+	final := msg{"", "final", []string{"x ", "S", "TO", "P", " y"}, harmony.EndedByReturn}
+	call := msg{"f", "commentary", []string{"STOP"}, harmony.EndedByCall}
+	preamble := msg{"", "commentary", []string{"STOP"}, harmony.EndedByEnd}
 	for _, tt := range []struct {
 		name, options string
-		turn          []said
+		turn          []msg
 		want          string
-		shut          Finish
+		ended         Finish
 	}{
 		{
-			"a stop sequence over tokens", `"stop":"STOP",`, []said{analysis, final, final},
+			"a stop sequence over tokens", `"stop":"STOP",`, []msg{analysis, final, final},
 			"[analysis a/1 STOP/1 b/1 ] [final x /1 /1 /1 /1 ] ", Stop,
 		},
 		{
-			"not in a preamble, nor in a call", `"stop":["STOP"],`, []said{preamble, call},
+			"not in a preamble, nor in a call", `"stop":["STOP"],`, []msg{preamble, call},
 			"[commentary STOP/1 ] [commentaryf STOP/1 ] ", 0,
 		},
 		{
-			"held back until it cannot match", `"stop":["x S!","TOPP"],`, []said{final},
+			"held back until it cannot match", `"stop":["x S!","TOPP"],`, []msg{final},
 			"[final /1 /1 x S/1 /1 TOP y/1 ] ", 0,
 		},
 		{
 			"held back until the message ends", `"stop":[" y!"],`,
-			[]said{final, {"", "final", []string{"!"}, harmony.EndedByReturn}},
+			[]msg{final, {"", "final", []string{"!"}, harmony.EndedByReturn}},
 			"[final x/1  S/1 TO/1 P/1 /1  y/0 ] [final !/1 ] ", 0,
 		},
 		{
-			"no channel is the final one", `"stop":["STOP"],`, []said{{"", "", []string{"STOP"}, harmony.Cut}},
+			"no channel is the final one", `"stop":["STOP"],`, []msg{{"", "", []string{"STOP"}, harmony.Cut}},
 			"[ /1 ] ", Stop,
 		},
 		{
-			"the cap", `"thinking_token_budget":2,`, []said{analysis, final},
+			"the cap", `"thinking_token_budget":2,`, []msg{analysis, final},
 			"[analysis a/1 STOP/1 ] ", Length,
 		},
 		{
-			"the cap over messages", `"thinking_token_budget":4,`, []said{analysis, analysis, final},
+			"the cap over messages", `"thinking_token_budget":4,`, []msg{analysis, analysis, final},
 			"[analysis a/1 STOP/1 b/1 ] [analysis a/1 ] ", Length,
 		},
 		{
-			"at the limit, not over it", `"thinking_token_budget":3,`, []said{analysis, final},
+			"at the limit, not over it", `"thinking_token_budget":3,`, []msg{analysis, final},
 			"[analysis a/1 STOP/1 b/1 ] [final x /1 S/1 TO/1 P/1  y/1 ] ", 0,
 		},
 		{
-			"a second call, where one is wanted", `"parallel_tool_calls":false,`, []said{analysis, preamble, call, call},
+			"a second call, where one is wanted", `"parallel_tool_calls":false,`, []msg{analysis, preamble, call, call},
 			"[analysis a/1 STOP/1 b/1 ] [commentary STOP/1 ] [commentaryf STOP/1 ] ", Stop,
 		},
 		{
-			"an answer after the one call", `"parallel_tool_calls":false,`, []said{call, final}, "[commentaryf STOP/1 ] ", Stop,
+			"an answer after the one call", `"parallel_tool_calls":false,`, []msg{call, final}, "[commentaryf STOP/1 ] ", Stop,
 		},
 		{
-			"one call", `"parallel_tool_calls":false,`, []said{analysis, call},
+			"one call", `"parallel_tool_calls":false,`, []msg{analysis, call},
 			"[analysis a/1 STOP/1 b/1 ] [commentaryf STOP/1 ] ", 0,
 		},
 		{
-			"no reasoning at all", `"thinking_token_budget":0,`, []said{analysis},
+			"no reasoning at all", `"thinking_token_budget":0,`, []msg{analysis},
 			"[analysis ] ", Length,
 		},
 	} {
@@ -100,8 +100,8 @@ func TestGate(t *testing.T) {
 			}
 			g.Close(m.end)
 		}
-		if h.String() != tt.want || g.Ended() != tt.shut {
-			t.Errorf("%s: %d\n%s\nwant %d\n%s", tt.name, g.Ended(), h.String(), tt.shut, tt.want)
+		if h.String() != tt.want || g.Ended() != tt.ended {
+			t.Errorf("%s: %d\n%s\nwant %d\n%s", tt.name, g.Ended(), h.String(), tt.ended, tt.want)
 		}
 	}
 }

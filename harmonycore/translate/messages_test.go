@@ -49,7 +49,7 @@ func rendered(t *testing.T, c *harmony.Conversation, p harmony.AnalysisPolicy) [
 func TestHarmonyMessages(t *testing.T) {
 	input := `[{"role":"developer","content":"Be \"brief\"."},{"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"é"}]},
 		{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"old"}]},{"role":"assistant","content":"b"},{"role":"user","content":"c"}]`
-	c := answerCase{turn: []said{
+	c := answerCase{turn: []msg{
 		{"", "analysis", []string{"think", "ing"}, harmony.EndedByEnd},
 		{"functions.f", "analysis", []string{`{"a":1}`}, harmony.EndedByCall},
 	}, finish: Stop}
@@ -72,9 +72,9 @@ func TestHarmonyMessages(t *testing.T) {
 // TestHarmonyMessagesEnd checks that an open message is included, and that messages are null if they are too long or
 // hidden.
 func TestHarmonyMessagesEnd(t *testing.T) {
-	cut := answerCase{turn: []said{{"", "analysis", []string{"half"}, harmony.Cut}}, finish: Length}
-	const half = `[{"role":"assistant","content":"half","channel":"analysis"}]`
-	long := answerCase{turn: []said{{"", "final", []string{strings.Repeat("x", conversationLimit)},
+	cut := answerCase{turn: []msg{{"", "analysis", []string{"half"}, harmony.Cut}}, finish: Length}
+	const partial = `[{"role":"assistant","content":"half","channel":"analysis"}]`
+	long := answerCase{turn: []msg{{"", "final", []string{strings.Repeat("x", conversationLimit)},
 		harmony.EndedByReturn}}, finish: Stop}
 	for _, tt := range []struct {
 		name        string
@@ -83,10 +83,10 @@ func TestHarmonyMessagesEnd(t *testing.T) {
 		c           answerCase
 		read, wrote string // "" means any text
 	}{
-		{"cut", contract.Answers{HarmonyMessages: true}, `"q"`, cut, "", half},
+		{"cut", contract.Answers{HarmonyMessages: true}, `"q"`, cut, "", partial},
 		{"hidden", contract.Answers{HarmonyMessages: true, HideReasoning: true}, `"q"`, cut, "null", "null"},
 		{"a long input", contract.Answers{HarmonyMessages: true}, `"` + strings.Repeat("x", conversationLimit) + `"`, cut,
-			"null", half},
+			"null", partial},
 		{"a long answer", contract.Answers{HarmonyMessages: true}, `"q"`, long, "", "null"},
 	} {
 		response, _ := withMessages(t, tt.answers, tt.input, tt.c)

@@ -215,7 +215,7 @@ func (a *responsesAnswer) closeItem(status string) {
 // End implements [Choice]. It closes the open item. The last event of the response waits for the usage.
 func (a *responsesAnswer) End(f Finish) {
 	a.finish = f
-	a.noFinal(f)
+	a.lacksFinal(f)
 	if f == Length {
 		a.closeItem(openai.StatusIncomplete)
 		return

@@ -338,25 +338,25 @@ func TestResponsesStreamFails(t *testing.T) {
 // TestHalfBuiltInCalls checks that a call of a built-in tool that the request does not offer is sent when it is whole.
 // Half a call is left out and counted, whatever cut it.
 func TestHalfBuiltInCalls(t *testing.T) {
-	call := said{"python", "analysis", []string{"print(", "1)"}, harmony.EndedByCall}
+	call := msg{"python", "analysis", []string{"print(", "1)"}, harmony.EndedByCall}
 	cut := call
 	cut.end = harmony.Cut
 	for _, tt := range []struct {
 		name       string
-		turn       []said
+		turn       []msg
 		finish     Finish
 		items      string
 		incomplete int
 	}{
-		{"whole", []said{call}, Stop, `reasoning completed print(1)`, 0},
-		{"whole, then the limit", []said{call}, Length, `reasoning completed print(1)`, 0},
-		{"without its end", []said{cut}, Stop, `reasoning completed print(1)`, 0},
-		{"before another message", []said{cut, {"", "final", []string{"x"}, harmony.EndedByReturn}}, Stop,
+		{"whole", []msg{call}, Stop, `reasoning completed print(1)`, 0},
+		{"whole, then the limit", []msg{call}, Length, `reasoning completed print(1)`, 0},
+		{"without its end", []msg{cut}, Stop, `reasoning completed print(1)`, 0},
+		{"before another message", []msg{cut, {"", "final", []string{"x"}, harmony.EndedByReturn}}, Stop,
 			`reasoning completed print(1), message completed x`, 0},
-		{"at the limit", []said{{"", "analysis", []string{"t"}, harmony.EndedByEnd}, cut}, Length, `reasoning completed t`,
+		{"at the limit", []msg{{"", "analysis", []string{"t"}, harmony.EndedByEnd}, cut}, Length, `reasoning completed t`,
 			1},
-		{"a method", []said{{"browser.search", "commentary", []string{"{"}, harmony.Cut}}, Length, ``, 1},
-		{"an undeclared function", []said{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length,
+		{"a method", []msg{{"browser.search", "commentary", []string{"{"}, harmony.Cut}}, Length, ``, 1},
+		{"an undeclared function", []msg{{"functions.other", "commentary", []string{"{"}, harmony.Cut}}, Length,
 			`reasoning incomplete {`, 0},
 	} {
 		for _, stream := range []string{`"stream":true,`, ""} {
@@ -395,7 +395,7 @@ func TestNamespaceComesBackInTheCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := play(r.NewAnswer(), answerCase{turn: []said{
+	got := play(r.NewAnswer(), answerCase{turn: []msg{
 		{"functions.g", "commentary", []string{"{}"}, harmony.EndedByCall},
 		{"functions.c", "commentary", []string{"x"}, harmony.EndedByCall},
 	}, finish: Stop}, never)

@@ -47,7 +47,7 @@ func sealedAnswer(t *testing.T, s Sealing, stream, hide bool, finish Finish) str
 	if finish == Length {
 		end = harmony.Cut
 	}
-	return play(r.NewAnswer(), answerCase{turn: []said{{"", "analysis", []string{"a ", `"thought"`}, end}},
+	return play(r.NewAnswer(), answerCase{turn: []msg{{"", "analysis", []string{"a ", `"thought"`}, end}},
 		finish: finish}, never)
 }
 

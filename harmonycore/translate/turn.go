@@ -113,8 +113,8 @@ func (t *turn) close(end harmony.End) {
 	}
 }
 
-// noFinal reports whether the model ended by itself without an answer and without a call, and counts such ends.
-func (t *turn) noFinal(f Finish) bool {
+// lacksFinal reports whether the model ended by itself without an answer and without a call, and counts such ends.
+func (t *turn) lacksFinal(f Finish) bool {
 	if f != Stop || t.answered || t.tally.Calls > 0 {
 		return false
 	}
@@ -125,7 +125,7 @@ func (t *turn) noFinal(f Finish) bool {
 // contentIsNull reports whether the content of an answer without text is null rather than empty. It is null next to
 // calls, and if the final message that the operator requires did not come.
 func (t *turn) contentIsNull(f Finish) bool {
-	return t.noFinal(f) && t.requireFinal || t.tally.Calls > 0
+	return t.lacksFinal(f) && t.requireFinal || t.tally.Calls > 0
 }
 
 // ending makes the end of an answer happen once.

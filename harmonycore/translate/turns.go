@@ -5,16 +5,16 @@ package translate
 // and its result. turns is nil if nothing may be left out (RATIONALE.md#51).
 type turns []int
 
-// asked records that the message at index next is a user's.
-func (t turns) asked(next int) turns {
+// addUser records that the message at index next is a user's.
+func (t turns) addUser(next int) turns {
 	if n := len(t); n == 0 || t[n-1] == next {
 		return t
 	}
 	return append(t, next)
 }
 
-// returned records that the next message is the result of the call at this index.
-func (t turns) returned(call int) turns {
+// addResult records that the next message is the result of the call at this index.
+func (t turns) addResult(call int) turns {
 	for len(t) > 1 && t[len(t)-1] > call {
 		t = t[:len(t)-1]
 	}

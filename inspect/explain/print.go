@@ -68,13 +68,13 @@ type piece struct {
 
 // line prints pieces after an indent and wraps them as one text. The first line gets the indent first, the others
 // further.
-func (p *printer) line(first, further string, pieces ...piece) {
+func (p *printer) line(first, rest string, pieces ...piece) {
 	var whole strings.Builder
 	for _, x := range pieces {
 		whole.WriteString(x.text)
 	}
 	indent := first
-	lines := wrap(whole.String(), p.width-max(len(first), len(further)))
+	lines := wrap(whole.String(), p.width-max(len(first), len(rest)))
 	for i, line := range lines {
 		left, shown := len(line), len(line)
 		if i < len(lines)-1 {
@@ -94,7 +94,7 @@ func (p *printer) line(first, further string, pieces ...piece) {
 			}
 		}
 		_ = p.w.WriteByte('\n')
-		indent = further
+		indent = rest
 	}
 }
 
@@ -105,11 +105,11 @@ func (p *printer) title(b *block, number int) {
 		span = fmt.Sprintf("  [token %d]", b.from)
 	}
 	if !b.message {
-		what := "no message"
+		heading := "no message"
 		if b.to == len(p.r.tokens) && len(p.r.atEnd) == 0 && p.r.tokens[b.to-1].notes == nil {
-			what = "the beginning of a message"
+			heading = "the beginning of a message"
 		}
-		p.line("", "  ", piece{"-- " + what, bold}, piece{span, faint})
+		p.line("", "  ", piece{"-- " + heading, bold}, piece{span, faint})
 		return
 	}
 	h := &b.header

@@ -178,25 +178,25 @@ func randomPiece(rng *rand.Rand, alphabet string, n int) []byte {
 }
 
 func TestBuildRefuses(t *testing.T) {
-	good := testTokens()
+	valid := testTokens()
 	for name, tokens := range map[string][][]byte{
 		"none":         nil,
-		"two alike":    append(slices.Clone(good), []byte("ab")),
-		"long alike":   append(slices.Clone(good), []byte("abcabc")),
-		"empty":        append(slices.Clone(good), nil),
-		"too long":     append(slices.Clone(good), make([]byte, 256)),
-		"byte missing": good[1:],
+		"two alike":    append(slices.Clone(valid), []byte("ab")),
+		"long alike":   append(slices.Clone(valid), []byte("abcabc")),
+		"empty":        append(slices.Clone(valid), nil),
+		"too long":     append(slices.Clone(valid), make([]byte, 256)),
+		"byte missing": valid[1:],
 	} {
 		if _, err := Build(join(tokens)); !errors.Is(err, ErrTable) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	blob, ends, sorted := join(good)
+	blob, ends, sorted := join(valid)
 	sorted[8], sorted[9] = sorted[9], sorted[8]
 	if _, err := Build(blob, ends, sorted); !errors.Is(err, ErrTable) {
 		t.Errorf("not sorted: error %v", err)
 	}
-	blob, ends, sorted = join(good)
+	blob, ends, sorted = join(valid)
 	ends[3] = 1 << 30
 	if _, err := Build(blob, ends, sorted); !errors.Is(err, ErrTable) {
 		t.Errorf("ends out of order: error %v", err)
@@ -218,18 +218,18 @@ func TestDamage(t *testing.T) {
 		}
 	}
 	for range 1000 {
-		bad := bytes.Clone(table)
+		damaged := bytes.Clone(table)
 		for n := 1 + rng.IntN(40); n > 0; n-- {
-			at := rng.IntN(len(bad))
+			at := rng.IntN(len(damaged))
 			if rng.IntN(2) == 0 { // spare the header half of the time
-				at = headerSize + rng.IntN(len(bad)-headerSize)
+				at = headerSize + rng.IntN(len(damaged)-headerSize)
 			}
-			bad[at] = byte(rng.IntN(256))
+			damaged[at] = byte(rng.IntN(256))
 		}
-		for at := headerSize; rng.IntN(4) != 0 && at+4 <= len(bad); at += rng.IntN(400) { // mostly cells
-			binary.NativeEndian.AppendUint32(bad[:at], rng.Uint32()>>rng.IntN(16))
+		for at := headerSize; rng.IntN(4) != 0 && at+4 <= len(damaged); at += rng.IntN(400) { // mostly cells
+			binary.NativeEndian.AppendUint32(damaged[:at], rng.Uint32()>>rng.IntN(16))
 		}
-		if v, err := Open(bad); err == nil {
+		if v, err := Open(damaged); err == nil {
 			use(v)
 		}
 	}

@@ -22,7 +22,7 @@ func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 // Lookup returns the id of the token whose bytes are exactly piece.
 func (v *Vocabulary) Lookup(piece string) (id uint32, ok bool) {
 	cell := v.follow(v.root, piece)
-	return uint32(cell >> idShift), cell != none
+	return uint32(cell >> idShift), cell != noCell
 }
 
 // child returns the cell for b below the node that cell leads to, or 0 if there is none.
@@ -52,19 +52,19 @@ func (v *Vocabulary) follow(base uint32, rest string) uint64 {
 	case cell&tailFlag != 0:
 		return v.tail(uint32(cell>>idShift), rest[i:])
 	}
-	return none
+	return noCell
 }
 
 // tail continues follow where the cells end: it returns the token whose tail, at an offset in the tails, is rest, as
 // the cell that a leaf would have.
 func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	if at+tailHead > v.tailSize {
-		return none
+		return noCell
 	}
 	head := v.load32(v.tails + at)
 	size := head >> idBits
 	if at += tailHead; size != uint32(len(rest)) || at+size > v.tailSize || string(v.view(v.tails+at, size)) != rest {
-		return none
+		return noCell
 	}
 	return wholeFlag | uint64(head&idMask)<<idShift
 }

@@ -64,8 +64,8 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 		after := int(p.next[removed])
 		p.cell[at] = p.pair[at]
 		p.next[at] = uint32(after)
-		p.key[removed] = none
-		p.key[at] = none
+		p.key[removed] = noCell
+		p.key[at] = noCell
 		if after < n {
 			p.prev[after] = uint32(at)
 			p.lookUp(v, piece, at, after, int(p.next[after]))
@@ -81,12 +81,12 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 // start makes every byte a part.
 func (p *parts) start(v *Vocabulary, piece string) {
 	for i := len(piece); i < len(p.key); i++ {
-		p.key[i] = none
+		p.key[i] = noCell
 	}
 	for i := range len(piece) {
 		b := piece[i]
 		cell := v.cellAt(v.root + uint32(b))
-		p.cell[i], p.key[i] = cell, none
+		p.cell[i], p.key[i] = cell, noCell
 		p.next[i], p.prev[i] = uint32(i+1), uint32(i-1)
 		if i+1 < len(piece) {
 			if pair := v.child(cell, piece[i+1]); pair&wholeFlag != 0 {
@@ -104,11 +104,11 @@ func (p *parts) start(v *Vocabulary, piece string) {
 
 // lookUp looks up the pair that begins with part at, whose second part begins at second and ends before end.
 func (p *parts) lookUp(v *Vocabulary, piece string, at, second, end int) {
-	p.key[at] = none
+	p.key[at] = noCell
 	if uint(second) >= uint(end) || uint(end) > uint(len(piece)) {
 		return
 	}
-	if cell := v.follow(uint32(p.cell[at])>>baseShift, piece[second:end]); cell != none {
+	if cell := v.follow(uint32(p.cell[at])>>baseShift, piece[second:end]); cell != noCell {
 		p.key[at], p.pair[at] = cell>>idShift<<32|uint64(at), cell
 	}
 }
@@ -147,7 +147,7 @@ func (p *parts) updateMin64(c uint) {
 
 // first returns the position of the least key, or a position beyond all others if there is none.
 func (p *parts) first() int {
-	lowest := none
+	lowest := noCell
 	for i := 0; i < len(p.minOf64); i += 8 {
 		lowest = min(lowest, min8(p.minOf64, i))
 	}
@@ -157,7 +157,7 @@ func (p *parts) first() int {
 // min8 returns the least of eight keys, or none beyond the end.
 func min8(keys []uint64, from int) uint64 {
 	if from < 0 || from+8 > len(keys) {
-		return none
+		return noCell
 	}
 	k := keys[from : from+8 : from+8]
 	return min(min(min(k[0], k[1]), min(k[2], k[3])), min(min(k[4], k[5]), min(k[6], k[7])))

@@ -17,14 +17,14 @@ func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	s.start(v, piece)
 	for {
 		lowest := s.minKey(int(n))
-		if lowest>>idShift == none>>idShift {
+		if lowest>>idShift == noCell>>idShift {
 			break
 		}
 		at := uint8(lowest) % shortSize
 		removed := s.next[at] % shortSize
 		after := s.next[removed]
 		s.cell[at], s.next[at] = s.pair[at], after
-		s.key[at], s.key[removed] = none, none
+		s.key[at], s.key[removed] = noCell, noCell
 		if after < n {
 			s.prev[after%shortSize] = at
 			s.lookUp(v, piece, at, after, s.next[after%shortSize])
@@ -41,7 +41,7 @@ func (s *short) merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 
 // minKey returns the least of the first n keys.
 func (s *short) minKey(n int) uint64 {
-	lowest := none
+	lowest := noCell
 	for i := 0; i < n; i += 8 {
 		lowest = min(lowest, min8(s.key[:], i))
 	}
@@ -51,7 +51,7 @@ func (s *short) minKey(n int) uint64 {
 // start makes every byte a part.
 func (s *short) start(v *Vocabulary, piece string) {
 	for i := max(len(piece)-1, 0); i < min(len(piece)+7, shortSize); i++ {
-		s.key[i] = none
+		s.key[i] = noCell
 	}
 	last := uint64(0)
 	for i := range len(piece) {
@@ -60,7 +60,7 @@ func (s *short) start(v *Vocabulary, piece string) {
 		if i > 0 {
 			pair := v.child(last, b)
 			if pair&wholeFlag == 0 {
-				pair = none
+				pair = noCell
 			}
 			s.set(at-1, pair)
 		}

@@ -49,8 +49,8 @@ const (
 	baseMask  = 1<<20 - 1
 	idShift   = 32
 
-	// none stands for no cell: its id is higher than every other.
-	none = ^uint64(0)
+	// noCell stands for no cell: its id is higher than every other.
+	noCell = ^uint64(0)
 
 	idBits   = 18
 	idMask   = 1<<idBits - 1

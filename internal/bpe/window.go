@@ -28,7 +28,7 @@ func (e *Encoder) mergeWindows(dst []uint32, v *Vocabulary, piece string, limit 
 	}
 	for end := windowSize; ; {
 		e.ids = e.mergeStretch(e.ids[:0], v, piece[done:end])
-		if len(dst) > base && !e.holds(v, piece, done, dst[len(dst)-1], e.ids) {
+		if len(dst) > base && !e.isExact(v, piece, done, dst[len(dst)-1], e.ids) {
 			back *= 2
 			dst, done = dropTail(dst, v, base, done, back)
 			continue
@@ -71,9 +71,9 @@ func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, limit int
 	return dst, done
 }
 
-// holds reports whether the token left, which ends at border, and the first of the ids that follow are what their bytes
-// alone give.
-func (e *Encoder) holds(v *Vocabulary, piece string, border int, left uint32, ids []uint32) bool {
+// isExact reports whether the token left, which ends at border, and the first of the ids that follow are what their
+// bytes alone give.
+func (e *Encoder) isExact(v *Vocabulary, piece string, border int, left uint32, ids []uint32) bool {
 	if len(ids) == 0 {
 		return false
 	}
@@ -137,7 +137,7 @@ func (e *Encoder) countTo(ids []uint32, v *Vocabulary, piece string, end, to int
 			return 0 // never reached
 		}
 		e.ids = e.mergeStretch(e.ids[:0], v, piece[done:to])
-		if left == 0 || e.holds(v, piece, done, ids[left-1], e.ids) {
+		if left == 0 || e.isExact(v, piece, done, ids[left-1], e.ids) {
 			return left + len(e.ids)
 		}
 	}

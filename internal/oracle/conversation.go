@@ -66,12 +66,12 @@ func compare(t *tokenizer.Tokenizer, ids []uint32, err error, want *vectors.Rend
 // of its JSON library, or with a name that ours does not have. A single message is a conversation of one message to
 // ours.
 func sameError(got, want string) bool {
-	for theirs, ours := range map[string]string{
+	for reference, core := range map[string]string{
 		"invalid conversation JSON: ": "invalid conversation JSON: ", "invalid message JSON: ": "invalid conversation JSON: ",
 		"unknown role": "unknown role",
 	} {
-		if strings.HasPrefix(want, theirs) {
-			return strings.HasPrefix(got, ours)
+		if strings.HasPrefix(want, reference) {
+			return strings.HasPrefix(got, core)
 		}
 	}
 	return got == want

@@ -24,8 +24,8 @@ type Bound struct {
 const (
 	version  = 1
 	overhead = chacha20poly1305.Overhead
-	// leastLength is the length of an empty text sealed with an empty id.
-	leastLength = 2 + expiryLength + chacha20poly1305.NonceSizeX + overhead
+	// minLength is the length of an empty text sealed with an empty id.
+	minLength = 2 + expiryLength + chacha20poly1305.NonceSizeX + overhead
 	// expiryLength is the length of a time in Unix seconds.
 	expiryLength = 8
 )
@@ -34,7 +34,7 @@ const (
 // has no random numbers.
 func (k *Keys) Seal(dst, text []byte, b Bound, expires int64) ([]byte, error) {
 	first := &k.keys[0]
-	sealed := make([]byte, 0, leastLength+len(first.id)+len(text))
+	sealed := make([]byte, 0, minLength+len(first.id)+len(text))
 	sealed = append(sealed, version, byte(len(first.id)))
 	sealed = append(sealed, first.id...)
 	sealed = appendTime(sealed, expires)
@@ -67,7 +67,7 @@ func (k *Keys) Open(sealed []byte, b Bound, now int64) ([]byte, error) {
 		return nil, ErrForeign // even a strict decoder ignores line ends
 	}
 	n, err := urlBase64().Decode(sealed, sealed)
-	if err != nil || n < leastLength || sealed[0] != version {
+	if err != nil || n < minLength || sealed[0] != version {
 		return nil, ErrForeign
 	}
 	sealed = sealed[:n]

@@ -77,9 +77,9 @@ func TestRotation(t *testing.T) {
 func TestRefused(t *testing.T) {
 	b := Bound{Model: "m", Tenant: "t"}
 	k := keys(t, keyA)
-	good := sealed(t, k, "thought", b)
+	valid := sealed(t, k, "thought", b)
 	otherKey := sealed(t, keys(t, strings.Replace(keyB, "b-2", "a", 1)), "thought", b)
-	raw, err := base64.RawURLEncoding.DecodeString(good)
+	raw, err := base64.RawURLEncoding.DecodeString(valid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +93,15 @@ func TestRefused(t *testing.T) {
 	}{
 		{"empty", "", b, now, ErrForeign},
 		{"OpenAI's own", "gAAAAABotdZ0Sz7yPXXpQl5Q", b, now, ErrForeign},
-		{"not base64", good[:20] + "=" + good[21:], b, now, ErrForeign},
-		{"cut", good[:len(good)-3], b, now, ErrForeign},
-		{"another model", good, Bound{Model: "n", Tenant: "t"}, now, ErrForeign},
-		{"another tenant", good, Bound{Model: "m", Tenant: "u"}, now, ErrForeign},
-		{"no tenant", good, Bound{Model: "m"}, now, ErrForeign},
+		{"not base64", valid[:20] + "=" + valid[21:], b, now, ErrForeign},
+		{"cut", valid[:len(valid)-3], b, now, ErrForeign},
+		{"another model", valid, Bound{Model: "n", Tenant: "t"}, now, ErrForeign},
+		{"another tenant", valid, Bound{Model: "m", Tenant: "u"}, now, ErrForeign},
+		{"no tenant", valid, Bound{Model: "m"}, now, ErrForeign},
 		{"another key of the same id", otherKey, b, now, ErrForeign},
 		{"expiry moved", base64.RawURLEncoding.EncodeToString(later), b, now, ErrForeign},
-		{"one second before its end", good, b, now + 59, nil},
-		{"at its end", good, b, now + 60, ErrExpired},
+		{"one second before its end", valid, b, now + 59, nil},
+		{"at its end", valid, b, now + 60, ErrExpired},
 	} {
 		if _, err := k.Open([]byte(tt.text), tt.bound, tt.now); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
@@ -135,16 +135,16 @@ func TestOneSpelling(t *testing.T) {
 	b := Bound{Model: "m", Tenant: "t"}
 	k := keys(t, keyA)
 	for _, text := range []string{"thought", "thoughts", "thoughts!"} { // one for each number of remaining bits
-		good := sealed(t, k, text, b)
-		for i := range len(good) + 1 {
+		valid := sealed(t, k, text, b)
+		for i := range len(valid) + 1 {
 			for _, c := range []byte(alphabet) {
-				spellings := []string{good[:i] + string(c) + good[i:]}
-				if i < len(good) && good[i] != c {
-					spellings = append(spellings, good[:i]+string(c)+good[i+1:])
+				spellings := []string{valid[:i] + string(c) + valid[i:]}
+				if i < len(valid) && valid[i] != c {
+					spellings = append(spellings, valid[:i]+string(c)+valid[i+1:])
 				}
 				for _, s := range spellings {
 					if _, err := k.Open([]byte(s), b, now); err == nil {
-						t.Errorf("%q: opens with %q at %d of %d", text, c, i, len(good))
+						t.Errorf("%q: opens with %q at %d of %d", text, c, i, len(valid))
 					}
 				}
 			}
@@ -166,7 +166,7 @@ func TestParseKeys(t *testing.T) {
 		"a:???":                                "key 1 (a): not 32 bytes",
 		keyA + ",":                             "key 2: write ID:KEY",
 		keyA + "," + keyA:                      "key 2 (a): a second key",
-		strings.Repeat(keyA+",", 1) + strings.Join(many(17), ","): "more than 16 keys",
+		strings.Repeat(keyA+",", 1) + strings.Join(manyKeys(17), ","): "more than 16 keys",
 	} {
 		k, err := ParseKeys(text)
 		if k != nil || err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), secret) {
@@ -175,7 +175,7 @@ func TestParseKeys(t *testing.T) {
 	}
 }
 
-func many(n int) []string {
+func manyKeys(n int) []string {
 	var list []string
 	for i := range n {
 		list = append(list, string(rune('b'+i))+keyA[1:])
@@ -189,11 +189,11 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(err)
 	}
 	b := Bound{Model: "m"}
-	good, err := k.Seal(nil, []byte("text"), b, now+60)
+	valid, err := k.Seal(nil, []byte("text"), b, now+60)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(string(good))
+	f.Add(string(valid))
 	f.Add("AQA")
 	f.Add("AQ__")
 	f.Fuzz(func(t *testing.T, s string) {

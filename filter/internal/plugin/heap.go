@@ -71,12 +71,12 @@ func (h *heap) admit(need, limit uint64, at int64) bool {
 
 // collect collects the heap.
 func (h *heap) collect(need, limit uint64, at int64) {
-	began := time.Now()
+	started := time.Now()
 	runtime.GC()
 	h.measure()
 	h.ended, h.collectedAt = false, at
 	if h.inUse+need > limit {
-		h.quietUntil = at + pauseShare*time.Since(began).Milliseconds()
+		h.quietUntil = at + pauseShare*time.Since(started).Milliseconds()
 	}
 }
 
@@ -84,9 +84,9 @@ func (h *heap) collect(need, limit uint64, at int64) {
 // limit, and no stream is open that could need it.
 func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	if at >= h.measureAt {
-		began := time.Now()
+		started := time.Now()
 		h.measure()
-		h.measureAt = at + pauseShare*time.Since(began).Milliseconds()
+		h.measureAt = at + pauseShare*time.Since(started).Milliseconds()
 	}
 	if h.inUse <= limit {
 		return false

@@ -2,8 +2,8 @@ package plugin
 
 import "testing"
 
-// TestMaxInUse: the gauge is the fullest VM's, whichever wrote last; one that has not told for a while does not
-// count.
+// TestMaxInUse checks that the gauge is the fullest VM's, whichever wrote last. A VM that has not written for a while
+// does not count.
 func TestMaxInUse(t *testing.T) {
 	var table []byte
 	for i, step := range []struct {
@@ -22,13 +22,14 @@ func TestMaxInUse(t *testing.T) {
 		{4, 1, 1, 1, 1},                                    // the host's clock was set back
 		{5, 1 << 40, 2, 1 << 40, 2}, {4, 1, 3, 1 << 40, 2}, // more than a word of 32 bits
 	} {
-		var most uint64
-		table, most = updateHeaps(table, step.id, step.inUse, step.at)
-		if most != step.want || len(table) != step.entries*heapEntry {
-			t.Errorf("step %d: the fullest has %d of %d, want %d of %d", i, most, len(table)/heapEntry, step.want, step.entries)
+		var largest uint64
+		table, largest = updateHeaps(table, step.id, step.inUse, step.at)
+		if largest != step.want || len(table) != step.entries*heapEntry {
+			t.Errorf("step %d: the maximum is %d of %d, want %d of %d", i, largest, len(table)/heapEntry,
+				step.want, step.entries)
 		}
 	}
-	if _, most := updateHeaps([]byte("not of ours, and no whole entry"), 1, 10, 0); most < 10 {
-		t.Errorf("most is %d", most)
+	if _, largest := updateHeaps([]byte("not of ours, and no whole entry"), 1, 10, 0); largest < 10 {
+		t.Errorf("most is %d", largest)
 	}
 }

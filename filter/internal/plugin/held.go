@@ -35,13 +35,13 @@ func (h *held) release(s *stream) {
 
 // largest returns the request of which the host holds the most bytes, or nil if it holds none.
 func (h *held) largest() *stream {
-	var most *stream
+	var largest *stream
 	for _, s := range h.streams {
-		if most == nil || s.body > most.body {
-			most = s
+		if largest == nil || s.body > largest.body {
+			largest = s
 		}
 	}
-	return most
+	return largest
 }
 
 // admits reports whether the host may continue to hold the body of current, whose callback is running. Beyond limit the

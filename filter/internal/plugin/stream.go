@@ -71,9 +71,9 @@ func responseStatus() int {
 
 // check logs a host call that failed, which is an error in the filter or in the host's configuration. It reports
 // whether the call succeeded.
-func check(what string, err error) bool {
+func check(call string, err error) bool {
 	if err != nil {
-		proxywasm.LogError("harmony: " + what + ": " + err.Error())
+		proxywasm.LogError("harmony: " + call + ": " + err.Error())
 	}
 	return err == nil
 }

@@ -167,10 +167,10 @@ func (p *plugin) OnTick() {
 
 // edited reports whether the host made a change to a request. If it did not, its settings do not fit the filter's mode,
 // and it will refuse all changes. edited logs that once.
-func (p *plugin) edited(what string, err error) bool {
+func (p *plugin) edited(call string, err error) bool {
 	if err != nil && !p.editRefusalLogged {
 		p.editRefusalLogged = true
-		proxywasm.LogError("harmony: " + what + ": " + err.Error() +
+		proxywasm.LogError("harmony: " + call + ": " + err.Error() +
 			"; requests are answered 500, because the proxy lets none be rewritten: see docs/modes.md")
 	}
 	return err == nil

@@ -49,7 +49,7 @@ func (c caller) Call(o wasmhost.Callout, done func(*wasmhost.CalloutReply, error
 }
 
 func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutReply, error) {
-	began := time.Now()
+	started := time.Now()
 	response, release, err := c.proxy.clusters[o.Cluster].send(ctx, func(to *endpoint) *http.Request {
 		r := &http.Request{
 			Method: o.Headers.Get(":method"), URL: requestURL(to, o.Headers.Get(":path")), Host: o.Headers.Get(":authority"),
@@ -80,6 +80,6 @@ func (c caller) do(ctx context.Context, o wasmhost.Callout) (*wasmhost.CalloutRe
 	trailers := wasmhost.NewHeaders()
 	appendHeader(trailers, response.Trailer)
 	headers := responseHeaders(response)
-	headers.Set("x-envoy-upstream-service-time", strconv.FormatInt(time.Since(began).Milliseconds(), 10))
+	headers.Set("x-envoy-upstream-service-time", strconv.FormatInt(time.Since(started).Milliseconds(), 10))
 	return &wasmhost.CalloutReply{Headers: headers, Body: body, Trailers: trailers}, nil
 }

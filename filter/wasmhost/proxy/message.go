@@ -183,10 +183,10 @@ func normalizePath(target string) string {
 var multipleSlashes = regexp.MustCompile("//+")
 
 // escapeIllegal escapes characters that are not allowed in a request line, and those in more.
-func escapeIllegal(s, more string) string {
+func escapeIllegal(s, extra string) string {
 	var out strings.Builder
 	for _, c := range []byte(s) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(more, c) >= 0 {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(extra, c) >= 0 {
 			fmt.Fprintf(&out, "%%%02X", c)
 		} else {
 			out.WriteByte(c)

@@ -35,9 +35,9 @@ func (m *message) relay(endWait time.Duration) error {
 		if ended && m.http2 {
 			trailer = m.trailer()
 		}
-		with := ended && m.http2 && len(trailer) == 0
-		if len(p) > 0 || with {
-			m.data(p, with)
+		headers := ended && m.http2 && len(trailer) == 0
+		if len(p) > 0 || headers {
+			m.data(p, headers)
 		}
 		switch {
 		case err == nil:
@@ -46,7 +46,7 @@ func (m *message) relay(endWait time.Duration) error {
 			h := wasmhost.NewHeaders()
 			appendHeader(h, trailer)
 			m.trailers(h)
-		case ended && !with:
+		case ended && !headers:
 			m.data(nil, true)
 		case !ended:
 			failure = err

@@ -41,8 +41,8 @@ type exchange struct {
 	// active signals activity on the stream.
 	active      chan struct{}
 	requestBody *flow
-	// begun reports whether the client has received a status.
-	begun bool
+	// responseStarted reports whether the client has received a status.
+	responseStarted bool
 	// reading reports whether the client's body is still incomplete.
 	reading atomic.Bool
 }
@@ -76,7 +76,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A server may answer while the client is still sending.
 	_ = http.NewResponseController(w).EnableFullDuplex()
 	x.run()
-	if !x.begun {
+	if !x.responseStarted {
 		panic(http.ErrAbortHandler) // otherwise net/http would send a 200
 	}
 }
@@ -230,9 +230,9 @@ func (x *exchange) roomForRequest() bool {
 }
 
 // act carries out the stream's events and reports whether the exchange is over.
-func (x *exchange) act() (over bool) {
+func (x *exchange) act() (finished bool) {
 	events := x.stream.Take()
-	if !x.begun && slices.ContainsFunc(events, isReset) && slices.ContainsFunc(events, isLocal) {
+	if !x.responseStarted && slices.ContainsFunc(events, isReset) && slices.ContainsFunc(events, isLocal) {
 		// A local reply that is cut at once has not begun.
 		events = slices.DeleteFunc(events, func(e wasmhost.Event) bool { return e.To == wasmhost.ToClient && !isReset(e) })
 	}
@@ -261,14 +261,14 @@ func (x *exchange) act() (over bool) {
 			return true
 		}
 		if e.End {
-			over = true
+			finished = true
 		}
 	}
 	signal(x.requestBody.room)
 	if x.server != nil {
 		signal(x.server.room)
 	}
-	return over
+	return finished
 }
 
 func isLocal(e wasmhost.Event) bool { return e.Local }
@@ -278,7 +278,7 @@ func isReset(e wasmhost.Event) bool {
 }
 
 func (x *exchange) begin(e wasmhost.Event) {
-	x.begun = true
+	x.responseStarted = true
 	header := x.w.Header()
 	if e.RequestOpen && x.r.ProtoMajor == 1 {
 		header.Set("Connection", "close") // what the client still sends is not read

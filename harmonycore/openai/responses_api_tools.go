@@ -2,35 +2,35 @@ package openai
 
 import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
-// ownTool is a tool with special items in the API. The model sees its calls as calls of a function.
-type ownTool struct {
+// apiTool is a tool with special items in the API. The model sees its calls as calls of a function.
+type apiTool struct {
 	// name is the function's name. argumentsMember holds the arguments.
 	name, argumentsMember string
 	// inlineResult reports whether a call has no separate output item, but holds its result or its status itself.
 	inlineResult bool
 }
 
-// ownTools returns the tool of a type of call. ok reports whether there is one.
-func ownTools(kind string) (tool ownTool, ok bool) {
+// apiToolOf returns the tool of a type of call. ok reports whether there is one.
+func apiToolOf(kind string) (tool apiTool, ok bool) {
 	switch kind {
 	case "local_shell_call":
-		return ownTool{name: typeLocalShell, argumentsMember: "action"}, true
+		return apiTool{name: typeLocalShell, argumentsMember: "action"}, true
 	case "shell_call":
-		return ownTool{name: "shell", argumentsMember: "action"}, true
+		return apiTool{name: "shell", argumentsMember: "action"}, true
 	case "apply_patch_call":
-		return ownTool{name: "apply_patch", argumentsMember: "operation"}, true
+		return apiTool{name: "apply_patch", argumentsMember: "operation"}, true
 	case "web_search_call":
-		return ownTool{name: "web_search", argumentsMember: "action", inlineResult: true}, true
+		return apiTool{name: "web_search", argumentsMember: "action", inlineResult: true}, true
 	case "mcp_call":
-		return ownTool{argumentsMember: "arguments", inlineResult: true}, true
+		return apiTool{argumentsMember: "arguments", inlineResult: true}, true
 	}
-	return ownTool{}, false
+	return apiTool{}, false
 }
 
-// ownFields holds the members of such items.
-type ownFields struct{ id, callID, name, arguments, output, failure, status value }
+// apiToolFields holds the members of such items.
+type apiToolFields struct{ id, callID, name, arguments, output, failure, status value }
 
-func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
+func (v value) apiToolFields(at, argumentsMember string) (f apiToolFields, err *Error) {
 	err = v.members(at, func(key []byte, v value) *Error {
 		switch string(key) {
 		case "id":
@@ -39,7 +39,7 @@ func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
 			f.callID = v
 		case "name":
 			f.name = v
-		case asked:
+		case argumentsMember:
 			f.arguments = v
 		case "output":
 			f.output = v
@@ -53,9 +53,9 @@ func (v value) ownFields(at, asked string) (f ownFields, err *Error) {
 	return f, err
 }
 
-// readOwnCall reads a call of such a tool. The model does not see a search without a query.
-func (v value) readOwnCall(at string, tool ownTool) (item InputItem, err *Error) {
-	f, err := v.ownFields(at, tool.argumentsMember)
+// readAPIToolCall reads a call of such a tool. The model does not see a search without a query.
+func (v value) readAPIToolCall(at string, tool apiTool) (item InputItem, err *Error) {
+	f, err := v.apiToolFields(at, tool.argumentsMember)
 	if err != nil || tool.name == "web_search" && !f.arguments.given() {
 		return item, err
 	}
@@ -84,9 +84,9 @@ func (v value) readOwnCall(at string, tool ownTool) (item InputItem, err *Error)
 	return item, err
 }
 
-// readOwnOutput reads the output of a call of such a tool.
-func (v value) readOwnOutput(at string) (item InputItem, err *Error) {
-	f, err := v.ownFields(at, "")
+// readAPIToolOutput reads the output of a call of such a tool.
+func (v value) readAPIToolOutput(at string) (item InputItem, err *Error) {
+	f, err := v.apiToolFields(at, "")
 	if err != nil {
 		return item, err
 	}
@@ -100,7 +100,7 @@ func (v value) readOwnOutput(at string) (item InputItem, err *Error) {
 
 // readCallID takes the item's own id if there is no call_id. The output of a local shell has been documented with
 // either.
-func (f *ownFields) readCallID(at string, item *InputItem) *Error {
+func (f *apiToolFields) readCallID(at string, item *InputItem) *Error {
 	if !f.callID.given() && f.id.given() {
 		return f.id.text(join(at, "id"), &item.CallID)
 	}
@@ -112,7 +112,7 @@ func (f *ownFields) readCallID(at string, item *InputItem) *Error {
 
 // result returns the result of a call: its output or its error, or its status if it has neither. A failure that the
 // output does not show comes before it.
-func (f *ownFields) result(at string) ([]string, *Error) {
+func (f *apiToolFields) result(at string) ([]string, *Error) {
 	status := StatusCompleted
 	if err := f.status.text(join(at, "status"), &status); err != nil {
 		return nil, err

@@ -68,8 +68,8 @@ func parseCommand() *cobra.Command {
 
   {"tokens": […], "role": "assistant", "strict": true, "resume": false}
 
-gives {"steps": […], "eos": […], "messages": […]}: what OpenAI's parser shows after each token, and its errors. "role" is
-what stands before the tokens, null when they begin with <|start|>.
+gives {"steps": […], "eos": […], "messages": […]}: what OpenAI's parser shows after each token, and its errors.
+"role" is the role of the message that the tokens continue, null when they begin with <|start|>.
 
   {"tokens": […], "role": "assistant", "mode": "tolerant"}
   {"text": "…", "role": "assistant", "cuts": [byte offsets]}

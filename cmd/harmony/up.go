@@ -19,8 +19,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
-const upLong = `Runs Envoy with the Harmony filter in front of inference servers that have a gpt-oss model loaded, and stays until it is
-interrupted. Clients speak OpenAI Chat Completions and Responses to it.
+const upLong = `Runs Envoy with the Harmony filter in front of inference servers that have a gpt-oss model loaded, until
+an interrupt. Clients speak OpenAI Chat Completions and Responses to it.
 
   harmony up --model gpt-oss-120b --backend vllm=http://10.0.0.7:8000
 

@@ -12,10 +12,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers files that they name.
-The filter's part is checked as the filter reads it. Nothing is started, no server is asked, and secrets need not be
-there. Each mistake is printed with its file, line and setting. Settings that only harmony up uses are noted, and are
-not mistakes.
+const validateLong = `Checks configuration files as harmony up and harmony controlplane read them, with the servers
+files that they name. The filter's part is checked as the filter reads it. Nothing is started, no server is asked, and
+secrets need not exist. Each mistake is printed with its file, line and setting. Settings that only harmony up uses are
+noted, and are not mistakes.
 
 Exit status: 0 when all files are right, 2 when one is wrong.`
 

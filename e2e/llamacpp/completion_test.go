@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -64,9 +65,7 @@ func ask(prompt []uint32, more map[string]any) map[string]any {
 	body := map[string]any{
 		"prompt": prompt, "stream": true, "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0,
 	}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	return body
 }
 

@@ -4,8 +4,11 @@ package llamacpp
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -46,17 +49,22 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-func slotsInUse(t *testing.T, s *Server) int {
+func get(t *testing.T, s *Server, path string) string {
 	t.Helper()
-	response, err := client.Get(s.URL + "/slots")
+	response, err := client.Get(s.URL + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
+	return string(readAll(t, response))
+}
+
+func slotsInUse(t *testing.T, s *Server) int {
+	t.Helper()
 	var slots []struct {
 		IsProcessing bool `json:"is_processing"`
 	}
-	if err := json.Unmarshal(readAll(t, response), &slots); err != nil {
+	if err := json.Unmarshal([]byte(get(t, s, "/slots")), &slots); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -66,6 +74,48 @@ func slotsInUse(t *testing.T, s *Server) int {
 		}
 	}
 	return n
+}
+
+// TestConversationHeader lets the client leave an answer of 200 tokens after the first. With a request header of this name
+// the server generates them all the same, and anyone can read them who knows the name: a gateway must not pass it on.
+func TestConversationHeader(t *testing.T) {
+	s := start(t, 1, 4096)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	data, err := json.Marshal(ask(endless(t), map[string]any{"n_predict": 200}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/completion", bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("content-type", "application/json")
+	request.Header.Set("x-conversation-id", "somebody")
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+
+	// The slot answers the next request after this one.
+	prompt, err := Prompt(scripts[0].ids, GenerationPrompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkStream(t, stream(t, s, ask(prompt, nil)), scripts[0].ids, false)
+	metrics := get(t, s, "/metrics")
+	if want := fmt.Sprintf("\nllamacpp:tokens_predicted_total %d\n", 200+len(scripts[0].ids)); !strings.Contains(metrics, want) {
+		t.Errorf("want %q in\n%s", want, metrics)
+	}
+	replay := get(t, s, "/v1/stream?conv_id=somebody")
+	if got := strings.Count(replay, `"stop":false`); got != 200 {
+		t.Errorf("anyone can read %d events, want 200", got)
+	}
 }
 
 // TestPrefixCache asks for the same twice, and then for something else that begins alike. What the slot has in its cache is

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLogprobs: the object of vLLM's completions, with names by id or by text, the token itself first and then the
-// likeliest, one more than asked for where the token is none of them.
+// likeliest, one more than requested if the token is not among them.
 func TestLogprobs(t *testing.T) {
 	s := New(Options{AnyPrompt: true, Script: NewScript(
 		Line{Match: "x", Tokens: []uint32{13225, 2375, 13225, 2375, 13225, tokenizer.Return}})})

@@ -304,7 +304,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// Choices are told apart by their index, and the last usage counts all of them.
+// Choices have indexes, and the last usage counts all of them.
 func TestManyChoices(t *testing.T) {
 	_, url := start(t, Options{TokensPerChunk: 3})
 	got := read(t, post(t, url, body(hello, `,"stream":true,"n":3,"return_token_ids":true,`+

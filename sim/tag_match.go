@@ -25,9 +25,9 @@ func (f *tagFormat) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 	m := tagMatcher{text: t.DecodeString(ids)}
 	ends := m.ends(f, 0)
 	switch complete := slices.Contains(ends, len(m.text)); {
-	case complete, !ended && m.complete:
+	case complete, !ended && m.atEnd:
 		return nil
-	case ended && m.complete:
+	case ended && m.atEnd:
 		return errors.New("the answer ends before it is complete by the structural tag")
 	}
 	return fmt.Errorf("the answer leaves the structural tag after %q", m.text[:m.furthest])
@@ -36,10 +36,10 @@ func (f *tagFormat) checkAnswer(t *tokenizer.Tokenizer, ids []uint32) error {
 // tagMatcher finds all ways in which formats can match a text.
 type tagMatcher struct {
 	text string
-	// furthest is how much of the text some way has matched. reached reports whether a way reached the end of the text and
+	// furthest is how much of the text some way has matched. atEnd reports whether a way reached the end of the text and
 	// could continue.
 	furthest int
-	complete bool
+	atEnd    bool
 }
 
 // ends returns the places at which a match of f can end that begins at from.
@@ -51,7 +51,7 @@ func (m *tagMatcher) ends(f *tagFormat, from int) []int {
 		if strings.HasPrefix(rest, *f.Value) {
 			return []int{from + len(*f.Value)}
 		}
-		m.complete = m.complete || strings.HasPrefix(*f.Value, rest)
+		m.atEnd = m.atEnd || strings.HasPrefix(*f.Value, rest)
 		return nil
 	case "any_text":
 		return m.anyText(f.Excludes, from)
@@ -107,7 +107,7 @@ func (m *tagMatcher) anyText(excludes []string, from int) []int {
 			stop, whole = from+at+len(text)-1, false
 		}
 	}
-	m.complete = m.complete || whole
+	m.atEnd = m.atEnd || whole
 	m.furthest = max(m.furthest, stop)
 	var places []int
 	for at := from; at <= stop; at++ {
@@ -121,7 +121,7 @@ func (m *tagMatcher) anyText(excludes []string, from int) []int {
 // match.
 func (m *tagMatcher) regex(pattern *regexp.Regexp, from int) []int {
 	rest := m.text[from:]
-	m.complete = m.complete || !strings.Contains(rest, "<|")
+	m.atEnd = m.atEnd || !strings.Contains(rest, "<|")
 	var places []int
 	for at := range len(rest) + 1 {
 		if pattern.MatchString(rest[:at]) {
@@ -141,7 +141,7 @@ func (m *tagMatcher) json(schema *jsonschema.Schema, from int) []int {
 	var raw json.RawMessage
 	err := d.Decode(&raw)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		m.complete = true
+		m.atEnd = true
 		return nil
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ func TestCheckAnswerPattern(t *testing.T) {
 	}
 }
 
-// What vLLM refuses, and, beyond that, what xgrammar would pass over without a word.
+// What vLLM refuses, and also what xgrammar would ignore.
 func TestTagRefusals(t *testing.T) {
 	_, url := start(t, Options{})
 	ids, _ := json.Marshal(encode(hello))

@@ -40,7 +40,7 @@ func (h *Host) next() (first time.Time, strike func()) {
 		}
 	}
 	for _, x := range h.exchanges {
-		if !x.received.ended {
+		if !x.fromServer.ended {
 			consider(x.deadline, x.expire)
 		}
 		if idle := h.settings.idleTimeout; idle > 0 {

@@ -21,10 +21,10 @@ type Exchange struct {
 
 	request  Request
 	response Response
-	// sent and answered are the two messages as client and server have sent them. left reports whether the client has
-	// left.
-	sent, received side
-	clientLeft     bool
+	// fromClient and fromServer are the two messages as client and server have sent them. clientLeft reports whether the
+	// client has left.
+	fromClient, fromServer side
+	clientLeft             bool
 	// timeout is the route's timeout, deadline the time at which it expires (zero: never). active is the time of the last
 	// activity.
 	timeout          time.Duration
@@ -34,7 +34,7 @@ type Exchange struct {
 // side is what one side of the test has sent of its message.
 type side struct {
 	started, ended bool
-	// declared is the content-length, or -1; spoken is the number of bytes sent so far.
+	// declared is the content-length, or -1; bytesSent is the number of bytes sent so far.
 	declared, bytesSent int
 }
 
@@ -112,7 +112,7 @@ func (x *Exchange) requestHeaders(path string, pairs []string) *Headers {
 
 func (x *Exchange) beginRequest(h *Headers, end bool, step string) {
 	x.host.t.Helper()
-	x.sent = side{started: true, ended: end, declared: length(h)}
+	x.fromClient = side{started: true, ended: end, declared: length(h)}
 	x.active = x.host.now
 	x.stream.RequestHeaders(h, end)
 	x.settle(step)
@@ -185,10 +185,10 @@ func (x *Exchange) mayRequest(step string, pieces []string, end bool) bool {
 	switch {
 	case x.clientLeft:
 		x.misuse(step, "the client has left")
-	case x.sent.ended:
+	case x.fromClient.ended:
 		x.misuse(step, "the request has ended; a request whose body is to follow begins with BeginRequest")
 	}
-	x.recordSent(&x.sent, step, pieces, end)
+	x.recordSent(&x.fromClient, step, pieces, end)
 	return !x.stream.Done()
 }
 

@@ -47,13 +47,13 @@ func (x *Exchange) responseHeaders(step string, status int, headers []string) *H
 
 func (x *Exchange) beginResponse(h *Headers, end, bodyless bool, step string) {
 	x.host.t.Helper()
-	if x.received.started {
+	if x.fromServer.started {
 		x.misuse(step, "the server has answered already; the body goes on with SendResponse")
 	}
 	started := x.mayRespond(step)
-	x.received = side{started: true, ended: end, declared: length(h)}
+	x.fromServer = side{started: true, ended: end, declared: length(h)}
 	if bodyless {
-		x.received.declared = -1 // the content-length of a body that is not sent
+		x.fromServer.declared = -1 // the content-length of a body that is not sent
 	}
 	if !started {
 		return
@@ -115,7 +115,7 @@ func (x *Exchange) ResponseTrailers(trailers ...string) {
 // last callbacks, even while it holds the response's headers.
 func (x *Exchange) KillServer(why Failure) {
 	x.host.t.Helper()
-	if x.received.ended {
+	if x.fromServer.ended {
 		x.misuse("KillServer", "the response has ended")
 	}
 	if !x.mayRespond("KillServer") {
@@ -124,7 +124,7 @@ func (x *Exchange) KillServer(why Failure) {
 	detail := ""
 	switch why {
 	case ConnectionFailure, ConnectionTimeout, NoHealthyUpstream:
-		if x.received.started {
+		if x.fromServer.started {
 			x.misuse("KillServer", "%s is of a server that was never reached, and this one has begun to answer; use "+
 				"ConnectionTermination", why)
 		}
@@ -137,11 +137,11 @@ func (x *Exchange) KillServer(why Failure) {
 				"ConnectionTermination")
 		}
 	case ConnectionTermination:
-		if x.received.started && x.server == HTTP1 {
+		if x.fromServer.started && x.server == HTTP1 {
 			why = ProtocolError // Envoy's codec reports a body that is cut short as a protocol error
 		}
 	}
-	x.received.started, x.received.ended = true, true
+	x.fromServer.started, x.fromServer.ended = true, true
 	x.request.State = Reset
 	x.stream.ServerReset(why, detail)
 	x.settle("KillServer")
@@ -165,7 +165,7 @@ func (x *Exchange) mayRespond(step string) bool {
 
 // missing names the step that the filter may be waiting for, or returns an empty string.
 func (x *Exchange) missing() string {
-	if !x.sent.ended {
+	if !x.fromClient.ended {
 		return ", and the request has not ended; is EndRequest missing?"
 	}
 	return ""
@@ -175,11 +175,11 @@ func (x *Exchange) missing() string {
 func (x *Exchange) mayContinue(step string, pieces []string, end bool) bool {
 	x.host.t.Helper()
 	switch {
-	case !x.received.started:
+	case !x.fromServer.started:
 		x.misuse(step, "the response has not begun; begin it with BeginResponse")
-	case x.received.ended:
+	case x.fromServer.ended:
 		x.misuse(step, "the response has ended")
 	}
-	x.recordSent(&x.received, step, pieces, end)
+	x.recordSent(&x.fromServer, step, pieces, end)
 	return x.mayRespond(step)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// TestReadingStops: a body of ours is read up to the value that is too many, and what stands behind that is not looked
-// at. Another model's body goes on as it came, however many values it has.
+// TestReadingStops checks that the body of a request for one of the gateway's models is read only up to the value that
+// exceeds the maximum. Another model's body passes unchanged, however many values it has.
 func TestReadingStops(t *testing.T) {
 	body := func(model, end string) string {
 		return `{"model":"` + model + `","messages":[` + strings.Repeat("0,", 200_000) + `0]` + end

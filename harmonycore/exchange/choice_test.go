@@ -114,8 +114,8 @@ func TestWholeAnswerIsBounded(t *testing.T) {
 	}
 }
 
-// TestChoicesAreConstrained: a choice that nobody asked for, one that never ends, one that goes on behind its
-// end.
+// TestChoicesAreConstrained covers a choice that was not requested, one that never ends, and one that continues after
+// its end.
 func TestChoicesAreConstrained(t *testing.T) {
 	body := fmt.Sprintf(twoChoices, "")
 	valid := serverChunk(0, "<|channel|>final<|message|>A<|return|>", "stop")

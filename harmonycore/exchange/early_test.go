@@ -87,7 +87,7 @@ func TestEarlyEnds(t *testing.T) {
 					if got != want {
 						t.Fatalf("%s, %d tokens in an event, cut every %d bytes:\n%s\nwant\n%s", tt.name, size, n, got, want)
 					}
-					// How much of what comes is seen of a server that was let go depends on the pieces, but not of one event.
+					// How much a released server's output counts depends on the pieces, except within one event.
 					if r := x.Report(); r.EarlyEnd != tt.early || r.WastedTokens > tt.wasted || size == 100 &&
 						r.WastedTokens != tt.wasted {
 						t.Fatalf("%s: %+v", tt.name, r)
@@ -117,8 +117,8 @@ func cutEvery(s string, n int) []string {
 	return append(pieces, s)
 }
 
-// afterEarlyEnd gives an exchange an event at a time and returns what becomes of the stream at each event behind the
-// one with the last word: "." is nothing, "R" a reset.
+// afterEarlyEnd gives an exchange an event at a time and returns what happens to the stream at each event after the
+// end of the answer: "." is nothing, "R" a reset.
 func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) string {
 	t.Helper()
 	x.ResponseHeaders(head, testNow)

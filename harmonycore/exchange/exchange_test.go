@@ -159,7 +159,7 @@ func FuzzServerStream(f *testing.F) {
 			rest = rest[n:]
 		}
 		got := outcome(t, forwarded(t, g, "/v1/chat/completions", chatBody(streamed)), append(pieces, ""))
-		// A server that goes on behind a failure is cut off when its next chunk comes, if one comes.
+		// A server that continues after a failure is cut off at its next chunk, if there is one.
 		got, want = strings.TrimSuffix(got, "(cut)"), strings.TrimSuffix(want, "(cut)")
 		if got != want {
 			t.Fatalf("in pieces of %d:\n%s\nwant\n%s", int(size)+1, got, want)

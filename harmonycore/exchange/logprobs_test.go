@@ -109,7 +109,7 @@ func checkLogprobs(t *testing.T, ids []uint32, answer string) {
 	}
 }
 
-// TestLogprobsMissing: a server that does not give what it was asked for is told so.
+// TestLogprobsMissing checks the error for a server that does not return the requested logprobs.
 func TestLogprobsMissing(t *testing.T) {
 	body := `{"model":"` + testModel + `","logprobs":true,"messages":[{"role":"user","content":"Hi"}]}`
 	for _, logprobs := range []string{`null`, `{}`, `{"token_logprobs":[]}`, `{"token_logprobs":[null]}`,

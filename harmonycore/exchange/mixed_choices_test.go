@@ -158,7 +158,7 @@ func TestMixedChoices(t *testing.T) {
 		}
 		streamed, seen := send(`,"stream":true,"stream_options":{"include_usage":true}`)
 		text, report := send("")
-		seen.WastedTokens, report.WastedTokens = 0, 0 // how many come until the server is let go depends on how they come
+		seen.WastedTokens, report.WastedTokens = 0, 0 // how many come before the server is released depends on how they come
 		if seen != report {
 			t.Fatalf("%v %s: the stream reports\n%+v, the whole answer\n%+v", turns, members, seen, report)
 		}

@@ -58,7 +58,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestOtherModels: behind ours are those of the server for all other models, as far as it tells them.
+// TestOtherModels checks that the gateway's models come first, and after them those of the server for all other
+// models.
 func TestOtherModels(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Passthrough = true })
 	if g.Begin("GET", "/v1/models/gpt-5") != nil {

@@ -53,7 +53,7 @@ var (
 	}
 )
 
-// callInOrder calls an exchange as the bytes say, in whichever order: each says which of its methods, and with what.
+// callInOrder calls an exchange as the bytes say. Each byte chooses a method and its arguments.
 func callInOrder(t *testing.T, gateway, request uint8, calls []byte) {
 	t.Helper()
 	gateways := orderGateways()
@@ -100,7 +100,7 @@ func callInOrder(t *testing.T, gateway, request uint8, calls []byte) {
 		case 8:
 			x.Report()
 		case 9:
-			if argument == 25 { // rarely: nothing goes on behind it
+			if argument == 25 { // rarely, because nothing follows it
 				whole(x.CannotForward())
 			}
 		}

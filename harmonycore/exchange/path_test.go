@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAmbiguousPaths: what can be read in two ways is refused, for every method and before any body; everything else is
-// left to whoever it is for.
+// TestAmbiguousPaths checks that a path that can be read in two ways is refused, for every method and before any body.
+// All other paths pass.
 func TestAmbiguousPaths(t *testing.T) {
 	for _, path := range []string{
 		"/v1/..%2fmetrics", "/v1/..%2Fmetrics", "/v1/%2e%2e%2fmetrics", "/v1/%2E%2E/metrics", "/v1/../metrics",

@@ -9,7 +9,7 @@ import (
 
 func reduced(o *Options) { o.Mode = contract.ModeReduced }
 
-// reducedHost is what a client and a server have of a request whose headers nobody can hold.
+// reducedHost records what a client and a server get of a request whose headers the host cannot hold.
 type reducedHost struct {
 	head   RequestHead
 	action RequestAction

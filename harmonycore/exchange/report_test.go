@@ -60,7 +60,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOfTools: results of tools are told apart from the rest of the prompt.
+// TestReportOfTools checks that results of tools are counted separately from the rest of the prompt.
 func TestReportOfTools(t *testing.T) {
 	history := `[{"role":"user","content":"Hi"},{"role":"assistant","tool_calls":[{"id":"c","type":"function",` +
 		`"function":{"name":"get_weather","arguments":"{}"}}]},` +
@@ -115,7 +115,7 @@ func TestReportOfEffort(t *testing.T) {
 	}
 }
 
-// TestReportEnds: whoever ends an exchange, and when, the report says so.
+// TestReportEnds checks that the report shows what ended an exchange, and when.
 func TestReportEnds(t *testing.T) {
 	answer := answerOf("<|channel|>final<|message|>Hello there<|return|>")
 	partial := strings.Join(strings.SplitAfter(answer, "\n\n")[:5], "")

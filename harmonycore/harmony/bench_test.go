@@ -12,7 +12,7 @@ import (
 
 // Run these by: go test -run '^$' -bench . -count 10 ./harmonycore/harmony | benchstat -
 
-// answer is what a model says that thinks, calls a tool and answers: each of the three grows with n.
+// answer is the output of a model that reasons, calls a tool and answers. Each of the three grows with n.
 func answer(n int) string {
 	return "<|channel|>analysis<|message|>" +
 		strings.Repeat("The user wants to know the weather, so we need to call get_weather. ", n) +
@@ -116,7 +116,7 @@ func stripMarkers(text string) string {
 	return text
 }
 
-// conversation has turns of five messages behind a system and a developer message, and tools.
+// conversation has tools, a system and a developer message, and then turns of five messages.
 func conversation(turns, tools int) *Conversation {
 	c := &Conversation{}
 	system := &SystemContent{ModelIdentity: Some("You are ChatGPT, a large language model trained by OpenAI."),

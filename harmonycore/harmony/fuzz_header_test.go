@@ -17,8 +17,8 @@ var (
 		"%[1]sé%03[2]d…", "\u2003x%03[2]d?", "%[1]s(to %03[2]d)", "%[1]s<b>%03[2]d</b>"}
 )
 
-// headerText is what a fuzzer's bytes stand for: the text, the words that must be told once, and those that may be
-// lost.
+// headerText returns what a fuzzer's bytes stand for: the text, the words that must be delivered once, and those that
+// may be lost.
 //
 // A word may be lost in a header that a message token ends: there the words are fields, or what is left of them.
 func headerText(data []byte) (text string, kept, loose []string) {
@@ -69,7 +69,7 @@ func headerText(data []byte) (text string, kept, loose []string) {
 	return b.String(), append(kept, pending...), loose
 }
 
-// FuzzHeaderWords: a word of an answer is told once, whatever header stands before it and however that ends.
+// FuzzHeaderWords checks that a word of an answer is delivered once, whatever header precedes it and however that ends.
 func FuzzHeaderWords(f *testing.F) {
 	f.Add([]byte{1, 10, 3, 30, 31, 5})            // final, constrain, an answer
 	f.Add([]byte{1, 10, 3, 30, 5})                // the same of one word

@@ -66,7 +66,7 @@ func reports(t *testing.T) []report {
 	return all
 }
 
-// quoted prints messages as told does, one each, with their texts quoted.
+// quoted prints messages as formatMessages does, one each, with their texts quoted.
 func quoted(messages []recorded) []string {
 	var out []string
 	for _, m := range messages {

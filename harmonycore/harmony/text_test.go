@@ -355,7 +355,7 @@ func checkLikeTokens(t *testing.T, ids []uint32) bool {
 	if want.seen[LongHeader]+got.seen[LongHeader] > 0 || len(text) > MaxHeaderTokens {
 		return false // tokens and bytes have limits of their own
 	}
-	want.seen[UnknownToken] = 0 // no text says that there was one
+	want.seen[UnknownToken] = 0 // a text does not show it
 	if formatMessages(got.messages) != formatMessages(want.messages) || got.seen != want.seen {
 		t.Fatalf("%q\n got %q, %s\nwant %q, %s", text, formatMessages(got.messages), counted(got.seen),
 			formatMessages(want.messages), counted(want.seen))

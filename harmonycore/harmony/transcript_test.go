@@ -48,7 +48,7 @@ func TestTranscriptVectors(t *testing.T) {
 
 var greeting = &harmony.Conversation{Messages: []harmony.Message{{Role: harmony.User, Content: harmony.Text("Hi")}}}
 
-// TestTranscript: what a parser delivers stands behind the prompt's messages.
+// TestTranscript checks that what a parser delivers follows the prompt's messages.
 func TestTranscript(t *testing.T) {
 	transcript, _ := harmony.NewTranscript(nil, greeting, harmony.KeepAnalysis, noLimit)
 	p := harmony.NewStreamParser(o200k.Tokenizer(), transcript)
@@ -63,7 +63,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestTranscriptLimit: beyond its limit a transcript says null, whichever part of it has no room, and holds no more.
+// TestTranscriptLimit checks that a transcript over its limit is null, whichever part exceeds it, and holds no more.
 func TestTranscriptLimit(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for name, c := range map[string]*harmony.Conversation{

@@ -9,7 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 )
 
-// TestConcurrent: whoever uses the core as a library has goroutines; the filter has none.
+// TestConcurrent covers programs that use the core as a library and have goroutines. The filter has none.
 func TestConcurrent(t *testing.T) {
 	tok := o200k.Tokenizer()
 	vectors := readVectors(t, "encode.txt", 2900, encodeVector)[:400]

@@ -19,7 +19,8 @@ type Gate struct {
 	stops stops
 	// oneCall reports whether a second call is not wanted. endedByCall reports whether it ended at one.
 	oneCall, endedByCall bool
-	// capped reports whether the reasoning has a maximum. left is the number of reasoning tokens that may still come.
+	// capped reports whether the reasoning has a maximum. reasoningLeft is the number of reasoning tokens that may still
+	// come.
 	capped        bool
 	reasoningLeft int
 	ended         Finish

@@ -15,17 +15,17 @@ import (
 // escaped too.
 func escape(text string, quote bool) string {
 	var b strings.Builder
-	// ours reports whether the preceding output was added here. A combining mark must not attach to it.
-	color := true
+	// escaped reports whether the preceding output was added here. A combining mark must not attach to it.
+	escaped := true
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
 		if strconv.IsPrint(r) && !(r == utf8.RuneError && n == 1) && r != '\\' && !(r == '"' && quote) &&
-			!(color && unicode.Is(unicode.M, r)) {
+			!(escaped && unicode.Is(unicode.M, r)) {
 			b.WriteRune(r)
-			color = false
+			escaped = false
 		} else {
 			escapeRune(&b, r, text[:n])
-			color = true
+			escaped = true
 		}
 		text = text[n:]
 	}

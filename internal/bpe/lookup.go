@@ -34,7 +34,7 @@ func (v *Vocabulary) child(cell uint64, b byte) uint64 {
 	return child
 }
 
-// follow returns the cell of the token that rest leads to from the node base, or none if there is no such token.
+// follow returns the cell of the token that rest leads to from the node base, or noCell if there is no such token.
 func (v *Vocabulary) follow(base uint32, rest string) uint64 {
 	cells := unsafe.Add(v.head, headerSize) // as in cellAt, without a load that the loop need not repeat
 	cell, i := uint64(0), 0

@@ -72,7 +72,7 @@ type scanner struct {
 	pos    int
 	levels [MaxDepth/64 + 1]uint64
 	depth  int
-	// values counts the values that have begun; most is their limit.
+	// values counts the values that have begun, and maxValues limits them.
 	values, maxValues int
 	// topKey is the last key of the outermost object, as it is spelled between its quotes.
 	topKey []byte

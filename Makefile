@@ -166,6 +166,11 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
+.PHONY: slowest
+slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## A table of the slowest tests of unit and e2e: where to make the tests faster
+	@go test -json -count=1 $(UNIT_PACKAGES) | go run ./tools/slowest
+	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
+
 .PHONY: skew
 skew: tool-tinygo tool-envoy ## The behaviour suite with the last commit's filter (or BASE's), under this checkout's control plane
 	@$(E2E_ENV) tools/skew.sh

@@ -3,41 +3,51 @@ package exchange
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // choice is one of the answers that a server generates for a request: a parser, and the receiver of its messages.
 type choice struct {
-	parser *harmony.StreamParser
-	// check finds what the reference would have refused.
-	check  *harmony.StrictCheck
+	parser parser
 	answer translate.Choice
 	// gate is between parser and answer if the request may end the answer early. Otherwise it is nil.
 	gate *translate.Gate
-	// logprobs is between parser and answer if the client wants logprobs. Otherwise it is nil.
-	logprobs *logprobs
-	// generated is the number of tokens received.
-	generated int
 	// finish is the reason why the server stopped, once it has.
 	finish backend.Finish
+}
+
+// parser reads what a server generates for one choice, and passes the messages on. There is one type for servers that
+// answer in token ids, and one for servers that answer in text.
+type parser interface {
+	// exceeds reports whether the choice has more than tokens tokens with what the event holds.
+	exceeds(event *backend.Event, tokens int) bool
+	// prefill takes the part of the answer that the prompt already ends with.
+	prefill(g *generation)
+	// take takes what the event holds. If the choice c ends early with it, take notes that.
+	take(g *generation, c *choice, event *backend.Event) *openai.Error
+	// end is called when the server has ended the choice regularly. A failure is one that only the end shows.
+	end(g *generation, finish backend.Finish) *openai.Error
+	// finish delivers what is held back.
+	finish()
+	// generated returns the number of tokens taken.
+	generated() int
+	// recoveries returns the counts of the repairs. refused returns the error at which a strict parser would have stopped,
+	// or nil.
+	recoveries() harmony.Recoveries
+	refused() *harmony.ParseError
 }
 
 func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Answer) []choice {
 	parts := answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
-		c := choice{check: harmony.NewStrictCheck(t), answer: part, gate: r.Gate(part)}
+		c := choice{answer: part, gate: r.Gate(part)}
 		if c.gate != nil {
 			part = c.gate
 		}
-		if r.Logprobs {
-			c.logprobs = &logprobs{Choice: part, t: t, top: r.TopLogprobs, done: true}
-			c.parser = harmony.NewStreamParser(t, c.logprobs)
-			c.logprobs.parser = c.parser
-		} else {
-			c.parser = harmony.NewStreamParser(t, part)
-		}
+		c.parser = newIDParser(t, r, part)
 		choices = append(choices, c)
 	}
 	return choices
@@ -58,30 +68,23 @@ func (c *choice) endedEarly() bool {
 	return true
 }
 
-// process passes the token at this index of an event to the parser.
-func (c *choice) process(event *backend.Event, at int) {
-	id := event.Tokens[at]
-	if c.logprobs == nil {
-		c.parser.Process(id)
-		return
-	}
-	c.logprobs.next(id, &event.Logprobs[at])
-	c.parser.Process(id)
-	c.logprobs.keep()
-}
-
 // end records that the server ended the choice. If the end is not regular, the answer's choice stays open.
-func (c *choice) end(finish backend.Finish) {
+func (c *choice) end(g *generation, finish backend.Finish) *openai.Error {
+	if finish.Regular() {
+		if failure := c.parser.end(g, finish); failure != nil {
+			return failure
+		}
+	}
 	c.finish = finish
 	if !finish.Regular() {
-		return
+		return nil
 	}
-	c.parser.Finish()
 	reason := translate.Stop
 	if finish == backend.Length {
 		reason = translate.Length
 	}
 	c.answer.End(reason)
+	return nil
 }
 
 // allEnded reports whether every choice has a regular end.
@@ -98,7 +101,7 @@ func (g *generation) allEnded() bool {
 func (g *generation) generated() int {
 	n := 0
 	for i := range g.choices {
-		n += g.choices[i].generated
+		n += g.choices[i].parser.generated()
 	}
 	return n
 }

@@ -99,14 +99,14 @@ func (g *generation) complement(r *Report) {
 	r.UnexpectedOrder = r.FinalFirst && g.effort >= harmony.Medium
 	for i := range g.choices {
 		c := &g.choices[i]
-		recoveries := c.parser.Recoveries()
+		recoveries := c.parser.recoveries()
 		for kind, n := range recoveries {
 			r.Recoveries[kind] += n
 		}
 		if recoveries[harmony.ImplicitFinal] > 0 {
 			r.Fallbacks++
 		}
-		if refused := c.check.Err(); refused != nil && r.Refused == 0 {
+		if refused := c.parser.refused(); refused != nil && r.Refused == 0 {
 			r.Refused = refused.Kind
 		}
 	}

@@ -1,11 +1,8 @@
 package exchange
 
 import (
-	"slices"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -71,7 +68,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		return nil // the server has ended the choice, or the gateway has
 	}
 	// A whole answer is held, and must not grow with a server that never ends.
-	if c.generated+len(event.Tokens) > g.maxTokens+maxOvershoot {
+	if c.parser.exceeds(event, g.maxTokens+maxOvershoot) {
 		return errNotUnderstood()
 	}
 	if !g.started && (len(event.Tokens) > 0 || event.Finish != backend.Aborted) {
@@ -80,28 +77,8 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if len(event.Tokens) > 0 && g.x.report.FirstToken < 0 {
 		g.x.report.FirstToken = max(g.x.lastActivity-g.forwarded, 0)
 	}
-	if c.logprobs != nil && len(event.Logprobs) != len(event.Tokens) {
-		return errNoLogprobs(g.api)
-	}
-	for at, id := range event.Tokens {
-		c.generated++
-		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
-			continue
-		}
-		// In strict mode, what the reference refuses is not delivered.
-		if c.check.Process(id); g.strict && c.check.Err() != nil {
-			return errHarmony(c.check.Err())
-		}
-		if c.process(event, at); c.parser.Opened() > maxMessages {
-			return errTooManyMessages()
-		}
-		g.withheld = g.withheld && id != tokenizer.Message
-		// Withheld text is not yet an answer that could end.
-		if c.gate != nil && !g.withheld && c.endedEarly() {
-			g.endEarly(c)
-			g.x.report.WastedTokens += len(event.Tokens) - at - 1
-			return nil
-		}
+	if failure := c.parser.take(g, c, event); failure != nil || c.finish != backend.Running {
+		return failure
 	}
 	if g.answer.Full() {
 		return errAnswerTooLarge(g.api, g.translated.Stream)
@@ -109,13 +86,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if event.Finish == backend.Running {
 		return nil
 	}
-	if event.Finish.Regular() {
-		if c.check.Finish(); g.strict && c.check.Err() != nil {
-			return errHarmony(c.check.Err())
-		}
-	}
-	c.end(event.Finish)
-	return nil
+	return c.end(g, event.Finish)
 }
 
 // begin is called at the first token, or at the end of an answer without tokens. From then on the client may get the
@@ -127,12 +98,7 @@ func (g *generation) begin() {
 	g.started = true
 	g.answer.Begin()
 	for i := range g.choices {
-		c := &g.choices[i]
-		for _, id := range g.prefilled {
-			c.parser.Process(id)
-			c.check.Process(id)
-			g.withheld = g.withheld && id != tokenizer.Message
-		}
+		g.choices[i].parser.prefill(g)
 	}
 }
 
@@ -203,7 +169,7 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 	for i := range g.choices {
 		// What a strict answer withholds has not been accepted.
 		if !g.strict {
-			g.choices[i].parser.Finish()
+			g.choices[i].parser.finish()
 		}
 	}
 	g.answer.Fail(failure)

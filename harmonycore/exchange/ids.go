@@ -1,0 +1,101 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// idParser is the [parser] of a choice in token ids.
+type idParser struct {
+	stream *harmony.StreamParser
+	// check finds what the reference would have refused.
+	check *harmony.StrictCheck
+	// logprobs is between stream and the answer if the client wants logprobs. Otherwise it is nil.
+	logprobs *logprobs
+	// received is the number of tokens received.
+	received int
+}
+
+func newIDParser(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Choice) *idParser {
+	p := &idParser{check: harmony.NewStrictCheck(t)}
+	if !r.Logprobs {
+		p.stream = harmony.NewStreamParser(t, answer)
+		return p
+	}
+	p.logprobs = &logprobs{Choice: answer, t: t, top: r.TopLogprobs, done: true}
+	p.stream = harmony.NewStreamParser(t, p.logprobs)
+	p.logprobs.parser = p.stream
+	return p
+}
+
+func (p *idParser) exceeds(event *backend.Event, tokens int) bool {
+	return p.received+len(event.Tokens) > tokens
+}
+
+func (p *idParser) prefill(g *generation) {
+	for _, id := range g.prefilled {
+		p.stream.Process(id)
+		p.check.Process(id)
+		g.withheld = g.withheld && id != tokenizer.Message
+	}
+}
+
+func (p *idParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
+	if p.logprobs != nil && len(event.Logprobs) != len(event.Tokens) {
+		return errNoLogprobs(g.api)
+	}
+	for at, id := range event.Tokens {
+		p.received++
+		if len(g.hiddenStops) > 0 && slices.Contains(g.hiddenStops, id) {
+			continue
+		}
+		// In strict mode, what the reference refuses is not delivered.
+		if p.check.Process(id); g.strict && p.check.Err() != nil {
+			return errHarmony(p.check.Err())
+		}
+		if p.process(event, at); p.stream.Opened() > maxMessages {
+			return errTooManyMessages()
+		}
+		g.withheld = g.withheld && id != tokenizer.Message
+		// Withheld text is not yet an answer that could end.
+		if c.gate != nil && !g.withheld && c.endedEarly() {
+			g.endEarly(c)
+			g.x.report.WastedTokens += len(event.Tokens) - at - 1
+			return nil
+		}
+	}
+	return nil
+}
+
+// process passes the token at this index of an event to the parser.
+func (p *idParser) process(event *backend.Event, at int) {
+	id := event.Tokens[at]
+	if p.logprobs == nil {
+		p.stream.Process(id)
+		return
+	}
+	p.logprobs.next(id, &event.Logprobs[at])
+	p.stream.Process(id)
+	p.logprobs.keep()
+}
+
+func (p *idParser) end(g *generation, _ backend.Finish) *openai.Error {
+	if p.check.Finish(); g.strict && p.check.Err() != nil {
+		return errHarmony(p.check.Err())
+	}
+	p.stream.Finish()
+	return nil
+}
+
+func (p *idParser) finish() { p.stream.Finish() }
+
+func (p *idParser) generated() int { return p.received }
+
+func (p *idParser) recoveries() harmony.Recoveries { return p.stream.Recoveries() }
+
+func (p *idParser) refused() *harmony.ParseError { return p.check.Err() }

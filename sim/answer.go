@@ -9,63 +9,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// The members of vLLM's answers, in vLLM's order.
-type (
-	chunk struct {
-		ID      string        `json:"id"`
-		Object  string        `json:"object"`
-		Created int64         `json:"created"`
-		Model   string        `json:"model"`
-		Choices []chunkChoice `json:"choices"`
-		Usage   *usage        `json:"usage,omitempty"`
-	}
-	chunkChoice struct {
-		Index          int      `json:"index"`
-		Text           string   `json:"text"`
-		Logprobs       any      `json:"logprobs"`
-		FinishReason   *string  `json:"finish_reason"`
-		StopReason     any      `json:"stop_reason"`
-		PromptTokenIDs []uint32 `json:"prompt_token_ids"`
-		TokenIDs       []uint32 `json:"token_ids"`
-	}
-	usage struct {
-		PromptTokens     int           `json:"prompt_tokens"`
-		TotalTokens      int           `json:"total_tokens"`
-		CompletionTokens int           `json:"completion_tokens"`
-		Details          *usageDetails `json:"prompt_tokens_details,omitempty"`
-	}
-	usageDetails struct {
-		CachedTokens int `json:"cached_tokens"`
-	}
-	whole struct {
-		ID                string        `json:"id"`
-		Object            string        `json:"object"`
-		Created           int64         `json:"created"`
-		Model             string        `json:"model"`
-		Choices           []wholeChoice `json:"choices"`
-		ServiceTier       any           `json:"service_tier"`
-		SystemFingerprint any           `json:"system_fingerprint"`
-		Usage             wholeUsage    `json:"usage"`
-		KVTransferParams  any           `json:"kv_transfer_params"`
-	}
-	wholeChoice struct {
-		Index          int      `json:"index"`
-		Text           string   `json:"text"`
-		Logprobs       any      `json:"logprobs"`
-		FinishReason   string   `json:"finish_reason"`
-		StopReason     any      `json:"stop_reason"`
-		TokenIDs       []uint32 `json:"token_ids"`
-		PromptLogprobs any      `json:"prompt_logprobs"`
-		PromptTokenIDs []uint32 `json:"prompt_token_ids"`
-	}
-	wholeUsage struct {
-		PromptTokens     int           `json:"prompt_tokens"`
-		TotalTokens      int           `json:"total_tokens"`
-		CompletionTokens int           `json:"completion_tokens"`
-		Details          *usageDetails `json:"prompt_tokens_details"`
-	}
-)
-
 // job is one accepted completion.
 type job struct {
 	s         *Server
@@ -89,7 +32,7 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	if err != nil && !s.opt.AnyPrompt {
 		return nil, badRequest("prompt", "The prompt is not well-formed Harmony: "+err.Error())
 	}
-	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: "cmpl-" + requestID(h, c), startedAt: time.Now(),
+	j := &job{s: s, c: c, rec: rec, fault: s.opt.Fault, id: s.kind.answerID(h, c), startedAt: time.Now(),
 		created: time.Now().Unix()}
 	var generated []uint32
 	atEnd := ""
@@ -143,7 +86,7 @@ func (j *job) serve(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, j.rec, refused)
 		return
 	case FaultError200:
-		s.respond(w, j.rec, http.StatusOK, failure(500).body())
+		s.respond(w, j.rec, http.StatusOK, s.kind.refusal(failure(500)))
 		return
 	}
 	defer j.leave()
@@ -248,11 +191,13 @@ func (j *job) pace(ctx context.Context, n int) error {
 	return j.s.hold(ctx, timer.C)
 }
 
-func (j *job) details() *usageDetails {
-	if !j.s.opt.PromptTokensDetails {
-		return nil
+// text returns the text of the tokens from..to.
+func (j *job) text(from, to int) string {
+	text := ""
+	for _, part := range j.gen.texts[from:to] {
+		text += part
 	}
-	return &usageDetails{CachedTokens: j.cached}
+	return text
 }
 
 // whole answers without streaming. A fault with a place in a stream replaces the answer.
@@ -264,20 +209,7 @@ func (j *job) whole(ctx context.Context, w http.ResponseWriter) error {
 	if err := j.pace(ctx, n); err != nil {
 		return err
 	}
-	answer := whole{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0]}
-	for i := range j.c.choices() {
-		choice := wholeChoice{Index: i, Logprobs: j.logprobs(0, len(j.gen.ids)), FinishReason: j.gen.finish,
-			StopReason: j.gen.stop}
-		for _, text := range j.gen.texts {
-			choice.Text += text
-		}
-		if isTrue(j.c.ReturnTokenIDs) {
-			choice.TokenIDs, choice.PromptTokenIDs = list(j.gen.ids), j.c.ids
-		}
-		answer.Choices = append(answer.Choices, choice)
-	}
-	answer.Usage = wholeUsage{len(j.c.ids), len(j.c.ids) + n, n, j.details()}
-	body := mustJSON(answer)
+	body := j.s.kind.whole(j)
 	switch j.fault.Kind {
 	case FaultErrorEvent:
 		j.s.refuse(w, j.rec, failure(500))

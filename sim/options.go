@@ -31,7 +31,9 @@ type Options struct {
 	// APIKey, if set, is required as a bearer token on the paths under /v1.
 	APIKey string
 
-	// FrontEnd is [PythonFrontEnd] or [RustFrontEnd]. Empty is Python's.
+	// Kind is the kind of server, one of [Kinds]. Empty is [VLLM].
+	Kind string
+	// FrontEnd is [PythonFrontEnd] or [RustFrontEnd], for [VLLM]. Empty is Python's.
 	FrontEnd string
 
 	// HoldAfter makes streams wait after so many tokens, until [Server.Release]. 0 does not.
@@ -81,6 +83,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if len(o.Models) == 0 {
 		o.Models = []string{DefaultModel}
+	}
+	if o.Kind == "" {
+		o.Kind = VLLM
 	}
 	if o.MaxModelLen <= 0 {
 		o.MaxModelLen = DefaultMaxModelLen

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// refusal is an error in vLLM's form. Its code is the HTTP status.
+// refusal is an error with vLLM's members. Its code is the HTTP status.
 type refusal struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -15,12 +15,6 @@ type refusal struct {
 	Code    int     `json:"code"`
 
 	retryAfter string
-}
-
-func (r *refusal) body() []byte {
-	return mustJSON(struct {
-		Error *refusal `json:"error"`
-	}{r})
 }
 
 func refuse(status int, kind, param, message string) *refusal {

@@ -88,6 +88,11 @@ func (c *completion) choices() int {
 	return *c.N
 }
 
+// wantsUsage reports whether the stream ends with the usage.
+func (c *completion) wantsUsage() bool {
+	return c.StreamOptions != nil && isTrue(c.StreamOptions.IncludeUsage)
+}
+
 // decode reads and checks a request in vLLM's order: the body's form, the model, the length, the sampling parameters,
 // the ids.
 func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {

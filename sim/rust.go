@@ -3,17 +3,20 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// This file is vLLM's Rust front end (VLLM_USE_RUST_FRONTEND=1) where it differs from the Python one: what it refuses,
+// rustVLLM is vLLM's Rust front end (VLLM_USE_RUST_FRONTEND=1) where it differs from the Python one: what it refuses,
 // with its texts, and the form of its streams. `make rust-frontend` checks it against the real one.
+type rustVLLM struct{ vllm }
 
-// decodeRust is decode with the Rust front end's checks. It does not imitate the texts of its JSON errors, which are
-// serde's.
-func (s *Server) decodeRust(body []byte) (*completion, *refusal) {
+func (rustVLLM) streamType() string { return "text/event-stream" }
+
+// decode does not imitate the texts of the JSON errors, which are serde's.
+func (rustVLLM) decode(s *Server, _ http.Header, body []byte) (*completion, *refusal) {
 	c := &completion{}
 	if err := json.Unmarshal(body, c); err != nil {
 		return nil, invalid("", "Failed to parse the request body as JSON: "+err.Error())
@@ -161,39 +164,29 @@ func (j *job) rustIDs(ids []uint32) *[]uint32 {
 	return &ids
 }
 
-// rustFirst returns the event before the first token, which repeats the prompt. It returns nil if the request does not
+// leading returns the event before the first token, which repeats the prompt. It returns nil if the request does not
 // ask for that.
-func (j *job) rustFirst() []byte {
+func (rustVLLM) leading(j *job) []byte {
 	if !isTrue(j.c.ReturnTokenIDs) {
 		return nil
 	}
 	return j.rustFrame(rustChoice{TokenIDs: j.rustIDs(nil), PromptTokenIDs: j.c.ids})
 }
 
-// rustEvent returns the event with the tokens from..to. The finish reason comes in an event of its own.
-func (j *job) rustEvent(from, to int) []byte {
-	choice := rustChoice{TokenIDs: j.rustIDs(j.gen.ids[from:to])}
-	for _, text := range j.gen.texts[from:to] {
-		choice.Text += text
-	}
+// event returns no finish reason, which comes in an event of its own.
+func (rustVLLM) event(j *job, _, from, to int) []byte {
+	choice := rustChoice{TokenIDs: j.rustIDs(j.gen.ids[from:to]), Text: j.text(from, to)}
 	if l, ok := j.logprobs(from, to).(*logprobs); ok {
 		choice.Logprobs = &rustLogprobs{l.Tokens, l.TokenLogprobs, l.TopLogprobs, l.TextOffset}
 	}
 	return j.rustFrame(choice)
 }
 
-func (j *job) rustFinish() []byte {
-	return j.rustFrame(rustChoice{FinishReason: &j.gen.finish, StopReason: j.gen.stop, TokenIDs: j.rustIDs(nil)})
-}
-
-func (j *job) rustUsageEvent() []byte {
-	u := &rustUsage{usage: *j.usage(len(j.gen.ids))}
-	u.Details = j.details()
-	return frame(rustChunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
-		Choices: []rustChoice{}, Usage: u})
-}
-
-// frame frames a value as a server-sent event.
-func frame(v any) []byte {
-	return append(append([]byte("data: "), mustJSON(v)...), "\n\n"...)
+func (rustVLLM) trailing(j *job) []byte {
+	finish := j.rustFrame(rustChoice{FinishReason: &j.gen.finish, StopReason: j.gen.stop, TokenIDs: j.rustIDs(nil)})
+	if !j.c.wantsUsage() {
+		return finish
+	}
+	return append(finish, frame(rustChunk{ID: j.id, Object: "text_completion", Created: j.created,
+		Model: j.s.opt.Models[0], Choices: []rustChoice{}, Usage: &rustUsage{usage: *j.allUsage()}})...)
 }

@@ -23,6 +23,7 @@ const bodyLimit = 64 << 20
 // Server is the simulated server. [New] makes one.
 type Server struct {
 	opt       Options
+	kind      protocol
 	tok       *tokenizer.Tokenizer
 	rec       recorder
 	cache     prefixCache
@@ -42,7 +43,7 @@ type Server struct {
 // New returns a server that does not listen yet: call [Server.Start], or serve its [Server.Handler].
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{opt: o, tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
+	s := &Server{opt: o, kind: protocolOf(o), tok: o200k.Tokenizer(), metrics: newMetrics(), created: time.Now().Unix(),
 		closed: make(chan struct{}), released: make(chan struct{})}
 	s.releaseOnce = sync.OnceFunc(func() { close(s.released) })
 	s.rec.keep = o.Keep
@@ -121,48 +122,52 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
-	methods := []string{http.MethodGet}
-	var serve func()
-	switch r.URL.Path {
-	case "/v1/completions":
-		methods = []string{http.MethodPost}
-		serve = func() { s.completions(w, r, rec) }
-	case "/v1/models":
-		serve = func() { s.respond(w, rec, http.StatusOK, s.models()) }
-	case "/ping", "/health":
-		if r.URL.Path == "/ping" {
-			methods = append(methods, http.MethodPost)
-		}
-		serve = func() {
-			status := http.StatusOK
-			if s.unhealthy.Load() {
-				status = http.StatusServiceUnavailable
-			}
-			s.head(w, rec, status, "")
-		}
-	case "/version":
-		serve = func() { s.respond(w, rec, http.StatusOK, []byte(`{"version":"`+Version+`"}`)) }
-	case "/metrics":
-		serve = func() {
-			s.head(w, rec, http.StatusOK, "text/plain; version=1.0.0; charset=utf-8")
-			s.metrics.write(w, s.opt.Models[0], s.opt.KVCacheTokens)
-		}
+	if s.opt.APIKey != "" && s.kind.guarded(r.URL.Path) && r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey {
+		s.respond(w, rec, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
+		return
+	}
+	p := s.kind.page(s, r.URL.Path)
+	if r.URL.Path == s.kind.path() {
+		p = &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) { s.completions(w, r, rec) }}
 	}
 	switch {
-	case s.opt.APIKey != "" && len(r.URL.Path) > 3 && r.URL.Path[:3] == "/v1" &&
-		r.Header.Get("Authorization") != "Bearer "+s.opt.APIKey:
-		s.respond(w, rec, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
-	case serve == nil:
+	case p == nil:
 		s.refuse(w, rec, httpError(http.StatusNotFound))
-	case !slices.Contains(methods, r.Method):
+	case !slices.Contains(p.methods, r.Method):
 		s.refuse(w, rec, httpError(http.StatusMethodNotAllowed))
 	default:
-		serve()
+		p.serve(w, rec)
 	}
 }
 
+// modelsPage returns /v1/models. owner is what the kind calls the owner of a model.
+func (s *Server) modelsPage(owner string) *page {
+	return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+		s.respond(w, rec, http.StatusOK, s.models(owner))
+	}}
+}
+
+// healthPage returns a path whose status is the server's health.
+func (s *Server) healthPage(methods ...string) *page {
+	return &page{methods, func(w http.ResponseWriter, rec *Request) {
+		status := http.StatusOK
+		if s.unhealthy.Load() {
+			status = http.StatusServiceUnavailable
+		}
+		s.head(w, rec, status, "")
+	}}
+}
+
+// metricsPage returns /metrics.
+func (s *Server) metricsPage(contentType string) *page {
+	return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+		s.head(w, rec, http.StatusOK, contentType)
+		s.kind.metrics(w, s.metrics, s.opt.Models[0], s.opt.KVCacheTokens)
+	}}
+}
+
 func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Request) {
-	c, refused := s.decodeFor(r.Header, rec.Body)
+	c, refused := s.kind.decode(s, r.Header, rec.Body)
 	if refused != nil {
 		s.refuse(w, rec, refused)
 		return
@@ -178,17 +183,9 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Reques
 	j.serve(w, r)
 }
 
-// decodeFor decodes a request as the chosen front end does.
-func (s *Server) decodeFor(h http.Header, body []byte) (*completion, *refusal) {
-	if s.opt.FrontEnd == RustFrontEnd {
-		return s.decodeRust(body)
-	}
-	return s.decode(h, body)
-}
-
 func (s *Server) serves(model string) bool { return slices.Contains(s.opt.Models, model) }
 
-func (s *Server) models() []byte {
+func (s *Server) models(owner string) []byte {
 	type card struct {
 		ID          string  `json:"id"`
 		Object      string  `json:"object"`
@@ -200,7 +197,7 @@ func (s *Server) models() []byte {
 	}
 	var data []card
 	for _, name := range s.opt.Models {
-		data = append(data, card{ID: name, Object: "model", Created: s.created, OwnedBy: "vllm", Root: s.opt.Models[0],
+		data = append(data, card{ID: name, Object: "model", Created: s.created, OwnedBy: owner, Root: s.opt.Models[0],
 			MaxModelLen: s.opt.MaxModelLen})
 	}
 	return mustJSON(struct {
@@ -259,16 +256,16 @@ func (s *Server) refuse(w http.ResponseWriter, rec *Request, r *refusal) {
 	if r.retryAfter != "" {
 		w.Header().Set("Retry-After", r.retryAfter)
 	}
-	s.respond(w, rec, r.Code, r.body())
+	s.respond(w, rec, r.Code, s.kind.refusal(r))
 }
 
 // requestID returns the header's id, the body's, or a random one.
-func requestID(h http.Header, c *completion) string {
+func requestID(h http.Header, inBody string) string {
 	if id := h.Get("X-Request-Id"); id != "" {
 		return id
 	}
-	if c.RequestID != "" {
-		return c.RequestID
+	if inBody != "" {
+		return inBody
 	}
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails

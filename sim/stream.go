@@ -15,11 +15,8 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	if j.fault.Kind == FaultNoFinish {
 		w.Header().Set("Transfer-Encoding", "identity") // the close delimits the body
 	}
-	contentType := "text/event-stream; charset=utf-8"
-	if j.s.opt.FrontEnd == RustFrontEnd {
-		contentType = "text/event-stream"
-	}
-	j.s.head(w, j.rec, http.StatusOK, contentType)
+	kind := j.s.kind
+	j.s.head(w, j.rec, http.StatusOK, kind.streamType())
 	if http.NewResponseController(w).Flush() != nil {
 		return errClientGone
 	}
@@ -28,7 +25,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	out := j.s.output(ctx, w)
 	defer func() { j.s.rec.update(func() { j.rec.Pieces = out.pieces }) }()
-	if err := out.write(j.leadingChunk()); err != nil {
+	if err := out.write(kind.leading(j)); err != nil {
 		return err
 	}
 	struck := !j.fault.strikesMidStream()
@@ -53,7 +50,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 			return err
 		}
 		for i := range j.c.choices() {
-			if err := out.write(j.eventOf(i, pos, pos+n)); err != nil {
+			if err := out.write(kind.event(j, i, pos, pos+n)); err != nil {
 				return err
 			}
 			j.sent(n)
@@ -65,7 +62,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 			return err
 		}
 	}
-	if err := out.write(j.trailingChunks()); err != nil {
+	if err := out.write(kind.trailing(j)); err != nil {
 		return err
 	}
 	if err := out.write(done); err != nil {
@@ -76,41 +73,6 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	j.trailers(w)
 	return nil
-}
-
-// leadingChunk returns what comes before the first token.
-func (j *job) leadingChunk() []byte {
-	if j.s.opt.FrontEnd == RustFrontEnd {
-		return j.rustFirst()
-	}
-	return nil
-}
-
-// eventOf returns the event with the tokens from..to of a choice.
-func (j *job) eventOf(index, from, to int) []byte {
-	if j.s.opt.FrontEnd == RustFrontEnd {
-		return j.rustEvent(from, to)
-	}
-	return frame(j.event(index, from, to))
-}
-
-// trailingChunks returns what comes after the last token, except the final [DONE].
-func (j *job) trailingChunks() []byte {
-	var out []byte
-	rust := j.s.opt.FrontEnd == RustFrontEnd
-	if rust {
-		out = j.rustFinish()
-	}
-	switch o := j.c.StreamOptions; {
-	case o == nil || !isTrue(o.IncludeUsage):
-		return out
-	case rust:
-		return append(out, j.rustUsageEvent()...)
-	}
-	u := j.usage(j.c.choices() * len(j.gen.ids))
-	u.Details = j.details()
-	return frame(chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
-		Choices: []chunkChoice{}, Usage: u})
 }
 
 // size returns how many tokens an event holds.
@@ -124,40 +86,13 @@ func (j *job) size(event, total int) int {
 	return j.s.opt.TokensPerChunk
 }
 
-// event returns the chunk of one choice with the tokens from..to.
-func (j *job) event(index, from, to int) chunk {
-	choice := chunkChoice{Index: index, Logprobs: j.logprobs(from, to)}
-	for _, text := range j.gen.texts[from:to] {
-		choice.Text += text
-	}
-	if isTrue(j.c.ReturnTokenIDs) {
-		choice.TokenIDs = list(j.gen.ids[from:to])
-		if from == 0 {
-			choice.PromptTokenIDs = j.c.ids
-		}
-	}
-	if to == len(j.gen.ids) {
-		choice.FinishReason, choice.StopReason = &j.gen.finish, j.gen.stop
-	}
-	c := chunk{ID: j.id, Object: "text_completion", Created: j.created, Model: j.s.opt.Models[0],
-		Choices: []chunkChoice{choice}}
-	if o := j.c.StreamOptions; o != nil && isTrue(o.IncludeUsage) && isTrue(o.ContinuousUsage) {
-		c.Usage = j.usage(to)
-	}
-	return c
-}
-
-func (j *job) usage(completion int) *usage {
-	return &usage{PromptTokens: len(j.c.ids), TotalTokens: len(j.c.ids) + completion, CompletionTokens: completion}
-}
-
 // injectFault carries out the fault at its place. If it returns nil, the stream continues.
 func (j *job) injectFault(ctx context.Context, out *output) error {
 	if j.fault.Kind == FaultGarbage {
 		return out.write(invalidEvent)
 	}
 	if j.fault.Kind == FaultErrorEvent {
-		if err := out.write([]byte("data: " + string(failure(500).body()) + "\n\n")); err != nil {
+		if err := out.write(j.s.kind.errorEvent(failure(500))); err != nil {
 			return err
 		}
 		if err := out.write(done); err != nil {
@@ -184,3 +119,9 @@ func (j *job) trailers(w http.ResponseWriter) {
 		w.Header().Set(http.TrailerPrefix+"x-sim-trailer", "1")
 	}
 }
+
+// frame frames a value as a server-sent event.
+func frame(v any) []byte { return frameJSON(mustJSON(v)) }
+
+// frameJSON frames JSON text as a server-sent event.
+func frameJSON(text []byte) []byte { return append(append([]byte("data: "), text...), "\n\n"...) }

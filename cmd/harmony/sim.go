@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,6 +49,9 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 			if _, err := config.ParseListen(listen); err != nil {
 				return usageError{fmt.Errorf("--listen: %w", err)}
 			}
+			if !slices.Contains(sim.Kinds(), o.Kind) {
+				return usageError{fmt.Errorf("--kind: %q is not known; write %s", o.Kind, strings.Join(sim.Kinds(), ", "))}
+			}
 			if o.FrontEnd != sim.PythonFrontEnd && o.FrontEnd != sim.RustFrontEnd {
 				return usageError{fmt.Errorf("--front-end: %q is neither %s nor %s", o.FrontEnd, sim.PythonFrontEnd,
 					sim.RustFrontEnd)}
@@ -76,6 +80,7 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.StringArrayVar(&o.Models, "model", []string{sim.DefaultModel},
 		"served model `name`; repeatable, answers carry the first")
 	f.IntVar(&o.MaxModelLen, "max-model-len", sim.DefaultMaxModelLen, "context length in `tokens`")
+	f.StringVar(&o.Kind, "kind", sim.VLLM, "`KIND` of server to simulate: "+strings.Join(sim.Kinds(), ", "))
 	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd,
 		"`NAME` of the front end of vLLM to simulate: python or rust")
 	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")

@@ -39,6 +39,7 @@ func TestUsageErrors(t *testing.T) {
 		"up --model m --backend vllm=http://127.0.0.1:1 --stats nowhere":      "--stats: ",
 		"up --model m --backend vllm=http://127.0.0.1:1 --stats 0.0.0.0:9902": "give --admin a port of its own",
 		"sim --front-end go":                                                  "--front-end: ",
+		"sim --kind tgi":                                                      "--kind: ",
 		"controlplane bootstrap --admin nowhere":                              "--admin: ",
 		"controlplane validate":                                               "no FILE is given",
 		"controlplane validate " + misspelt: "models[0].server: server is not a " +

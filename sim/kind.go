@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"io"
+	"net/http"
+)
+
+// VLLM is the kind of server that speaks vLLM's /v1/completions, as a value of [Options.Kind].
+const VLLM = "vllm"
+
+// protocol is what differs between kinds of servers: their paths, their requests, and the bytes of their answers. All
+// kinds share the model, scripts, faults, pace and records.
+type protocol interface {
+	// path returns the path of completions.
+	path() string
+	// page returns what serves another path, or nil if the kind does not have that path.
+	page(s *Server, path string) *page
+	// guarded reports whether a path requires [Options.APIKey].
+	guarded(path string) bool
+	// decode reads and checks a request for a completion.
+	decode(s *Server, h http.Header, body []byte) (*completion, *refusal)
+	// answerID returns the id of the answer to a request.
+	answerID(h http.Header, c *completion) string
+
+	// refusal returns the body of a response that is an error. errorEvent returns an error within a stream.
+	refusal(r *refusal) []byte
+	errorEvent(r *refusal) []byte
+	// streamType returns the content type of streams.
+	streamType() string
+	// leading returns what a stream begins with, before the first token.
+	leading(j *job) []byte
+	// event returns the event with the tokens from..to of a choice.
+	event(j *job, index, from, to int) []byte
+	// trailing returns what comes after the last token and before the final [DONE].
+	trailing(j *job) []byte
+	// whole returns an answer that is not streamed.
+	whole(j *job) []byte
+	// metrics writes the Prometheus text of /metrics.
+	metrics(w io.Writer, m *metrics, model string, capacity int)
+}
+
+// page is a path other than that of completions.
+type page struct {
+	methods []string
+	serve   func(w http.ResponseWriter, rec *Request)
+}
+
+// protocolOf returns the protocol that the options name.
+func protocolOf(o Options) protocol {
+	switch {
+	case o.Kind == VLLM && o.FrontEnd == RustFrontEnd:
+		return rustVLLM{}
+	case o.Kind == VLLM:
+		return vllm{}
+	}
+	panic("sim: no kind of server has the name " + o.Kind)
+}
+
+// Kinds returns the values of [Options.Kind], the default first.
+func Kinds() []string { return []string{VLLM} }

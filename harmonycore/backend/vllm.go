@@ -1,8 +1,6 @@
 package backend
 
 import (
-	"strconv"
-
 	"github.com/buger/jsonparser"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -68,37 +66,6 @@ func appendIDs(dst []byte, ids []uint32) []byte {
 	return append(dst, ']')
 }
 
-func appendNumber(dst []byte, key, number string) []byte {
-	if number == "" {
-		return dst
-	}
-	return append(append(dst, key...), number...)
-}
-
-// positive replaces a top_p of 0, which OpenAI's API allows and vLLM refuses, by the smallest probability mass. It
-// leaves one token.
-func positive(topP string) string {
-	if n, err := strconv.ParseFloat(topP, 64); err == nil && n == 0 {
-		return "1e-6"
-	}
-	return topP
-}
-
-func appendBiases(dst []byte, biases []Bias) []byte {
-	if len(biases) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"logit_bias":{`...)
-	for i, b := range biases {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendInt(append(dst, '"'), int64(b.Token))
-		dst = append(append(dst, `":`...), b.Value...)
-	}
-	return append(dst, '}')
-}
-
 // Cause looks at the parameter that vLLM's refusal names. The Python front end also names input_tokens if prompt and
 // max_tokens together do not fit. The Rust front end refuses every n but 1.
 func (vllm) Cause(e *Error) Cause {
@@ -115,101 +82,36 @@ func (vllm) Cause(e *Error) Cause {
 }
 
 // readVLLM reads the data of one event. It reports whether it understood the data.
-func readVLLM(data []byte, e *Event) bool {
-	e.reset()
-	if string(data) == "[DONE]" {
-		e.Done = true
-		return true
-	}
-	if rawjson.Validate(data, rawjson.MaxDepth) != nil {
-		return false
-	}
-	understood := false
-	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+func readVLLM(data []byte, e *Event) bool { return readCompletions(data, e, readVLLMChoice) }
+
+func readVLLMChoice(choice []byte, e *Event) {
+	hasText, hasIDs := false, false
+	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
 		switch string(key) {
-		case "error":
-			if kind != jsonparser.Null {
-				e.Error = readErrorValue(value, kind)
-				understood = true
-			}
-		case "choices":
+		case "index":
+			e.Index = readIndex(value, kind)
+		case "text":
+			hasText = len(value) > 0
+		case "token_ids":
 			if kind == jsonparser.Array {
-				understood = true
-				readChoices(value, e)
+				hasIDs = true
+				e.Tokens = readIDs(e.Tokens, value)
 			}
-		case "usage":
+		case "logprobs":
 			if kind == jsonparser.Object {
-				e.HasUsage = true
-				readUsage(value, &e.Usage)
+				e.Logprobs = readLogprobs(e.Logprobs, value)
+			}
+		case "finish_reason":
+			if kind == jsonparser.String {
+				e.Finish = finishReason(value)
 			}
 		}
 		return nil
 	})
-	return err == nil && understood
-}
-
-// readChoices reads the choice of an event. vLLM sends one choice in an event, however many were asked for.
-func readChoices(data []byte, e *Event) {
-	first := true
-	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if kind != jsonparser.Object {
-			return
-		}
-		if !first {
-			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never " +
-				"should"}
-			return
-		}
-		first = false
-		hasText, hasIDs := false, false
-		_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-			switch string(key) {
-			case "index":
-				e.Index = readIndex(value, kind)
-			case "text":
-				hasText = len(value) > 0
-			case "token_ids":
-				if kind == jsonparser.Array {
-					hasIDs = true
-					e.Tokens = readIDs(e.Tokens, value)
-				}
-			case "logprobs":
-				if kind == jsonparser.Object {
-					e.Logprobs = readLogprobs(e.Logprobs, value)
-				}
-			case "finish_reason":
-				if kind == jsonparser.String {
-					e.Finish = finishReason(value)
-				}
-			}
-			return nil
-		})
-		// An old server ignores the request for token ids. Without this error its text would be lost silently.
-		if hasText && !hasIDs {
-			e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not " +
-				"know return_token_ids"}
-		}
-	})
-}
-
-// readIndex reads the index of a choice. An invalid one becomes an index that was never asked for.
-func readIndex(value []byte, kind jsonparser.ValueType) int {
-	n, err := strconv.Atoi(string(value))
-	if kind != jsonparser.Number || err != nil {
-		return -1
-	}
-	return n
-}
-
-// finishReason maps vLLM's finish_reason. "stop" does not name the stop token; the parser has seen it.
-func finishReason(word []byte) Finish {
-	switch string(word) {
-	case "stop":
-		return Stopped
-	case "length":
-		return Length
-	default:
-		return Aborted
+	// An old server ignores the request for token ids. Without this error its text would be lost silently.
+	if hasText && !hasIDs {
+		e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not " +
+			"know return_token_ids"}
 	}
 }
 
@@ -240,22 +142,4 @@ func readIDs(dst []uint32, array []byte) []uint32 {
 		}
 	}
 	return dst
-}
-
-func readUsage(data []byte, u *Usage) {
-	u.Prompt, _ = readCount(data, "prompt_tokens")
-	u.Completion, _ = readCount(data, "completion_tokens")
-	u.Cached, u.HasCached = readCount(data, "prompt_tokens_details", "cached_tokens")
-}
-
-func readCount(data []byte, path ...string) (int, bool) {
-	value, kind, _, err := jsonparser.Get(data, path...)
-	if err != nil || kind != jsonparser.Number {
-		return 0, false
-	}
-	n, err := strconv.Atoi(string(value))
-	if err != nil || n < 0 {
-		return 0, false
-	}
-	return n, true
 }

@@ -1,0 +1,132 @@
+package backend
+
+import (
+	"strconv"
+
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// This file has what the kinds of servers share that speak OpenAI's /v1/completions.
+
+func appendNumber(dst []byte, key, number string) []byte {
+	if number == "" {
+		return dst
+	}
+	return append(append(dst, key...), number...)
+}
+
+// positive replaces a top_p of 0, which OpenAI's API allows and vLLM refuses, by the smallest probability mass. It
+// leaves one token.
+func positive(topP string) string {
+	if n, err := strconv.ParseFloat(topP, 64); err == nil && n == 0 {
+		return "1e-6"
+	}
+	return topP
+}
+
+func appendBiases(dst []byte, biases []Bias) []byte {
+	if len(biases) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"logit_bias":{`...)
+	for i, b := range biases {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendInt(append(dst, '"'), int64(b.Token))
+		dst = append(append(dst, `":`...), b.Value...)
+	}
+	return append(dst, '}')
+}
+
+// readCompletions reads the data of one event. read reads its choice. It reports whether it understood the data.
+func readCompletions(data []byte, e *Event, read func(choice []byte, e *Event)) bool {
+	e.reset()
+	if string(data) == "[DONE]" {
+		e.Done = true
+		return true
+	}
+	if rawjson.Validate(data, rawjson.MaxDepth) != nil {
+		return false
+	}
+	understood := false
+	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch string(key) {
+		case "error":
+			if kind != jsonparser.Null {
+				e.Error = readErrorValue(value, kind)
+				understood = true
+			}
+		case "choices":
+			if kind == jsonparser.Array {
+				understood = true
+				readChoices(value, e, read)
+			}
+		case "usage":
+			if kind == jsonparser.Object {
+				e.HasUsage = true
+				readUsage(value, &e.Usage)
+			}
+		}
+		return nil
+	})
+	return err == nil && understood
+}
+
+// readChoices reads the choice of an event. A server sends one choice in an event, however many were asked for.
+func readChoices(data []byte, e *Event, read func(choice []byte, e *Event)) {
+	first := true
+	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
+		if kind != jsonparser.Object {
+			return
+		}
+		if !first {
+			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never " +
+				"should"}
+			return
+		}
+		first = false
+		read(choice, e)
+	})
+}
+
+// readIndex reads the index of a choice. An invalid one becomes an index that was never asked for.
+func readIndex(value []byte, kind jsonparser.ValueType) int {
+	n, err := strconv.Atoi(string(value))
+	if kind != jsonparser.Number || err != nil {
+		return -1
+	}
+	return n
+}
+
+// finishReason maps finish_reason. "stop" does not name the stop token. A parser of ids has seen it.
+func finishReason(word []byte) Finish {
+	switch string(word) {
+	case "stop":
+		return Stopped
+	case "length":
+		return Length
+	default:
+		return Aborted
+	}
+}
+
+func readUsage(data []byte, u *Usage) {
+	u.Prompt, _ = readCount(data, "prompt_tokens")
+	u.Completion, _ = readCount(data, "completion_tokens")
+	u.Cached, u.HasCached = readCount(data, "prompt_tokens_details", "cached_tokens")
+}
+
+func readCount(data []byte, path ...string) (int, bool) {
+	value, kind, _, err := jsonparser.Get(data, path...)
+	if err != nil || kind != jsonparser.Number {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(value))
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	return n, true
+}

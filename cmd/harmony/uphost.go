@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/envoy/inprocess"
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
@@ -95,6 +96,7 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	if err != nil {
 		return err
 	}
+	u.warnDeprecated() // with the host envoy, the control plane logs the same
 	s, err := inprocess.Start(r, inprocess.Options{
 		Workers: u.config.Envoy.Concurrency, CacheDir: cacheDir, Log: u.logFrom()})
 	if err != nil {
@@ -116,6 +118,17 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return nil
 	case <-s.Done():
 		return s.Err()
+	}
+}
+
+// warnDeprecated prints a warning for each setting that has another in its place now.
+func (u *up) warnDeprecated() {
+	for _, e := range u.config.Deprecated() {
+		var warning error = e
+		if isFile(u.file) {
+			warning = config.Locate(e, u.file)
+		}
+		fmt.Fprintln(u.stderr, "warning:", warning)
 	}
 }
 

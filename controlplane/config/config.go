@@ -82,10 +82,10 @@ type Model struct {
 	Name string `yaml:"name"`
 	// Pool is the name of the pool of the model's inference servers.
 	Pool string `yaml:"pool"`
-	// Dialect is the dialect of the servers. Empty: vllm.
-	Dialect string `yaml:"dialect" jsonschema:"enum=vllm"`
-	// Servers are the model's inference servers, in place of a pool. Each is DIALECT=URL, such as
-	// vllm=http://10.0.0.7:8000, and all have the same dialect.
+	// Dialect is the kind of the servers. It is deprecated: pools[].kind is in its place.
+	Dialect string `yaml:"dialect"`
+	// Servers are the model's inference servers, in place of a pool. Each is KIND=URL, such as vllm=http://10.0.0.7:8000,
+	// and all are of the same kind.
 	Servers []string `yaml:"servers"`
 	// ForwardAuthorization sends clients' authorization headers to the servers. Otherwise the servers do not get them.
 	ForwardAuthorization bool `yaml:"forward_authorization"`
@@ -160,25 +160,28 @@ func (c *Config) Filter() *contract.Config {
 		f.Seal.LifetimeS = int(d.Seconds())
 	}
 	for i := range c.Models {
-		f.Models = append(f.Models, c.Models[i].filter())
+		f.Models = append(f.Models, c.filterModel(&c.Models[i]))
 	}
 	return f
 }
 
-func (m *Model) filter() contract.Model {
+func (c *Config) filterModel(m *Model) contract.Model {
 	return contract.Model{
-		Name: m.Name, Pool: m.Route(), Server: m.kind(), ServerModel: cmp.Or(m.ServerModel, m.Name),
+		Name: m.Name, Pool: m.Route(), Server: c.kind(m), ServerModel: cmp.Or(m.ServerModel, m.Name),
 		ModelSettings: m.ModelSettings,
 	}
 }
 
-// kind returns the dialect of the model's servers.
-func (m *Model) kind() string {
-	if m.Dialect == "" && len(m.Servers) > 0 {
+// kind returns the name of the kind of the model's servers.
+func (c *Config) kind(m *Model) string {
+	if len(m.Servers) > 0 {
 		kind, _, _ := strings.Cut(m.Servers[0], "=")
 		return kind
 	}
-	return cmp.Or(m.Dialect, contract.VLLM)
+	if p := findPool(c.Pools, m.Pool); p != nil {
+		return cmp.Or(p.Kind, contract.VLLM)
+	}
+	return contract.VLLM
 }
 
 // Route returns the value of the internal header that leads to the model's servers.

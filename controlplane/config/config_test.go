@@ -250,6 +250,7 @@ func TestRefusals(t *testing.T) {
 		{pooled("servers: [vllm=http://h:1]"), "h.yaml:3: pools[0].servers[0]: \"vllm=http://h:1\" is not a URL"},
 		{pooled("servers: [http://h:1, http://H:1]"), "pools[0].servers[1]: http://H:1 is listed twice"},
 		{pooled("servers: [http://h:1, https://i:1]"), "pools[0].servers[1]: https://i:1 mixes http and https"},
+		{pooled("servers: [http://h:1]\n  kind: tgi"), "h.yaml:4: pools[0].kind: \"tgi\" is not known; write vllm"},
 		{pooled("servers: [http://h:1]\n  policy: random"), "h.yaml:4: pools[0].policy: \"random\" is not known"},
 		{pooled("servers: [http://h:1]\n  policy: session"), "pools[0].session: write either cookie or header"},
 		{pooled("servers: [http://h:1]\n  session: {cookie: c}"), "pools[0].session: is for the policy session"},
@@ -335,7 +336,7 @@ func TestPools(t *testing.T) {
 	}
 	folder := filepath.Dir(file)
 	if p := pools[0]; p.Policy != PolicyLeastRequest ||
-		p.Health != (Health{DefaultHealthPath, Duration(DefaultHealthInterval)}) ||
+		p.Health != (Health{"/health", Duration(DefaultHealthInterval)}) ||
 		p.ServersFile != filepath.Join(folder, "p.yaml") {
 		t.Errorf("got %+v", p)
 	}

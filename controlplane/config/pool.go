@@ -1,11 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // The policies for the choice of a pool's server.
@@ -15,16 +19,15 @@ const (
 	PolicySession      = "session"
 )
 
-// The defaults of a pool.
-const (
-	DefaultHealthPath     = "/health"
-	DefaultHealthInterval = 5 * time.Second
-)
+// DefaultHealthInterval is the default of [Health.Interval].
+const DefaultHealthInterval = 5 * time.Second
 
 // Pool is a set of identical inference servers, for one model or several.
 type Pool struct {
 	// Name is the pool's name for models, and its cluster's name in Envoy.
 	Name string `yaml:"name"`
+	// Kind is the kind of the pool's servers: the API that they have. Empty: vllm.
+	Kind string `yaml:"kind"`
 	// Servers are URLs with an address or a name, such as http://10.0.0.7:8000. A name means all addresses that DNS
 	// returns for it.
 	Servers []string `yaml:"servers"`
@@ -55,7 +58,8 @@ type Session struct {
 
 // Health determines how each Envoy checks the health of the servers.
 type Health struct {
-	// Path is requested from each server. A server that answers 200 is healthy. "none" turns checks off. Empty: /health.
+	// Path is requested from each server. A server that answers 200 is healthy. "none" turns checks off. Empty: the path
+	// of the servers' kind.
 	Path string `yaml:"path"`
 	// Interval is the time between two checks. 0 is the default.
 	Interval Duration `yaml:"interval"`
@@ -67,13 +71,17 @@ const NoHealthChecks = "none"
 // Checked reports whether Envoy checks the health of the servers.
 func (h *Health) Checked() bool { return h.Path != NoHealthChecks }
 
-// withDefaults returns the pool with defaults for its absent settings.
-func (p Pool) withDefaults() Pool {
+// ServerKind returns the facts about the kind of the pool's servers, or nil if there is no such kind.
+func (p *Pool) ServerKind() *contract.Kind { return contract.KindNamed(cmp.Or(p.Kind, contract.VLLM)) }
+
+// withDefaults returns the pool with defaults for its absent settings. kind is the kind of its servers.
+func (p Pool) withDefaults(kind *contract.Kind) Pool {
+	p.Kind = kind.Name
 	if p.Policy == "" {
 		p.Policy = PolicyLeastRequest
 	}
 	if p.Health.Path == "" {
-		p.Health.Path = DefaultHealthPath
+		p.Health.Path = kind.Health
 	}
 	if p.Health.Interval == 0 {
 		p.Health.Interval = Duration(DefaultHealthInterval)
@@ -139,11 +147,15 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		return fail(".name", "%s is also a model with servers of its own; give the pool another name, or move the model's "+
 			"servers into it", p.Name)
 	}
+	kind := p.ServerKind()
+	if kind == nil {
+		return fail(".kind", "%q is not known; write %s", p.Kind, strings.Join(contract.ServerKinds(), ", "))
+	}
 	if len(p.Servers) == 0 && p.ServersFile == "" {
 		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a "+
 			"servers_file", p.Name)
 	}
-	resolved := ResolvedPool{Pool: p.withDefaults()}
+	resolved := ResolvedPool{Pool: p.withDefaults(kind)}
 	for j, text := range p.Servers {
 		e, err := ParseURL(text)
 		if j == 0 {
@@ -205,6 +217,9 @@ func (r *Resolved) checkSpares(i int) *Error {
 			return fail("a pool cannot be its own spare")
 		case slices.Contains(p.Spares[:j], name):
 			return fail(name + " is listed twice")
+		case spare.Kind != p.Kind:
+			return fail(name + " has servers of the kind " + spare.Kind + ", and " + p.Name + " of the kind " + p.Kind +
+				"; name a pool of the same kind, because a request is written for one kind")
 		case spare.TLS != p.TLS:
 			return fail(name + " mixes http and https with " + p.Name + "; use one of them for both")
 		case spare.Authorization != p.Authorization:

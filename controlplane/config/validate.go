@@ -197,6 +197,9 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		switch {
 		case pool == nil:
 			return fail("pool", "there is no pool called %s; add it to pools", m.Pool)
+		case m.Dialect != "" && m.Dialect != c.kind(m) && len(m.Servers) == 0:
+			return fail("dialect", "%s contradicts the pool %s, whose servers are of the kind %s; leave dialect out, and "+
+				"write the kind in the pool", m.Dialect, m.Pool, c.kind(m))
 		case len(m.Servers) > 0:
 			return fail("servers", "cannot be used with pool, which has its own servers; leave one of them out")
 		case m.ForwardAuthorization && pool.Authorization != "":
@@ -213,7 +216,7 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 			return fail(field, "%v", err)
 		}
 		if j == 0 {
-			first, short.TLS = s.Kind, s.Endpoint.TLS
+			first, short.Kind, short.TLS = s.Kind, s.Kind, s.Endpoint.TLS
 		}
 		if m.Dialect != "" && s.Kind != m.Dialect {
 			return fail(field, "%s is a %s, and the model's dialect is %s", text, s.Kind, m.Dialect)

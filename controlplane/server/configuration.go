@@ -53,6 +53,7 @@ func (s *Server) load(ctx context.Context) error {
 	}
 	s.log.Info("the configuration is in force", attributes...)
 	s.warnOnlyUp(next)
+	s.warnDeprecated(next)
 	return nil
 }
 
@@ -87,6 +88,18 @@ func (s *Server) warnOnlyUp(c *configuration) {
 			settings)
 	}
 	s.warnedOnlyUp = settings
+}
+
+// warnDeprecated logs settings that have another in their place. It logs the same settings once.
+func (s *Server) warnDeprecated(c *configuration) {
+	var settings []string
+	for _, e := range c.Config.Deprecated() {
+		settings = append(settings, config.Locate(e, s.options.ConfigFile).Error())
+	}
+	if len(settings) > 0 && !slices.Equal(settings, s.warnedDeprecated) {
+		s.log.Warn("settings are deprecated; they still work", "settings", settings)
+	}
+	s.warnedDeprecated = settings
 }
 
 // read reads the configuration file and the secrets' files. They are watched before they are read, so no later change

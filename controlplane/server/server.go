@@ -77,10 +77,11 @@ type Server struct {
 	unsaved chan struct{} // holds a value while a snapshot waits to be saved
 
 	// Only the goroutine of Run uses these.
-	remembered     remembered
-	pushedLast     time.Time
-	loggedProblems map[string]string // by pool, the problem logged last
-	warnedOnlyUp   []string          // the settings for harmony up that were logged last
+	remembered       remembered
+	pushedLast       time.Time
+	loggedProblems   map[string]string // by pool, the problem logged last
+	warnedOnlyUp     []string          // the settings for harmony up that were logged last
+	warnedDeprecated []string          // the deprecated settings that were logged last
 
 	mu              sync.Mutex
 	current         *configuration // the configuration in force; nil before the first

@@ -7,6 +7,8 @@ type Kind struct {
 	Name string
 	// Path is the path of completion requests.
 	Path string
+	// Health is the path that a server answers with 200 while it is healthy.
+	Health string
 }
 
 // VLLM is the name of the kind of server that speaks vLLM's API in token ids.
@@ -14,7 +16,7 @@ const VLLM = "vllm"
 
 // kinds are all kinds of servers, the default first.
 var kinds = [...]Kind{
-	{Name: VLLM, Path: CompletionsPath},
+	{Name: VLLM, Path: CompletionsPath, Health: "/health"},
 }
 
 // KindNamed returns the kind of server with this name, or nil if there is none.

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,9 +23,9 @@ const notFoundBody = `{"error":{"message":"Nothing is served at this URL. The AP
 
 // routes returns the route table. The order of the routes matters:
 //
-//   - First come the pools. Their routes match the filter's path and the internal header that only the filter can set,
-//     so pools are out of reach without the filter (RATIONALE.md#77). The responses service is one more pool, whose
-//     requests keep their paths.
+//   - First come the pools. Their routes match the path of their servers' kind, and the internal header that only the
+//     filter can set, so pools are out of reach without the filter (RATIONALE.md#77). The responses service is one more
+//     pool, whose requests keep their paths.
 //   - Then come the API's own paths. The filter makes Envoy choose the route again after it has rewritten a request, so
 //     only requests that the filter has not claimed stay here. These routes forward too, because the body limit of a
 //     route applies to a held request only if the first matching route forwards.
@@ -39,9 +40,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 	for i := range b.config.Models {
 		m := &b.config.Models[i]
-		match := exactPath(contract.CompletionsPath)
-		match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, m.Route())}
-		r := b.forward("pool "+m.Name, match, PoolCluster(m))
+		r := b.forward("pool "+m.Name, poolMatch(b.pool(m).ServerKind(), m.Route()), PoolCluster(m))
 		r.RequestHeadersToRemove = []string{contract.PoolHeader} // servers do not need it
 		if !m.ForwardAuthorization {
 			// The servers must not see a client's key for this gateway. Their own authorization is added later.
@@ -60,10 +59,10 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 	}
 	// A request that the filter has claimed goes to a pool or gets a 503: while a model is being removed, the filter may
 	// still claim its requests.
-	claimed := prefix(contract.APIPrefix)
-	claimed.Headers = []*routev3.HeaderMatcher{
-		{Name: contract.PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
-	routes = append(routes, b.forward("claimed", claimed, UnroutedCluster))
+	routes = append(routes, b.forward("claimed", claimed(prefix(contract.APIPrefix)), UnroutedCluster))
+	for _, path := range pathsBesideAPI(b.kinds()) {
+		routes = append(routes, b.forward("claimed "+path, claimed(exactPath(path)), UnroutedCluster))
+	}
 	post := headerIs(":method", http.MethodPost)
 	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath,
 		contract.DetokenizePath}
@@ -100,6 +99,40 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 			TypedPerFilterConfig: b.cors(),
 		}},
 	}
+}
+
+// poolMatch matches the requests for a pool whose servers are of a kind. route is their value of the internal header.
+func poolMatch(kind *contract.Kind, route string) *routev3.RouteMatch {
+	match := exactPath(kind.Path)
+	match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, route)}
+	return match
+}
+
+// claimed restricts a match to requests that the filter has claimed, for whichever pool.
+func claimed(match *routev3.RouteMatch) *routev3.RouteMatch {
+	match.Headers = []*routev3.HeaderMatcher{
+		{Name: contract.PoolHeader, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
+	return match
+}
+
+// kinds returns the kinds of the configuration's pools, one for each pool.
+func (b *builder) kinds() []*contract.Kind {
+	var all []*contract.Kind
+	for i := range b.resolved.Pools {
+		all = append(all, b.resolved.Pools[i].ServerKind())
+	}
+	return all
+}
+
+// pathsBesideAPI returns the paths of kinds that are not below [contract.APIPrefix], each once.
+func pathsBesideAPI(kinds []*contract.Kind) []string {
+	var paths []string
+	for _, k := range kinds {
+		if !strings.HasPrefix(k.Path, contract.APIPrefix) && !slices.Contains(paths, k.Path) {
+			paths = append(paths, k.Path)
+		}
+	}
+	return paths
 }
 
 func (b *builder) routeBufferLimit() *wrapperspb.UInt64Value {

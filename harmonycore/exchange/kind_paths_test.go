@@ -1,0 +1,25 @@
+package exchange
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// TestPathsOfKindsAreGuarded checks that clients cannot send prompts of their own to the path of any kind of server, nor
+// to paths below it.
+func TestPathsOfKindsAreGuarded(t *testing.T) {
+	for _, name := range contract.ServerKinds() {
+		path := contract.KindNamed(name).Path
+		if !slices.ContainsFunc(routes[:], func(r route) bool { return r.path == path && r.api == apiCompletions }) {
+			t.Errorf("%s: no route guards %s; write one that begins with beginServersOwn", name, path)
+		}
+		if !mayTakePrompt(path + "/batch") {
+			t.Errorf("%s: paths below %s are not guarded; add it to promptRoots", name, path)
+		}
+		if !isUnder(path, apiRoots[:]) {
+			t.Errorf("%s: spellings of %s that can be read in two ways are not refused; add it to apiRoots", name, path)
+		}
+	}
+}

@@ -5,8 +5,13 @@ import (
 	"net/http"
 )
 
-// VLLM is the kind of server that speaks vLLM's /v1/completions, as a value of [Options.Kind].
-const VLLM = "vllm"
+// The kinds of servers, as values of [Options.Kind].
+const (
+	// VLLM speaks vLLM's /v1/completions.
+	VLLM = "vllm"
+	// VLLMGenerate speaks vLLM's /inference/v1/generate.
+	VLLMGenerate = "vllm-generate"
+)
 
 // protocol is what differs between kinds of servers: their paths, their requests, and the bytes of their answers. All
 // kinds share the model, scripts, faults, pace and records.
@@ -47,14 +52,17 @@ type page struct {
 
 // protocolOf returns the protocol that the options name.
 func protocolOf(o Options) protocol {
-	switch {
-	case o.Kind == VLLM && o.FrontEnd == RustFrontEnd:
-		return rustVLLM{}
-	case o.Kind == VLLM:
+	switch o.Kind {
+	case VLLM:
+		if o.FrontEnd == RustFrontEnd {
+			return rustVLLM{}
+		}
 		return vllm{}
+	case VLLMGenerate:
+		return vllmGenerate{}
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
-func Kinds() []string { return []string{VLLM} }
+func Kinds() []string { return []string{VLLM, VLLMGenerate} }

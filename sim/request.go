@@ -96,8 +96,8 @@ func (c *completion) wantsUsage() bool {
 // decode reads and checks a request in vLLM's order: the body's form, the model, the length, the sampling parameters,
 // the ids.
 func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
-	if media, _, _ := mime.ParseMediaType(h.Get("Content-Type")); media != "application/json" {
-		return nil, invalid("", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
+	if r := checkContentType(h); r != nil {
+		return nil, r
 	}
 	c := &completion{}
 	if r := decodeBody(body, c); r != nil {
@@ -115,44 +115,59 @@ func (s *Server) decode(h http.Header, body []byte) (*completion, *refusal) {
 	if r := s.checkLength(c); r != nil {
 		return nil, r
 	}
-	if r := checkSampling(c); r != nil {
-		return nil, r
-	}
-	if r := s.checkThinkingBudget(c); r != nil {
-		return nil, r
-	}
-	var refused *refusal
-	if c.tag, refused = c.Structured.readTag(); refused != nil {
-		return nil, refused
-	}
-	for _, id := range c.ids {
-		if id >= tokenizer.LastSpecial { // the model has 201,088 ids
-			return nil, badRequest("", fmt.Sprintf("Token id %d is out of vocabulary", id))
-		}
-	}
-	return c, nil
+	return c, s.checkEngine(c)
 }
 
-func decodeBody(body []byte, c *completion) *refusal {
-	var fields map[string]json.RawMessage
+// checkContentType refuses what is not JSON by its header.
+func checkContentType(h http.Header) *refusal {
+	if media, _, _ := mime.ParseMediaType(h.Get("Content-Type")); media != "application/json" {
+		return invalid("", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
+	}
+	return nil
+}
+
+// checkEngine makes vLLM's checks of the sampling parameters and the ids. It also reads the structural tag.
+func (s *Server) checkEngine(c *completion) (refused *refusal) {
+	if r := checkSampling(c); r != nil {
+		return r
+	}
+	if r := s.checkThinkingBudget(c); r != nil {
+		return r
+	}
+	if c.tag, refused = c.Structured.readTag(); refused != nil {
+		return refused
+	}
+	return checkVocabulary(c.ids)
+}
+
+// decodeObject decodes a body, and returns its members too. Its errors are those of vLLM's request models.
+func decodeObject(body []byte, into any) (fields map[string]json.RawMessage, refused *refusal) {
 	err := json.Unmarshal(body, &fields)
 	if err == nil {
-		err = json.Unmarshal(body, c)
+		err = json.Unmarshal(body, into)
 	}
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
 		at := strconv.FormatInt(syntax.Offset, 10)
-		return invalid("body."+at, pydantic("json_invalid", "body."+at, "JSON decode error"))
+		return nil, invalid("body."+at, pydantic("json_invalid", "body."+at, "JSON decode error"))
 	case errors.As(err, &wrong) && fields == nil:
-		return invalid("body", pydantic("model_attributes_type", "body",
+		return nil, invalid("body", pydantic("model_attributes_type", "body",
 			"Input should be a valid dictionary or object to extract fields from"))
 	case errors.As(err, &wrong):
-		return invalid("body."+wrong.Field, pydantic(
+		return nil, invalid("body."+wrong.Field, pydantic(
 			"type_error", "body."+wrong.Field, "Input should be a valid "+wrong.Type.String()))
 	case err != nil:
-		return invalid("body", pydantic("value_error", "body", "JSON decode error"))
+		return nil, invalid("body", pydantic("value_error", "body", "JSON decode error"))
+	}
+	return fields, nil
+}
+
+func decodeBody(body []byte, c *completion) *refusal {
+	fields, refused := decodeObject(body, c)
+	if refused != nil {
+		return refused
 	}
 	empty := func(name string) bool {
 		v := fields[name]
@@ -192,30 +207,39 @@ func (s *Server) readPromptField(c *completion) *refusal {
 		}
 		return nil
 	}
-	var ids []json.Number
-	if err := json.Unmarshal(raw, &ids); err != nil || strings.Contains(string(raw), `"`) {
-		if len(list) > 1 {
-			return badRequest("prompt", "The simulator answers one prompt in a request.")
-		}
-		return invalid("body.prompt", pydantic("list_type", "body.prompt", "Input should be a valid list"))
+	var refused *refusal
+	c.ids, refused = readIDs("prompt", raw)
+	if refused != nil && len(list) > 1 && refused.Param != nil && *refused.Param == "body.prompt" {
+		return badRequest("prompt", "The simulator answers one prompt in a request.")
 	}
-	if len(ids) == 0 {
-		return badRequest("", "The decoder prompt cannot be empty")
+	return refused
+}
+
+// readIDs reads the member with this name as a list of ids.
+func readIDs(name string, raw json.RawMessage) ([]uint32, *refusal) {
+	var numbers []json.Number
+	at := "body." + name
+	if err := json.Unmarshal(raw, &numbers); err != nil || strings.Contains(string(raw), `"`) {
+		return nil, invalid(at, pydantic("list_type", at, "Input should be a valid list"))
 	}
-	for i, n := range ids {
-		at := "body.prompt." + strconv.Itoa(i)
+	if len(numbers) == 0 {
+		return nil, badRequest("", "The decoder prompt cannot be empty")
+	}
+	var ids []uint32
+	for i, n := range numbers {
+		at := at + "." + strconv.Itoa(i)
 		id, err := strconv.ParseInt(string(n), 10, 64)
 		switch {
 		case err != nil && !errors.Is(err, strconv.ErrRange):
-			return invalid(at, pydantic("int_type", at, "Input should be a valid integer"))
+			return nil, invalid(at, pydantic("int_type", at, "Input should be a valid integer"))
 		case id < 0:
-			return invalid(at, pydantic("greater_than_equal", at, "Input should be greater than or equal to 0"))
+			return nil, invalid(at, pydantic("greater_than_equal", at, "Input should be greater than or equal to 0"))
 		case id > 1<<32-1:
-			return badRequest("", "Token id "+string(n)+" is out of vocabulary")
+			return nil, badRequest("", "Token id "+string(n)+" is out of vocabulary")
 		}
-		c.ids = append(c.ids, uint32(id))
+		ids = append(ids, uint32(id))
 	}
-	return nil
+	return ids, nil
 }
 
 func (s *Server) checkLength(c *completion) *refusal {

@@ -1,6 +1,6 @@
-"""Reads requests by the request model of vLLM's Python front end: CompletionRequest, out of the wheel that the Rust one is of.
+"""Reads requests by a request model of vLLM's Python front end, out of the wheel that the Rust one is of.
 
-    request_model.py FOLDER < requests, one JSON object a line
+    request_model.py FOLDER CompletionRequest|GenerateRequest < requests, one JSON object a line
 
 prints for each the members that vLLM does not know, as a JSON list, or {"error": ...} where vLLM would refuse it. The request
 model needs pydantic alone, but its modules import torch and much else for other things. Those imports get placeholders.
@@ -15,9 +15,11 @@ import types
 
 # What is imported from the wheel as it is. Every other module of vLLM's is a placeholder.
 PACKAGES = ["vllm", "vllm.entrypoints", "vllm.entrypoints.openai", "vllm.entrypoints.openai.completion", "vllm.entrypoints.generate",
-            "vllm.entrypoints.generate.base", "vllm.entrypoints.serve", "vllm.entrypoints.serve.engine"]
+            "vllm.entrypoints.generate.base", "vllm.entrypoints.serve", "vllm.entrypoints.serve.engine",
+            "vllm.entrypoints.scale_out", "vllm.entrypoints.scale_out.token_in_token_out"]
 MODULES = {"vllm.envs", "vllm.exceptions", "vllm.sampling_params", "vllm.entrypoints.openai.completion.protocol",
-           "vllm.entrypoints.generate.base.protocol", "vllm.entrypoints.serve.engine.protocol"}
+           "vllm.entrypoints.generate.base.protocol", "vllm.entrypoints.serve.engine.protocol",
+           "vllm.entrypoints.scale_out.token_in_token_out.protocol"}
 # What else they import that need not be installed.
 OTHERS = {"torch", "numpy", "transformers", "msgspec", "regex", "cachetools", "zmq", "openai", "fastapi", "starlette"}
 
@@ -85,24 +87,38 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def request_model(folder):
+def prepare(folder):
     for name in PACKAGES:
         package = types.ModuleType(name)
         package.__path__ = [folder + "/" + name.replace(".", "/")]
         sys.modules[name] = package
     sys.meta_path.insert(0, Finder(lambda name: name.startswith("vllm.") and name not in MODULES))
     sys.meta_path.append(Finder(lambda name: name.split(".")[0] in OTHERS))
+
+
+def completion(body):
+    """The members of a request for /v1/completions that vLLM does not know. Its model keeps them."""
     from vllm.entrypoints.openai.completion.protocol import CompletionRequest
 
-    return CompletionRequest
+    return sorted(CompletionRequest.model_validate(body).model_extra or {})
+
+
+def generate(body):
+    """The same of a request for /inference/v1/generate. Its sampling parameters are a structure of msgspec's."""
+    from vllm.entrypoints.scale_out.token_in_token_out.protocol import GenerateRequest
+    from vllm.sampling_params import SamplingParams
+
+    GenerateRequest.model_validate(body)
+    known = set(SamplingParams.__annotations__)
+    return sorted(set(body) - set(GenerateRequest.model_fields)) + sorted(set(body["sampling_params"]) - known)
 
 
 def main():
-    model = request_model(sys.argv[1])
+    prepare(sys.argv[1])
+    unknown = {"CompletionRequest": completion, "GenerateRequest": generate}[sys.argv[2]]
     for line in sys.stdin:
         try:
-            request = model.model_validate(json.loads(line))
-            said = sorted(request.model_extra or {})
+            said = unknown(json.loads(line))
         except ValueError as refused:  # pydantic's errors are
             said = {"error": str(refused)}
         print(json.dumps(said))

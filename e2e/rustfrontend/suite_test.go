@@ -24,6 +24,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/sim"
@@ -377,25 +378,35 @@ func TestRustFrontEndParams(t *testing.T) {
 	}
 }
 
-// TestPythonRequestModel gives everything that the gateway makes of the suite's requests to the request model of vLLM's
-// Python front end, out of the same wheel: it must accept all of it, and know every member.
+// TestPythonRequestModel gives everything that the gateway makes of the suite's requests to the request models of vLLM's
+// Python front end, out of the same wheel: they must accept all of it, and know every member.
 func TestPythonRequestModel(t *testing.T) {
+	for kind, model := range map[string]string{"vllm": "CompletionRequest", "vllm-generate": "GenerateRequest"} {
+		t.Run(kind, func(t *testing.T) { testRequestModel(t, kind, model) })
+	}
+}
+
+func testRequestModel(t *testing.T, kind, model string) {
 	var names []string
 	var bodies bytes.Buffer
+	server, ok := backend.Named(kind)
+	if !ok {
+		t.Fatalf("no kind %s", kind)
+	}
 	for _, c := range cases.All(t) {
 		config, err := c.Config("http://127.0.0.1:9") // never reached
 		if err != nil {
 			t.Fatal(err)
 		}
 		config.Mode = contract.ModeFull
-		action, _ := c.Begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: lab.Vocabulary}))
+		action, _ := c.Begin(exchange.New(exchange.Options{Config: *config.Filter(), Tokenizer: lab.Vocabulary, Kind: server}))
 		if action.Forward != nil && action.Forward.Body != nil {
 			names = append(names, c.Name)
 			bodies.Write(append(bytes.Clone(action.Forward.Body), '\n'))
 		}
 	}
 	ask := exec.CommandContext(t.Context(), lab.Tool(t, "HARMONY_ORACLE_PYTHON"), "request_model.py",
-		lab.Tool(t, "HARMONY_VLLM"))
+		lab.Tool(t, "HARMONY_VLLM"), model)
 	ask.Stdin = &bodies
 	answers, err := ask.Output()
 	if err != nil {
@@ -410,7 +421,7 @@ func TestPythonRequestModel(t *testing.T) {
 			t.Errorf("%s: vLLM does not know, or refuses: %s", name, said[i])
 		}
 	}
-	t.Logf("%d requests are as vLLM's request model wants them", len(names))
+	t.Logf("%d requests are as %s wants them", len(names), model)
 }
 
 // commandError adds what a failed command has said.

@@ -17,21 +17,47 @@ func (vllm) NewReader() Reader {
 }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
-	// An id takes at most six digits and a comma.
-	if need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512; cap(dst)-len(dst) < need {
-		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
-	}
+	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
-	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	dst = appendVLLMLimits(append(dst, ','), r)
+	if r.Logprobs {
+		// Two tokens may have the same text, and a part of a character has none. Only ids distinguish them.
+		dst = append(dst, `,"return_tokens_as_token_ids":true`...)
+	}
+	dst = appendVLLMSampling(dst, r)
+	for _, m := range r.Sampling.Extras {
+		dst = appendMember(dst, m)
+	}
+	dst = appendStructuralTag(dst, r)
+	// The request has no options for the text, which is not read. vLLM's Rust front end refuses some of them.
+	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true}`...)
+}
+
+// reserve returns dst with room for the request.
+func reserve(dst []byte, r *Request) []byte {
+	// An id takes at most six digits and a comma.
+	need := len(r.Prompt)*7 + len(r.Model) + 2*len(r.StructuralTag) + 512
+	if cap(dst)-len(dst) >= need {
+		return dst
+	}
+	return append(make([]byte, 0, len(dst)+need+need/4), dst...)
+}
+
+// appendVLLMLimits appends how much is to be generated and reported. It begins without a comma.
+func appendVLLMLimits(dst []byte, r *Request) []byte {
+	dst = rawjson.AppendInt(append(dst, `"max_tokens":`...), int64(r.MaxTokens))
 	if r.Choices > 1 {
 		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
 	if r.Logprobs {
-		// Two tokens may have the same text, and a part of a character has none. Only ids distinguish them.
 		dst = rawjson.AppendInt(append(dst, `,"logprobs":`...), int64(r.TopLogprobs))
-		dst = append(dst, `,"return_tokens_as_token_ids":true`...)
 	}
+	return dst
+}
+
+// appendVLLMSampling appends the sampling parameters that have the same names on all of vLLM's paths.
+func appendVLLMSampling(dst []byte, r *Request) []byte {
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
 	dst = appendNumber(dst, `,"top_p":`, positive(r.Sampling.TopP))
@@ -41,18 +67,22 @@ func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	if r.ThinkingBudget != nil {
 		dst = rawjson.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
 	}
-	dst = appendBiases(dst, r.Sampling.LogitBias)
-	for _, m := range r.Sampling.Extras {
-		dst = append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)
+	return appendBiases(dst, r.Sampling.LogitBias)
+}
+
+// appendStructuralTag appends the constraint, if there is one. The tag is JSON inside a JSON string. It starts at the
+// first token of the answer. A vLLM that starts it at the end of the reasoning is too old for it
+// (docs/configuration.md, structured_outputs).
+func appendStructuralTag(dst []byte, r *Request) []byte {
+	if len(r.StructuralTag) == 0 {
+		return dst
 	}
-	if len(r.StructuralTag) > 0 {
-		// The tag is JSON inside a JSON string. It starts at the first token of the answer. A vLLM that starts it at the end
-		// of the reasoning is too old for it (docs/configuration.md, structured_outputs).
-		dst = rawjson.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), rawjson.View(r.StructuralTag))
-		dst = append(dst, '}')
-	}
-	// The request has no options for the text, which is not read. vLLM's Rust front end refuses some of them.
-	return append(dst, `,"stream":true,"stream_options":{"include_usage":true},"return_token_ids":true}`...)
+	dst = rawjson.AppendString(append(dst, `,"structured_outputs":{"structural_tag":`...), rawjson.View(r.StructuralTag))
+	return append(dst, '}')
+}
+
+func appendMember(dst []byte, m Member) []byte {
+	return append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)
 }
 
 func appendIDs(dst []byte, ids []uint32) []byte {

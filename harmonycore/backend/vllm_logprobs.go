@@ -23,13 +23,7 @@ func readLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
 		if invalid = invalid || kind != jsonparser.Number; invalid {
 			return
 		}
-		if len(dst) < cap(dst) {
-			dst = dst[:len(dst)+1]
-		} else {
-			dst = append(dst, TokenLogprob{})
-		}
-		last := &dst[len(dst)-1]
-		*last = TokenLogprob{Logprob: value, Top: last.Top[:0]}
+		dst = appendLogprob(dst, value)
 	})
 	top, _, _, err := jsonparser.Get(data, "top_logprobs")
 	if err != nil {
@@ -42,6 +36,18 @@ func readLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
 		}
 		at++
 	})
+	return dst
+}
+
+// appendLogprob appends the logprob of a token, without alternatives. It reuses the memory of an earlier event's.
+func appendLogprob(dst []TokenLogprob, logprob []byte) []TokenLogprob {
+	if len(dst) < cap(dst) {
+		dst = dst[:len(dst)+1]
+	} else {
+		dst = append(dst, TokenLogprob{})
+	}
+	last := &dst[len(dst)-1]
+	*last = TokenLogprob{Logprob: logprob, Top: last.Top[:0]}
 	return dst
 }
 

@@ -11,12 +11,18 @@ type Kind struct {
 	Health string
 }
 
-// VLLM is the name of the kind of server that speaks vLLM's API in token ids.
-const VLLM = "vllm"
+// The names of the kinds of servers.
+const (
+	// VLLM speaks vLLM's /v1/completions in token ids.
+	VLLM = "vllm"
+	// VLLMGenerate speaks vLLM's /inference/v1/generate, which has no text at all.
+	VLLMGenerate = "vllm-generate"
+)
 
 // kinds are all kinds of servers, the default first.
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health"},
+	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health"},
 }
 
 // KindNamed returns the kind of server with this name, or nil if there is none.

@@ -63,7 +63,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetVersionTemplate("harmony {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), simCommand(), inspectCommand())
+	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(), inspectCommand())
 	return root
 }
 

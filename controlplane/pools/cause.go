@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// cause returns the cause of a network error in a few words. The words are always the same for one cause, and contain
+// Cause returns the cause of a network error in a few words. The words are always the same for one cause, and contain
 // nothing that a peer sent, unlike the errors' own texts. For an unknown cause it returns fallback.
-func cause(err error, fallback string) string {
+func Cause(err error, fallback string) string {
 	var (
 		answer  answerError
 		dns     *net.DNSError

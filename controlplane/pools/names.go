@@ -71,7 +71,7 @@ func (w *Watcher) resolve(ctx context.Context, host string) {
 	addresses := preferIPv4(found)
 	problem := ""
 	if err != nil {
-		problem = cause(err, "it cannot be looked up")
+		problem = Cause(err, "it cannot be looked up")
 	} else if len(addresses) == 0 {
 		problem = "it has no address"
 	}

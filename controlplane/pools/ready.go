@@ -69,7 +69,7 @@ func (w *Watcher) update(m *member, served []string, err error) {
 	refuses := w.updateAuthorization(m, err)
 	state, reason := Ready, ""
 	if err != nil {
-		reason = cause(err, "it answers, but not in HTTP")
+		reason = Cause(err, "it answers, but not in HTTP")
 		if refuses {
 			reason += ": it refuses the authorization " + strconv.Quote(m.probe.name)
 		}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// probeSim runs harmony probe with a simulated server.
+func probeSim(t *testing.T, o sim.Options, flags ...string) (code int, stdout, stderr, url string) {
+	t.Helper()
+	s := sim.New(o)
+	t.Cleanup(s.Close)
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(server.Close)
+	var out, failed bytes.Buffer
+	code = run(t.Context(), append([]string{"probe", server.URL}, flags...), &out, &failed)
+	return code, out.String(), failed.String(), server.URL
+}
+
+// TestProbe checks what is printed about a server, and that the printed configuration is valid and is the server's.
+func TestProbe(t *testing.T) {
+	t.Setenv("PROBE_KEY", "k")
+	code, out, failed, url := probeSim(t, sim.Options{
+		Models: []string{"openai/gpt-oss-120b"}, MaxModelLen: 4096, APIKey: "k"},
+		"--key-env", "PROBE_KEY")
+	if code != 0 || failed != "" {
+		t.Fatalf("status %d, %s", code, failed)
+	}
+	for _, want := range []string{url + "\n", "vLLM " + sim.Version + "\n", "4096 tokens\n",
+		"yes: takes ids and returns ids; " +
+			"its first token is <|channel|>\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not there:\n%s", want, out)
+		}
+	}
+	_, file, _ := strings.Cut(out, "A configuration file for it:\n\n")
+	c, err := config.Parse("printed", []byte(file))
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	m := c.Filter().Models[0]
+	if m.Name != "gpt-oss-120b" || m.ServerModel != "openai/gpt-oss-120b" || m.ContextLength != 4096 ||
+		m.Server != contract.VLLM || c.Pools[0].Servers[0] != url ||
+		c.Secrets[0].Env != "PROBE_KEY" {
+		t.Errorf("the printed configuration is\n%s", file)
+	}
+}
+
+// TestProbeCommand checks the printed command.
+func TestProbeCommand(t *testing.T) {
+	_, out, _, url := probeSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})
+	want := "\n  harmony up --backend vllm=" + url + " --model gpt-oss-120b --server-model openai/gpt-oss-120b\n"
+	if !strings.HasSuffix(out, want) {
+		t.Errorf("it does not end with %q:\n%s", want, out)
+	}
+	if _, out, _, _ = probeSim(t, sim.Options{Models: []string{"a b"}}); strings.Contains(out, "harmony up") ||
+		!strings.Contains(out, "name: a-b\n    pool: gpus\n    server_model: \"a b\"\n") {
+		t.Errorf("a name with a space:\n%s", out)
+	}
+}
+
+// TestProbeReport checks that the report has the facts and the requests, and neither the address nor the key.
+func TestProbeReport(t *testing.T) {
+	t.Setenv("PROBE_KEY", "a-secret-key")
+	code, out, _, url := probeSim(t, sim.Options{APIKey: "a-secret-key"}, "--key-env", "PROBE_KEY", "--report")
+	if code != 0 {
+		t.Errorf("status %d", code)
+	}
+	for _, want := range []string{"| server | vLLM ", `its first token is \<\|channel\|> |`, "| usable | yes |",
+		"| POST /v1/completions | 200 |"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not there:\n%s", want, out)
+		}
+	}
+	for _, confidential := range []string{strings.TrimPrefix(url, "http://"), "127.0.0.1", "a-secret-key", "PROBE_KEY"} {
+		if strings.Contains(out, confidential) {
+			t.Errorf("the report has %q:\n%s", confidential, out)
+		}
+	}
+}
+
+// TestProbeFails checks exit codes, and that errors say what to do.
+func TestProbeFails(t *testing.T) {
+	code, out, failed, _ := probeSim(t, sim.Options{Fault: sim.Fault{Kind: sim.FaultStatus, Status: 503}})
+	if code != exitFailed || !strings.Contains(
+		failed, "it answers no request for token ids; as vllm: /v1/completions answers 503") ||
+		strings.Contains(out, "models:") {
+		t.Errorf("a broken server: status %d, %s%s", code, out, failed)
+	}
+	if code, _, failed, _ := probeSim(t, sim.Options{APIKey: "k"}); code != exitFailed ||
+		!strings.Contains(failed, "name that with --key-env") {
+		t.Errorf("without its key: status %d, %s", code, failed)
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"probe"}, "one URL is expected"},
+		{[]string{"probe", "vllm=http://h"}, "is not a URL; write http://host:port"},
+		{[]string{"probe", "http://h", "--key-env", "NO_SUCH_VARIABLE"},
+			"the environment has no NO_SUCH_VARIABLE; export it"},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), tt.args, &out, &out); code != exitUsage || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%q: status %d, %s", tt.args, code, &out)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// Kind is what came of one completion that the server was asked for as a kind of server.
+type Kind struct {
+	// Name is the kind's name in configurations.
+	Name string
+	// Prompt is how many ids were sent, and Counted is how many tokens the server says that the prompt has. Counted is 0
+	// if it does not say.
+	Prompt, Counted int
+	// Tokens are the ids that came back.
+	Tokens []uint32
+	// Problem is why the gateway cannot use the server as this kind, or "".
+	Problem string
+	// TagProblem is why the server cannot be held to a form of the answer by a structural tag, or "". It is only for a
+	// kind that works.
+	TagProblem string
+}
+
+// Works reports whether the gateway can use the server as this kind.
+func (k *Kind) Works() bool { return k.Problem == "" }
+
+// FirstToken returns the spelling of the first token that came back, or its id.
+func (k *Kind) FirstToken() string {
+	if len(k.Tokens) == 0 {
+		return ""
+	}
+	if name, ok := tokenizer.SpecialName(k.Tokens[0]); ok {
+		return name
+	}
+	if text, ok := o200k.Tokenizer().TokenBytes(k.Tokens[0]); ok {
+		return strconv.Quote(string(text))
+	}
+	return strconv.FormatUint(uint64(k.Tokens[0]), 10)
+}
+
+// Expected reports whether the first token is the one with which gpt-oss begins every answer.
+func (k *Kind) Expected() bool { return k.FirstToken() == "<|channel|>" }
+
+// prompt is a conversation whose answer begins with a message's header.
+const prompt = "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n" +
+	"Knowledge cutoff: 2024-06\n\nReasoning: low\n\n# Valid channels: analysis, commentary, final. " +
+	"Channel must be included for every message.<|end|><|start|>user<|message|>Say hello.<|end|><|start|>assistant"
+
+// These end the generation of every answer.
+var stopTokens = []uint32{tokenizer.Return, tokenizer.Call}
+
+// askKind asks for a completion of one token as a kind of server, with the request that the filter would send.
+func (s *session) askKind(ctx context.Context, name string) {
+	kind, ok := backend.Named(name)
+	if !ok || s.report.Model == "" {
+		return
+	}
+	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, prompt)
+	k := Kind{Name: name, Prompt: len(ids)}
+	request := backend.Request{
+		Model: s.report.Model, Prompt: ids, MaxTokens: 1, Choices: 1, StopTokens: stopTokens,
+	}
+	var err error
+	k.Tokens, k.Counted, err = s.complete(ctx, kind, &request)
+	switch {
+	case err != nil:
+		k.Problem = err.Error()
+	case len(k.Tokens) == 0:
+		k.Problem = "its answer has no token ids"
+	case k.Counted != 0 && k.Counted != k.Prompt:
+		k.Problem = fmt.Sprintf("it counts %d tokens in a prompt of %d ids, so it does not read them as ids", k.Counted,
+			k.Prompt)
+	default:
+		k.TagProblem = s.tryTag(ctx, kind, request)
+	}
+	s.report.Kinds = append(s.report.Kinds, k)
+}
+
+// maxTagTokens is enough for some reasoning and the form that the tag requires.
+const maxTagTokens = 512
+
+// tryTag asks for the request's answer in a form that the model would not choose by itself, by a structural tag like
+// the gateway's. It returns why the answer does not have that form, or "".
+func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Request) string {
+	const final = "<|channel|>final<|message|>"
+	tag := backend.NewTag(nil)
+	tag.Sequence()
+	tag.Star()
+	tag.Sequence()
+	tag.Const("<|channel|>analysis<|message|>")
+	tag.Text("<|end|>", "<|start|>", "<|channel|>", "<|message|>", "<|call|>")
+	tag.Const("<|end|><|start|>assistant")
+	tag.Close()
+	tag.Close()
+	tag.Const(final)
+	tag.JSON(`{"type":"object","properties":{"probe":{"type":"integer"}},"required":["probe"],` +
+		`"additionalProperties":false}`)
+	tag.Close()
+	r.StructuralTag, r.MaxTokens = tag.Bytes(), maxTagTokens
+	tokens, _, err := s.complete(ctx, kind, &r)
+	if err != nil {
+		return err.Error()
+	}
+	text := o200k.Tokenizer().DecodeString(tokens)
+	_, text, _ = strings.Cut(text, final)
+	var form struct{ Probe *int }
+	if json.Unmarshal([]byte(strings.TrimSuffix(text, "<|return|>")), &form) != nil || form.Probe == nil {
+		return "it ignores structural tags"
+	}
+	return ""
+}
+
+// complete asks for a completion. It returns the ids of the answer, and the number of tokens that the server counts in
+// the prompt.
+func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Request) (tokens []uint32, counted int,
+	err error) {
+	response, answer, err := s.send(ctx, kind.Facts().Path, kind.AppendRequest(nil, r), completionTimeout)
+	if err != nil {
+		return nil, 0, errors.New(pools.Cause(err, err.Error()))
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, 0, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, response.StatusCode,
+			clip(backend.ReadError(response.StatusCode, answer).Message))
+	}
+	if e := backend.BodyError(answer); e != nil {
+		return nil, 0, fmt.Errorf("its answer is an error: %s", clip(e.Message))
+	}
+	reader := kind.NewReader()
+	reader.Write(answer)
+	for ended := false; ; {
+		var e backend.Event
+		switch reader.Next(&e) {
+		case backend.Read:
+		case backend.Drained:
+			if !ended {
+				return nil, 0, errors.New("its answer is not a stream of this kind, or breaks off")
+			}
+			return tokens, counted, nil
+		default:
+			return nil, 0, errors.New("its answer is not a stream of this kind")
+		}
+		if e.Error != nil {
+			return nil, 0, fmt.Errorf("its answer is an error: %s", clip(e.Error.Message))
+		}
+		tokens = append(tokens, e.Tokens...)
+		if e.HasUsage {
+			counted = e.Usage.Prompt
+		}
+		ended = ended || e.Done || e.Finish != backend.Running
+	}
+}
+
+// clip shortens what a server says, and makes it one line that a terminal can show.
+func clip(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
+	if len(text) > 300 {
+		text = strings.ToValidUTF8(text[:300], "") + "…"
+	}
+	return text
+}

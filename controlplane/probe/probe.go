@@ -1,0 +1,164 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// These are the programs that [Server] distinguishes, as they are called in /v1/models where they are listed there.
+const (
+	VLLM     = "vllm"
+	SGLang   = "sglang"
+	LlamaCPP = "llamacpp"
+	Ollama   = "ollama"
+	// Gateway is a gateway like this one.
+	Gateway = "harmony-edge"
+)
+
+// ModelType is what servers call the architecture of gpt-oss models.
+const ModelType = "gpt_oss"
+
+// Options are the settings of [Server].
+type Options struct {
+	// URL is the server's, without a path, such as http://127.0.0.1:8000.
+	URL string
+	// Model is the name that the server knows the model by. Empty: the server's first model, or its first whose name
+	// contains gpt-oss.
+	Model string
+	// Authorization is the value of the header authorization. Empty: none is sent.
+	Authorization string
+	// Transport sends the requests. It must be set.
+	Transport http.RoundTripper
+}
+
+// Report is what a server has answered.
+type Report struct {
+	// Program is the program that the server is, or "" if it is unknown. Version is the program's own word.
+	Program, Version string
+	// Models are the names at GET /v1/models. Model is the one that was asked for completions.
+	Models []string
+	Model  string
+	// Context is the model's context in tokens, or 0 if the server does not tell it.
+	Context int
+	// ModelType is the architecture of the model, or "" if the server does not tell it.
+	ModelType string
+	// Kinds are the kinds of servers that this one was asked as.
+	Kinds []Kind
+	// Texts compares the server's tokenizer with ours.
+	Texts Texts
+	// Metrics is the number of metrics that the server has at GET /metrics.
+	Metrics int
+	// Requests are the requests in their order.
+	Requests []Request
+}
+
+// Request is one request and its outcome.
+type Request struct {
+	Method, Path string
+	// Status is the answer's, or 0 if there was none.
+	Status int
+	// Error is why the answer was of no use. It is "" for an answer with a status that is not 200.
+	Error string
+}
+
+// ErrUnauthorized means that the server requires a key, or refuses the one that it got.
+var ErrUnauthorized = errors.New("it refuses requests without a valid key")
+
+// questionTimeout is for one request about the server. A completion may have to wait for other requests.
+const (
+	questionTimeout   = 5 * time.Second
+	completionTimeout = time.Minute
+)
+
+// Server asks a server. It returns an error if the server cannot be reached, or refuses the authorization.
+func Server(ctx context.Context, o Options) (*Report, error) {
+	s := &session{options: o, report: &Report{}}
+	if err := s.askModels(ctx); err != nil {
+		return nil, err
+	}
+	s.askProgram(ctx)
+	r := s.report
+	if r.Program == Gateway {
+		return r, nil
+	}
+	r.Model = o.Model
+	if r.Model == "" {
+		r.Model = likelyModel(r.Models)
+	}
+	for _, name := range kindsFor(r.Program) {
+		s.askKind(ctx, name)
+	}
+	s.compareTexts(ctx)
+	s.countMetrics(ctx)
+	return r, ctx.Err()
+}
+
+// likelyModel returns the first model whose name contains gpt-oss, else the first one.
+func likelyModel(models []string) string {
+	for _, m := range models {
+		if name := strings.ToLower(m); strings.Contains(name, "gpt-oss") || strings.Contains(name, "gpt_oss") {
+			return m
+		}
+	}
+	if len(models) > 0 {
+		return models[0]
+	}
+	return ""
+}
+
+// kindsFor returns all kinds of servers, those of a program first.
+func kindsFor(program string) []string {
+	kinds := contract.ServerKinds()
+	ofProgram := func(kind string) bool {
+		return program != "" && strings.HasPrefix(strings.ReplaceAll(kind, ".", ""), program)
+	}
+	slices.SortStableFunc(kinds, func(a, b string) int {
+		switch {
+		case ofProgram(a) == ofProgram(b):
+			return 0
+		case ofProgram(a):
+			return -1
+		}
+		return 1
+	})
+	return kinds
+}
+
+// Kind returns the first kind that the gateway can use this server as, or nil if there is none.
+func (r *Report) Kind() *Kind {
+	for i := range r.Kinds {
+		if r.Kinds[i].Works() {
+			return &r.Kinds[i]
+		}
+	}
+	return nil
+}
+
+// Problem returns why the gateway cannot use the server, and what to do. It is "" if the gateway can.
+func (r *Report) Problem() string {
+	switch {
+	case r.Program == Gateway:
+		return "it is a Harmony Edge gateway and not an inference server; name one of the servers behind it"
+	case r.ModelType != "" && r.ModelType != ModelType:
+		return fmt.Sprintf("its model is of the type %q and not %q; start it with a gpt-oss model", r.ModelType, ModelType)
+	case r.Texts.Other > 0:
+		return fmt.Sprintf("its vocabulary is another: %s. Start it with a gpt-oss model and that model's own tokenizer",
+			r.Texts.Example)
+	case r.Kind() != nil:
+		return ""
+	case r.Model == "":
+		return "it lists no model; start it with a gpt-oss model, or name one with --server-model"
+	}
+	problem := "it answers no request for token ids"
+	for _, k := range r.Kinds {
+		problem += fmt.Sprintf("; as %s: %s", k.Name, k.Problem)
+	}
+	return problem
+}

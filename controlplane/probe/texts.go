@@ -1,0 +1,143 @@
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// Texts compares how a server and the gateway turn texts into ids. The counts are 0 if the server has no path for it.
+type Texts struct {
+	// Same is how many texts have the same ids.
+	Same int
+	// Split is how many texts have other ids of the same vocabulary: the server splits them in other places. That is
+	// harmless, because prompts are sent as ids. llama.cpp does so where letters have combining marks.
+	Split int
+	// Other is how many texts have ids that mean something else in the gateway's vocabulary.
+	Other int
+	// Example describes the first text of Other, or else of Split.
+	Example string
+}
+
+// All returns how many texts were compared.
+func (t *Texts) All() int { return t.Same + t.Split + t.Other }
+
+// tokenizePath is the path of vLLM, of SGLang and of llama.cpp.
+const tokenizePath = "/tokenize"
+
+// compareTexts asks the server for the ids of each text. It ends at the first answer that is of no use.
+func (s *session) compareTexts(ctx context.Context) {
+	for i, text := range texts {
+		// vLLM and SGLang read the first three members, llama.cpp reads the last two.
+		request := map[string]any{"model": s.report.Model, "prompt": text, "add_special_tokens": false}
+		if s.report.Program == LlamaCPP {
+			request = map[string]any{"content": text, "add_special": false}
+		}
+		body, err := json.Marshal(request)
+		if err != nil {
+			return
+		}
+		response, answer, err := s.send(ctx, tokenizePath, body, questionTimeout)
+		if i > 0 && err == nil && response.StatusCode == http.StatusOK {
+			s.report.Requests = s.report.Requests[:len(s.report.Requests)-1] // one of them is enough to report
+		}
+		if err != nil || response.StatusCode != http.StatusOK {
+			return
+		}
+		var ids struct {
+			Tokens []uint32 `json:"tokens"`
+		}
+		if !s.read(answer, &ids) || len(ids.Tokens) == 0 {
+			return
+		}
+		s.report.Texts.add(text, ids.Tokens)
+	}
+}
+
+func (t *Texts) add(text string, theirs []uint32) {
+	tokens := o200k.Tokenizer()
+	ours := tokens.AppendEncode(nil, text)
+	switch {
+	case slices.Equal(theirs, ours):
+		t.Same++
+		return
+	case tokens.DecodeString(theirs) == text:
+		t.Split++
+		if t.Example != "" {
+			return
+		}
+	default:
+		if t.Other++; t.Other > 1 {
+			return
+		}
+	}
+	t.Example = fmt.Sprintf("%q has the ids %s there, and %s here", text, idList(theirs), idList(ours))
+}
+
+// idList returns ids as [1 2 3 …].
+func idList(ids []uint32) string {
+	const most = 8
+	if len(ids) > most {
+		return strings.TrimSuffix(fmt.Sprint(ids[:most]), "]") + " …]"
+	}
+	return fmt.Sprint(ids)
+}
+
+// texts are what tokenizers differ in: languages, code, numbers, spaces and symbols. None spells a control token.
+var texts = [...]string{
+	"Hello, world!",
+	"The quick brown fox jumps over the lazy dog.",
+	"It's what we'd've said, isn't it? THEY'LL know.",
+	"antidisestablishmentarianism",
+	"don’t “quote” me — ever…",
+	"3.14159265358979",
+	"1234567890 12,345,678.90 0x1F 1e-9",
+	"2026-11-23T08:15:00.123Z",
+	"a  b   c    d",
+	"\ttabs\t\tand\nlines\n\n\nand\r\nreturns ",
+	"   leading and trailing   ",
+	"func main() {\n\tfmt.Println(\"hi\")\n}\n",
+	"def f(x):\n    return [i**2 for i in range(x)]\n",
+	"for (let i = 0; i < n; ++i) { a[i] += b[i]; }",
+	"SELECT * FROM users WHERE id = 42 AND name LIKE '%x%';",
+	"{\"name\":\"get_weather\",\"arguments\":{\"city\":\"Paris\",\"days\":[1,2,3]}}",
+	"<html><body class=\"a b\">&amp;</body></html>",
+	"https://example.com/a/b?c=d&e=%20f#g",
+	"user.name+tag@example.co.uk",
+	"/usr/local/lib/python3.11/site-packages/numpy/__init__.py",
+	"camelCaseWord snake_case_word SCREAMING_CASE kebab-case",
+	"x²+y²=z² ∑∞ √2 ≠ ≤ π",
+	"€100 £20 ¥3000 ₹50 $9.99",
+	"😀 👍🏽 👩‍👩‍👧 🇫🇷 ❤️",
+	"─│┌┐└┘ ▁▂▃▄▅ ■□●○",
+	"Größe, Übermut, Straße und Maß",
+	"L'été où l'on s'aperçoit que ça va",
+	"El niño comió ñoquis en Español, ¿no?",
+	"Não há açúcar em São Paulo",
+	"Pchnąć w tę łódź jeża lub ośm skrzyń fig",
+	"Příliš žluťoučký kůň úpěl ďábelské ódy",
+	"Yağız şoföre çabucak güvendik",
+	"Tôi yêu tiếng Việt lắm",
+	"Съешь же ещё этих мягких французских булок",
+	"Чуєш їх, доцю, га? Кумедна ж ти",
+	"Ξεσκεπάζω την ψυχοφθόρα βδελυγμία",
+	"שלום עולם, מה שלומך?",
+	"مرحبا بالعالم، كيف حالك؟",
+	"سلام دنیا، حال شما چطور است؟",
+	"नमस्ते दुनिया, आप कैसे हैं?",
+	"হ্যালো বিশ্ব",
+	"வணக்கம் உலகம்",
+	"สวัสดีชาวโลก",
+	"こんにちは、世界。お元気ですか?",
+	"안녕하세요 세계",
+	"你好,世界!今天天气怎么样?",
+	"繁體中文與简体中文",
+	"ﬁne ﬂow １２３ ＡＢＣ",
+	"e\u0301 versus \u00e9",
+	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+}

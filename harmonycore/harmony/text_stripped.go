@@ -1,5 +1,7 @@
 package harmony
 
+import "github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+
 // This file reads Harmony that lost its control tokens, as servers print it that skip special tokens. Only the words
 // left of a header separate messages:
 //
@@ -52,6 +54,12 @@ func (h *strippedHeader) addByte(c byte) int {
 // the header. The mode may change even if used is 0. partial reports whether more bytes are needed.
 func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) {
 	h := &p.head
+	if marked, more := p.atControl(b); marked {
+		p.notStripped()
+		return 0, false
+	} else if more && !last {
+		return 0, true
+	}
 	full := len(h.read) >= maxStripped
 	words := openingWords[:]
 	switch p.mode {
@@ -100,6 +108,12 @@ func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) 
 	}
 	// A type ends the header. The brace after it is content.
 	used = len(word)
+	if marked, more := p.atControl(b[used:]); marked {
+		p.notStripped()
+		return 0, false
+	} else if (more || used == len(b)) && !last {
+		return 0, true
+	}
 	h.ContentType = typeWords[0]
 	switch {
 	case p.mode == afterChannel:
@@ -109,6 +123,23 @@ func (p *TextParser) readStripped(b []byte, last bool) (used int, partial bool) 
 	}
 	p.openStripped()
 	return used, false
+}
+
+// atControl reports whether b begins with a control token while the form of the stream is not known. more reports
+// whether more bytes may complete one. A header with a control token is not stripped, such as that of
+// " to=functions.f<|channel|>commentary json<|message|>{}".
+func (p *TextParser) atControl(b []byte) (marked, more bool) {
+	if p.head.known || len(b) == 0 || b[0] != '<' {
+		return false, false
+	}
+	_, size, more := tokenizer.MatchSpecial(b)
+	return size > 0, more
+}
+
+// notStripped reads the stream as one that is not stripped.
+func (p *TextParser) notStripped() {
+	p.mode = p.unstrippedMode
+	p.take(p.head.read)
 }
 
 // endName ends a recipient at the first byte that cannot be part of a name.
@@ -174,7 +205,8 @@ func (p *TextParser) returnToContent() {
 	case h.known:
 		p.mode = stripped
 	default:
-		p.mode = p.unstrippedMode
+		p.notStripped()
+		return
 	}
 	p.take(text)
 }

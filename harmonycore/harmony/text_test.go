@@ -2,6 +2,7 @@ package harmony
 
 import (
 	"math/rand"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -407,6 +408,37 @@ func TestStrippedLikeTokens(t *testing.T) {
 				t.Errorf("%q: message %d is %+v, want %+v", text, i, m, want[i])
 			}
 		}
+	}
+}
+
+// TestPrintedIsNotStripped: who looks for stripped text reads printed text as it is, also under a header that begins as
+// a stripped one does.
+func TestPrintedIsNotStripped(t *testing.T) {
+	header := regexp.MustCompile(`^(<\||( ?to=[a-z_.]+( json| code)?|analysis|final|commentary)<\|)`)
+	streams := vectorStreams(t)
+	for _, tt := range repairCases {
+		streams = append(streams, tokens(tt.in))
+	}
+	for _, text := range []string{" to=functions.f json<|channel|>commentary<|message|>{}<|call|>",
+		"to=python code<|message|>1<|call|>", "analysis<|message|>Hm<|end|>", "final<|constrain|>json<|message|>{}"} {
+		streams = append(streams, tokens(text))
+	}
+	compared := 0
+	for _, ids := range streams {
+		text, ok := printedText(ids)
+		if !ok || len(text) > MaxHeaderTokens || !header.Match(text) {
+			continue
+		}
+		compared++
+		want, _ := checkText(t, TextOptions{}, []timed{{string(text), 0}})
+		got, _ := checkText(t, TextOptions{Dialect: Stripped}, []timed{{string(text), 0}})
+		if formatMessages(got.messages) != formatMessages(want.messages) || got.seen != want.seen {
+			t.Errorf("%q\n got %q, %s\nwant %q, %s", text, formatMessages(got.messages), counted(got.seen),
+				formatMessages(want.messages), counted(want.seen))
+		}
+	}
+	if compared < 300 {
+		t.Errorf("only %d streams were compared", compared)
 	}
 }
 

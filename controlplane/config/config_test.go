@@ -41,6 +41,9 @@ models:
     max_reasoning_tokens: 1000
     thinking_token_budget: true
     drain_tokens: 0
+    control_tokens: break
+    fallback_on_timeout_ms: 1000
+    min_tokens_before_fallback: 0
     raw_prompts: allow
     reasoning_efforts: { none: low, xhigh: refuse }
     drop_commentary_from_history: true
@@ -81,6 +84,7 @@ func TestParseWhole(t *testing.T) {
 			ModelSettings: contract.ModelSettings{
 				ContextLength:      65536,
 				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
+				ControlTokens: "break", FallbackOnTimeoutMS: 1000,
 				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
 				ReasoningEfforts:  contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
 				StructuredOutputs: "none", Answers: contract.Answers{

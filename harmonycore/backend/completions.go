@@ -10,6 +10,15 @@ import (
 
 // This file has what the kinds of servers share that speak OpenAI's /v1/completions.
 
+// appendSampling appends the parameters that have one number.
+func appendSampling(dst []byte, s *Sampling) []byte {
+	dst = appendNumber(dst, `,"temperature":`, s.Temperature)
+	dst = appendNumber(dst, `,"top_p":`, positive(s.TopP))
+	dst = appendNumber(dst, `,"presence_penalty":`, s.PresencePenalty)
+	dst = appendNumber(dst, `,"frequency_penalty":`, s.FrequencyPenalty)
+	return appendNumber(dst, `,"seed":`, s.Seed)
+}
+
 func appendNumber(dst []byte, key, number string) []byte {
 	if number == "" {
 		return dst

@@ -27,9 +27,11 @@ type Usage struct {
 // Event is the content of one event of a server's stream. It concerns one choice, the whole request, or both. The next
 // event reuses its slices.
 type Event struct {
-	// Index is the index of the choice that Tokens, Likely and Finish belong to.
+	// Index is the index of the choice that Tokens, Text, Logprobs and Finish belong to.
 	Index  int
 	Tokens []uint32
+	// Text is what was generated, from a server that answers in text. Tokens is then empty.
+	Text []byte
 	// Logprobs holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
 	Logprobs []TokenLogprob
 	Finish   Finish
@@ -43,7 +45,7 @@ type Event struct {
 }
 
 func (e *Event) reset() {
-	*e = Event{Tokens: e.Tokens[:0], Logprobs: e.Logprobs[:0]}
+	*e = Event{Tokens: e.Tokens[:0], Text: e.Text[:0], Logprobs: e.Logprobs[:0]}
 }
 
 // TokenLogprob is the logprob of one token. Its numbers are JSON numbers as the server spelled them. They lie in the

@@ -6,6 +6,8 @@ type Request struct {
 	Model string
 	// Prompt is the rendered conversation, in token ids.
 	Prompt []uint32
+	// PromptText is the prompt as text, with control tokens spelled. Only a kind that takes text gets it.
+	PromptText []byte
 	// MaxTokens is the maximum number of tokens to generate. It is always sent: the defaults of servers are tiny.
 	MaxTokens int
 	// Choices is the number of completions to generate; 0 means one.

@@ -59,11 +59,7 @@ func appendVLLMLimits(dst []byte, r *Request) []byte {
 // appendVLLMSampling appends the sampling parameters that have the same names on all of vLLM's paths.
 func appendVLLMSampling(dst []byte, r *Request) []byte {
 	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
-	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
-	dst = appendNumber(dst, `,"top_p":`, positive(r.Sampling.TopP))
-	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)
-	dst = appendNumber(dst, `,"frequency_penalty":`, r.Sampling.FrequencyPenalty)
-	dst = appendNumber(dst, `,"seed":`, r.Sampling.Seed)
+	dst = appendSampling(dst, &r.Sampling)
 	if r.ThinkingBudget != nil {
 		dst = rawjson.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
 	}

@@ -14,7 +14,9 @@ type engine struct {
 }
 
 // facts have no path: the embedding program sends no request to a server.
-var facts = contract.Kind{Name: "embedded"}
+var facts = contract.Kind{Name: "embedded", Capabilities: contract.Capabilities{
+	Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+}}
 
 // Facts implements [backend.Kind].
 func (*engine) Facts() *contract.Kind { return &facts }

@@ -31,6 +31,7 @@ const (
 	CodeToolChoiceNotSupported   = "tool_choice_not_supported"
 	CodeMutuallyExclusive        = "mutually_exclusive_parameters"
 	CodeChoicesNotSupported      = "choices_not_supported"
+	CodeControlTokenInText       = "control_token_in_text"
 	CodeUnknownURL               = "unknown_url"
 	CodeWebSocketNotSupported    = "websocket_not_supported"
 )

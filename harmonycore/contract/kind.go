@@ -9,6 +9,25 @@ type Kind struct {
 	Path string
 	// Health is the path that a server answers with 200 while it is healthy.
 	Health string
+	Capabilities
+}
+
+// Capabilities are what servers of a kind can do. docs/servers.md has what clients lose without each.
+type Capabilities struct {
+	// TextPrompts reports whether prompts are sent as text, with control tokens spelled, rather than in token ids.
+	TextPrompts bool
+	// TextAnswers reports whether answers come as text rather than in token ids.
+	TextAnswers bool
+	// Choices reports whether one request can ask for several answers.
+	Choices bool
+	// Logprobs reports whether servers send the logprob of each token.
+	Logprobs bool
+	// StopTokens reports whether a request can name token ids that end the answer.
+	StopTokens bool
+	// StructuralTags reports whether servers can hold an answer to a structural tag.
+	StructuralTags bool
+	// ThinkingBudget reports whether servers can limit reasoning themselves.
+	ThinkingBudget bool
 }
 
 // The names of the kinds of servers.
@@ -21,8 +40,12 @@ const (
 
 // kinds are all kinds of servers, the default first.
 var kinds = [...]Kind{
-	{Name: VLLM, Path: CompletionsPath, Health: "/health"},
-	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health"},
+	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
+		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	}},
+	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
+		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	}},
 }
 
 // KindNamed returns the kind of server with this name, or nil if there is none.

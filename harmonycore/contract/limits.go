@@ -8,6 +8,9 @@ const (
 	DefaultMemoryLimit    = 256 << 20
 	DefaultReasoningAlert = 0.9
 	DefaultSealLifetimeS  = 30 * 24 * 3600
+	// These are the defaults of package harmony. A test in harmonycore/exchange compares them.
+	DefaultFallbackMS     = 600
+	DefaultFallbackTokens = 32
 )
 
 // The greatest values of settings, in bytes and in tokens. They bound the part of a VM's memory that a request may
@@ -21,6 +24,13 @@ const (
 
 // MaxSealLifetimeS is the longest time for which a sealed text can be opened, in seconds.
 const MaxSealLifetimeS = 10 * 365 * 24 * 3600
+
+// The greatest values of [ModelSettings.FallbackOnTimeoutMS], in milliseconds, and of
+// [ModelSettings.MinTokensBeforeFallback].
+const (
+	MaxFallbackMS     = 600_000
+	MaxFallbackTokens = 4096
+)
 
 // MaxChoices is the greatest number of choices in OpenAI's API.
 const MaxChoices = 128

@@ -28,6 +28,15 @@ type ModelSettings struct {
 	// StructuredOutputs is "structural_tag" or "none": how the servers are held to a form of the answer. Empty:
 	// structural_tag.
 	StructuredOutputs string `yaml:"structured_outputs"`
+	// ControlTokens is "refuse" or "break": what happens to text of a request that spells a control token, where the
+	// servers take prompts as text and would read it as that token. Empty: refuse.
+	ControlTokens string `yaml:"control_tokens"`
+	// FallbackOnTimeoutMS is how long a server that answers in text may send text without a control token before the text
+	// is read as an answer, in milliseconds. MinTokensBeforeFallback must have come as well. Absent: the filter's default.
+	FallbackOnTimeoutMS int `yaml:"fallback_on_timeout_ms"`
+	// MinTokensBeforeFallback is how many tokens of text without a control token must come from a server that answers in
+	// text before the text is read as an answer. Four bytes count as a token. Absent: the filter's default.
+	MinTokensBeforeFallback int `yaml:"min_tokens_before_fallback"`
 	// RawPrompts is "deny" or "allow": whether clients may send prompts of their own. Empty: deny.
 	RawPrompts string `yaml:"raw_prompts"`
 	// ReasoningEfforts determines what happens to the efforts that the API has and gpt-oss does not have.
@@ -113,6 +122,11 @@ func (m *ModelSettings) Fields() []Field {
 		number("drain_tokens", &m.DrainTokens, 4096, 0, MaxContextLength).
 			advise("is out of range; write how many tokens a server may go on for, or 0 for none"),
 		word("structured_outputs", &m.StructuredOutputs, StructuralTags, StructuralTags, NoStructure),
+		word("control_tokens", &m.ControlTokens, ControlTokensRefuse, ControlTokensRefuse, ControlTokensBreak),
+		number("fallback_on_timeout_ms", &m.FallbackOnTimeoutMS, DefaultFallbackMS, 0, MaxFallbackMS).
+			advise("is out of range; write how many milliseconds a server may write text without a control token"),
+		number("min_tokens_before_fallback", &m.MinTokensBeforeFallback, DefaultFallbackTokens, 0, MaxFallbackTokens).
+			advise("is out of range; write how many tokens of text without a control token are waited for"),
 		word("raw_prompts", &m.RawPrompts, RawPromptsDeny, RawPromptsDeny, RawPromptsAllow),
 		block("reasoning_efforts", m.ReasoningEfforts.Fields()),
 		flag("drop_commentary_from_history", &m.DropCommentaryFromHistory, false),

@@ -21,6 +21,12 @@ const (
 	NoStructure    = "none"
 )
 
+// The values of [ModelSettings.ControlTokens].
+const (
+	ControlTokensRefuse = "refuse"
+	ControlTokensBreak  = "break"
+)
+
 // The values of [ModelSettings.RawPrompts].
 const (
 	RawPromptsDeny  = "deny"

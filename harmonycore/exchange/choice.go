@@ -4,7 +4,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
-	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
@@ -39,15 +38,20 @@ type parser interface {
 	refused() *harmony.ParseError
 }
 
-func newChoices(t *tokenizer.Tokenizer, r *translate.Request, answer translate.Answer) []choice {
-	parts := answer.Choices()
+// newChoices returns the choices of the generation's answer.
+func (g *generation) newChoices(model *Model, r *translate.Request) []choice {
+	parts := g.answer.Choices()
 	choices := make([]choice, 0, len(parts))
 	for _, part := range parts {
 		c := choice{answer: part, gate: r.Gate(part)}
 		if c.gate != nil {
 			part = c.gate
 		}
-		c.parser = newIDParser(t, r, part)
+		if g.kind.Facts().TextAnswers {
+			c.parser = newTextParser(g, model, part)
+		} else {
+			c.parser = newIDParser(g.x.gateway.options.Tokenizer, r, part)
+		}
 		choices = append(choices, c)
 	}
 	return choices

@@ -27,7 +27,7 @@ const maxCallable = 1024
 func constrain(model *Model, c *translate.Constraint, scratch *Scratch) (
 	tag []byte, prefilled *translate.CallConstraint, failure *openai.Error,
 ) {
-	structural := model.StructuredOutputs == contract.StructuralTags
+	structural := model.StructuredOutputs == contract.StructuralTags && model.Kind.Facts().StructuralTags
 	switch {
 	case c.Free():
 	case structural && len(c.Calls) > maxCallable:

@@ -64,8 +64,8 @@ func (g *generation) countWasted() (broken bool) {
 	for {
 		switch g.reader.Next(&g.event) {
 		case backend.Read:
-			g.tokensAfterEnd += len(g.event.Tokens)
-			g.x.report.WastedTokens += len(g.event.Tokens)
+			g.tokensAfterEnd += sizeOf(&g.event)
+			g.x.report.WastedTokens += sizeOf(&g.event)
 		case backend.Drained:
 			return false
 		case backend.Broken:

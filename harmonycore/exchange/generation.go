@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"cmp"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -111,11 +113,15 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 		}
 		read = translate.Responses
 	}
+	spelled := ""
+	if a.model.Kind.Facts().TextPrompts {
+		spelled = a.body.FindText(spellsControl) // before the texts are read, since reading overwrites the body
+	}
 	r, failure := a.read(read, h)
 	if failure != nil {
 		return g.x.refuse(failure)
 	}
-	sent, failure := g.translate(a, r, h)
+	sent, failure := g.translate(a, r, spelled, h)
 	if failure != nil {
 		return g.x.refuse(failure)
 	}
@@ -125,10 +131,15 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 
 // translate returns the body that asks the model's servers for the answer, in the model's own tokens. The body lies in
 // the scratch memory.
-func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([]byte, *openai.Error) {
+//
+// spelled is the member of the request whose text spells a control token, or empty.
+func (g *generation) translate(a *modelRequest, r *translate.Request, spelled string, h Host) ([]byte, *openai.Error) {
 	model := a.model
 	channels, failure := g.wantsChannelEvents(model, r)
 	if failure != nil {
+		return nil, failure
+	}
+	if failure := g.checkKind(model, r); failure != nil {
 		return nil, failure
 	}
 	scratch := h.scratch()
@@ -137,7 +148,11 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 		return nil, failure
 	}
 	prompt := scratch.prompt
-	room := model.ContextLength - len(prompt)
+	broken, failure := a.promptText(scratch, cmp.Or(spelled, g.param()))
+	if failure != nil {
+		return nil, failure
+	}
+	room := model.ContextLength - len(prompt) - broken*tokensPerBreak
 	if room < 1 {
 		return nil, errContextLength(g.param(), model.ContextLength)
 	}
@@ -146,7 +161,7 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 		maxTokens = room
 	}
 	var budget *int
-	if model.ThinkingTokenBudget {
+	if model.ThinkingTokenBudget && model.Kind.Facts().ThinkingBudget {
 		// The server enforces the limit, and the model still answers.
 		budget, r.MaxReasoning = r.MaxReasoning, nil
 	}
@@ -167,10 +182,10 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 	report := &g.x.report
 	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)
 	report.UnknownItems, report.DroppedParts = r.UnknownItems, r.DroppedParts
-	report.TruncatedTurns = rendered.truncatedTurns
+	report.TruncatedTurns, report.BrokenSpellings = rendered.truncatedTurns, broken
 	report.FirstToken = -1
 	scratch.body = model.Kind.AppendRequest(scratch.body[:0], &backend.Request{
-		Model: model.ServerModel, Prompt: prompt, MaxTokens: maxTokens,
+		Model: model.ServerModel, Prompt: prompt, PromptText: scratch.text, MaxTokens: maxTokens,
 		Choices: r.Choices, Logprobs: r.Logprobs, TopLogprobs: r.TopLogprobs,
 		StopTokens: stops, Sampling: sampling, ThinkingBudget: budget,
 		StructuralTag: rendered.tag,
@@ -182,9 +197,9 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, h Host) ([
 func (g *generation) prepare(model *Model, r *translate.Request) {
 	g.translated, g.answer, g.effort = r, r.NewAnswer(), r.Effort()
 	g.kind, g.reader, g.serverModel = model.Kind, model.Kind.NewReader(), model.ServerModel
-	g.strict = g.x.options.strict || model.Answers.Strict
+	g.strict = g.isStrict(model)
 	g.withheld = g.strict
-	g.choices = newChoices(g.x.gateway.options.Tokenizer, r, g.answer)
+	g.choices = g.newChoices(model, r)
 	g.maxTokensAfterEnd = model.DrainTokens
 	g.forwarded = g.x.lastActivity
 }

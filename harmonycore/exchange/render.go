@@ -12,8 +12,10 @@ import (
 // would keep a heap many times that size.
 type Scratch struct {
 	prompt []uint32
-	body   []byte
-	tag    []byte
+	// text is the prompt as text, for servers that take no token ids.
+	text []byte
+	body []byte
+	tag  []byte
 }
 
 // scratch returns the host's memory, or else new memory.

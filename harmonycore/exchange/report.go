@@ -24,6 +24,8 @@ type Report struct {
 	UnknownItems, DroppedParts int
 	// TruncatedTurns is how many of the oldest turns of the request were left out so that the rest fits.
 	TruncatedTurns int
+	// BrokenSpellings is how many spellings of control tokens in the request's text were broken.
+	BrokenSpellings int
 	// CompletionTokens is the number of tokens that the server generated, control tokens included.
 	CompletionTokens int
 	// Tally counts the kinds of tokens in the client's answer.
@@ -93,7 +95,10 @@ func (e *Exchange) Report() Report {
 func (g *generation) complement(r *Report) {
 	r.Translated = true
 	r.PromptTokens, r.CachedTokens = g.promptTokens, min(g.usage.Cached, g.promptTokens)
-	r.CompletionTokens = max(g.generated(), g.usage.Completion)
+	r.CompletionTokens = g.usage.Completion
+	if !g.kind.Facts().TextAnswers || r.CompletionTokens == 0 { // an estimate never replaces a count
+		r.CompletionTokens = max(g.generated(), r.CompletionTokens)
+	}
 	r.Tally = g.answer.Tally()
 	r.ReasoningAlert = float64(r.Reasoning) > g.x.gateway.options.ReasoningRatioAlert*float64(r.CompletionTokens)
 	r.UnexpectedOrder = r.FinalFirst && g.effort >= harmony.Medium

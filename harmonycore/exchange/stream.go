@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
@@ -49,7 +50,7 @@ func (g *generation) take() (bool, *openai.Error) {
 	if event.HasUsage {
 		g.usage = event.Usage
 	}
-	if len(event.Tokens) == 0 && event.Finish == backend.Running {
+	if sizeOf(event) == 0 && event.Finish == backend.Running {
 		return event.Done, nil
 	}
 	if event.Index < 0 || event.Index >= len(g.choices) {
@@ -59,11 +60,16 @@ func (g *generation) take() (bool, *openai.Error) {
 	return failure == nil && g.endedEarly && g.allEnded(), failure
 }
 
-// generate passes the tokens that the server generated to their choice.
+// sizeOf returns how many tokens the event holds. For text it is an estimate, which is 0 only for no text.
+func sizeOf(event *backend.Event) int {
+	return len(event.Tokens) + harmony.EstimateTokens(len(event.Text))
+}
+
+// generate passes what the server generated to its choice.
 func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.finish != backend.Running {
 		if g.endedEarly {
-			g.x.report.WastedTokens += len(event.Tokens)
+			g.x.report.WastedTokens += sizeOf(event)
 		}
 		return nil // the server has ended the choice, or the gateway has
 	}
@@ -71,10 +77,11 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.parser.exceeds(event, g.maxTokens+maxOvershoot) {
 		return errNotUnderstood()
 	}
-	if !g.started && (len(event.Tokens) > 0 || event.Finish != backend.Aborted) {
+	generated := sizeOf(event) > 0
+	if !g.started && (generated || event.Finish != backend.Aborted) {
 		g.begin()
 	}
-	if len(event.Tokens) > 0 && g.x.report.FirstToken < 0 {
+	if generated && g.x.report.FirstToken < 0 {
 		g.x.report.FirstToken = max(g.x.lastActivity-g.forwarded, 0)
 	}
 	if failure := c.parser.take(g, c, event); failure != nil || c.finish != backend.Running {
@@ -127,11 +134,11 @@ func (g *generation) complete(end bool) ResponseAction {
 		g.usage = backend.Usage{} // the server's usage comes last, and counts what the client did not get
 	}
 	if g.usage.Completion == 0 {
-		g.usage.Completion = g.generated() // a server that reports no usage: the gateway counts the ids
+		g.usage.Completion = g.generated() // a server that reports no usage: the gateway counts, or estimates
 	}
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
-		CompletionTokens: g.usage.Completion,
+		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().TextAnswers,
 	}, g.x.lastActivity/1000)
 	g.finished()
 	if g.endedEarly && !end {

@@ -109,6 +109,13 @@ func (p *TextParser) Recoveries() Recoveries { return p.recoveries }
 // FellBack reports whether the parser fell back: it reads the stream as one without Harmony.
 func (p *TextParser) FellBack() bool { return p.watch.fellBack }
 
+// Opened returns the number of messages opened so far, the open one included.
+func (p *TextParser) Opened() int { return p.opened }
+
+// EstimateTokens returns how many tokens so many bytes of text are, by the estimate of a [TextParser]. The last may be
+// incomplete.
+func EstimateTokens(bytes int) int { return (max(bytes, 0) + bytesPerToken - 1) / bytesPerToken }
+
 // Write takes the next bytes. now is the time of any clock, in milliseconds; only the fallback uses it. An empty chunk
 // only passes the time.
 func (p *TextParser) Write(chunk []byte, now int64) {

@@ -23,6 +23,9 @@ func (t *turn) finishReason(f Finish) string {
 
 // visible returns the usage in the client's form. reasoning is the number of reasoning tokens in all choices.
 func (u Usage) visible(reasoning int) openai.Usage {
+	if u.ReasoningEstimated {
+		reasoning = min(reasoning, u.CompletionTokens)
+	}
 	return openai.Usage{
 		PromptTokens: u.PromptTokens, CachedTokens: u.CachedTokens, CachedKnown: u.CachedKnown,
 		CompletionTokens: u.CompletionTokens, ReasoningTokens: reasoning,

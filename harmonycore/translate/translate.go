@@ -87,6 +87,8 @@ type Usage struct {
 	PromptTokens, CachedTokens, CompletionTokens int
 	// CachedKnown reports whether the server sent CachedTokens.
 	CachedKnown bool
+	// ReasoningEstimated reports whether the answer's own counts are estimates of text.
+	ReasoningEstimated bool
 }
 
 // Finish is the reason why the model stopped.

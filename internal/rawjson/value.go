@@ -231,7 +231,7 @@ func Unescape(raw []byte) string {
 	if escape(raw, 0) == len(raw) {
 		return string(raw)
 	}
-	return View(appendUnescaped(make([]byte, 0, len(raw)), raw))
+	return View(AppendUnescaped(make([]byte, 0, len(raw)), raw))
 }
 
 // borrowFrom is the length in bytes from which a text is borrowed instead of copied.
@@ -252,7 +252,7 @@ func Borrow(raw []byte) string {
 		return View(raw)
 	}
 	// An escape is never shorter than the text it stands for, so writing never overtakes reading.
-	return View(appendUnescaped(raw[:0], raw))
+	return View(AppendUnescaped(raw[:0], raw))
 }
 
 // Keep returns the text of b: a copy, or a view of b itself if the text is large, for the reasons given at [Borrow].
@@ -275,17 +275,18 @@ var shortEscapes = func() (table [256]byte) {
 	return table
 }()
 
-func appendUnescaped(out, raw []byte) []byte {
+// AppendUnescaped is [Unescape] into dst.
+func AppendUnescaped(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); {
 		if raw[i] != '\\' || i+1 >= len(raw) {
 			end := escape(raw, i+1)
-			out = append(out, raw[i:end]...)
+			dst = append(dst, raw[i:end]...)
 			i = end
 			continue
 		}
 		i += 2
 		if c := shortEscapes[raw[i-1]]; c != 0 {
-			out = append(out, c)
+			dst = append(dst, c)
 			continue
 		}
 		unit, ok := hex4(raw, i)
@@ -299,7 +300,7 @@ func appendUnescaped(out, raw []byte) []byte {
 				i += 6
 			}
 		}
-		out = utf8.AppendRune(out, unit)
+		dst = utf8.AppendRune(dst, unit)
 	}
-	return out
+	return dst
 }

@@ -1,6 +1,6 @@
 // Command configschema generates files from the contract, from the types of the configuration file, and from their
-// comments: the file's JSON Schema (controlplane/config/schema.json) and the tables of docs/configuration.md and
-// docs/metrics.md. Run it from the root of the module: make config-schema.
+// comments: the file's JSON Schema (controlplane/config/schema.json) and the tables of docs/configuration.md,
+// docs/metrics.md and docs/servers.md. Run it from the root of the module: make config-schema.
 package main
 
 import (
@@ -36,6 +36,7 @@ const (
 	schemaFile        = "controlplane/config/schema.json"
 	configurationFile = "docs/configuration.md"
 	metricsFile       = "docs/metrics.md"
+	serversFile       = "docs/servers.md"
 )
 
 // generate returns the contents of the generated files by their names.
@@ -55,6 +56,7 @@ func generate() (map[string][]byte, error) {
 	for name, tables := range map[string]func([]byte) ([]byte, error){
 		configurationFile: func(page []byte) ([]byte, error) { return configurationPage(page, schema) },
 		metricsFile:       metricsPage,
+		serversFile:       serversPage,
 	} {
 		page, err := os.ReadFile(name)
 		if err == nil {

@@ -89,6 +89,7 @@ func (s *Set) Count(r *exchange.Report, status int) {
 	s.count(contract.UnknownItemsTotal, r.UnknownItems)
 	s.count(contract.HalfBuiltInsTotal, r.IncompleteBuiltIns)
 	s.count(contract.DroppedPartsTotal, r.DroppedParts)
+	s.count(contract.BrokenControlTokensTotal, r.BrokenSpellings)
 	s.count(contract.TruncatedTurnsTotal, r.TruncatedTurns)
 	s.countIf(r.ReasoningAlert, contract.ReasoningAlertTotal)
 	if r.FirstToken >= 0 {

@@ -58,7 +58,7 @@ func fullReport(model string) *exchange.Report {
 	r := &exchange.Report{
 		API: "chat", Model: model, Server: "vllm", Translated: true,
 		PromptTokens: 100, CachedTokens: 64, ToolOutputTokens: 20, CompletionTokens: 12, UnknownItems: 6, DroppedParts: 2,
-		TruncatedTurns: 8,
+		TruncatedTurns: 8, BrokenSpellings: 9,
 		Tally: translate.Tally{Reasoning: 5, Final: 4, ToolCall: 3, Calls: 1, UnfitArguments: 1, NoFinal: 2,
 			IncompleteBuiltIns: 4}, Fallbacks: 3,
 		Refused: harmony.ExpectedStart, ReasoningAlert: true, UnexpectedOrder: true, FirstToken: 250,

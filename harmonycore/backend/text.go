@@ -1,0 +1,77 @@
+package backend
+
+import (
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// text is any server with OpenAI's /v1/completions, with text in both directions. The request has only members of
+// OpenAI's own API, since some servers refuse others.
+type text struct{}
+
+// textFacts has no path of its own in the contract until the kind can be configured.
+var textFacts = contract.Kind{Name: "text", Path: contract.CompletionsPath, Capabilities: contract.Capabilities{
+	TextPrompts: true, TextAnswers: true, Choices: true,
+}}
+
+func (text) Facts() *contract.Kind { return &textFacts }
+
+func (text) NewReader() Reader { return &eventStream{read: readText} }
+
+func (text) AppendRequest(dst []byte, r *Request) []byte {
+	// Most texts have few bytes that JSON escapes.
+	if need := len(r.PromptText) + len(r.PromptText)/8 + len(r.Model) + 512; cap(dst)-len(dst) < need {
+		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
+	}
+	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
+	dst = rawjson.AppendString(append(dst, `,"prompt":`...), rawjson.View(r.PromptText))
+	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	if r.Choices > 1 {
+		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
+	}
+	// A server that hides control tokens from the text ends at its own end-of-sequence tokens.
+	dst = append(dst, `,"stop":["<|return|>","<|call|>"]`...)
+	dst = appendSampling(dst, &r.Sampling)
+	dst = appendBiases(dst, r.Sampling.LogitBias)
+	for _, m := range r.Sampling.Extras {
+		dst = appendMember(dst, m)
+	}
+	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
+}
+
+// Cause implements [Kind]. The servers are of many makes, and no error text of theirs is matched.
+func (text) Cause(e *Error) Cause {
+	if e.Code == contract.CodeContextLengthExceeded { // OpenAI's own
+		return ContextExceeded
+	}
+	return OtherCause
+}
+
+// readText reads the data of one event. It reports whether it understood the data.
+func readText(data []byte, e *Event) bool { return readCompletions(data, e, readTextChoice) }
+
+func readTextChoice(choice []byte, e *Event) {
+	hasText := false
+	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch string(key) {
+		case "index":
+			e.Index = readIndex(value, kind)
+		case "text":
+			hasText = true
+			if kind == jsonparser.String {
+				e.Text = rawjson.AppendUnescaped(e.Text, value)
+			}
+		case "finish_reason":
+			if kind == jsonparser.String && len(value) > 0 {
+				e.Finish = finishReason(value)
+			}
+		}
+		return nil
+	})
+	// Chunks of Chat Completions have none. Without this error their text would be lost silently.
+	if !hasText && e.Finish == Running {
+		e.Error = &Error{Status: 502, Message: "the inference server sent a choice without text"}
+	}
+}

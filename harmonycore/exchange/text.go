@@ -1,0 +1,107 @@
+package exchange
+
+import (
+	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
+)
+
+// maxTokenBytes is the size of the longest text of a token, in bytes: 128 spaces in gpt-oss's vocabulary.
+const maxTokenBytes = 128
+
+// maxPiece is how much text is parsed before the bounds of an answer are checked, in bytes. The text of one event can
+// have thousands of messages.
+const maxPiece = 256
+
+// textParser is the [parser] of a choice in text, with or without control tokens. It estimates numbers of tokens.
+type textParser struct {
+	stream *harmony.TextParser
+	sink   *textSink
+	// received is the number of bytes received.
+	received int
+}
+
+func newTextParser(g *generation, model *Model, answer translate.Choice) *textParser {
+	p := &textParser{sink: &textSink{Choice: answer}}
+	options := harmony.TextOptions{Dialect: harmony.Stripped, Fallback: harmony.Fallback{
+		To: harmony.FallBackToFinal, MinTokens: model.MinTokensBeforeFallback, TimeoutMS: int64(model.FallbackOnTimeoutMS),
+	}}
+	if len(g.prefilled) > 0 {
+		options.Dialect = harmony.Printed // the prompt has the header, with control tokens
+	}
+	p.stream = harmony.NewTextParser(p.sink, options)
+	return p
+}
+
+func (p *textParser) exceeds(event *backend.Event, tokens int) bool {
+	return (p.received+len(event.Text)+maxTokenBytes-1)/maxTokenBytes > tokens
+}
+
+func (p *textParser) prefill(g *generation) {
+	for _, id := range g.prefilled {
+		if text, ok := g.x.gateway.options.Tokenizer.TokenBytes(id); ok {
+			p.stream.Write(text, g.x.lastActivity)
+		}
+	}
+}
+
+func (p *textParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
+	p.received += len(event.Text)
+	for text := event.Text; len(text) > 0; {
+		n := min(len(text), maxPiece)
+		p.stream.Write(text[:n], g.x.lastActivity)
+		text = text[n:]
+		if p.stream.Opened() > maxMessages {
+			return errTooManyMessages()
+		}
+		if c.gate != nil && c.endedEarly() {
+			g.endEarly(c)
+			g.x.report.WastedTokens += harmony.EstimateTokens(len(text))
+			return nil
+		}
+	}
+	return nil
+}
+
+func (p *textParser) end(_ *generation, finish backend.Finish) *openai.Error {
+	p.sink.stopped = finish == backend.Stopped
+	p.stream.Finish()
+	return nil
+}
+
+func (p *textParser) finish() { p.stream.Finish() }
+
+func (p *textParser) generated() int { return harmony.EstimateTokens(p.received) }
+
+func (p *textParser) recoveries() harmony.Recoveries { return p.stream.Recoveries() }
+
+func (p *textParser) refused() *harmony.ParseError { return nil }
+
+// textSink is between a text parser and its choice. Most servers leave the token that ended an answer out of the text.
+// So where a server stopped at a token, the open message has ended with one.
+type textSink struct {
+	translate.Choice
+	// called reports whether the newest message is a call.
+	called bool
+	// stopped reports whether the server stopped at a token.
+	stopped bool
+}
+
+// Open implements [harmony.Sink].
+func (s *textSink) Open(h harmony.Header) {
+	s.called = h.Recipient != ""
+	s.Choice.Open(h)
+}
+
+// Close implements [harmony.Sink].
+func (s *textSink) Close(end harmony.End) {
+	switch {
+	case end != harmony.Cut || !s.stopped:
+	case s.called:
+		end = harmony.EndedByCall
+	default:
+		end = harmony.EndedByReturn
+	}
+	s.Choice.Close(end)
+}

@@ -125,13 +125,13 @@ func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Reque
 // the prompt.
 func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Request) (tokens []uint32, counted int,
 	err error) {
-	response, answer, err := s.send(ctx, kind.Facts().Path, kind.AppendRequest(nil, r), completionTimeout)
+	status, answer, err := s.send(ctx, kind.Facts().Path, kind.AppendRequest(nil, r), completionTimeout)
 	if err != nil {
 		return nil, 0, errors.New(pools.Cause(err, err.Error()))
 	}
-	if response.StatusCode != http.StatusOK {
-		return nil, 0, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, response.StatusCode,
-			clip(backend.ReadError(response.StatusCode, answer).Message))
+	if status != http.StatusOK {
+		return nil, 0, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, status,
+			clip(backend.ReadError(status, answer).Message))
 	}
 	if e := backend.BodyError(answer); e != nil {
 		return nil, 0, fmt.Errorf("its answer is an error: %s", clip(e.Message))

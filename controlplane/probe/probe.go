@@ -160,5 +160,5 @@ func (r *Report) Problem() string {
 	for _, k := range r.Kinds {
 		problem += fmt.Sprintf("; as %s: %s", k.Name, k.Problem)
 	}
-	return problem
+	return problem + ". See docs/probe.md for what to do"
 }

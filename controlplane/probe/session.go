@@ -26,9 +26,9 @@ const maxAnswer = 1 << 20
 
 var errTooLarge = errors.New("it answers more than 1 MiB")
 
-// send sends a request, and returns its answer and the answer's body. body is nil for a GET.
-func (s *session) send(ctx context.Context, path string, body []byte, timeout time.Duration) (*http.Response, []byte,
-	error) {
+// send sends a request, and returns the status and the body of its answer. body is nil for a GET.
+func (s *session) send(ctx context.Context, path string, body []byte, timeout time.Duration) (status int, answer []byte,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	method := http.MethodGet
@@ -37,9 +37,9 @@ func (s *session) send(ctx context.Context, path string, body []byte, timeout ti
 	}
 	s.report.Requests = append(s.report.Requests, Request{Method: method, Path: path})
 	record := &s.report.Requests[len(s.report.Requests)-1]
-	fail := func(err error) (*http.Response, []byte, error) {
+	fail := func(err error) (int, []byte, error) {
 		record.Error = pools.Cause(err, "no answer in HTTP") // err's own text may have addresses
-		return nil, nil, err
+		return 0, nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(s.options.URL, "/")+path,
 		bytes.NewReader(body))
@@ -59,20 +59,20 @@ func (s *session) send(ctx context.Context, path string, body []byte, timeout ti
 	}
 	defer response.Body.Close()
 	record.Status = response.StatusCode
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
 		return fail(fmt.Errorf("the answer breaks off: %w", err))
 	}
 	if len(answer) > maxAnswer {
 		return fail(errTooLarge)
 	}
-	return response, answer, nil
+	return response.StatusCode, answer, nil
 }
 
 // get reads the JSON at a path into v, and reports whether that is what the server answers there.
 func (s *session) get(ctx context.Context, path string, v any) bool {
-	response, answer, err := s.send(ctx, path, nil, questionTimeout)
-	if err != nil || response.StatusCode != http.StatusOK {
+	status, answer, err := s.send(ctx, path, nil, questionTimeout)
+	if err != nil || status != http.StatusOK {
 		return false
 	}
 	return s.read(answer, v)
@@ -89,11 +89,11 @@ func (s *session) read(answer []byte, v any) bool {
 
 // askModels reads GET /v1/models. It returns an error if there is no answer, or if the server wants a key.
 func (s *session) askModels(ctx context.Context) error {
-	response, answer, err := s.send(ctx, contract.ModelsPath, nil, questionTimeout)
+	status, answer, err := s.send(ctx, contract.ModelsPath, nil, questionTimeout)
 	if err != nil {
 		return err
 	}
-	switch response.StatusCode {
+	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return ErrUnauthorized
 	case http.StatusOK:
@@ -206,8 +206,8 @@ func (s *session) askLlamaCPP(ctx context.Context) bool {
 
 // countMetrics counts the metrics at GET /metrics.
 func (s *session) countMetrics(ctx context.Context) {
-	response, answer, err := s.send(ctx, "/metrics", nil, questionTimeout)
-	if err != nil || response.StatusCode != http.StatusOK {
+	status, answer, err := s.send(ctx, "/metrics", nil, questionTimeout)
+	if err != nil || status != http.StatusOK {
 		return
 	}
 	s.report.Metrics = bytes.Count(answer, []byte("\n# TYPE "))

@@ -42,11 +42,11 @@ func (s *session) compareTexts(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		response, answer, err := s.send(ctx, tokenizePath, body, questionTimeout)
-		if i > 0 && err == nil && response.StatusCode == http.StatusOK {
+		status, answer, err := s.send(ctx, tokenizePath, body, questionTimeout)
+		if i > 0 && err == nil && status == http.StatusOK {
 			s.report.Requests = s.report.Requests[:len(s.report.Requests)-1] // one of them is enough to report
 		}
-		if err != nil || response.StatusCode != http.StatusOK {
+		if err != nil || status != http.StatusOK {
 			return
 		}
 		var ids struct {

@@ -11,18 +11,21 @@ const (
 	VLLM = "vllm"
 	// VLLMGenerate speaks vLLM's /inference/v1/generate.
 	VLLMGenerate = "vllm-generate"
+	// SGLang speaks SGLang's /generate.
+	SGLang = "sglang"
 )
 
 // protocol is what differs between kinds of servers: their paths, their requests, and the bytes of their answers. All
 // kinds share the model, scripts, faults, pace and records.
 type protocol interface {
-	// path returns the path of completions.
+	// path returns the path of completions, and methods its methods.
 	path() string
+	methods() []string
 	// page returns what serves another path, or nil if the kind does not have that path.
 	page(s *Server, path string) *page
 	// guarded reports whether a path requires [Options.APIKey].
 	guarded(path string) bool
-	// decode reads and checks a request for a completion.
+	// decode reads and checks a request for a completion. Beside a refusal it returns the completion if it could be read.
 	decode(s *Server, h http.Header, body []byte) (*completion, *refusal)
 	// answerID returns the id of the answer to a request.
 	answerID(h http.Header, c *completion) string
@@ -30,6 +33,8 @@ type protocol interface {
 	// refusal returns the body of a response that is an error. errorEvent returns an error within a stream.
 	refusal(r *refusal) []byte
 	errorEvent(r *refusal) []byte
+	// streamsRefusals reports whether the refusal of a request for a stream is the only event of a stream.
+	streamsRefusals() bool
 	// streamType returns the content type of streams.
 	streamType() string
 	// leading returns what a stream begins with, before the first token.
@@ -60,9 +65,11 @@ func protocolOf(o Options) protocol {
 		return vllm{}
 	case VLLMGenerate:
 		return vllmGenerate{}
+	case SGLang:
+		return sglang{}
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
-func Kinds() []string { return []string{VLLM, VLLMGenerate} }
+func Kinds() []string { return []string{VLLM, VLLMGenerate, SGLang} }

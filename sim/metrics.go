@@ -14,7 +14,7 @@ type Load struct {
 	KVCacheUsage     float64 // 0 to 1
 }
 
-// metrics holds the counts in vLLM's /metrics, under vLLM's names.
+// metrics holds the counts of /metrics.
 type metrics struct {
 	mu               sync.Mutex
 	running, waiting int
@@ -62,14 +62,19 @@ func (m *metrics) with(change func(*metrics)) {
 // SetLoad makes /metrics report this load instead of the true one. With nil it reports the true load again.
 func (s *Server) SetLoad(l *Load) { s.metrics.with(func(m *metrics) { m.fixed = l }) }
 
-// write prints the Prometheus text.
+// load returns the load that /metrics reports. The caller holds the lock.
+func (m *metrics) load(capacity int) Load {
+	if m.fixed != nil {
+		return *m.fixed
+	}
+	return Load{Running: m.running, Waiting: m.waiting, KVCacheUsage: min(float64(m.kvTokens)/float64(capacity), 1)}
+}
+
+// write prints vLLM's Prometheus text.
 func (m *metrics) write(w io.Writer, model string, capacity int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	load := Load{Running: m.running, Waiting: m.waiting, KVCacheUsage: min(float64(m.kvTokens)/float64(capacity), 1)}
-	if m.fixed != nil {
-		load = *m.fixed
-	}
+	load := m.load(capacity)
 	labels := `engine="0",model_name=` + strconv.Quote(model)
 	head := func(name, kind, help string) {
 		fmt.Fprintf(w, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", name, help, name, kind)

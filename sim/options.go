@@ -35,6 +35,9 @@ type Options struct {
 	Kind string
 	// FrontEnd is [PythonFrontEnd] or [RustFrontEnd], for [VLLM]. Empty is Python's.
 	FrontEnd string
+	// IncrementalStreaming sends only new tokens in each event of [SGLang], as it does with
+	// --incremental-streaming-output. Otherwise an event repeats all earlier ones.
+	IncrementalStreaming bool
 
 	// HoldAfter makes streams wait after so many tokens, until [Server.Release]. 0 does not.
 	HoldAfter int
@@ -58,8 +61,8 @@ type Options struct {
 
 	// PromptTokensDetails reports cached_tokens in usage, as vLLM does with --enable-prompt-tokens-details.
 	PromptTokensDetails bool
-	// ReasoningConfig supports thinking_token_budget, as vLLM does with --reasoning-config. Without it such a request is
-	// answered 400.
+	// ReasoningConfig supports thinking_token_budget, as vLLM does with --reasoning-config, and max_thinking_tokens, as
+	// SGLang does with --enable-strict-thinking. Without it such a request is answered 400.
 	ReasoningConfig bool
 	// AnyPrompt also answers prompts that are not well-formed Harmony, instead of 400.
 	AnyPrompt bool

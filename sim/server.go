@@ -128,7 +128,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
 	}
 	p := s.kind.page(s, r.URL.Path)
 	if r.URL.Path == s.kind.path() {
-		p = &page{[]string{http.MethodPost}, func(w http.ResponseWriter, rec *Request) { s.completions(w, r, rec) }}
+		p = &page{s.kind.methods(), func(w http.ResponseWriter, rec *Request) { s.completions(w, r, rec) }}
 	}
 	switch {
 	case p == nil:
@@ -144,6 +144,13 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, rec *Request) {
 func (s *Server) modelsPage(owner string) *page {
 	return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
 		s.respond(w, rec, http.StatusOK, s.models(owner))
+	}}
+}
+
+// jsonPage returns a path whose answer is always this value.
+func (s *Server) jsonPage(v any) *page {
+	return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+		s.respond(w, rec, http.StatusOK, mustJSON(v))
 	}}
 }
 
@@ -169,7 +176,7 @@ func (s *Server) metricsPage(contentType string) *page {
 func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Request) {
 	c, refused := s.kind.decode(s, r.Header, rec.Body)
 	if refused != nil {
-		s.refuse(w, rec, refused)
+		s.refuseCompletion(w, rec, c, refused)
 		return
 	}
 	if c.Model != nil {
@@ -177,10 +184,23 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, rec *Reques
 	}
 	j, refused := s.accept(r.Header, c, rec)
 	if refused != nil {
-		s.refuse(w, rec, refused)
+		s.refuseCompletion(w, rec, c, refused)
 		return
 	}
 	j.serve(w, r)
+}
+
+// refuseCompletion refuses a request, whose completion is nil if it could not be read.
+func (s *Server) refuseCompletion(w http.ResponseWriter, rec *Request, c *completion, refused *refusal) {
+	if c == nil || !c.streams() || !s.kind.streamsRefusals() {
+		s.refuse(w, rec, refused)
+		return
+	}
+	s.head(w, rec, http.StatusOK, s.kind.streamType())
+	out := s.output(context.Background(), w)
+	if out.write(append(s.kind.errorEvent(refused), done...)) == nil {
+		_ = out.end()
+	}
 }
 
 func (s *Server) serves(model string) bool { return slices.Contains(s.opt.Models, model) }

@@ -11,8 +11,9 @@ type vllm struct{}
 
 func (vllm) path() string { return "/v1/completions" }
 
+func (vllm) methods() []string { return []string{http.MethodPost} }
+
 func (vllm) page(s *Server, path string) *page {
-	get := []string{http.MethodGet}
 	switch path {
 	case "/v1/models":
 		return s.modelsPage("vllm")
@@ -21,9 +22,7 @@ func (vllm) page(s *Server, path string) *page {
 	case "/health":
 		return s.healthPage(http.MethodGet)
 	case "/version":
-		return &page{get, func(w http.ResponseWriter, rec *Request) {
-			s.respond(w, rec, http.StatusOK, []byte(`{"version":"`+Version+`"}`))
-		}}
+		return s.jsonPage(map[string]string{"version": Version})
 	case "/metrics":
 		return s.metricsPage("text/plain; version=1.0.0; charset=utf-8")
 	}
@@ -45,6 +44,8 @@ func (vllm) refusal(r *refusal) []byte {
 }
 
 func (v vllm) errorEvent(r *refusal) []byte { return frameJSON(v.refusal(r)) }
+
+func (vllm) streamsRefusals() bool { return false }
 
 func (vllm) streamType() string { return "text/event-stream; charset=utf-8" }
 

@@ -27,12 +27,12 @@ func simCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "sim",
-		Short: "Run a simulated GPU server that speaks vLLM's /v1/completions",
-		Long: `Runs a server that honours vLLM's /v1/completions contract without a GPU: it reads the Harmony prompt it is
+		Short: "Run a simulated GPU server that speaks vLLM's API, or SGLang's",
+		Long: `Runs a server that speaks the API of vLLM or SGLang (--kind) without a GPU: it reads the Harmony prompt it is
 given as token ids and answers as a small gpt-oss would, always the same for the same prompt. It calls a declared
 function when one fits the last user message, and uses a tool's result when there is one.
 
-Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTTP/2 in clear text.`,
+Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.1 and HTTP/2 in clear text.`,
 		Example: `  harmony sim
   harmony sim --listen 127.0.0.1:8001 --model gpt-oss-20b --tokens-per-second 80 --ttft 300ms
   harmony sim --fault close:5
@@ -83,6 +83,8 @@ Also served: /v1/models, /health, /ping, /version and /metrics. HTTP/1.1 and HTT
 	f.StringVar(&o.Kind, "kind", sim.VLLM, "`KIND` of server to simulate: "+strings.Join(sim.Kinds(), ", "))
 	f.StringVar(&o.FrontEnd, "front-end", sim.PythonFrontEnd,
 		"`NAME` of the front end of vLLM to simulate: python or rust")
+	f.BoolVar(&o.IncrementalStreaming, "incremental-streaming-output", false,
+		"send only new tokens in each event, for --kind sglang")
 	f.StringVar(&o.APIKey, "api-key", "", "`key` required as a bearer token under /v1")
 	f.Float64Var(&o.TokensPerSecond, "tokens-per-second", 0, "pace of the answer; 0 is as fast as possible")
 	f.DurationVar(&o.TimeToFirstToken, "ttft", 0, "time to the first token")

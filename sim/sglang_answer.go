@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// The members of SGLang's answers, in SGLang's order.
+type (
+	sglangAnswer struct {
+		Text      string     `json:"text"`
+		OutputIDs []uint32   `json:"output_ids"`
+		Meta      sglangMeta `json:"meta_info"`
+		Index     *int       `json:"index,omitempty"`
+	}
+	sglangMeta struct {
+		ID            string          `json:"id"`
+		FinishReason  any             `json:"finish_reason"`
+		PromptTokens  int             `json:"prompt_tokens"`
+		WeightVersion string          `json:"weight_version"`
+		Retractions   int             `json:"num_retractions"`
+		Input         *[]any          `json:"input_token_logprobs,omitempty"`
+		Output        *[]sglangToken  `json:"output_token_logprobs,omitempty"`
+		Length        *int            `json:"output_token_logprobs_length,omitempty"`
+		Top           [][]sglangToken `json:"output_top_logprobs,omitempty"`
+		Reasoning     int             `json:"reasoning_tokens"`
+		Completion    int             `json:"completion_tokens"`
+		Cached        int             `json:"cached_tokens"`
+	}
+	// sglangToken is a logprob, a token, and the token's text, which is null.
+	sglangToken  [3]any
+	sglangFinish struct {
+		Type    string `json:"type"`
+		Matched any    `json:"matched,omitempty"`
+		Length  int    `json:"length,omitempty"`
+	}
+	sglangAbort struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Status  *int   `json:"status_code"`
+		ErrType any    `json:"err_type"`
+	}
+)
+
+func (sglang) leading(*job) []byte { return nil }
+
+// event repeats what came before, unless [Options.IncrementalStreaming] is set.
+func (k sglang) event(j *job, index, from, to int) []byte {
+	if !j.s.opt.IncrementalStreaming {
+		from = 0
+	}
+	return frame(k.answer(j, index, from, to))
+}
+
+// answer returns the tokens from..to of a choice. Choices have ids of their own, and an index if there are several.
+func (sglang) answer(j *job, index, from, to int) sglangAnswer {
+	a := sglangAnswer{Text: j.text(from, to), OutputIDs: list(j.gen.ids[from:to]), Meta: sglangMeta{ID: j.id,
+		PromptTokens: len(j.c.ids), WeightVersion: "default", Completion: to, Cached: j.cached}}
+	if j.c.choices() > 1 {
+		a.Index, a.Meta.ID = &index, j.id+"_"+itoa(index)
+	}
+	if to == len(j.gen.ids) {
+		a.Meta.FinishReason = j.sglangFinish()
+	}
+	if j.c.Logprobs == nil {
+		return a
+	}
+	tokens := []sglangToken{}
+	for at := from; at < to; at++ {
+		_, sampled, all := alternatives(j.gen.ids[at], at, *j.c.Logprobs)
+		tokens = append(tokens, sglangToken{sampled, j.gen.ids[at], nil})
+		var top []sglangToken
+		for _, other := range all {
+			top = append(top, sglangToken{other.Logprob, other.Token, nil})
+		}
+		if len(all) > 0 {
+			a.Meta.Top = append(a.Meta.Top, top)
+		}
+	}
+	a.Meta.Input, a.Meta.Output, a.Meta.Length = &[]any{}, &tokens, &to
+	return a
+}
+
+// sglangFinish returns why the answer ended. Every stop names what has matched.
+func (j *job) sglangFinish() any {
+	switch {
+	case j.gen.finish == "length":
+		return sglangFinish{Type: "length", Length: len(j.gen.ids)}
+	case j.gen.finish != "stop":
+		return sglangAbort{Type: "abort", Message: "Aborted"}
+	case j.gen.stop == nil && len(j.gen.ids) > 0:
+		return sglangFinish{Type: "stop", Matched: j.gen.ids[len(j.gen.ids)-1]}
+	}
+	return sglangFinish{Type: "stop", Matched: j.gen.stop}
+}
+
+func (sglang) trailing(*job) []byte { return nil }
+
+// whole returns one object, or a list of several.
+func (k sglang) whole(j *job) []byte {
+	if j.c.choices() == 1 {
+		return mustJSON(k.answer(j, 0, 0, len(j.gen.ids)))
+	}
+	var all []sglangAnswer
+	for i := range j.c.choices() {
+		a := k.answer(j, i, 0, len(j.gen.ids))
+		a.Index = nil
+		all = append(all, a)
+	}
+	return mustJSON(all)
+}
+
+// metrics writes SGLang's names for what vLLM's have too.
+func (sglang) metrics(w io.Writer, m *metrics, model string, capacity int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	load := m.load(capacity)
+	labels := `engine_type="unified",model_name=` + strconv.Quote(model) + `,pp_rank="0",tp_rank="0"`
+	for _, one := range []struct {
+		name, kind, help string
+		value            float64
+	}{
+		{"num_running_reqs", "gauge", "The number of running requests.", float64(load.Running)},
+		{"num_queue_reqs", "gauge", "The number of requests in the waiting queue.", float64(load.Waiting)},
+		{"token_usage", "gauge", "The token usage.", load.KVCacheUsage},
+		{"prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(m.prompt)},
+		{"generation_tokens_total", "counter", "Number of generation tokens processed.", float64(m.output)},
+		{"cached_tokens_total", "counter", "Number of cached prompt tokens.", float64(m.hits)},
+	} {
+		fmt.Fprintf(w, "# HELP sglang:%s %s\n# TYPE sglang:%s %s\nsglang:%s{%s} %s\n", one.name, one.help, one.name,
+			one.kind, one.name, labels, number(one.value))
+	}
+}

@@ -67,7 +67,7 @@ func TestPrograms(t *testing.T) {
 			"/v1/models":   says(200, `{"data":[{"id":"m","owned_by":"sglang","max_model_len":7}]}`),
 			"/model_info":  says(200, `{"model_path":"/m","model_type":"gpt_oss"}`),
 			"/server_info": says(200, `{"version":"0.5"}`),
-		}, SGLang, "0.5", "gpt_oss", "it answers no request for token ids; as vllm: /v1/completions answers 404"},
+		}, SGLang, "0.5", "gpt_oss", "it answers no request for token ids; as sglang: /generate answers 404"},
 		"an older SGLang with another model": {map[string]http.HandlerFunc{
 			"/v1/models":  says(200, `{"data":[{"id":"m"}]}`),
 			"/model_info": says(404, ""), "/get_model_info": says(200, `{"model_path":"/m","model_type":"llama"}`),

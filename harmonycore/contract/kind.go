@@ -36,6 +36,8 @@ const (
 	VLLM = "vllm"
 	// VLLMGenerate speaks vLLM's /inference/v1/generate, which has no text at all.
 	VLLMGenerate = "vllm-generate"
+	// SGLang speaks SGLang's /generate in token ids.
+	SGLang = "sglang"
 )
 
 // kinds are all kinds of servers, the default first.
@@ -44,6 +46,9 @@ var kinds = [...]Kind{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 	}},
 	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
+		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	}},
+	{Name: SGLang, Path: GeneratePath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 	}},
 }

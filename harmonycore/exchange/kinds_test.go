@@ -78,7 +78,15 @@ func TestKindsAgree(t *testing.T) {
 		{"no end", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, "<|channel|>final<|message|>a b c"},
 	}
 	vllm := kindNamed(t, contract.VLLM)
+	type server struct {
+		kind        string
+		incremental bool
+	}
+	servers := []server{{contract.SGLang, true}}
 	for _, kind := range contract.ServerKinds() {
+		servers = append(servers, server{kind: kind})
+	}
+	for _, server := range servers {
 		for _, r := range requests {
 			for _, stream := range []string{"false", "true"} {
 				body := `{"model":"` + testModel + `","stream":` + stream + "," + r.fields + "}"
@@ -87,12 +95,13 @@ func TestKindsAgree(t *testing.T) {
 						Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, r.script)})}
 					first := serverOf{vllm, o}
 					want := outcome(t, forwarded(t, first.gateway(), r.path, body), []string{first.answer(t, r.path, body), ""})
-					s := serverOf{kindNamed(t, kind), o}
+					o.IncrementalStreaming = server.incremental
+					s := serverOf{kindNamed(t, server.kind), o}
 					answer := s.answer(t, r.path, body)
 					for _, pieces := range [][]string{{answer, ""}, append(strings.Split(answer, ""), "")} {
 						got := outcome(t, forwarded(t, s.gateway(), r.path, body), pieces)
 						if got != want || !strings.HasPrefix(got, "200 ") {
-							t.Fatalf("%s, %s, stream %s, %d tokens in an event, %d pieces:\n%s\nwant\n%s", kind, r.name, stream, size,
+							t.Fatalf("%+v, %s, stream %s, %d tokens in an event, %d pieces:\n%s\nwant\n%s", server, r.name, stream, size,
 								len(pieces), got, want)
 						}
 					}

@@ -1,0 +1,232 @@
+package backend
+
+// sglangTrimmer removes from SGLang's events what the gateway does not need, wherever the network cut the stream: the
+// text, and the elements of the arrays of output that earlier events had. In a cumulative stream both grow with the
+// answer. Without an sglangTrimmer the gateway would hold all of them for each event, and an event could outgrow the
+// largest that is accepted. The zero sglangTrimmer is ready for use, and removes the text alone.
+//
+// It is an automaton over the bytes of a line of JSON. Only an unescaped quote opens or closes a string, so that no
+// text is mistaken for a key. The data of an event is one line: each line begins anew.
+type sglangTrimmer struct {
+	// skip is the number of elements to leave out at the beginning of each array of output.
+	skip int
+	// dropped is the number of ids that were left out since the owner set it to 0.
+	dropped int
+
+	state trimState
+	// key holds the beginning of the last string, and size its length. escaped reports whether the last byte of a string
+	// was a backslash that escapes the next byte.
+	key     [32]byte
+	size    int
+	escaped bool
+	// ids reports whether the array is that of the ids. element is the index of the array's element, nesting how many
+	// brackets are open in it, quoted whether its last byte lies in a string. begun reports whether the array has an
+	// element.
+	ids, quoted, begun bool
+	element, nesting   int
+}
+
+// trimState is where the last byte was.
+type trimState uint8
+
+const (
+	trimOutside trimState = iota
+	// trimString: in a string that may be a key.
+	trimString
+	// trimAfterString: after such a string, before a colon.
+	trimAfterString
+	// trimBeforeText and trimBeforeArray: after the colon of a key whose value is trimmed.
+	trimBeforeText
+	trimBeforeArray
+	// trimText: in the text.
+	trimText
+	// trimArray: in an array of output, whose element is left out.
+	trimArray
+)
+
+// trim returns chunk without what is not needed. The result lies in chunk's memory. It reads one byte at a time, and
+// many at a time where none of them changes the state.
+func (t *sglangTrimmer) trim(chunk []byte) []byte {
+	kept := chunk[:0]
+	for len(chunk) > 0 {
+		n := t.run(chunk)
+		if t.state == trimOutside {
+			kept = append(kept, chunk[:n]...)
+		}
+		chunk = chunk[n:]
+		if len(chunk) > 0 {
+			if t.keeps(chunk[0]) {
+				kept = append(kept, chunk[0])
+			}
+			chunk = chunk[1:]
+		}
+	}
+	return kept
+}
+
+// run returns how many bytes at the beginning of chunk change nothing. Outside they are kept, and elsewhere left out.
+func (t *sglangTrimmer) run(chunk []byte) int {
+	n := 0
+	switch {
+	case t.state == trimOutside:
+		for n < len(chunk) && chunk[n] != '"' && chunk[n] != '\n' && chunk[n] != '\r' {
+			n++
+		}
+	case t.state == trimText && !t.escaped:
+		for n < len(chunk) && chunk[n] != '"' && chunk[n] != '\\' && chunk[n] != '\n' && chunk[n] != '\r' {
+			n++
+		}
+	case t.state == trimArray && !t.quoted:
+		for n < len(chunk) && chunk[n] >= '0' && chunk[n] <= '9' {
+			n++
+		}
+		t.begun = t.begun || n > 0
+	}
+	return n
+}
+
+// keeps reads one byte. It reports whether the byte is kept.
+func (t *sglangTrimmer) keeps(c byte) bool {
+	if c == '\n' || c == '\r' {
+		t.endElement()
+		t.state = trimOutside
+		return true
+	}
+	switch t.state {
+	case trimText:
+		return t.text(c)
+	case trimArray:
+		return t.array(c)
+	case trimString:
+		t.string(c)
+	case trimAfterString:
+		t.afterString(c)
+	case trimBeforeText, trimBeforeArray:
+		t.before(c)
+	default:
+		t.outside(c)
+	}
+	return true
+}
+
+func (t *sglangTrimmer) outside(c byte) {
+	t.state = trimOutside
+	if c == '"' {
+		t.state, t.size, t.escaped = trimString, 0, false
+	}
+}
+
+func (t *sglangTrimmer) string(c byte) {
+	switch {
+	case t.escaped:
+		t.escaped = false
+	case c == '\\':
+		t.escaped = true
+		t.size = len(t.key) + 1 // an escaped key is none of ours
+	case c == '"':
+		t.state = trimAfterString
+		return
+	}
+	if t.size < len(t.key) {
+		t.key[t.size] = c
+	}
+	t.size = min(t.size+1, len(t.key)+1)
+}
+
+func (t *sglangTrimmer) afterString(c byte) {
+	switch c {
+	case ' ', '\t':
+	case ':':
+		switch t.state = trimOutside; {
+		case t.is("text"):
+			t.state = trimBeforeText
+		case t.skip == 0:
+		case t.is("output_ids"):
+			t.state, t.ids = trimBeforeArray, true
+		case t.is("output_token_logprobs"), t.is("output_top_logprobs"):
+			t.state, t.ids = trimBeforeArray, false
+		}
+	default:
+		t.outside(c)
+	}
+}
+
+// is reports whether the last string is this key. It compares byte by byte, because TinyGo allocates for a comparison
+// with a string.
+func (t *sglangTrimmer) is(key string) bool {
+	if t.size != len(key) {
+		return false
+	}
+	for i := range len(key) {
+		if t.key[i] != key[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *sglangTrimmer) before(c byte) {
+	switch {
+	case c == ' ' || c == '\t':
+	case c == '"' && t.state == trimBeforeText:
+		t.state, t.escaped = trimText, false
+	case c == '[' && t.state == trimBeforeArray:
+		t.state, t.element, t.nesting, t.quoted, t.escaped, t.begun = trimArray, 0, 0, false, false, false
+	default:
+		t.outside(c)
+	}
+}
+
+// text leaves out the text. Its closing quote is kept.
+func (t *sglangTrimmer) text(c byte) bool {
+	switch {
+	case t.escaped:
+		t.escaped = false
+	case c == '\\':
+		t.escaped = true
+	case c == '"':
+		t.state = trimOutside
+		return true
+	}
+	return false
+}
+
+// array leaves out elements up to skip, each with the comma after it.
+func (t *sglangTrimmer) array(c byte) bool {
+	switch {
+	case t.quoted:
+		t.quoted = t.escaped || c != '"'
+		t.escaped = !t.escaped && c == '\\'
+	case c == '"':
+		t.quoted, t.begun = true, true
+	case c == '[' || c == '{':
+		t.nesting++
+		t.begun = true
+	case c == ']' && t.nesting == 0:
+		t.endElement()
+		t.state = trimOutside
+		return true
+	case c == ']' || c == '}':
+		t.nesting--
+	case c == ',' && t.nesting == 0:
+		t.endElement()
+		if t.element == t.skip {
+			t.state = trimOutside
+		}
+	case c != ' ' && c != '\t':
+		t.begun = true
+	}
+	return false
+}
+
+// endElement counts the element that has been left out, if there is one.
+func (t *sglangTrimmer) endElement() {
+	if t.state != trimArray || !t.begun {
+		return
+	}
+	t.begun = false
+	t.element++
+	if t.ids {
+		t.dropped++
+	}
+}

@@ -130,7 +130,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,rustfrontend,llamacpp $(GO_PACKAGES)
+	go vet -tags e2e,skew,rustfrontend,llamacpp,kinds $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -165,6 +165,10 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 .PHONY: e2e
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
+
+.PHONY: suite-kinds
+suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts
+	@$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
 slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## A table of the slowest tests of unit and e2e: where to make the tests faster

@@ -55,6 +55,15 @@ type Case struct {
 	Settings       map[string]string
 	// ReducedDiffers is the setting of that name: it says something about the case, not about the gateway.
 	ReducedDiffers string
+	// kind is the kind of the case's server; empty is vLLM.
+	kind string
+}
+
+// On returns the case before a server of another kind.
+func (c *Case) On(kind string) *Case {
+	other := *c
+	other.kind = kind
+	return &other
 }
 
 // All reads every case. Finding none is a failure.
@@ -167,7 +176,7 @@ func (c *Case) readRequest() error {
 
 // Config is the gateway's configuration for the case: one model with a pinned date, served at server.
 func (c *Case) Config(server string) (*config.Config, error) {
-	m := config.DefaultModel(lab.Model, "vllm="+server)
+	m := config.DefaultModel(lab.Model, cmp.Or(c.kind, contract.VLLM)+"="+server)
 	m.System.Date = lab.Date
 	out := config.Default()
 	out.Listen, out.Envoy.Concurrency = "127.0.0.1:0", 1
@@ -245,7 +254,7 @@ func (c *Case) OtherGroupings() []int {
 // Server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events. So
 // many tokens are in an event, and 0 is as the case says.
 func (c *Case) Server(pieces, tokens int) (*sim.Server, error) {
-	o := sim.Options{Models: []string{lab.Model}, PromptTokensDetails: true, CutBytes: pieces}
+	o := sim.Options{Models: []string{lab.Model}, PromptTokensDetails: true, CutBytes: pieces, Kind: c.kind}
 	if script := c.Member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {

@@ -13,6 +13,9 @@ type Kind struct {
 }
 
 // Capabilities are what servers of a kind can do. docs/servers.md has what clients lose without each.
+//
+// Every fourth byte stays 0: four bytes of which the last is 1 would look like an address to the filter's collector
+// (RATIONALE.md#71).
 type Capabilities struct {
 	// TextPrompts reports whether prompts are sent as text, with control tokens spelled, rather than in token ids.
 	TextPrompts bool
@@ -20,12 +23,14 @@ type Capabilities struct {
 	TextAnswers bool
 	// Choices reports whether one request can ask for several answers.
 	Choices bool
+	_       bool
 	// Logprobs reports whether servers send the logprob of each token.
 	Logprobs bool
 	// StopTokens reports whether a request can name token ids that end the answer.
 	StopTokens bool
 	// StructuralTags reports whether servers can hold an answer to a structural tag.
 	StructuralTags bool
+	_              bool
 	// ThinkingBudget reports whether servers can limit reasoning themselves.
 	ThinkingBudget bool
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -47,16 +48,18 @@ func serversPage(page []byte) ([]byte, error) {
 func kindRows(t *table) error {
 	before := ""
 	for _, name := range contract.ServerKinds() {
-		fields := reflect.ValueOf(contract.KindNamed(name).Capabilities)
-		if fields.NumField() != len(capabilityColumns) {
+		capabilities := reflect.ValueOf(contract.KindNamed(name).Capabilities)
+		fields := slices.DeleteFunc(reflect.VisibleFields(capabilities.Type()),
+			func(f reflect.StructField) bool { return f.Name == "_" })
+		if len(fields) != len(capabilityColumns) {
 			return errors.New("capabilityColumns and contract.Capabilities differ")
 		}
 		cells := make([]string, 0, len(capabilityColumns))
 		for i, c := range capabilityColumns {
-			if fields.Type().Field(i).Name != c.field {
+			if fields[i].Name != c.field {
 				return errors.New("capabilityColumns and contract.Capabilities differ at " + c.field)
 			}
-			if fields.Field(i).Bool() {
+			if capabilities.FieldByIndex(fields[i].Index).Bool() {
 				cells = append(cells, c.yes)
 			} else {
 				cells = append(cells, c.no)

@@ -133,21 +133,6 @@ func controlTokens(ids []uint32) string {
 	return names.String()
 }
 
-// TestManyBrokenSpellings: a message of nothing but spellings takes a time in proportion to its length.
-func TestManyBrokenSpellings(t *testing.T) {
-	g := textGateway(func(m *contract.Model) {
-		m.ControlTokens, m.ContextLength = contract.ControlTokensBreak, contract.MaxContextLength
-	})
-	n := 90_000
-	if testing.Short() {
-		n = 9000
-	}
-	x := forwarded(t, g, "/v1/responses", `{"model":"`+testModel+`","input":"`+strings.Repeat("<|end|>", n)+`"}`)
-	if got := x.Report().BrokenSpellings; got != n {
-		t.Errorf("%d spellings were broken, want %d", got, n)
-	}
-}
-
 // FuzzPromptText: whatever a user writes, the text of the prompt has the control tokens of the prompt in ids.
 func FuzzPromptText(f *testing.F) {
 	for _, seed := range []string{"Hi", "<|start|>system<|message|>", "<<|end|>|end|>",

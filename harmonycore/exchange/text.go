@@ -18,8 +18,8 @@ const maxPiece = 256
 type textParser struct {
 	stream *harmony.TextParser
 	sink   *textSink
-	// received is the number of bytes received.
-	received int
+	// received is the number of bytes received. prefilled is the number of tokens that the prompt already had.
+	received, prefilled int
 }
 
 func newTextParser(g *generation, model *Model, answer translate.Choice) *textParser {
@@ -44,6 +44,7 @@ func (p *textParser) prefill(g *generation) {
 			p.stream.Write(text, g.x.lastActivity)
 		}
 	}
+	p.prefilled = p.stream.Taken()
 }
 
 func (p *textParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
@@ -72,7 +73,7 @@ func (p *textParser) end(_ *generation, finish backend.Finish) *openai.Error {
 
 func (p *textParser) finish() { p.stream.Finish() }
 
-func (p *textParser) generated() int { return harmony.EstimateTokens(p.received) }
+func (p *textParser) generated() int { return max(p.stream.Taken()-p.prefilled, 0) }
 
 func (p *textParser) recoveries() harmony.Recoveries { return p.stream.Recoveries() }
 

@@ -91,29 +91,6 @@ func TestTextIsBounded(t *testing.T) {
 	}
 }
 
-// TestTextMaxMessages: an answer may have maxMessages and not one more, also if one event has all of them.
-func TestTextMaxMessages(t *testing.T) {
-	const aside = "<|channel|>analysis<|message|>x<|end|><|start|>assistant"
-	last := textChunk(0, "<|channel|>final<|message|>Done", "stop") + serverDone
-	for _, inEvent := range []int{1, 100, maxMessages} {
-		for _, tt := range []struct {
-			messages int
-			within   bool
-		}{{maxMessages - 1, true}, {maxMessages, false}} {
-			var stream strings.Builder
-			for left := tt.messages; left > 0; left -= inEvent {
-				stream.WriteString(textChunk(0, strings.Repeat(aside, min(left, inEvent)), ""))
-			}
-			got := outcome(t, forwarded(t, textGateway(func(m *contract.Model) { m.ContextLength = 131072 }),
-				"/v1/responses", `{"model":"gpt-oss-120b","input":"Hi"}`), []string{stream.String(), last, ""})
-			if strings.Contains(got, "Done") != tt.within ||
-				strings.Contains(got, "more than 1024 messages in one answer") == tt.within {
-				t.Errorf("%d messages, %d in an event: got … %s", tt.messages+1, inEvent, tail(got))
-			}
-		}
-	}
-}
-
 // TestTextEndsEarly: a stop sequence ends an answer in text, and what the server sends after it is counted by estimate.
 func TestTextEndsEarly(t *testing.T) {
 	stream := textChunk(0, "<|channel|>final<|message|>One two", "") + textChunk(0, " three four", "") +
@@ -123,13 +100,13 @@ func TestTextEndsEarly(t *testing.T) {
 	if !strings.Contains(got, `"content":"One two "`) || !strings.Contains(got, `"finish_reason":"stop"`) {
 		t.Errorf("got %s", got)
 	}
-	if r := x.Report(); r.EarlyEnd != EarlyStop || r.WastedTokens != 3 || r.CompletionTokens != 12 {
+	if r := x.Report(); r.EarlyEnd != EarlyStop || r.WastedTokens != 3 || r.CompletionTokens != 8 {
 		t.Errorf("got %+v", r)
 	}
 }
 
 // TestTextCounts: the server's count is used where there is one, and never has fewer tokens than the reasoning.
-// Otherwise four bytes are a token.
+// Otherwise a control token is one, and so are four bytes of other text.
 func TestTextCounts(t *testing.T) {
 	const think = "<|channel|>analysis<|message|>abcdefghijklmnopqrst<|end|>"
 	const answer = "<|start|>assistant<|channel|>final<|message|>Hello"
@@ -137,7 +114,7 @@ func TestTextCounts(t *testing.T) {
 	usage := "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\n"
 	for _, tt := range []struct{ name, stream, want string }{
 		{"counted", events + usage + serverDone, `"completion_tokens":3,`},
-		{"estimated", events + serverDone, `"completion_tokens":27,`},
+		{"estimated", events + serverDone, `"completion_tokens":18,`},
 	} {
 		x := forwarded(t, textGateway(nil), "/v1/chat/completions", chatBody(false))
 		got := outcome(t, x, []string{tt.stream, ""})

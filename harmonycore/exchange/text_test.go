@@ -63,8 +63,12 @@ func (f textForm) textEvents(ids []uint32, finish string) string {
 		}
 		b.WriteString(textChunk(0, text, reason))
 	}
-	return b.String() + fmt.Sprintf("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":%d}}\n\n",
-		len(ids)) + serverDone
+	return b.String() + usageOf(len(ids)) + serverDone
+}
+
+// usageOf is a server's event with the count of its tokens.
+func usageOf(tokens int) string {
+	return fmt.Sprintf("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":%d}}\n\n", tokens)
 }
 
 // bodies are the requests of both APIs, streamed and whole, with these members.
@@ -108,7 +112,7 @@ func TestTextEveryCut(t *testing.T) {
 				}
 				step := 1
 				if testing.Short() {
-					step = 11
+					step = 61
 				}
 				for at := 0; at < len(stream); at += step {
 					cut := outcome(t, forwarded(t, textGateway(nil), path, body), []string{stream[:at], stream[at:], ""})

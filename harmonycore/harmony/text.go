@@ -47,6 +47,8 @@ type TextParser struct {
 	tailSize     int
 	head         strippedHeader
 	watch        watch
+	// controls is the number of control tokens taken. ordinary is the number of bytes written that are not part of one.
+	controls, ordinary int
 }
 
 type textMode uint8
@@ -112,6 +114,10 @@ func (p *TextParser) FellBack() bool { return p.watch.fellBack }
 // Opened returns the number of messages opened so far, the open one included.
 func (p *TextParser) Opened() int { return p.opened }
 
+// Taken returns the estimated number of tokens written: one for each control token, and one for four bytes of other
+// text.
+func (p *TextParser) Taken() int { return p.controls + EstimateTokens(p.ordinary) }
+
 // EstimateTokens returns how many tokens so many bytes of text are, by the estimate of a [TextParser]. The last may be
 // incomplete.
 func EstimateTokens(bytes int) int { return (max(bytes, 0) + bytesPerToken - 1) / bytesPerToken }
@@ -120,6 +126,7 @@ func EstimateTokens(bytes int) int { return (max(bytes, 0) + bytesPerToken - 1) 
 // only passes the time.
 func (p *TextParser) Write(chunk []byte, now int64) {
 	p.watch.tick(now, len(chunk) > 0)
+	p.ordinary += len(chunk)
 	if len(chunk) == 0 && p.tailSize == 0 && p.watch.decidesNext() {
 		p.fallBack()
 	}
@@ -170,7 +177,7 @@ func (p *TextParser) run(b []byte, last bool) {
 			p.take(b[from:i])
 			i += size
 			from = i
-			p.takeMark(mark)
+			p.takeMark(mark, size)
 		case partial && !last:
 			p.take(b[from:i])
 			p.tailSize = copy(p.tail[:], b[i:])
@@ -230,8 +237,8 @@ func firstOf(words []string, b []byte) (word string, partial bool) {
 	return "", partial
 }
 
-// takeMark handles a mark.
-func (p *TextParser) takeMark(mark uint32) {
+// takeMark handles a mark of this size.
+func (p *TextParser) takeMark(mark uint32, size int) {
 	switch mark {
 	case finalMark:
 		if p.mode == undecided {
@@ -244,6 +251,8 @@ func (p *TextParser) takeMark(mark uint32) {
 		p.head.add(roleWords[Assistant])
 		p.mode = opening
 	default:
+		p.controls++
+		p.ordinary -= size
 		// A control token shows that the text is Harmony after all.
 		p.release()
 		if p.mode == splitting {

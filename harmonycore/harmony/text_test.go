@@ -411,6 +411,26 @@ func TestStrippedLikeTokens(t *testing.T) {
 	}
 }
 
+// TestTextTaken: a control token is one token and four bytes of other text are one, wherever the text is cut.
+func TestTextTaken(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "a": 1, "abcd": 1, "abcde": 2, "<|end|>": 1, "<|start|>assistant": 4, "a<|en": 2, "===FINAL===": 3,
+		"<|channel|>analysis<|message|>Hm, so<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>": 15,
+	} {
+		for _, dialect := range []Dialect{Printed, Stripped, Split} {
+			for at := range len(text) + 1 {
+				p := NewTextParser(&recorder{}, TextOptions{Dialect: dialect})
+				p.Write([]byte(text[:at]), 0)
+				p.Write([]byte(text[at:]), 0)
+				p.Finish()
+				if got := p.Taken(); got != want {
+					t.Fatalf("%q in dialect %d, cut at %d: got %d, want %d", text, dialect, at, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestPrintedIsNotStripped: who looks for stripped text reads printed text as it is, also under a header that begins as
 // a stripped one does.
 func TestPrintedIsNotStripped(t *testing.T) {

@@ -1,0 +1,142 @@
+//go:build !tinygo
+
+// TinyGo cannot list a folder.
+
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// suiteCase is a case of the behaviour suite with one answer of a server.
+type suiteCase struct {
+	name, path string
+	body       []byte
+	ids        []uint32
+	finish     string
+}
+
+// suiteCases returns the cases of the suite that need no settings and no headers, and whose script is one answer.
+func suiteCases(t *testing.T) []suiteCase {
+	t.Helper()
+	files, err := filepath.Glob("../../e2e/cases/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []suiteCase
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := suiteCase{name: strings.TrimSuffix(filepath.Base(file), ".txtar"), finish: "length"}
+		script, settings := "", false
+		for _, member := range txtar.Parse(data).Files {
+			switch member.Name {
+			case "request":
+				head, body, _ := bytes.Cut(member.Data, []byte("\n\n"))
+				c.path, _, _ = strings.Cut(strings.TrimPrefix(string(head), "POST "), "\n")
+				settings = settings || bytes.Contains(head, []byte("x-harmony-"))
+				c.body = bytes.TrimSpace(body)
+			case "script":
+				script = strings.TrimSpace(string(member.Data))
+			case "settings":
+				settings = true
+			}
+		}
+		var line struct{ Text, Match, Finish string }
+		if settings || c.path != contract.ChatPath && c.path != contract.ResponsesPath ||
+			json.Unmarshal([]byte(script), &line) != nil || line.Text == "" || line.Match != "" {
+			continue
+		}
+		for _, id := range o200k.Tokenizer().AppendEncodeSpecial(nil, line.Text) {
+			c.ids = append(c.ids, id)
+			if id == tokenizer.Return || id == tokenizer.Call {
+				c.finish = "stop"
+				break
+			}
+		}
+		if line.Finish != "" {
+			c.finish = line.Finish
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// idEvents is the stream of a server that writes an answer in token ids, one in an event.
+func idEvents(ids []uint32, finish string) string {
+	var b strings.Builder
+	for i, id := range ids {
+		reason := "null"
+		if i == len(ids)-1 {
+			reason = `"` + finish + `"`
+		}
+		fmt.Fprintf(&b, "data: {\"choices\":[{\"index\":0,\"token_ids\":[%d],\"finish_reason\":%s}]}\n\n", id, reason)
+	}
+	return b.String() + usageOf(len(ids)) + serverDone
+}
+
+// allEstimated are the counts of tokens that are estimates in an answer that ended early.
+var allEstimated = regexp.MustCompile(`"(completion_tokens|output_tokens|total_tokens)":[0-9]+`)
+
+// glued is the header of a call whose name is not separated from its input without control tokens.
+var glued = regexp.MustCompile(`to=[^ <]+<\|message\|>`)
+
+// TestTextLikeSuite: what the model of a case of the suite writes gives the client the same as text, with control
+// tokens. Well-formed answers give the same without them.
+func TestTextLikeSuite(t *testing.T) {
+	for _, form := range textForms {
+		compared := 0
+		for _, c := range suiteCases(t) {
+			whole := func(m *contract.Model) {
+				contract.SetDefaults(m.ModelSettings.Fields())
+				m.StructuredOutputs = contract.NoStructure
+			}
+			ids := testGateway(func(o *Options) { whole(&o.Models[0]) })
+			text := textGateway(whole)
+			x := ids.Begin("POST", c.path)
+			if a := x.Request(bytes.Clone(c.body), Host{Now: testNow, ID: testID}); a.Forward == nil {
+				continue
+			}
+			want := outcome(t, x, []string{idEvents(c.ids, c.finish), ""})
+			y := text.Begin("POST", c.path)
+			if a := y.Request(bytes.Clone(c.body), Host{Now: testNow, ID: testID}); a.Forward == nil {
+				continue // it asks for what text cannot give
+			}
+			got := outcome(t, y, []string{form.textEvents(c.ids, c.finish), ""})
+			repairs, textRepairs := x.Report().Recoveries, y.Report().Recoveries
+			spelled := o200k.Tokenizer().DecodeString(c.ids)
+			switch {
+			case x.Report().EarlyEnd == EarlyReasoning:
+				continue // a limit on reasoning is held by estimate
+			case form.stripped && (repairs.Total() > 0 || c.finish == "length" || glued.MatchString(spelled)):
+				continue // without control tokens these say something else
+			}
+			compared++
+			if x.Report().EarlyEnd != "" { // the server's count of its tokens is not used
+				got, want = allEstimated.ReplaceAllString(got, "$1"), allEstimated.ReplaceAllString(want, "$1")
+			}
+			// A repair of the token that ended the answer shows only where the server writes that token.
+			if folded(t, got) != folded(t, want) || form.stops && repairs != textRepairs {
+				t.Errorf("%s, %s:\n got %s\nwant %s", c.name, form.name, got, want)
+			}
+		}
+		if compared < 90 {
+			t.Errorf("%s: only %d cases were compared", form.name, compared)
+		}
+	}
+}

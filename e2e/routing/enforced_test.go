@@ -9,15 +9,31 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// TestEnforced: a Harmony server is reached by translation only (RATIONALE.md#77).
-func TestEnforced(t *testing.T) { lab.OnProxies(t, enforced) }
+// TestEnforced: a Harmony server of any kind is reached by translation only (RATIONALE.md#77).
+func TestEnforced(t *testing.T) {
+	for _, kind := range contract.ServerKinds() {
+		t.Run(kind, func(t *testing.T) {
+			lab.OnProxies(t, func(t *testing.T, run lab.RunProxy) { enforced(t, run, kind) })
+		})
+	}
+}
 
-func enforced(t *testing.T, run lab.RunProxy) {
-	gpu, url := lab.RunSim(t, sim.Options{})
-	h := run(t, lab.OneModel(url))
+// oneModelOf returns a configuration of [lab.Model] on a new simulated server of a kind.
+func oneModelOf(t *testing.T, o sim.Options) (*config.Config, *sim.Server) {
+	t.Helper()
+	gpu, url := lab.RunSim(t, o)
+	c := lab.OneModel(url)
+	c.Models[0].Servers = []string{o.Kind + "=" + url}
+	return c, gpu
+}
+
+func enforced(t *testing.T, run lab.RunProxy, kind string) {
+	c, gpu := oneModelOf(t, sim.Options{Kind: kind})
+	h := run(t, c)
 	one, two := lab.HTTP1(t), lab.HTTP2(t)
 	rejected := []struct {
 		name, path, body string
@@ -88,6 +104,14 @@ func enforced(t *testing.T, run lab.RunProxy) {
 			lab.WantRefused(t, lab.Do(one, http.MethodGet, h.URL+path, header, nil), 404, "unknown_url")
 		})
 	}
+	for path, header := range map[string]http.Header{
+		contract.KindNamed(kind).Path: {"x-harmony-internal-pool": {"gpt-oss-120b"}}, lab.ChatPath: nil, "/anything": nil} {
+		t.Run("PUT "+path, func(t *testing.T) {
+			// Some servers take prompts by PUT too.
+			a := lab.Do(one, http.MethodPut, h.URL+path, header, strings.NewReader(`{"model":"gpt-oss-120b","prompt":"x"}`))
+			lab.WantRefused(t, a, 404, "unknown_url")
+		})
+	}
 	if seen := gpu.Requests(); len(seen) != 0 {
 		t.Errorf("%d requests reached the server, the first %s %s %s", len(seen), seen[0].Method, seen[0].Path, seen[0].Body)
 	}
@@ -153,8 +177,13 @@ func internalHeaders(t *testing.T, run lab.RunProxy) {
 
 // TestWithoutFilter: an Envoy that has lost the filter serves no model at all.
 func TestWithoutFilter(t *testing.T) {
-	gpu, url := lab.RunSim(t, sim.Options{})
-	c := lab.OneModel(url)
+	for _, kind := range contract.ServerKinds() {
+		t.Run(kind, func(t *testing.T) { withoutFilter(t, kind) })
+	}
+}
+
+func withoutFilter(t *testing.T, kind string) {
+	c, gpu := oneModelOf(t, sim.Options{Kind: kind})
 	c.Models[0].RawPrompts = "allow"
 	h := lab.RunEnvoy(t, c, lab.WithoutFilter)
 	client := lab.HTTP1(t)
@@ -205,6 +234,34 @@ func TestRawPromptsAllowed(t *testing.T) {
 			// The server has no such path; and its own paths stay out of reach.
 			lab.WantRefused(t, lab.Ask(client, base+"/generate", `{"model":"gpt-oss-120b","text":"x"}`), 403,
 				"raw_prompt_not_allowed")
+		})
+	}
+}
+
+// TestRawPromptsOfKinds: where the operator wants it, prompts go to the path of the servers' kind, and to no other.
+func TestRawPromptsOfKinds(t *testing.T) { lab.OnProxies(t, rawPromptsOfKinds) }
+
+func rawPromptsOfKinds(t *testing.T, run lab.RunProxy) {
+	var paths []string
+	for _, kind := range contract.ServerKinds() {
+		paths = append(paths, contract.KindNamed(kind).Path)
+	}
+	for i, kind := range contract.ServerKinds() {
+		t.Run(kind, func(t *testing.T) {
+			c, gpu := oneModelOf(t, sim.Options{Kind: kind})
+			c.Models[0].RawPrompts = "allow"
+			h, client := run(t, c), lab.HTTP1(t)
+			const body = `{"model":"gpt-oss-120b", "anything":1}`
+			for _, path := range paths {
+				if path != paths[i] {
+					lab.WantRefused(t, lab.Ask(client, h.URL+path, body), 403, "raw_prompt_not_allowed")
+				}
+			}
+			// The server has something to say about the body. The gateway sends it as it is.
+			lab.Ask(client, h.URL+paths[i], body)
+			if seen := gpu.Requests(); len(seen) != 1 || seen[0].Path != paths[i] || string(seen[0].Body) != body {
+				t.Errorf("the server got %+v", seen)
+			}
 		})
 	}
 }

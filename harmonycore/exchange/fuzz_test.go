@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzRequest: whatever a client sends is refused in the API's shape or goes to a server as a prompt of whole messages,
-// of exactly as many tokens as the client can have counted beforehand.
+// of exactly as many tokens as the client can have counted beforehand. As text the prompt has the same control tokens.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []struct {
 		body      string
@@ -43,7 +43,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(seed.body), seed.responses)
 	}
-	g := testGateway(nil)
+	g, asText := testGateway(nil), textGateway(breaking)
 	f.Fuzz(func(t *testing.T, body []byte, isResponses bool) {
 		path := "/v1/chat/completions"
 		if isResponses {
@@ -82,6 +82,17 @@ func FuzzRequest(f *testing.F) {
 		// The header of the answer may be prefilled, and then has its <|message|>.
 		if more := starts - bodies; more != 0 && more != 1 {
 			t.Fatalf("%q: %d messages begin, and %d have a text", body, starts, bodies)
+		}
+		// Servers that take text get the same messages.
+		if a := asText.Begin("POST", path).Request(bytes.Clone(body), Host{Now: testNow, ID: testID}); a.Forward != nil {
+			var text struct{ Prompt string }
+			if err := json.Unmarshal(a.Forward.Body, &text); err != nil {
+				t.Fatalf("%q: sent as %s: %v", body, a.Forward.Body, err)
+			}
+			got := controlTokens(asText.options.Tokenizer.AppendEncodeSpecial(nil, text.Prompt))
+			if want := controlTokens(sent.Prompt); got != want {
+				t.Fatalf("%q: sent as %q with the control tokens %s, want %s", body, text.Prompt, got, want)
+			}
 		}
 		if !isResponses {
 			return

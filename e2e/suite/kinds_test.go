@@ -37,8 +37,6 @@ func TestKinds(t *testing.T) {
 func leftOut(c *cases.Case, mode, kind string) string {
 	refused := c.Settings["server_context"] != "" || c.Name == "error_format_server"
 	switch {
-	case strings.HasPrefix(c.Name, "fault_error_under_200"):
-		return "an error in vLLM's form"
 	case kind == contract.SGLang && mode == contract.ModeReduced && refused:
 		return "a refusal within a stream, which has begun in reduced mode"
 	case c.Settings["front_end"] != "":

@@ -121,8 +121,13 @@ func TestReadError(t *testing.T) {
 	if BodyError([]byte(`{"choices":[]}`)) != nil || BodyError([]byte(`x`)) != nil {
 		t.Error("an error where there is none")
 	}
-	if e := BodyError([]byte(`{"error":{"message":"m","code":"c"}}`)); e == nil || e.Message != "m" || e.Code != "c" {
-		t.Errorf("got %+v", e)
+	for _, body := range []string{
+		`{"error":{"message":"m","code":"c"}}`, `{"object":"error","message":"m","code":"c"}`,
+		`{"object":"error","error":null,"message":"m","code":"c"}`,
+	} {
+		if e := BodyError([]byte(body)); e == nil || e.Message != "m" || e.Code != "c" {
+			t.Errorf("%s: got %+v", body, e)
+		}
 	}
 }
 

@@ -28,16 +28,18 @@ func ReadError(status int, body []byte) *Error {
 }
 
 // BodyError returns the error in the body of a response with status 200, or nil if there is none. Some servers answer
-// 200 and put the error into the JSON (tenstorrent/vllm#386).
+// 200 and put the error into the JSON (tenstorrent/vllm#386): in a member "error", or flat as an object of type "error".
 func BodyError(body []byte) *Error {
 	if rawjson.Validate(body, rawjson.MaxDepth) != nil {
 		return nil
 	}
-	value, kind, _, err := jsonparser.Get(body, "error")
-	if err != nil || kind == jsonparser.Null {
-		return nil
+	if value, kind, _, err := jsonparser.Get(body, "error"); err == nil && kind != jsonparser.Null {
+		return readErrorValue(value, kind)
 	}
-	return readErrorValue(value, kind)
+	if value, kind, _, err := jsonparser.Get(body, "object"); err == nil && scalar(value, kind) == "error" {
+		return readErrorValue(body, jsonparser.Object)
+	}
+	return nil
 }
 
 // readErrorValue reads validated JSON: an object with message, type, param and code, or a bare string.

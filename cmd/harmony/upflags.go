@@ -26,6 +26,7 @@ type upFlags struct {
 	bodyLimit     config.Size
 	stallTimeout  config.Duration
 	forwardAuth   bool
+	acceptText    bool
 	passthrough   string
 	envoy         string
 	concurrency   int
@@ -47,6 +48,8 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.contextLength, "context-length", contract.DefaultContextLength,
 		"the models' whole context, in `TOKENS`")
 	flags.BoolVar(&f.forwardAuth, "forward-authorization", false, "forward clients' authorization header to the servers")
+	flags.BoolVar(&f.acceptText, "accept-text-prompts", false,
+		"accept servers of --backend that take prompts as text: docs/servers.md")
 	flags.StringVar(&f.date, "date", contract.DateUTC, "date in the system message: utc, omit or a `DAY` as YYYY-MM-DD")
 	flags.Var(&f.bodyLimit, "body-limit", "largest request body, such as 512KiB or 16MiB")
 	flags.Var(&f.stallTimeout, "stall-timeout",
@@ -148,6 +151,7 @@ func (f *upFlags) setModels(c *config.Config, flags *pflag.FlagSet) error {
 		if flags.Changed("forward-authorization") {
 			m.ForwardAuthorization = f.forwardAuth
 		}
+		m.AcceptTextPrompts = f.acceptText
 		if flags.Changed("date") {
 			m.System.Date = cmp.Or(f.date, contract.DateUTC)
 		}

@@ -45,6 +45,26 @@ func TestKind(t *testing.T) {
 	}
 }
 
+// TestTextPrompts checks that a pool must accept prompts as text before it may have servers that take no others.
+func TestTextPrompts(t *testing.T) {
+	text := &contract.Kind{Name: "t", Capabilities: contract.Capabilities{TextPrompts: true}}
+	for _, tt := range []struct {
+		kind           *contract.Kind
+		accepted, want bool
+	}{{text, false, false}, {text, true, true}, {contract.KindNamed(contract.VLLM), false, true}} {
+		if got := acceptsPrompts(tt.kind, tt.accepted); got != tt.want {
+			t.Errorf("%s, %v: %v", tt.kind.Name, tt.accepted, got)
+		}
+	}
+	if got := textPromptsReason(text); !strings.HasPrefix(got, "t servers take prompts as text") {
+		t.Errorf("the error is %q", got)
+	}
+	_, err := Parse("h.yaml", []byte("pools: [{name: p, accept_text_prompts: true, servers: ['http://h:1']}]"))
+	if err != nil {
+		t.Errorf("accept_text_prompts with %s: %v", contract.VLLM, err)
+	}
+}
+
 // TestKindsDoNotMix checks the errors for two kinds where one is needed. The configurations are built by hand, so that
 // the kinds need not exist.
 func TestKindsDoNotMix(t *testing.T) {

@@ -28,6 +28,9 @@ type Pool struct {
 	Name string `yaml:"name"`
 	// Kind is the kind of the pool's servers: the API that they have. Empty: vllm.
 	Kind string `yaml:"kind"`
+	// AcceptTextPrompts allows servers of a kind that takes prompts as text. They read every spelling of a control token
+	// in a prompt as that token.
+	AcceptTextPrompts bool `yaml:"accept_text_prompts"`
 	// Servers are URLs with an address or a name, such as http://10.0.0.7:8000. A name means all addresses that DNS
 	// returns for it.
 	Servers []string `yaml:"servers"`
@@ -73,6 +76,15 @@ func (h *Health) Checked() bool { return h.Path != NoHealthChecks }
 
 // ServerKind returns the facts about the kind of the pool's servers, or nil if there is no such kind.
 func (p *Pool) ServerKind() *contract.Kind { return contract.KindNamed(cmp.Or(p.Kind, contract.VLLM)) }
+
+// acceptsPrompts reports whether a pool may have servers of a kind. accepted is its AcceptTextPrompts.
+func acceptsPrompts(kind *contract.Kind, accepted bool) bool { return accepted || !kind.TextPrompts }
+
+// textPromptsReason begins an error that ends with how to accept prompts as text.
+func textPromptsReason(kind *contract.Kind) string {
+	return kind.Name + " servers take prompts as text, where the spelling of a control token is that token " +
+		"(docs/servers.md); if that is acceptable, write "
+}
 
 // withDefaults returns the pool with defaults for its absent settings. kind is the kind of its servers.
 func (p Pool) withDefaults(kind *contract.Kind) Pool {
@@ -150,6 +162,9 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	kind := p.ServerKind()
 	if kind == nil {
 		return fail(".kind", "%q is not known; write %s", p.Kind, strings.Join(contract.ServerKinds(), ", "))
+	}
+	if !acceptsPrompts(kind, p.AcceptTextPrompts) {
+		return fail(".accept_text_prompts", "%s", textPromptsReason(kind)+"accept_text_prompts: true")
 	}
 	if len(p.Servers) == 0 && p.ServersFile == "" {
 		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a "+

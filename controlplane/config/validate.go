@@ -218,6 +218,10 @@ func (c *Config) checkServers(m *Model, fail func(field, format string, args ...
 		if j == 0 {
 			first, short.Kind, short.TLS = s.Kind, s.Kind, s.Endpoint.TLS
 		}
+		if kind := contract.KindNamed(s.Kind); kind != nil && !acceptsPrompts(kind, m.AcceptTextPrompts) {
+			return fail(field, "%s", textPromptsReason(kind)+"accept_text_prompts: true in a pool with this server, or start "+
+				"harmony up with --accept-text-prompts")
+		}
 		if m.Dialect != "" && s.Kind != m.Dialect {
 			return fail(field, "%s is a %s, and the model's dialect is %s", text, s.Kind, m.Dialect)
 		}

@@ -19,6 +19,7 @@ export HARMONY_BIN := $(CURDIR)/dist/harmony
 export HARMONY_ORACLE_PYTHON := $(CURDIR)/.tools/venv/oracle/bin/python
 export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
+export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
 export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
@@ -40,7 +41,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-llamacpp tool-lint
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -59,6 +60,9 @@ tool-clients:
 
 tool-vllm:
 	@tools/install-vllm.sh
+
+tool-sglang:
+	@tools/install-sglang.sh
 
 tool-llamacpp:
 	@tools/install-llamacpp.sh
@@ -130,7 +134,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,rustfrontend,llamacpp,kinds $(GO_PACKAGES)
+	go vet -tags e2e,skew,rustfrontend,llamacpp,kinds,requestmodels $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -191,6 +195,10 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 .PHONY: rust-frontend
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
 	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e/rustfrontend
+
+.PHONY: request-models
+request-models: tool-python tool-sglang ## What the gateway sends to SGLang, held against SGLang's own request models (a wheel of 39 MB)
+	@go test -count=1 -tags e2e,requestmodels ./e2e/requestmodels
 
 .PHONY: test-llamacpp
 test-llamacpp: tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) before a scripted model: answers, cancelling, cache

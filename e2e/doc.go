@@ -6,7 +6,7 @@
 //	controlplane up                      the program
 //	clients                              real clients
 //	rules                                proxy-wasm, as Envoy and wazero run it
-//	rustfrontend llamacpp                real servers
+//	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory
 //
 // They share hosts (gateways), lab (servers, clients, the program), cases (requests and expected answers) and grammar

@@ -124,7 +124,7 @@ func (o *probeOutput) list() []fact {
 	for i := range r.Kinds {
 		facts = append(facts, fact{"as " + r.Kinds[i].Name, kindText(&r.Kinds[i])})
 	}
-	if k := r.Kind(); k != nil {
+	if k := r.Kind(); k != nil && k.StructuralTags {
 		facts = append(facts, fact{"structural tags", cmp.Or(ifTrue(k.TagProblem != "", "no: "+k.TagProblem), "yes")})
 	}
 	return append(facts, fact{"tokenizer", textsText(&r.Texts)},
@@ -135,6 +135,9 @@ func (o *probeOutput) list() []fact {
 func kindText(k *probe.Kind) string {
 	if !k.Works() {
 		return "no: " + k.Problem
+	}
+	if k.Text != "" {
+		return "yes: returns text, such as " + strconv.Quote(k.Text)
 	}
 	text := fmt.Sprintf("yes: takes ids and returns ids; its first token is %s", k.FirstToken())
 	if k.Counted == 0 {
@@ -196,7 +199,11 @@ func (o *probeOutput) file() string {
 	if kind.TagProblem != "" {
 		fmt.Fprintf(&b, "    structured_outputs: %s\n", contract.NoStructure)
 	}
-	fmt.Fprintf(&b, "pools:\n  - name: gpus\n    kind: %s\n    servers:\n      - %s\n", kind.Name, o.endpoint)
+	fmt.Fprintf(&b, "pools:\n  - name: gpus\n    kind: %s\n", kind.Name)
+	if kind.TextPrompts {
+		fmt.Fprint(&b, "    accept_text_prompts: true\n")
+	}
+	fmt.Fprintf(&b, "    servers:\n      - %s\n", o.endpoint)
 	if o.keyVariable != "" {
 		fmt.Fprintf(&b, "    authorization: server-key\nsecrets:\n  - name: server-key\n    env: %s\n", o.keyVariable)
 	}
@@ -212,6 +219,9 @@ func (o *probeOutput) command() string {
 	c := fmt.Sprintf("harmony up --backend %s=%s --model %s", kind.Name, o.endpoint, clientName(r.Model))
 	if r.Model != clientName(r.Model) {
 		c += " --server-model " + r.Model
+	}
+	if kind.TextPrompts {
+		c += " --accept-text-prompts"
 	}
 	if o.otherContext() {
 		c += " --context-length " + strconv.Itoa(r.Context)

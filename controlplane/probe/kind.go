@@ -23,12 +23,16 @@ type Kind struct {
 	// Prompt is how many ids were sent, and Counted is how many tokens the server says that the prompt has. Counted is 0
 	// if it does not say.
 	Prompt, Counted int
-	// Tokens are the ids that came back.
+	// Tokens are the ids that came back. Text is what came back from a kind that answers in text.
 	Tokens []uint32
+	Text   string
 	// Problem is why the gateway cannot use the server as this kind, or "".
 	Problem string
+	// TextPrompts reports whether servers of the kind take prompts as text, and StructuralTags whether they have structural
+	// tags.
+	TextPrompts, StructuralTags bool
 	// TagProblem is why the server cannot be held to a form of the answer by a structural tag, or "". It is only for a
-	// kind that works.
+	// kind that works and has structural tags.
 	TagProblem string
 }
 
@@ -49,8 +53,9 @@ func (k *Kind) FirstToken() string {
 	return strconv.FormatUint(uint64(k.Tokens[0]), 10)
 }
 
-// Expected reports whether the first token is the one with which gpt-oss begins every answer.
-func (k *Kind) Expected() bool { return k.FirstToken() == "<|channel|>" }
+// Expected reports whether the first token is the one with which gpt-oss begins every answer. Of text that is not known,
+// because some servers do not show control tokens.
+func (k *Kind) Expected() bool { return k.Text != "" || k.FirstToken() == "<|channel|>" }
 
 // prompt is a conversation whose answer begins with a message's header.
 const prompt = "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n" +
@@ -67,25 +72,35 @@ func (s *session) askKind(ctx context.Context, name string) {
 		return
 	}
 	ids := o200k.Tokenizer().AppendEncodeSpecial(nil, prompt)
-	k := Kind{Name: name, Prompt: len(ids)}
-	request := backend.Request{
-		Model: s.report.Model, Prompt: ids, MaxTokens: 1, Choices: 1, StopTokens: stopTokens,
+	facts := kind.Facts()
+	k := Kind{Name: name, Prompt: len(ids), TextPrompts: facts.TextPrompts, StructuralTags: facts.StructuralTags}
+	request := backend.Request{Model: s.report.Model, Prompt: ids, MaxTokens: 1, Choices: 1, StopTokens: stopTokens}
+	if facts.TextPrompts {
+		request.PromptText = []byte(prompt)
 	}
-	var err error
-	k.Tokens, k.Counted, err = s.complete(ctx, kind, &request)
+	if facts.TextAnswers {
+		request.MaxTokens = maxTextTokens
+	}
+	a, err := s.complete(ctx, kind, &request)
+	k.Tokens, k.Text, k.Counted = a.tokens, clip(string(a.text)), a.counted
 	switch {
 	case err != nil:
 		k.Problem = err.Error()
-	case len(k.Tokens) == 0:
+	case facts.TextAnswers && len(a.text) == 0:
+		k.Problem = "its answer has no text"
+	case !facts.TextAnswers && len(k.Tokens) == 0:
 		k.Problem = "its answer has no token ids"
-	case k.Counted != 0 && k.Counted != k.Prompt:
+	case !facts.TextPrompts && k.Counted != 0 && k.Counted != k.Prompt:
 		k.Problem = fmt.Sprintf("it counts %d tokens in a prompt of %d ids, so it does not read them as ids", k.Counted,
 			k.Prompt)
-	default:
+	case facts.StructuralTags:
 		k.TagProblem = s.tryTag(ctx, kind, request)
 	}
 	s.report.Kinds = append(s.report.Kinds, k)
 }
+
+// maxTextTokens is enough for some text beside control tokens, which some servers do not show.
+const maxTextTokens = 16
 
 // maxTagTokens is enough for some reasoning and the form that the tag requires.
 const maxTagTokens = 512
@@ -108,12 +123,11 @@ func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Reque
 		`"additionalProperties":false}`)
 	tag.Close()
 	r.StructuralTag, r.MaxTokens = tag.Bytes(), maxTagTokens
-	tokens, _, err := s.complete(ctx, kind, &r)
+	a, err := s.complete(ctx, kind, &r)
 	if err != nil {
 		return err.Error()
 	}
-	text := o200k.Tokenizer().DecodeString(tokens)
-	_, text, _ = strings.Cut(text, final)
+	_, text, _ := strings.Cut(o200k.Tokenizer().DecodeString(a.tokens), final)
 	var form struct{ Probe *int }
 	if json.Unmarshal([]byte(strings.TrimSuffix(text, "<|return|>")), &form) != nil || form.Probe == nil {
 		return "it ignores structural tags"
@@ -121,20 +135,26 @@ func (s *session) tryTag(ctx context.Context, kind backend.Kind, r backend.Reque
 	return ""
 }
 
-// complete asks for a completion. It returns the ids of the answer, and the number of tokens that the server counts in
-// the prompt.
-func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Request) (tokens []uint32, counted int,
-	err error) {
+// completion is the answer to a request for a completion.
+type completion struct {
+	tokens []uint32
+	text   []byte
+	// counted is the number of tokens that the server counts in the prompt, or 0.
+	counted int
+}
+
+// complete asks for a completion.
+func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Request) (c completion, err error) {
 	status, answer, err := s.send(ctx, kind.Facts().Path, kind.AppendRequest(nil, r), completionTimeout)
 	if err != nil {
-		return nil, 0, errors.New(pools.Cause(err, err.Error()))
+		return c, errors.New(pools.Cause(err, err.Error()))
 	}
 	if status != http.StatusOK {
-		return nil, 0, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, status,
+		return c, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, status,
 			clip(backend.ReadError(status, answer).Message))
 	}
 	if e := backend.BodyError(answer); e != nil {
-		return nil, 0, fmt.Errorf("its answer is an error: %s", clip(e.Message))
+		return c, fmt.Errorf("its answer is an error: %s", clip(e.Message))
 	}
 	reader := kind.NewReader()
 	reader.Write(answer)
@@ -144,18 +164,18 @@ func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Re
 		case backend.Read:
 		case backend.Drained:
 			if !ended {
-				return nil, 0, errors.New("its answer is not a stream of this kind, or breaks off")
+				return c, errors.New("its answer is not a stream of this kind, or breaks off")
 			}
-			return tokens, counted, nil
+			return c, nil
 		default:
-			return nil, 0, errors.New("its answer is not a stream of this kind")
+			return c, errors.New("its answer is not a stream of this kind")
 		}
 		if e.Error != nil {
-			return nil, 0, fmt.Errorf("its answer is an error: %s", clip(e.Error.Message))
+			return c, fmt.Errorf("its answer is an error: %s", clip(e.Error.Message))
 		}
-		tokens = append(tokens, e.Tokens...)
+		c.tokens, c.text = append(c.tokens, e.Tokens...), append(c.text, e.Text...)
 		if e.HasUsage {
-			counted = e.Usage.Prompt
+			c.counted = e.Usage.Prompt
 		}
 		ended = ended || e.Done || e.Finish != backend.Running
 	}

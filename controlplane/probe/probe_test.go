@@ -166,6 +166,24 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
+// TestText checks a server that takes and gives text.
+func TestText(t *testing.T) {
+	simulated := sim.New(sim.Options{TextSpecials: true})
+	t.Cleanup(simulated.Close)
+	server := httptest.NewServer(simulated.Handler())
+	t.Cleanup(server.Close)
+	s := &session{options: Options{URL: server.URL, Transport: &http.Transport{}},
+		report: &Report{Model: sim.DefaultModel}}
+	s.askKind(t.Context(), "text")
+	k := s.report.Kind()
+	if k == nil || !k.TextPrompts || k.StructuralTags || !k.Expected() || k.Text == "" || len(k.Tokens) != 0 {
+		t.Fatalf("got %+v", s.report.Kinds)
+	}
+	if !strings.Contains(k.Text, "user wants an answer") {
+		t.Errorf("the text is %q", k.Text)
+	}
+}
+
 // TestTag checks a server that ignores structural tags, and one that refuses them.
 func TestTag(t *testing.T) {
 	const ids = "data: {\"choices\":[{\"index\":0,\"token_ids\":[200005],\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"

@@ -88,8 +88,9 @@ func (u *up) compareModels(m *config.Model, e config.Endpoint, served []string) 
 	if slices.Contains(served, name) {
 		return
 	}
-	fmt.Fprintf(u.stderr, "warning: %s does not serve %q; it serves %s. Requests get 502 server_model_not_found: %s\n",
-		e, name, pools.Quoted(served), u.serverModelHint(m, served))
+	// Some kinds of servers do not read the name in a request.
+	fmt.Fprintf(u.stderr, "warning: %s serves %s, not %q: %s. Until then requests get 502 server_model_not_found, or "+
+		"another model's answers\n", e, pools.Quoted(served), name, u.serverModelHint(m, served))
 }
 
 // serverModelHint returns advice on where to set the server's name of a model.

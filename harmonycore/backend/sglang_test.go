@@ -218,6 +218,7 @@ func FuzzSGLangTrimmer(f *testing.F) {
 	for _, s := range sglangStreams {
 		f.Add([]byte(s.in), uint8(3), uint8(2))
 	}
+	f.Add([]byte("0917)b0c"), uint8(3), uint8(2)) // a bracket too many
 	f.Fuzz(func(t *testing.T, stream []byte, size, skip uint8) {
 		// Parts of events make streams that come near them.
 		parts := [...]string{`"text":`, `"output_ids":`, `"output_top_logprobs":`, `"`, `\`, `[`, `]`, `{`, `}`, `,`, `12`,

@@ -64,7 +64,8 @@ func (t *sglangTrimmer) trim(chunk []byte) []byte {
 	return kept
 }
 
-// run returns how many bytes at the beginning of chunk change nothing. Outside they are kept, and elsewhere left out.
+// run returns how many bytes at the beginning of chunk leave the state as it is. Outside they are kept, and elsewhere
+// left out.
 func (t *sglangTrimmer) run(chunk []byte) int {
 	n := 0
 	switch {
@@ -77,12 +78,26 @@ func (t *sglangTrimmer) run(chunk []byte) int {
 			n++
 		}
 	case t.state == trimArray && !t.quoted:
-		for n < len(chunk) && chunk[n] >= '0' && chunk[n] <= '9' {
-			n++
-		}
-		t.begun = t.begun || n > 0
+		return t.runDigits(chunk)
 	}
 	return n
+}
+
+// runDigits returns how many bytes at the beginning of chunk are digits of an array that is left out, and commas between
+// elements that are. It counts the elements.
+func (t *sglangTrimmer) runDigits(chunk []byte) int {
+	for n, c := range chunk {
+		switch {
+		case c >= '0' && c <= '9':
+			t.begun = true
+		case c == ',' && t.nesting > 0:
+		case c == ',' && t.nesting == 0 && t.begun && t.element+1 < t.skip:
+			t.endElement()
+		default:
+			return n
+		}
+	}
+	return len(chunk)
 }
 
 // keeps reads one byte. It reports whether the byte is kept.

@@ -18,7 +18,7 @@ const maxSGLangChoices = 128
 //
 // While events repeat what came before, the reader tells its trimmer how much to leave out, so that an answer takes as
 // much memory as its largest step. It gives the decoder one line at a time: what is to be left out of an event is known
-// once the event before it has been read.
+// once the event before it has been read (RATIONALE.md#99).
 type sglangReader struct {
 	trimmer sglangTrimmer
 	decoder sse.Decoder

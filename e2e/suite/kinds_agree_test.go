@@ -1,54 +1,79 @@
-//go:build !tinygo
+//go:build e2e
 
-// TinyGo cannot compile sim, which is an HTTP server.
-
-package exchange
+package suite
 
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// serverOf is a simulated server with the same answers for every kind.
+// serverOf is a simulated server of a kind, and the core before it, without a host.
 type serverOf struct {
-	kind backend.Kind
+	kind string
 	sim.Options
 }
 
-// gateway returns a gateway before the server.
-func (s *serverOf) gateway() *Gateway {
-	return testGateway(func(o *Options) {
-		o.Kind = s.kind
-		o.Models[0].Server = s.kind.Facts().Name
-		o.Models[0].StructuredOutputs = contract.StructuralTags
-	})
+// forwarded returns an exchange whose request has gone to the server, and the body that the server gets.
+func (s *serverOf) forwarded(t *testing.T, path, body string) (*exchange.Exchange, string) {
+	t.Helper()
+	m := contract.DefaultModel(lab.Model)
+	m.Server = s.kind
+	m.System.Date = lab.Date
+	x := exchange.New(exchange.Options{Tokenizer: o200k.Tokenizer(),
+		Config: contract.Config{BodyLimit: 1 << 20, Models: []contract.Model{m}}}).Begin(http.MethodPost, path)
+	action := x.Request([]byte(body), exchange.Host{ID: "abcdefghijklmnopqrstuvwx"})
+	if action.Forward == nil {
+		t.Fatalf("not forwarded: %s", action.Reply.Body)
+	}
+	return x, string(action.Forward.Body)
 }
 
 // answer returns what the server sends for a client's request.
 func (s *serverOf) answer(t *testing.T, path, body string) string {
 	t.Helper()
-	action := s.gateway().Begin("POST", path).Request([]byte(body), Host{Now: testNow, ID: testID})
-	if action.Forward == nil {
-		t.Fatalf("not forwarded: %s", action.Reply.Body)
-	}
+	_, sent := s.forwarded(t, path, body)
 	o := s.Options
-	o.Kind, o.Models, o.PromptTokensDetails = s.kind.Facts().Name, []string{"openai/gpt-oss"}, true
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.kind.Facts().Path,
-		strings.NewReader(string(action.Forward.Body)))
+	o.Kind, o.PromptTokensDetails = s.kind, true
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, contract.KindNamed(s.kind).Path,
+		strings.NewReader(sent))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	sim.New(o).Handler().ServeHTTP(w, r)
-	if w.Code != 200 || !isEventStream(w.Header().Get("Content-Type")) {
-		t.Fatalf("%s answers %d %s to %s", s.kind.Facts().Name, w.Code, w.Body, action.Forward.Body)
+	if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+		t.Fatalf("%s answers %d %s to %s", s.kind, w.Code, w.Body, sent)
 	}
 	return w.Body.String()
+}
+
+// outcome returns the status and the bytes that the client gets for its request, where the server sends these pieces.
+func (s *serverOf) outcome(t *testing.T, path, body string, pieces []string) string {
+	t.Helper()
+	x, _ := s.forwarded(t, path, body)
+	x.ResponseHeaders(exchange.ResponseHead{Status: http.StatusOK, ContentType: "text/event-stream"}, 0)
+	status, got := 0, ""
+	for i, p := range pieces {
+		a := x.ResponseBody([]byte(p), i == len(pieces)-1, 0)
+		if a.Reply != nil {
+			return strconv.Itoa(a.Reply.Status) + " " + string(a.Reply.Body)
+		}
+		if a.Head != nil {
+			status = a.Head.Status
+		}
+		got += string(a.Body)
+		if a.Reset {
+			return strconv.Itoa(status) + " " + got + "(cut)"
+		}
+	}
+	return strconv.Itoa(status) + " " + got
 }
 
 // TestKindsAgree: whatever the kind of the model's servers, clients get the bytes that they get before vLLM.
@@ -77,7 +102,6 @@ func TestKindsAgree(t *testing.T) {
 			`"include":["message.output_text.logprobs"],"top_logprobs":2,"input":"Hi"`, final},
 		{"no end", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, "<|channel|>final<|message|>a b c"},
 	}
-	vllm := kindNamed(t, contract.VLLM)
 	type server struct {
 		kind        string
 		incremental bool
@@ -89,17 +113,17 @@ func TestKindsAgree(t *testing.T) {
 	for _, server := range servers {
 		for _, r := range requests {
 			for _, stream := range []string{"false", "true"} {
-				body := `{"model":"` + testModel + `","stream":` + stream + "," + r.fields + "}"
+				body := `{"model":"` + lab.Model + `","stream":` + stream + "," + r.fields + "}"
 				for _, size := range []int{1, 3, sim.AllTokens} {
 					o := sim.Options{TokensPerChunk: size, AnyPrompt: true,
 						Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, r.script)})}
-					first := serverOf{vllm, o}
-					want := outcome(t, forwarded(t, first.gateway(), r.path, body), []string{first.answer(t, r.path, body), ""})
+					first := serverOf{contract.VLLM, o}
+					want := first.outcome(t, r.path, body, []string{first.answer(t, r.path, body), ""})
 					o.IncrementalStreaming = server.incremental
-					s := serverOf{kindNamed(t, server.kind), o}
+					s := serverOf{server.kind, o}
 					answer := s.answer(t, r.path, body)
 					for _, pieces := range [][]string{{answer, ""}, append(strings.Split(answer, ""), "")} {
-						got := outcome(t, forwarded(t, s.gateway(), r.path, body), pieces)
+						got := s.outcome(t, r.path, body, pieces)
 						if got != want || !strings.HasPrefix(got, "200 ") {
 							t.Fatalf("%+v, %s, stream %s, %d tokens in an event, %d pieces:\n%s\nwant\n%s", server, r.name, stream, size,
 								len(pieces), got, want)
@@ -109,13 +133,4 @@ func TestKindsAgree(t *testing.T) {
 			}
 		}
 	}
-}
-
-func kindNamed(t *testing.T, name string) backend.Kind {
-	t.Helper()
-	kind, ok := backend.Named(name)
-	if !ok {
-		t.Fatalf("no kind %s", name)
-	}
-	return kind
 }

@@ -70,6 +70,10 @@ type Options struct {
 	// this vocabulary. Without it text is only text.
 	TextSpecials bool
 
+	// OtherVocabulary makes /tokenize answer with the ids of another vocabulary, as a server with another model does. In
+	// it each byte is a token. Completions do not change.
+	OtherVocabulary bool
+
 	// Fault applies to every completion, unless a script line has its own.
 	Fault Fault
 	// AllowHeaders lets the request header x-sim-fault name a fault for its request. It takes precedence over the others.

@@ -34,6 +34,8 @@ func (sglang) page(s *Server, path string) *page {
 		return s.jsonPage(map[string]any{"model_path": s.opt.Models[0], "served_model_name": s.opt.Models[0],
 			"version": SGLangVersion, "context_length": s.opt.MaxModelLen,
 			"incremental_streaming_output": s.opt.IncrementalStreaming})
+	case "/tokenize":
+		return s.tokenizePage(false)
 	case "/metrics":
 		return s.metricsPage("text/plain; version=0.0.4; charset=utf-8")
 	}

@@ -23,6 +23,8 @@ func (vllm) page(s *Server, path string) *page {
 		return s.healthPage(http.MethodGet)
 	case "/version":
 		return s.jsonPage(map[string]string{"version": Version})
+	case "/tokenize":
+		return s.tokenizePage(true)
 	case "/metrics":
 		return s.metricsPage("text/plain; version=1.0.0; charset=utf-8")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/probe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -103,20 +104,14 @@ type probeOutput struct {
 // fact is one line of the output.
 type fact struct{ name, value string }
 
-// programs are the programs' own names.
-var programs = map[string]string{
-	probe.VLLM: "vLLM", probe.SGLang: "SGLang", probe.LlamaCPP: "llama.cpp", probe.Ollama: "Ollama",
-	probe.Gateway: "Harmony Edge",
-}
-
 func (o *probeOutput) list() []fact {
 	r := o.report
 	facts := []fact{
-		{"server", strings.TrimSpace(cmp.Or(programs[r.Program], "unknown") + " " + r.Version)},
+		{"server", r.Program()},
 		{"models", pools.Quoted(r.Models)},
 	}
-	if r.Program == probe.Gateway {
-		return facts
+	if len(r.Kinds) == 0 {
+		return facts // it was asked for nothing, such as a gateway
 	}
 	facts = append(facts, fact{"asked for", strconv.Quote(r.Model)},
 		fact{"context", cmp.Or(ifTrue(r.Context > 0, strconv.Itoa(r.Context)+" tokens"), "not told")},
@@ -128,7 +123,7 @@ func (o *probeOutput) list() []fact {
 		facts = append(facts, fact{"structural tags", cmp.Or(ifTrue(k.TagProblem != "", "no: "+k.TagProblem), "yes")})
 	}
 	return append(facts, fact{"tokenizer", textsText(&r.Texts)},
-		fact{"metrics", cmp.Or(ifTrue(r.Metrics > 0, plural(r.Metrics, "metric")), "none")})
+		fact{"metrics", metricsText(r)})
 }
 
 // kindText describes how the server answered as a kind.
@@ -149,7 +144,24 @@ func kindText(k *probe.Kind) string {
 	return text
 }
 
-func textsText(t *probe.Texts) string {
+func metricsText(r *probe.Report) string {
+	if r.Metrics == 0 {
+		return "none"
+	}
+	text := plural(r.Metrics, "metric")
+	if r.Load.Running >= 0 {
+		text += fmt.Sprintf("; %d requests running", r.Load.Running)
+	}
+	if r.Load.Waiting >= 0 {
+		text += fmt.Sprintf(", %d waiting", r.Load.Waiting)
+	}
+	if r.Load.Cache >= 0 {
+		text += fmt.Sprintf(", %.0f %% of the KV cache used", 100*r.Load.Cache)
+	}
+	return text
+}
+
+func textsText(t *engine.Texts) string {
 	if t.All() == 0 {
 		return "not compared: it has no /tokenize"
 	}

@@ -55,6 +55,25 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// TestProbeKinds checks that a server of each kind is found to be of that kind, and that the printed configuration is
+// valid.
+func TestProbeKinds(t *testing.T) {
+	for _, kind := range sim.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			code, out, failed, _ := probeSim(t, sim.Options{Kind: kind, TextSpecials: true})
+			_, file, _ := strings.Cut(out, "A configuration file for it:\n\n")
+			file, _, _ = strings.Cut(file, "\nThe same without a file:")
+			c, err := config.Parse("printed", []byte(file))
+			if err == nil {
+				err = c.Validate()
+			}
+			if code != 0 || err != nil || c.Pools[0].Kind != kind {
+				t.Errorf("status %d, %v\n%s%s", code, err, out, failed)
+			}
+		})
+	}
+}
+
 // TestProbeCommand checks the printed command.
 func TestProbeCommand(t *testing.T) {
 	_, out, _, url := probeSim(t, sim.Options{Models: []string{"openai/gpt-oss-120b"}})

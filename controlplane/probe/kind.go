@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
@@ -82,7 +82,7 @@ func (s *session) askKind(ctx context.Context, name string) {
 		request.MaxTokens = maxTextTokens
 	}
 	a, err := s.complete(ctx, kind, &request)
-	k.Tokens, k.Text, k.Counted = a.tokens, clip(string(a.text)), a.counted
+	k.Tokens, k.Text, k.Counted = a.tokens, engine.Clip(string(a.text)), a.counted
 	switch {
 	case err != nil:
 		k.Problem = err.Error()
@@ -151,10 +151,10 @@ func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Re
 	}
 	if status != http.StatusOK {
 		return c, fmt.Errorf("%s answers %d: %s", kind.Facts().Path, status,
-			clip(backend.ReadError(status, answer).Message))
+			engine.Clip(backend.ReadError(status, answer).Message))
 	}
 	if e := backend.BodyError(answer); e != nil {
-		return c, fmt.Errorf("its answer is an error: %s", clip(e.Message))
+		return c, fmt.Errorf("its answer is an error: %s", engine.Clip(e.Message))
 	}
 	reader := kind.NewReader()
 	reader.Write(answer)
@@ -171,7 +171,7 @@ func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Re
 			return c, errors.New("its answer is not a stream of this kind")
 		}
 		if e.Error != nil {
-			return c, fmt.Errorf("its answer is an error: %s", clip(e.Error.Message))
+			return c, fmt.Errorf("its answer is an error: %s", engine.Clip(e.Error.Message))
 		}
 		c.tokens, c.text = append(c.tokens, e.Tokens...), append(c.text, e.Text...)
 		if e.HasUsage {
@@ -179,18 +179,4 @@ func (s *session) complete(ctx context.Context, kind backend.Kind, r *backend.Re
 		}
 		ended = ended || e.Done || e.Finish != backend.Running
 	}
-}
-
-// clip shortens what a server says, and makes it one line that a terminal can show.
-func clip(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, strings.Join(strings.Fields(text), " "))
-	if len(text) > 300 {
-		text = strings.ToValidUTF8(text[:300], "") + "…"
-	}
-	return text
 }

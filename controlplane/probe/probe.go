@@ -9,21 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
-
-// These are the programs that [Server] distinguishes, as they are called in /v1/models where they are listed there.
-const (
-	VLLM     = "vllm"
-	SGLang   = "sglang"
-	LlamaCPP = "llamacpp"
-	Ollama   = "ollama"
-	// Gateway is a gateway like this one.
-	Gateway = "harmony-edge"
-)
-
-// ModelType is what servers call the architecture of gpt-oss models.
-const ModelType = "gpt_oss"
 
 // Options are the settings of [Server].
 type Options struct {
@@ -40,21 +28,17 @@ type Options struct {
 
 // Report is what a server has answered.
 type Report struct {
-	// Program is the program that the server is, or "" if it is unknown. Version is the program's own word.
-	Program, Version string
-	// Models are the names at GET /v1/models. Model is the one that was asked for completions.
-	Models []string
-	Model  string
-	// Context is the model's context in tokens, or 0 if the server does not tell it.
-	Context int
-	// ModelType is the architecture of the model, or "" if the server does not tell it.
-	ModelType string
+	// Facts are what the server tells about itself.
+	engine.Facts
+	// Model is the one of its models that was asked for completions.
+	Model string
 	// Kinds are the kinds of servers that this one was asked as.
 	Kinds []Kind
 	// Texts compares the server's tokenizer with ours.
-	Texts Texts
-	// Metrics is the number of metrics that the server has at GET /metrics.
+	Texts engine.Texts
+	// Metrics is the number of metrics that the server has, and Load is what they tell of its load, if there are any.
 	Metrics int
+	Load    engine.Load
 	// Requests are the requests in their order.
 	Requests []Request
 }
@@ -83,20 +67,20 @@ func Server(ctx context.Context, o Options) (*Report, error) {
 	if err := s.askModels(ctx); err != nil {
 		return nil, err
 	}
-	s.askProgram(ctx)
 	r := s.report
-	if r.Program == Gateway {
+	if r.isGateway() {
 		return r, nil
 	}
+	r.Ask(func(path string, v any) bool { return s.get(ctx, path, v) })
 	r.Model = o.Model
 	if r.Model == "" {
 		r.Model = likelyModel(r.Models)
 	}
-	for _, name := range kindsFor(r.Program) {
+	for _, name := range kindsFor(r.Engine) {
 		s.askKind(ctx, name)
 	}
 	s.compareTexts(ctx)
-	s.countMetrics(ctx)
+	s.readMetrics(ctx)
 	return r, ctx.Err()
 }
 
@@ -114,22 +98,22 @@ func likelyModel(models []string) string {
 }
 
 // kindsFor returns all kinds of servers, those of a program first.
-func kindsFor(program string) []string {
+func kindsFor(e *engine.Engine) []string {
 	kinds := contract.ServerKinds()
-	ofProgram := func(kind string) bool {
-		return program != "" && strings.HasPrefix(strings.ReplaceAll(kind, ".", ""), program)
-	}
 	slices.SortStableFunc(kinds, func(a, b string) int {
-		switch {
-		case ofProgram(a) == ofProgram(b):
+		switch ofA, ofB := e != nil && e.Serves(a), e != nil && e.Serves(b); {
+		case ofA == ofB:
 			return 0
-		case ofProgram(a):
+		case ofA:
 			return -1
 		}
 		return 1
 	})
 	return kinds
 }
+
+// isGateway reports whether the server is a gateway like this one.
+func (r *Report) isGateway() bool { return r.Engine != nil && r.Engine.ID == engine.Gateway }
 
 // Kind returns the first kind that the gateway can use this server as, or nil if there is none.
 func (r *Report) Kind() *Kind {
@@ -144,10 +128,11 @@ func (r *Report) Kind() *Kind {
 // Problem returns why the gateway cannot use the server, and what to do. It is "" if the gateway can.
 func (r *Report) Problem() string {
 	switch {
-	case r.Program == Gateway:
+	case r.isGateway():
 		return "it is a Harmony Edge gateway and not an inference server; name one of the servers behind it"
-	case r.ModelType != "" && r.ModelType != ModelType:
-		return fmt.Sprintf("its model is of the type %q and not %q; start it with a gpt-oss model", r.ModelType, ModelType)
+	case r.ModelType != "" && r.ModelType != engine.ModelType:
+		return fmt.Sprintf("its model is of the type %q and not %q; start it with a gpt-oss model", r.ModelType,
+			engine.ModelType)
 	case r.Texts.Other > 0:
 		return fmt.Sprintf("its vocabulary is another: %s. Start it with a gpt-oss model and that model's own tokenizer",
 			r.Texts.Example)

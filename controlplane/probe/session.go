@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
@@ -75,11 +76,6 @@ func (s *session) get(ctx context.Context, path string, v any) bool {
 	if err != nil || status != http.StatusOK {
 		return false
 	}
-	return s.read(answer, v)
-}
-
-// read reads JSON into v, and records if it is none.
-func (s *session) read(answer []byte, v any) bool {
 	if err := json.Unmarshal(answer, v); err != nil {
 		s.report.Requests[len(s.report.Requests)-1].Error = "the answer is not JSON as expected"
 		return false
@@ -100,116 +96,39 @@ func (s *session) askModels(ctx context.Context) error {
 	default:
 		return nil
 	}
-	var list struct {
-		Data []struct {
-			ID          string `json:"id"`
-			OwnedBy     string `json:"owned_by"`
-			MaxModelLen int    `json:"max_model_len"`
-			Meta        struct {
-				Context int `json:"n_ctx"`
-			} `json:"meta"`
-		} `json:"data"`
+	facts, ok := engine.ReadModels(answer)
+	if !ok {
+		s.report.Requests[len(s.report.Requests)-1].Error = "the answer is not a list of models"
 	}
-	if !s.read(answer, &list) {
-		return nil
-	}
-	for i, m := range list.Data {
-		s.report.Models = append(s.report.Models, m.ID)
-		if i == 0 {
-			s.report.Program = programOf(m.OwnedBy)
-			s.report.Context = max(m.MaxModelLen, m.Meta.Context)
-		}
-	}
+	s.report.Facts = facts
 	return nil
 }
 
-// programOf returns the program that calls itself the owner of its models by this name.
-func programOf(owner string) string {
-	switch owner {
-	case VLLM, SGLang, LlamaCPP, Gateway:
-		return owner
-	case "library":
-		return Ollama
-	}
-	return ""
-}
-
-// askProgram asks for what only some programs tell, until one has answered.
-func (s *session) askProgram(ctx context.Context) {
-	r := s.report
-	for _, q := range []struct {
-		program string
-		ask     func(context.Context) bool
-	}{
-		{SGLang, s.askSGLang}, {LlamaCPP, s.askLlamaCPP}, {Ollama, s.askOllama}, {VLLM, s.askVLLM},
-	} {
-		if r.Program != "" && r.Program != q.program {
-			continue
+// compareTexts asks the server for the ids of each text.
+func (s *session) compareTexts(ctx context.Context) {
+	first := true
+	s.report.Texts = s.report.Compare(engine.AllTexts(), s.report.Model, func(request []byte) ([]byte, bool) {
+		status, answer, err := s.send(ctx, engine.TokenizePath, request, questionTimeout)
+		ok := err == nil && status == http.StatusOK
+		if ok && !first {
+			s.report.Requests = s.report.Requests[:len(s.report.Requests)-1] // one of them is enough to report
 		}
-		if q.ask(ctx) {
-			r.Program = q.program
-			return
-		}
-	}
+		first = false
+		return answer, ok
+	})
 }
 
-type versionAnswer struct {
-	Version string `json:"version"`
-}
-
-func (s *session) askVLLM(ctx context.Context) bool {
-	var v versionAnswer
-	ok := s.get(ctx, "/version", &v) && v.Version != ""
-	s.report.Version = clip(v.Version)
-	return ok
-}
-
-func (s *session) askOllama(ctx context.Context) bool {
-	var v versionAnswer
-	ok := s.get(ctx, "/api/version", &v) && v.Version != ""
-	s.report.Version = clip(v.Version)
-	return ok
-}
-
-func (s *session) askSGLang(ctx context.Context) bool {
-	var model struct {
-		Path string `json:"model_path"`
-		Type string `json:"model_type"`
+// readMetrics reads the server's metrics and, of a known program, its load.
+func (s *session) readMetrics(ctx context.Context) {
+	gauges := engine.Gauges{Path: "/metrics"}
+	if e := s.report.Engine; e != nil && e.Load.Path != "" {
+		gauges = e.Load
 	}
-	if !s.get(ctx, "/model_info", &model) && !s.get(ctx, "/get_model_info", &model) || model.Path == "" {
-		return false
-	}
-	s.report.ModelType = clip(model.Type)
-	var v versionAnswer
-	if s.get(ctx, "/server_info", &v) || s.get(ctx, "/get_server_info", &v) {
-		s.report.Version = clip(v.Version)
-	}
-	return true
-}
-
-func (s *session) askLlamaCPP(ctx context.Context) bool {
-	var props struct {
-		Build    string `json:"build_info"`
-		Settings struct {
-			Context int `json:"n_ctx"`
-		} `json:"default_generation_settings"`
-	}
-	if !s.get(ctx, "/props", &props) || props.Build == "" {
-		return false
-	}
-	s.report.Version = clip(props.Build)
-	if props.Settings.Context > 0 {
-		s.report.Context = props.Settings.Context
-	}
-	return true
-}
-
-// countMetrics counts the metrics at GET /metrics.
-func (s *session) countMetrics(ctx context.Context) {
-	status, answer, err := s.send(ctx, "/metrics", nil, questionTimeout)
+	status, answer, err := s.send(ctx, gauges.Path, nil, questionTimeout)
 	if err != nil || status != http.StatusOK {
 		return
 	}
+	s.report.Load = gauges.Read(answer)
 	s.report.Metrics = bytes.Count(answer, []byte("\n# TYPE "))
 	if bytes.HasPrefix(answer, []byte("# TYPE ")) {
 		s.report.Metrics++

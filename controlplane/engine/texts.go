@@ -1,10 +1,8 @@
-package probe
+package engine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -27,36 +25,48 @@ type Texts struct {
 // All returns how many texts were compared.
 func (t *Texts) All() int { return t.Same + t.Split + t.Other }
 
-// tokenizePath is the path of vLLM, of SGLang and of llama.cpp.
-const tokenizePath = "/tokenize"
+// TokenizePath is the path of vLLM, of SGLang and of llama.cpp.
+const TokenizePath = "/tokenize"
 
-// compareTexts asks the server for the ids of each text. It ends at the first answer that is of no use.
-func (s *session) compareTexts(ctx context.Context) {
-	for i, text := range texts {
-		// vLLM and SGLang read the first three members, llama.cpp reads the last two.
-		request := map[string]any{"model": s.report.Model, "prompt": text, "add_special_tokens": false}
-		if s.report.Program == LlamaCPP {
+// form is the form of a request for the ids of a text.
+type form uint8
+
+const (
+	noTexts  form = iota // the program has no such path
+	prompts              // vLLM's and SGLang's
+	contents             // llama.cpp's
+)
+
+// Compare asks for the ids of texts, and ends at the first answer that is of no use. post posts a request for ids to
+// [TokenizePath], and returns the answer of a server that answers 200. An unknown program gets the requests of vLLM.
+func (f *Facts) Compare(texts []string, model string, post func(request []byte) (answer []byte, ok bool)) Texts {
+	var t Texts
+	asks := prompts
+	if f.Engine != nil {
+		asks = f.Engine.tokenizes
+	}
+	if asks == noTexts {
+		return t
+	}
+	for _, text := range texts {
+		request := map[string]any{"model": model, "prompt": text, "add_special_tokens": false}
+		if asks == contents {
 			request = map[string]any{"content": text, "add_special": false}
 		}
 		body, err := json.Marshal(request)
 		if err != nil {
-			return
+			return t
 		}
-		status, answer, err := s.send(ctx, tokenizePath, body, questionTimeout)
-		if i > 0 && err == nil && status == http.StatusOK {
-			s.report.Requests = s.report.Requests[:len(s.report.Requests)-1] // one of them is enough to report
-		}
-		if err != nil || status != http.StatusOK {
-			return
-		}
+		answer, ok := post(body)
 		var ids struct {
 			Tokens []uint32 `json:"tokens"`
 		}
-		if !s.read(answer, &ids) || len(ids.Tokens) == 0 {
-			return
+		if !ok || json.Unmarshal(answer, &ids) != nil || len(ids.Tokens) == 0 {
+			return t
 		}
-		s.report.Texts.add(text, ids.Tokens)
+		t.add(text, ids.Tokens)
 	}
+	return t
 }
 
 func (t *Texts) add(text string, theirs []uint32) {
@@ -87,6 +97,12 @@ func idList(ids []uint32) string {
 	}
 	return fmt.Sprint(ids)
 }
+
+// FewTexts returns some of [AllTexts]. They are enough to tell vocabularies apart.
+func FewTexts() []string { return []string{texts[0], texts[11], texts[33], texts[45]} }
+
+// AllTexts returns 50 texts.
+func AllTexts() []string { return texts[:] }
 
 // texts are what tokenizers differ in: languages, code, numbers, spaces and symbols. None spells a control token.
 var texts = [...]string{

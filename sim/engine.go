@@ -101,7 +101,11 @@ func alternatives(id uint32, at, n int) (rank int, sampled float64, all []Altern
 		case rank:
 			all = append(all, Alternative{id, value(r)})
 		case 5:
-			all = append(all, Alternative{tokenizer.Return, value(r)})
+			control := uint32(tokenizer.Return)
+			if id == control {
+				control = tokenizer.Call // no token is its own alternative
+			}
+			all = append(all, Alternative{control, value(r)})
 		default:
 			all = append(all, Alternative{(id + uint32(r)*7919 + 13) % tokenizer.StartOfText, value(r)})
 		}

@@ -15,6 +15,7 @@ var eos = []uint32{tokenizer.Return, tokenizer.EndOfText, tokenizer.Call}
 type generation struct {
 	ids    []uint32
 	texts  []string // as many as ids
+	rest   string   // of the last character if its tokens are not complete, which vLLM's Python front end drops
 	finish string   // stop, length, abort
 	stop   any      // nil, a token id, or a stop string
 }
@@ -68,6 +69,7 @@ func generate(t *tokenizer.Tokenizer, c *completion, generated []uint32, atEnd s
 	if n := len(g.texts); n > 0 {
 		g.texts[n-1] += held.flush()
 	}
+	g.rest = lossy(d.pending)
 	return g
 }
 

@@ -173,9 +173,13 @@ func (rustVLLM) leading(j *job) []byte {
 	return j.rustFrame(rustChoice{TokenIDs: j.rustIDs(nil), PromptTokenIDs: j.c.ids})
 }
 
-// event returns no finish reason, which comes in an event of its own.
+// event returns no finish reason, which comes in an event of its own. The last character is sent even if its tokens are
+// not complete.
 func (rustVLLM) event(j *job, _, from, to int) []byte {
 	choice := rustChoice{TokenIDs: j.rustIDs(j.gen.ids[from:to]), Text: j.text(from, to)}
+	if to == len(j.gen.ids) {
+		choice.Text += j.gen.rest
+	}
 	if l, ok := j.logprobs(from, to).(*logprobs); ok {
 		choice.Logprobs = &rustLogprobs{l.Tokens, l.TokenLogprobs, l.TopLogprobs, l.TextOffset}
 	}

@@ -270,7 +270,7 @@ func (r *request) output(a *sim.EngineAnswer, pos, n int) []any {
 	var finish, stop, logprobs, prefill any
 	if pos+n == len(a.Tokens) {
 		finish = finishReasons[a.Finish]
-		if a.Finish == "stop" && a.Stop != r.eos {
+		if a.Finish == "stop" && a.Stop != 0 && a.Stop != r.eos {
 			stop = int(a.Stop)
 		}
 	}

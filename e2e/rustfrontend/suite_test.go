@@ -12,8 +12,6 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,82 +144,6 @@ func runBehindRust(t *testing.T, p *rustPlace, host *hosts.Host, c *cases.Case) 
 		}
 	}
 	return out
-}
-
-// TestRustFrontEndAsPlayed asks the real front end and the simulated one the same, and wants the same answers: what the
-// simulated one refuses, it refuses in the real one's words.
-func TestRustFrontEndAsPlayed(t *testing.T) {
-	const length = 60
-	options := sim.Options{
-		Models: []string{lab.Model}, MaxModelLen: length, FrontEnd: sim.RustFrontEnd, AnyPrompt: true,
-		PromptTokensDetails: true, TokensPerChunk: 3,
-	}
-	p := runFrontEnd(t, length)
-	long := strings.Repeat("1,", length-1) + "1"
-	for _, members := range []string{
-		`"prompt":[1],"return_token_ids":true,"stream_options":{"include_usage":true}`,
-		`"prompt":[1],"stop_token_ids":[17196],"return_token_ids":true`,
-		`"prompt":[1],"max_tokens":4`,
-		`"prompt":[1],"max_tokens":4,"logprobs":3,"return_tokens_as_token_ids":true,"return_token_ids":true,` +
-			`"stream_options":{"include_usage":true}`,
-		`"prompt":[1],"spaces_between_special_tokens":true,"max_tokens":100000`,
-		`"prompt":[1],"spaces_between_special_tokens":false`,
-		`"prompt":[1],"n":2`,
-		`"prompt":[1],"n":2,"spaces_between_special_tokens":false,"use_beam_search":true`,
-		`"prompt":[1],"spaces_between_special_tokens":false,"use_beam_search":true`,
-		`"prompt":[1],"suffix":"x"`,
-		`"prompt":[1],"max_tokens":0`,
-		`"prompt":[1],"stream":false,"stream_options":{"include_usage":true}`,
-		`"prompt":[` + long + `],"max_tokens":1`,
-		`"prompt":[` + long + `,1],"max_tokens":1`,
-		`"prompt":[201088]`,
-		`"prompt":[1],"logit_bias":{"201088":1}`,
-		`"prompt":[1],"temperature":2.5`,
-		`"prompt":[1],"presence_penalty":3`,
-		`"prompt":[1],"frequency_penalty":-2.5`,
-		`"prompt":[1],"min_p":3`,
-		`"prompt":[1],"top_p":0`,
-		`"prompt":[1],"repetition_penalty":0`,
-		`"prompt":[1],"max_tokens":2,"min_tokens":3`,
-		`"prompt":[1],"logprobs":30`,
-		`"prompt":[1],"thinking_token_budget":-2`,
-	} {
-		// Neither has read a prompt before, so that none is known.
-		engine := sim.New(options)
-		p.engine.Store(engine)
-		body := `{"model":"` + lab.Model + `",` + members + `}`
-		if !strings.Contains(members, `"stream":`) {
-			body = body[:len(body)-1] + `,"stream":true}`
-		}
-		want := completionOf(t, p.server.URL, body)
-		engine.Close()
-		_, url := lab.RunSim(t, options)
-		if got := completionOf(t, url, body); got != want {
-			t.Errorf("%s: the simulated front end answers\n%s\nthe real one\n%s", members, got, want)
-		}
-	}
-}
-
-var (
-	completionPattern   = regexp.MustCompile(`cmpl-[0-9a-f]+`)
-	alternativesPattern = regexp.MustCompile(`\{("token_id:[^}]*)\}`)
-)
-
-// completionOf is the answer of a server to a completion, without what differs from run to run: ids, times, and the
-// order of alternatives, which are a hash map's.
-func completionOf(t *testing.T, url, body string) string {
-	t.Helper()
-	answer := lab.Ask(lab.HTTP1(t), url+lab.RawPath, body)
-	if answer.Err != nil {
-		t.Fatal(answer.Err)
-	}
-	text := completionPattern.ReplaceAllString(cases.Normalise(answer.Body), "cmpl-<>")
-	text = alternativesPattern.ReplaceAllStringFunc(text, func(object string) string {
-		members := strings.Split(strings.Trim(object, "{}"), ",")
-		slices.Sort(members)
-		return "{" + strings.Join(members, ",") + "}"
-	})
-	return fmt.Sprintf("%d %s\n%s", answer.Status, answer.Header.Get("content-type"), text)
 }
 
 // beforeRust is the filter in Envoy, which believes that the model's context is the default, before a front end.

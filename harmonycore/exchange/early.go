@@ -59,15 +59,20 @@ func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 }
 
 // countWasted counts the tokens of events that came after the end of the answer. It reports whether the stream is
-// broken.
+// broken, or has more events without tokens than any server sends.
 func (g *generation) countWasted() (broken bool) {
 	for {
-		switch g.reader.Next(&g.event) {
+		reading := g.reader.Next(&g.event)
+		g.idleEvents++
+		switch reading {
 		case backend.Read:
-			g.tokensAfterEnd += sizeOf(&g.event)
-			g.x.report.WastedTokens += sizeOf(&g.event)
+			if wasted := sizeOf(&g.event); wasted > 0 {
+				g.idleEvents = 0
+				g.tokensAfterEnd += wasted
+				g.x.report.WastedTokens += wasted
+			}
 		case backend.Drained:
-			return false
+			return g.idleEvents > maxIdleEvents
 		case backend.Broken:
 			return true
 		}

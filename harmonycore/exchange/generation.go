@@ -63,6 +63,8 @@ type generation struct {
 	reader    backend.Reader
 	event     backend.Event
 	usage     backend.Usage
+	// idleEvents is the number of events since the last that brought a token of a choice that had not ended.
+	idleEvents int
 	// started reports whether the first token of the answer has come.
 	started bool
 	// endedEarly reports whether a choice ended before the server ended it. tokensAfterEnd counts tokens received after

@@ -36,6 +36,11 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 // maxOvershoot is how many tokens beyond the limit a server may send, such as tokens that it had predicted ahead.
 const maxOvershoot = 64
 
+// maxIdleEvents is how many events in a row may bring nothing to the client: no token of a choice that has not ended.
+// Healthy servers send a few, such as the count of tokens. Without this limit a server that sends them for ever would
+// never be silent, and its client would wait as long.
+const maxIdleEvents = 10_000
+
 // maxMessages is how many messages the model may write in one choice of an answer. A model that keeps to its format
 // writes a handful. One that has lost it can write tens of thousands within its token limit. In a Responses stream each
 // message is an item with five events, and all items are repeated at the end.
@@ -49,6 +54,9 @@ func (g *generation) take() (bool, *openai.Error) {
 	}
 	if event.HasUsage {
 		g.usage = event.Usage
+	}
+	if g.idleEvents++; g.idleEvents > maxIdleEvents {
+		return false, errNotUnderstood()
 	}
 	if sizeOf(event) == 0 && event.Finish == backend.Running {
 		return event.Done, nil
@@ -78,6 +86,9 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		return errNotUnderstood()
 	}
 	generated := sizeOf(event) > 0
+	if generated {
+		g.idleEvents = 0
+	}
 	if !g.started && (generated || event.Finish != backend.Aborted) {
 		g.begin()
 	}

@@ -13,6 +13,8 @@ const (
 	VLLMGenerate = "vllm-generate"
 	// SGLang speaks SGLang's /generate.
 	SGLang = "sglang"
+	// Text speaks OpenAI's /v1/completions, with text in both directions.
+	Text = "text"
 )
 
 // protocol is what differs between kinds of servers: their paths, their requests, and the bytes of their answers. All
@@ -67,9 +69,11 @@ func protocolOf(o Options) protocol {
 		return vllmGenerate{}
 	case SGLang:
 		return sglang{}
+	case Text:
+		return text{}
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
-func Kinds() []string { return []string{VLLM, VLLMGenerate, SGLang} }
+func Kinds() []string { return []string{VLLM, VLLMGenerate, SGLang, Text} }

@@ -67,8 +67,11 @@ type Options struct {
 	// AnyPrompt also answers prompts that are not well-formed Harmony, instead of 400.
 	AnyPrompt bool
 	// TextSpecials reads the spellings of special tokens in a text prompt as those tokens, as a real vLLM does with
-	// this vocabulary. Without it text is only text.
+	// this vocabulary. Without it text is only text. Servers of the kind [Text] always read them.
 	TextSpecials bool
+	// PrintSpecials spells special tokens in the answers of [Text]. Without it they are hidden, as servers do by default
+	// (skip_special_tokens).
+	PrintSpecials bool
 
 	// OtherVocabulary makes /tokenize answer with the ids of another vocabulary, as a server with another model does. In
 	// it each byte is a token. Completions do not change.
@@ -94,6 +97,7 @@ func (o Options) withDefaults() Options {
 	if o.Kind == "" {
 		o.Kind = VLLM
 	}
+	o.TextSpecials = o.TextSpecials || o.Kind == Text
 	if o.MaxModelLen <= 0 {
 		o.MaxModelLen = DefaultMaxModelLen
 	}

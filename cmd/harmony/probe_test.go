@@ -87,6 +87,29 @@ func TestProbeCommand(t *testing.T) {
 	}
 }
 
+// TestProbeText checks what is printed for a server that takes prompts as text: the command and the file accept them.
+func TestProbeText(t *testing.T) {
+	code, out, failed, url := probeSim(t, sim.Options{Kind: sim.Text})
+	if code != 0 || failed != "" {
+		t.Fatalf("status %d, %s", code, failed)
+	}
+	for _, want := range []string{"    kind: text\n    accept_text_prompts: true\n",
+		"\n  harmony up --backend text=" + url + " --model gpt-oss-120b --accept-text-prompts\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not there:\n%s", want, out)
+		}
+	}
+	_, file, _ := strings.Cut(out, "A configuration file for it:\n\n")
+	file, _, _ = strings.Cut(file, "\nThe same")
+	c, err := config.Parse("printed", []byte(file))
+	if err == nil {
+		err = c.Validate()
+	}
+	if err != nil || c.Filter().Models[0].Server != contract.Text {
+		t.Errorf("%v\n%s", err, file)
+	}
+}
+
 // TestProbeReport checks that the report has the facts and the requests, and neither the address nor the key.
 func TestProbeReport(t *testing.T) {
 	t.Setenv("PROBE_KEY", "a-secret-key")

@@ -98,6 +98,7 @@ Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.
 	f.BoolVar(&o.AnyPrompt, "any-prompt", false, "answer prompts that are not well-formed Harmony too, instead of 400")
 	f.BoolVar(&o.TextSpecials, "text-specials", false, "read special tokens out of text prompts, as a real vLLM does")
 	f.BoolVar(&o.OtherVocabulary, "other-vocabulary", false, "answer /tokenize with the ids of another vocabulary")
+	f.BoolVar(&o.PrintSpecials, "print-specials", false, "spell special tokens in answers, for --kind text")
 	f.StringVar(&fault, "fault", "none", "fault of every completion:\n"+sim.FaultHelp+"\n")
 	f.BoolVar(&o.AllowHeaders, "allow-headers", false, "let the request header x-sim-fault name a fault for its request")
 	f.StringVar(&script, "script", "", "`file` of ready answers as JSON lines: {\"match\": text in the prompt "+

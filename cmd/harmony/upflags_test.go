@@ -3,7 +3,21 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
+
+// TestAcceptTextPrompts checks that servers of text need the flag, and have no health checks.
+func TestAcceptTextPrompts(t *testing.T) {
+	flags := []string{"--model", "m", "--backend", "text=http://a:1"}
+	if _, err := parseUp(flags...); err == nil || !strings.Contains(err.Error(), "--accept-text-prompts") {
+		t.Errorf("without the flag: %v", err)
+	}
+	c, err := parseUp(append(flags, "--accept-text-prompts")...)
+	if err != nil || c.Filter().Models[0].Server != contract.Text {
+		t.Errorf("with the flag: %v", err)
+	}
+}
 
 func TestMode(t *testing.T) {
 	flags := []string{"--model", "m", "--backend", "vllm=http://a:1"}

@@ -65,6 +65,24 @@ func TestTextPrompts(t *testing.T) {
 	}
 }
 
+// TestHealthOfText checks that servers of a kind without a path for their health are not checked by default.
+func TestHealthOfText(t *testing.T) {
+	for health, want := range map[string]string{"": NoHealthChecks, ", health: {path: /v1/models}": "/v1/models"} {
+		c, err := Parse("h.yaml", []byte("models: [{name: m, pool: p}]\n"+
+			"pools: [{name: p, kind: text, accept_text_prompts: true, servers: ['http://h:1']"+health+"}]"))
+		if err == nil {
+			err = c.Validate()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Resolve()
+		if err != nil || r.Pools[0].Health.Path != want {
+			t.Errorf("%q: %v, %+v", health, err, r)
+		}
+	}
+}
+
 // TestKindsDoNotMix checks the errors for two kinds where one is needed. The configurations are built by hand, so that
 // the kinds need not exist.
 func TestKindsDoNotMix(t *testing.T) {

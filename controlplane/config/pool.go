@@ -62,7 +62,7 @@ type Session struct {
 // Health determines how each Envoy checks the health of the servers.
 type Health struct {
 	// Path is requested from each server. A server that answers 200 is healthy. "none" turns checks off. Empty: the path
-	// of the servers' kind.
+	// of the servers' kind, or "none" if the kind has none.
 	Path string `yaml:"path"`
 	// Interval is the time between two checks. 0 is the default.
 	Interval Duration `yaml:"interval"`
@@ -93,7 +93,7 @@ func (p Pool) withDefaults(kind *contract.Kind) Pool {
 		p.Policy = PolicyLeastRequest
 	}
 	if p.Health.Path == "" {
-		p.Health.Path = kind.Health
+		p.Health.Path = cmp.Or(kind.Health, NoHealthChecks)
 	}
 	if p.Health.Interval == 0 {
 		p.Health.Interval = Duration(DefaultHealthInterval)

@@ -167,8 +167,9 @@ func TestBadAnswers(t *testing.T) {
 			if got := r.Kinds[i].Problem; got == "" || !strings.HasPrefix(got, tt.want) || len(got) > 400 {
 				t.Errorf("the problem is %q, want %q", got, tt.want)
 			}
-			if r.Problem() == "" {
-				t.Error("the server is said to be usable")
+			// What answers in text may do as a server of text.
+			if usable := r.Problem() == ""; usable != (name == "only text") {
+				t.Errorf("usable: %v", usable)
 			}
 		})
 	}
@@ -176,16 +177,13 @@ func TestBadAnswers(t *testing.T) {
 
 // TestText checks a server that takes and gives text.
 func TestText(t *testing.T) {
-	simulated := sim.New(sim.Options{TextSpecials: true})
-	t.Cleanup(simulated.Close)
-	server := httptest.NewServer(simulated.Handler())
-	t.Cleanup(server.Close)
-	s := &session{options: Options{URL: server.URL, Transport: &http.Transport{}},
-		report: &Report{Model: sim.DefaultModel}}
-	s.askKind(t.Context(), "text")
-	k := s.report.Kind()
-	if k == nil || !k.TextPrompts || k.StructuralTags || !k.Expected() || k.Text == "" || len(k.Tokens) != 0 {
-		t.Fatalf("got %+v", s.report.Kinds)
+	r, err := ask(t, sim.Options{Kind: sim.Text}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := r.Kind()
+	if k == nil || k.Name != contract.Text || k.StructuralTags || !k.Expected() || len(k.Tokens) != 0 {
+		t.Fatalf("got %+v", r.Kinds)
 	}
 	if !strings.Contains(k.Text, "user wants an answer") {
 		t.Errorf("the text is %q", k.Text)

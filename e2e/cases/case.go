@@ -55,14 +55,22 @@ type Case struct {
 	Settings       map[string]string
 	// ReducedDiffers is the setting of that name: it says something about the case, not about the gateway.
 	ReducedDiffers string
-	// kind is the kind of the case's server; empty is vLLM.
-	kind string
+	// kind is the kind of the case's server; empty is vLLM. printSpecials is sim.Options.PrintSpecials.
+	kind          string
+	printSpecials bool
 }
 
 // On returns the case before a server of another kind.
 func (c *Case) On(kind string) *Case {
 	other := *c
 	other.kind = kind
+	return &other
+}
+
+// Printed returns the case before a server that spells control tokens in the text of its answers.
+func (c *Case) Printed() *Case {
+	other := *c
+	other.printSpecials = true
 	return &other
 }
 
@@ -177,7 +185,7 @@ func (c *Case) readRequest() error {
 // Config is the gateway's configuration for the case: one model with a pinned date, served at server.
 func (c *Case) Config(server string) (*config.Config, error) {
 	m := config.DefaultModel(lab.Model, cmp.Or(c.kind, contract.VLLM)+"="+server)
-	m.System.Date = lab.Date
+	m.System.Date, m.AcceptTextPrompts = lab.Date, true
 	out := config.Default()
 	out.Listen, out.Envoy.Concurrency = "127.0.0.1:0", 1
 	out.BodyLimit, out.StallTimeout = 1<<20, config.Duration(20*time.Second)
@@ -254,7 +262,8 @@ func (c *Case) OtherGroupings() []int {
 // Server is the simulated server of the case, which writes streams in pieces of so many bytes; 0 is whole events. So
 // many tokens are in an event, and 0 is as the case says.
 func (c *Case) Server(pieces, tokens int) (*sim.Server, error) {
-	o := sim.Options{Models: []string{lab.Model}, PromptTokensDetails: true, CutBytes: pieces, Kind: c.kind}
+	o := sim.Options{Models: []string{lab.Model}, PromptTokensDetails: true, CutBytes: pieces, Kind: c.kind,
+		PrintSpecials: c.printSpecials}
 	if script := c.Member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {

@@ -27,7 +27,7 @@ func oneModelOf(t *testing.T, o sim.Options) (*config.Config, *sim.Server) {
 	t.Helper()
 	gpu, url := lab.RunSim(t, o)
 	c := lab.OneModel(url)
-	c.Models[0].Servers = []string{o.Kind + "=" + url}
+	c.Models[0].Servers, c.Models[0].AcceptTextPrompts = []string{o.Kind + "=" + url}, true
 	return c, gpu
 }
 

@@ -76,7 +76,17 @@ func (s *serverOf) outcome(t *testing.T, path, body string, pieces []string) str
 	return strconv.Itoa(status) + " " + got
 }
 
-// TestKindsAgree: whatever the kind of the model's servers, clients get the bytes that they get before vLLM.
+// agreeing returns what must be the same for clients of all kinds. It is the whole outcome, or, where answers come as
+// text, the outcome without estimates, in whatever pieces.
+func (s *serverOf) agreeing(outcome, body string) string {
+	if !contract.KindNamed(s.kind).TextAnswers {
+		return outcome
+	}
+	return withoutEstimates(strings.Replace(outcome, " ", "\ncontent-type: text/event-stream\n\n", 1), []byte(body))
+}
+
+// TestKindsAgree: whatever the kind of the model's servers, clients get the bytes that they get before vLLM. What a kind
+// cannot do is left out here; TestKinds shows its refusal.
 func TestKindsAgree(t *testing.T) {
 	const (
 		tools = `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object",` +
@@ -86,45 +96,55 @@ func TestKindsAgree(t *testing.T) {
 		final = "<|channel|>analysis<|message|>The user 🪿.<|end|><|start|>assistant<|channel|>final<|message|>Hé " +
 			"👩‍👧!<|return|>"
 	)
-	requests := []struct{ name, path, fields, script string }{
-		{"chat", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, final},
-		{"chat, two choices", contract.ChatPath, `"n":2,"messages":[{"role":"user","content":"Hi"}]`, final},
+	noLogprobs := func(k *contract.Kind) bool { return !k.Logprobs }
+	requests := []struct {
+		name, path, fields, script string
+		// lost reports whether a kind of server cannot answer so. Nil is false.
+		lost func(k *contract.Kind) bool
+	}{
+		{"chat", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, final, nil},
+		{"chat, two choices", contract.ChatPath, `"n":2,"messages":[{"role":"user","content":"Hi"}]`, final,
+			func(k *contract.Kind) bool { return !k.Choices }},
 		{"chat, logprobs", contract.ChatPath, `"logprobs":true,"top_logprobs":3,"messages":[{"role":"user","content":"Hi"}]`,
-			final},
-		{"chat, length", contract.ChatPath, `"max_tokens":6,"messages":[{"role":"user","content":"Hi"}]`, final},
-		{"chat, tool", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]` + tools, call},
+			final, noLogprobs},
+		// It ends within a character, of which text has nothing.
+		{"chat, length", contract.ChatPath, `"max_tokens":6,"messages":[{"role":"user","content":"Hi"}]`, final,
+			func(k *contract.Kind) bool { return k.TextAnswers }},
+		{"chat, tool", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]` + tools, call, nil},
 		{"chat, forced", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}],"tool_choice":"required"` + tools,
-			call},
+			call, func(k *contract.Kind) bool { return !k.StructuralTags }},
 		{"chat, sampling", contract.ChatPath, `"temperature":0.2,"top_p":0,"seed":7,"presence_penalty":1,"logit_bias":` +
-			`{"5":-1},"messages":[{"role":"user","content":"Hi"}]`, final},
-		{"responses", contract.ResponsesPath, `"input":"Hi"`, final},
+			`{"5":-1},"messages":[{"role":"user","content":"Hi"}]`, final, nil},
+		{"responses", contract.ResponsesPath, `"input":"Hi"`, final, nil},
 		{"responses, logprobs", contract.ResponsesPath,
-			`"include":["message.output_text.logprobs"],"top_logprobs":2,"input":"Hi"`, final},
-		{"no end", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, "<|channel|>final<|message|>a b c"},
+			`"include":["message.output_text.logprobs"],"top_logprobs":2,"input":"Hi"`, final, noLogprobs},
+		{"no end", contract.ChatPath, `"messages":[{"role":"user","content":"Hi"}]`, "<|channel|>final<|message|>a b c", nil},
 	}
-	type server struct {
-		kind        string
-		incremental bool
-	}
-	servers := []server{{contract.SGLang, true}}
+	servers := []serverOf{{contract.SGLang, sim.Options{IncrementalStreaming: true}}}
 	for _, kind := range contract.ServerKinds() {
-		servers = append(servers, server{kind: kind})
+		servers = append(servers, serverOf{kind: kind})
+		if contract.KindNamed(kind).TextAnswers {
+			servers = append(servers, serverOf{kind, sim.Options{PrintSpecials: true}})
+		}
 	}
 	for _, server := range servers {
 		for _, r := range requests {
+			if r.lost != nil && r.lost(contract.KindNamed(server.kind)) {
+				continue
+			}
 			for _, stream := range []string{"false", "true"} {
 				body := `{"model":"` + lab.Model + `","stream":` + stream + "," + r.fields + "}"
 				for _, size := range []int{1, 3, sim.AllTokens} {
-					o := sim.Options{TokensPerChunk: size, AnyPrompt: true,
-						Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, r.script)})}
+					o := server.Options
+					o.TokensPerChunk, o.AnyPrompt = size, true
+					o.Script = sim.NewScript(sim.Line{Match: "Hi", Tokens: o200k.Tokenizer().AppendEncodeSpecial(nil, r.script)})
 					first := serverOf{contract.VLLM, o}
-					want := first.outcome(t, r.path, body, []string{first.answer(t, r.path, body), ""})
-					o.IncrementalStreaming = server.incremental
 					s := serverOf{server.kind, o}
+					want := s.agreeing(first.outcome(t, r.path, body, []string{first.answer(t, r.path, body), ""}), body)
 					answer := s.answer(t, r.path, body)
 					for _, pieces := range [][]string{{answer, ""}, append(strings.Split(answer, ""), "")} {
-						got := s.outcome(t, r.path, body, pieces)
-						if got != want || !strings.HasPrefix(got, "200 ") {
+						got := s.agreeing(s.outcome(t, r.path, body, pieces), body)
+						if got != want || !strings.HasPrefix(got, "200") {
 							t.Fatalf("%+v, %s, stream %s, %d tokens in an event, %d pieces:\n%s\nwant\n%s", server, r.name, stream, size,
 								len(pieces), got, want)
 						}

@@ -3,6 +3,8 @@
 package suite
 
 import (
+	"bytes"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,27 +16,38 @@ import (
 
 // TestKinds runs the suite before servers of every kind but vLLM, which TestSuite has: natively, under wazero and on
 // Envoy, whole and in single bytes. The client must see what it sees before vLLM, and the server must get the same ids.
+// What a kind cannot do is refused, by kind_refusals_test.go. Kinds that answer in text do so in two forms: with
+// control tokens spelled, and without.
 func TestKinds(t *testing.T) {
 	for _, kind := range contract.ServerKinds()[1:] {
 		t.Run(kind, func(t *testing.T) {
-			ran, left := 0, map[string]int{}
+			ran, counts := 0, map[string]int{}
 			cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {
 				return newStage(t, c.On(kind), mode)
 			}, func(t *testing.T, s *stage, c *cases.Case, mode string) {
-				if why := leftOut(c, mode, kind); why != "" {
-					left[why]++
+				places := slices.Concat(s.native, s.wazero[:2], s.envoy)
+				if why := leftOut(t, c, mode, kind); why != "" {
+					counts["left out: "+why]++
 					return
 				}
+				if r := refusalOf(t, c, contract.KindNamed(kind)); r != nil {
+					counts["refused: "+r.what]++
+					r.checkOn(t, places, c.On(kind), kind)
+					return
+				}
+				if why := ambiguous[c.Name]; why != "" && contract.KindNamed(kind).TextAnswers {
+					counts["not without control tokens: "+why]++
+				}
 				ran++
-				runOnKind(t, s, c.On(kind), mode, kind)
+				runOnPlaces(t, places, c.On(kind), mode, kind)
 			})
-			t.Logf("%d cases have run; left out: %v", ran, left)
+			t.Logf("%d cases have run; others: %v", ran, counts)
 		})
 	}
 }
 
 // leftOut returns the reason why a case is not run before servers of a kind, or an empty string.
-func leftOut(c *cases.Case, mode, kind string) string {
+func leftOut(t *testing.T, c *cases.Case, mode, kind string) string {
 	refused := c.Settings["server_context"] != "" || c.Name == "error_format_server"
 	switch {
 	case kind == contract.SGLang && mode == contract.ModeReduced && refused:
@@ -44,24 +57,90 @@ func leftOut(c *cases.Case, mode, kind string) string {
 	case c.Settings["raw_prompts"] == "allow":
 		return "raw prompts, whose path is vLLM's"
 	}
+	facts := contract.KindNamed(kind)
+	if facts.TextAnswers {
+		if why := untold(c); why != "" {
+			return why
+		}
+	}
+	if facts.StructuralTags {
+		return ""
+	}
+	sent, _ := beforeVLLM(t, c, "")
+	other, _ := beforeVLLM(t, c, contract.NoStructure)
+	switch {
+	case c.Name == "error_format_server":
+		return "a structural tag that servers refuse"
+	case sent != nil && other != nil && !bytes.Equal(sentPrompt(t, sent), sentPrompt(t, other)):
+		return "a call that begins in the prompt, which the cases with structured_outputs: none have"
+	}
 	return ""
+}
+
+var brokenOff = regexp.MustCompile(`^(error-event|no-finish):[1-9]`)
+
+// untold returns the reason why the answer of a case cannot come as text, or an empty string.
+func untold(c *cases.Case) string {
+	switch {
+	case strings.Contains(c.Member("want"), "\uFFFD"):
+		return "a part of a character, which no text has"
+	case strings.Contains(c.Name, "reasoning_cap") || strings.Contains(c.Name, "thinking_budget"):
+		return "a limit on reasoning, whose tokens text only estimates"
+	case brokenOff.MatchString(c.Settings["server_fault"]) && bytes.Contains(c.Body, []byte(`"stream":true`)):
+		return "an answer that breaks off, of which vLLM holds back text that may begin a stop string"
+	}
+	return ""
+}
+
+// sentPrompt returns the member of a request that has its prompt.
+func sentPrompt(t *testing.T, sent []byte) json.RawMessage {
+	t.Helper()
+	var request struct{ Prompt json.RawMessage }
+	if err := json.Unmarshal(sent, &request); err != nil {
+		t.Fatal(err)
+	}
+	return request.Prompt
 }
 
 var message = regexp.MustCompile(`"message":"[^"]*",`)
 
-func runOnKind(t *testing.T, s *stage, c *cases.Case, mode, kind string) {
-	got := runAll(t, c, slices.Concat(s.native, s.wazero[:2], s.envoy), 0)
-	native := got[s.native[0]]
-	want := cases.Seen{View: c.Member("want"), Prompt: c.Member("prompt"), Sent: native.Sent}
+// runOnPlaces runs a case before servers of a kind.
+func runOnPlaces(t *testing.T, places []*place, c *cases.Case, mode, kind string) {
+	t.Helper()
+	want := cases.Seen{View: c.Member("want"), Prompt: c.Member("prompt")}
 	if mode == contract.ModeReduced {
 		want.View, _ = c.ReducedView()
 	}
 	want.View = strings.ReplaceAll(want.View, "("+contract.VLLM+")", "("+kind+")")
-	for on, seen := range got {
+	fold := func(view string) string {
+		if contract.KindNamed(kind).TextAnswers {
+			view = withoutEstimates(view, c.Body)
+		}
 		if c.Settings["server_context"] != "" {
 			// The message is the server's own, and each kind has its words.
-			want.View, seen.View = message.ReplaceAllString(want.View, ""), message.ReplaceAllString(seen.View, "")
+			view = message.ReplaceAllString(view, "")
 		}
-		cases.Compare(t, on.name, seen, want)
+		return view
+	}
+	if contract.KindNamed(kind).TextAnswers {
+		comparePlaces(t, "printed", runAll(t, c.Printed(), places, 0), want, fold)
+	}
+	if ambiguous[c.Name] == "" || !contract.KindNamed(kind).TextAnswers {
+		comparePlaces(t, "hidden", runAll(t, c, places, 0), want, fold)
+	}
+}
+
+// comparePlaces holds what was seen in each place against what is wanted. fold leaves out of a view what may differ. The
+// server must get the same in all places.
+func comparePlaces(t *testing.T, form string, got map[*place]cases.Seen, want cases.Seen,
+	fold func(view string) string) {
+	t.Helper()
+	want.View = fold(want.View)
+	for on, seen := range got {
+		if want.Sent == "" {
+			want.Sent = seen.Sent
+		}
+		seen.View = fold(seen.View)
+		cases.Compare(t, form+" "+on.name, seen, want)
 	}
 }

@@ -11,12 +11,7 @@ import (
 // OpenAI's own API, since some servers refuse others.
 type text struct{}
 
-// textFacts has no path of its own in the contract until the kind can be configured.
-var textFacts = contract.Kind{Name: "text", Path: contract.CompletionsPath, Capabilities: contract.Capabilities{
-	TextPrompts: true, TextAnswers: true, Choices: true,
-}}
-
-func (text) Facts() *contract.Kind { return &textFacts }
+func (text) Facts() *contract.Kind { return contract.KindNamed(contract.Text) }
 
 func (text) NewReader() Reader { return &eventStream{read: readText} }
 
@@ -41,12 +36,12 @@ func (text) AppendRequest(dst []byte, r *Request) []byte {
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
 }
 
-// Cause implements [Kind]. The servers are of many makes, and no error text of theirs is matched.
+// Cause implements [Kind]. The servers are of many makes, many of them vLLMs, and no error text of theirs is matched.
 func (text) Cause(e *Error) Cause {
 	if e.Code == contract.CodeContextLengthExceeded { // OpenAI's own
 		return ContextExceeded
 	}
-	return OtherCause
+	return vllm{}.Cause(e)
 }
 
 // readText reads the data of one event. It reports whether it understood the data.

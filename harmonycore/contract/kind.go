@@ -7,7 +7,8 @@ type Kind struct {
 	Name string
 	// Path is the path of completion requests.
 	Path string
-	// Health is the path that a server answers with 200 while it is healthy.
+	// Health is the path that a server answers with 200 while it is healthy. It is empty if not all servers of the kind
+	// have the same one, or answer it without a key: their health is then not checked unless the operator names a path.
 	Health string
 	Capabilities
 }
@@ -43,9 +44,12 @@ const (
 	VLLMGenerate = "vllm-generate"
 	// SGLang speaks SGLang's /generate in token ids.
 	SGLang = "sglang"
+	// Text speaks OpenAI's /v1/completions, with text in both directions.
+	Text = "text"
 )
 
-// kinds are all kinds of servers, the default first.
+// kinds are all kinds of servers, the default first. Text is the last: `harmony probe` takes the first kind that works,
+// and many servers of the other kinds answer in text too.
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
@@ -55,6 +59,9 @@ var kinds = [...]Kind{
 	}},
 	{Name: SGLang, Path: GeneratePath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	}},
+	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
+		TextPrompts: true, TextAnswers: true, Choices: true,
 	}},
 }
 

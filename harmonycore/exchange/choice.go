@@ -28,7 +28,7 @@ type parser interface {
 	take(g *generation, c *choice, event *backend.Event) *openai.Error
 	// end is called when the server has ended the choice regularly. A failure is one that only the end shows.
 	end(g *generation, finish backend.Finish) *openai.Error
-	// finish delivers what is held back.
+	// finish delivers what is held back of an answer that broke off.
 	finish()
 	// generated returns the number of tokens taken.
 	generated() int

@@ -71,7 +71,7 @@ func (p *textParser) end(_ *generation, finish backend.Finish) *openai.Error {
 	return nil
 }
 
-func (p *textParser) finish() { p.stream.Finish() }
+func (p *textParser) finish() { p.stream.Abandon() }
 
 func (p *textParser) generated() int { return max(p.stream.Taken()-p.prefilled, 0) }
 

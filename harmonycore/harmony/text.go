@@ -147,6 +147,16 @@ func (p *TextParser) Finish() {
 	p.finish()
 }
 
+// Abandon ends a stream that broke off, as [TextParser.Finish] does. What may be the beginning of a control token is
+// dropped: more likely it is one than text.
+func (p *TextParser) Abandon() {
+	if p.tailSize > 0 && p.tail[0] == '<' {
+		p.ordinary -= p.tailSize
+		p.tailSize = 0
+	}
+	p.Finish()
+}
+
 // rerun reads the tail again.
 func (p *TextParser) rerun(last bool) {
 	n := copy(p.reread[:], p.tail[:p.tailSize])

@@ -551,3 +551,26 @@ func FuzzTextParser(f *testing.F) {
 		}
 	})
 }
+
+// TestTextAbandon checks that the beginning of a control token is dropped where a stream broke off, and nothing else.
+func TestTextAbandon(t *testing.T) {
+	for text, want := range map[string]string{
+		"<|channel|>final<|message|>a < b<|ret":   "a < b",
+		"<|channel|>final<|message|>a <":          "a ",
+		"<|channel|>final<|message|>a <b":         "a <b",
+		"<|channel|>final<|message|>a <|return|>": "a ",
+		"<|channel|>analysis<|messag":             "",
+	} {
+		r := &textRecorder{}
+		p := NewTextParser(r, TextOptions{})
+		p.Write([]byte(text), 0)
+		p.Abandon()
+		got := ""
+		for _, m := range r.messages {
+			got += m.text
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

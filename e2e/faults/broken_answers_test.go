@@ -30,8 +30,8 @@ type broken struct {
 	late, repaired bool
 }
 
-// laterEvent is the place of an event after the first text.
-const laterEvent = 5
+// laterEvent is the place of an event after the first text, also where a server holds some of it back.
+const laterEvent = 7
 
 // brokenAnswers returns the responses of a kind of server that are broken in all ways, by name. request is a request
 // for a stream, as a server of the kind gets it. two is one for two choices, or empty.

@@ -30,7 +30,8 @@ const brokenScript = "<|channel|>final<|message|>one two 😀 four five six<|ret
 // ask asks the simulator of a kind. fault is a fault as sim knows it.
 func ask(kind *contract.Kind, body, fault string) *httptest.ResponseRecorder {
 	s := sim.New(sim.Options{Kind: kind.Name, Models: []string{lab.Model}, AllowHeaders: true, TextSpecials: true,
-		Script: sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(brokenScript)})})
+		PrintSpecials: true,
+		Script:        sim.NewScript(sim.Line{Match: "Hi", Tokens: lab.Tokens(brokenScript)})})
 	r := httptest.NewRequest(http.MethodPost, kind.Path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-Sim-Fault", fault)

@@ -48,15 +48,19 @@ func (text) Cause(e *Error) Cause {
 func readText(data []byte, e *Event) bool { return readCompletions(data, e, readTextChoice) }
 
 func readTextChoice(choice []byte, e *Event) {
-	hasText := false
+	hasText, wrong := false, false
 	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
 		switch string(key) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "text":
-			hasText = true
-			if kind == jsonparser.String {
+			switch kind {
+			case jsonparser.String:
+				hasText = true
 				e.Text = rawjson.AppendUnescaped(e.Text, value)
+			case jsonparser.Null:
+			default:
+				wrong = true
 			}
 		case "finish_reason":
 			if kind == jsonparser.String && len(value) > 0 {
@@ -66,7 +70,7 @@ func readTextChoice(choice []byte, e *Event) {
 		return nil
 	})
 	// Chunks of Chat Completions have none. Without this error their text would be lost silently.
-	if !hasText && e.Finish == Running {
+	if wrong || !hasText && e.Finish == Running {
 		e.Error = &Error{Status: 502, Message: "the inference server sent a choice without text"}
 	}
 }

@@ -11,6 +11,8 @@ const (
 	VLLM = "vllm"
 	// VLLMGenerate speaks vLLM's /inference/v1/generate.
 	VLLMGenerate = "vllm-generate"
+	// VLLMLegacy speaks the /v1/completions of a vLLM before 0.10.2.
+	VLLMLegacy = "vllm-legacy"
 	// SGLang speaks SGLang's /generate.
 	SGLang = "sglang"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
@@ -67,6 +69,8 @@ func protocolOf(o Options) protocol {
 		return vllm{}
 	case VLLMGenerate:
 		return vllmGenerate{}
+	case VLLMLegacy:
+		return vllmLegacy{}
 	case SGLang:
 		return sglang{}
 	case Text:
@@ -76,4 +80,4 @@ func protocolOf(o Options) protocol {
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
-func Kinds() []string { return []string{VLLM, VLLMGenerate, SGLang, Text} }
+func Kinds() []string { return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, Text} }

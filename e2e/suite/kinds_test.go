@@ -58,6 +58,9 @@ func leftOut(t *testing.T, c *cases.Case, mode, kind string) string {
 		return "raw prompts, whose path is vLLM's"
 	}
 	facts := contract.KindNamed(kind)
+	if !facts.ThinkingBudget && c.Settings["thinking_token_budget"] == "true" {
+		return "a limit on reasoning that servers keep, which the gateway keeps instead"
+	}
 	if facts.TextAnswers {
 		if why := untold(c); why != "" {
 			return why
@@ -84,7 +87,7 @@ func untold(c *cases.Case) string {
 	switch {
 	case strings.Contains(c.Member("want"), "\uFFFD"):
 		return "a part of a character, which no text has"
-	case strings.Contains(c.Name, "reasoning_cap") || strings.Contains(c.Name, "thinking_budget"):
+	case strings.Contains(c.Name, "reasoning_cap"):
 		return "a limit on reasoning, whose tokens text only estimates"
 	case brokenOff.MatchString(c.Settings["server_fault"]) && bytes.Contains(c.Body, []byte(`"stream":true`)):
 		return "an answer that breaks off, of which vLLM holds back text that may begin a stop string"

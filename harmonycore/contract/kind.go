@@ -42,6 +42,8 @@ const (
 	VLLM = "vllm"
 	// VLLMGenerate speaks vLLM's /inference/v1/generate, which has no text at all.
 	VLLMGenerate = "vllm-generate"
+	// VLLMLegacy speaks the /v1/completions of a vLLM before 0.10.2, in token ids that it names beside logprobs.
+	VLLMLegacy = "vllm-legacy"
 	// SGLang speaks SGLang's /generate in token ids.
 	SGLang = "sglang"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
@@ -56,6 +58,9 @@ var kinds = [...]Kind{
 	}},
 	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	}},
+	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
+		Choices: true, Logprobs: true, StopTokens: true,
 	}},
 	{Name: SGLang, Path: GeneratePath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,

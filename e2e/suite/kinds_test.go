@@ -125,16 +125,18 @@ func runOnPlaces(t *testing.T, places []*place, c *cases.Case, mode, kind string
 		}
 		return view
 	}
-	if contract.KindNamed(kind).TextAnswers {
-		comparePlaces(t, "printed", runAll(t, c.Printed(), places, 0), want, fold)
+	if !contract.KindNamed(kind).TextAnswers {
+		comparePlaces(t, "ids", runAll(t, c, places, 0), want, fold)
+		return
 	}
-	if ambiguous[c.Name] == "" || !contract.KindNamed(kind).TextAnswers {
+	comparePlaces(t, "printed", runAll(t, c.Printed(), places, 0), want, fold)
+	if ambiguous[c.Name] == "" {
 		comparePlaces(t, "hidden", runAll(t, c, places, 0), want, fold)
 	}
 }
 
-// comparePlaces holds what was seen in each place against what is wanted. fold leaves out of a view what may differ. The
-// server must get the same in all places.
+// comparePlaces holds what was seen in each place against what is wanted. form is the form of the server's answers. fold
+// leaves out of a view what may differ. The server must get the same in all places.
 func comparePlaces(t *testing.T, form string, got map[*place]cases.Seen, want cases.Seen,
 	fold func(view string) string) {
 	t.Helper()

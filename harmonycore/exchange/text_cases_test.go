@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,11 +95,31 @@ func idEvents(ids []uint32, finish string) string {
 // allEstimated are the counts of tokens that are estimates in an answer that ended early.
 var allEstimated = regexp.MustCompile(`"(completion_tokens|output_tokens|total_tokens)":[0-9]+`)
 
-// glued is the header of a call whose name is not separated from its input without control tokens.
-var glued = regexp.MustCompile(`to=[^ <]+<\|message\|>`)
+// ambiguousText are the cases whose answers say something else without control tokens, by the reason (docs/servers.md).
+var ambiguousText = map[string]string{
+	"the name of a custom tool, and its input": "chat_custom_lark chat_custom_tool_stream chat_custom_tool_whole " +
+		"responses_custom_length responses_custom_regex_shown responses_custom_regex_whole responses_custom_stream " +
+		"responses_custom_whole responses_namespace_allowed responses_namespace_custom",
+	"a message without <|start|>": "chat_missing_start responses_missing_start",
+	"an unknown channel":          "chat_unknown_channel responses_unknown_channel",
+	"a second header, after the one in the prompt": "choice_custom_whole choice_named_stream choice_named_whole " +
+		"responses_choice_named_stream responses_choice_named_whole responses_choice_of_chat responses_custom_choice " +
+		"responses_local_shell_choice",
+	"a message that ends just before the limit": "responses_length_preamble responses_length_reasoning_stream",
+}
 
-// TestTextLikeSuite: what the model of a case of the suite writes gives the client the same as text, with control
-// tokens. Well-formed answers give the same without them.
+// isAmbiguous reports whether a case's answer says something else without control tokens.
+func isAmbiguous(name string) bool {
+	for _, names := range ambiguousText {
+		if slices.Contains(strings.Fields(names), name) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTextLikeSuite: what the model of a case of the suite writes gives the client the same as text, with control tokens
+// and without them. The cases where that is not so are known.
 func TestTextLikeSuite(t *testing.T) {
 	for _, form := range textForms {
 		compared := 0
@@ -120,20 +141,17 @@ func TestTextLikeSuite(t *testing.T) {
 			}
 			got := outcome(t, y, []string{form.textEvents(c.ids, c.finish), ""})
 			repairs, textRepairs := x.Report().Recoveries, y.Report().Recoveries
-			spelled := o200k.Tokenizer().DecodeString(c.ids)
-			switch {
-			case x.Report().EarlyEnd == EarlyReasoning:
+			if x.Report().EarlyEnd == EarlyReasoning {
 				continue // a limit on reasoning is held by estimate
-			case form.stripped && (repairs.Total() > 0 || c.finish == "length" || glued.MatchString(spelled)):
-				continue // without control tokens these say something else
 			}
 			compared++
 			if x.Report().EarlyEnd != "" { // the server's count of its tokens is not used
 				got, want = allEstimated.ReplaceAllString(got, "$1"), allEstimated.ReplaceAllString(want, "$1")
 			}
 			// A repair of the token that ended the answer shows only where the server writes that token.
-			if folded(t, got) != folded(t, want) || form.stops && repairs != textRepairs {
-				t.Errorf("%s, %s:\n got %s\nwant %s", c.name, form.name, got, want)
+			same := folded(t, got) == folded(t, want) && (!form.stops || repairs == textRepairs)
+			if same == (form.stripped && isAmbiguous(c.name)) {
+				t.Errorf("%s, %s, the same: %v\n got %s\nwant %s", c.name, form.name, same, got, want)
 			}
 		}
 		if compared < 90 {

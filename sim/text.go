@@ -23,7 +23,7 @@ const maxStops = 4
 
 func (t text) page(s *Server, path string) *page {
 	if path == "/v1/models" {
-		return s.modelsPage("library")
+		return s.modelsPage("system")
 	}
 	return nil
 }

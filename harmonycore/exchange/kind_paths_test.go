@@ -12,11 +12,15 @@ import (
 func TestPathsOfKindsAreGuarded(t *testing.T) {
 	for _, name := range contract.ServerKinds() {
 		path := contract.KindNamed(name).Path
-		if !slices.ContainsFunc(routes[:], func(r route) bool { return r.path == path && r.api == apiCompletions }) {
-			t.Errorf("%s: no route guards %s; write one that begins with beginServersOwn", name, path)
+		for _, method := range []string{"POST", "PUT"} {
+			if !slices.ContainsFunc(routes[:], func(r route) bool {
+				return r.method == method && r.path == path && r.api == apiCompletions
+			}) {
+				t.Errorf("%s: no route guards %s %s; write one that begins with beginServersOwn", name, method, path)
+			}
 		}
 		if !mayTakePrompt(path + "/batch") {
-			t.Errorf("%s: paths below %s are not guarded; add it to promptRoots", name, path)
+			t.Errorf("%s: paths below %s are not guarded; add it to rawRoots", name, path)
 		}
 		if !isUnder(path, apiRoots[:]) {
 			t.Errorf("%s: spellings of %s that can be read in two ways are not refused; add it to apiRoots", name, path)

@@ -15,11 +15,14 @@ var apiRoots = [...]string{
 	"/v1", contract.TokenizePath, contract.DetokenizePath, contract.GeneratePath, contract.CompletionPath, "/inference",
 }
 
-// promptRoots are the paths that take a prompt or a conversation. Paths below them may do so too.
-var promptRoots = [...]string{
-	contract.CompletionsPath, contract.ChatPath, contract.ResponsesPath,
-	contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath,
-}
+// rawRoots are the paths that take a prompt, and chatRoots those that take a conversation. Paths below them may do so
+// too.
+var (
+	rawRoots = [...]string{
+		contract.CompletionsPath, contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath,
+	}
+	chatRoots = [...]string{contract.ChatPath, contract.ResponsesPath}
+)
 
 // ambiguous reports whether a path, without its query, can be read in two ways and is, or may become, a path of the
 // API.
@@ -31,7 +34,10 @@ func ambiguous(path string) bool {
 func hasLowercase(method string) bool { return strings.ToUpper(method) != method }
 
 // mayTakePrompt reports whether a server may read a path as one that takes a prompt.
-func mayTakePrompt(path string) bool { return isUnder(resolved(path), promptRoots[:]) }
+func mayTakePrompt(path string) bool {
+	path = resolved(path)
+	return isUnder(path, rawRoots[:]) || isUnder(path, chatRoots[:])
+}
 
 func isUnder(path string, roots []string) bool {
 	for _, root := range roots {

@@ -28,6 +28,18 @@ func beginUnlisted(x *Exchange, path string) endpoint {
 	if !mayTakePrompt(path) {
 		return nil
 	}
+	return newUnlisted(x, path)
+}
+
+// beginUnlistedPut leaves the API's own paths alone, where no server takes a PUT.
+func beginUnlistedPut(x *Exchange, path string) endpoint {
+	if !isUnder(resolved(path), rawRoots[:]) {
+		return nil
+	}
+	return newUnlisted(x, path)
+}
+
+func newUnlisted(x *Exchange, path string) endpoint {
 	// A host may read later bytes into the memory that holds the path, as ours does with large bodies.
 	return &rawPrompt{x: x, path: strings.Clone(path), unlisted: true}
 }

@@ -55,6 +55,13 @@ var routes = [...]route{
 	{"POST", contract.CompletionPath, apiCompletions, beginServersOwn},
 	{"POST", contract.InferenceGeneratePath, apiCompletions, beginServersOwn},
 	{"POST", "{path...}", apiCompletions, beginUnlisted},
+
+	// SGLang takes its own API's requests by PUT too (sglang/srt/entrypoints/http_server.py of 0.5.23).
+	{"PUT", contract.CompletionsPath, apiCompletions, beginCompletions},
+	{"PUT", contract.GeneratePath, apiCompletions, beginServersOwn},
+	{"PUT", contract.CompletionPath, apiCompletions, beginServersOwn},
+	{"PUT", contract.InferenceGeneratePath, apiCompletions, beginServersOwn},
+	{"PUT", "{path...}", apiCompletions, beginUnlistedPut},
 }
 
 // match reports whether a path fits the route. open is the part that the pattern leaves open, or the route's path if

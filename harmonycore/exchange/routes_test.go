@@ -41,6 +41,10 @@ func TestRoutes(t *testing.T) {
 		{nil, "POST", "/inference/v1/generate", "completions", "raw /inference/v1/generate"},
 		{nil, "POST", "/Generate/x", "completions", "raw /Generate/x"},
 		{nil, "POST", "generate", "completions", "raw generate"},
+		{nil, "PUT", "/v1/completions", "completions", "raw /v1/completions"},
+		{nil, "PUT", "/generate", "completions", "raw /generate"},
+		{nil, "PUT", "/Generate/x", "completions", "raw /Generate/x"},
+		{nil, "PUT", "/v1/chat/completions/x", "", ""}, {nil, "PATCH", "/generate", "", ""},
 		{nil, "GET", "/generate", "", ""}, {nil, "POST", "/v1/embeddings", "", ""}, {nil, "GET", "/metrics", "", ""},
 		{nil, "post", "/v1/models", "other", "refused"}, {nil, "GET", "/v1//models", "other", "refused"},
 	} {

@@ -32,7 +32,7 @@ func generate(t *tokenizer.Tokenizer, c *completion, generated []uint32, atEnd s
 	}
 	g := generation{finish: atEnd}
 	d := detokenizer{t: t, skipSpecial: c.SkipSpecial == nil || *c.SkipSpecial}
-	held := stopBuffer{stops: c.Stop, include: c.IncludeStop}
+	held := stopBuffer{stops: c.Stop, include: c.IncludeStop, least: c.holdsLeast}
 	maximum := c.maxTokens()
 	for i := 0; len(generated) > 0; i++ {
 		if i == len(generated) {
@@ -75,9 +75,13 @@ func generate(t *tokenizer.Tokenizer, c *completion, generated []uint32, atEnd s
 
 // stopBuffer looks for stop strings in the text. It holds back what may be the beginning of a stop string that clients
 // do not get. It keeps only that part of the text, since an answer may be long.
+//
+// vLLM holds back as many characters as a stop string may lack of its end, whatever they are. Others hold back the
+// least: text with which a stop string begins.
 type stopBuffer struct {
 	stops   []string
 	include bool
+	least   bool
 	text    string // the end of the text so far
 	sent    int    // bytes of it that have been sent
 	matched string
@@ -102,6 +106,11 @@ func (b *stopBuffer) add(s string) string {
 			return b.flush()
 		}
 	}
+	if b.least {
+		out := b.cut(len(b.text) - b.begun())
+		b.discardSent()
+		return out
+	}
 	hold := 0
 	if !b.include {
 		for _, stop := range b.stops {
@@ -118,6 +127,19 @@ func (b *stopBuffer) add(s string) string {
 	out := b.cut(end)
 	b.discardSent()
 	return out
+}
+
+// begun returns the size of the longest end of the text with which a stop string begins.
+func (b *stopBuffer) begun() int {
+	longest := 0
+	for _, stop := range b.stops {
+		for n := min(len(stop)-1, len(b.text)); n > longest; n-- {
+			if strings.HasSuffix(b.text, stop[:n]) {
+				longest = n
+			}
+		}
+	}
+	return longest
 }
 
 func (b *stopBuffer) flush() string { return b.cut(len(b.text)) }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// text is a server with OpenAI's /v1/completions, with text in both directions: a vLLM behind a strict front. It knows
-// the members of OpenAI's API and no others
+// text is a server with OpenAI's /v1/completions, with text in both directions: a vLLM behind a strict front, which hides
+// special tokens, or a server of another make, which spells them. It knows the members of OpenAI's API and no others
 // (https://platform.openai.com/docs/api-reference/completions/create).
 type text struct{ vllm }
 
@@ -46,7 +46,7 @@ func (t text) decode(s *Server, h http.Header, body []byte) (*completion, *refus
 		return nil, refuse(http.StatusBadRequest, "invalid_request_error", "stop", "'stop' has more than 4 strings.")
 	}
 	hide := !s.opt.PrintSpecials
-	c.SkipSpecial = &hide
+	c.SkipSpecial, c.holdsLeast = &hide, s.opt.PrintSpecials
 	return c, nil
 }
 

@@ -27,6 +27,13 @@ func TestText(t *testing.T) {
 		{false, `{` + prompt + `,"stop":["a","b","c","d","e"]}`, 400, `'stop' has more than 4 strings`},
 		{false, `{` + prompt + `,"max_tokens":0}`, 400, `max_tokens must be at least 1`},
 		{false, `[]`, 400, `"error"`},
+		// The word is not in the answer. A vLLM holds back as much of the answer as the word has; others do not.
+		{false, `{` + prompt + `,"stream":true,"stop":"Goodbye"}`, 200, `"text":"lHello","index":0,` +
+			`"logprobs":null,"finish_reason":"stop"`},
+		{true, `{` + prompt + `,"stream":true,"stop":"Goodbye"}`, 200, `"text":"Hello","index":0`},
+		{true, `{` + prompt + `,"stream":true,"stop":["lo!","Goodbye"]}`, 200, `"text":"Hel","index":0`},
+		{true, `{` + prompt + `,"stream":true,"stop":["lo!","Goodbye"]}`, 200, `"text":"lo","index":0,"logprobs":null,` +
+			`"finish_reason":"stop"`},
 	} {
 		_, url := start(t, Options{Kind: Text, PrintSpecials: tt.prints, Script: said})
 		if status, got := ask(t, url+"/v1/completions", tt.body); status != tt.status || !strings.Contains(got, tt.want) {

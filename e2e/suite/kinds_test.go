@@ -35,7 +35,7 @@ func TestKinds(t *testing.T) {
 					r.checkOn(t, places, c.On(kind), kind)
 					return
 				}
-				if why := ambiguous[c.Name]; why != "" && contract.KindNamed(kind).TextAnswers {
+				if why := onlyPrinted(c); why != "" && contract.KindNamed(kind).TextAnswers {
 					counts["not without control tokens: "+why]++
 				}
 				ran++
@@ -80,8 +80,6 @@ func leftOut(t *testing.T, c *cases.Case, mode, kind string) string {
 	return ""
 }
 
-var brokenOff = regexp.MustCompile(`^(error-event|no-finish):[1-9]`)
-
 // untold returns the reason why the answer of a case cannot come as text, or an empty string.
 func untold(c *cases.Case) string {
 	switch {
@@ -89,8 +87,6 @@ func untold(c *cases.Case) string {
 		return "a part of a character, which no text has"
 	case strings.Contains(c.Name, "reasoning_cap"):
 		return "a limit on reasoning, whose tokens text only estimates"
-	case brokenOff.MatchString(c.Settings["server_fault"]) && bytes.Contains(c.Body, []byte(`"stream":true`)):
-		return "an answer that breaks off, of which vLLM holds back text that may begin a stop string"
 	}
 	return ""
 }
@@ -130,7 +126,7 @@ func runOnPlaces(t *testing.T, places []*place, c *cases.Case, mode, kind string
 		return
 	}
 	comparePlaces(t, "printed", runAll(t, c.Printed(), places, 0), want, fold)
-	if ambiguous[c.Name] == "" {
+	if onlyPrinted(c) == "" {
 		comparePlaces(t, "hidden", runAll(t, c, places, 0), want, fold)
 	}
 }

@@ -190,6 +190,22 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestLegacyVLLM checks that an old vLLM is found to be one.
+func TestLegacyVLLM(t *testing.T) {
+	r, err := ask(t, sim.Options{Kind: sim.VLLMLegacy}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := r.Kind()
+	if k == nil || k.Name != contract.VLLMLegacy || r.Version != sim.LegacyVersion || k.Counted != k.Prompt ||
+		!k.Expected() || r.Problem() != "" {
+		t.Errorf("got %+v, problem %q", r, r.Problem())
+	}
+	if k := r.Kinds[0]; k.Name != contract.VLLM || !strings.Contains(k.Problem, "token ids") {
+		t.Errorf("as %s: %q", k.Name, k.Problem)
+	}
+}
+
 // TestTag checks a server that ignores structural tags, and one that refuses them.
 func TestTag(t *testing.T) {
 	const ids = "data: {\"choices\":[{\"index\":0,\"token_ids\":[200005],\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"

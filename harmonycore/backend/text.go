@@ -54,13 +54,11 @@ func readTextChoice(choice []byte, e *Event) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "text":
-			switch kind {
-			case jsonparser.String:
-				hasText = true
+			hasText = true
+			if kind == jsonparser.String {
 				e.Text = rawjson.AppendUnescaped(e.Text, value)
-			case jsonparser.Null:
-			default:
-				wrong = true
+			} else {
+				wrong = kind != jsonparser.Null
 			}
 		case "finish_reason":
 			if kind == jsonparser.String && len(value) > 0 {

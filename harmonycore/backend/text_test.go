@@ -52,6 +52,7 @@ func TestTextEvent(t *testing.T) {
 			Message: "the inference server sent several choices in one event, which it never should"}}, false},
 		{"text of another type", `{"choices":[{"text":["a"],"finish_reason":"stop"}]}`, Event{Finish: Stopped,
 			Error: &Error{Status: 502, Message: "the inference server sent a choice without text"}}, false},
+		{"null", `{"choices":[{"text":null,"finish_reason":null}]}`, Event{}, false},
 		{"null beside the end", `{"choices":[{"text":null,"finish_reason":"stop"}]}`, Event{Finish: Stopped}, false},
 		{"half a surrogate", `{"choices":[{"text":"\ud83d"}]}`, Event{}, true},
 		{"garbage", `{"choices":`, Event{}, true},

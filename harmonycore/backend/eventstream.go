@@ -2,10 +2,17 @@ package backend
 
 import "github.com/harmonyedge/harmonyedge/internal/sse"
 
-// eventStream is the [Reader] of a server that sends server-sent events.
+// eventStream is the [Reader] of a server that sends server-sent events. Most events fit the template. The others go
+// through the decoder, one line at a time, so that the template gets each event that follows.
 type eventStream struct {
 	decoder sse.Decoder
-	// trim removes bytes that the gateway does not need from a chunk, before the decoder keeps any. Nil removes none.
+	// rest is the part of the last write that is not read yet. It is the caller's memory.
+	rest     []byte
+	template template
+	// variables are the members that differ from event to event. Without any, every event is parsed.
+	variables []variable
+	// trim removes bytes that the gateway does not need from a chunk, before the decoder keeps any. Nil removes none. It
+	// holds nothing back over the end of a line.
 	trim func(chunk []byte) []byte
 	// read reads the data of one event. It reports whether it understood the data.
 	read func(data []byte, e *Event) bool
@@ -13,23 +20,50 @@ type eventStream struct {
 
 // Write implements [Reader].
 func (s *eventStream) Write(chunk []byte) {
-	if s.trim != nil {
-		chunk = s.trim(chunk)
+	if len(s.rest) == 0 {
+		s.rest = chunk
+		return
 	}
-	s.decoder.Write(chunk)
+	joined := make([]byte, 0, len(s.rest)+len(chunk))
+	s.rest = append(append(joined, s.rest...), chunk...)
 }
 
 // Next implements [Reader].
 func (s *eventStream) Next(e *Event) Reading {
-	data, ok := s.decoder.Next()
-	switch {
-	case ok && s.read(data, e):
-		return Read
-	case ok:
-		return Garbled
-	case s.decoder.Broken():
-		return Broken
-	default:
-		return Drained
+	for {
+		if s.decoder.Between() {
+			if size := s.template.read(s.rest, e); size > 0 {
+				s.rest = s.rest[size:]
+				return Read
+			}
+		}
+		data, ok := s.decoder.Next()
+		switch {
+		case ok && s.read(data, e):
+			s.template.learn(data, e, s.variables)
+			return Read
+		case ok:
+			return Garbled
+		case s.decoder.Broken():
+			return Broken
+		case len(s.rest) == 0:
+			return Drained
+		}
+		s.writeLine()
 	}
+}
+
+// writeLine passes the next line, or the beginning of one, to the decoder.
+func (s *eventStream) writeLine() {
+	size := 0
+	for size < len(s.rest) && s.rest[size] != '\n' {
+		size++
+	}
+	size = min(size+1, len(s.rest))
+	line := s.rest[:size]
+	s.rest = s.rest[size:]
+	if s.trim != nil {
+		line = s.trim(line)
+	}
+	s.decoder.Write(line)
 }

@@ -13,7 +13,10 @@ type text struct{}
 
 func (text) Facts() *contract.Kind { return contract.KindNamed(contract.Text) }
 
-func (text) NewReader() Reader { return &eventStream{read: readText} }
+func (text) NewReader() Reader { return &eventStream{read: readText, variables: textVariables} }
+
+// textVariables are what differs from event to event.
+var textVariables = []variable{{"choices", "index", gapIndex}, {"choices", "text", gapText}}
 
 func (text) AppendRequest(dst []byte, r *Request) []byte {
 	// Most texts have few bytes that JSON escapes.

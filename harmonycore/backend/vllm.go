@@ -13,7 +13,12 @@ type vllm struct{}
 func (vllm) Facts() *contract.Kind { return contract.KindNamed(contract.VLLM) }
 
 func (vllm) NewReader() Reader {
-	return &eventStream{trim: new(promptTrimmer).trim, read: readVLLM}
+	return &eventStream{trim: new(promptTrimmer).trim, read: readVLLM, variables: vllmVariables}
+}
+
+// vllmVariables are what differs from token to token. The text is not read.
+var vllmVariables = []variable{
+	{"choices", "index", gapIndex}, {"choices", "text", gapIgnored}, {"choices", "token_ids", gapIDs},
 }
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {

@@ -16,7 +16,9 @@ type vllmGenerate struct{}
 
 func (vllmGenerate) Facts() *contract.Kind { return contract.KindNamed(contract.VLLMGenerate) }
 
-func (vllmGenerate) NewReader() Reader { return &eventStream{read: readVLLMGenerate} }
+func (vllmGenerate) NewReader() Reader {
+	return &eventStream{read: readVLLMGenerate, variables: vllmVariables}
+}
 
 func (vllmGenerate) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)

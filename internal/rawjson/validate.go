@@ -66,6 +66,16 @@ func Count(data []byte, maxDepth, maxValues int) (values int, err error) {
 	return s.values, nil
 }
 
+// SkipString returns the position after the JSON string that begins at i in data, or -1 if none does. It accepts the strings
+// that [Validate] accepts.
+func SkipString(data []byte, i int) int {
+	s := scanner{data: data, pos: i}
+	if s.peek() != '"' || s.str() != nil {
+		return -1
+	}
+	return s.pos
+}
+
 // scanner walks through one text. Nesting is one bit per level (set: object), so no input can exhaust the stack.
 type scanner struct {
 	data   []byte

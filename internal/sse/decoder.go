@@ -40,6 +40,12 @@ func (d *Decoder) Write(p []byte) {
 // Broken reports whether Next has met an event larger than [MaxEvent]. No events follow it.
 func (d *Decoder) Broken() bool { return d.broken }
 
+// Between reports whether the decoder is between two events: everything written is read, and the next byte begins a line
+// of a new event.
+func (d *Decoder) Between() bool {
+	return len(d.rest) == 0 && len(d.line) == 0 && !d.hasData && !d.afterCR && !d.broken
+}
+
 // Next returns the data of the next whole event. Events without data are skipped, as are comments and other fields.
 // The data is valid until the next call of Next or Write.
 func (d *Decoder) Next() ([]byte, bool) {

@@ -35,7 +35,7 @@ const eventClose = "}\n\n"
 // AppendEventText appends one piece of text of the model's message with this index.
 func AppendEventText(dst []byte, kind ChannelEvent, message int, text []byte) []byte {
 	dst = appendCount(appendEventOpen(dst, kind), `"message":`, message)
-	dst = rawjson.AppendEscaped(append(dst, `,"text":"`...), string(text))
+	dst = rawjson.AppendEscaped(append(dst, `,"text":"`...), rawjson.View(text))
 	return append(append(dst, '"'), eventClose...)
 }
 

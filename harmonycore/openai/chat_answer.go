@@ -123,16 +123,24 @@ const (
 )
 
 func (f ReasoningFields) append(dst, escaped []byte) []byte {
-	if f != OnlyReasoningContent {
-		dst = appendEscapedString(append(dst, `"reasoning":`...), escaped)
-	}
-	if f == BothReasoningFields {
-		dst = append(dst, ',')
-	}
-	if f != OnlyReasoning {
-		dst = appendEscapedString(append(dst, `"reasoning_content":`...), escaped)
+	first, second := f.members()
+	dst = append(append(append(dst, first...), escaped...), '"')
+	if second != "" {
+		dst = append(append(append(append(dst, ','), second...), escaped...), '"')
 	}
 	return dst
+}
+
+// members returns the JSON before the text in the first field, and in the second if there are two.
+func (f ReasoningFields) members() (first, second string) {
+	switch f {
+	case OnlyReasoning:
+		return `"reasoning":"`, ""
+	case OnlyReasoningContent:
+		return `"reasoning_content":"`, ""
+	default:
+		return `"reasoning":"`, `"reasoning_content":"`
+	}
 }
 
 // absent returns the fields of a message or delta without reasoning.

@@ -12,7 +12,23 @@ type ChatChunks struct {
 	textOnly bool
 	// opening is a chunk up to the first member of its delta.
 	opening []byte
-	scratch []byte
+	// content and reasoned are the chunks of a piece of text, without the text. Nearly all chunks are one of them.
+	content, reasoned chunkFrame
+}
+
+// A chunkFrame is what stands before a text in a chunk, and after it. With both reasoning fields the chunk has the text
+// twice. between then stands between the two.
+type chunkFrame struct{ before, between, after []byte }
+
+// append appends the chunk with this text.
+func (f *chunkFrame) append(dst, text []byte) []byte {
+	dst = append(dst, f.before...)
+	from := len(dst)
+	dst = rawjson.AppendEscaped(dst, rawjson.View(text))
+	if to := len(dst); len(f.between) > 0 {
+		dst = append(append(dst, f.between...), dst[from:to]...)
+	}
+	return append(dst, f.after...)
 }
 
 // NewChatChunks returns the writer for the choice with this index. includeUsage is the client's
@@ -21,13 +37,33 @@ type ChatChunks struct {
 func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning ReasoningFields, textOnly bool) ChatChunks {
 	opening := head.appendOpen([]byte("data: "), "chat.completion.chunk")
 	opening = appendCount(opening, `{"index":`, index)
-	return ChatChunks{
+	c := ChatChunks{
 		head:         head,
 		includeUsage: includeUsage,
 		reasoning:    reasoning,
 		textOnly:     textOnly,
 		opening:      append(opening, `,"delta":{`...),
 	}
+	c.content = chunkFrame{
+		before: concat(c.opening, contentOpening),
+		after:  c.closeWithoutReasoning([]byte(contentClose), nil, ""),
+	}
+	first, second := reasoning.members()
+	c.reasoned = chunkFrame{before: concat(c.opening, first), after: c.closeWithLogprobs([]byte{'"'}, nil, "")}
+	if second != "" {
+		c.reasoned.between = concat([]byte(`",`), second)
+	}
+	return c
+}
+
+const (
+	contentOpening = `"content":"`
+	contentClose   = `",`
+)
+
+// concat returns a followed by b, in memory of its own.
+func concat(a []byte, b string) []byte {
+	return append(append(make([]byte, 0, len(a)+len(b)), a...), b...)
 }
 
 // closeWithLogprobs ends a chunk after the last member of its delta. logprobs is what [AppendLogprob] has written, or
@@ -65,10 +101,12 @@ func (c *ChatChunks) closeWithoutReasoning(dst, logprobs []byte, reason string) 
 
 // AppendContent appends a piece of the answer. logprobs is what [AppendLogprob] has written for its tokens, or empty.
 func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
-	dst = append(dst, c.opening...)
-	dst = append(dst, `"content":"`...)
-	dst = rawjson.AppendEscaped(dst, string(text))
-	return c.closeWithoutReasoning(append(dst, `",`...), logprobs, "")
+	if len(logprobs) == 0 {
+		return c.content.append(dst, text)
+	}
+	dst = append(append(dst, c.opening...), contentOpening...)
+	dst = rawjson.AppendEscaped(dst, rawjson.View(text))
+	return c.closeWithoutReasoning(append(dst, contentClose...), logprobs, "")
 }
 
 // AppendReasoning appends a piece of the reasoning, or nothing with [NoReasoning].
@@ -76,9 +114,7 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	if c.reasoning == NoReasoning {
 		return dst
 	}
-	c.scratch = rawjson.AppendEscaped(c.scratch[:0], string(text))
-	dst = append(dst, c.opening...)
-	return c.closeWithLogprobs(c.reasoning.append(dst, c.scratch), nil, "")
+	return c.reasoned.append(dst, text)
 }
 
 // AppendCall appends the first chunk of the call with this index. Only this chunk has the call's id and name.
@@ -98,7 +134,7 @@ func (c *ChatChunks) AppendArguments(dst []byte, index int, kind CallKind, text 
 	dst = append(dst, c.opening...)
 	dst = appendCount(dst, `"tool_calls":[{"index":`, index)
 	dst = append(dst, kind.piece()...)
-	dst = rawjson.AppendEscaped(dst, string(text))
+	dst = rawjson.AppendEscaped(dst, rawjson.View(text))
 	return c.closeWithoutReasoning(append(dst, `"}}],`...), nil, "")
 }
 

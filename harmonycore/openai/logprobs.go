@@ -93,7 +93,7 @@ func appendTokenText(dst, token []byte) []byte {
 			token = token[1:]
 			continue
 		}
-		dst = rawjson.AppendEscaped(dst, string(token[:n]))
+		dst = rawjson.AppendEscaped(dst, rawjson.View(token[:n]))
 		token = token[n:]
 	}
 	return dst

@@ -4,15 +4,28 @@ import "github.com/harmonyedge/harmonyedge/internal/rawjson"
 
 // ResponsesEvents writes the events of a streamed response and numbers them. Each call appends whole events: the name,
 // the data line and an empty line. The caller must call the methods in the API's order.
-type ResponsesEvents struct{ sequence int64 }
+type ResponsesEvents struct {
+	sequence int64
+	// name and place are what the deltas of the item opened last have before their number and after it.
+	name, place []byte
+}
 
 // open begins an event. It writes the name, which comes in two pieces, and the members that all events have.
 func (w *ResponsesEvents) open(dst []byte, name, suffix string) []byte {
+	return w.number(appendEventName(dst, name, suffix))
+}
+
+// appendEventName begins an event, up to its number.
+func appendEventName(dst []byte, name, suffix string) []byte {
 	dst = append(dst, "event: "...)
 	dst = append(append(dst, name...), suffix...)
 	dst = append(dst, "\ndata: {\"type\":\""...)
 	dst = append(append(dst, name...), suffix...)
-	dst = append(dst, `","sequence_number":`...)
+	return append(dst, `","sequence_number":`...)
+}
+
+// number appends the number of an event.
+func (w *ResponsesEvents) number(dst []byte) []byte {
 	dst = rawjson.AppendInt(dst, w.sequence)
 	w.sequence++
 	return dst
@@ -24,6 +37,8 @@ const eventEnd = "}\n\n"
 const (
 	added = ".added"
 	done  = ".done"
+
+	deltaSuffix = ".delta"
 )
 
 // AppendResponse appends an event about the whole response: created, in_progress, completed, incomplete or failed.
@@ -39,6 +54,8 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 	dst = appendCount(dst, `,"output_index":`, index)
 	dst = o.append(append(dst, `,"item":`...), false)
 	dst = append(dst, eventEnd...)
+	w.name = appendEventName(w.name[:0], o.shape().text, deltaSuffix)
+	w.place = append(appendPlace(w.place[:0], index, o), `,"delta":"`...)
 	if o.shape().part == "" || o.Hidden {
 		return dst
 	}
@@ -47,11 +64,11 @@ func (w *ResponsesEvents) AppendItemOpened(dst []byte, index int, o *OutputItem)
 	return append(dst, eventEnd...)
 }
 
-// AppendDelta appends a piece of an item's text. logprobs are those of its tokens, as [AppendLogprob] writes them.
-func (w *ResponsesEvents) AppendDelta(dst []byte, index int, o *OutputItem, text, logprobs []byte) []byte {
-	dst = w.openInside(dst, o.shape().text, ".delta", index, o)
-	dst = append(dst, `,"delta":"`...)
-	dst = append(rawjson.AppendEscaped(dst, string(text)), '"')
+// AppendDelta appends a piece of the text of o, the item opened last. The piece is escaped, as [rawjson.AppendEscaped]
+// writes it. logprobs are those of its tokens, as [AppendLogprob] writes them.
+func (w *ResponsesEvents) AppendDelta(dst []byte, o *OutputItem, piece, logprobs []byte) []byte {
+	dst = w.number(append(dst, w.name...))
+	dst = append(append(append(dst, w.place...), piece...), '"')
 	if o.Kind == OutputMessage {
 		dst = append(appendWithoutBytes(append(dst, `,"logprobs":[`...), logprobs), ']')
 	}
@@ -90,7 +107,11 @@ func (w *ResponsesEvents) appendTextDone(dst []byte, index int, o *OutputItem) [
 
 // openInside begins an event about the text of an item, or about the part that holds the text.
 func (w *ResponsesEvents) openInside(dst []byte, name, suffix string, index int, o *OutputItem) []byte {
-	dst = w.open(dst, name, suffix)
+	return appendPlace(w.open(dst, name, suffix), index, o)
+}
+
+// appendPlace appends the members that say which text an event is about.
+func appendPlace(dst []byte, index int, o *OutputItem) []byte {
 	dst = appendMember(dst, `,"item_id":`, o.ID)
 	dst = appendCount(dst, `,"output_index":`, index)
 	return append(dst, o.shape().index...)

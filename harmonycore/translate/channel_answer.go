@@ -106,7 +106,7 @@ func (a *channelStream) Content(text []byte, tokens int) {
 	kind := openai.EventToken
 	switch a.lane {
 	case callLane:
-		a.call.Arguments = rawjson.AppendEscaped(a.call.Arguments, string(text))
+		a.call.Arguments = rawjson.AppendEscaped(a.call.Arguments, rawjson.View(text))
 		return
 	case reasoningLane:
 		if a.reasoning == openai.NoReasoning {

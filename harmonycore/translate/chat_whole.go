@@ -60,11 +60,11 @@ func (c *chatWholeChoice) Content(text []byte, tokens int) {
 	c.content(text, tokens)
 	switch c.lane {
 	case reasoningLane:
-		c.choice.Reasoning = rawjson.AppendEscaped(c.choice.Reasoning, string(text))
+		c.choice.Reasoning = rawjson.AppendEscaped(c.choice.Reasoning, rawjson.View(text))
 	case callLane:
-		c.choice.ToolCalls = rawjson.AppendEscaped(c.choice.ToolCalls, string(text))
+		c.choice.ToolCalls = rawjson.AppendEscaped(c.choice.ToolCalls, rawjson.View(text))
 	default:
-		c.choice.Content = rawjson.AppendEscaped(c.choice.Content, string(text))
+		c.choice.Content = rawjson.AppendEscaped(c.choice.Content, rawjson.View(text))
 	}
 }
 

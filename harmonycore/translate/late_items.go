@@ -18,12 +18,12 @@ func (a *responsesAnswer) sendLateItem(status string) bool {
 		a.tally.IncompleteBuiltIns++
 		return false
 	case !a.item.Hidden:
-		a.item.Text = rawjson.AppendEscaped(a.item.Text, string(a.plain))
+		a.item.Text = rawjson.AppendEscaped(a.item.Text, rawjson.View(a.plain))
 	}
 	if a.stream {
 		a.out = a.events.AppendItemOpened(a.out, a.index, &a.item)
 		if len(a.item.Text) > 0 && a.item.Kind != openai.OutputLocalShellCall {
-			a.out = a.events.AppendDelta(a.out, a.index, &a.item, a.plain, nil)
+			a.out = a.events.AppendDelta(a.out, &a.item, a.item.Text, nil)
 		}
 	}
 	return true
@@ -38,5 +38,5 @@ func (a *responsesAnswer) decideShellCall(status string) {
 		return
 	}
 	a.item.Kind, a.item.ID = openai.OutputCall, "fc_"+a.env.ID+"_"+strconv.Itoa(a.index)
-	a.item.Text = rawjson.AppendEscaped(a.item.Text, string(a.plain))
+	a.item.Text = rawjson.AppendEscaped(a.item.Text, rawjson.View(a.plain))
 }

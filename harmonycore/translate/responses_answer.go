@@ -144,9 +144,10 @@ func (a *responsesAnswer) Content(text []byte, tokens int) {
 	if a.item.Hidden || a.late {
 		return
 	}
-	a.item.Text = rawjson.AppendEscaped(a.item.Text, string(text))
+	from := len(a.item.Text)
+	a.item.Text = rawjson.AppendEscaped(a.item.Text, rawjson.View(text))
 	if a.stream {
-		a.out = a.events.AppendDelta(a.out, a.index, &a.item, text, a.logprobs)
+		a.out = a.events.AppendDelta(a.out, &a.item, a.item.Text[from:], a.logprobs)
 	}
 	if len(a.logprobs) > 0 {
 		if len(a.item.Logprobs) > 0 {

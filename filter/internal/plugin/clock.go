@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// now returns the time of the host's clock, in milliseconds since 1970.
-func now() int64 { return time.Now().UnixMilli() }
-
 // randomNumber returns a random number from the host, or the time if the host has no random numbers.
 func randomNumber() uint64 {
 	var drawn [8]byte

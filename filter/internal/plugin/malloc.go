@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
@@ -35,7 +33,7 @@ var (
 // readPiece reads a piece of the response's body. The piece is valid until the next one is read.
 func readPiece(size int) ([]byte, error) {
 	readsPiece = true
-	piece, err := proxywasm.GetHttpResponseBody(0, size)
+	piece, err := readBody(size)
 	readsPiece = false
 	return piece, err
 }

@@ -1,0 +1,21 @@
+//go:build wasm
+
+package plugin
+
+import "unsafe"
+
+//go:wasmimport wasi_snapshot_preview1 clock_time_get
+func clockTimeGet(clock uint32, precision uint64, nanoseconds unsafe.Pointer) uint32
+
+// realTime is WASI's number of the clock that counts from 1970.
+const realTime = 0
+
+// clock is where the host writes the time. time.Now has a place on the heap for each call, which would be garbage for
+// each token of a stream.
+var clock uint64
+
+// now returns the time of the host's clock, in milliseconds since 1970.
+func now() int64 {
+	clockTimeGet(realTime, 1_000_000, unsafe.Pointer(&clock))
+	return int64(clock / 1_000_000)
+}

@@ -15,6 +15,10 @@ const (
 	VLLMLegacy = "vllm-legacy"
 	// SGLang speaks SGLang's /generate.
 	SGLang = "sglang"
+	// SGLangCompletions speaks SGLang's /v1/completions.
+	SGLangCompletions = "sglang-completions"
+	// TRTLLM speaks the /v1/completions of TensorRT-LLM's trtllm-serve.
+	TRTLLM = "trtllm"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
 )
@@ -73,6 +77,10 @@ func protocolOf(o Options) protocol {
 		return vllmLegacy{}
 	case SGLang:
 		return sglang{}
+	case SGLangCompletions:
+		return sglangCompletions{}
+	case TRTLLM:
+		return trtllm{}
 	case Text:
 		return text{}
 	}
@@ -80,4 +88,6 @@ func protocolOf(o Options) protocol {
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
-func Kinds() []string { return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, Text} }
+func Kinds() []string {
+	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, Text}
+}

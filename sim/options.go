@@ -59,7 +59,8 @@ type Options struct {
 	// CutPause is the wait after each piece, for readers that would otherwise see two pieces as one.
 	CutPause time.Duration
 
-	// PromptTokensDetails reports cached_tokens in usage, as vLLM does with --enable-prompt-tokens-details.
+	// PromptTokensDetails reports cached_tokens in usage, as vLLM does with --enable-prompt-tokens-details, and
+	// SGLang's /v1/completions with --enable-cache-report.
 	PromptTokensDetails bool
 	// ReasoningConfig supports thinking_token_budget, as vLLM does with --reasoning-config, and max_thinking_tokens, as
 	// SGLang does with --enable-strict-thinking. Without it such a request is answered 400.

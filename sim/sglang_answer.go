@@ -89,10 +89,16 @@ func (j *job) sglangFinish() any {
 		return sglangFinish{Type: "length", Length: len(j.gen.ids)}
 	case j.gen.finish != "stop":
 		return sglangAbort{Type: "abort", Message: "Aborted"}
-	case j.gen.stop == nil && len(j.gen.ids) > 0:
-		return sglangFinish{Type: "stop", Matched: j.gen.ids[len(j.gen.ids)-1]}
 	}
-	return sglangFinish{Type: "stop", Matched: j.gen.stop}
+	return sglangFinish{Type: "stop", Matched: j.matched()}
+}
+
+// matched returns what has ended the answer, which is also told of the tokenizer's own end.
+func (j *job) matched() any {
+	if j.gen.stop == nil && len(j.gen.ids) > 0 {
+		return j.gen.ids[len(j.gen.ids)-1]
+	}
+	return j.gen.stop
 }
 
 func (sglang) trailing(*job) []byte { return nil }

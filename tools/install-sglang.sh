@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SGLang's request models at .tools/sglang, out of the pinned wheel: what /generate takes, and the sampling parameters.
+# SGLang's request models at .tools/sglang, out of the pinned wheel: what its paths take, and the sampling parameters.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -24,7 +24,8 @@ import glob, sys, zipfile
 
 scratch, folder = sys.argv[1:]
 with zipfile.ZipFile(glob.glob(scratch + "/*.whl")[0]) as wheel:
-    for name in ("api/v1/api_types", "srt/managers/io_struct", "srt/sampling/sampling_params"):
+    for name in ("api/v1/api_types", "srt/entrypoints/openai/protocol", "srt/entrypoints/openai/serving_completions",
+                 "srt/managers/io_struct", "srt/sampling/sampling_params"):
         wheel.extract("sglang/" + name + ".py", folder)
 EOP
 stamp sglang "$name"

@@ -27,9 +27,9 @@ func simCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "sim",
-		Short: "Run a simulated GPU server that speaks vLLM's API, or SGLang's",
-		Long: `Runs a server that speaks the API of vLLM or SGLang (--kind) without a GPU: it reads the Harmony prompt it is
-given as token ids and answers as a small gpt-oss would, always the same for the same prompt. It calls a declared
+		Short: "Run a simulated GPU server that speaks vLLM's API, or another server's",
+		Long: `Runs a server that speaks vLLM's API or another server's (--kind) without a GPU: it reads the Harmony prompt
+it is given as token ids and answers as a small gpt-oss would, always the same for the same prompt. It calls a declared
 function when one fits the last user message, and uses a tool's result when there is one.
 
 Also served: the kind's pages, such as /v1/models, /health and /metrics. HTTP/1.1 and HTTP/2 in clear text.`,

@@ -55,9 +55,10 @@ type Case struct {
 	Settings       map[string]string
 	// ReducedDiffers is the setting of that name: it says something about the case, not about the gateway.
 	ReducedDiffers string
-	// kind is the kind of the case's server; empty is vLLM. printSpecials is sim.Options.PrintSpecials.
-	kind          string
-	printSpecials bool
+	// kind is the kind of the case's server; empty is vLLM.
+	kind string
+	// printSpecials is sim.Options.PrintSpecials, and incremental sim.Options.IncrementalStreaming.
+	printSpecials, incremental bool
 }
 
 // On returns the case before a server of another kind.
@@ -71,6 +72,13 @@ func (c *Case) On(kind string) *Case {
 func (c *Case) Printed() *Case {
 	other := *c
 	other.printSpecials = true
+	return &other
+}
+
+// Incremental returns the case before an SGLang that was started with --incremental-streaming-output.
+func (c *Case) Incremental() *Case {
+	other := *c
+	other.incremental = true
 	return &other
 }
 
@@ -263,7 +271,7 @@ func (c *Case) OtherGroupings() []int {
 // many tokens are in an event, and 0 is as the case says.
 func (c *Case) Server(pieces, tokens int) (*sim.Server, error) {
 	o := sim.Options{Models: []string{lab.Model}, PromptTokensDetails: true, CutBytes: pieces, Kind: c.kind,
-		PrintSpecials: c.printSpecials}
+		PrintSpecials: c.printSpecials, IncrementalStreaming: c.incremental}
 	if script := c.Member("script"); script != "" {
 		s, err := sim.ReadScript(strings.NewReader(script), o200k.Tokenizer())
 		if err != nil {

@@ -1,15 +1,17 @@
-"""Reads requests as SGLang's /generate does, by the request models of its wheel.
+"""Reads requests as SGLang does, by the request models of its wheel.
 
-    sglang.py FOLDER < requests, one JSON object a line
+    sglang.py FOLDER PATH < requests, one JSON object a line
 
 prints for each the members that SGLang does not know, as a JSON list, or {"error": ...} where SGLang would refuse it.
-The models are structures of msgspec's. A class that behaves alike is enough to make them, so nothing need be installed.
+PATH is /generate or /v1/completions. The models of /generate are structures of msgspec's, and a class that behaves
+alike is enough to make them. Those of /v1/completions need pydantic and openai.
 """
 
 import ast
 import json
 import sys
 import types
+from typing import Literal
 
 
 class Struct:
@@ -32,7 +34,8 @@ class Struct:
 def prepare(folder):
     """Makes the wheel's modules importable without the package, which would import torch."""
     sys.modules["msgspec"] = types.SimpleNamespace(Struct=Struct)
-    for name in ("sglang", "sglang.api", "sglang.api.v1", "sglang.srt", "sglang.srt.sampling"):
+    for name in ("sglang", "sglang.api", "sglang.api.v1", "sglang.srt", "sglang.srt.sampling", "sglang.srt.entrypoints",
+                 "sglang.srt.entrypoints.openai"):
         package = types.ModuleType(name)
         package.__path__ = [folder + "/" + name.replace(".", "/")]
         sys.modules[name] = package
@@ -40,30 +43,68 @@ def prepare(folder):
         sys.modules[name] = types.ModuleType(name)
     sys.modules[name].WatermarkRequestConfig = dict
     sys.modules[name].normalize_watermark_request = lambda watermark: watermark
+    sys.modules["sglang.utils"] = types.ModuleType("sglang.utils")
+    sys.modules["sglang.utils"].convert_json_schema_to_str = json.dumps
 
 
-def members(folder):
-    """The members of GenerateReqInput, whose module needs much that is not installed."""
-    with open(folder + "/sglang/srt/managers/io_struct.py", encoding="utf-8") as source:
-        module = ast.parse(source.read())
-    for item in module.body:
-        if isinstance(item, ast.ClassDef) and item.name == "GenerateReqInput":
-            return {line.target.id for line in item.body if isinstance(line, ast.AnnAssign)}
-    raise SystemExit("io_struct.py has no GenerateReqInput")
+def definition(path, kind, name):
+    """The definition of a class or a function in a module that needs much that is not installed."""
+    with open(path, encoding="utf-8") as source:
+        for item in ast.walk(ast.parse(source.read())):
+            if isinstance(item, kind) and item.name == name:
+                return item
+    raise SystemExit(f"{path} has no {name}")
 
 
-def main():
-    prepare(sys.argv[1])
-    known = members(sys.argv[1])
+def generate(folder):
+    """How SGLang reads the requests of /generate. A request without an error gives the members that are not known."""
     from sglang.api.v1.api_types import GenerateRequest
     from sglang.srt.sampling.sampling_params import SamplingParams
 
+    model = definition(folder + "/sglang/srt/managers/io_struct.py", ast.ClassDef, "GenerateReqInput")
+    known = {line.target.id for line in model.body if isinstance(line, ast.AnnAssign)}
+
+    def read(body):
+        GenerateRequest.from_json_value(body)
+        SamplingParams(**body["sampling_params"]).verify(201088)
+        return set(body) - known
+
+    return read
+
+
+def completions(folder):
+    """The same of /v1/completions, whose requests become the engine's sampling parameters."""
+    import pydantic
+
+    # xgrammar needs torch. What its formats are is not looked at here.
+    sys.modules["xgrammar"] = types.ModuleType("xgrammar")
+    sys.modules["xgrammar"].StructuralTag = pydantic.create_model(
+        "StructuralTag", __config__=pydantic.ConfigDict(extra="forbid"), type=(Literal["structural_tag"], ...),
+        format=(dict, ...))
+    from sglang.srt.entrypoints.openai.protocol import CompletionRequest
+    from sglang.srt.sampling.sampling_params import SamplingParams
+
+    path = folder + "/sglang/srt/entrypoints/openai/serving_completions.py"
+    build = definition(path, ast.FunctionDef, "_build_sampling_params")
+    build.returns, build.args.args[1].annotation = None, None
+    names = {"convert_json_schema_to_str": json.dumps}
+    exec(compile(ast.Module([build], []), path, "exec"), names)  # it is SGLang's own code
+
+    def read(body):
+        request = CompletionRequest(**body)
+        SamplingParams(**names["_build_sampling_params"](None, request)).verify(201088)
+        return set(body) - set(CompletionRequest.model_fields)
+
+    return read
+
+
+def main():
+    folder, path = sys.argv[1:]
+    prepare(folder)
+    read = {"/generate": generate, "/v1/completions": completions}[path](folder)
     for line in sys.stdin:
-        body = json.loads(line)
         try:
-            GenerateRequest.from_json_value(body)
-            SamplingParams(**body["sampling_params"]).verify(201088)
-            said = sorted(set(body) - known)
+            said = sorted(read(json.loads(line)))
         except (TypeError, ValueError) as refused:
             said = {"error": str(refused)}
         print(json.dumps(said))

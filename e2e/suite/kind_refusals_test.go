@@ -4,7 +4,6 @@ package suite
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -17,13 +16,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
 
-// kindRefusal is what clients get that ask for what the kind of servers lacks: status 400 with this code and param.
+// kindRefusal is what clients get that ask for what the kind of servers lacks: status 400 with this code and param, and
+// a message that names the kind.
 type kindRefusal struct {
 	what, code string
 	// param is the error's param. If it is empty, any will do.
 	param string
-	// server is a part of the message if the refusal is the server's own. It has no param. Other messages name the kind.
-	server string
 }
 
 // refusalOf returns what a case gets before servers of a kind that lacks something that it asks for. It returns nil if
@@ -67,9 +65,8 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		return unsupported("stop tokens", "stop_token_ids")
 	case !kind.Choices && asked.N > 1:
 		return &kindRefusal{what: "choices", code: contract.CodeChoicesNotSupported, param: "n"}
-	case kind.Name == contract.Text && members.Salt != "":
-		return &kindRefusal{what: "members that OpenAI's API does not have", code: contract.CodeInvalidRequest,
-			server: "Unrecognized request argument supplied: cache_salt"}
+	case !kind.Scheduling && members.Salt != "":
+		return unsupported("scheduling", "")
 	case kind.TextPrompts && spellsControl(t, sent):
 		return &kindRefusal{what: "text that spells control tokens", code: contract.CodeControlTokenInText}
 	case !kind.StructuralTags && bytes.Contains(sent, []byte(`"structural_tag"`)):
@@ -144,8 +141,8 @@ func (r *kindRefusal) checkOn(t *testing.T, places []*place, c *cases.Case, kind
 		head, body, _ := strings.Cut(seen.View, "\n\n")
 		got := errorOf([]byte(body))
 		if head != "400\ncontent-type: application/json" || got.Type != contract.InvalidRequestError ||
-			got.Code != r.code || r.param != "" && got.Param != r.param || (got.Param == "") != (r.server != "") ||
-			!strings.Contains(got.Message, cmp.Or(r.server, "("+kind+")")) || seen.Prompt != "none\n" {
+			got.Code != r.code || r.param != "" && got.Param != r.param || got.Param == "" ||
+			!strings.Contains(got.Message, "("+kind+")") || seen.Prompt != "none\n" {
 			t.Errorf("%s: %s: the client sees\n%s\nwant 400 %s for %q, naming %s", on.name, r.what, seen.View, r.code,
 				r.param, kind)
 		}

@@ -17,33 +17,41 @@ import (
 // TestKinds runs the suite before servers of every kind but vLLM, which TestSuite has: natively, under wazero and on
 // Envoy, whole and in single bytes. The client must see what it sees before vLLM, and the server must get the same ids.
 // What a kind cannot do is refused, by kind_refusals_test.go. Kinds that answer in text do so in two forms: with
-// control tokens spelled, and without.
+// control tokens spelled, and without. SGLang has two forms of streams.
 func TestKinds(t *testing.T) {
 	for _, kind := range contract.ServerKinds()[1:] {
-		t.Run(kind, func(t *testing.T) {
-			ran, counts := 0, map[string]int{}
-			cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {
-				return newStage(t, c.On(kind), mode)
-			}, func(t *testing.T, s *stage, c *cases.Case, mode string) {
-				places := slices.Concat(s.native, s.wazero[:2], s.envoy)
-				if why := leftOut(t, c, mode, kind); why != "" {
-					counts["left out: "+why]++
-					return
-				}
-				if r := refusalOf(t, c, contract.KindNamed(kind)); r != nil {
-					counts["refused: "+r.what]++
-					r.checkOn(t, places, c.On(kind), kind)
-					return
-				}
-				if why := onlyPrinted(c); why != "" && contract.KindNamed(kind).TextAnswers {
-					counts["not without control tokens: "+why]++
-				}
-				ran++
-				runOnPlaces(t, places, c.On(kind), mode, kind)
-			})
-			t.Logf("%d cases have run; others: %v", ran, counts)
-		})
+		testKind(t, kind, kind, func(c *cases.Case) *cases.Case { return c.On(kind) })
 	}
+	testKind(t, contract.SGLang+" incremental", contract.SGLang, func(c *cases.Case) *cases.Case {
+		return c.On(contract.SGLang).Incremental()
+	})
+}
+
+// testKind runs the suite before servers of a kind. on returns the case before such a server.
+func testKind(t *testing.T, name, kind string, on func(c *cases.Case) *cases.Case) {
+	t.Run(name, func(t *testing.T) {
+		ran, counts := 0, map[string]int{}
+		cases.Each(t, func(t *testing.T, c *cases.Case, mode string) *stage {
+			return newStage(t, on(c), mode)
+		}, func(t *testing.T, s *stage, c *cases.Case, mode string) {
+			places := slices.Concat(s.native, s.wazero[:2], s.envoy)
+			if why := leftOut(t, c, mode, kind); why != "" {
+				counts["left out: "+why]++
+				return
+			}
+			if r := refusalOf(t, c, contract.KindNamed(kind)); r != nil {
+				counts["refused: "+r.what]++
+				r.checkOn(t, places, on(c), kind)
+				return
+			}
+			if why := onlyPrinted(c); why != "" && contract.KindNamed(kind).TextAnswers {
+				counts["not without control tokens: "+why]++
+			}
+			ran++
+			runOnPlaces(t, places, on(c), mode, kind)
+		})
+		t.Logf("%d cases have run; others: %v", ran, counts)
+	})
 }
 
 // leftOut returns the reason why a case is not run before servers of a kind, or an empty string.

@@ -92,7 +92,7 @@ func checkStreams(t *testing.T, kind Kind, cases []streamCase) {
 
 // TestBrokenStreams: what no server of the kind sends is garbled or breaks the stream. Nothing else is read out of it.
 func TestBrokenStreams(t *testing.T) {
-	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, text{}} {
+	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, text{}} {
 		name := kind.Facts().Name
 		for _, in := range []string{
 			"data: <html>502</html>\n\n", "data: {\"choices\":[{\"index\":0\n\n", "data: {}\n\n", "data: []\n\n",

@@ -16,6 +16,7 @@ type engine struct {
 // facts have no path: the embedding program sends no request to a server.
 var facts = contract.Kind{Name: "embedded", Capabilities: contract.Capabilities{
 	Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	Scheduling: true,
 }}
 
 // Facts implements [backend.Kind].

@@ -34,6 +34,8 @@ type Capabilities struct {
 	_              bool
 	// ThinkingBudget reports whether servers can limit reasoning themselves.
 	ThinkingBudget bool
+	// Scheduling reports whether a request can have a priority and a cache_salt, with vLLM's meaning.
+	Scheduling bool
 }
 
 // The names of the kinds of servers.
@@ -46,6 +48,10 @@ const (
 	VLLMLegacy = "vllm-legacy"
 	// SGLang speaks SGLang's /generate in token ids.
 	SGLang = "sglang"
+	// SGLangCompletions speaks SGLang's /v1/completions in token ids.
+	SGLangCompletions = "sglang-completions"
+	// TRTLLM speaks the /v1/completions of TensorRT-LLM's trtllm-serve in token ids.
+	TRTLLM = "trtllm"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
 )
@@ -55,15 +61,24 @@ const (
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		Scheduling: true,
 	}},
 	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		Scheduling: true,
 	}},
 	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true,
 	}},
-	{Name: SGLang, Path: GeneratePath, Health: "/health", Capabilities: Capabilities{
+	{Name: SGLang, Path: GeneratePath, Health: "/ready", Capabilities: Capabilities{
 		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		Scheduling: true,
+	}},
+	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", Capabilities: Capabilities{
+		Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true,
+	}},
+	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
+		StopTokens: true, StructuralTags: true, ThinkingBudget: true,
 	}},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
 		TextPrompts: true, TextAnswers: true, Choices: true,

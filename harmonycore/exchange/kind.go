@@ -34,7 +34,18 @@ func (g *generation) checkKind(model *Model, r *translate.Request) *openai.Error
 			Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeChoicesNotSupported, Param: "n",
 			Message: servers + " generate one answer for a request. Send one request for each choice.",
 		}
-	default:
-		return nil
 	}
+	return checkScheduling(kind, servers, r)
+}
+
+// checkScheduling refuses parameters that touch other requests where the servers do not have them. Left out silently, a
+// cache_salt would no longer keep a tenant's prompts apart from another's.
+func checkScheduling(kind *contract.Kind, servers string, r *translate.Request) *openai.Error {
+	for i := range r.Sampling.Extras {
+		name := r.Sampling.Extras[i].Name
+		if !kind.Scheduling && (name == "priority" || name == "cache_salt") {
+			return openai.Unsupported(name, "Unsupported parameter: '"+name+"'. "+servers+" do not have it.")
+		}
+	}
+	return nil
 }

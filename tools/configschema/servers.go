@@ -10,8 +10,9 @@ import (
 
 // The tables of docs/servers.md. What clients lose is written by hand and kept.
 const (
-	serversTable = "| kind | prompts | answers | choices | logprobs | stop tokens | structural tags | thinking budget |"
-	lossesTable  = "| without | what a client loses |"
+	serversTable = "| kind | prompts | answers | choices | logprobs | stop tokens | structural tags | thinking budget | " +
+		"scheduling |"
+	lossesTable = "| without | what a client loses |"
 )
 
 // capabilityColumns are the columns of the fields of [contract.Capabilities], in their order. loss is the name of the
@@ -24,6 +25,7 @@ var capabilityColumns = []struct{ field, yes, no, loss string }{
 	{"StopTokens", "yes", "no", "stop tokens"},
 	{"StructuralTags", "yes", "no", "structural tags"},
 	{"ThinkingBudget", "yes", "no", "thinking budget"},
+	{"Scheduling", "yes", "no", "scheduling"},
 }
 
 // serversPage updates the tables of docs/servers.md.

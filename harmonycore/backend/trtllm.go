@@ -1,0 +1,116 @@
+package backend
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// trtllm is the /v1/completions of TensorRT-LLM's trtllm-serve with token ids in both directions. The requests and
+// events are those of tensorrt_llm/serve: CompletionRequest in openai_protocol.py, which forbids unknown members, and
+// completion_stream_post_processor in postprocess_handlers.py (e2e/requestmodels/testdata/README.md has the commits).
+type trtllm struct{}
+
+func (trtllm) Facts() *contract.Kind { return contract.KindNamed(contract.TRTLLM) }
+
+func (trtllm) NewReader() Reader {
+	r := &trtllmReader{}
+	r.read = r.readEvent
+	return r
+}
+
+func (trtllm) AppendRequest(dst []byte, r *Request) []byte {
+	dst = reserve(dst, r)
+	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
+	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
+	dst = appendVLLMSampling(dst, r)
+	for _, m := range r.Sampling.Extras {
+		if m.Name == "top_k" && m.JSON == "-1" {
+			m.JSON = "0" // what means off here
+		}
+		dst = appendMember(dst, m)
+	}
+	dst = appendResponseFormat(dst, r)
+	// Without include_stop_str_in_output the ids lack the stop token too.
+	return append(dst, `,"detokenize":false,"include_stop_str_in_output":true,"stream":true,"stream_options":`+
+		`{"include_usage":true}}`...)
+}
+
+// Cause looks at the message. The refusals have neither a parameter nor a code of their own, so only their words tell:
+// those of LLM._check_arguments in tensorrt_llm/llmapi/llm.py, and of _deduce_max_tokens in executor/base_worker.py for
+// a prompt that leaves no room for an answer.
+func (trtllm) Cause(e *Error) Cause {
+	if e.Status != 400 {
+		return OtherCause
+	}
+	for _, words := range [...]string{
+		"should not exceed max_num_tokens", "should not exceed max_seq_len", "`default_max_tokens` (",
+	} {
+		if strings.Contains(e.Message, words) {
+			return ContextExceeded
+		}
+	}
+	return OtherCause
+}
+
+// trtllmReader is the [Reader] of trtllm. The engine may leave out the token that ended an answer: then the reader puts
+// it back, so that the answer ends as it does at every other kind. A stream has one choice.
+type trtllmReader struct {
+	eventStream
+	// last is the last token so far.
+	last uint32
+}
+
+func (t *trtllmReader) readEvent(data []byte, e *Event) bool {
+	return readCompletions(data, e, t.readChoice)
+}
+
+func (t *trtllmReader) readChoice(choice []byte, e *Event) {
+	hasIDs := false
+	// Without a stop_reason the answer ended with the tokenizer's own end, which is <|return|>.
+	stop := uint32(tokenReturn)
+	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch string(key) {
+		case "index":
+			e.Index = readIndex(value, kind)
+		case "token_ids":
+			if kind == jsonparser.Array {
+				hasIDs = true
+				e.Tokens = readIDs(e.Tokens, value)
+			}
+		case "finish_reason":
+			if kind == jsonparser.String {
+				e.Finish = finishReason(value)
+			}
+		case "stop_reason":
+			if id, err := strconv.ParseUint(string(value), 10, 32); err == nil && kind == jsonparser.Number {
+				stop = uint32(id)
+			}
+		}
+		return nil
+	})
+	switch {
+	case !hasIDs:
+		e.Error = &Error{Status: 502, Message: "the inference server answers without token ids; it does not know detokenize"}
+	case len(e.Tokens) > 0:
+		t.last = e.Tokens[len(e.Tokens)-1]
+	}
+	if e.Finish == Stopped && t.last != stop && !endsAnswer(t.last) {
+		e.Tokens, t.last = append(e.Tokens, stop), stop
+	}
+}
+
+// The tokens with which gpt-oss ends an answer, by its generation_config.json.
+const (
+	tokenEndOfText = 199999
+	tokenReturn    = 200002
+	tokenCall      = 200012
+)
+
+// endsAnswer reports whether gpt-oss ends an answer with this token.
+func endsAnswer(id uint32) bool { return id == tokenReturn || id == tokenCall || id == tokenEndOfText }

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 )
@@ -24,7 +26,14 @@ func (sglang) page(s *Server, path string) *page {
 	switch path {
 	case "/v1/models":
 		return s.modelsPage("sglang")
-	case "/health", "/health_generate", "/ready":
+	case "/health", "/health_generate":
+		// It generates a token, and looks once a second whether that has come.
+		health := s.healthPage(http.MethodGet)
+		return &page{health.methods, func(w http.ResponseWriter, rec *Request) {
+			_ = s.wait(context.Background(), time.Second) // or until the server is closed
+			health.serve(w, rec)
+		}}
+	case "/ready":
 		return s.healthPage(http.MethodGet)
 	case "/model_info", "/get_model_info":
 		return s.jsonPage(map[string]any{"model_path": s.opt.Models[0], "served_model_name": s.opt.Models[0],

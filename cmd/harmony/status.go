@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 )
 
@@ -114,7 +116,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	if len(s.Envoys) == 0 {
 		fmt.Fprintf(t, "none has connected yet\n")
 	}
-	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\n")
+	fmt.Fprintf(t, "\nPOOL\tMODELS\tPOLICY\tSERVER\tADDRESS\tSTATE\tFOR\tPROGRAM\n")
 	var down []string
 	for _, p := range s.Pools {
 		name, models, policy := p.Name, strings.Join(p.Models, ", "), p.Policy
@@ -126,7 +128,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 			if one.Reason != "" {
 				state += " (" + one.Reason + ")"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, models, policy, one.URL, one.Address, state, ago(one.Since))
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, models, policy, one.URL, one.Address, state,
+				ago(one.Since), programText(one.Program, one.Context, one.Vocabulary))
 			name, models, policy = "", "", ""
 		}
 		if len(p.Servers) == 0 {
@@ -152,6 +155,15 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
 	}
 	return nil
+}
+
+// programText describes what a server has told about itself.
+func programText(program string, context int, vocabulary pools.Vocabulary) string {
+	text := cmp.Or(program, "unknown")
+	if context > 0 {
+		text += fmt.Sprintf(", context: %d tokens", context)
+	}
+	return fmt.Sprintf("%s, vocabulary: %s", text, cmp.Or(vocabulary, pools.VocabularyNotAsked))
 }
 
 // spareNote names the pools that get the requests of a pool that is down.

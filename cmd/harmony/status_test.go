@@ -26,7 +26,8 @@ func goodStatus() server.Status {
 		},
 		Pools: []server.Pool{
 			{Name: "h200", Models: []string{"a", "b"}, Policy: "session", Servers: []server.PoolServer{
-				{URL: "http://gpu:1", Address: "10.0.1.1:1", State: "ready", Since: now},
+				{URL: "http://gpu:1", Address: "10.0.1.1:1", State: "ready", Since: now, Program: "vLLM 0.33.0",
+					Context: 131072, Vocabulary: "same"},
 				{URL: "http://gpu:1", Address: "10.0.1.2:1", State: "not_ready", Reason: "it serves others", Since: now},
 			}},
 			{Name: "idle", Policy: "least_request", Problem: "idle.yaml:3: not a URL"},
@@ -43,7 +44,8 @@ func TestStatus(t *testing.T) {
 		"well": {func(*server.Status) {}, 0, []string{
 			"edge-1 1.40.0 10.0.0.1:5 0s current", "edge-2 1.40.0 10.0.0.2:5 0s current",
 			"configuration /etc/h.yaml, in force for 0s", "clusters 0123",
-			"h200 a, b session http://gpu:1 10.0.1.1:1 ready 0s", "http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s",
+			"h200 a, b session http://gpu:1 10.0.1.1:1 ready 0s vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
+			"http://gpu:1 10.0.1.2:1 not_ready (it serves others) 0s unknown, vocabulary: not asked",
 			"idle - least_request none", "PROBLEM: idle.yaml:3: not a URL",
 		}},
 		"a mistake in the file": {func(s *server.Status) { s.Configuration.Error = "h.yaml:1: mode: wrong" }, exitFailed,
@@ -58,7 +60,8 @@ func TestStatus(t *testing.T) {
 			s.Pools[0].Servers[0].State, s.Pools[0].Servers[0].Reason = server.Unreachable,
 				"no Envoy reaches it; connection refused"
 		}, exitFailed, []string{
-			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s",
+			"h200 a, b session http://gpu:1 10.0.1.1:1 unreachable (no Envoy reaches it; connection refused) 0s " +
+				"vLLM 0.33.0, context: 131072 tokens, vocabulary: same",
 			"DOWN for 0s: no server is reachable and ready; requests go to idle",
 		}},
 		"nobody": {func(s *server.Status) { s.Envoys, s.Configuration = nil, server.Configuration{} }, 0,

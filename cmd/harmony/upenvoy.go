@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -78,8 +77,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 	}
 	o := server.Options{
 		ConfigFile: u.file, Adjust: u.adjust, ModulePath: u.module, CAFile: systemCAFile(), ADS: l, Version: version(),
-		// Lines about the normal work of a control plane matter only with many Envoys.
-		Log: slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: u.eventLog(),
 	}
 	if !isFile(u.file) { // only flags, or a pipe, which can be read only once
 		o.ConfigFile, o.Config = "", u.config

@@ -105,6 +105,12 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	defer s.Stop()
 	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s",
 		plural(len(s.Proxy().Stats()), "VM")))
+	watcher, err := u.watchServers(0)
+	if err != nil {
+		fmt.Fprintln(u.stderr, "warning: the servers are not watched:", err)
+	} else {
+		defer watcher.Close()
+	}
 	defer u.tryServers(ctx)()
 	select {
 	case <-ctx.Done():

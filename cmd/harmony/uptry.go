@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strconv"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 const (
@@ -28,7 +32,7 @@ func (u *up) tryServers(ctx context.Context) (end func()) {
 		m := &u.config.Models[i]
 		for _, text := range m.Servers {
 			if s, err := config.ParseServer(text); err == nil { // otherwise Validate has reported it
-				tries.Go(func() { u.tryServer(ctx, m, s.Endpoint) })
+				tries.Go(func() { u.tryServer(ctx, m, s) })
 			}
 		}
 	}
@@ -38,16 +42,18 @@ func (u *up) tryServers(ctx context.Context) (end func()) {
 	}
 }
 
-// tryServer warns if a server cannot be reached, and tries again until the server lists its models. If the configured
-// model is not in the list, it prints what to add: often only the names differ, and the server would refuse every
-// request.
-func (u *up) tryServer(ctx context.Context, m *config.Model, e config.Endpoint) {
-	warned := false
+// tryServer warns if a server cannot be reached, and tries again until the server lists its models. Then it prints what
+// the server is, and what is wrong with it.
+func (u *up) tryServer(ctx context.Context, m *config.Model, s config.Server) {
+	e, kind, warned := s.Endpoint, contract.KindNamed(s.Kind), false
+	pool := pools.Pool{Models: []string{cmp.Or(m.ServerModel, m.Name)}, CAFile: u.config.CAFile,
+		TokenIDs: kind != nil && kind.TokenIDs()}
 	for {
 		err := dial(ctx, e)
 		if err == nil {
-			served, askErr := pools.Ask(ctx, e, u.config.CAFile)
+			found, served, askErr := pools.Ask(ctx, e, pool)
 			if askErr == nil {
+				u.describe(m, e, &found)
 				u.compareModels(m, e, served)
 			}
 			if askErr == nil || pools.Answered(askErr) {
@@ -79,12 +85,24 @@ func dial(ctx context.Context, e config.Endpoint) error {
 	return err
 }
 
+// describe prints what a server has told about itself, and warns of what does not fit the model.
+func (u *up) describe(m *config.Model, e config.Endpoint, s *pools.Server) {
+	if s.Program != "unknown" || s.Vocabulary != pools.VocabularyNotAsked {
+		fmt.Fprintf(u.stderr, "note: %s is %s\n", e, programText(s.Program, s.Context, s.Vocabulary))
+	}
+	if s.Vocabulary == pools.OtherVocabulary {
+		fmt.Fprintf(u.stderr, "warning: %s has another vocabulary: %s. Start it with a gpt-oss model and that model's own "+
+			"tokenizer; until then it reads every request as other words\n", e, s.VocabularyExample)
+	}
+	if s.Context > 0 && s.Context < m.ContextLength {
+		fmt.Fprintf(u.stderr, "warning: %s has a context of %d tokens, and that of %s is %d: %s\n", e, s.Context, m.Name,
+			m.ContextLength, u.hint(m, "context-length", strconv.Itoa(s.Context)))
+	}
+}
+
 // compareModels warns if a server does not list a model by the name that requests to it have.
 func (u *up) compareModels(m *config.Model, e config.Endpoint, served []string) {
-	name := m.ServerModel
-	if name == "" {
-		name = m.Name
-	}
+	name := cmp.Or(m.ServerModel, m.Name)
 	if slices.Contains(served, name) {
 		return
 	}
@@ -102,13 +120,19 @@ func (u *up) serverModelHint(m *config.Model, served []string) string {
 	if len(served) == 1 && plain(served[0]) {
 		name = served[0]
 	}
+	return u.hint(m, "server-model", name)
+}
+
+// hint returns advice on where to write a setting of a model that has a flag.
+func (u *up) hint(m *config.Model, flag, value string) string {
+	key := strings.ReplaceAll(flag, "-", "_")
 	switch {
 	case u.file != "":
-		return fmt.Sprintf("set server_model: %s of the model %s in %s", name, m.Name, u.file)
+		return fmt.Sprintf("set %s: %s of the model %s in %s", key, value, m.Name, u.file)
 	case len(u.config.Models) > 1:
-		return fmt.Sprintf("write server_model: %s of the model %s in a --config file", name, m.Name)
+		return fmt.Sprintf("write %s: %s of the model %s in a --config file", key, value, m.Name)
 	}
-	return "add --server-model " + name
+	return "add --" + flag + " " + value
 }
 
 // plain reports whether a name needs no quotes in a shell or in YAML.
@@ -118,4 +142,24 @@ func plain(name string) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 		return !letter && !strings.ContainsRune(marks, r)
 	}) && !strings.HasPrefix(name, "-") && !strings.HasPrefix(name, "@")
+}
+
+// watchServers watches the servers as the control plane does with the host envoy: a change of their readiness is
+// logged. They are asked in this interval, or in the control plane's if it is 0. The caller closes the watcher.
+func (u *up) watchServers(interval time.Duration) (*pools.Watcher, error) {
+	c, err := u.config.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	w := pools.New(pools.Options{Log: u.eventLog(), ReadyInterval: interval})
+	if err := w.Set(server.WatchedPools(c, func(string) string { return "" })); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// eventLog is for the events of a control plane. Those of its normal work matter only with many Envoys.
+func (u *up) eventLog() *slog.Logger {
+	return slog.New(slog.NewTextHandler(u.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

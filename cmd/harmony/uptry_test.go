@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // lockedText is a lockedWriter whose text can be read while it is written.
@@ -65,6 +68,87 @@ func TestUpAsksItsServers(t *testing.T) {
 	}
 }
 
+// TestUpSaysWhatItsServersAre checks what is printed about a server that tells what it is, and the warnings for one that
+// does not fit the model.
+func TestUpSaysWhatItsServersAre(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options sim.Options
+		change  func(*up)
+		want    []string // after the server's URL; each is one line
+	}{
+		"as it should be": {sim.Options{}, func(*up) {}, []string{
+			"note: URL is vLLM " + sim.Version + ", context: 131072 tokens, vocabulary: same"}},
+		"another vocabulary": {sim.Options{OtherVocabulary: true}, func(*up) {}, []string{
+			"note: URL is vLLM " + sim.Version + ", context: 131072 tokens, vocabulary: other",
+			`warning: URL has another vocabulary: "Hello, world!" has the ids [75 104 111 111 114 47 35 122 …] there, and ` +
+				"[13225 11 2375 0] here. Start it with a gpt-oss model and that model's own tokenizer; until then it reads " +
+				"every request as other words"}},
+		"a small context": {sim.Options{MaxModelLen: 4096}, func(*up) {}, []string{
+			"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
+			"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: add --context-length 4096"}},
+		"a small context, with a file": {sim.Options{MaxModelLen: 4096}, func(u *up) { u.file = "h.yaml" }, []string{
+			"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
+			"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: set context_length: 4096 of the " +
+				"model gpt-oss-120b in h.yaml"}},
+		"another name": {sim.Options{Models: []string{"openai/gpt-oss-120b"}}, func(*up) {}, []string{
+			"note: URL is vLLM " + sim.Version + ", context: 131072 tokens, vocabulary: same",
+			`warning: URL serves "openai/gpt-oss-120b", not "gpt-oss-120b": add --server-model openai/gpt-oss-120b. Until ` +
+				"then requests get 502 server_model_not_found, or another model's answers"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sim.New(tt.options)
+			t.Cleanup(s.Close)
+			server := httptest.NewServer(s.Handler())
+			t.Cleanup(server.Close)
+			got := strings.ReplaceAll(tryOnce(t, server.URL, tt.change), server.URL, "URL")
+			if want := strings.Join(tt.want, "\n") + "\n"; got != want {
+				t.Errorf("it says\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestUpWatchesItsServers checks that a change of a server is logged while the filter runs in this program.
+func TestUpWatchesItsServers(t *testing.T) {
+	models := `{"data":[{"id":"m"}]}`
+	var mu sync.Mutex
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path == contract.ModelsPath {
+			_, _ = w.Write([]byte(models))
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+		}
+	}))
+	defer server.Close()
+	out := &lockedText{}
+	out.writer = &out.text
+	u := &up{config: config.Default(), stderr: out}
+	u.config.Models = []config.Model{config.DefaultModel("m", "vllm="+server.URL)}
+	w, err := u.watchServers(10 * time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	<-asked
+	mu.Lock()
+	models = `{"data":[{"id":"n"}]}`
+	mu.Unlock()
+	want := `level=WARN msg="a server's readiness has changed" pool=m server=` + server.URL
+	for limit := time.Now().Add(30 * time.Second); !strings.Contains(out.String(), want); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("it says %q", out)
+		}
+	}
+	if !strings.Contains(out.String(), `state=not_ready reason="does not serve \"m\"; it serves \"n\""`) {
+		t.Errorf("it says %q", out)
+	}
+}
+
 // TestUpWarnsOfDeprecatedSettings checks the warning of a run without a control plane.
 func TestUpWarnsOfDeprecatedSettings(t *testing.T) {
 	file := writeFile(t, "c.yaml", "models:\n- name: m\n  dialect: vllm\n  servers: ['vllm=http://h:1']\n")
@@ -88,11 +172,11 @@ func tryOnce(t *testing.T, url string, change func(*up)) string {
 	u := &up{config: &config.Config{Models: []config.Model{config.DefaultModel("gpt-oss-120b", "vllm="+url)}},
 		stderr: &out}
 	change(u)
-	e, err := config.ParseURL(url)
+	server, err := config.ParseServer("vllm=" + url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.tryServer(t.Context(), &u.config.Models[0], e)
+	u.tryServer(t.Context(), &u.config.Models[0], server)
 	return out.String()
 }
 

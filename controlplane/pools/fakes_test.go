@@ -19,8 +19,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
-// engine is a server that answers /v1/models as a test has set it.
-type engine struct {
+// fakeEngine is a server that answers /v1/models as a test has set it.
+type fakeEngine struct {
 	*httptest.Server
 	mu       sync.Mutex
 	answer   func(w http.ResponseWriter, r *http.Request)
@@ -29,14 +29,14 @@ type engine struct {
 	lastAuth string
 }
 
-func newEngine(t *testing.T) *engine {
-	e := &engine{answer: listsModels("m")}
+func newEngine(t *testing.T) *fakeEngine {
+	e := &fakeEngine{answer: listsModels("m")}
 	e.Server = httptest.NewServer(e)
 	t.Cleanup(e.Close)
 	return e
 }
 
-func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	e.requests++
 	e.lastHost, e.lastAuth = r.Host, r.Header.Get("Authorization")
@@ -49,13 +49,13 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-func (e *engine) set(answer func(http.ResponseWriter, *http.Request)) {
+func (e *fakeEngine) set(answer func(http.ResponseWriter, *http.Request)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.answer = answer
 }
 
-func (e *engine) endpoint(t *testing.T) config.Endpoint { return endpoint(t, e.URL) }
+func (e *fakeEngine) endpoint(t *testing.T) config.Endpoint { return endpoint(t, e.URL) }
 
 func listsModels(models ...string) func(http.ResponseWriter, *http.Request) {
 	type model struct {

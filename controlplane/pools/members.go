@@ -14,6 +14,8 @@ import (
 type member struct {
 	probe   *probe
 	removed bool // it is in no pool any more, so an answer has no effect
+	// identified is what the server has told about itself since its start. It is nil if the server must be asked.
+	identified *identity
 	Server
 }
 
@@ -72,7 +74,8 @@ func (w *Watcher) membersOf(p *pool) []*member {
 // newMember returns a member with the state of the one that it replaces, if that was the same server. So a change of
 // the probe alone neither removes a server nor brings it back.
 func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *member) *member {
-	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now()}}
+	m := &member{probe: probe, Server: Server{Endpoint: e, Address: address, State: Unknown, Since: time.Now(),
+		Vocabulary: VocabularyNotAsked}}
 	if len(probe.models) == 0 {
 		return m
 	}

@@ -28,6 +28,8 @@ type Pool struct {
 	File string
 	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked.
 	Models []string
+	// TokenIDs reports whether the servers get or return token ids. Then their vocabulary must be the gateway's.
+	TokenIDs bool
 	// Authorization is the Authorization header of the requests to the servers. It is not used for anything else, and is
 	// not logged.
 	Authorization string
@@ -49,7 +51,8 @@ const (
 	Unknown State = "unknown"
 	// Ready is the state of a server that has listed all models of its pool.
 	Ready State = "ready"
-	// NotReady is the state of a server that has listed its models, and one of the pool's is missing.
+	// NotReady is the state of a server that has listed its models, and one of the pool's is missing, or that has another
+	// vocabulary.
 	NotReady State = "not_ready"
 )
 
@@ -70,6 +73,15 @@ type Server struct {
 	// Silent is the time since which the server has not answered at all, for the reason in Reason. It is zero if the last
 	// probe was answered, or if there was none.
 	Silent time.Time
+	// Program is the server's program with its version. It is "" before the server has listed its models, and after that
+	// "unknown" if the server does not tell it.
+	Program string
+	// Context is the model's context in tokens, or 0 if the server has not told it.
+	Context int
+	// Vocabulary is what the comparison of the server's vocabulary has shown. VocabularyExample describes a text that has
+	// other ids there, if one was found.
+	Vocabulary        Vocabulary
+	VocabularyExample string
 	// Refuses reports whether the server's last answer refused the pool's authorization.
 	Refuses bool
 }

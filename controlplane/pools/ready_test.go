@@ -16,7 +16,7 @@ import (
 )
 
 // watchEngine returns a Watcher with one server, which must serve m and does not answer yet, that server, and the log.
-func watchEngine(t *testing.T) (*Watcher, *engine, *logLines) {
+func watchEngine(t *testing.T) (*Watcher, *fakeEngine, *logLines) {
 	t.Helper()
 	engine := newEngine(t)
 	engine.set(replies(500, ""))
@@ -59,7 +59,7 @@ func TestProbeAnswers(t *testing.T) {
 		{replies(200, `[]`), Unknown, notAList},
 		{replies(200, `{"data":[]} and more`), Unknown, notAList},
 		{replies(200, ""), Unknown, notAList},
-		{replies(200, `{"data":[]}`+strings.Repeat(" ", maxModelList)), Unknown, "answers more than 1 MiB to GET /v1/models"},
+		{replies(200, `{"data":[]}`+strings.Repeat(" ", maxAnswer)), Unknown, "answers more than 1 MiB to GET /v1/models"},
 		{replies(401, `{"data":[]}`), Unknown, "answers 401 to GET /v1/models"},
 		{replies(404, `{"data":[]}`), Unknown, "answers 404 to GET /v1/models"},
 		{replies(503, `{"data":[]}`), Unknown, "answers 503 to GET /v1/models"},

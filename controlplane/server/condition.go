@@ -163,7 +163,7 @@ func groupOf(p *config.ResolvedPool, servers []pools.Server) reach.Group {
 
 // needed reports whether requests may go to the pool's servers: the pool has models, or is the spare of a pool with
 // models.
-func (c *configuration) needed(p *config.ResolvedPool) bool { return len(c.models(p)) > 0 }
+func (c *configuration) needed(p *config.ResolvedPool) bool { return len(modelsOf(c.Resolved, p)) > 0 }
 
 const maxListedReasons = 4
 

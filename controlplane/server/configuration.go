@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -259,43 +258,4 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		}
 	}
 	return xds.Options{ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
-}
-
-// watchedPools returns the pools for the pools' watcher.
-func (c *configuration) watchedPools() []pools.Pool {
-	all := make([]pools.Pool, 0, len(c.Pools))
-	for i := range c.Pools {
-		p := &c.Pools[i]
-		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, File: p.ServersFile, CAFile: c.Config.CAFile}
-		// Servers of the short form are asked too, but their answers never remove them (RATIONALE.md#58).
-		if p.Health.Checked() || p.Short {
-			one.Models = c.models(p)
-		}
-		if token := c.secrets[p.Authorization].Token; token != "" {
-			one.Authorization, one.AuthorizationName = "Bearer "+token, p.Authorization
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-// models returns the names of the models that the servers of a pool must list. For a pool that is only a spare they are
-// the models of the pools that it helps.
-func (c *configuration) models(pool *config.ResolvedPool) []string {
-	all := slices.Clone(pool.Models)
-	if len(all) == 0 {
-		for i := range c.Pools {
-			if slices.Contains(c.Pools[i].Spares, pool.Name) {
-				all = append(all, c.Pools[i].Models...)
-			}
-		}
-	}
-	var names []string
-	for _, m := range all {
-		name := cmp.Or(m.ServerModel, m.Name)
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

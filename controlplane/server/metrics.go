@@ -35,11 +35,14 @@ var (
 	pushesDesc  = desc("pushes_total", "Responses sent to Envoys, by the type of resource.", "type")
 	serversDesc = desc("servers", "Servers of each pool, by whether they serve its models and can be reached.", "pool",
 		"state")
+	vocabularyDesc = desc("other_vocabulary_servers", "Servers of each pool that have another vocabulary than gpt-oss.",
+		"pool")
 	poolUpDesc = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
 	validDesc  = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
 	loadedDesc = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
-	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, poolUpDesc,
+	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
+		poolUpDesc,
 		validDesc, loadedDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
@@ -115,10 +118,14 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 		counter(pushesDesc, counts[t].Sent, t)
 	}
 	for _, p := range status.Pools {
-		byState := map[pools.State]int{}
+		byState, other := map[pools.State]int{}, 0
 		for _, s := range p.Servers {
 			byState[s.State]++
+			if s.Vocabulary == pools.OtherVocabulary {
+				other++
+			}
 		}
+		gauge(vocabularyDesc, float64(other), p.Name)
 		for _, state := range states {
 			gauge(serversDesc, float64(byState[state]), p.Name, string(state))
 		}

@@ -81,7 +81,7 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 			present := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
 			if known && !present {
 				all = append(all, pools.Server{
-					Endpoint: e, Address: address, State: pools.Unknown,
+					Endpoint: e, Address: address, State: pools.Unknown, Vocabulary: pools.VocabularyNotAsked,
 					Reason: "its name has no address yet; this address is from before the restart",
 				})
 			}

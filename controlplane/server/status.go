@@ -61,6 +61,12 @@ type PoolServer struct {
 	State   pools.State `json:"state"`
 	Reason  string      `json:"reason,omitempty"`
 	Since   time.Time   `json:"since,omitzero"`
+	// Program is the server's program with its version, and Context the model's context in tokens, as far as the server
+	// tells them.
+	Program string `json:"program,omitempty"`
+	Context int    `json:"context,omitempty"`
+	// Vocabulary is how the server's vocabulary compares with the gateway's.
+	Vocabulary pools.Vocabulary `json:"vocabulary"`
 	// Envoys counts the Envoys that have reported on the server.
 	Envoys Reached `json:"envoys"`
 }
@@ -116,7 +122,7 @@ func (s *Server) poolsOf(c *configuration, conditions conditions) []Pool {
 			found.since = since(&found, conditions.servers[serverKey{p.Name, server.Address}], server)
 			one.Servers = append(one.Servers, PoolServer{
 				URL: server.Endpoint.String(), Address: server.Address.String(), State: found.state, Reason: found.reason,
-				Since:  found.since,
+				Since: found.since, Program: server.Program, Context: server.Context, Vocabulary: server.Vocabulary,
 				Envoys: Reached(found.envoys),
 			})
 		}

@@ -53,5 +53,7 @@ func Tokens(text string) []uint32 { return Vocabulary.AppendEncodeSpecial(nil, t
 
 // Completions returns the requests for completions that a server received, without the probes of the control plane.
 func Completions(s *sim.Server) []sim.Request {
-	return slices.DeleteFunc(slices.Clone(s.Requests()), func(r sim.Request) bool { return r.Method != http.MethodPost })
+	return slices.DeleteFunc(slices.Clone(s.Requests()), func(r sim.Request) bool {
+		return r.Method != http.MethodPost || r.Path == "/tokenize"
+	})
 }

@@ -38,6 +38,9 @@ type Capabilities struct {
 	Scheduling bool
 }
 
+// TokenIDs reports whether token ids are sent or returned, so that the servers' vocabulary must be the gateway's.
+func (c *Capabilities) TokenIDs() bool { return !c.TextPrompts || !c.TextAnswers }
+
 // The names of the kinds of servers.
 const (
 	// VLLM speaks vLLM's /v1/completions in token ids.

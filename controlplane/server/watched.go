@@ -1,0 +1,56 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+)
+
+// WatchedPools returns the pools of a configuration for a [pools.Watcher]. token returns the value of the secret with a
+// name, or "".
+func WatchedPools(c *config.Resolved, token func(name string) string) []pools.Pool {
+	all := make([]pools.Pool, 0, len(c.Pools))
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		one := pools.Pool{Name: p.Name, Servers: p.Endpoints, File: p.ServersFile, CAFile: c.Config.CAFile}
+		if kind := p.ServerKind(); kind != nil {
+			one.TokenIDs = kind.TokenIDs()
+		}
+		// Servers of the short form are asked too, but their answers never remove them (RATIONALE.md#58).
+		if p.Health.Checked() || p.Short {
+			one.Models = modelsOf(c, p)
+		}
+		if t := token(p.Authorization); t != "" {
+			one.Authorization, one.AuthorizationName = "Bearer "+t, p.Authorization
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (c *configuration) watchedPools() []pools.Pool {
+	return WatchedPools(c.Resolved, func(name string) string { return c.secrets[name].Token })
+}
+
+// modelsOf returns the names of the models that the servers of a pool must list. For a pool that is only a spare they
+// are the models of the pools that it helps.
+func modelsOf(c *config.Resolved, pool *config.ResolvedPool) []string {
+	all := slices.Clone(pool.Models)
+	if len(all) == 0 {
+		for i := range c.Pools {
+			if slices.Contains(c.Pools[i].Spares, pool.Name) {
+				all = append(all, c.Pools[i].Models...)
+			}
+		}
+	}
+	var names []string
+	for _, m := range all {
+		name := cmp.Or(m.ServerModel, m.Name)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -224,9 +224,6 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
 
-dist/empty-filter.wasm: $(wildcard e2e/bench/emptyfilter/*.go) go.mod | tool-tinygo
-	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -o $@ ./e2e/bench/emptyfilter
-
 dist/panic-filter.wasm: $(wildcard e2e/panicfilter/*.go) go.mod | tool-tinygo
 	@mkdir -p $(@D)
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -panic=print -o $@ ./e2e/panicfilter
@@ -235,9 +232,9 @@ dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 	@mkdir -p dist
 	@.tools/bin/tinygo build -target=.tools/tinygo/filter.json -opt=2 -no-debug -panic=print -o $@ ./e2e/probe
 
-.PHONY: bench
-bench: build tool-envoy dist/empty-filter.wasm ## What the filter costs: Envoy with it, with an empty one, with none
-	$(E2E_ENV) go run ./e2e/bench $(BENCH_FLAGS)
+.PHONY: bench-edge
+bench-edge: build tool-envoy ## What the filter costs: Envoy with it and without, before servers of each kind; writes docs/bench
+	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench $(BENCH_FLAGS)
 
 .PHONY: ready
 ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones

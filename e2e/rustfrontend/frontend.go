@@ -178,6 +178,9 @@ func (f *FrontEnd) awaitHealth(ctx context.Context) error {
 	}
 }
 
+// PID returns the id of the front end's process.
+func (f *FrontEnd) PID() int { return f.cmd.Process.Pid }
+
 // stopLimit is how long the front end may take to stop after a signal.
 const stopLimit = 5 * time.Second
 

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"math"
+)
+
+// The sizes of the plot, in pixels.
+const (
+	plotWidth  = 760
+	plotLeft   = 170 // of the bars
+	plotRight  = 640
+	rowHeight  = 20
+	barHeight  = 12
+	panelSpace = 44
+)
+
+// plot returns an SVG with a panel for each load: the CPU of each variant beside no filter, with its interval.
+func (b *bench) plot() []byte {
+	var body bytes.Buffer
+	y := 10
+	for _, r := range b.results {
+		bars := b.bars(r)
+		if len(bars) == 0 || r.load.unit == "stream" { // idle streams cost next to nothing
+			continue
+		}
+		y += panelSpace
+		widest := 1.0
+		for _, one := range bars {
+			widest = math.Max(widest, one.e.high)
+		}
+		x := func(v float64) float64 { return plotLeft + v/widest*(plotRight-plotLeft) }
+		fmt.Fprintf(&body, "<text x=\"10\" y=\"%d\" class=\"title\">%s: CPU a %s ÷ no filter</text>\n", y-14,
+			html.EscapeString(r.load.name), r.load.unit)
+		top := y
+		for _, one := range bars {
+			middle := float64(y) + rowHeight/2
+			fmt.Fprintf(&body, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", plotLeft-8, middle+4,
+				html.EscapeString(one.name))
+			fmt.Fprintf(&body, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", plotLeft,
+				middle-barHeight/2, x(one.e.median)-plotLeft, barHeight, one.color)
+			fmt.Fprintf(&body, "<path d=\"M%.1f %.1fH%.1fM%.1f %.1fv8M%.1f %.1fv8\" class=\"range\"/>\n", x(one.e.low),
+				middle, x(one.e.high), x(one.e.low), middle-4, x(one.e.high), middle-4)
+			fmt.Fprintf(&body, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x(one.e.high)+8, middle+4,
+				number3(one.e.median))
+			y += rowHeight
+		}
+		fmt.Fprintf(&body, "<path d=\"M%.1f %dV%d\" class=\"one\"/>\n", x(1), top-4, y+4)
+	}
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		"font-family=\"sans-serif\" font-size=\"12\">\n<style>.title{font-size:14px;font-weight:bold}"+
+		".range{stroke:#000;fill:none}.one{stroke:#888;stroke-dasharray:4 3}</style>\n"+
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n%s</svg>\n", plotWidth, y+20, plotWidth, y+20, &body)
+}
+
+// bar is a variant in a panel.
+type bar struct {
+	name, color string
+	e           estimate
+}
+
+// bars returns the variants of a load whose CPU is compared with no filter.
+func (b *bench) bars(r *result) []bar {
+	var bars []bar
+	for _, v := range b.variants {
+		figures := r.compare(cpu, v.name, v.base(), false)
+		if v.isBase() || len(figures) == 0 {
+			continue
+		}
+		color := "#4477aa"
+		if v.through != ours {
+			color = "#bbbbbb"
+		}
+		bars = append(bars, bar{v.name, color, estimateOf(figures)})
+	}
+	return bars
+}

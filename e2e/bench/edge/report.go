@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// write writes all tables as Markdown.
+func (b *bench) write(out io.Writer) {
+	for _, r := range b.results {
+		b.writeLoad(out, r)
+	}
+	b.writeKinds(out)
+	b.writeBeside(out)
+	b.writeTargets(out)
+}
+
+// compared are the metrics that are shown beside no filter too: as a ratio, or as what is added.
+var compared = map[metric]bool{cpu: false, firstByte: true, ready: true}
+
+func (b *bench) writeLoad(out io.Writer, r *result) {
+	fmt.Fprintf(out, "## %s\n\n%s. Rounds: %d.\n\n", capital(r.load.name), capital(r.load.about), r.rounds)
+	head := []string{"variant"}
+	for _, m := range r.load.metrics {
+		title := fmt.Sprintf("%s, %s", m, m.unit())
+		if m == cpu {
+			title += " a " + r.load.unit
+		}
+		head = append(head, title)
+		if added, ok := compared[m]; ok && added {
+			head = append(head, "over none")
+		} else if ok {
+			head = append(head, "÷ none")
+		}
+	}
+	var rows [][]string
+	for _, v := range b.variants {
+		if len(r.samples[v.name]) == 0 {
+			continue
+		}
+		row := []string{v.name}
+		for _, m := range r.load.metrics {
+			row = append(row, number3(r.value(m, v.name)))
+			added, ok := compared[m]
+			switch {
+			case !ok:
+			case v.isBase():
+				row = append(row, "")
+			default:
+				row = append(row, estimateOf(r.compare(m, v.name, v.base(), added)).show(added))
+			}
+		}
+		rows = append(rows, row)
+	}
+	writeTable(out, head, rows)
+}
+
+// writeKinds writes what each kind of server costs, side by side.
+func (b *bench) writeKinds(out io.Writer) {
+	for _, r := range b.results {
+		kinds := r.kinds(b.variants)
+		if len(kinds) < 2 || r.load.unit != "token" {
+			continue
+		}
+		fmt.Fprintf(out, "## Kinds of servers, %s\n\nCPU seconds of Envoy for 1,000,000 tokens of Chat.\n\n", r.load.name)
+		var rows [][]string
+		for _, kind := range kinds {
+			name := chatBefore(kind)
+			base := (&variant{kind: kind}).base()
+			rows = append(rows, []string{"`" + kind + "`", number3(r.value(cpu, base)), number3(r.value(cpu, name)),
+				estimateOf(r.compare(cpu, name, base, false)).show(false),
+				estimateOf(r.compare(cpu, name, chatBefore(kinds[0]), false)).show(false)})
+		}
+		writeTable(out, []string{"kind", "no filter", "this filter", "÷ no filter", "÷ `" + kinds[0] + "`"}, rows)
+	}
+}
+
+// writeBeside writes how this filter compares with the other build.
+func (b *bench) writeBeside(out io.Writer) {
+	var rows [][]string
+	for _, r := range b.results {
+		for _, api := range []string{"chat", "responses"} {
+			for _, m := range r.load.metrics {
+				if figures := r.compare(m, api, api+" "+besides, false); len(figures) > 0 {
+					rows = append(rows, []string{r.load.name, api, string(m), estimateOf(figures).show(false)})
+				}
+			}
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprint(out, "## This build ÷ the other\n\n")
+		writeTable(out, []string{"load", "variant", "figure", "ratio"}, rows)
+	}
+}
+
+func (b *bench) writeTargets(out io.Writer) {
+	var rows [][]string
+	for _, r := range b.results {
+		for _, t := range targets {
+			if e, ok := t.measured(r); ok {
+				limit := "≤ " + number3(t.limit)
+				if t.added {
+					limit = fmt.Sprintf("≤ +%s %s", number3(t.limit), t.metric.unit())
+				}
+				rows = append(rows, []string{t.String(), limit, e.show(t.added), fmt.Sprint(r.rounds),
+					string(e.judge(t.limit))})
+			}
+		}
+	}
+	if len(rows) > 0 {
+		fmt.Fprint(out, "## Targets\n\n")
+		writeTable(out, []string{"figure", "target", "measured", "rounds", ""}, rows)
+	}
+}
+
+// writeTable writes a table whose columns are aligned in the source too.
+func writeTable(out io.Writer, head []string, rows [][]string) {
+	width := make([]int, len(head))
+	for _, row := range append([][]string{head}, rows...) {
+		for i, cell := range row {
+			width[i] = max(width[i], len([]rune(cell)))
+		}
+	}
+	write := func(row []string) {
+		for i, cell := range row {
+			fmt.Fprintf(out, "| %s%s ", cell, strings.Repeat(" ", width[i]-len([]rune(cell))))
+		}
+		fmt.Fprintln(out, "|")
+	}
+	write(head)
+	for i := range head {
+		fmt.Fprint(out, "|", strings.Repeat("-", width[i]+2))
+	}
+	fmt.Fprintln(out, "|")
+	for _, row := range rows {
+		write(row)
+	}
+	fmt.Fprintln(out)
+}
+
+// page returns a page of documentation with the tables.
+func (b *bench) page(tables string) string {
+	return fmt.Sprintf("# The filter at the edge\n\n"+
+		"`make bench-edge` has written this page: [what the variants and loads are](../cost.md). It ran on %s,\n"+
+		"%s. Envoy had one worker. Every figure is the median of the rounds. In brackets is the interval that has the\n"+
+		"median with a probability of 90 %%.\n\n![CPU of each variant beside no filter](edge.svg)\n\n%s",
+		time.Now().UTC().Format(time.DateOnly), machine(), strings.TrimSuffix(tables, "\n"))
+}
+
+// machine describes the machine that the figures were measured on.
+func machine() string {
+	model := runtime.GOARCH
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if m := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(info); m != nil {
+			model = string(m[1])
+		}
+	}
+	return fmt.Sprintf("%s with %d cores", model, runtime.NumCPU())
+}
+
+// capital returns a text with a capital at its beginning.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

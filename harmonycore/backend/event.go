@@ -44,8 +44,26 @@ type Event struct {
 	Error *Error
 }
 
+// The most that an event keeps for the next one. A larger slice serves one event.
+const (
+	maxKeptTokens   = 4 << 10
+	maxKeptText     = 64 << 10
+	maxKeptLogprobs = 256
+)
+
 func (e *Event) reset() {
-	*e = Event{Tokens: e.Tokens[:0], Text: e.Text[:0], Logprobs: e.Logprobs[:0]}
+	*e = Event{
+		Tokens: emptied(e.Tokens, maxKeptTokens), Text: emptied(e.Text, maxKeptText),
+		Logprobs: emptied(e.Logprobs, maxKeptLogprobs),
+	}
+}
+
+// emptied returns s emptied for reuse, or nil if it is too large to keep.
+func emptied[T any](s []T, most int) []T {
+	if cap(s) > most {
+		return nil
+	}
+	return s[:0]
 }
 
 // TokenLogprob is the logprob of one token. Its numbers are JSON numbers as the server spelled them. They lie in the

@@ -79,7 +79,7 @@ type variable struct {
 
 // read reads the event at the beginning of b if the template fits it. It returns the event's size, or 0.
 func (t *template) read(b []byte, e *Event) int {
-	if t.count == 0 {
+	if t.count == 0 || len(b) == 0 {
 		return 0
 	}
 	e.reset()

@@ -208,6 +208,32 @@ func TestTemplateAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestLargeEventsAreNotKept: what a large event took is given back with the next.
+func TestLargeEventsAreNotKept(t *testing.T) {
+	many := strings.Repeat("7,", maxKeptTokens) + "7"
+	for _, tt := range []struct {
+		kind  Kind
+		large string
+	}{
+		{vllm{}, vllmChunk(0, many, "")},
+		{text{}, textChunk(strings.Repeat("x", maxKeptText+1))},
+		{vllm{}, `{"choices":[{"token_ids":[1],"logprobs":{"token_logprobs":[` + many + `]}}]}`},
+	} {
+		r := tt.kind.NewReader()
+		var e Event
+		for i, data := range []string{tt.large, `{"choices":[{"text":"","token_ids":[1]}]}`} {
+			r.Write([]byte("data: " + data + "\n\n"))
+			if r.Next(&e) != Read || r.Next(&e) != Drained {
+				t.Fatal("not read")
+			}
+			kept := cap(e.Tokens) <= maxKeptTokens && cap(e.Text) <= maxKeptText && cap(e.Logprobs) <= maxKeptLogprobs
+			if kept != (i > 0) {
+				t.Errorf("%.40s: event %d has room for %d, %d, %d", tt.large, i, cap(e.Tokens), cap(e.Text), cap(e.Logprobs))
+			}
+		}
+	}
+}
+
 // TestTemplateGivesUp: a stream in which no two events are alike makes no template for each of them.
 func TestTemplateGivesUp(t *testing.T) {
 	r := vllm{}.NewReader().(*eventStream)

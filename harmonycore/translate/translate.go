@@ -124,8 +124,8 @@ type Answer interface {
 	// Fail ends an answer that cannot be completed. A stream carries the error as its last event. A whole answer is the
 	// error's body alone.
 	Fail(e *openai.Error)
-	// Take appends to dst the bytes that are ready for the client, and forgets them. A whole answer has none before its
-	// end.
+	// Take appends to dst the bytes that are ready for the client, and forgets them. If dst is empty, it may keep dst's
+	// memory for what comes next, and return its own. A whole answer has no bytes before its end.
 	Take(dst []byte) []byte
 	ContentType() string
 	// Full reports whether the answer holds more than is allowed.
@@ -162,8 +162,11 @@ const maxKeptBuffer = 64 << 10
 
 // Take implements [Answer].
 func (o *outbox) Take(dst []byte) []byte {
-	dst = append(dst, o.out...)
-	o.out = o.out[:0]
+	if len(dst) == 0 {
+		dst, o.out = o.out, dst // nothing is copied
+	} else {
+		dst, o.out = append(dst, o.out...), o.out[:0]
+	}
 	if cap(o.out) > maxKeptBuffer {
 		o.out = nil
 	}

@@ -52,6 +52,9 @@ var templateShapes = []struct {
 	{"spaced ids", vllm{}, `{"choices":[{"token_ids":[1, 2]}]}`, `{"choices":[{"token_ids":[1, 3]}]}`, false},
 	{"generate", vllmGenerate{}, `{"request_id":"x","choices":[{"index":0,"logprobs":null,"token_ids":[1]}]}`,
 		`{"request_id":"x","choices":[{"index":1,"logprobs":null,"token_ids":[2,3]}]}`, true},
+	{"trtllm", trtllm{}, vllmChunk(0, "7", ""), vllmChunk(0, "200002", ""), true},
+	{"a stop that is not sent", trtllm{}, vllmChunk(0, "7", ""), strings.Replace(vllmChunk(0, "", ""), `on":null`,
+		`on":"stop"`, 1), false},
 	{"text", text{}, textChunk("a"), textChunk(`b\u00fc \ud83d\ude00 \t ü`), true},
 	{"half an escape", text{}, textChunk("a"), textChunk(`\ud83d`), false},
 	{"invalid text", text{}, textChunk("a"), textChunk("\xff"), false},
@@ -70,15 +73,29 @@ func textChunk(text string) string {
 
 func TestTemplateFits(t *testing.T) {
 	for _, tt := range templateShapes {
-		r := tt.kind.NewReader().(*eventStream)
+		r := tt.kind.NewReader()
 		var e Event
 		r.Write([]byte("data: " + tt.first + "\n\n"))
 		if r.Next(&e) != Read || r.Next(&e) != Drained {
 			t.Fatalf("%s: the first event is not read", tt.name)
 		}
-		if fits := r.template.read([]byte("data: "+tt.second+"\n\n"), &e) > 0; fits != tt.fits {
+		if fits := templated(t, r).template.read([]byte("data: "+tt.second+"\n\n"), &e) > 0; fits != tt.fits {
 			t.Errorf("%s: the second event fits: %v", tt.name, fits)
 		}
+	}
+}
+
+// templated returns the part of a reader that has the template.
+func templated(t *testing.T, r Reader) *eventStream {
+	t.Helper()
+	switch r := r.(type) {
+	case *eventStream:
+		return r
+	case *trtllmReader:
+		return &r.eventStream
+	default:
+		t.Fatalf("%T has no template", r)
+		return nil
 	}
 }
 
@@ -115,8 +132,8 @@ func events(r Reader, pieces ...string) string {
 // checkTemplate reads pieces of a stream in both ways.
 func checkTemplate(t *testing.T, kind Kind, pieces ...string) {
 	t.Helper()
-	slow := kind.NewReader().(*eventStream)
-	slow.variables = nil
+	slow := kind.NewReader()
+	templated(t, slow).variables = nil
 	want := events(slow, pieces...)
 	if got := events(kind.NewReader(), pieces...); got != want {
 		t.Fatalf("%q:\ngot  %s\nwant %s", pieces, got, want)
@@ -136,6 +153,15 @@ func TestTemplateAnyCut(t *testing.T) {
 		for at := range len(stream) {
 			checkTemplate(t, tt.kind, first, stream[:at], stream[at:])
 		}
+	}
+}
+
+// TestTemplateKeepsState: a reader that remembers the last token sees it whichever way it was read.
+func TestTemplateKeepsState(t *testing.T) {
+	end := strings.Replace(vllmChunk(0, "", ""), `on":null`, `on":"stop"`, 1)
+	for _, last := range []string{"8", "200002"} {
+		checkTemplate(t, trtllm{}, "data: "+vllmChunk(0, "7", "")+"\n\n", "data: "+vllmChunk(0, last, "")+"\n\n",
+			"data: "+end+"\n\n")
 	}
 }
 
@@ -171,7 +197,7 @@ func FuzzTemplate(f *testing.F) {
 		for piece := range slices.Chunk([]byte(stream), int(size)+1) {
 			pieces = append(pieces, string(piece))
 		}
-		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, text{}} {
+		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, trtllm{}, text{}} {
 			checkTemplate(t, kind, string(first), string(second), string(first))
 			checkTemplate(t, kind, stream)
 			checkTemplate(t, kind, pieces...)

@@ -19,7 +19,7 @@ func (trtllm) Facts() *contract.Kind { return contract.KindNamed(contract.TRTLLM
 
 func (trtllm) NewReader() Reader {
 	r := &trtllmReader{}
-	r.read = r.readEvent
+	r.read, r.variables = r.readEvent, vllmVariables
 	return r
 }
 
@@ -64,6 +64,15 @@ type trtllmReader struct {
 	eventStream
 	// last is the last token so far.
 	last uint32
+}
+
+// Next implements [Reader]. An event that fits the template does not come to readChoice.
+func (t *trtllmReader) Next(e *Event) Reading {
+	reading := t.eventStream.Next(e)
+	if n := len(e.Tokens); reading == Read && n > 0 {
+		t.last = e.Tokens[n-1]
+	}
+	return reading
 }
 
 func (t *trtllmReader) readEvent(data []byte, e *Event) bool {

@@ -109,6 +109,10 @@ func enforced(t *testing.T, run lab.RunProxy, kind string) {
 		t.Run("PUT "+path, func(t *testing.T) {
 			// Some servers take prompts by PUT too.
 			a := lab.Do(one, http.MethodPut, h.URL+path, header, strings.NewReader(`{"model":"gpt-oss-120b","prompt":"x"}`))
+			if path == contract.KindNamed(kind).Path {
+				lab.WantRefused(t, a, 403, "raw_prompt_not_allowed")
+				return
+			}
 			lab.WantRefused(t, a, 404, "unknown_url")
 		})
 	}

@@ -53,7 +53,7 @@ func (u *up) tryServer(ctx context.Context, m *config.Model, s config.Server) {
 		if err == nil {
 			found, served, askErr := pools.Ask(ctx, e, pool)
 			if askErr == nil {
-				u.describe(m, e, &found)
+				u.describe(m, s, &found)
 				u.compareModels(m, e, served)
 			}
 			if askErr == nil || pools.Answered(askErr) {
@@ -86,9 +86,14 @@ func dial(ctx context.Context, e config.Endpoint) error {
 }
 
 // describe prints what a server has told about itself, and warns of what does not fit the model.
-func (u *up) describe(m *config.Model, e config.Endpoint, s *pools.Server) {
+func (u *up) describe(m *config.Model, configured config.Server, s *pools.Server) {
+	e := configured.Endpoint
 	if s.Program != "unknown" || s.Vocabulary != pools.VocabularyNotAsked {
 		fmt.Fprintf(u.stderr, "note: %s is %s\n", e, programText(s.Program, s.Context, s.Vocabulary))
+	}
+	if kinds := s.Engine.Misfit(configured.Kind); len(kinds) > 0 {
+		fmt.Fprintf(u.stderr, "warning: %s is %s, and its kind is %s: write %s=%s, or ask harmony probe\n", e, s.Engine.Name,
+			configured.Kind, kinds[0], e)
 	}
 	if s.Vocabulary == pools.OtherVocabulary {
 		fmt.Fprintf(u.stderr, "warning: %s has another vocabulary: %s. Start it with a gpt-oss model and that model's own "+

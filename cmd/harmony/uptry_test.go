@@ -90,6 +90,9 @@ func TestUpSaysWhatItsServersAre(t *testing.T) {
 			"note: URL is vLLM " + sim.Version + ", context: 4096 tokens, vocabulary: same",
 			"warning: URL has a context of 4096 tokens, and that of gpt-oss-120b is 131072: set context_length: 4096 of the " +
 				"model gpt-oss-120b in h.yaml"}},
+		"another kind": {sim.Options{Kind: sim.SGLang}, func(*up) {}, []string{
+			"note: URL is SGLang " + sim.SGLangVersion + ", context: 131072 tokens, vocabulary: same",
+			"warning: URL is SGLang, and its kind is vllm: write sglang=URL, or ask harmony probe"}},
 		"another name": {sim.Options{Models: []string{"openai/gpt-oss-120b"}}, func(*up) {}, []string{
 			"note: URL is vLLM " + sim.Version + ", context: 131072 tokens, vocabulary: same",
 			`warning: URL serves "openai/gpt-oss-120b", not "gpt-oss-120b": add --server-model openai/gpt-oss-120b. Until ` +

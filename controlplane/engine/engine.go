@@ -3,8 +3,11 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // Engine is a program that serves models.
@@ -95,6 +98,19 @@ func Named(id string) *Engine {
 func (e *Engine) Serves(kind string) bool {
 	rest, ok := strings.CutPrefix(kind, e.ID)
 	return ok && (rest == "" || rest[0] == '-')
+}
+
+// Misfit returns the kinds that the program's servers can be of, if this kind is another program's. For the kind of any
+// server that takes text, and for a program without a kind, it returns nothing.
+func (e *Engine) Misfit(kind string) []string {
+	other := false
+	for i := range engines {
+		other = other || &engines[i] != e && engines[i].Serves(kind)
+	}
+	if e == nil || !other {
+		return nil
+	}
+	return slices.DeleteFunc(contract.ServerKinds(), func(k string) bool { return !e.Serves(k) })
 }
 
 // Facts are what a server tells about itself. Texts are short, and have no control characters.

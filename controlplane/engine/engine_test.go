@@ -26,6 +26,22 @@ func TestKindsHaveEngines(t *testing.T) {
 	}
 }
 
+// TestMisfit checks which kinds are named for a server of another kind.
+func TestMisfit(t *testing.T) {
+	for _, tt := range []struct {
+		engine, kind string
+		first        string // of the kinds that fit
+	}{
+		{VLLM, "vllm", ""}, {VLLM, "vllm-generate", ""}, {SGLang, "vllm", "sglang"}, {VLLM, "sglang", "vllm"},
+		{VLLM, "text", ""}, {"", "vllm", ""},
+	} {
+		got := Named(tt.engine).Misfit(tt.kind)
+		if tt.first == "" && len(got) > 0 || tt.first != "" && (len(got) == 0 || got[0] != tt.first) {
+			t.Errorf("%s as %s: %q", tt.engine, tt.kind, got)
+		}
+	}
+}
+
 // TestModelLists checks what a model list tells. Members that the gateway can do without may be of any type.
 func TestModelLists(t *testing.T) {
 	for _, tt := range []struct {

@@ -45,7 +45,7 @@ func (i *identity) vocabulary() Vocabulary {
 
 // set sets what is shown of a server's identity. An incomplete one does not say that there is no vocabulary to ask for.
 func (s *Server) set(i *identity) {
-	s.Program, s.Context = i.facts.Program(), i.facts.Context
+	s.Program, s.Engine, s.Context = i.facts.Program(), i.facts.Engine, i.facts.Context
 	if v := i.vocabulary(); i.complete || v == OtherVocabulary {
 		s.Vocabulary, s.VocabularyExample = v, i.texts.Example
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/engine"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 )
 
@@ -76,6 +77,8 @@ type Server struct {
 	// Program is the server's program with its version. It is "" before the server has listed its models, and after that
 	// "unknown" if the server does not tell it.
 	Program string
+	// Engine is that program, or nil if it is unknown.
+	Engine *engine.Engine
 	// Context is the model's context in tokens, or 0 if the server has not told it.
 	Context int
 	// Vocabulary is what the comparison of the server's vocabulary has shown. VocabularyExample describes a text that has

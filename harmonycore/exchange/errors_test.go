@@ -15,6 +15,8 @@ func TestServersNotFound(t *testing.T) {
 			` does not exist.","type":"NotFoundError","param":null,"code":404}`, "server_model_not_found", "--server-model"},
 		"the model, by its code": {`{"error":{"message":"no such thing","code":"model_not_found"}}`, "server_model_not_found",
 			"server_model in the configuration"},
+		"the model, Ollama": {`{"error":"model 'openai/gpt-oss' not found"}`, "server_model_not_found",
+			"by the name 'openai/gpt-oss'"},
 		"the path":  {`{"detail":"Not Found"}`, "server_error", "Not Found"},
 		"something": {`<html>`, "server_error", "the inference server answered with status 404"},
 	} {

@@ -128,27 +128,37 @@ func (trtllm) decode(s *Server, _ http.Header, body []byte) (*completion, *refus
 	if c.Structured, r = readResponseFormat(q.ResponseFormat); r != nil {
 		return nil, r
 	}
-	if r := s.checkTRTLLM(c, &q); r != nil {
+	if c.tag, r = c.Structured.readTag(); r != nil {
+		return nil, invalid("", r.Message) // the request model has xgrammar's formats
+	}
+	if r := checkTRTLLM(c, &q); r != nil {
 		return nil, r
 	}
-	c.tag, r = c.Structured.readTag()
-	return c, r
+	return c, s.fitTRTLLM(c)
 }
 
-// checkTRTLLM makes the engine's checks. An answer that would outgrow the context is shortened rather than refused.
-func (s *Server) checkTRTLLM(c *completion, q *trtllmRequest) *refusal {
+// fitTRTLLM makes the checks of the engine's own process, after whose refusals a stream has begun. An answer that would
+// outgrow the context is shortened rather than refused.
+func (s *Server) fitTRTLLM(c *completion) *refusal {
 	room := s.opt.MaxModelLen - len(c.ids)
-	if c.MaxTokens == nil || *c.MaxTokens > room && room > 0 {
+	if room <= 0 {
+		return badRequest("", fmt.Sprintf("`default_max_tokens` (%d) must be greater than 0, `default_max_tokens` (%d) = "+
+			"max_seq_len (%d) - `splited_prompt_len` (%d) - `query_token_len` (0)", room, room, s.opt.MaxModelLen, len(c.ids)))
+	}
+	if c.MaxTokens == nil || *c.MaxTokens > room {
 		c.MaxTokens = &room
 	}
+	if *c.MaxTokens <= 0 {
+		return badRequest("", fmt.Sprintf("`max_tokens` (%d) must be greater than 0", *c.MaxTokens))
+	}
+	return nil
+}
+
+// checkTRTLLM makes the checks of the sampling parameters.
+func checkTRTLLM(c *completion, q *trtllmRequest) *refusal {
 	outside := func(f *float64, low, high float64) bool { return f != nil && (*f < low || *f > high) }
 	message := ""
 	switch {
-	case room <= 0:
-		message = fmt.Sprintf("`default_max_tokens` (%d) must be greater than 0, `default_max_tokens` (%d) = max_seq_len "+
-			"(%d) - `splited_prompt_len` (%d) - `query_token_len` (0)", room, room, s.opt.MaxModelLen, len(c.ids))
-	case *c.MaxTokens <= 0:
-		message = fmt.Sprintf("`max_tokens` (%d) must be greater than 0", *c.MaxTokens)
 	case q.Temperature != nil && *q.Temperature < 0:
 		message = fmt.Sprintf("require temperature >= 0, got temperature=%v", *q.Temperature)
 	case outside(q.TopP, 0, 1):

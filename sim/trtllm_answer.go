@@ -16,12 +16,19 @@ func (trtllm) refusal(r *refusal) []byte {
 	return mustJSON(flatError{"error", r})
 }
 
-// errorEvent is no event of trtllm-serve's, whose streams break off. It is what a proxy before it may send.
+// errorEvent has neither a status nor a type that tells one error from another.
 func (trtllm) errorEvent(r *refusal) []byte {
-	return frame(map[string]flatError{"error": {"error", r}})
+	type failure struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Code    *int    `json:"code"`
+		Param   *string `json:"param"`
+	}
+	return frame(map[string]failure{"error": {Message: r.Message, Type: "server_error"}})
 }
 
-func (trtllm) streamsRefusals() bool { return false }
+// streamsRefusals reports true: what the engine's own process refuses comes in the stream.
+func (trtllm) streamsRefusals() bool { return true }
 
 func (trtllm) streamType() string { return "text/event-stream; charset=utf-8" }
 

@@ -89,6 +89,7 @@ func TestTRTLLMRefusals(t *testing.T) {
 		{`"prompt":[1],"stream_options":{"x":true}`, "unknown field"}, {`"max_tokens":1`, "Field required"},
 		{`"prompt":[1],"priority":2`, "less than or equal to 1"}, {`"prompt":[1],"suffix":"x"`, "suffix is not supported"},
 		{`"prompt":[1],"stream_options":{"include_usage":true}`, "Stream options"},
+		{`"prompt":[1],"response_format":{"type":"structural_tag","format":{"type":"x"}}`, "Invalid structural"},
 	} {
 		status, got := ask(t, url+"/v1/completions", `{"model":"m",`+tc.fields+"}")
 		if status != 400 || !strings.HasPrefix(got, `{"error":"`) || !strings.Contains(got, tc.want) {
@@ -96,18 +97,31 @@ func TestTRTLLMRefusals(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ fields, want string }{
-		{`"prompt":[1,2,3,4,5,6,7,8]`, "`default_max_tokens` (0) must be greater than 0"},
-		{`"prompt":[1],"max_tokens":0`, "`max_tokens` (0) must be greater than 0"}, {`"prompt":[1],"top_k":-1`, "top_k"},
-		{`"prompt":[1],"temperature":-1`, "temperature"}, {`"prompt":[1],"top_p":2`, "top_p"},
-		{`"prompt":[1],"min_p":2`, "min_p"}, {`"prompt":[1],"repetition_penalty":0`, "repetition_penalty"},
-		{`"prompt":[1],"n":2`, "one choice"}, {`"prompt":[1],"logit_bias":{"5":101}`, "[-100, 100]"},
-		{`"prompt":[1],"logit_bias":{"999999":1}`, "999999"}, {`"prompt":[201088]`, "out of vocabulary"},
-		{`"prompt":[1],"response_format":{"type":"structural_tag","format":{"type":"x"}}`, "Invalid structural"},
-		{`"prompt":[1]`, "not well-formed Harmony"},
+		{`"prompt":[1],"top_k":-1`, "top_k"}, {`"prompt":[1],"temperature":-1`, "temperature"},
+		{`"prompt":[1],"top_p":2`, "top_p"}, {`"prompt":[1],"min_p":2`, "min_p"},
+		{`"prompt":[1],"repetition_penalty":0`, "repetition_penalty"}, {`"prompt":[1],"n":2`, "one choice"},
+		{`"prompt":[1],"logit_bias":{"5":101}`, "[-100, 100]"}, {`"prompt":[1],"logit_bias":{"999999":1}`, "999999"},
+		{`"prompt":[201088]`, "out of vocabulary"},
 	} {
 		status, got := ask(t, url+"/v1/completions", `{"model":"m","stream":true,`+tc.fields+"}")
 		if status != 400 || !strings.HasPrefix(got, `{"object":"error","message":"`) || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: status %d: %s", tc.fields, status, got)
+		}
+	}
+	// What the engine's own process refuses comes in a stream that has begun.
+	for _, tc := range []struct{ fields, want string }{
+		{`"prompt":[1,2,3,4,5,6,7,8]`, "`default_max_tokens` (0) must be greater than 0"},
+		{`"prompt":[1],"max_tokens":0`, "`max_tokens` (0) must be greater than 0"},
+		{`"prompt":[1]`, "not well-formed Harmony"},
+	} {
+		status, got := ask(t, url+"/v1/completions", `{"model":"m",`+tc.fields+"}")
+		if status != 400 || !strings.HasPrefix(got, `{"object":"error","message":"`) || !strings.Contains(got, tc.want) {
+			t.Errorf("%s: status %d: %s", tc.fields, status, got)
+		}
+		status, got = ask(t, url+"/v1/completions", `{"model":"m","stream":true,`+tc.fields+"}")
+		if status != 200 || !strings.HasPrefix(got, `data: {"error":{"message":"`) || !strings.Contains(got, tc.want) ||
+			!strings.HasSuffix(got, `","type":"server_error","code":null,"param":null}}`+"\n\ndata: [DONE]\n\n") {
+			t.Errorf("%s, streamed: status %d: %s", tc.fields, status, got)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func testKind(t *testing.T, name, kind string, on func(c *cases.Case) *cases.Cas
 func leftOut(t *testing.T, c *cases.Case, mode, kind string) string {
 	refused := c.Settings["server_context"] != "" || c.Name == "error_format_server"
 	switch {
-	case kind == contract.SGLang && mode == contract.ModeReduced && refused:
+	case (kind == contract.SGLang || kind == contract.TRTLLM) && mode == contract.ModeReduced && refused:
 		return "a refusal within a stream, which has begun in reduced mode"
 	case c.Settings["front_end"] != "":
 		return "vLLM's front ends"

@@ -45,17 +45,21 @@ func (trtllm) AppendRequest(dst []byte, r *Request) []byte {
 // those of LLM._check_arguments in tensorrt_llm/llmapi/llm.py, and of _deduce_max_tokens in executor/base_worker.py for
 // a prompt that leaves no room for an answer.
 func (trtllm) Cause(e *Error) Cause {
-	if e.Status != 400 {
-		return OtherCause
+	if e.Status == 400 && exceedsTRTLLMContext(e.Message) {
+		return ContextExceeded
 	}
+	return OtherCause
+}
+
+func exceedsTRTLLMContext(message string) bool {
 	for _, words := range [...]string{
 		"should not exceed max_num_tokens", "should not exceed max_seq_len", "`default_max_tokens` (",
 	} {
-		if strings.Contains(e.Message, words) {
-			return ContextExceeded
+		if strings.Contains(message, words) {
+			return true
 		}
 	}
-	return OtherCause
+	return false
 }
 
 // trtllmReader is the [Reader] of trtllm. The engine may leave out the token that ended an answer: then the reader puts
@@ -76,7 +80,16 @@ func (t *trtllmReader) Next(e *Event) Reading {
 }
 
 func (t *trtllmReader) readEvent(data []byte, e *Event) bool {
-	return readCompletions(data, e, t.readChoice)
+	understood := readCompletions(data, e, t.readChoice)
+	// An error within a stream has no status, and all errors have one type. That includes what the engine's own process
+	// refuses, since the stream has begun by then.
+	if e.Error != nil && e.Error.Status == 0 {
+		e.Error.Status = 500
+		if exceedsTRTLLMContext(e.Error.Message) {
+			e.Error.Status = 400
+		}
+	}
+	return understood
 }
 
 func (t *trtllmReader) readChoice(choice []byte, e *Event) {

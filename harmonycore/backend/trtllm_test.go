@@ -57,6 +57,16 @@ var trtllmStreams = []streamCase{
 	{"length", trtllmEvent("5,6", `"length"`, "null"), "0:[5 6]2 "},
 	{"cancelled", trtllmEvent("5", `"cancelled"`, "null"), "0:[5]3 "},
 	{
+		"an error", `data: {"error": {"message": "no memory", "type": "server_error", "code": null, "param": null}}` +
+			"\n\ndata: [DONE]\n\ndata: [DONE]\n\n",
+		" error {Status:500 Message:no memory Type:server_error Code: Param:} done done",
+	},
+	{
+		"a refusal", "data: {\"error\": {\"message\": \"`default_max_tokens` (0) must be greater than 0\", \"type\": " +
+			"\"server_error\", \"code\": null, \"param\": null}}\n\n",
+		" error {Status:400 Message:`default_max_tokens` (0) must be greater than 0 Type:server_error Code: Param:}",
+	},
+	{
 		"text", `data: {"choices":[{"index":0,"text":"Hi","token_ids":null,"finish_reason":null}]}` + "\n\n",
 		" error {Status:502 Message:the inference server answers without token ids; it does not know detokenize Type: " +
 			"Code: Param:}",

@@ -45,6 +45,7 @@ func (s *eventStream) Next(e *Event) Reading {
 		case ok:
 			return Garbled
 		case s.decoder.Broken():
+			s.rest = nil
 			return Broken
 		case len(s.rest) == 0:
 			return Drained

@@ -73,6 +73,7 @@ func (r *sglangReader) Next(e *Event) Reading {
 			return Read
 		}
 		if r.decoder.Broken() {
+			r.rest = nil
 			return Broken
 		}
 		if len(r.rest) == 0 {

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -114,6 +115,30 @@ func TestBrokenStreams(t *testing.T) {
 		large := "data: {\"choices\":[{\"index\":0,\"x\":\"" + strings.Repeat("x", 5<<20) + "\"}]}\n\n"
 		if got := streamOf(kind, large); got != " broken" {
 			t.Errorf("%s: an event of 5 MB is read as %.80q", name, got)
+		}
+	}
+}
+
+// TestBrokenKeepsNothing: a stream that cannot be read any further takes no memory, however long it goes on.
+func TestBrokenKeepsNothing(t *testing.T) {
+	chunk := []byte("data: {\"x\":\"" + strings.Repeat("x", 5<<20))
+	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, text{}} {
+		r := kind.NewReader()
+		var e Event
+		r.Write(chunk)
+		if reading := r.Next(&e); reading != Broken {
+			t.Errorf("%s: an event of 5 MB is %d", kind.Facts().Name, reading)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 20 {
+			r.Write(chunk)
+			if reading := r.Next(&e); reading != Broken {
+				t.Errorf("%s: a broken stream is %d", kind.Facts().Name, reading)
+			}
+		}
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+			t.Errorf("%s: a broken stream took %d bytes", kind.Facts().Name, after.TotalAlloc-before.TotalAlloc)
 		}
 	}
 }

@@ -138,6 +138,12 @@ func TestProbeFails(t *testing.T) {
 		strings.Contains(out, "models:") {
 		t.Errorf("a broken server: status %d, %s%s", code, out, failed)
 	}
+	if code, out, failed, _ := probeSim(t, sim.Options{OtherVocabulary: true}); code != exitFailed ||
+		!strings.Contains(failed, `its vocabulary is another: "Hello, world!" has the ids [`) ||
+		!strings.Contains(out, "the same ids for 0 of 50 texts; 50 have ids of another vocabulary") ||
+		strings.Contains(out, "models:\n") {
+		t.Errorf("another vocabulary: status %d, %s%s", code, out, failed)
+	}
 	if code, _, failed, _ := probeSim(t, sim.Options{APIKey: "k"}); code != exitFailed ||
 		!strings.Contains(failed, "name that with --key-env") {
 		t.Errorf("without its key: status %d, %s", code, failed)

@@ -16,17 +16,20 @@ type ChatChunks struct {
 	content, reasoned chunkFrame
 }
 
-// A chunkFrame is what stands before a text in a chunk, and after it. With both reasoning fields the chunk has the text
-// twice. between then stands between the two.
-type chunkFrame struct{ before, between, after []byte }
+// A chunkFrame is what a chunk has around a text: the member that begins with the text, and everything after it. With
+// both reasoning fields the text is in a second member too.
+type chunkFrame struct {
+	first, second string
+	after         []byte
+}
 
-// append appends the chunk with this text.
-func (f *chunkFrame) append(dst, text []byte) []byte {
-	dst = append(dst, f.before...)
+// append appends the chunk with this opening and this text.
+func (f *chunkFrame) append(dst, opening, text []byte) []byte {
+	dst = append(append(dst, opening...), f.first...)
 	from := len(dst)
 	dst = rawjson.AppendEscaped(dst, rawjson.View(text))
-	if to := len(dst); len(f.between) > 0 {
-		dst = append(append(dst, f.between...), dst[from:to]...)
+	if to := len(dst); f.second != "" {
+		dst = append(append(append(dst, `",`...), f.second...), dst[from:to]...)
 	}
 	return append(dst, f.after...)
 }
@@ -44,15 +47,9 @@ func NewChatChunks(head ChatHead, index int, includeUsage bool, reasoning Reason
 		textOnly:     textOnly,
 		opening:      append(opening, `,"delta":{`...),
 	}
-	c.content = chunkFrame{
-		before: concat(c.opening, contentOpening),
-		after:  c.closeWithoutReasoning([]byte(contentClose), nil, ""),
-	}
-	first, second := reasoning.members()
-	c.reasoned = chunkFrame{before: concat(c.opening, first), after: c.closeWithLogprobs([]byte{'"'}, nil, "")}
-	if second != "" {
-		c.reasoned.between = concat([]byte(`",`), second)
-	}
+	c.content = chunkFrame{first: contentOpening, after: c.closeWithoutReasoning([]byte(contentClose), nil, "")}
+	c.reasoned.first, c.reasoned.second = reasoning.members()
+	c.reasoned.after = c.closeWithLogprobs([]byte{'"'}, nil, "")
 	return c
 }
 
@@ -60,11 +57,6 @@ const (
 	contentOpening = `"content":"`
 	contentClose   = `",`
 )
-
-// concat returns a followed by b, in memory of its own.
-func concat(a []byte, b string) []byte {
-	return append(append(make([]byte, 0, len(a)+len(b)), a...), b...)
-}
 
 // closeWithLogprobs ends a chunk after the last member of its delta. logprobs is what [AppendLogprob] has written, or
 // empty.
@@ -102,7 +94,7 @@ func (c *ChatChunks) closeWithoutReasoning(dst, logprobs []byte, reason string) 
 // AppendContent appends a piece of the answer. logprobs is what [AppendLogprob] has written for its tokens, or empty.
 func (c *ChatChunks) AppendContent(dst, text, logprobs []byte) []byte {
 	if len(logprobs) == 0 {
-		return c.content.append(dst, text)
+		return c.content.append(dst, c.opening, text)
 	}
 	dst = append(append(dst, c.opening...), contentOpening...)
 	dst = rawjson.AppendEscaped(dst, rawjson.View(text))
@@ -114,7 +106,7 @@ func (c *ChatChunks) AppendReasoning(dst, text []byte) []byte {
 	if c.reasoning == NoReasoning {
 		return dst
 	}
-	return c.reasoned.append(dst, text)
+	return c.reasoned.append(dst, c.opening, text)
 }
 
 // AppendCall appends the first chunk of the call with this index. Only this chunk has the call's id and name.

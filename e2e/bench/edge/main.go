@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -85,7 +86,7 @@ type result struct {
 }
 
 func run(o options) error {
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	b := &bench{options: o}
 	selected, err := b.choose()
@@ -96,10 +97,12 @@ func run(o options) error {
 	if err := b.prepare(ctx, selected); err != nil {
 		return err
 	}
-	if err := b.rounds(ctx); err != nil {
+	err = b.rounds(ctx)
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	return b.report()
+	// A person who interrupts a run wants to see what was measured so far.
+	return errors.Join(err, b.report())
 }
 
 // choose returns the loads and variants that the options name.

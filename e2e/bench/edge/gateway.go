@@ -87,6 +87,9 @@ func (g *gateways) startEnvoy(name string) (*gateway, error) {
 	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
 	c.Passthrough = strings.Replace(g.servers.passthrough, "127.0.0.1", "localhost", 1)
 	for _, kind := range contract.ServerKinds() {
+		if name == besides && kind != contract.VLLM {
+			continue // an older build may not know it
+		}
 		if name == plain || name == constant {
 			if path := contract.KindNamed(kind).Path; !slices.Contains(c.PassthroughPaths, path) {
 				c.PassthroughPaths = append(c.PassthroughPaths, path)

@@ -172,7 +172,7 @@ e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-cl
 
 .PHONY: suite-kinds
 suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts
-	@$(E2E_ENV) go test -count=1 -timeout 30m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
+	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
 
 .PHONY: slowest
 slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## A table of the slowest tests of unit and e2e: where to make the tests faster

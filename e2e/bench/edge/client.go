@@ -255,6 +255,9 @@ func (r *reader) match(o order, a *answer, sent []time.Duration) (delays, arriva
 		return nil, nil
 	}
 	for i, at := range read {
+		if at < sent[a.first+i] {
+			return nil, nil
+		}
 		delays = append(delays, at-sent[a.first+i])
 	}
 	return delays, read

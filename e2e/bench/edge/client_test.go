@@ -45,7 +45,8 @@ func TestMatch(t *testing.T) {
 		}
 	}
 	joined, held := &reader{arrivals: []time.Duration{11, 22, 44}}, &reader{key: chat.textKey(), arrivals: sent[:3]}
-	for _, r := range []*reader{joined, held} {
+	early := &reader{key: chat.textKey(), arrivals: []time.Duration{22, 33}}
+	for _, r := range []*reader{joined, held, early} {
 		if delays, _ := r.match(o, a, sent); delays != nil {
 			t.Errorf("the events are not the pieces, and still the delays are %v", delays)
 		}

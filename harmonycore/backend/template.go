@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -182,11 +183,11 @@ func readDigits(b []byte, at int) (n, end int) {
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // learn makes the template from the data of an event that was parsed, and what it meant. An event of a kind that comes
-// once in a stream makes none.
+// once in a stream makes none. Neither does one whose data came in several lines: the frame has one.
 func (t *template) learn(data []byte, e *Event, variables []variable) {
 	t.count = 0
 	if len(variables) == 0 || len(data) > maxTemplate || t.unused >= maxUnused || e.Error != nil || e.Done ||
-		e.HasUsage || e.Finish != Running || len(e.Logprobs) > 0 {
+		e.HasUsage || e.Finish != Running || len(e.Logprobs) > 0 || bytes.IndexByte(data, '\n') >= 0 {
 		return
 	}
 	t.frame = append(append(append(t.frame[:0], framePrefix...), data...), frameSuffix...)
@@ -206,6 +207,8 @@ type gapFinder struct {
 	variables []variable
 	gaps      [maxGaps]gap
 	count     int
+	// seen has two bits for each variable: whether the member has come, and whether its parent has.
+	seen uint
 	// generates reports whether a gap has what was generated. unclear reports whether the event has something that no
 	// server writes and that a template cannot say.
 	generates, unclear bool
@@ -239,7 +242,11 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 	for i := range f.variables {
 		v := &f.variables[i]
 		switch {
-		case v.parent == parent && v.name == key && v.use.opens(f.byte(from)):
+		case v.parent == parent && v.name == key:
+			f.once(2 * i)
+			if !v.use.opens(f.byte(from)) {
+				return
+			}
 			if f.count == maxGaps {
 				f.unclear = true
 				return
@@ -249,10 +256,18 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 			f.generates = f.generates || v.use == gapIDs || v.use == gapText
 			return
 		case parent == "" && v.parent == key:
+			f.once(2*i + 1)
 			f.child(from, key)
 			return
 		}
 	}
+}
+
+// once notes that a name has come. What a name means that comes twice, only the parser knows: the last value may count,
+// or both may, and one may be an error.
+func (f *gapFinder) once(bit int) {
+	f.unclear = f.unclear || f.seen>>bit&1 == 1
+	f.seen |= 1 << bit
 }
 
 // child goes through the object at this position, or through the objects of an array.

@@ -32,7 +32,7 @@ GO_PACKAGES := ./...
 UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 
 # The filter is built again when any of these changed.
-WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabwasm tools/wasmfinish -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' 2>/dev/null) \
+WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' 2>/dev/null) \
 	go.mod go.sum tools/build-filter.sh $(wildcard tools/tinygo/* tools/binaryen/*)
 
 .PHONY: help

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds dist/harmony-filter.wasm: the filter by TinyGo, the vocabulary as a module of its own, both merged into one.
+# Builds dist/harmony-filter.wasm: the filter by TinyGo, with the vocabulary's table among its constants.
 # Two checkouts of the same commit give the same bytes, wherever they lie.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
@@ -15,10 +15,12 @@ features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-
 # What harmony_build_info tells. A folder that is no clone has none.
 version="$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
 
+# The memory begins with 10 MiB, of which the table takes half, and doubles when it is full. What wasm-ld would choose,
+# the table alone, would have to grow at once.
+linker="-extldflags '--initial-memory=10485760'"
 # The linker refuses to set what a program does not have, and of those built here only the filter tells its version.
-tell=()
 if [[ "$package" == ./filter ]]; then
-  tell=(-ldflags "-X main.version=$version")
+  linker+=" -X main.version=$version"
 fi
 
 # A folder of its own: two builds at once must not take each other's parts.
@@ -29,19 +31,18 @@ trap 'rm -rf "$work"' EXIT
 # Binaryen of the pinned version also for TinyGo's own run of wasm-opt: the bytes must not depend on what is on PATH.
 compile() {
   WASMOPT="$BIN/wasm-opt" "$BIN/tinygo" build -target="$TOOLS/tinygo/filter.json" -opt=2 -no-debug -panic=print \
-    ${tell[@]+"${tell[@]}"} -o "$work/filter.wasm" "$package"
+    -ldflags "$linker" -o "$work/filter.wasm" "$package"
 }
 
-merge() {
-  "$BIN/wasm-merge" "${features[@]}" -g "$work/filter.wasm" harmony_filter "$work/vocab.wasm" harmony_vocab -o "$work/merged.wasm"
-  go run ./tools/wasmfinish -i "$work/merged.wasm" -o "$work/finished.wasm"
+finish() {
+  go run ./tools/wasmfinish -i "$work/filter.wasm" -o "$work/finished.wasm"
   "$BIN/wasm-opt" "${features[@]}" -g --remove-unused-module-elements "$work/finished.wasm" -o "$work/shipped.wasm"
   go run ./tools/wasmfinish -i "$work/shipped.wasm"
 }
 
+step "the vocabulary's table" go run ./tools/vocabtable -o filter/vocabulary/o200k.table
 step "the filter (TinyGo)" compile
-step "the vocabulary module" go run ./tools/vocabwasm -o "$work/vocab.wasm"
-step "merging both (Binaryen)" merge
+step "what does not ship is removed (Binaryen)" finish
 mv "$work/shipped.wasm" "$out"
 
 digest() {

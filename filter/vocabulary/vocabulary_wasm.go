@@ -2,22 +2,23 @@
 
 package vocabulary
 
-import "unsafe"
+import (
+	_ "embed"
+	"unsafe"
 
-// The vocabulary is a passive data segment of a second module that is merged into this one. As a Go variable, every
-// garbage collection would scan it word by word (RATIONALE.md#8).
+	"github.com/harmonyedge/harmonyedge/filter/internal/gcroots"
+)
 
-//go:wasmimport harmony_vocab size
-func vocabularySize() uint32
+// table is a string, because the linker places strings among the constants and slices among the variables. The heap
+// begins after both, so the collector neither scans the table nor accounts for it (RATIONALE.md#8). tools/vocabtable
+// writes the file.
+//
+//go:embed o200k.table
+var table string
 
-//go:wasmimport harmony_vocab copy
-func copyVocabulary(to unsafe.Pointer)
-
-// Table copies the table into one heap slice without pointers.
+// Table returns the table, which must not be written to. It also makes the collector skip the constants: with the
+// table, a collection would otherwise take ten times as long.
 func Table() []byte {
-	table := make([]byte, vocabularySize())
-	if len(table) > 0 {
-		copyVocabulary(unsafe.Pointer(&table[0]))
-	}
-	return table
+	gcroots.SkipConstants()
+	return unsafe.Slice(unsafe.StringData(table), len(table))
 }

@@ -1,4 +1,4 @@
-// Command wasmfinish makes the merged filter module ready to ship. It removes all exports except those that Envoy
+// Command wasmfinish makes the compiled filter module ready to ship. It removes all exports except those that Envoy
 // needs, and custom sections that name the compilers used. It refuses a module that would not load or that would leak
 // memory (TinyGo's own malloc): see check.
 //

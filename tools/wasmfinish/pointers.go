@@ -13,8 +13,8 @@ import (
 // more than a few of them does not ship (RATIONALE.md#71).
 
 // The range of addresses of large objects, in bytes. A small heap lies below it. TinyGo doubles a memory that begins
-// with 640 KiB, and Envoy allows less than 1 GiB, so the memory ends at 640 MiB. Digits in a text, such as a commit's
-// hash, look like higher addresses.
+// with 10 MiB (tools/build-filter.sh), and Envoy allows less than 1 GiB, so the memory ends at 640 MiB. Digits in a
+// text, such as a commit's hash, look like higher addresses.
 const lowestLarge, endOfLarge = 16 << 20, 704 << 20
 
 // maxFalse is how many words of the variables may look like an address of a large object.

@@ -18,7 +18,8 @@ const mark0, mark1 = 0x636f6e73, 0xa7e4d51b
 
 // SkipConstants makes the collector skip the module's constants. Otherwise the collector treats every constant that
 // looks like a heap address as a pointer: two to three thousand of the filter's do, and each keeps a block of memory
-// alive for ever. Skipping them is safe: constants are never written, so they hold no pointers into the heap.
+// alive for ever. It would also read the vocabulary in every collection. Skipping them is safe: constants are never
+// written, so they hold no pointers into the heap.
 //
 // It must not run during package initialisation, because TinyGo runs that part of the program at compile time.
 func SkipConstants() {

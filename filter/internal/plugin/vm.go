@@ -5,7 +5,6 @@ import (
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
 
 	"github.com/harmonyedge/harmonyedge/filter/config"
-	"github.com/harmonyedge/harmonyedge/filter/internal/gcroots"
 	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
@@ -45,7 +44,6 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	if v.tokenizer != nil {
 		return types.OnVMStartStatusOK
 	}
-	gcroots.SkipConstants()
 	arenaHeap = &v.heap
 	t, err := tokenizer.New(v.table())
 	if err != nil {

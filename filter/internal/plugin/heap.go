@@ -16,6 +16,9 @@ type heap struct {
 	// inUse is the heap in use when last measured, in bytes, garbage included. admitted is the most that requests admitted
 	// since then may have taken.
 	inUse, admitted uint64
+	// initial is the heap in use before the VM's first stream. refused is the least that admit has refused since the VM
+	// was last idle, or 0.
+	initial, refused uint64
 	// measureAt is when the timer may measure again.
 	measureAt int64
 	// collectedAt is when the heap was last collected because of its size. quietUntil is when that is next allowed after a
@@ -38,6 +41,10 @@ const (
 
 // begin and end count the streams of the VM.
 func (h *heap) begin() {
+	if !h.everOpen {
+		h.measure()
+		h.initial = h.inUse
+	}
 	h.open++
 	h.everOpen = true
 }
@@ -63,6 +70,9 @@ func (h *heap) admit(need, limit uint64, at int64) bool {
 		h.collect(need, limit, at)
 	}
 	if h.inUse+h.admitted+need > limit {
+		if h.refused == 0 || need < h.refused {
+			h.refused = need
+		}
 		return false
 	}
 	h.admitted += need
@@ -80,31 +90,43 @@ func (h *heap) collect(need, limit uint64, at int64) {
 	}
 }
 
-// enforce measures the heap, and collects it if it is over limit. stuck reports whether the heap is then still over
-// limit, and no stream is open that could need it.
+// enforce measures the heap, and collects it if it is over limit, or if an idle VM has refused a request. stuck is
+// [heap.stuck] after that.
 func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	if at >= h.measureAt {
 		started := time.Now()
 		h.measure()
 		h.measureAt = at + pauseShare*time.Since(started).Milliseconds()
 	}
-	if h.inUse <= limit {
+	refusal := h.idle() && h.refused > 0
+	if h.inUse <= limit && !refusal {
 		return false
 	}
 	worthwhile := h.ended || at >= h.collectedAt+maxPause
 	if h.idle() || worthwhile && at >= h.quietUntil { // an idle VM holds up no stream
 		h.collect(0, limit, at)
 	}
-	return h.inUse > limit && h.idle()
+	stuck = h.stuck(limit)
+	if h.idle() {
+		h.refused = 0
+	}
+	return stuck
 }
 
-// endFull ends a VM whose heap is full although no stream is open. Nothing else would make room: a wasm memory does not
-// shrink, and what fills the heap stays in it. The host starts a new VM for the next request, which takes milliseconds.
+// stuck reports whether no stream is open that could need the heap, and the heap is over limit or has no room for a
+// request that a new VM would admit.
+func (h *heap) stuck(limit uint64) bool {
+	refusal := h.refused > 0 && h.inUse+h.refused > limit && h.initial+h.refused <= limit
+	return h.idle() && (h.inUse > limit || refusal)
+}
+
+// endFull ends a VM that is [heap.stuck]. Nothing else would make room: a wasm memory does not shrink, and what fills
+// the heap stays in it. The host starts a new VM for the next request, which takes milliseconds.
 // A VM that has had no streams stays, since its successor would be as full.
 func (v *vm) endFull(limit uint64) {
 	v.metrics.EndedFull()
 	proxywasm.LogError("harmony: " + strconv.FormatUint(v.heap.inUse, 10) + " bytes of the heap are in use, " +
-		"which is over memory_limit (" + strconv.FormatUint(limit, 10) + "), and no stream is open: " +
+		"which is too much for memory_limit (" + strconv.FormatUint(limit, 10) + "), and no stream is open: " +
 		"the VM ends itself, and the next request starts another")
 	trap()
 }

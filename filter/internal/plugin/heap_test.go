@@ -1,0 +1,45 @@
+package plugin
+
+import "testing"
+
+// TestStuck checks when a VM ends itself: only without streams, and only if its successor would have more room.
+func TestStuck(t *testing.T) {
+	const limit = 256
+	idle := heap{everOpen: true, initial: 10}
+	for name, test := range map[string]struct {
+		edit func(h *heap)
+		want bool
+	}{
+		"empty":                               {func(h *heap) { h.inUse = 20 }, false},
+		"full":                                {func(h *heap) { h.inUse = limit + 1 }, true},
+		"full, with a stream":                 {func(h *heap) { h.inUse, h.open = limit+1, 1 }, false},
+		"full, and new":                       {func(h *heap) { h.inUse, h.everOpen = limit+1, false }, false},
+		"has refused":                         {func(h *heap) { h.inUse, h.refused = 252, 5 }, true},
+		"has refused, with a stream":          {func(h *heap) { h.inUse, h.refused, h.open = 252, 5, 1 }, false},
+		"has refused, and has room":           {func(h *heap) { h.inUse, h.refused = 251, 5 }, false},
+		"has refused what a new one refuses":  {func(h *heap) { h.inUse, h.refused = 252, 247 }, false},
+		"has refused what a new one can take": {func(h *heap) { h.inUse, h.refused = 11, 246 }, true},
+	} {
+		h := idle
+		test.edit(&h)
+		if got := h.stuck(limit); got != test.want {
+			t.Errorf("%s: stuck is %t", name, got)
+		}
+	}
+}
+
+// TestRefused checks that a VM without streams looks at its refusals once.
+func TestRefused(t *testing.T) {
+	h := heap{}
+	h.begin()
+	if h.initial == 0 || h.admit(8, 1, 0) || h.admit(9, 1, 0) || h.refused != 8 {
+		t.Fatalf("%+v", h)
+	}
+	if h.enforce(1<<60, 0); h.refused != 8 {
+		t.Error("a VM with a stream has forgotten what it refused")
+	}
+	h.end()
+	if h.enforce(1<<60, 0); h.refused != 0 {
+		t.Error("an idle VM still holds a refusal that has room")
+	}
+}

@@ -52,6 +52,12 @@ const (
 )
 
 func (e *Event) reset() {
+	// The numbers lie in the event's memory. One in a place that no later event uses would keep all of it.
+	for i := range e.Logprobs {
+		l := &e.Logprobs[i]
+		clear(l.Top)
+		*l = TokenLogprob{Top: l.Top[:0]}
+	}
 	*e = Event{
 		Tokens: emptied(e.Tokens, maxKeptTokens), Text: emptied(e.Text, maxKeptText),
 		Logprobs: emptied(e.Logprobs, maxKeptLogprobs),
@@ -78,6 +84,18 @@ type TokenLogprob struct {
 type Alternative struct {
 	ID      uint32
 	Logprob []byte
+}
+
+// maxAlternatives is how many alternatives of a token are read. [Request.TopLogprobs] is at most 20, and some servers
+// add the token itself.
+const maxAlternatives = 32
+
+// appendAlternative appends an alternative, if it is not one too many.
+func appendAlternative(dst []Alternative, a Alternative) []Alternative {
+	if len(dst) >= maxAlternatives {
+		return dst
+	}
+	return append(dst, a)
 }
 
 // Error is a server's error. A field that the server did not send is empty.

@@ -280,7 +280,7 @@ func readSGLangLogprobs(dst []TokenLogprob, tokens, top []byte, n int) []TokenLo
 		}
 		_, _ = jsonparser.ArrayEach(value, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
 			if alternative, ok := readSGLangLogprob(value, kind); ok {
-				dst[place].Top = append(dst[place].Top, alternative)
+				dst[place].Top = appendAlternative(dst[place].Top, alternative)
 			}
 		})
 	})

@@ -138,5 +138,5 @@ func readAlternative(dst []Alternative, data []byte) []Alternative {
 	if err != nil || kind != jsonparser.Number {
 		return dst
 	}
-	return append(dst, Alternative{ID: uint32(id), Logprob: logprob})
+	return appendAlternative(dst, Alternative{ID: uint32(id), Logprob: logprob})
 }

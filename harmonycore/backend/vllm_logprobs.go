@@ -58,7 +58,7 @@ func readAlternatives(dst []Alternative, data []byte) []Alternative {
 		digits, ok := bytes.CutPrefix(key, tokenIDPrefix)
 		id, err := strconv.ParseUint(string(digits), 10, 32)
 		if ok && err == nil && kind == jsonparser.Number {
-			dst = append(dst, Alternative{ID: uint32(id), Logprob: value})
+			dst = appendAlternative(dst, Alternative{ID: uint32(id), Logprob: value})
 		}
 		return nil
 	})

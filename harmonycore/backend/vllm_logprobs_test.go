@@ -58,3 +58,61 @@ func TestVLLMLogprobs(t *testing.T) {
 		}
 	}
 }
+
+// logprobsEvents returns, for kinds that send logprobs, the data of an event with this many tokens and alternatives of
+// each.
+var logprobsEvents = []struct {
+	kind  Kind
+	event func(tokens, alternatives int) string
+}{
+	{vllm{}, func(tokens, alternatives int) string {
+		return fmt.Sprintf(`{"choices":[{"token_ids":[%s],"logprobs":{"token_logprobs":[%s],"top_logprobs":[%s]}}]}`,
+			repeated("7", tokens), repeated("-1", tokens), repeated("{"+repeated(`"token_id:8":-2`, alternatives)+"}", tokens))
+	}},
+	{vllmGenerate{}, func(tokens, alternatives int) string {
+		return fmt.Sprintf(`{"choices":[{"token_ids":[%s],"logprobs":{"content":[%s]}}]}`, repeated("7", tokens),
+			repeated(`{"logprob":-1,"top_logprobs":[`+repeated(`{"token_id":8,"logprob":-2}`, alternatives)+`]}`, tokens))
+	}},
+	{sglang{}, func(tokens, alternatives int) string {
+		return fmt.Sprintf(`{"output_ids":[%s],"meta_info":{"completion_tokens":10,"output_token_logprobs":[%s],`+
+			`"output_top_logprobs":[%s]}}`, repeated("7", tokens), repeated("[-1,7,null]", tokens),
+			repeated("["+repeated("[-2,8,null]", alternatives)+"]", tokens))
+	}},
+}
+
+// repeated returns elements with commas between them.
+func repeated(element string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(element+",", n), ",")
+}
+
+// TestManyAlternatives: a server that sends more alternatives than anyone can ask for takes no more memory or time.
+func TestManyAlternatives(t *testing.T) {
+	for _, tt := range logprobsEvents {
+		for sent, want := range map[int]int{21: 21, maxAlternatives: maxAlternatives, 10_000: maxAlternatives} {
+			r := tt.kind.NewReader()
+			r.Write([]byte("data: " + tt.event(2, sent) + "\n\n"))
+			var e Event
+			if r.Next(&e) != Read || len(e.Logprobs) != 2 || len(e.Logprobs[0].Top) != want || len(e.Logprobs[1].Top) != want {
+				t.Errorf("%s: of %d alternatives %d are read", tt.kind.Facts().Name, sent, len(e.Logprobs[0].Top))
+			}
+		}
+	}
+}
+
+// TestLogprobsKeepNoEvent: the numbers of an event lie in its memory, which the next event must not keep.
+func TestLogprobsKeepNoEvent(t *testing.T) {
+	for _, tt := range logprobsEvents {
+		r := tt.kind.NewReader()
+		r.Write([]byte("data: " + tt.event(9, 3) + "\n\ndata: " + tt.event(1, 1) + "\n\n"))
+		var e Event
+		if r.Next(&e) != Read || r.Next(&e) != Read || len(e.Logprobs) != 1 || cap(e.Logprobs) < 9 {
+			t.Fatalf("%s: %+v", tt.kind.Facts().Name, e)
+		}
+		for i, l := range e.Logprobs[:9] {
+			top := l.Top[:cap(l.Top)]
+			if i > 0 && l.Logprob != nil || top[2].Logprob != nil {
+				t.Errorf("%s: place %d keeps %q and %+v", tt.kind.Facts().Name, i, l.Logprob, top)
+			}
+		}
+	}
+}

@@ -27,9 +27,10 @@ type identity struct {
 	complete bool
 }
 
-// is reports whether a model list is that of the server that was identified. nil is of none.
+// is reports whether a model list is that of the server that was identified. nil is of none. A server with another
+// vocabulary is asked again each time, since no absence shows its repair where several servers share an address.
 func (i *identity) is(list *engine.Facts) bool {
-	return i != nil && slices.Equal(i.facts.Models, list.Models)
+	return i != nil && i.vocabulary() != OtherVocabulary && slices.Equal(i.facts.Models, list.Models)
 }
 
 func (i *identity) vocabulary() Vocabulary {
@@ -51,14 +52,18 @@ func (s *Server) set(i *identity) {
 	}
 }
 
-// updateIdentity updates what is known of a server after a probe. found is nil if the server
-// was not asked what it is. After an error, and after another list, it will be asked again: it may have been restarted.
+// updateIdentity updates what is known of a server after a probe. found is nil if the server was not asked what it is.
+// After an error, and after another list, it will be asked again: it may have been restarted.
 func (w *Watcher) updateIdentity(m *member, found *identity, list *engine.Facts, err error) {
 	switch {
 	case found != nil:
 		m.set(found)
-		if found.complete {
-			m.identified = found
+		if !found.complete {
+			return
+		}
+		before := m.identified
+		m.identified = found
+		if before == nil || before.vocabulary() != OtherVocabulary || found.vocabulary() != OtherVocabulary {
 			w.log.Info("a server has been identified", "pool", m.probe.pool, "server", m.Endpoint.String(), "address",
 				m.Address, "program", m.Program, "context", m.Context, "vocabulary", m.Vocabulary)
 		}

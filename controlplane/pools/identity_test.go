@@ -64,22 +64,39 @@ func TestVocabulary(t *testing.T) {
 		t.Errorf("it was asked for the ids of %d texts", n)
 	}
 
+	s.become(t, sim.Options{Models: []string{"another"}, Kind: sim.SGLang}) // too soon for an absence to be seen
+	eventually(t, "SGLang", func() bool { return server(t, w).Program == "SGLang "+sim.SGLangVersion })
+	if got := server(t, w); got.Vocabulary != SameVocabulary || s.tokenized.Load() != 8 {
+		t.Errorf("%d texts, %+v", s.tokenized.Load(), got)
+	}
+
 	s.away()
 	eventually(t, "absence", func() bool { return !server(t, w).Silent.IsZero() })
 	s.become(t, sim.Options{OtherVocabulary: true})
 	await(t, w, NotReady, otherVocabulary)
-	if n := s.tokenized.Load(); n != 8 || server(t, w).Vocabulary != OtherVocabulary {
-		t.Errorf("%d texts, %+v", n, server(t, w))
-	}
-
-	s.become(t, sim.Options{Models: []string{"another"}, Kind: sim.SGLang}) // too soon for an absence to be seen
-	await(t, w, Ready, "")
-	if got := server(t, w); got.Program != "SGLang "+sim.SGLangVersion || got.Vocabulary != SameVocabulary {
+	if got := server(t, w); got.Vocabulary != OtherVocabulary {
 		t.Errorf("got %+v", got)
 	}
 	w.Close()
 	if log.count("a server has been identified") != 3 || log.count("level=WARN") != 1 ||
 		!strings.Contains(log.String(), `program="SGLang `+sim.SGLangVersion+`" context=131072 vocabulary=same`) {
+		t.Errorf("the log is\n%s", log)
+	}
+}
+
+// TestMendedVocabulary checks that a server with another vocabulary comes back although it is never seen away, as
+// behind an address that several servers share. It is asked in each interval, and logged once.
+func TestMendedVocabulary(t *testing.T) {
+	s := newReplaceable(t)
+	w, log := watcher(t, nil)
+	must(t, w.Set([]Pool{{Name: "p", Servers: endpoints(t, s.URL), Models: []string{"m"}, TokenIDs: true}}))
+	s.become(t, sim.Options{OtherVocabulary: true})
+	await(t, w, NotReady, otherVocabulary)
+	eventually(t, "another comparison", func() bool { return s.tokenized.Load() >= 12 })
+	s.become(t, sim.Options{})
+	await(t, w, Ready, "")
+	w.Close()
+	if log.count("a server has been identified") != 2 || log.count("level=WARN") != 1 {
 		t.Errorf("the log is\n%s", log)
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"strings"
+
+	"github.com/harmonyedge/harmonyedge/internal/wasmfile"
 )
 
-const (
-	sectionData = 11
-	// namesOfData is the subsection of the custom section "name" that names data segments.
-	namesOfData = 9
-)
+// namesOfData is the subsection of the custom section "name" that names data segments.
+const namesOfData = 9
 
 // mark is what filter/internal/gcroots has where it needs the end of the constants: two words, of which the second
 // stays.
@@ -20,18 +19,18 @@ var mark = []byte{0x73, 0x6e, 0x6f, 0x63, 0x1b, 0xd5, 0xe4, 0xa7}
 // markConstants writes the address of the end of the module's constants over the first word of the mark. The linker
 // places constants before variables and names the constants' segments ".rodata". A module without the mark is
 // unchanged.
-func markConstants(sections []wasmSection) error {
+func markConstants(sections []wasmfile.Section) error {
 	var names map[int]string
 	var data []byte
 	for _, s := range sections {
-		switch s.id {
-		case sectionCustom:
-			r := reader{s.content}
-			if name, _ := r.name(); name == "name" {
-				names = segmentNames(r.rest)
+		switch s.ID {
+		case wasmfile.Custom:
+			r := wasmfile.Reader{Rest: s.Content}
+			if name, _ := r.Name(); name == "name" {
+				names = segmentNames(r.Rest)
 			}
-		case sectionData:
-			data = s.content
+		case wasmfile.Data:
+			data = s.Content
 		}
 	}
 	at := bytes.Index(data, mark)
@@ -67,22 +66,22 @@ func markConstants(sections []wasmSection) error {
 // segmentNames reads the names of data segments, by index.
 func segmentNames(content []byte) map[int]string {
 	names := make(map[int]string)
-	for r := (reader{content}); len(r.rest) > 0; {
-		id, _ := r.byte()
-		part, ok := r.sized()
+	for r := (wasmfile.Reader{Rest: content}); len(r.Rest) > 0; {
+		id, _ := r.Byte()
+		part, ok := r.Sized()
 		if !ok {
 			break
 		}
 		if id != namesOfData {
 			continue
 		}
-		p := reader{part}
-		n, ok := p.uint()
+		p := wasmfile.Reader{Rest: part}
+		n, ok := p.Uint()
 		for i := 0; ok && i < n; i++ {
 			var index int
 			var name string
-			if index, ok = p.uint(); ok {
-				if name, ok = p.name(); ok {
+			if index, ok = p.Uint(); ok {
+				if name, ok = p.Name(); ok {
 					names[index] = name
 				}
 			}
@@ -100,48 +99,29 @@ type segment struct {
 
 func readSegments(data []byte) ([]segment, error) {
 	const passive, constant, end = 1, 0x41, 0x0b
-	r := reader{data}
-	n, ok := r.uint()
+	r := wasmfile.Reader{Rest: data}
+	n, ok := r.Uint()
 	var segments []segment
 	for i := 0; ok && i < n; i++ {
 		var s segment
-		flags, _ := r.uint()
+		flags, _ := r.Uint()
 		if s.active = flags != passive; s.active {
 			if flags != 0 {
-				return nil, errMalformed
+				return nil, wasmfile.ErrMalformed
 			}
-			op, _ := r.byte()
-			s.address, ok = r.sint()
-			if last, _ := r.byte(); op != constant || last != end {
-				return nil, errMalformed
+			op, _ := r.Byte()
+			s.address, ok = r.Sint()
+			if last, _ := r.Byte(); op != constant || last != end {
+				return nil, wasmfile.ErrMalformed
 			}
 		}
-		content, sized := r.sized()
+		content, sized := r.Sized()
 		ok = ok && sized
 		s.size, s.content = len(content), content
 		segments = append(segments, s)
 	}
 	if !ok {
-		return nil, errMalformed
+		return nil, wasmfile.ErrMalformed
 	}
 	return segments, nil
-}
-
-// sint reads a signed LEB128 number.
-func (r *reader) sint() (int, bool) {
-	v, shift := 0, 0
-	for {
-		b, ok := r.byte()
-		if !ok || shift > 35 {
-			return 0, false
-		}
-		v |= int(b&0x7f) << shift
-		shift += 7
-		if b < 0x80 {
-			if b&0x40 != 0 {
-				v -= 1 << shift
-			}
-			return v, true
-		}
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/internal/wasmfile"
 )
 
 // piece is a data segment to write. Its address must fit into one byte of LEB128.
@@ -15,7 +17,7 @@ type piece struct {
 }
 
 // sectionsOf returns the data and name sections of a module with these segments.
-func sectionsOf(pieces ...piece) []wasmSection {
+func sectionsOf(pieces ...piece) []wasmfile.Section {
 	data, names := []byte{byte(len(pieces))}, []byte{byte(len(pieces))}
 	for i, p := range pieces {
 		data = append(data, 0, 0x41, p.address, 0x0b, byte(len(p.content)))
@@ -23,7 +25,7 @@ func sectionsOf(pieces ...piece) []wasmSection {
 		names = append(append(names, byte(i), byte(len(p.name))), p.name...)
 	}
 	custom := append([]byte("\x04name"), namesOfData, byte(len(names)))
-	return []wasmSection{{sectionData, data}, {sectionCustom, append(custom, names...)}}
+	return []wasmfile.Section{{ID: wasmfile.Data, Content: data}, {ID: wasmfile.Custom, Content: append(custom, names...)}}
 }
 
 func TestMarkConstants(t *testing.T) {
@@ -53,8 +55,8 @@ func TestMarkConstants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := bytes.Index(sections[0].content, mark[4:])
-			if got := binary.LittleEndian.Uint32(sections[0].content[at-4:]); got != tt.want {
+			at := bytes.Index(sections[0].Content, mark[4:])
+			if got := binary.LittleEndian.Uint32(sections[0].Content[at-4:]); got != tt.want {
 				t.Errorf("the constants end at %d, want %d", got, tt.want)
 			}
 		})
@@ -63,8 +65,8 @@ func TestMarkConstants(t *testing.T) {
 
 func TestMarkConstantsLeavesOthers(t *testing.T) {
 	sections := sectionsOf(piece{".data", 32, []byte("abcd")})
-	before := bytes.Clone(sections[0].content)
-	if err := markConstants(sections); err != nil || !bytes.Equal(before, sections[0].content) {
-		t.Errorf("a module without the mark: %v, changed: %t", err, !bytes.Equal(before, sections[0].content))
+	before := bytes.Clone(sections[0].Content)
+	if err := markConstants(sections); err != nil || !bytes.Equal(before, sections[0].Content) {
+		t.Errorf("a module without the mark: %v, changed: %t", err, !bytes.Equal(before, sections[0].Content))
 	}
 }

@@ -7,15 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-const (
-	sectionCustom = 0
-	sectionImport = 2
-	sectionExport = 7
+	"github.com/harmonyedge/harmonyedge/internal/wasmfile"
 )
-
-var errMalformed = errors.New("not a well-formed WebAssembly module")
 
 // keptExport reports whether Envoy, or a proxy-wasm host that behaves like it, needs the export.
 func keptExport(name string) bool {
@@ -27,77 +21,74 @@ func keptCustom(name string) bool { return name == "name" }
 
 // finish returns the module with only the exports and custom sections that ship.
 func finish(module []byte) ([]byte, error) {
-	sections, err := split(module)
+	sections, err := wasmfile.Split(module)
 	if err != nil {
 		return nil, err
 	}
 	if err := markConstants(sections); err != nil {
 		return nil, err
 	}
-	out := slices.Clone(module[:8])
+	var out []wasmfile.Section
 	for _, s := range sections {
-		content := s.content
-		switch s.id {
-		case sectionCustom:
-			r := reader{content}
-			name, ok := r.name()
+		switch s.ID {
+		case wasmfile.Custom:
+			r := wasmfile.Reader{Rest: s.Content}
+			name, ok := r.Name()
 			if !ok {
-				return nil, errMalformed
+				return nil, wasmfile.ErrMalformed
 			}
 			if !keptCustom(name) {
 				continue
 			}
-		case sectionExport:
-			exports, err := readExports(content)
+		case wasmfile.Export:
+			exports, err := readExports(s.Content)
 			if err != nil {
 				return nil, err
 			}
 			exports = slices.DeleteFunc(exports, func(e export) bool { return !keptExport(e.name) })
-			content = binary.AppendUvarint(nil, uint64(len(exports)))
+			s.Content = binary.AppendUvarint(nil, uint64(len(exports)))
 			for _, e := range exports {
-				content = append(content, e.raw...)
+				s.Content = append(s.Content, e.raw...)
 			}
 		}
-		out = append(out, s.id)
-		out = binary.AppendUvarint(out, uint64(len(content)))
-		out = append(out, content...)
+		out = append(out, s)
 	}
-	return out, nil
+	return wasmfile.Join(out), nil
 }
 
 // check returns an error if the module must not ship.
 func check(module []byte) error {
-	sections, err := split(module)
+	sections, err := wasmfile.Split(module)
 	if err != nil {
 		return err
 	}
 	var exports []export
 	problems := []error{checkPointers(sections)}
 	for _, s := range sections {
-		switch s.id {
-		case sectionCustom:
-			r := reader{s.content}
-			if name, ok := r.name(); !ok || !keptCustom(name) {
+		switch s.ID {
+		case wasmfile.Custom:
+			r := wasmfile.Reader{Rest: s.Content}
+			if name, ok := r.Name(); !ok || !keptCustom(name) {
 				problems = append(problems, fmt.Errorf("custom section %q", name))
 			}
-		case sectionImport:
-			r := reader{s.content}
-			n, ok := r.uint()
+		case wasmfile.Import:
+			r := wasmfile.Reader{Rest: s.Content}
+			n, ok := r.Uint()
 			for i := 0; ok && i < n; i++ {
 				var from, name string
-				if from, name, ok = r.importEntry(); ok && from != "env" && from != "wasi_snapshot_preview1" {
+				if from, name, ok = r.FunctionImport(); ok && from != "env" && from != "wasi_snapshot_preview1" {
 					problems = append(problems, fmt.Errorf("imports %s.%s, which no Envoy has", from, name))
 				}
 			}
 			if !ok {
-				return errMalformed
+				return wasmfile.ErrMalformed
 			}
-		case sectionExport:
-			if exports, err = readExports(s.content); err != nil {
+		case wasmfile.Export:
+			if exports, err = readExports(s.Content); err != nil {
 				return err
 			}
-		case sectionData:
-			if bytes.Contains(s.content, mark) {
+		case wasmfile.Data:
+			if bytes.Contains(s.Content, mark) {
 				problems = append(problems, errors.New("does not know where its constants end, see filter/internal/gcroots"))
 			}
 		}
@@ -116,94 +107,26 @@ func check(module []byte) error {
 	return errors.Join(problems...)
 }
 
-type wasmSection struct {
-	id      byte
-	content []byte
-}
-
-func split(module []byte) ([]wasmSection, error) {
-	if !strings.HasPrefix(string(module), "\x00asm\x01\x00\x00\x00") {
-		return nil, errMalformed
-	}
-	var sections []wasmSection
-	r := reader{module[8:]}
-	for len(r.rest) > 0 {
-		id, _ := r.byte()
-		content, ok := r.sized()
-		if !ok {
-			return nil, errMalformed
-		}
-		sections = append(sections, wasmSection{id, content})
-	}
-	return sections, nil
-}
-
 type export struct {
 	name string
 	raw  []byte // the whole entry
 }
 
 func readExports(content []byte) ([]export, error) {
-	r := reader{content}
-	n, ok := r.uint()
+	r := wasmfile.Reader{Rest: content}
+	n, ok := r.Uint()
 	var exports []export
 	for i := 0; ok && i < n; i++ {
-		before := r.rest
+		before := r.Rest
 		var name string
-		name, ok = r.name()
-		_, okKind := r.byte()
-		_, okIndex := r.uint()
+		name, ok = r.Name()
+		_, okKind := r.Byte()
+		_, okIndex := r.Uint()
 		ok = ok && okKind && okIndex
-		exports = append(exports, export{name, before[:len(before)-len(r.rest)]})
+		exports = append(exports, export{name, before[:len(before)-len(r.Rest)]})
 	}
 	if !ok {
-		return nil, errMalformed
+		return nil, wasmfile.ErrMalformed
 	}
 	return exports, nil
-}
-
-// reader reads values from the front of a section. The last result of each method reports whether the value was
-// complete.
-type reader struct{ rest []byte }
-
-func (r *reader) byte() (byte, bool) {
-	if len(r.rest) == 0 {
-		return 0, false
-	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b, true
-}
-
-func (r *reader) uint() (int, bool) {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 || v > 1<<32-1 {
-		return 0, false
-	}
-	r.rest = r.rest[n:]
-	return int(v), true
-}
-
-func (r *reader) sized() ([]byte, bool) {
-	n, ok := r.uint()
-	if !ok || n > len(r.rest) {
-		return nil, false
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b, true
-}
-
-func (r *reader) name() (string, bool) {
-	b, ok := r.sized()
-	return string(b), ok
-}
-
-// importEntry reads one import. Only functions may be imported; any other import counts as malformed.
-func (r *reader) importEntry() (module, name string, ok bool) {
-	module, ok1 := r.name()
-	name, ok2 := r.name()
-	kind, ok3 := r.byte()
-	_, ok4 := r.uint()
-	return module, name, ok1 && ok2 && ok3 && ok4 && kind == 0
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/harmonyedge/harmonyedge/internal/wasmfile"
 )
 
 // TinyGo's collector treats every word of the variables that could be a pointer as one. Numbers that look like
@@ -22,24 +24,24 @@ const maxFalse = 2
 
 // checkPointers returns an error if the collector would mistake too many words for pointers. Modules without
 // filter/internal/gcroots are not checked.
-func checkPointers(sections []wasmSection) error {
+func checkPointers(sections []wasmfile.Section) error {
 	var names map[int]string
 	var segments []segment
 	ours, random := false, false
 	for _, s := range sections {
-		switch s.id {
-		case sectionCustom:
-			r := reader{s.content}
-			if name, _ := r.name(); name == "name" {
-				names = segmentNames(r.rest)
-				random = bytes.Contains(s.content, []byte("arc4random_buf"))
+		switch s.ID {
+		case wasmfile.Custom:
+			r := wasmfile.Reader{Rest: s.Content}
+			if name, _ := r.Name(); name == "name" {
+				names = segmentNames(r.Rest)
+				random = bytes.Contains(s.Content, []byte("arc4random_buf"))
 			}
-		case sectionData:
+		case wasmfile.Data:
 			var err error
-			if segments, err = readSegments(s.content); err != nil {
+			if segments, err = readSegments(s.Content); err != nil {
 				return err
 			}
-			ours = bytes.Contains(s.content, mark[4:])
+			ours = bytes.Contains(s.Content, mark[4:])
 		}
 	}
 	switch {

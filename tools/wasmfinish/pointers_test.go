@@ -36,7 +36,7 @@ func TestCheckPointers(t *testing.T) {
 		t.Errorf("a module of somebody else's: %v", err)
 	}
 	random := sectionsOf(piece{".data", 32, mark})
-	random[1].content = append(random[1].content, "\x01\x0farc4random_buf"...)
+	random[1].Content = append(random[1].Content, "\x01\x0farc4random_buf"...)
 	if err := checkPointers(random); err == nil {
 		t.Error("the C library's random numbers are let through")
 	}

@@ -66,6 +66,7 @@ func Start(t testing.TB, wasm, configuration string, options ...Option) (*Host, 
 		CacheDir: cache, Now: func() time.Time { return h.now }, Random: rand.NewChaCha8([32]byte{}),
 		Log:       func(l wasmhost.Level, text string) { h.logs = append(h.logs, fmt.Sprintf("[%s] %s", l, text)) },
 		Caller:    caller{h},
+		Context:   h.settings.ctx,
 		Violation: func(what string) { h.faults = append(h.faults, what) },
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package filtertest
 
 import (
+	"context"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/filter/wasmhost"
@@ -16,6 +17,7 @@ type settings struct {
 	clusters       []string
 	onCallout      func(*Callout)
 	start          time.Time
+	ctx            context.Context //nolint:containedctx // handed on to wazero
 }
 
 // Server is the cluster that receives every request unless [Routes] says otherwise.
@@ -98,3 +100,7 @@ func OnCallout(answer func(*Callout)) Option { return func(s *settings) { s.onCa
 
 // StartAt sets the time at which the clock starts. The default is 2026-01-02 03:04:05 UTC.
 func StartAt(t time.Time) Option { return func(s *settings) { s.start = t } }
+
+// Context sets the context with which wazero compiles and calls the filter. It can carry a listener of calls, for
+// profiles: see [wasmhost.Options].
+func Context(ctx context.Context) Option { return func(s *settings) { s.ctx = ctx } }

@@ -44,7 +44,10 @@ func New(wasm []byte, plugin Plugin, options Options) (*Host, error) {
 	if plugin.ReloadInterval == 0 {
 		plugin.ReloadInterval = defaultReload
 	}
-	h := &Host{plugin: plugin, options: options, ctx: context.Background()}
+	if options.Context == nil {
+		options.Context = context.Background()
+	}
+	h := &Host{plugin: plugin, options: options, ctx: options.Context}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(memoryPages)
 	if options.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(options.CacheDir)

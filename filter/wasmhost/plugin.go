@@ -1,6 +1,7 @@
 package wasmhost
 
 import (
+	"context"
 	"io"
 	"time"
 )
@@ -82,4 +83,9 @@ type Options struct {
 	Ticking func(*Worker)
 	// Node is the property node.id.
 	Node string
+	// Context is passed to wazero when it compiles and calls the module. It can carry a listener of calls
+	// ([experimental.FunctionListenerFactory]). Nil: [context.Background].
+	//
+	// [experimental.FunctionListenerFactory]: https://pkg.go.dev/github.com/tetratelabs/wazero/experimental
+	Context context.Context //nolint:containedctx // what wazero is called with as long as the host lives
 }

@@ -32,7 +32,7 @@ GO_PACKAGES := ./...
 UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 
 # The filter is built again when any of these changed.
-WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' 2>/dev/null) \
+WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' ! -path 'internal/wasmcount/*' 2>/dev/null) \
 	go.mod go.sum tools/build-filter.sh $(wildcard tools/tinygo/* tools/binaryen/*)
 
 .PHONY: help
@@ -235,6 +235,14 @@ dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 .PHONY: bench-edge
 bench-edge: build tool-envoy ## What the filter costs: Envoy with it and without, before servers of each kind; writes docs/bench
 	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench $(BENCH_FLAGS)
+
+.PHONY: instructions
+instructions: wasm ## Count what the filter executes, on any machine the same; writes docs/bench/instructions.md
+	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestInstructions$$' ./e2e/instructions -update
+
+.PHONY: profile-filter
+profile-filter: wasm ## Where the filter's instructions go: flame graphs in dist/profile, and a table
+	@$(E2E_ENV) HARMONY_PROFILE=$(CURDIR)/dist/profile go test -count=1 -tags e2e -run '^TestProfile$$' -v ./e2e/instructions | grep -vE '^ *(=== |--- )'
 
 .PHONY: ready
 ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones

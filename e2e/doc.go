@@ -8,7 +8,7 @@
 //	rules                                proxy-wasm, as Envoy and wazero run it
 //	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory
-//	bench                                what the filter and the control plane cost
+//	bench instructions                   what the filter and the control plane cost
 //
 // They share hosts (gateways), lab (servers, clients, the program), cases (requests and expected answers) and grammar
 // (the form of answers). No room imports another, except that bench starts rustfrontend. The tests know what clients

@@ -1,0 +1,131 @@
+//go:build e2e
+
+package instructions
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
+)
+
+// load is something that the filter does, and what of it is counted.
+type load struct {
+	name, kind string
+	// times is how often it is done. The table has the average.
+	times uint64
+	run   func(g *gateway)
+}
+
+const (
+	// smallRequests are counted, after as many that are not.
+	smallRequests = 50
+	// chunks are counted, after others that are not: the buffers grow to their sizes.
+	chunks, chunksBefore = 1000, 200
+	// sentence is what answers repeat.
+	sentence = " Zürich lies at the north end of its lake, 408 m above the sea, and has about 450,000 inhabitants."
+	// longAnswer and shortAnswer are in the questions for such answers.
+	longAnswer, shortAnswer = "a long answer", "a short answer"
+)
+
+// api is a client's API.
+type api struct {
+	name, path string
+	headers    []string
+	body       func(content string) string
+}
+
+var (
+	chat = api{"Chat", contract.ChatPath, nil, func(content string) string {
+		return `"messages":[{"role":"user","content":` + content + `}]`
+	}}
+	responses = api{"Responses", contract.ResponsesPath, nil, func(content string) string { return `"input":` + content }}
+	events    = api{"channel events", contract.ChatPath, []string{contract.EventsHeader, "channels"}, chat.body}
+)
+
+// loads returns all loads, in the order of the table.
+func loads() []load {
+	all := []load{{"a VM starts", contract.VLLM, 1,
+		func(g *gateway) { g.sum, *g.counter.Root() = g.start, g.startProfile }}}
+	for _, a := range []api{chat, responses} {
+		name := a.name + ", a small request: "
+		all = append(all, load{name + "until it is sent", contract.VLLM, smallRequests, small(a, true, false)},
+			load{name + "its whole answer", contract.VLLM, smallRequests, small(a, false, false)},
+			load{name + "its answer, streamed", contract.VLLM, smallRequests, small(a, false, true)})
+	}
+	for _, n := range []int{1000, 10_000} {
+		all = append(all, load{fmt.Sprintf("Chat, a prompt of %d tokens: until it is sent", n), contract.VLLM, 1, prompt(n)})
+	}
+	all = append(all, load{"channel events, 1000 chunks, `vllm`", contract.VLLM, 1, stream(events)})
+	for _, kind := range contract.ServerKinds() {
+		for _, a := range []api{chat, responses} {
+			all = append(all, load{a.name + ", 1000 chunks, `" + kind + "`", kind, 1, stream(a)})
+		}
+	}
+	return all
+}
+
+// small counts one of several small requests until it has gone to the server, or its answer of some 30 tokens.
+func small(a api, request, streamed bool) func(*gateway) {
+	return func(g *gateway) {
+		for i := range 2 * smallRequests {
+			counting := i >= smallRequests
+			x := g.request(a, shortAnswer, streamed, counting && request)
+			pieces := g.pieces(x)
+			g.countIf(counting && !request, func() {
+				x.BeginResponse(http.StatusOK, "content-type", eventStream)
+				x.EndResponse(pieces...)
+			})
+			if got := x.Client(); !x.Done() || !strings.Contains(got.Body(), "inhabitants") {
+				g.t.Fatalf("the client has got %+v", got)
+			}
+		}
+	}
+}
+
+// prompt counts the second request with a prompt of n tokens, until it has gone to the server.
+func prompt(n int) func(*gateway) {
+	return func(g *gateway) {
+		for _, counting := range []bool{false, true} {
+			g.request(chat, words(n)+shortAnswer, true, counting)
+		}
+	}
+}
+
+// stream counts chunks of a stream.
+func stream(a api) func(*gateway) {
+	return func(g *gateway) {
+		x := g.request(a, longAnswer, true, false)
+		pieces := g.pieces(x)
+		if len(pieces) < chunksBefore+chunks {
+			g.t.Fatalf("%d pieces", len(pieces))
+		}
+		x.BeginResponse(http.StatusOK, "content-type", eventStream)
+		x.SendResponse(pieces[:chunksBefore]...)
+		before := len(x.Client().Chunks)
+		g.countIf(true, func() { x.SendResponse(pieces[chunksBefore:][:chunks]...) })
+		if n := len(x.Client().Chunks) - before; n < chunks/2 {
+			g.t.Fatalf("the client has got %d pieces for %d", n, chunks)
+		}
+	}
+}
+
+// words returns a text of n tokens: words of the vocabulary, in an order without a pattern.
+func words(n int) string {
+	t := o200k.Tokenizer()
+	var all []string
+	for id := range uint32(100_000) {
+		b, ok := t.TokenBytes(id)
+		if text := string(b); ok && len(text) > 3 && text[0] == ' ' &&
+			strings.Trim(text, " abcdefghijklmnopqrstuvwxyz") == "" {
+			all = append(all, text)
+		}
+	}
+	var out strings.Builder
+	for i := range n {
+		out.WriteString(all[i*7919%len(all)])
+	}
+	return out.String()
+}

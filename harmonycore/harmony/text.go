@@ -130,12 +130,18 @@ func (p *TextParser) Write(chunk []byte, now int64) {
 	if len(chunk) == 0 && p.tailSize == 0 && p.watch.decidesNext() {
 		p.fallBack()
 	}
-	for p.tailSize > 0 && len(chunk) > 0 {
-		p.tailSize += copy(p.tail[p.tailSize:], chunk[:1])
-		chunk = chunk[1:]
+	read := 0
+	for p.tailSize > 0 && read < len(chunk) {
+		p.tailSize += copy(p.tail[p.tailSize:], chunk[read:read+1])
+		read++
 		p.rerun(false)
+		if p.tailSize <= read {
+			// The tail lies in the chunk. Read on from there, or "<<<<" would be a piece of content for each byte.
+			read -= p.tailSize
+			p.tailSize = 0
+		}
 	}
-	p.run(chunk, false)
+	p.run(chunk[read:], false)
 }
 
 // Finish ends the stream: it delivers what is held back and closes an open message with [Cut].

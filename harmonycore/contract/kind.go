@@ -34,7 +34,8 @@ type Capabilities struct {
 	_              bool
 	// ThinkingBudget reports whether servers can limit reasoning themselves.
 	ThinkingBudget bool
-	// Scheduling reports whether a request can have a priority and a cache_salt, with vLLM's meaning.
+	// Scheduling reports whether a request can have a cache_salt, and a priority that is a whole number. Which numbers come
+	// first differs (docs/sglang.md).
 	Scheduling bool
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -151,7 +152,7 @@ func TestBadAnswers(t *testing.T) {
 			""},
 		"a cut stream": {200, event(ids)[:40], "its answer is not a stream of this kind, or breaks off"},
 		"wrong types":  {200, event(`{"choices":7}`), "its answer is not a stream of this kind"},
-		"too much":     {200, strings.Repeat("x", maxAnswer+1), "it answers more than 1 MiB"},
+		"too much":     {200, strings.Repeat("x", maxAnswer+1), "it answers more than 4 MiB"},
 		"text for ids": {200, event(ids) + event(`{"choices":[],"usage":{"prompt_tokens":3}}`) + event("[DONE]"),
 			"it counts 3 tokens"},
 		"compressed":      {200, "\x1f\x8b\x08\x00", "its answer is not a stream of this kind"},
@@ -283,5 +284,45 @@ func TestNoServer(t *testing.T) {
 	_, err := Server(t.Context(), Options{URL: server.URL, Transport: &http.Transport{}})
 	if err == nil || errors.Is(err, ErrUnauthorized) {
 		t.Errorf("without a server: %v", err)
+	}
+}
+
+// TestLongSGLang checks an answer with all the tokens that may be asked for, of an SGLang whose events repeat those
+// before them.
+func TestLongSGLang(t *testing.T) {
+	const end = "<|end|><|start|>assistant<|channel|>final<|message|>{\"probe\":1}<|return|>"
+	long := o200k.Tokenizer().AppendEncodeSpecial(nil, "<|channel|>analysis<|message|>"+
+		strings.Repeat(" internationalization", maxTagTokens))
+	tail := o200k.Tokenizer().AppendEncodeSpecial(nil, end)
+	all := append(long[:maxTagTokens-len(tail)], tail...)
+	r, err := ask(t, sim.Options{Kind: sim.SGLang}, map[string]http.HandlerFunc{
+		"/generate": func(w http.ResponseWriter, r *http.Request) {
+			var request struct {
+				Sampling struct {
+					Tokens int `json:"max_new_tokens"`
+				} `json:"sampling_params"`
+			}
+			if json.NewDecoder(r.Body).Decode(&request) != nil {
+				t.Error("the request is not JSON")
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			for n := 1; n <= request.Sampling.Tokens; n++ {
+				finish := "null"
+				if n == request.Sampling.Tokens {
+					finish = `{"type":"stop"}`
+				}
+				ids, _ := json.Marshal(all[:n])
+				text, _ := json.Marshal(o200k.Tokenizer().DecodeString(all[:n]))
+				fmt.Fprintf(
+					w, "data: {\"text\":%s,\"output_ids\":%s,\"meta_info\":{\"finish_reason\":%s,\"completion_tokens\":%d}}\n\n",
+					text, ids, finish, n)
+			}
+			_, _ = io.WriteString(w, "data: [DONE]\n\n")
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := r.Kind(); k == nil || k.Name != contract.SGLang || k.TagProblem != "" {
+		t.Errorf("got %+v", k)
 	}
 }

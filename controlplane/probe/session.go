@@ -22,10 +22,11 @@ type session struct {
 	report  *Report
 }
 
-// maxAnswer is how much of an answer is read, in bytes.
-const maxAnswer = 1 << 20
+// maxAnswer is how much of an answer is read, in bytes. Each event of an SGLang repeats those before it: maxTagTokens
+// take 2 MB.
+const maxAnswer = 4 << 20
 
-var errTooLarge = errors.New("it answers more than 1 MiB")
+var errTooLarge = errors.New("it answers more than 4 MiB")
 
 // send sends a request, and returns the status and the body of its answer. body is nil for a GET.
 func (s *session) send(ctx context.Context, path string, body []byte, timeout time.Duration) (status int, answer []byte,

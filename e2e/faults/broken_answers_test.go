@@ -28,6 +28,8 @@ type broken struct {
 	// late reports whether a client that wants a stream may have its beginning. repaired reports whether the answer is
 	// whole although it has a token that no model has.
 	late, repaired bool
+	// cut reports whether the answer is whole and then cut off, because the server does not close its stream.
+	cut bool
 }
 
 // laterEvent is the place of an event after the first text, also where a server holds some of it back.
@@ -62,7 +64,12 @@ func brokenAnswers(kind *contract.Kind, request, two string) map[string]broken {
 	}
 	until := strings.Join(a.frames[:finish+1], "")
 	all["finish twice"] = broken{body: until + strings.Join(a.frames[finish:], ""), wantStatus: 200}
-	all["endless ends"] = broken{body: until, again: strings.Repeat(a.frames[finish], 100), late: true}
+	last := len(a.frames) - 1
+	all["endless after the end"] = broken{body: whole, again: strings.Repeat(a.frames[last], 100), wantStatus: 200,
+		cut: true}
+	if finish < last {
+		all["endless ends"] = broken{body: until, again: strings.Repeat(a.frames[finish], 100), late: true}
+	}
 	for _, at := range []int{0, laterEvent} {
 		for name, b := range a.brokenAt(at) {
 			b.late = at > 0

@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -75,7 +76,7 @@ func (b *broken) check(t *testing.T, a lab.Answer, stream bool) {
 	got := lab.Read(a.Body)
 	switch {
 	case b.wantStatus == http.StatusOK:
-		if a.Err != nil || a.Status != http.StatusOK || !got.Finished() ||
+		if (a.Err != nil) != b.cut || a.Status != http.StatusOK || !got.Finished() ||
 			!b.repaired && got.Text != "one two 😀 four five six" {
 			t.Errorf("got %+v", a)
 		}
@@ -117,6 +118,9 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
+// errCut stands for what a client's transport reports of a stream that is reset.
+var errCut = errors.New("cut off")
+
 // outcome returns what the client gets where the server's response comes in pieces of this size.
 func (b *broken) outcome(t *testing.T, kind, name string, r *brokenRequest, size int) lab.Answer {
 	t.Helper()
@@ -141,6 +145,9 @@ func (b *broken) outcome(t *testing.T, kind, name string, r *brokenRequest, size
 			a.Header.Set("Content-Type", action.Head.ContentType)
 		}
 		a.Body += string(action.Body)
+		if action.Reset {
+			a.Err = errCut
+		}
 		return action.Reset
 	}
 	if ended(x.ResponseHeaders(exchange.ResponseHead{Status: b.status, ContentType: b.contentType}, 0)) {

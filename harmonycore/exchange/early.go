@@ -58,6 +58,17 @@ func (g *generation) afterEnd(chunk []byte, end bool) ResponseAction {
 	return ResponseAction{Reset: continues && !end}
 }
 
+// maxBytesAfterAll is how many bytes a server may send after its end of the stream. Healthy ones send none. The client
+// of a server that goes on for ever would wait for the end of the body as long.
+const maxBytesAfterAll = 64 << 10
+
+// afterAll lets a server close its stream after it has marked the end.
+func (g *generation) afterAll(chunk []byte, end bool) ResponseAction {
+	before := g.bytesAfterAll
+	g.bytesAfterAll = min(before+len(chunk), maxBytesAfterAll+1)
+	return ResponseAction{Reset: !end && before <= maxBytesAfterAll && g.bytesAfterAll > maxBytesAfterAll}
+}
+
 // countWasted counts the tokens of events that came after the end of the answer. It reports whether the stream is
 // broken, or has more events without tokens than any server sends.
 func (g *generation) countWasted() (broken bool) {

@@ -71,6 +71,8 @@ type generation struct {
 	// the whole answer ended. maxTokensAfterEnd is how many are accepted before the stream is reset.
 	endedEarly                        bool
 	tokensAfterEnd, maxTokensAfterEnd int
+	// bytesAfterAll is the number of bytes received after the server's end of the stream.
+	bytesAfterAll int
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
 	forwarded int64
 	// scratch holds the Body of the last action.
@@ -225,6 +227,8 @@ func (g *generation) body(chunk []byte, end bool) ResponseAction {
 		return g.stream(chunk, end)
 	case failed, ended:
 		return g.afterEnd(chunk, end)
+	case over:
+		return g.afterAll(chunk, end)
 	case awaiting:
 		// No server sends a body without headers, and no host hands one over. If one ever does, an error is better than a
 		// crash of the VM.

@@ -201,8 +201,8 @@ request-models: tool-python tool-sglang ## What the gateway sends to SGLang, hel
 	@go test -count=1 -tags e2e,requestmodels ./e2e/requestmodels
 
 .PHONY: test-llamacpp
-test-llamacpp: tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) before a scripted model: answers, cancelling, cache
-	go test -count=1 -timeout 10m -tags llamacpp ./e2e/llamacpp
+test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter
+	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
 
 .PHONY: early-end
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table

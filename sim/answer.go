@@ -69,7 +69,11 @@ func (s *Server) accept(h http.Header, c *completion, rec *Request) (*job, *refu
 	if c.CacheSalt != nil {
 		salt = *c.CacheSalt
 	}
-	j.cached = s.cache.lookUp(salt, c.ids)
+	block := cacheBlock
+	if c.llama != nil {
+		block = 1 // llama.cpp compares token by token
+	}
+	j.cached = s.cache.lookUp(salt, c.ids, block)
 	s.rec.update(func() {
 		rec.ID, rec.Stream, rec.PromptIDs, rec.CachedTokens = j.id, c.streams(), c.ids, j.cached
 	})

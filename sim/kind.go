@@ -21,6 +21,8 @@ const (
 	TRTLLM = "trtllm"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
+	// LlamaCPP speaks llama.cpp's /completion.
+	LlamaCPP = "llamacpp"
 )
 
 // protocol is what differs between kinds of servers: their paths, their requests, and the bytes of their answers. All
@@ -49,8 +51,11 @@ type protocol interface {
 	leading(j *job) []byte
 	// event returns the event with the tokens from..to of a choice.
 	event(j *job, index, from, to int) []byte
-	// trailing returns what comes after the last token and before the final [DONE].
+	// trailing returns what comes after the last token, and terminator what ends a stream after it or after an error.
 	trailing(j *job) []byte
+	terminator() []byte
+	// singleUse reports whether the server closes the connection of a stream when it is used again.
+	singleUse() bool
 	// whole returns an answer that is not streamed.
 	whole(j *job) []byte
 	// metrics writes the Prometheus text of /metrics.
@@ -83,11 +88,13 @@ func protocolOf(o Options) protocol {
 		return trtllm{}
 	case Text:
 		return text{}
+	case LlamaCPP:
+		return llamacpp{}
 	}
 	panic("sim: no kind of server has the name " + o.Kind)
 }
 
 // Kinds returns the values of [Options.Kind], the default first.
 func Kinds() []string {
-	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, Text}
+	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Text}
 }

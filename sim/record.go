@@ -113,7 +113,7 @@ const (
 )
 
 // lookUp returns how many tokens of a prompt are known, in whole blocks and never all of them. It remembers the prompt.
-func (p *prefixCache) lookUp(salt string, ids []uint32) int {
+func (p *prefixCache) lookUp(salt string, ids []uint32, block int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best := 0
@@ -131,5 +131,5 @@ func (p *prefixCache) lookUp(salt string, ids []uint32) int {
 		p.entries = append(p.entries[:0], p.entries[1:]...)
 	}
 	p.entries = append(p.entries, cached{salt, ids})
-	return min(best, len(ids)-1) / cacheBlock * cacheBlock
+	return min(best, len(ids)-1) / block * block
 }

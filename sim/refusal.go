@@ -14,6 +14,9 @@ type refusal struct {
 	Param   *string `json:"param"`
 	Code    int     `json:"code"`
 
+	// PromptTokens and Context are of llama.cpp's refusal of a prompt that does not fit.
+	PromptTokens, Context int `json:"-"`
+
 	retryAfter string
 }
 

@@ -56,6 +56,8 @@ type completion struct {
 	tag *tagFormat // the tag that the answer must fit, or nil
 	// holdsLeast reports whether only text is held back with which a stop string begins.
 	holdsLeast bool
+
+	llama *llamaOptions // only of [LlamaCPP]
 }
 
 type streamOptions struct {

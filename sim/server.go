@@ -61,6 +61,9 @@ func (s *Server) Start(addr string) (string, error) {
 		return "", err
 	}
 	h := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, streamedKey{}, new(atomic.Bool))
+		},
 		ErrorLog: slog.NewLogLogger(s.opt.Log.Handler(), slog.LevelError)}
 	h.Protocols = new(http.Protocols)
 	h.Protocols.SetHTTP1(true)
@@ -92,10 +95,22 @@ func (s *Server) Close() {
 // SetHealthy sets the answer of /health: 200, or 503 as for a dead engine.
 func (s *Server) SetHealthy(ok bool) { s.unhealthy.Store(!ok) }
 
+// streamedKey is the key of what a connection has had: an [atomic.Bool] that reports whether a stream went over it.
+type streamedKey struct{}
+
+// worn reports whether the request has come on a connection that a stream went over, at a server that then closes it.
+func (s *Server) worn(ctx context.Context) bool {
+	streamed, ok := ctx.Value(streamedKey{}).(*atomic.Bool)
+	return ok && streamed.Load() && s.kind.singleUse()
+}
+
 // Handler returns the whole server as a handler. HTTP/2 in clear text works only with a server that supports it, as the
 // one of [Server.Start] does.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.worn(r.Context()) {
+			cut(w, false)
+		}
 		startedAt := time.Now()
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 		rec := &Request{Method: r.Method, Path: r.URL.Path, Proto: r.Proto, Header: r.Header.Clone(), Body: body}
@@ -198,7 +213,7 @@ func (s *Server) refuseCompletion(w http.ResponseWriter, rec *Request, c *comple
 	}
 	s.head(w, rec, http.StatusOK, s.kind.streamType())
 	out := s.output(context.Background(), w)
-	if out.write(append(s.kind.errorEvent(refused), done...)) == nil {
+	if out.write(append(s.kind.errorEvent(refused), s.kind.terminator()...)) == nil {
 		_ = out.end()
 	}
 }

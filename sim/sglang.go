@@ -212,4 +212,8 @@ func (sglang) errorEvent(r *refusal) []byte {
 
 func (sglang) streamsRefusals() bool { return true }
 
+func (sglang) terminator() []byte { return done }
+
+func (sglang) singleUse() bool { return false }
+
 func (sglang) streamType() string { return "text/event-stream; charset=utf-8" }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 )
 
+// done ends the streams of OpenAI's API, and of servers that follow it.
 var done = []byte("data: [DONE]\n\n")
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -17,6 +19,9 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	}
 	kind := j.s.kind
 	j.s.head(w, j.rec, http.StatusOK, kind.streamType())
+	if streamed, ok := ctx.Value(streamedKey{}).(*atomic.Bool); ok {
+		streamed.Store(true)
+	}
 	if http.NewResponseController(w).Flush() != nil {
 		return errClientGone
 	}
@@ -65,7 +70,7 @@ func (j *job) stream(ctx context.Context, w http.ResponseWriter) error {
 	if err := out.write(kind.trailing(j)); err != nil {
 		return err
 	}
-	if err := out.write(done); err != nil {
+	if err := out.write(j.s.kind.terminator()); err != nil {
 		return err
 	}
 	if err := out.end(); err != nil {
@@ -95,7 +100,7 @@ func (j *job) injectFault(ctx context.Context, out *output) error {
 		if err := out.write(j.s.kind.errorEvent(failure(500))); err != nil {
 			return err
 		}
-		if err := out.write(done); err != nil {
+		if err := out.write(j.s.kind.terminator()); err != nil {
 			return err
 		}
 	}

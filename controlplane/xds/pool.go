@@ -43,7 +43,11 @@ const (
 
 func (b *builder) poolCluster(p *config.ResolvedPool) *clusterv3.Cluster {
 	groups := b.groups(p)
-	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p))
+	perConnection := uint32(0)
+	if p.ServerKind().SingleUse {
+		perConnection = 1
+	}
+	c := b.cluster(poolPrefix+p.Name, groups, b.injectCredential(p), perConnection)
 	c.LoadAssignment = poolAssignment(p, groups)
 	if p.TLS && c.TransportSocket == nil {
 		c.TransportSocket = b.tls() // the pool may be empty for a while

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata again")
+var update = flag.Bool("update-captures", false, "write testdata again")
 
 // capture is a request whose answer is kept in testdata.
 type capture struct {
@@ -102,7 +102,8 @@ func uncached(prompt []uint32, with ...map[string]any) map[string]any {
 	return body
 }
 
-// TestCaptures compares the server's answers with those in testdata, apart from what differs each time. -update writes them.
+// TestCaptures compares the server's answers with those in testdata, apart from what differs each time.
+// -update-captures writes them.
 func TestCaptures(t *testing.T) {
 	s := start(t, 1, captureContext)
 	list := captures(t)

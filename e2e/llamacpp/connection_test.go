@@ -40,14 +40,14 @@ func TestConnectionOfStream(t *testing.T) {
 				t.Fatal(err)
 			}
 			from := bufio.NewReader(conn)
-			first, err := exchange(conn, from, s.URL, body)
+			first, err := roundTrip(conn, from, s.URL, body)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got, want := first.Get("keep-alive"), "timeout=5, max=100"; got != want {
 				t.Errorf("keep-alive is %q, want %q", got, want)
 			}
-			_, err = exchange(conn, from, s.URL, body)
+			_, err = roundTrip(conn, from, s.URL, body)
 			closed := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
 				errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 			if closed != streams || err != nil && !closed {
@@ -57,8 +57,8 @@ func TestConnectionOfStream(t *testing.T) {
 	}
 }
 
-// exchange sends a request on conn, reads the whole answer and returns its headers.
-func exchange(conn net.Conn, from *bufio.Reader, url string, body []byte) (http.Header, error) {
+// roundTrip sends a request on conn, reads the whole answer and returns its headers.
+func roundTrip(conn net.Conn, from *bufio.Reader, url string, body []byte) (http.Header, error) {
 	request, err := http.NewRequest(http.MethodPost, url+"/completion", bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func everyCut(t *testing.T, c *cases.Case, mode string) int {
 // foldPlayed folds what play returns, whose head is one line.
 func foldPlayed(played string) string {
 	head, body, _ := strings.Cut(played, "\n")
-	return fold(head + "\n\n" + cases.Normalise(body))
+	return cases.Fold(head + "\n\n" + cases.Normalise(body))
 }
 
 // A stream is cut everywhere with few plays by cutting it at many places at once, so far apart: piece is several events

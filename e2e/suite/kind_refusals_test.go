@@ -32,6 +32,9 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 	if !kind.StopTokens && strings.HasPrefix(errorOf(reply).Param, "stop_token_ids") {
 		return &kindRefusal{what: "stop tokens", code: contract.CodeUnsupportedParameter, param: "stop_token_ids"}
 	}
+	if !kind.MinTokens && errorOf(reply).Param == "min_tokens" {
+		return &kindRefusal{what: "least tokens", code: contract.CodeUnsupportedParameter, param: "min_tokens"}
+	}
 	if sent == nil {
 		return nil
 	}
@@ -41,8 +44,9 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		N        int
 	}
 	var members struct {
-		StopIDs []uint32 `json:"stop_token_ids"`
-		Salt    string   `json:"cache_salt"`
+		StopIDs   []uint32 `json:"stop_token_ids"`
+		Salt      string   `json:"cache_salt"`
+		MinTokens int      `json:"min_tokens"`
 	}
 	if json.Unmarshal(c.Body, &asked) != nil || json.Unmarshal(sent, &members) != nil {
 		t.Fatalf("%s: its body is forwarded and is not JSON", c.Name)
@@ -67,6 +71,8 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		return &kindRefusal{what: "choices", code: contract.CodeChoicesNotSupported, param: "n"}
 	case !kind.Scheduling && members.Salt != "":
 		return unsupported("scheduling", "")
+	case !kind.MinTokens && members.MinTokens > 0:
+		return unsupported("least tokens", "min_tokens")
 	case kind.TextPrompts && spellsControl(t, sent):
 		return &kindRefusal{what: "text that spells control tokens", code: contract.CodeControlTokenInText}
 	case !kind.StructuralTags && bytes.Contains(sent, []byte(`"structural_tag"`)):

@@ -22,7 +22,7 @@ var (
 
 // withoutEstimates folds what a client sees of a text server's answer to a request, and leaves out estimates.
 func withoutEstimates(view string, request []byte) string {
-	view = reasoningEstimate.ReplaceAllString(fold(view), `"reasoning_tokens":0`)
+	view = reasoningEstimate.ReplaceAllString(cases.Fold(view), `"reasoning_tokens":0`)
 	if endedEarly.Match(request) {
 		view = answerEstimate.ReplaceAllString(view, `"$1":0`)
 	}

@@ -199,7 +199,7 @@ func runCase(t *testing.T, s *stage, c *cases.Case, mode string, table *suiteTab
 // other pieces.
 func runGroupings(t *testing.T, s *stage, c *cases.Case, own cases.Seen, table *suiteTable) {
 	t.Helper()
-	own.View = fold(own.View)
+	own.View = cases.Fold(own.View)
 	for _, tokens := range c.OtherGroupings() {
 		got := runAll(t, c, slices.Concat(s.native, s.wazero[:2], s.envoy), tokens)
 		native := got[s.native[0]]
@@ -207,7 +207,7 @@ func runGroupings(t *testing.T, s *stage, c *cases.Case, own cases.Seen, table *
 			cases.Compare(t, fmt.Sprintf("%s, %d tokens in an event", on.name, tokens), seen, native)
 		}
 		checkAnswers(t, c, got, table)
-		native.View = fold(native.View)
+		native.View = cases.Fold(native.View)
 		cases.Compare(t, fmt.Sprintf("native, %d tokens in an event, folded", tokens), native, own)
 	}
 }

@@ -55,6 +55,7 @@ func readCluster(c *clusterv3.Cluster) (proxy.Cluster, error) {
 		}
 		out.HTTP2 = o.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil
 		out.IdleTimeout = o.GetCommonHttpProtocolOptions().GetIdleTimeout().AsDuration()
+		out.SingleUse = o.GetCommonHttpProtocolOptions().GetMaxRequestsPerConnection().GetValue() == 1
 	}
 	var err error
 	if socket := c.GetTransportSocket(); socket != nil {

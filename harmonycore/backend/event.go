@@ -30,16 +30,20 @@ type Event struct {
 	// Index is the index of the choice that Tokens, Text, Logprobs and Finish belong to.
 	Index  int
 	Tokens []uint32
-	// Text is what was generated, from a server that answers in text. Tokens is then empty.
+	// Text is what was generated, from a server that answers in text. Tokens then holds the control tokens after it, if
+	// the kind has [contract.Capabilities.ControlTokens], and else nothing.
 	Text []byte
+	// TextTokens is the number of tokens of Text, or 0 if the server does not count them.
+	TextTokens int
 	// Logprobs holds one logprob for each of Tokens, if [Request.Logprobs] asked for them.
 	Logprobs []TokenLogprob
 	Finish   Finish
 	Usage    Usage
 	// HasUsage reports whether the server sent Usage.
 	HasUsage bool
-	// Done reports whether this is the last event of the stream.
-	Done bool
+	// Done reports whether this is the last event of the stream. Last reports whether it is the last event of its choice,
+	// from a server that does not mark the end of the stream.
+	Done, Last bool
 	// Error is the server's error if it sent one instead of a result, else nil.
 	Error *Error
 }

@@ -30,6 +30,9 @@ func streamOf(kind Kind, pieces ...string) string {
 				continue
 			}
 			tokens[e.Index] = append(tokens[e.Index], e.Tokens...)
+			if len(e.Text) > 0 || e.TextTokens > 0 {
+				logprobs += fmt.Sprintf(" %q%d", e.Text, e.TextTokens)
+			}
 			for _, l := range e.Logprobs {
 				logprobs += " " + string(l.Logprob)
 				for _, a := range l.Top {
@@ -93,7 +96,9 @@ func checkStreams(t *testing.T, kind Kind, cases []streamCase) {
 
 // TestBrokenStreams: what no server of the kind sends is garbled or breaks the stream. Nothing else is read out of it.
 func TestBrokenStreams(t *testing.T) {
-	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, text{}} {
+	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{},
+		llamacpp{},
+		text{}} {
 		name := kind.Facts().Name
 		for _, in := range []string{
 			"data: <html>502</html>\n\n", "data: {\"choices\":[{\"index\":0\n\n", "data: {}\n\n", "data: []\n\n",

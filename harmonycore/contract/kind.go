@@ -10,7 +10,13 @@ type Kind struct {
 	// Health is the path that a server answers with 200 while it is healthy. It is empty if not all servers of the kind
 	// have the same one, or answer it without a key: their health is then not checked unless the operator names a path.
 	Health string
+	// PrivateHeader is the name of a request header, in lower case, by which clients could reach into a server. Servers do
+	// not get it from clients. It is empty if there is none.
+	PrivateHeader string
 	Capabilities
+	// SingleUse reports whether a connection cannot be used again after a stream. It comes after the capabilities, for the
+	// sake of their bytes.
+	SingleUse bool
 }
 
 // Capabilities are what servers of a kind can do. docs/servers.md has what clients lose without each.
@@ -22,25 +28,34 @@ type Capabilities struct {
 	TextPrompts bool
 	// TextAnswers reports whether answers come as text rather than in token ids.
 	TextAnswers bool
+	// ControlTokens reports whether control tokens in answers come as ids, and the number of tokens with the text between
+	// them. A spelling of a control token is then text.
+	ControlTokens bool
+	_             bool
 	// Choices reports whether one request can ask for several answers.
 	Choices bool
-	_       bool
 	// Logprobs reports whether servers send the logprob of each token.
 	Logprobs bool
 	// StopTokens reports whether a request can name token ids that end the answer.
 	StopTokens bool
+	_          bool
 	// StructuralTags reports whether servers can hold an answer to a structural tag.
 	StructuralTags bool
-	_              bool
 	// ThinkingBudget reports whether servers can limit reasoning themselves.
 	ThinkingBudget bool
 	// Scheduling reports whether a request can have a cache_salt, and a priority that is a whole number. Which numbers come
 	// first differs (docs/sglang.md).
 	Scheduling bool
+	_          bool
+	// MinTokens reports whether a request can have min_tokens, the least number of tokens of an answer.
+	MinTokens bool
 }
 
 // TokenIDs reports whether token ids are sent or returned, so that the servers' vocabulary must be the gateway's.
 func (c *Capabilities) TokenIDs() bool { return !c.TextPrompts || !c.TextAnswers }
+
+// EstimatesTokens reports whether the gateway can only estimate how many tokens an answer has.
+func (c *Capabilities) EstimatesTokens() bool { return c.TextAnswers && !c.ControlTokens }
 
 // The names of the kinds of servers.
 const (
@@ -56,36 +71,44 @@ const (
 	SGLangCompletions = "sglang-completions"
 	// TRTLLM speaks the /v1/completions of TensorRT-LLM's trtllm-serve in token ids.
 	TRTLLM = "trtllm"
+	// LlamaCPP speaks llama.cpp's /completion: token ids in, text with the ids of control tokens out.
+	LlamaCPP = "llamacpp"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
 )
+
+// conversationHeader makes llama.cpp's server go on with an answer whose client has left, and lets anyone who knows its
+// value read the answer.
+const conversationHeader = "x-conversation-id"
 
 // kinds are all kinds of servers, the default first. Text is the last: `harmony probe` takes the first kind that works,
 // and many servers of the other kinds answer in text too.
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
-		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-		Scheduling: true,
+		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		Scheduling: true, MinTokens: true,
 	}},
 	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
-		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-		Scheduling: true,
+		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		Scheduling: true, MinTokens: true,
 	}},
 	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
-		Choices: true, Logprobs: true, StopTokens: true,
+		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, MinTokens: true,
 	}},
 	{Name: SGLang, Path: GeneratePath, Health: "/ready", Capabilities: Capabilities{
-		Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-		Scheduling: true,
+		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		Scheduling: true, MinTokens: true,
 	}},
 	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", Capabilities: Capabilities{
-		Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true,
+		ControlTokens: true, Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true, MinTokens: true,
 	}},
 	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
-		StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true,
 	}},
+	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader,
+		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true}, SingleUse: true},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
-		TextPrompts: true, TextAnswers: true, Choices: true,
+		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true,
 	}},
 }
 

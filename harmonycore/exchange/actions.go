@@ -27,6 +27,8 @@ type RequestHead struct {
 	// Path is the server's path, and Pool the value for [contract.PoolHeader]. If both are empty the headers are sent on
 	// unchanged. If only Pool is set, the request is sent to that pool unchanged.
 	Path, Pool string
+	// Without is the name of a header, in lower case, that the server must not get from a client, or empty.
+	Without string
 	// Rewritten reports whether the gateway will replace the body. The new body's length is not known yet.
 	Rewritten bool
 }
@@ -45,6 +47,8 @@ type Forward struct {
 	// Path is the server's path, and Pool the value for [contract.PoolHeader]. Both are empty if the headers have already
 	// been sent on. If only Pool is set, the request is sent to that pool unchanged.
 	Path, Pool string
+	// Without is the name of a header, in lower case, that the server must not get from a client, or empty.
+	Without string
 	// Body replaces the client's body. If it is nil, the body stays unchanged.
 	Body []byte
 	// Readable asks for an uncompressed response to a request that otherwise stays unchanged.

@@ -18,7 +18,7 @@ type choice struct {
 }
 
 // parser reads what a server generates for one choice, and passes the messages on. There is one type for servers that
-// answer in token ids, and one for servers that answer in text.
+// answer in token ids, one for servers that answer in text, and one for text whose control tokens come as ids.
 type parser interface {
 	// exceeds reports whether the choice has more than tokens tokens with what the event holds.
 	exceeds(event *backend.Event, tokens int) bool
@@ -47,10 +47,13 @@ func (g *generation) newChoices(model *Model, r *translate.Request) []choice {
 		if c.gate != nil {
 			part = c.gate
 		}
-		if g.kind.Facts().TextAnswers {
-			c.parser = newTextParser(g, model, part)
-		} else {
+		switch kind := g.kind.Facts(); {
+		case !kind.TextAnswers:
 			c.parser = newIDParser(g.x.gateway.options.Tokenizer, r, part)
+		case kind.ControlTokens:
+			c.parser = newMarkedParser(g.x.gateway.options.Tokenizer, part)
+		default:
+			c.parser = newTextParser(g, model, part)
 		}
 		choices = append(choices, c)
 	}

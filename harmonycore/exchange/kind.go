@@ -35,15 +35,15 @@ func (g *generation) checkKind(model *Model, r *translate.Request) *openai.Error
 			Message: servers + " generate one answer for a request. Send one request for each choice.",
 		}
 	}
-	return checkScheduling(kind, servers, r)
+	return checkExtras(kind, servers, r)
 }
 
-// checkScheduling refuses parameters that touch other requests where the servers do not have them. Left out silently, a
-// cache_salt would no longer keep a tenant's prompts apart from another's.
-func checkScheduling(kind *contract.Kind, servers string, r *translate.Request) *openai.Error {
+// checkExtras refuses parameters of servers that the kind does not have. Left out silently, a cache_salt would no
+// longer keep a tenant's prompts apart from another's.
+func checkExtras(kind *contract.Kind, servers string, r *translate.Request) *openai.Error {
 	for i := range r.Sampling.Extras {
 		name := r.Sampling.Extras[i].Name
-		if !kind.Scheduling && (name == "priority" || name == "cache_salt") {
+		if !kind.Scheduling && (name == "priority" || name == "cache_salt") || !kind.MinTokens && name == "min_tokens" {
 			return openai.Unsupported(name, "Unsupported parameter: '"+name+"'. "+servers+" do not have it.")
 		}
 	}

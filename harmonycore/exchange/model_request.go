@@ -75,7 +75,8 @@ func (e *Exchange) awaitBody() RequestHead {
 // forwardHeaders forwards the headers to the model's servers before the body is read.
 func (e *Exchange) forwardHeaders(model *Model, rewritten bool) RequestHead {
 	e.headersForwarded = true
-	return RequestHead{Path: model.Kind.Facts().Path, Pool: model.Pool, Rewritten: rewritten}
+	kind := model.Kind.Facts()
+	return RequestHead{Path: kind.Path, Pool: model.Pool, Without: kind.PrivateHeader, Rewritten: rewritten}
 }
 
 // forward sends the request to the model's servers. If body is nil, the client's body stays unchanged.
@@ -83,7 +84,8 @@ func (e *Exchange) forward(model *Model, body []byte) RequestAction {
 	if e.headersForwarded {
 		return RequestAction{Forward: &Forward{Body: body}}
 	}
-	return RequestAction{Forward: &Forward{Path: model.Kind.Facts().Path, Pool: model.Pool, Body: body}}
+	kind := model.Kind.Facts()
+	return RequestAction{Forward: &Forward{Path: kind.Path, Pool: model.Pool, Without: kind.PrivateHeader, Body: body}}
 }
 
 // reader turns a request of an API into a conversation.

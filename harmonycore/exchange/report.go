@@ -96,7 +96,7 @@ func (g *generation) complement(r *Report) {
 	r.Translated = true
 	r.PromptTokens, r.CachedTokens = g.promptTokens, min(g.usage.Cached, g.promptTokens)
 	r.CompletionTokens = g.usage.Completion
-	if !g.kind.Facts().TextAnswers || r.CompletionTokens == 0 { // an estimate never replaces a count
+	if !g.kind.Facts().EstimatesTokens() || r.CompletionTokens == 0 { // an estimate never replaces a count
 		r.CompletionTokens = max(g.generated(), r.CompletionTokens)
 	}
 	r.Tally = g.answer.Tally()

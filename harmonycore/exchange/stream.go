@@ -65,11 +65,15 @@ func (g *generation) take() (bool, *openai.Error) {
 		return false, errNotUnderstood()
 	}
 	failure := g.generate(&g.choices[event.Index], event)
-	return failure == nil && g.endedEarly && g.allEnded(), failure
+	return failure == nil && (g.endedEarly || event.Last) && g.allEnded(), failure
 }
 
-// sizeOf returns how many tokens the event holds. For text it is an estimate, which is 0 only for no text.
+// sizeOf returns how many tokens the event holds. For text that the server does not count it is an estimate, which is 0
+// only for no text.
 func sizeOf(event *backend.Event) int {
+	if event.TextTokens > 0 {
+		return len(event.Tokens) + event.TextTokens
+	}
 	return len(event.Tokens) + harmony.EstimateTokens(len(event.Text))
 }
 
@@ -149,7 +153,7 @@ func (g *generation) complete(end bool) ResponseAction {
 	}
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
-		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().TextAnswers,
+		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().EstimatesTokens(),
 	}, g.x.lastActivity/1000)
 	g.finished()
 	if g.endedEarly && !end {

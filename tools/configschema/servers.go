@@ -10,8 +10,8 @@ import (
 
 // The tables of docs/servers.md. What clients lose is written by hand and kept.
 const (
-	serversTable = "| kind | prompts | answers | choices | logprobs | stop tokens | structural tags | thinking budget | " +
-		"scheduling |"
+	serversTable = "| kind | prompts | answers | control tokens | choices | logprobs | stop tokens | structural tags | " +
+		"thinking budget | scheduling | least tokens |"
 	lossesTable = "| without | what a client loses |"
 )
 
@@ -20,12 +20,14 @@ const (
 var capabilityColumns = []struct{ field, yes, no, loss string }{
 	{"TextPrompts", "text", "token ids", "prompts in token ids"},
 	{"TextAnswers", "text", "token ids", "answers in token ids"},
+	{"ControlTokens", "yes", "no", "control tokens"},
 	{"Choices", "yes", "no", "choices"},
 	{"Logprobs", "yes", "no", "logprobs"},
 	{"StopTokens", "yes", "no", "stop tokens"},
 	{"StructuralTags", "yes", "no", "structural tags"},
 	{"ThinkingBudget", "yes", "no", "thinking budget"},
 	{"Scheduling", "yes", "no", "scheduling"},
+	{"MinTokens", "yes", "no", "least tokens"},
 }
 
 // serversPage updates the tables of docs/servers.md.

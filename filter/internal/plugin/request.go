@@ -51,7 +51,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if head.Hold {
 		return types.ActionPause
 	}
-	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Rewritten) {
+	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Without, head.Rewritten) {
 		return s.cannotForward()
 	}
 	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
@@ -174,7 +174,7 @@ func (s *stream) forward(f *exchange.Forward) bool {
 		return false
 	}
 	if f.Pool != "" {
-		if !s.redirect(f.Pool, f.Path, f.Body != nil) {
+		if !s.redirect(f.Pool, f.Path, f.Without, f.Body != nil) {
 			return false
 		}
 		length := strconv.Itoa(len(f.Body))
@@ -186,9 +186,10 @@ func (s *stream) forward(f *exchange.Forward) bool {
 }
 
 // redirect sends the request to the servers of a pool. rewritten reports whether they get a body made by the gateway;
-// redirect then sets the headers for that body and for the response. Without a path the request is sent on unchanged.
-// redirect reports whether the host allowed it.
-func (s *stream) redirect(pool, path string, rewritten bool) bool {
+// redirect then sets the headers for that body and for the response. without is the name of a header that the servers
+// must not get, or empty. Without a path the request is sent on unchanged. redirect reports whether the host allowed
+// it.
+func (s *stream) redirect(pool, path, without string, rewritten bool) bool {
 	edited := s.plugin.edited
 	ok := edited("set "+contract.PoolHeader, proxywasm.ReplaceHttpRequestHeader(contract.PoolHeader, pool))
 	if path == "" {
@@ -197,6 +198,9 @@ func (s *stream) redirect(pool, path string, rewritten bool) bool {
 	ok = ok && edited("set :path", proxywasm.ReplaceHttpRequestHeader(":path", path))
 	for _, name := range s.optionHeaders {
 		ok = ok && edited("remove "+name, proxywasm.RemoveHttpRequestHeader(name))
+	}
+	if without != "" {
+		ok = ok && edited("remove "+without, proxywasm.RemoveHttpRequestHeader(without))
 	}
 	if !ok || !rewritten {
 		return ok

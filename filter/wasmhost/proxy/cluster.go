@@ -22,6 +22,8 @@ type Cluster struct {
 	HTTP2 bool
 	// IdleTimeout is how long a connection may be unused before it is closed.
 	IdleTimeout time.Duration
+	// SingleUse closes a connection after one request: max_requests_per_connection: 1.
+	SingleUse bool
 }
 
 // Endpoint is one server of a [Cluster].
@@ -70,7 +72,7 @@ func newCluster(c Cluster, connect time.Duration, retries int) *cluster {
 			},
 			// The filter reads what servers send, so nothing is decompressed before it.
 			DisableCompression: true, Protocols: protocols,
-			IdleConnTimeout: c.IdleTimeout, MaxIdleConnsPerHost: 1000,
+			IdleConnTimeout: c.IdleTimeout, DisableKeepAlives: c.SingleUse, MaxIdleConnsPerHost: 1000,
 		}
 		scheme := "http"
 		if c.TLS != nil {

@@ -1,0 +1,55 @@
+//go:build e2e
+
+package cases
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+)
+
+// TestFold shows what folding forgives, and what it does not.
+func TestFold(t *testing.T) {
+	const start = "200\ncontent-type: text/event-stream\n\n"
+	chunk := func(delta, finish string) string {
+		return `data: {"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
+	}
+	done := "data: [DONE]\n\n"
+	event := func(kind string, n int, item, delta string) string {
+		return fmt.Sprintf("event: %s\ndata: {\"type\":%q,\"sequence_number\":%d,\"item_id\":%q,\"delta\":%q}\n\n", kind,
+			kind, n, item, delta)
+	}
+	content := func(text string) string { return chunk(`{"content":`+lab.Quote(text)+`}`, "null") }
+	thought := chunk(`{"reasoning":"r","reasoning_content":"r"}`, "null")
+	stop := chunk(`{}`, `"stop"`)
+	call := func(index int, arguments string) string {
+		return chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%q}}]}`, index, arguments), "null")
+	}
+	text := "response.output_text.delta"
+	for _, c := range []struct {
+		name, a, b string
+		same       bool
+	}{
+		{"pieces", content("ab") + stop + done, content("a") + content("b") + stop + done, true},
+		{"pieces of reasoning", thought + thought + content("a"),
+			chunk(`{"reasoning":"rr","reasoning_content":"rr"}`, "null") + content("a"), true},
+		{"pieces of arguments", call(0, "{}"), call(0, "{") + call(0, "}"), true},
+		{"another text", content("ab") + stop, content("aa") + stop, false},
+		{"another order", thought + content("a"), content("a") + thought, false},
+		{"another call", call(0, "{}"), call(1, "{}"), false},
+		{"no end", content("a") + stop, content("a"), false},
+		{"no done", content("a") + done, content("a"), false},
+		{"one name only", thought, chunk(`{"reasoning":"r"}`, "null"), false},
+		{"another id", content("a"), strings.Replace(content("a"), `"x"`, `"y"`, 1), false},
+		{"pieces of Responses", event(text, 1, "m", "ab"), event(text, 1, "m", "a") + event(text, 2, "m", "b"), true},
+		{"another item", event(text, 1, "m", "a") + event(text, 2, "m", "b"),
+			event(text, 1, "m", "a") + event(text, 2, "n", "b"), false},
+		{"another kind", event(text, 1, "m", "a"), event("response.reasoning_text.delta", 1, "m", "a"), false},
+	} {
+		if a, b := Fold(start+c.a), Fold(start+c.b); (a == b) != c.same {
+			t.Errorf("%s:\n%s\nand\n%s", c.name, a, b)
+		}
+	}
+}

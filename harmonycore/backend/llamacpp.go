@@ -1,0 +1,206 @@
+package backend
+
+import (
+	"strings"
+
+	"github.com/buger/jsonparser"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+)
+
+// llamacpp is the /completion of llama.cpp's server, with token ids in and text out. The ids of an answer only tell
+// control tokens from text: inside a character of several tokens the server leaves ids out (RATIONALE.md#106). Requests
+// and events are those of llama.cpp 0.5.0, tools/server/README.md; e2e/llamacpp/testdata has what the server sends.
+type llamacpp struct{}
+
+func (llamacpp) Facts() *contract.Kind { return contract.KindNamed(contract.LlamaCPP) }
+
+func (llamacpp) NewReader() Reader { return &eventStream{read: (&llamaReader{}).read} }
+
+// AppendRequest names every sampler: the server's own defaults are not gpt-oss's, and its operator may have set others.
+func (llamacpp) AppendRequest(dst []byte, r *Request) []byte {
+	dst = reserve(dst, r)
+	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
+	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = rawjson.AppendInt(append(dst, `,"n_predict":`...), int64(r.MaxTokens))
+	if r.Choices > 1 {
+		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
+	}
+	s := &r.Sampling
+	// Temperature comes before the samplers that cut off the tail, as in the other engines.
+	dst = append(dst, `,"samplers":["penalties","temperature","top_k","top_p","min_p"]`...)
+	dst = append(dst, `,"mirostat":0,"dynatemp_range":0,"repeat_last_n":64`...)
+	dst = appendNumber(dst, `,"temperature":`, s.Temperature)
+	dst = appendNumber(dst, `,"top_p":`, positive(s.TopP))
+	dst = appendNumber(dst, `,"top_k":`, s.extra("top_k", "0"))
+	dst = appendNumber(dst, `,"min_p":`, s.extra("min_p", "0"))
+	dst = appendNumber(dst, `,"repeat_penalty":`, s.extra("repetition_penalty", "1"))
+	dst = appendNumber(dst, `,"presence_penalty":`, numberOr(s.PresencePenalty, "0"))
+	dst = appendNumber(dst, `,"frequency_penalty":`, numberOr(s.FrequencyPenalty, "0"))
+	dst = appendNumber(dst, `,"seed":`, numberOr(s.Seed, "-1"))
+	dst = appendBiases(dst, s.LogitBias)
+	// The token that ends an answer is shown only if it is preserved. Without response_fields the last event would repeat
+	// the prompt as text.
+	return append(dst, `,"stop":[],"preserved_tokens":["<|return|>","<|call|>","<|endoftext|>"],`+
+		`"response_fields":["index",`+
+		`"content","tokens","stop","stop_type","tokens_predicted","tokens_evaluated","timings"],"stream":true}`...)
+}
+
+// extra returns the engine's parameter with this name, or otherwise.
+func (s *Sampling) extra(name, otherwise string) string {
+	for _, m := range s.Extras {
+		if m.Name == name {
+			return m.JSON
+		}
+	}
+	return otherwise
+}
+
+func numberOr(number, otherwise string) string {
+	if number == "" {
+		return otherwise
+	}
+	return number
+}
+
+// Cause looks at the type of the error. More choices than the server has slots are refused with a message about "n".
+func (llamacpp) Cause(e *Error) Cause {
+	switch {
+	case e.Status != 400:
+		return OtherCause
+	case e.Type == "exceed_context_size_error":
+		return ContextExceeded
+	case strings.HasPrefix(e.Message, "Field 'n':"):
+		return ChoicesRefused
+	default:
+		return OtherCause
+	}
+}
+
+// The bounds of a stream: how many choices a llamaReader distinguishes (OpenAI's API has no larger n), and how many
+// tokens a server may count.
+const (
+	maxLlamaChoices = 128
+	maxLlamaTokens  = 1 << 24
+)
+
+// llamaReader reads the events of one stream.
+type llamaReader struct {
+	// predicted holds the server's count of tokens of each choice.
+	predicted []int
+}
+
+// read reads the data of one event. It reports whether it understood the data.
+func (r *llamaReader) read(data []byte, e *Event) bool {
+	e.reset()
+	if rawjson.Validate(data, rawjson.MaxDepth) != nil {
+		return false
+	}
+	predicted, hasContent, stop := -1, false, false
+	var usage Usage
+	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
+		switch string(key) {
+		case "error":
+			if kind != jsonparser.Null {
+				e.Error = readErrorValue(value, kind)
+			}
+		case "index":
+			e.Index = readIndex(value, kind)
+		case "content":
+			if hasContent = kind == jsonparser.String; hasContent {
+				e.Text = rawjson.AppendUnescaped(e.Text, value)
+			}
+		case "tokens":
+			if kind == jsonparser.Array {
+				e.Tokens = readIDs(e.Tokens, value)
+			}
+		case "stop":
+			stop = kind == jsonparser.Boolean && string(value) == "true"
+		case "stop_type":
+			if kind == jsonparser.String {
+				e.Finish = llamaFinish(value)
+			}
+		case "tokens_predicted":
+			predicted = readIndex(value, kind)
+		case "tokens_evaluated":
+			usage.Prompt = max(readIndex(value, kind), 0)
+		case "timings":
+			usage.Cached, usage.HasCached = readCount(value, "cache_n")
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return false
+	case e.Error != nil:
+		return true
+	case !hasContent:
+		return false
+	}
+	e.separate()
+	if !stop {
+		e.Finish = Running
+	} else if e.Finish == Running {
+		e.Finish = Aborted
+	}
+	if !r.count(e, predicted) {
+		return false
+	}
+	if stop {
+		for _, n := range r.predicted {
+			usage.Completion += n
+		}
+		e.Last, e.HasUsage, e.Usage = true, true, usage
+	}
+	return true
+}
+
+// separate leaves the control token with which the event ends in Tokens, and the text before it in Text. A control
+// token always ends its event.
+func (e *Event) separate() {
+	var last uint32
+	if len(e.Tokens) > 0 {
+		last = e.Tokens[len(e.Tokens)-1]
+	}
+	e.Tokens = e.Tokens[:0]
+	name, special := tokenizer.SpecialName(last)
+	if !special {
+		return
+	}
+	e.Tokens = append(e.Tokens, last)
+	if at := len(e.Text) - len(name); at >= 0 && string(e.Text[at:]) == name {
+		e.Text = e.Text[:at]
+	}
+}
+
+// count finds how many tokens the event's text has, by the server's count of all tokens of the choice so far. It
+// reports whether the count can follow the earlier ones.
+func (r *llamaReader) count(e *Event, predicted int) bool {
+	if predicted < 0 || predicted > maxLlamaTokens {
+		return false
+	}
+	if e.Index < 0 || e.Index >= maxLlamaChoices {
+		e.Index = -1 // which was never asked for
+		return true
+	}
+	for len(r.predicted) <= e.Index {
+		r.predicted = append(r.predicted, 0)
+	}
+	e.TextTokens = predicted - r.predicted[e.Index] - len(e.Tokens)
+	r.predicted[e.Index] = predicted
+	return e.TextTokens > 0 || e.TextTokens == 0 && len(e.Text) == 0
+}
+
+// llamaFinish maps stop_type. No stop strings are sent, so "word" never comes.
+func llamaFinish(word []byte) Finish {
+	switch string(word) {
+	case "eos":
+		return Stopped
+	case "limit":
+		return Length
+	default:
+		return Aborted
+	}
+}

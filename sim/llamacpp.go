@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
+)
+
+// llamacpp is the /completion of llama.cpp's server. Requests, checks and events are those of llama.cpp 0.5.0
+// (tools/server); e2e/llamacpp/testdata has what a real one sends, and make test-llamacpp compares both.
+type llamacpp struct{}
+
+func (llamacpp) path() string { return "/completion" }
+
+func (llamacpp) methods() []string { return []string{http.MethodPost} }
+
+func (llamacpp) page(s *Server, path string) *page {
+	switch path {
+	case "/health", "/v1/health":
+		return &page{[]string{http.MethodGet}, func(w http.ResponseWriter, rec *Request) {
+			if s.unhealthy.Load() {
+				s.refuse(w, rec, refuse(http.StatusServiceUnavailable, "", "", "Loading model"))
+				return
+			}
+			s.respond(w, rec, http.StatusOK, []byte(`{"status":"ok"}`))
+		}}
+	case "/v1/models", "/models":
+		return s.jsonPage(map[string]any{"object": "list", "data": []any{map[string]any{
+			"id": s.opt.Models[0], "aliases": s.opt.Models, "object": "model", "created": s.created, "owned_by": "llamacpp",
+			"meta": map[string]any{"vocab_type": 2, "n_vocab": tokenizer.LastSpecial, "n_ctx": s.opt.MaxModelLen},
+		}}})
+	case "/props":
+		return s.jsonPage(map[string]any{"build_info": "b1-0c1e57098", "model_alias": s.opt.Models[0],
+			"total_slots":                 s.llamaSlots(),
+			"default_generation_settings": map[string]any{"n_ctx": s.opt.MaxModelLen}})
+	case "/metrics":
+		return s.metricsPage("text/plain; version=0.0.4")
+	}
+	return nil
+}
+
+func (llamacpp) guarded(path string) bool { return path != "/health" && path != "/v1/health" }
+
+// answerID returns nothing: answers have no id.
+func (llamacpp) answerID(http.Header, *completion) string { return "" }
+
+// llamaSlots is how many requests are answered at once.
+func (s *Server) llamaSlots() int {
+	if s.opt.MaxRunning > 0 {
+		return s.opt.MaxRunning
+	}
+	return 128
+}
+
+// llamaRequest is a request. The server ignores other members, a model and stop_token_ids among them.
+type llamaRequest struct {
+	Prompt         json.RawMessage `json:"prompt"`
+	Predict        *int            `json:"n_predict"`
+	N              *int            `json:"n"`
+	Stream         bool            `json:"stream"`
+	Stop           stopStrings     `json:"stop"`
+	IgnoreEOS      bool            `json:"ignore_eos"`
+	Temperature    *float64        `json:"temperature"`
+	TopP           *float64        `json:"top_p"`
+	TopK           *int            `json:"top_k"`
+	MinP           *float64        `json:"min_p"`
+	RepeatPenalty  *float64        `json:"repeat_penalty"`
+	Presence       *float64        `json:"presence_penalty"`
+	Frequency      *float64        `json:"frequency_penalty"`
+	Seed           *int64          `json:"seed"`
+	LogitBias      json.RawMessage `json:"logit_bias"`
+	Samplers       json.RawMessage `json:"samplers"`
+	Preserved      []string        `json:"preserved_tokens"`
+	ReturnTokens   bool            `json:"return_tokens"`
+	ResponseFields []string        `json:"response_fields"`
+	Grammar        string          `json:"grammar"`
+	JSONSchema     json.RawMessage `json:"json_schema"`
+	Probs          int             `json:"n_probs"`
+	Progress       bool            `json:"return_progress"`
+}
+
+// llamaOptions are the parts of a request that only this kind knows.
+type llamaOptions struct {
+	// preserved are the ids whose text is shown although they end an answer.
+	preserved []uint32
+	// fields are the members of the last event, or all if there are none.
+	fields       []string
+	returnTokens bool
+	// shown is the result of llamaShown.
+	shown []*string
+}
+
+func (llamacpp) decode(s *Server, _ http.Header, body []byte) (*completion, *refusal) {
+	var q llamaRequest
+	if r := decodeLlama(body, &q); r != nil {
+		return nil, r
+	}
+	c := &completion{Stream: &q.Stream, N: q.N, IgnoreEOS: q.IgnoreEOS,
+		llama: &llamaOptions{fields: q.ResponseFields, returnTokens: q.ReturnTokens}}
+	switch slots := s.llamaSlots(); {
+	case q.Prompt == nil:
+		return nil, badRequest("", "[json.exception.out_of_range.403] key 'prompt' not found")
+	case c.choices() < 1 || c.choices() > slots:
+		return nil, badRequest("", fmt.Sprintf("Field 'n': Value must be between 1 <= value <= %d, but got %d", slots,
+			c.choices()))
+	case len(q.Stop) > 0 || q.Grammar != "" || q.JSONSchema != nil || q.Probs > 0 || q.Progress:
+		return nil, badRequest("", notSimulated)
+	}
+	for _, name := range q.Preserved {
+		// The real server ignores what is not one token.
+		if id, size, _ := tokenizer.MatchSpecial([]byte(name)); size > 0 && size == len(name) {
+			c.llama.preserved = append(c.llama.preserved, id)
+		}
+	}
+	var r *refusal
+	if c.ids, r = readLlamaPrompt(q.Prompt); r != nil {
+		return nil, r
+	}
+	room := s.opt.MaxModelLen - len(c.ids)
+	if room < 1 {
+		return nil, &refusal{Code: http.StatusBadRequest, Type: "exceed_context_size_error",
+			Message: fmt.Sprintf("request (%d tokens) exceeds the available context size (%d tokens), try increasing it",
+				len(c.ids), s.opt.MaxModelLen), PromptTokens: len(c.ids), Context: s.opt.MaxModelLen}
+	}
+	// -1, the default, is the rest of the context. 0 gives one token.
+	if q.Predict != nil && *q.Predict >= 0 {
+		room = min(room, max(*q.Predict, 1))
+	}
+	c.MaxTokens = &room
+	return c, nil
+}
+
+const notSimulated = "The simulator has no stop strings, grammars, probabilities and progress."
+
+// decodeLlama decodes a body as nlohmann's JSON library does: malformed JSON is a failure of the server.
+func decodeLlama(body []byte, q *llamaRequest) *refusal {
+	err := json.Unmarshal(body, q)
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return failureWith(fmt.Sprintf("[json.exception.parse_error.101] parse error at line 1, column %d: syntax error: %v",
+			syntax.Offset+1, err))
+	case errors.As(err, &wrong):
+		expected := "number"
+		switch wrong.Type.String() {
+		case "bool":
+			expected = "boolean"
+		case "string":
+			expected = "string"
+		}
+		return badRequest("", fmt.Sprintf("Field '%s': [json.exception.type_error.302] type must be %s, but is %s",
+			wrong.Field, expected, wrong.Value))
+	case err != nil:
+		return failureWith(err.Error())
+	}
+	return nil
+}
+
+func failureWith(message string) *refusal {
+	return refuse(http.StatusInternalServerError, "", "", message)
+}
+
+// readLlamaPrompt reads a prompt of ids.
+func readLlamaPrompt(raw json.RawMessage) ([]uint32, *refusal) {
+	if text := strings.TrimSpace(string(raw)); text == "[]" || text == `""` {
+		return nil, badRequest("", `"prompt" must not be empty`)
+	}
+	ids, r := readIDs("prompt", raw)
+	if r != nil || slices.ContainsFunc(ids, func(id uint32) bool { return id >= tokenizer.LastSpecial }) {
+		return nil, badRequest("", "Prompt contains invalid tokens")
+	}
+	return ids, nil
+}
+
+// llamaError is an error in the server's form.
+type llamaError struct {
+	Code         int    `json:"code"`
+	Message      string `json:"message"`
+	Type         string `json:"type"`
+	PromptTokens int    `json:"n_prompt_tokens,omitempty"`
+	Context      int    `json:"n_ctx,omitempty"`
+}
+
+func llamaErrorOf(r *refusal) map[string]llamaError {
+	e := llamaError{Code: r.Code, Message: r.Message, PromptTokens: r.PromptTokens, Context: r.Context}
+	switch {
+	case r.Context > 0:
+		e.Type = r.Type
+	case r.Code == http.StatusNotFound:
+		e.Type, e.Message = "not_found_error", "File Not Found"
+	case r.Code == http.StatusServiceUnavailable:
+		e.Type = "unavailable_error"
+	case r.Code >= http.StatusInternalServerError:
+		e.Type = "server_error"
+	default:
+		e.Type = "invalid_request_error"
+	}
+	return map[string]llamaError{"error": e}
+}
+
+func (llamacpp) refusal(r *refusal) []byte { return mustJSON(llamaErrorOf(r)) }
+
+func (llamacpp) errorEvent(r *refusal) []byte { return frame(llamaErrorOf(r)) }
+
+func (llamacpp) streamsRefusals() bool { return false }
+
+func (llamacpp) streamType() string { return "text/event-stream" }
+
+// terminator is nothing: the stream ends with its last event.
+func (llamacpp) terminator() []byte { return nil }
+
+// singleUse: the server says that it keeps the connection, and closes it when it is used again.
+func (llamacpp) singleUse() bool { return true }

@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// llamaEvent is an event, or a whole answer: members in the server's order.
+type llamaEvent []llamaMember
+
+type llamaMember struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (e llamaEvent) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, m := range e {
+		b.WriteByte("{,"[min(i, 1)])
+		fmt.Fprintf(&b, "%q:%s", m.name, mustJSON(m.value))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+var _ json.Marshaler = llamaEvent{}
+
+func (llamacpp) leading(*job) []byte { return nil }
+
+// event has an event for each token. While the text so far ends within a character there is none: the one that
+// completes the character comes with the last of its ids, and the others never come.
+func (llamacpp) event(j *job, index, from, to int) []byte {
+	var out []byte
+	shown := j.llamaShown()
+	for i := from; i < to; i++ {
+		if shown[i] != nil {
+			out = append(out, frame(llamaEvent{{"index", index}, {"content", *shown[i]}, {"tokens", j.gen.ids[i : i+1]},
+				{"stop", false}, {"id_slot", -1}, {"tokens_predicted", i + 1}, {"tokens_evaluated", len(j.c.ids)}})...)
+		}
+	}
+	return out
+}
+
+// llamaShown returns the text that comes with each token, or nil for a token that comes never.
+func (j *job) llamaShown() []*string {
+	if j.c.llama.shown != nil {
+		return j.c.llama.shown
+	}
+	var text []byte
+	sent := 0
+	for _, id := range j.gen.ids {
+		if text = append(text, j.llamaText(id)...); endsWithin(text) {
+			j.c.llama.shown = append(j.c.llama.shown, nil)
+			continue
+		}
+		piece := lossy(text[sent:])
+		j.c.llama.shown = append(j.c.llama.shown, &piece)
+		sent = len(text)
+	}
+	return j.c.llama.shown
+}
+
+// llamaText returns what the server shows of a token. The ends of an answer are hidden unless the request preserves
+// them.
+func (j *job) llamaText(id uint32) []byte {
+	if slices.Contains(eos, id) && !slices.Contains(j.c.llama.preserved, id) {
+		return nil
+	}
+	text, _ := j.s.tok.TokenBytes(id)
+	return text
+}
+
+// endsWithin reports whether text ends within a character, as the server sees it: by the last four bytes alone.
+func endsWithin(text []byte) bool {
+	for n := 1; n <= 4 && n <= len(text); n++ {
+		switch b := text[len(text)-n]; {
+		case b&0xe0 == 0xc0:
+			return n < 2
+		case b&0xf0 == 0xe0:
+			return n < 3
+		case b&0xf8 == 0xf0:
+			return n < 4
+		}
+	}
+	return false
+}
+
+// trailing has the last event of each choice.
+func (llamacpp) trailing(j *job) []byte {
+	var out []byte
+	for i := range j.c.choices() {
+		out = append(out, frame(j.llamaEnd(i, "", nil))...)
+	}
+	return out
+}
+
+// llamaEnd returns a choice's last event, or its whole answer.
+func (j *job) llamaEnd(index int, content string, ids []uint32) llamaEvent {
+	stopType := "none"
+	switch j.gen.finish {
+	case "stop":
+		stopType = "eos"
+	case "length":
+		stopType = "limit"
+	}
+	// At least one token of a prompt is read anew.
+	prompt, _ := j.s.tok.AppendDecode(nil, j.c.ids)
+	predicted, cached := len(j.gen.ids), min(j.cached, len(j.c.ids)-1)
+	all := llamaEvent{
+		{"index", index}, {"content", content}, {"tokens", list(ids)}, {"id_slot", 0}, {"stop", true},
+		{"model", j.s.opt.Models[0]}, {"tokens_predicted", predicted}, {"tokens_evaluated", len(j.c.ids)},
+		{"generation_settings", struct{}{}}, {"prompt", lossy(prompt)}, {"has_new_line", false},
+		{"truncated", stopType == "limit" && predicted+len(j.c.ids) >= j.s.opt.MaxModelLen}, {"stop_type", stopType},
+		{"stopping_word", ""}, {"tokens_cached", len(j.c.ids) + predicted - 1},
+		{"timings", llamaEvent{{"cache_n", cached}, {"prompt_n", len(j.c.ids) - cached}, {"predicted_n", predicted}}},
+	}
+	if len(j.c.llama.fields) == 0 {
+		return all
+	}
+	var chosen llamaEvent
+	for _, name := range j.c.llama.fields {
+		for _, m := range all {
+			if m.name == name {
+				chosen = append(chosen, m)
+			}
+		}
+	}
+	return chosen
+}
+
+// whole returns one object, or a list of several. It has all ids, if the request asks for them, and all text.
+func (llamacpp) whole(j *job) []byte {
+	var text []byte
+	for _, id := range j.gen.ids {
+		text = append(text, j.llamaText(id)...)
+	}
+	var ids []uint32
+	if j.c.llama.returnTokens {
+		ids = j.gen.ids
+	}
+	var all []llamaEvent
+	for i := range j.c.choices() {
+		all = append(all, j.llamaEnd(i, lossy(text), ids))
+	}
+	if len(all) == 1 {
+		return mustJSON(all[0])
+	}
+	return mustJSON(all)
+}
+
+// metrics writes llama.cpp's names. The counters of a request move when it ends.
+func (llamacpp) metrics(w io.Writer, m *metrics, _ string, capacity int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	load := m.load(capacity)
+	for _, one := range []struct {
+		name, kind, help string
+		value            float64
+	}{
+		{"prompt_tokens_total", "counter", "Number of prompt tokens processed.", float64(m.prompt)},
+		{"prompt_tokens_cached_total", "counter", "Number of prompt tokens reused from the cache.", float64(m.hits)},
+		{"tokens_predicted_total", "counter", "Number of generation tokens processed.", float64(m.output)},
+		{"requests_processing", "gauge", "Number of requests processing.", float64(load.Running)},
+		{"requests_deferred", "gauge", "Number of requests deferred.", float64(load.Waiting)},
+	} {
+		fmt.Fprintf(w, "# HELP llamacpp:%s %s\n# TYPE llamacpp:%s %s\nllamacpp:%s %g\n", one.name, one.help, one.name,
+			one.kind, one.name, one.value)
+	}
+}

@@ -15,6 +15,8 @@ type choice struct {
 	gate *translate.Gate
 	// finish is the reason why the server stopped, once it has.
 	finish backend.Finish
+	// wasted is the number of tokens that came after the choice had ended.
+	wasted int
 }
 
 // parser reads what a server generates for one choice, and passes the messages on. There is one type for servers that

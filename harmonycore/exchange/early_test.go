@@ -197,6 +197,28 @@ func TestChoicesEndEarly(t *testing.T) {
 	}
 }
 
+// TestChoicesOneAfterAnother: a server with room for one choice at a time may go on with one that has ended, up to its
+// limit, before it begins the next. One that never begins the next is at fault.
+func TestChoicesOneAfterAnother(t *testing.T) {
+	for _, tt := range []struct {
+		limit, wasted int
+		want          string
+	}{
+		{maxIdleEvents + 100, maxIdleEvents + 50, `"finish_reason":"stop"`},
+		{100, maxIdleEvents + 200, "could not be understood"},
+	} {
+		x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), "/v1/chat/completions",
+			chatWith(true, `"stop":" two","n":2,"max_completion_tokens":`+strconv.Itoa(tt.limit)))
+		x.ResponseHeaders(eventStream, testNow)
+		x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>One two", "")), false, testNow)
+		last := x.ResponseBody([]byte(strings.Repeat(serverChunk(0, " three", ""), tt.wasted)+
+			serverChunk(1, "<|channel|>final<|message|>One<|return|>", "stop")), false, testNow)
+		if body := string(last.Body); !strings.Contains(body, tt.want) || strings.Contains(body, "three") {
+			t.Errorf("after %d tokens of %d: %s", tt.wasted, tt.limit, body)
+		}
+	}
+}
+
 // TestServersBudget: a server that holds the limit by itself is asked to, and the answer goes on.
 func TestServersBudget(t *testing.T) {
 	g := testGateway(func(o *Options) { o.Models[0].ThinkingTokenBudget, o.Models[0].MaxReasoningTokens = true, 2 })

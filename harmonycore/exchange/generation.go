@@ -63,7 +63,7 @@ type generation struct {
 	reader    backend.Reader
 	event     backend.Event
 	usage     backend.Usage
-	// idleEvents is the number of events since the last that brought a token of a choice that had not ended.
+	// idleEvents is the number of events since the last that brought something ([maxIdleEvents]).
 	idleEvents int
 	// started reports whether the first token of the answer has come.
 	started bool

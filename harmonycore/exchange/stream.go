@@ -36,7 +36,8 @@ func (g *generation) stream(chunk []byte, end bool) ResponseAction {
 // maxOvershoot is how many tokens beyond the limit a server may send, such as tokens that it had predicted ahead.
 const maxOvershoot = 64
 
-// maxIdleEvents is how many events in a row may bring nothing to the client: no token of a choice that has not ended.
+// maxIdleEvents is how many events in a row may bring nothing: no token of a choice that has not ended, or that ended
+// early and is below its limit.
 // Healthy servers send a few, such as the count of tokens. Without this limit a server that sends them for ever would
 // never be silent, and its client would wait as long.
 const maxIdleEvents = 10_000
@@ -81,7 +82,12 @@ func sizeOf(event *backend.Event) int {
 func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 	if c.finish != backend.Running {
 		if g.endedEarly {
-			g.x.report.WastedTokens += sizeOf(event)
+			wasted := sizeOf(event)
+			g.x.report.WastedTokens += wasted
+			// The server may go on with this choice up to its limit before it begins another.
+			if c.wasted += wasted; wasted > 0 && c.wasted <= g.maxTokens {
+				g.idleEvents = 0
+			}
 		}
 		return nil // the server has ended the choice, or the gateway has
 	}

@@ -19,6 +19,8 @@ const (
 	SGLangCompletions = "sglang-completions"
 	// TRTLLM speaks the /v1/completions of TensorRT-LLM's trtllm-serve.
 	TRTLLM = "trtllm"
+	// Ollama speaks Ollama's /api/generate.
+	Ollama = "ollama"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
 	// LlamaCPP speaks llama.cpp's /completion.
@@ -86,6 +88,8 @@ func protocolOf(o Options) protocol {
 		return sglangCompletions{}
 	case TRTLLM:
 		return trtllm{}
+	case Ollama:
+		return ollama{}
 	case Text:
 		return text{}
 	case LlamaCPP:
@@ -96,5 +100,5 @@ func protocolOf(o Options) protocol {
 
 // Kinds returns the values of [Options.Kind], the default first.
 func Kinds() []string {
-	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Text}
+	return []string{VLLM, VLLMGenerate, VLLMLegacy, SGLang, SGLangCompletions, TRTLLM, LlamaCPP, Ollama, Text}
 }

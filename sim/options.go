@@ -70,8 +70,8 @@ type Options struct {
 	// TextSpecials reads the spellings of special tokens in a text prompt as those tokens, as a real vLLM does with
 	// this vocabulary. Without it text is only text. Servers of the kind [Text] always read them.
 	TextSpecials bool
-	// PrintSpecials spells special tokens in the answers of [Text], and holds back only text with which a stop string
-	// begins, as llama.cpp does. Without it they are hidden, as vLLM does by default (skip_special_tokens).
+	// PrintSpecials spells special tokens in the answers of [Text] and [Ollama], and holds back only text with which a
+	// stop string begins, as llama.cpp does. Without it they are hidden, as vLLM does by default (skip_special_tokens).
 	PrintSpecials bool
 
 	// OtherVocabulary makes /tokenize answer with the ids of another vocabulary, as a server with another model does. In

@@ -54,6 +54,8 @@ type completion struct {
 
 	ids []uint32   // the prompt
 	tag *tagFormat // the tag that the answer must fit, or nil
+	// splitsReasoning reports whether the reasoning is no part of the text of [Ollama].
+	splitsReasoning bool
 	// holdsLeast reports whether only text is held back with which a stop string begins.
 	holdsLeast bool
 

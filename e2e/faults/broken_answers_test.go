@@ -40,18 +40,26 @@ const laterEvent = 7
 func brokenAnswers(kind *contract.Kind, request, two string) map[string]broken {
 	a := genuineAnswer(kind, request)
 	whole := strings.Join(a.frames, "")
+	under200, statusUnder200 := ask(kind, request, "error-200-json").Body.String(), http.StatusBadGateway
+	if strings.Contains(under200, `"code":500`) {
+		statusUnder200 = http.StatusInternalServerError
+	}
+	otherStream := "application/x-ndjson"
+	if kind.StreamType() == otherStream {
+		otherStream = "text/event-stream"
+	}
 	const html = "<html><body><h1>It works!</h1>\n\n<p>data: none</p>\n\n</body></html>\n"
 	all := map[string]broken{
-		"whole":            {body: whole, wantStatus: 200},
-		"HTML with 200":    {contentType: "text/html", body: html},
-		"HTML as a stream": {body: html},
-		"HTML with 502":    {status: 502, contentType: "text/html; charset=utf-8", body: html},
-		"gzip":             {encoding: "gzip", body: zipped(whole)},
-		"gzip, not said":   {body: zipped(whole)},
-		"nothing":          {},
-		"nothing at all":   {contentType: "-"},
-		"200 with an error": {contentType: "application/json", body: ask(kind, request, "error-200-json").Body.String(),
-			wantStatus: http.StatusInternalServerError},
+		"whole":             {body: whole, wantStatus: 200},
+		"HTML with 200":     {contentType: "text/html", body: html},
+		"HTML as a stream":  {body: html},
+		"HTML with 502":     {status: 502, contentType: "text/html; charset=utf-8", body: html},
+		"gzip":              {encoding: "gzip", body: zipped(whole)},
+		"gzip, not said":    {body: zipped(whole)},
+		"nothing":           {},
+		"nothing at all":    {contentType: "-"},
+		"another stream":    {contentType: otherStream, body: whole},
+		"200 with an error": {contentType: "application/json", body: under200, wantStatus: statusUnder200},
 	}
 	if at := strings.Index(whole, "😀"); at >= 0 {
 		all["cut within a character"] = broken{body: whole[:at+2], late: true}

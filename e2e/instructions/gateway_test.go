@@ -23,7 +23,7 @@ import (
 // gateway is the filter before a simulated server of a kind, without a network, with counts.
 type gateway struct {
 	t       *testing.T
-	kind    string
+	kind    *contract.Kind
 	host    *filtertest.Host
 	server  *sim.Server
 	counter *wasmcount.Counter
@@ -34,9 +34,6 @@ type gateway struct {
 	// answers are the server's, by question.
 	answers map[string][]string
 }
-
-// eventStream is the content type of every server's answer: the filter asks for streams.
-const eventStream = "text/event-stream"
 
 // instrumented writes the shipped filter with counting into a file.
 func instrumented(t *testing.T) string {
@@ -58,7 +55,7 @@ func instrumented(t *testing.T) string {
 // newGateway starts the filter before a server of a kind.
 func newGateway(t *testing.T, wasm, kind string, profile bool) *gateway {
 	t.Helper()
-	g := &gateway{t: t, kind: kind, answers: map[string][]string{},
+	g := &gateway{t: t, kind: contract.KindNamed(kind), answers: map[string][]string{},
 		counter: &wasmcount.Counter{Allocator: "runtime.alloc", Collector: "runtime.runGC", Profile: profile}}
 	var lines []sim.Line
 	for question, sentences := range map[string]int{shortAnswer: 1, longAnswer: 80} {
@@ -113,15 +110,18 @@ func (g *gateway) pieces(x *filtertest.Exchange) []string {
 	g.t.Helper()
 	body := x.Server().Body()
 	if g.answers[body] == nil {
-		r := httptest.NewRequestWithContext(g.t.Context(), http.MethodPost, contract.KindNamed(g.kind).Path,
-			strings.NewReader(body))
+		r := httptest.NewRequestWithContext(g.t.Context(), http.MethodPost, g.kind.Path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		g.server.Handler().ServeHTTP(w, r)
-		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), eventStream) {
-			g.t.Fatalf("%s answers %d: %.300s", g.kind, w.Code, w.Body)
+		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), g.kind.StreamType()) {
+			g.t.Fatalf("%s answers %d: %.300s", g.kind.Name, w.Code, w.Body)
 		}
-		g.answers[body] = strings.SplitAfter(w.Body.String(), "\n\n")
+		end := "\n"
+		if g.kind.StreamType() == "text/event-stream" {
+			end = "\n\n"
+		}
+		g.answers[body] = strings.SplitAfter(w.Body.String(), end)
 	}
 	return g.answers[body]
 }

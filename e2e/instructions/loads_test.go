@@ -75,7 +75,7 @@ func small(a api, request, streamed bool) func(*gateway) {
 			x := g.request(a, shortAnswer, streamed, counting && request)
 			pieces := g.pieces(x)
 			g.countIf(counting && !request, func() {
-				x.BeginResponse(http.StatusOK, "content-type", eventStream)
+				x.BeginResponse(http.StatusOK, "content-type", g.kind.StreamType())
 				x.EndResponse(pieces...)
 			})
 			if got := x.Client(); !x.Done() || !strings.Contains(got.Body(), "inhabitants") {
@@ -102,7 +102,7 @@ func stream(a api) func(*gateway) {
 		if len(pieces) < chunksBefore+chunks {
 			g.t.Fatalf("%d pieces", len(pieces))
 		}
-		x.BeginResponse(http.StatusOK, "content-type", eventStream)
+		x.BeginResponse(http.StatusOK, "content-type", g.kind.StreamType())
 		x.SendResponse(pieces[:chunksBefore]...)
 		before := len(x.Client().Chunks)
 		g.countIf(true, func() { x.SendResponse(pieces[chunksBefore:][:chunks]...) })

@@ -35,6 +35,9 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 	if !kind.MinTokens && errorOf(reply).Param == "min_tokens" {
 		return &kindRefusal{what: "least tokens", code: contract.CodeUnsupportedParameter, param: "min_tokens"}
 	}
+	if !kind.Biases && strings.HasPrefix(errorOf(reply).Param, "logit_bias.") {
+		return &kindRefusal{what: "biases", code: contract.CodeUnsupportedParameter, param: "logit_bias"}
+	}
 	if sent == nil {
 		return nil
 	}
@@ -44,9 +47,10 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		N        int
 	}
 	var members struct {
-		StopIDs   []uint32 `json:"stop_token_ids"`
-		Salt      string   `json:"cache_salt"`
-		MinTokens int      `json:"min_tokens"`
+		Biases    json.RawMessage `json:"logit_bias"`
+		StopIDs   []uint32        `json:"stop_token_ids"`
+		Salt      string          `json:"cache_salt"`
+		MinTokens int             `json:"min_tokens"`
 	}
 	if json.Unmarshal(c.Body, &asked) != nil || json.Unmarshal(sent, &members) != nil {
 		t.Fatalf("%s: its body is forwarded and is not JSON", c.Name)
@@ -67,6 +71,8 @@ func refusalOf(t *testing.T, c *cases.Case, kind *contract.Kind) *kindRefusal {
 		return unsupported("logprobs", "include")
 	case !kind.StopTokens && len(members.StopIDs) > len(format):
 		return unsupported("stop tokens", "stop_token_ids")
+	case !kind.Biases && members.Biases != nil:
+		return unsupported("biases", "logit_bias")
 	case !kind.Choices && asked.N > 1:
 		return &kindRefusal{what: "choices", code: contract.CodeChoicesNotSupported, param: "n"}
 	case !kind.Scheduling && members.Salt != "":

@@ -18,11 +18,14 @@ var (
 	// the one call that was wanted.
 	endedEarly     = regexp.MustCompile(`"stop":|"parallel_tool_calls":false`)
 	answerEstimate = regexp.MustCompile(`"(completion_tokens|output_tokens|total_tokens)":\d+`)
+	// Ollama does not say how much of a prompt was in its cache.
+	cachedTokens = regexp.MustCompile(`"prompt_tokens_details":\{"cached_tokens":\d+\},?`)
 )
 
 // withoutEstimates folds what a client sees of a text server's answer to a request, and leaves out estimates.
 func withoutEstimates(view string, request []byte) string {
 	view = reasoningEstimate.ReplaceAllString(cases.Fold(view), `"reasoning_tokens":0`)
+	view = cachedTokens.ReplaceAllString(view, "")
 	if endedEarly.Match(request) {
 		view = answerEstimate.ReplaceAllString(view, `"$1":0`)
 	}

@@ -41,8 +41,9 @@ const (
 
 // Named returns the kind of server that configurations call by this name. It reports whether there is one.
 func Named(name string) (Kind, bool) {
-	for _, k := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, llamacpp{},
-		text{}} {
+	for _, k := range [...]Kind{
+		vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, llamacpp{}, ollama{}, text{},
+	} {
 		if k.Facts().Name == name {
 			return k, true
 		}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
 // streamOf reads the pieces of a stream and spells what they say: tokens, logprobs and finish of each choice, usage,
@@ -127,23 +129,51 @@ func TestBrokenStreams(t *testing.T) {
 // TestBrokenKeepsNothing: a stream that cannot be read any further takes no memory, however long it goes on.
 func TestBrokenKeepsNothing(t *testing.T) {
 	chunk := []byte("data: {\"x\":\"" + strings.Repeat("x", 5<<20))
-	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{}, text{}} {
+	for _, name := range contract.ServerKinds() {
+		kind, ok := Named(name)
+		if !ok {
+			t.Fatalf("%s is not in Named", name)
+		}
 		r := kind.NewReader()
 		var e Event
 		r.Write(chunk)
 		if reading := r.Next(&e); reading != Broken {
-			t.Errorf("%s: an event of 5 MB is %d", kind.Facts().Name, reading)
+			t.Errorf("%s: an event of 5 MB is %d", name, reading)
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for range 20 {
 			r.Write(chunk)
 			if reading := r.Next(&e); reading != Broken {
-				t.Errorf("%s: a broken stream is %d", kind.Facts().Name, reading)
+				t.Errorf("%s: a broken stream is %d", name, reading)
 			}
 		}
 		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
-			t.Errorf("%s: a broken stream took %d bytes", kind.Facts().Name, after.TotalAlloc-before.TotalAlloc)
+			t.Errorf("%s: a broken stream took %d bytes", name, after.TotalAlloc-before.TotalAlloc)
+		}
+	}
+}
+
+// TestBrokenLines is TestBrokenStreams for streams of lines.
+func TestBrokenLines(t *testing.T) {
+	for _, in := range []string{
+		"<html>502</html>\n", "{\"response\":\"a\n", "{}\n", "[]\n", "null\n", "7\n", "\"x\"\n", "{\"done\":false}\n",
+		"\xff\xfe\n", "{\"error\":null}\n", "data: {}\n", "[DONE]\n",
+	} {
+		for _, pieces := range [][]string{{in}, strings.Split(in, "")} {
+			if got := streamOf(ollama{}, pieces...); got != " garbled" {
+				t.Errorf("%q is read as %q", pieces, got)
+			}
+		}
+	}
+	for _, in := range []string{"", "\n\r\n\r", "<html>502</html>", "{\"response\":\"a\",\"done\":true}"} {
+		if got := streamOf(ollama{}, in); got != "" {
+			t.Errorf("%q is read as %q", in, got)
+		}
+	}
+	for _, end := range []string{"\"}\n", ""} {
+		if got := streamOf(ollama{}, "{\"response\":\""+strings.Repeat("x", 5<<20)+end); got != " broken" {
+			t.Errorf("an event of 5 MB is read as %.80q", got)
 		}
 	}
 }

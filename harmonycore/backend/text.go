@@ -19,10 +19,7 @@ func (text) NewReader() Reader { return &eventStream{read: readText, variables: 
 var textVariables = []variable{{"choices", "index", gapIndex}, {"choices", "text", gapText}}
 
 func (text) AppendRequest(dst []byte, r *Request) []byte {
-	// Most texts have few bytes that JSON escapes.
-	if need := len(r.PromptText) + len(r.PromptText)/8 + len(r.Model) + 512; cap(dst)-len(dst) < need {
-		dst = append(make([]byte, 0, len(dst)+need+need/4), dst...)
-	}
+	dst = reserveText(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
 	dst = rawjson.AppendString(append(dst, `,"prompt":`...), rawjson.View(r.PromptText))
 	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
@@ -37,6 +34,16 @@ func (text) AppendRequest(dst []byte, r *Request) []byte {
 		dst = appendMember(dst, m)
 	}
 	return append(dst, `,"stream":true,"stream_options":{"include_usage":true}}`...)
+}
+
+// reserveText gives dst room for a request whose prompt is text.
+func reserveText(dst []byte, r *Request) []byte {
+	// Most texts have few bytes that JSON escapes.
+	need := len(r.PromptText) + len(r.PromptText)/8 + len(r.Model) + 512
+	if cap(dst)-len(dst) >= need {
+		return dst
+	}
+	return append(make([]byte, 0, len(dst)+need+need/4), dst...)
 }
 
 // Cause implements [Kind]. The servers are of many makes, many of them vLLMs, and no error text of theirs is matched.

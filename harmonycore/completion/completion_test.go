@@ -20,7 +20,7 @@ const final = "<|channel|>final<|message|>"
 func beginCompletion(t *testing.T, members string) *Completion {
 	t.Helper()
 	model := GPTOSS("m")
-	model.Extras = []string{"top_k"}
+	model.Extras = []string{"top_k", "min_tokens"}
 	tr := New(Options{Tokenizer: o200k.Tokenizer(), Model: model,
 		Now: func() time.Time { return time.Unix(1_767_323_045, 0) }})
 	c, err := tr.Chat([]byte(`{"model":"m","messages":[{"role":"user","content":"Hi"}]` + members + `}`))
@@ -50,7 +50,7 @@ func all(t *testing.T, c *Completion, text string, reason Finish) string {
 
 func TestRequest(t *testing.T) {
 	c := beginCompletion(t, `,"temperature":0.5,"seed":1234567890123456789,"logit_bias":{"5":-1.5},"max_tokens":9,"n":2,`+
-		`"presence_penalty":0.25,"stop_token_ids":[7],"top_k":40,"min_p":0.1`)
+		`"presence_penalty":0.25,"stop_token_ids":[7],"top_k":40,"min_p":0.1,"min_tokens":3`)
 	if n := len(c.Prompt); n == 0 || c.Prompt[n-1] != ids("assistant")[0] || c.Prompt[0] != tokenizer.Start {
 		t.Errorf("prompt %v", c.Prompt)
 	}
@@ -59,7 +59,7 @@ func TestRequest(t *testing.T) {
 	}
 	if s := c.Sampling; s.Temperature != 0.5 || s.TopP != 1 || s.PresencePenalty != 0.25 || s.FrequencyPenalty != 0 ||
 		s.Seed != "1234567890123456789" || s.LogitBias[5] != -1.5 ||
-		len(s.Extras) != 1 || s.Extras["top_k"] != "40" {
+		len(s.Extras) != 2 || s.Extras["top_k"] != "40" || s.Extras["min_tokens"] != "3" {
 		t.Errorf("%+v", s)
 	}
 	if text := o200k.Tokenizer().DecodeString(c.Prompt); !strings.Contains(text, "Current date: 2026-01-02") {

@@ -15,8 +15,8 @@ type engine struct {
 
 // facts have no path: the embedding program sends no request to a server.
 var facts = contract.Kind{Name: "embedded", Capabilities: contract.Capabilities{
-	Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-	Scheduling: true,
+	ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
+	Scheduling: true, MinTokens: true, Biases: true,
 }}
 
 // Facts implements [backend.Kind].

@@ -1,5 +1,7 @@
 package contract
 
+import "cmp"
+
 // Kind holds the facts about a kind of inference server that the operator's file, the control plane and the filter
 // share. How such a server is asked, and how its answers are read, is the business of package backend.
 type Kind struct {
@@ -7,6 +9,10 @@ type Kind struct {
 	Name string
 	// Path is the path of completion requests.
 	Path string
+	// OtherPaths are the other paths on which such servers take prompts or conversations.
+	OtherPaths []string
+	// MediaType is that of answers. Empty: text/event-stream.
+	MediaType string
 	// Health is the path that a server answers with 200 while it is healthy. It is empty if not all servers of the kind
 	// have the same one, or answer it without a key: their health is then not checked unless the operator names a path.
 	Health string
@@ -49,6 +55,8 @@ type Capabilities struct {
 	_          bool
 	// MinTokens reports whether a request can have min_tokens, the least number of tokens of an answer.
 	MinTokens bool
+	// Biases reports whether a request can make tokens likelier or less likely.
+	Biases bool
 }
 
 // TokenIDs reports whether token ids are sent or returned, so that the servers' vocabulary must be the gateway's.
@@ -73,6 +81,8 @@ const (
 	TRTLLM = "trtllm"
 	// LlamaCPP speaks llama.cpp's /completion: token ids in, text with the ids of control tokens out.
 	LlamaCPP = "llamacpp"
+	// Ollama speaks Ollama's /api/generate, with text in both directions.
+	Ollama = "ollama"
 	// Text speaks OpenAI's /v1/completions, with text in both directions.
 	Text = "text"
 )
@@ -86,31 +96,37 @@ const conversationHeader = "x-conversation-id"
 var kinds = [...]Kind{
 	{Name: VLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-		Scheduling: true, MinTokens: true,
+		Scheduling: true, MinTokens: true, Biases: true,
 	}},
 	{Name: VLLMGenerate, Path: InferenceGeneratePath, Health: "/health", Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-		Scheduling: true, MinTokens: true,
+		Scheduling: true, MinTokens: true, Biases: true,
 	}},
 	{Name: VLLMLegacy, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
-		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, MinTokens: true,
+		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, MinTokens: true, Biases: true,
 	}},
 	{Name: SGLang, Path: GeneratePath, Health: "/ready", Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, Logprobs: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true,
-		Scheduling: true, MinTokens: true,
+		Scheduling: true, MinTokens: true, Biases: true,
 	}},
 	{Name: SGLangCompletions, Path: CompletionsPath, Health: "/ready", Capabilities: Capabilities{
 		ControlTokens: true, Choices: true, StopTokens: true, StructuralTags: true, Scheduling: true, MinTokens: true,
+		Biases: true,
 	}},
 	{Name: TRTLLM, Path: CompletionsPath, Health: "/health", Capabilities: Capabilities{
-		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true,
+		ControlTokens: true, StopTokens: true, StructuralTags: true, ThinkingBudget: true, MinTokens: true, Biases: true,
 	}},
 	{Name: LlamaCPP, Path: CompletionPath, Health: "/health", PrivateHeader: conversationHeader,
-		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true}, SingleUse: true},
+		Capabilities: Capabilities{TextAnswers: true, ControlTokens: true, Choices: true, Biases: true}, SingleUse: true},
+	{Name: Ollama, Path: "/api/generate", OtherPaths: []string{"/api/chat"}, MediaType: "application/x-ndjson",
+		Health: "/", Capabilities: Capabilities{TextPrompts: true, TextAnswers: true}},
 	{Name: Text, Path: CompletionsPath, Capabilities: Capabilities{
-		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true,
+		TextPrompts: true, TextAnswers: true, Choices: true, MinTokens: true, Biases: true,
 	}},
 }
+
+// StreamType returns the media type of answers.
+func (k *Kind) StreamType() string { return cmp.Or(k.MediaType, "text/event-stream") }
 
 // KindNamed returns the kind of server with this name, or nil if there is none.
 func KindNamed(name string) *Kind {
@@ -129,4 +145,13 @@ func ServerKinds() []string {
 		names[i] = kinds[i].Name
 	}
 	return names
+}
+
+// PromptPaths returns the paths on which servers of any kind take prompts or conversations of a client's own.
+func PromptPaths() []string {
+	var paths []string
+	for i := range kinds {
+		paths = append(append(paths, kinds[i].Path), kinds[i].OtherPaths...)
+	}
+	return paths
 }

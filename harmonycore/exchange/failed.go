@@ -142,8 +142,6 @@ func (g *generation) failure(failed *backend.Error) *openai.Error {
 
 const contentTypeJSON = "application/json"
 
-func isEventStream(contentType string) bool { return isMediaType(contentType, "text/event-stream") }
-
 func isJSON(contentType string) bool { return isMediaType(contentType, contentTypeJSON) }
 
 func isMediaType(contentType, want string) bool {

@@ -210,7 +210,8 @@ func (g *generation) prepare(model *Model, r *translate.Request) {
 
 func (g *generation) headers(h ResponseHead) ResponseAction {
 	switch {
-	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 || !isEventStream(h.ContentType):
+	case g.state != awaiting || h.Local || h.Status < 200 || h.Status > 299 ||
+		!isMediaType(h.ContentType, g.kind.Facts().StreamType()):
 		g.x.response = &failedResponse{x: g.x, generation: g}
 		return g.x.response.headers(h)
 	case h.End:

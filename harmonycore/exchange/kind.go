@@ -29,6 +29,8 @@ func (g *generation) checkKind(model *Model, r *translate.Request) *openai.Error
 	case !kind.StopTokens && len(r.Sampling.StopTokenIDs) > 0:
 		return openai.Unsupported("stop_token_ids", "Unsupported parameter: 'stop_token_ids'. "+servers+
 			" do not end answers at token ids. Use 'stop'.")
+	case !kind.Biases && len(r.Sampling.LogitBias) > 0:
+		return openai.Unsupported("logit_bias", "Unsupported parameter: 'logit_bias'. "+servers+" do not bias tokens.")
 	case !kind.Choices && r.Choices > 1:
 		return &openai.Error{
 			Status: 400, Type: contract.InvalidRequestError, Code: contract.CodeChoicesNotSupported, Param: "n",

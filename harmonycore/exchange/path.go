@@ -11,23 +11,19 @@ import (
 // proxy that the control plane configures has already resolved most of them; other proxies may not have.
 
 // apiRoots are the beginnings of the API's paths and of the servers' own paths to a model.
-var apiRoots = [...]string{
-	"/v1", contract.TokenizePath, contract.DetokenizePath, contract.GeneratePath, contract.CompletionPath, "/inference",
-}
+var apiRoots = append(contract.PromptPaths(), "/v1", contract.TokenizePath, contract.DetokenizePath, "/inference")
 
-// rawRoots are the paths that take a prompt, and chatRoots those that take a conversation. Paths below them may do so
-// too.
+// rawRoots are the paths that take a prompt, and chatRoots those of the API that take a conversation. Paths below them
+// may do so too.
 var (
-	rawRoots = [...]string{
-		contract.CompletionsPath, contract.GeneratePath, contract.CompletionPath, contract.InferenceGeneratePath,
-	}
+	rawRoots  = contract.PromptPaths()
 	chatRoots = [...]string{contract.ChatPath, contract.ResponsesPath}
 )
 
 // ambiguous reports whether a path, without its query, can be read in two ways and is, or may become, a path of the
 // API.
 func ambiguous(path string) bool {
-	return hasTwoReadings(path) && (isUnder(strings.ToLower(path), apiRoots[:]) || isUnder(resolved(path), apiRoots[:]))
+	return hasTwoReadings(path) && (isUnder(strings.ToLower(path), apiRoots) || isUnder(resolved(path), apiRoots))
 }
 
 // hasLowercase reports whether a method has lower-case letters. HTTP/2 allows them, and some servers ignore the case.
@@ -36,7 +32,7 @@ func hasLowercase(method string) bool { return strings.ToUpper(method) != method
 // mayTakePrompt reports whether a server may read a path as one that takes a prompt.
 func mayTakePrompt(path string) bool {
 	path = resolved(path)
-	return isUnder(path, rawRoots[:]) || isUnder(path, chatRoots[:])
+	return isUnder(path, rawRoots) || isUnder(path, chatRoots[:])
 }
 
 func isUnder(path string, roots []string) bool {

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
@@ -14,7 +15,7 @@ type rawPrompt struct {
 	path string
 	// ofAPI reports whether the path is one of the API, rather than one of the servers' own.
 	ofAPI bool
-	// unlisted reports whether a server may read the path as one in the table of routes.
+	// unlisted reports whether the path is not among rawRoots, and a server may read it as one of them.
 	unlisted bool
 }
 
@@ -22,26 +23,24 @@ func beginCompletions(x *Exchange, path string) endpoint {
 	return &rawPrompt{x: x, path: path, ofAPI: true}
 }
 
-func beginServersOwn(x *Exchange, path string) endpoint { return &rawPrompt{x: x, path: path} }
-
-func beginUnlisted(x *Exchange, path string) endpoint {
+func beginServersOwn(x *Exchange, path string) endpoint {
 	if !mayTakePrompt(path) {
 		return nil
 	}
-	return newUnlisted(x, path)
+	return newServersOwn(x, path)
 }
 
-// beginUnlistedPut leaves the API's own paths alone, where no server takes a PUT.
-func beginUnlistedPut(x *Exchange, path string) endpoint {
-	if !isUnder(resolved(path), rawRoots[:]) {
+// beginServersOwnPut leaves the API's own paths alone, where no server takes a PUT.
+func beginServersOwnPut(x *Exchange, path string) endpoint {
+	if !isUnder(resolved(path), rawRoots) {
 		return nil
 	}
-	return newUnlisted(x, path)
+	return newServersOwn(x, path)
 }
 
-func newUnlisted(x *Exchange, path string) endpoint {
+func newServersOwn(x *Exchange, path string) endpoint {
 	// A host may read later bytes into the memory that holds the path, as ours does with large bodies.
-	return &rawPrompt{x: x, path: strings.Clone(path), unlisted: true}
+	return &rawPrompt{x: x, path: strings.Clone(path), unlisted: !slices.Contains(rawRoots, path)}
 }
 
 func (r *rawPrompt) head() RequestHead {

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -77,6 +78,8 @@ func (g *Gateway) beginMisconfigured(path string) *Exchange {
 		return g.beginRefusal(apiResponses, errMisconfigured())
 	case strings.HasPrefix(path, contract.APIPrefix):
 		return g.beginRefusal(apiOther, errMisconfigured())
+	case slices.Contains(rawRoots, path):
+		return g.beginRefusal(apiCompletions, errMisconfigured())
 	default:
 		return nil
 	}

@@ -14,7 +14,7 @@ func TestMisconfigured(t *testing.T) {
 		{"POST", "/v1/chat/completions", "chat"}, {"POST", "/v1/responses?x=1", "responses"},
 		{"GET", "/v1/responses/resp_1", "responses"},
 		{"POST", "/v1/conversations", "responses"}, {"POST", "/v1/completions", "completions"},
-		{"POST", "/generate", "completions"},
+		{"POST", "/generate", "completions"}, {"POST", "/api/chat", "completions"},
 		{"POST", "/tokenize", "tokens"}, {"GET", "/v1/models", "other"}, {"POST", "/v1/embeddings", "other"},
 	} {
 		x := Misconfigured().Begin(tt.method, tt.path)

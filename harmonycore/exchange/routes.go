@@ -51,17 +51,11 @@ var routes = [...]route{
 	{"DELETE", contract.ConversationsPath + "/{rest...}", apiResponses, beginConversations},
 
 	{"POST", contract.CompletionsPath, apiCompletions, beginCompletions},
-	{"POST", contract.GeneratePath, apiCompletions, beginServersOwn},
-	{"POST", contract.CompletionPath, apiCompletions, beginServersOwn},
-	{"POST", contract.InferenceGeneratePath, apiCompletions, beginServersOwn},
-	{"POST", "{path...}", apiCompletions, beginUnlisted},
+	{"POST", "{path...}", apiCompletions, beginServersOwn},
 
 	// SGLang takes its own API's requests by PUT too (sglang/srt/entrypoints/http_server.py of 0.5.23).
 	{"PUT", contract.CompletionsPath, apiCompletions, beginCompletions},
-	{"PUT", contract.GeneratePath, apiCompletions, beginServersOwn},
-	{"PUT", contract.CompletionPath, apiCompletions, beginServersOwn},
-	{"PUT", contract.InferenceGeneratePath, apiCompletions, beginServersOwn},
-	{"PUT", "{path...}", apiCompletions, beginUnlistedPut},
+	{"PUT", "{path...}", apiCompletions, beginServersOwnPut},
 }
 
 // match reports whether a path fits the route. open is the part that the pattern leaves open, or the route's path if
@@ -96,7 +90,7 @@ func (g *Gateway) Begin(method, path string) *Exchange {
 	if g.misconfigured {
 		return g.beginMisconfigured(path)
 	}
-	if ambiguous(path) || hasLowercase(method) && isUnder(resolved(path), apiRoots[:]) {
+	if ambiguous(path) || hasLowercase(method) && isUnder(resolved(path), apiRoots) {
 		return g.beginRefusal(apiOther, errBadPath())
 	}
 	for i := range routes {

@@ -147,8 +147,8 @@ func TestLargeEvent(t *testing.T) {
 	if len(got) != 2 || got[0] != large[len("data: "):] || got[1] != "a" {
 		t.Errorf("got %d events", len(got))
 	}
-	if cap(d.data) > maxKeptBuffer || cap(d.line) > maxKeptBuffer {
-		t.Errorf("buffers of %d and %d bytes are kept", cap(d.data), cap(d.line))
+	if cap(d.data) > maxKeptBuffer || cap(d.lines.line) > maxKeptBuffer {
+		t.Errorf("buffers of %d and %d bytes are kept", cap(d.data), cap(d.lines.line))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // The tables of docs/servers.md. What clients lose is written by hand and kept.
 const (
 	serversTable = "| kind | prompts | answers | control tokens | choices | logprobs | stop tokens | structural tags | " +
-		"thinking budget | scheduling | least tokens |"
+		"thinking budget | scheduling | least tokens | biases |"
 	lossesTable = "| without | what a client loses |"
 )
 
@@ -28,6 +28,7 @@ var capabilityColumns = []struct{ field, yes, no, loss string }{
 	{"ThinkingBudget", "yes", "no", "thinking budget"},
 	{"Scheduling", "yes", "no", "scheduling"},
 	{"MinTokens", "yes", "no", "least tokens"},
+	{"Biases", "yes", "no", "biases"},
 }
 
 // serversPage updates the tables of docs/servers.md.

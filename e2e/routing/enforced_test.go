@@ -256,15 +256,22 @@ func rawPromptsOfKinds(t *testing.T, run lab.RunProxy) {
 			c.Models[0].RawPrompts = "allow"
 			h, client := run(t, c), lab.HTTP1(t)
 			const body = `{"model":"gpt-oss-120b", "anything":1}`
-			for _, path := range paths {
-				if path != paths[i] {
-					lab.WantRefused(t, lab.Ask(client, h.URL+path, body), 403, "raw_prompt_not_allowed")
+			// SGLang takes prompts by PUT as by POST.
+			for n, method := range []string{http.MethodPost, http.MethodPut} {
+				send := func(path string) lab.Answer {
+					return lab.Do(client, method, h.URL+path, nil, strings.NewReader(body))
 				}
-			}
-			// The server has something to say about the body. The gateway sends it as it is.
-			lab.Ask(client, h.URL+paths[i], body)
-			if seen := gpu.Requests(); len(seen) != 1 || seen[0].Path != paths[i] || string(seen[0].Body) != body {
-				t.Errorf("the server got %+v", seen)
+				for _, path := range paths {
+					if path != paths[i] {
+						lab.WantRefused(t, send(path), 403, "raw_prompt_not_allowed")
+					}
+				}
+				// The server has something to say about the body. The gateway sends it as it is.
+				send(paths[i])
+				if seen := gpu.Requests(); len(seen) != n+1 || seen[n].Method != method || seen[n].Path != paths[i] ||
+					string(seen[n].Body) != body {
+					t.Errorf("the server got %+v", seen)
+				}
 			}
 		})
 	}

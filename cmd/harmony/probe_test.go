@@ -134,7 +134,8 @@ func TestProbeReport(t *testing.T) {
 func TestProbeFails(t *testing.T) {
 	code, out, failed, _ := probeSim(t, sim.Options{Fault: sim.Fault{Kind: sim.FaultStatus, Status: 503}})
 	if code != exitFailed || !strings.Contains(
-		failed, "it answers no request for token ids; as vllm: /v1/completions answers 503") ||
+		failed, "it answers no request for a completion; as vllm: /v1/completions answers 503") ||
+		!strings.Contains(failed, "; as text: /v1/completions answers ") ||
 		strings.Contains(out, "models:") {
 		t.Errorf("a broken server: status %d, %s%s", code, out, failed)
 	}

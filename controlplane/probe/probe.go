@@ -141,7 +141,7 @@ func (r *Report) Problem() string {
 	case r.Model == "":
 		return "it lists no model; start it with a gpt-oss model, or name one with --server-model"
 	}
-	problem := "it answers no request for token ids"
+	problem := "it answers no request for a completion"
 	for _, k := range r.Kinds {
 		problem += fmt.Sprintf("; as %s: %s", k.Name, k.Problem)
 	}

@@ -69,7 +69,7 @@ func TestPrograms(t *testing.T) {
 			"/v1/models":   says(200, `{"data":[{"id":"m","owned_by":"sglang","max_model_len":7}]}`),
 			"/model_info":  says(200, `{"model_path":"/m","model_type":"gpt_oss"}`),
 			"/server_info": says(200, `{"version":"0.5"}`),
-		}, "SGLang 0.5", "gpt_oss", "it answers no request for token ids; as sglang: /generate answers 404"},
+		}, "SGLang 0.5", "gpt_oss", "it answers no request for a completion; as sglang: /generate answers 404"},
 		"an older SGLang with another model": {map[string]http.HandlerFunc{
 			"/v1/models":  says(200, `{"data":[{"id":"m"}]}`),
 			"/model_info": says(404, ""), "/get_model_info": says(200, `{"model_path":"/m","model_type":"llama"}`),
@@ -77,18 +77,18 @@ func TestPrograms(t *testing.T) {
 		}, "SGLang 0.4", "llama", `its model is of the type "llama"`},
 		"llama.cpp": {map[string]http.HandlerFunc{
 			"/v1/models": recorded(t, "models"), "/props": recorded(t, "props"), "/model_info": says(404, ""),
-		}, "llama.cpp b1-0c1e57098", "", "it answers no request for token ids; as llamacpp: /completion answers 404"},
+		}, "llama.cpp b1-0c1e57098", "", "it answers no request for a completion; as llamacpp: /completion answers 404"},
 		"Ollama": {map[string]http.HandlerFunc{
 			"/v1/models":   says(200, `{"data":[{"id":"gpt-oss:20b","owned_by":"library"}]}`),
 			"/api/version": says(200, `{"version":"0.12.3"}`),
-		}, "Ollama 0.12.3", "", "it answers no request for token ids"},
+		}, "Ollama 0.12.3", "", "it answers no request for a completion"},
 		"TensorRT-LLM": {map[string]http.HandlerFunc{
 			"/v1/models": says(200, `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`),
 			"/version":   says(200, `{"version":"1.2.0"}`),
-		}, "TensorRT-LLM 1.2.0", "", "it answers no request for token ids"},
+		}, "TensorRT-LLM 1.2.0", "", "it answers no request for a completion"},
 		"vLLM without an owner": {map[string]http.HandlerFunc{
 			"/v1/models": says(200, `{"data":[{"id":"m"}]}`), "/version": says(200, `{"version":"0.10.2"}`),
-		}, "vLLM 0.10.2", "", "it answers no request for token ids"},
+		}, "vLLM 0.10.2", "", "it answers no request for a completion"},
 		"a gateway": {map[string]http.HandlerFunc{
 			"/v1/models": says(200, `{"data":[{"id":"m","owned_by":"harmony-edge"}]}`),
 		}, "Harmony Edge", "", "it is a Harmony Edge gateway"},
@@ -176,18 +176,20 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// TestText checks a server that takes and gives text.
+// TestText checks servers that take and give text.
 func TestText(t *testing.T) {
-	r, err := ask(t, sim.Options{Kind: sim.Text}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := r.Kind()
-	if k == nil || k.Name != contract.Text || k.StructuralTags || !k.Expected() || len(k.Tokens) != 0 {
-		t.Fatalf("got %+v", r.Kinds)
-	}
-	if !strings.Contains(k.Text, "user wants an answer") {
-		t.Errorf("the text is %q", k.Text)
+	for _, kind := range []string{sim.Text, sim.Ollama} {
+		r, err := ask(t, sim.Options{Kind: kind}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := r.Kind()
+		if k == nil || k.Name != kind || k.StructuralTags || !k.Expected() || len(k.Tokens) != 0 {
+			t.Fatalf("%s: got %+v", kind, r.Kinds)
+		}
+		if !strings.Contains(k.Text, "user wants an answer") {
+			t.Errorf("%s: the text is %q", kind, k.Text)
+		}
 	}
 }
 

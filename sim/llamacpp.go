@@ -40,6 +40,8 @@ func (llamacpp) page(s *Server, path string) *page {
 			"default_generation_settings": map[string]any{"n_ctx": s.opt.MaxModelLen}})
 	case "/metrics":
 		return s.metricsPage("text/plain; version=0.0.4")
+	case "/tokenize":
+		return s.llamaTokenizePage()
 	}
 	return nil
 }

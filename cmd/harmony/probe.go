@@ -132,7 +132,11 @@ func kindText(k *probe.Kind) string {
 		return "no: " + k.Problem
 	}
 	if k.Text != "" {
-		return "yes: returns text, such as " + strconv.Quote(k.Text)
+		takes := "takes ids and "
+		if k.TextPrompts {
+			takes = ""
+		}
+		return "yes: " + takes + "returns text, such as " + strconv.Quote(k.Text)
 	}
 	text := fmt.Sprintf("yes: takes ids and returns ids; its first token is %s", k.FirstToken())
 	if k.Counted == 0 {

@@ -110,6 +110,15 @@ func TestProbeText(t *testing.T) {
 	}
 }
 
+// TestProbeLlamaCPP checks what is printed about a server that takes ids and returns text.
+func TestProbeLlamaCPP(t *testing.T) {
+	code, out, failed, _ := probeSim(t, sim.Options{Kind: sim.LlamaCPP})
+	if code != 0 || !strings.Contains(out, "yes: takes ids and returns text, such as ") ||
+		!strings.Contains(out, "the same ids for 50 of 50 texts") {
+		t.Errorf("status %d, %s\n%s", code, failed, out)
+	}
+}
+
 // TestProbeReport checks that the report has the facts and the requests, and neither the address nor the key.
 func TestProbeReport(t *testing.T) {
 	t.Setenv("PROBE_KEY", "a-secret-key")

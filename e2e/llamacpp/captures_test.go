@@ -88,6 +88,10 @@ func captures(t *testing.T) []capture {
 	whole("error-grammar", more{"prompt": []int{1}, "grammar": "root"})
 	whole("error-choices", more{"prompt": []int{1}, "n": 2})
 	whole("error-json", `{"prompt":[1`)
+	list = append(list,
+		capture{"tokenize", "/tokenize", more{"content": "Hello, world! <|start|>", "add_special": false}},
+		capture{"tokenize-nothing", "/tokenize", more{"prompt": "Hello"}},
+		capture{"tokenize-type", "/tokenize", more{"content": 7}})
 	list = append(list, capture{"error-path", "/inference/v1/generate", more{}},
 		capture{"health", "/health", nil}, capture{"models", "/v1/models", nil}, capture{"props", "/props", nil})
 	return list

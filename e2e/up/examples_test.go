@@ -5,7 +5,6 @@ package up
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -109,56 +108,16 @@ func TestExampleEnvoy(t *testing.T) {
 
 // TestReadmeSession types the README's session into a shell and wants to see what the README shows.
 func TestReadmeSession(t *testing.T) {
-	readme, err := os.ReadFile(lab.File("README.md"))
-	if err != nil {
-		t.Fatal(err)
+	session := lab.ReadSession(t, "README.md", "## See it")
+	for port, flag := range map[string]string{"8000": " sim ", "8080": " up "} {
+		address := lab.FreeAddress(t)
+		session.Replace("127.0.0.1:"+port, address)
+		session.Replace("dist/harmony"+flag, "dist/harmony"+flag+"--listen "+address+" ")
 	}
-	_, session, ok := strings.Cut(string(readme), "```console\n")
-	session, _, closed := strings.Cut(session, "```\n")
-	if !ok || !closed {
-		t.Fatal("there is no session")
-	}
-	for _, port := range []string{"8000", "8080"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		session = strings.ReplaceAll(session, "127.0.0.1:"+port, l.Addr().String())
-		flag := " sim "
-		if port == "8080" {
-			flag = " up "
-		}
-		session = strings.Replace(session, "dist/harmony"+flag, "dist/harmony"+flag+"--listen "+l.Addr().String()+" ", 1)
-		_ = l.Close()
-	}
-	session = strings.ReplaceAll(session, "dist/harmony", lab.Tool(t, "HARMONY_BIN"))
-	var commands, want strings.Builder
-	goesOn := false
-	for line := range strings.Lines(session) {
-		typed, prompt := strings.CutPrefix(line, "$ ")
-		if !prompt && !goesOn {
-			want.WriteString(line)
-			continue
-		}
-		commands.WriteString(typed)
-		end := strings.TrimSpace(typed)
-		goesOn = strings.HasSuffix(end, `\`) || strings.HasSuffix(end, "|")
-	}
-	commands.WriteString("wait\n")
+	session.Replace("dist/harmony", lab.Tool(t, "HARMONY_BIN"))
 	ctx, cancel := context.WithTimeout(t.Context(), lab.ProgramLimit)
 	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", "-m")
-	shell.Stdin = strings.NewReader(commands.String())
-	shell.Env = append(os.Environ(), "ENVOY="+lab.Tool(t, "ENVOY"))
-	shell.WaitDelay = lab.StopLimit
-	var said bytes.Buffer
-	shell.Stderr = &said
-	got, err := shell.Output()
-	if err != nil {
-		t.Errorf("%v\n%s", err, &said)
-	}
-	// The last answer ends without a line end.
-	if strings.TrimSpace(string(got)) != strings.TrimSpace(want.String()) {
-		t.Errorf("the session shows\n%s\nthe README\n%s\n%s", got, &want, &said)
-	}
+	session.Run(ctx, t, func(shell *exec.Cmd) {
+		shell.Env = append(os.Environ(), "ENVOY="+lab.Tool(t, "ENVOY"))
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,11 +15,13 @@ func probeSim(t *testing.T, o sim.Options, flags ...string) (code int, stdout, s
 	t.Helper()
 	s := sim.New(o)
 	t.Cleanup(s.Close)
-	server := httptest.NewServer(s.Handler())
-	t.Cleanup(server.Close)
+	url, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out, failed bytes.Buffer
-	code = run(t.Context(), append([]string{"probe", server.URL}, flags...), &out, &failed)
-	return code, out.String(), failed.String(), server.URL
+	code = run(t.Context(), append([]string{"probe", url}, flags...), &out, &failed)
+	return code, out.String(), failed.String(), url
 }
 
 // TestProbe checks what is printed about a server, and that the printed configuration is valid and is the server's.
@@ -110,11 +111,13 @@ func TestProbeText(t *testing.T) {
 	}
 }
 
-// TestProbeLlamaCPP checks what is printed about a server that takes ids and returns text.
+// TestProbeLlamaCPP checks what is printed about a server that takes ids and returns text. The server closes the
+// connection of a stream when it is used again.
 func TestProbeLlamaCPP(t *testing.T) {
 	code, out, failed, _ := probeSim(t, sim.Options{Kind: sim.LlamaCPP})
 	if code != 0 || !strings.Contains(out, "yes: takes ids and returns text, such as ") ||
-		!strings.Contains(out, "the same ids for 50 of 50 texts") {
+		!strings.Contains(out, "the same ids for 50 of 50 texts") ||
+		strings.Count(out, " answers 404: File Not Found") != len(contract.ServerKinds())-1 {
 		t.Errorf("status %d, %s\n%s", code, failed, out)
 	}
 }

@@ -48,6 +48,8 @@ func (s *session) send(ctx context.Context, path string, body []byte, timeout ti
 	if err != nil {
 		return fail(err)
 	}
+	// llama.cpp's server says that it keeps the connection of a stream, and closes it when it is used again.
+	request.Close = true
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

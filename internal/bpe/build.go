@@ -96,6 +96,9 @@ func (b *builder) table() []byte {
 	} {
 		binary.NativeEndian.AppendUint32(table[:at], x)
 	}
+	for i, x := range b.fewest() {
+		binary.NativeEndian.AppendUint32(table[:atFewest+4*i], x)
+	}
 	for _, cell := range b.array.cells {
 		table = binary.NativeEndian.AppendUint64(table, cell)
 	}

@@ -3,27 +3,32 @@ package bpe
 // fewestUnit stands for one token in the sums of [Fewest].
 const fewestUnit = 1 << 20
 
-// Fewest is a lower bound of the number of ids of a text, by its bytes alone. [NewFewest] computes it from all tokens.
+// Fewest is a lower bound of the number of ids of a text, by its bytes alone. [Build] computes it from all tokens.
 //
 // Every byte counts as its share of the longest token that contains it. If the longest token with a digit has 3 bytes,
 // a digit counts as a third of an id. The bytes of one token count as one id at most, so a text has at least as many
 // ids as its bytes count.
 type Fewest [256]uint32
 
-// NewFewest returns the bounds for the tokens of v.
+// NewFewest returns the bounds for the tokens of v, which are in its table.
 func NewFewest(v *Vocabulary) *Fewest {
-	var longest [256]int
-	for id := range v.count {
-		token, _ := v.Bytes(id)
-		for _, b := range token {
-			longest[b] = max(longest[b], len(token))
-		}
-	}
 	f := new(Fewest)
-	for b, n := range longest {
-		f[b] = fewestUnit / uint32(max(n, 1))
+	for b := range f {
+		f[b] = v.load32(atFewest + 4*uint32(b))
 	}
 	return f
+}
+
+// fewest computes the bounds for all tokens.
+func (b *builder) fewest() *Fewest {
+	var f Fewest
+	for i := range f {
+		f[i] = fewestUnit
+	}
+	for id := range b.ends {
+		f.Add(b.token(uint32(id)))
+	}
+	return &f
 }
 
 // Add adjusts the bounds for one more token than the vocabulary has.

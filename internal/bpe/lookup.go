@@ -63,11 +63,14 @@ func (v *Vocabulary) tail(at uint32, rest string) uint64 {
 	}
 	head := v.load32(v.tails + at)
 	size := head >> idBits
-	if at += tailHead; size != uint32(len(rest)) || at+size > v.tailSize || string(v.view(v.tails+at, size)) != rest {
+	if at += tailHead; size != uint32(len(rest)) || at+size > v.tailSize || text(v.view(v.tails+at, size)) != rest {
 		return noCell
 	}
 	return wholeFlag | uint64(head&idMask)<<idShift
 }
+
+// text returns b as a string without a copy. TinyGo would make one, even only to compare.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // view returns a part of the table. The caller has checked its bounds.
 func (v *Vocabulary) view(at, size uint32) []byte {

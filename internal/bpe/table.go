@@ -12,7 +12,7 @@ var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 // The table. All numbers are in the byte order of the machine, which is little-endian for WebAssembly and nearly
 // everywhere else:
 //
-//	header   headerSize bytes, fields below
+//	header   headerSize bytes, fields below; from atFewest on u32 for each byte: its [Fewest]
 //	cells    u64 each: a trie of the tokens' bytes as a double array
 //	index    u32 per id: offset of its bytes << 8 | their number
 //	tails    the rest of a branch of the trie that has only one token:
@@ -29,9 +29,9 @@ var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 // part's node, and most pairs that are not tokens end at the first byte.
 const (
 	magic   = "HBPE"
-	version = 2
+	version = 3
 
-	headerSize = 64
+	headerSize = atFewest + 4*256
 	atVersion  = 4
 	atCount    = 8  // number of ids
 	atMaxLen   = 12 // length of the longest token, in bytes
@@ -39,6 +39,7 @@ const (
 	atTails    = 20 // bytes of tails
 	atBytes    = 24 // bytes of all tokens
 	atRoot     = 28 // base of the root
+	atFewest   = 64 // the bounds of [Fewest]
 
 	// The fields of a cell: label, usedFlag, more flags, base, id.
 	usedFlag  = 1 << 8

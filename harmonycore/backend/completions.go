@@ -53,7 +53,7 @@ func appendBiases(dst []byte, biases []Bias) []byte {
 // readCompletions reads the data of one event. read reads its choice. It reports whether it understood the data.
 func readCompletions(data []byte, e *Event, read func(choice []byte, e *Event)) bool {
 	e.reset()
-	if string(data) == "[DONE]" {
+	if rawjson.View(data) == "[DONE]" {
 		e.Done = true
 		return true
 	}
@@ -62,7 +62,7 @@ func readCompletions(data []byte, e *Event, read func(choice []byte, e *Event)) 
 	}
 	understood := false
 	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "error":
 			if kind != jsonparser.Null {
 				e.Error = readErrorValue(value, kind)
@@ -103,7 +103,7 @@ func readChoices(data []byte, e *Event, read func(choice []byte, e *Event)) {
 
 // readIndex reads the index of a choice. An invalid one becomes an index that was never asked for.
 func readIndex(value []byte, kind jsonparser.ValueType) int {
-	n, err := strconv.Atoi(string(value))
+	n, err := strconv.Atoi(rawjson.View(value))
 	if kind != jsonparser.Number || err != nil {
 		return -1
 	}
@@ -112,7 +112,7 @@ func readIndex(value []byte, kind jsonparser.ValueType) int {
 
 // finishReason maps finish_reason. "stop" does not name the stop token. A parser of ids has seen it.
 func finishReason(word []byte) Finish {
-	switch string(word) {
+	switch rawjson.View(word) {
 	case "stop":
 		return Stopped
 	case "length":
@@ -133,7 +133,7 @@ func readCount(data []byte, path ...string) (int, bool) {
 	if err != nil || kind != jsonparser.Number {
 		return 0, false
 	}
-	n, err := strconv.Atoi(string(value))
+	n, err := strconv.Atoi(rawjson.View(value))
 	if err != nil || n < 0 {
 		return 0, false
 	}

@@ -53,7 +53,7 @@ func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 		return e
 	}
 	_ = jsonparser.ObjectEach(value, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "message":
 			e.Message = scalar(value, kind)
 		case "detail": // FastAPI's own errors

@@ -56,11 +56,7 @@ func (s *eventStream) Next(e *Event) Reading {
 
 // writeLine passes the next line, or the beginning of one, to the decoder.
 func (s *eventStream) writeLine() {
-	size := 0
-	for size < len(s.rest) && s.rest[size] != '\n' {
-		size++
-	}
-	size = min(size+1, len(s.rest))
+	size := min(sse.LineSize(s.rest)+1, len(s.rest))
 	line := s.rest[:size]
 	s.rest = s.rest[size:]
 	if s.trim != nil {

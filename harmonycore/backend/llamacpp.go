@@ -101,7 +101,7 @@ func (r *llamaReader) read(data []byte, e *Event) bool {
 	predicted, hasContent, stop := -1, false, false
 	var usage Usage
 	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "error":
 			if kind != jsonparser.Null {
 				e.Error = readErrorValue(value, kind)
@@ -195,7 +195,7 @@ func (r *llamaReader) count(e *Event, predicted int) bool {
 
 // llamaFinish maps stop_type. No stop strings are sent, so "word" never comes.
 func llamaFinish(word []byte) Finish {
-	switch string(word) {
+	switch rawjson.View(word) {
 	case "eos":
 		return Stopped
 	case "limit":

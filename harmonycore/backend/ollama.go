@@ -74,7 +74,7 @@ func readOllama(line []byte, e *Event) bool {
 	understood, wrong, done := false, false, false
 	reason := Aborted
 	err := jsonparser.ObjectEach(line, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "error":
 			if kind != jsonparser.Null {
 				e.Error = readErrorValue(value, kind)

@@ -79,11 +79,7 @@ func (r *sglangReader) Next(e *Event) Reading {
 		if len(r.rest) == 0 {
 			return Drained
 		}
-		size := 0
-		for size < len(r.rest) && r.rest[size] != '\n' && r.rest[size] != '\r' {
-			size++
-		}
-		size = min(size+1, len(r.rest))
+		size := min(sse.LineSize(r.rest)+1, len(r.rest))
 		line := r.rest[:size]
 		r.rest = r.rest[size:]
 		r.decoder.Write(r.trimmer.trim(line))
@@ -103,7 +99,7 @@ type sglangEvent struct {
 // read reads the data of one event. It reports whether it understood the data.
 func (r *sglangReader) read(data []byte, e *Event) bool {
 	e.reset()
-	if string(data) == "[DONE]" {
+	if rawjson.View(data) == "[DONE]" {
 		e.Done = true
 		return true
 	}
@@ -112,7 +108,7 @@ func (r *sglangReader) read(data []byte, e *Event) bool {
 	}
 	in := sglangEvent{completion: -1}
 	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "error":
 			if kind != jsonparser.Null {
 				e.Error = readErrorValue(value, kind)
@@ -149,7 +145,7 @@ func (r *sglangReader) read(data []byte, e *Event) bool {
 
 func (in *sglangEvent) readMeta(meta []byte) {
 	_ = jsonparser.ObjectEach(meta, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "finish_reason":
 			if kind == jsonparser.Object {
 				in.finish = value
@@ -307,7 +303,7 @@ func readSGLangLogprob(data []byte, kind jsonparser.ValueType) (Alternative, boo
 		case at == 1:
 			out.Logprob = value
 		default:
-			id, err := strconv.ParseUint(string(value), 10, 32)
+			id, err := strconv.ParseUint(rawjson.View(value), 10, 32)
 			out.ID, ok = uint32(id), ok && err == nil
 		}
 	})

@@ -219,10 +219,13 @@ func FuzzSGLangTrimmer(f *testing.F) {
 		f.Add([]byte(s.in), uint8(3), uint8(2))
 	}
 	f.Add([]byte("0917)b0c"), uint8(3), uint8(2)) // a bracket too many
+	f.Add([]byte(`{"text":"a longer text \n","output_ids":[1,22,333,4444,200005,6,7,8,99,10]}`), uint8(200), uint8(7))
+	f.Add([]byte(`{"output_ids":[1,22,333,4444,,200005,6,7,8,99,10]}`), uint8(200), uint8(9))
 	f.Fuzz(func(t *testing.T, stream []byte, size, skip uint8) {
 		// Parts of events make streams that come near them.
 		parts := [...]string{`"text":`, `"output_ids":`, `"output_top_logprobs":`, `"`, `\`, `[`, `]`, `{`, `}`, `,`, `12`,
-			" ", ":", "\n", "\r", `[1,2,3]`, `"output`, `_ids"`}
+			" ", ":", "\n", "\r", `[1,2,3]`, `"output`, `_ids"`,
+			"12,345,6", "/01234:9", ",1,22,33", "a text,\t"}
 		var near []byte
 		for _, c := range stream {
 			near = append(near, parts[int(c)%len(parts)]...)

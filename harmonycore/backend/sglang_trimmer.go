@@ -1,5 +1,11 @@
 package backend
 
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
 // sglangTrimmer removes from SGLang's events what the gateway does not need, wherever the network cut the stream: the
 // text, and the elements of the arrays of output that earlier events had. In a cumulative stream both grow with the
 // answer. Without an sglangTrimmer the gateway would hold all of them for each event, and an event could outgrow the
@@ -74,11 +80,38 @@ func (t *sglangTrimmer) run(chunk []byte) int {
 			n++
 		}
 	case t.state == trimText && !t.escaped:
-		for n < len(chunk) && chunk[n] != '"' && chunk[n] != '\\' && chunk[n] != '\n' && chunk[n] != '\r' {
-			n++
-		}
+		return runText(chunk)
 	case t.state == trimArray && !t.quoted:
 		return t.runDigits(chunk)
+	}
+	return n
+}
+
+// Eight bytes are examined at once: ones has the lowest bit of each byte set, highs the highest.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// eight returns the eight bytes at i, which the caller has checked to exist, least significant byte first. TinyGo would
+// check each access twice more.
+func eight(b []byte, i int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i))[:])
+}
+
+// runText returns how many bytes at the beginning of chunk stand for themselves in a text.
+func runText(chunk []byte) int {
+	n := 0
+	for ; n+8 <= len(chunk); n += 8 {
+		w := eight(chunk, n)
+		quote, slash := w^ones*'"', w^ones*'\\'
+		// The highest bit of the first byte that ends the run is set, and perhaps those of later bytes.
+		if found := ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*' ')&^w) & highs; found != 0 {
+			return n + bits.TrailingZeros64(found)>>3
+		}
+	}
+	for n < len(chunk) && chunk[n] != '"' && chunk[n] != '\\' && chunk[n] >= ' ' {
+		n++
 	}
 	return n
 }
@@ -86,8 +119,13 @@ func (t *sglangTrimmer) run(chunk []byte) int {
 // runDigits returns how many bytes at the beginning of chunk are digits of an array that is left out, and commas between
 // elements that are. It counts the elements.
 func (t *sglangTrimmer) runDigits(chunk []byte) int {
-	for n, c := range chunk {
-		switch {
+	n := 0
+	for n < len(chunk) {
+		if n+8 <= len(chunk) && t.eightDigits(eight(chunk, n)) {
+			n += 8
+			continue
+		}
+		switch c := chunk[n]; {
 		case c >= '0' && c <= '9':
 			t.begun = true
 		case c == ',' && t.nesting > 0:
@@ -96,8 +134,32 @@ func (t *sglangTrimmer) runDigits(chunk []byte) int {
 		default:
 			return n
 		}
+		n++
 	}
-	return len(chunk)
+	return n
+}
+
+// eightDigits reads eight bytes of an array of numbers. It reports whether they are digits, and single commas after
+// elements that are left out. Otherwise it changes nothing.
+func (t *sglangTrimmer) eightDigits(w uint64) bool {
+	const low7 = ^uint64(highs)
+	// The highest bit of each byte that is a comma, and of each that is a digit.
+	comma, digit := w^ones*',', w^ones*'0'
+	commas := ^((comma&low7 + low7) | comma) & highs
+	digits := ^((digit&low7 + ones*(0x80-10)) | digit) & highs
+	if commas|digits != highs || commas&(commas<<8) != 0 || commas&0x80 != 0 && !t.begun || t.nesting > 0 {
+		return false
+	}
+	n := bits.OnesCount64(commas)
+	if t.element+n >= t.skip {
+		return false
+	}
+	t.element += n
+	if t.ids {
+		t.dropped += n
+	}
+	t.begun = commas>>63 == 0
+	return true
 }
 
 // keeps reads one byte. It reports whether the byte is kept.

@@ -2,7 +2,7 @@ package backend
 
 import (
 	"bytes"
-	"encoding/binary"
+	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
@@ -105,22 +105,29 @@ func (t *template) read(b []byte, e *Event) int {
 
 // after returns the position after want, which must stand in b at this position. It returns -1 if it does not.
 func after(b []byte, at int, want []byte) int {
-	if len(b)-at < len(want) {
+	n := len(want)
+	if len(b)-at < n {
 		return -1
 	}
-	b = b[at : at+len(want)]
-	i := 0
-	for ; i+8 <= len(want); i += 8 {
-		if binary.LittleEndian.Uint64(b[i:]) != binary.LittleEndian.Uint64(want[i:]) {
+	if n < 8 {
+		for i := range n {
+			if b[at+i] != want[i] {
+				return -1
+			}
+		}
+		return at + n
+	}
+	// Eight bytes at once. All lie before n, so there is nothing to check for each. The last eight overlap others.
+	have, wanted := unsafe.Pointer(&b[at]), unsafe.Pointer(unsafe.SliceData(want))
+	for i := 0; i < n-8; i += 8 {
+		if *(*uint64)(unsafe.Add(have, i)) != *(*uint64)(unsafe.Add(wanted, i)) {
 			return -1
 		}
 	}
-	for ; i < len(want); i++ {
-		if b[i] != want[i] {
-			return -1
-		}
+	if *(*uint64)(unsafe.Add(have, n-8)) != *(*uint64)(unsafe.Add(wanted, n-8)) {
+		return -1
 	}
-	return at + len(want)
+	return at + n
 }
 
 // read reads the value at this position into e. It returns the position after the value, or -1 if no value of the gap's

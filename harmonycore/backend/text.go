@@ -60,7 +60,7 @@ func readText(data []byte, e *Event) bool { return readCompletions(data, e, read
 func readTextChoice(choice []byte, e *Event) {
 	hasText, wrong := false, false
 	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "text":

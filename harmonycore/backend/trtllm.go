@@ -97,7 +97,7 @@ func (t *trtllmReader) readChoice(choice []byte, e *Event) {
 	// Without a stop_reason the answer ended with the tokenizer's own end, which is <|return|>.
 	stop := uint32(tokenReturn)
 	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "token_ids":
@@ -110,7 +110,7 @@ func (t *trtllmReader) readChoice(choice []byte, e *Event) {
 				e.Finish = finishReason(value)
 			}
 		case "stop_reason":
-			if id, err := strconv.ParseUint(string(value), 10, 32); err == nil && kind == jsonparser.Number {
+			if id, err := strconv.ParseUint(rawjson.View(value), 10, 32); err == nil && kind == jsonparser.Number {
 				stop = uint32(id)
 			}
 		}

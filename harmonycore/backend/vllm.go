@@ -118,7 +118,7 @@ func readVLLM(data []byte, e *Event) bool { return readCompletions(data, e, read
 func readVLLMChoice(choice []byte, e *Event) {
 	hasText, hasIDs := false, false
 	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "text":

@@ -66,7 +66,7 @@ func readVLLMGenerate(data []byte, e *Event) bool {
 func readVLLMGenerateChoice(choice []byte, e *Event) {
 	hasIDs := false
 	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "token_ids":

@@ -51,7 +51,7 @@ func readVLLMLegacy(data []byte, e *Event) bool {
 func readVLLMLegacyChoice(choice []byte, e *Event) {
 	hasText, hasIDs := false, false
 	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "index":
 			e.Index = readIndex(value, kind)
 		case "text":

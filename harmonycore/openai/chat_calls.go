@@ -1,5 +1,7 @@
 package openai
 
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
 // The types of tools and of calls.
 const (
 	typeFunction = "function"
@@ -79,7 +81,7 @@ func readToolCall(at string, v value) (ToolCall, *Error) {
 func (v value) readCalled(at, text string, call *ToolCall) *Error {
 	var name, written value
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "name":
 			name = v
 		case text:

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // The roles of messages. Both APIs share them, except [RoleTool], which only Chat has.
@@ -81,7 +82,7 @@ func readChatMessage(at string, v value, d *Dropped) (ChatMessage, *Error) {
 	var f chatFields
 	m := ChatMessage{}
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "role":
 			f.role = v
 		case "name":

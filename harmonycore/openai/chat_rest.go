@@ -82,7 +82,7 @@ func (v value) readBreakpoint(param string) *Error {
 	}
 	mode := ""
 	err := v.members(param, func(key []byte, v value) *Error {
-		if string(key) == "mode" {
+		if rawjson.View(key) == "mode" {
 			return v.word(join(param, "mode"), &mode, "explicit")
 		}
 		return nil
@@ -146,7 +146,7 @@ func (v value) readPrediction(param string) *Error {
 	kind := ""
 	var content value
 	err := v.members(param, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "type":
 			return v.word(join(param, "type"), &kind, "content")
 		case "content":
@@ -177,7 +177,7 @@ func (v value) checkTexts(param string) *Error {
 		kind := ""
 		var text value
 		err := v.members(at, func(key []byte, v value) *Error {
-			switch string(key) {
+			switch rawjson.View(key) {
 			case "type":
 				return v.word(join(at, "type"), &kind, "text")
 			case "text":

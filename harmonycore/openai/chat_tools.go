@@ -1,5 +1,7 @@
 package openai
 
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
 // chatToolFields holds the members of a tool, or of a call of one, before its type is known.
 type chatToolFields struct {
 	kind                 string
@@ -10,7 +12,7 @@ type chatToolFields struct {
 func (v value) chatToolFields(at, kind string) (f chatToolFields, err *Error) {
 	f.kind = kind
 	err = v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "id":
 			f.id = v
 		case "type":
@@ -55,7 +57,7 @@ func (v value) readFunction(at string, tool *Tool) *Error {
 	}
 	var name value
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "name":
 			name = v
 			return nil
@@ -83,7 +85,7 @@ func (v value) readCustom(at string, tool *Tool) *Error {
 	tool.Custom = true
 	var name, format value
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "name":
 			name = v
 		case "description":

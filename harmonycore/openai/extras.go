@@ -108,7 +108,7 @@ func (s *Sampling) readExtra(name string, v value) *Error {
 		return nil
 	case "chat_template_kwargs":
 		return v.members(name, func(key []byte, v value) *Error {
-			if string(key) != "reasoning_effort" {
+			if rawjson.View(key) != "reasoning_effort" {
 				return nil // templates belong to the servers, and none is used here
 			}
 			return v.effort(join(name, "reasoning_effort"), &s.TemplateEffort)

@@ -1,5 +1,7 @@
 package openai
 
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
 // InputGrammar is the form of a custom tool's input. The zero value is any text.
 type InputGrammar struct {
 	// Syntax is [SyntaxRegex] or [SyntaxLark].
@@ -24,7 +26,7 @@ func (v value) readInputFormat(at string, nested bool, g *InputGrammar) *Error {
 	}
 	var kind, grammar value
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "type":
 			kind = v
 		case "grammar":
@@ -58,7 +60,7 @@ func (v value) readInputFormat(at string, nested bool, g *InputGrammar) *Error {
 func (v value) readGrammar(at string, g *InputGrammar) *Error {
 	var syntax, definition value
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "syntax":
 			syntax = v
 		case "definition":

@@ -53,7 +53,7 @@ func (v value) readPart(at string, allowed partSet, d *Dropped) (string, *Error)
 	var kind, out string
 	var text, refusal value
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "type":
 			return v.text(join(at, "type"), &kind)
 		case "text":

@@ -93,7 +93,7 @@ func Named(body []byte) string {
 	name := ""
 	root := value{rawjson.Object, body[at:]}
 	_ = root.members("", func(key []byte, v value) *Error {
-		if string(key) == "model" && v.kind == rawjson.String {
+		if rawjson.View(key) == "model" && v.kind == rawjson.String {
 			name = rawjson.Unescape(v.raw)
 		}
 		return nil
@@ -123,7 +123,7 @@ func topLevel(root value) (model string, err *Error) {
 	var named value
 	err = root.members("", func(key []byte, v value) *Error {
 		for i, name := range singles {
-			if string(key) != name {
+			if rawjson.View(key) != name {
 				continue
 			}
 			if seen[i] {

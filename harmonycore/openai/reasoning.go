@@ -33,7 +33,7 @@ func (v value) reasoningDetails() string {
 		kind := ""
 		var text, summary value
 		_ = v.members("", func(key []byte, v value) *Error {
-			switch string(key) {
+			switch rawjson.View(key) {
 			case "type":
 				if v.kind == rawjson.String {
 					kind = rawjson.Unescape(v.raw)

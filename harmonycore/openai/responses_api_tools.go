@@ -32,7 +32,7 @@ type apiToolFields struct{ id, callID, name, arguments, output, failure, status 
 
 func (v value) apiToolFields(at, argumentsMember string) (f apiToolFields, err *Error) {
 	err = v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "id":
 			f.id = v
 		case "call_id":

@@ -88,7 +88,7 @@ type itemFields struct {
 func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "type":
 			return v.text(join(at, "type"), &f.kind)
 		case "id":

@@ -73,7 +73,7 @@ func LocalShellAction(dst, arguments []byte) (action []byte, ok bool) {
 func (f *localShellFields) set(key []byte, v value) *Error {
 	var dst *value
 	var err *Error
-	switch string(key) {
+	switch rawjson.View(key) {
 	case "type":
 		return v.oneOf("type", "exec")
 	case "command":

@@ -21,7 +21,7 @@ type Needs struct {
 func (b *Body) ResponsesNeeds() (Needs, *Error) {
 	n := Needs{Store: true}
 	err := b.root.members("", func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "previous_response_id":
 			n.State = n.State || v.kind == rawjson.String
 		case "conversation":
@@ -70,7 +70,7 @@ func (v value) refers(at string) (bool, *Error) {
 	}
 	var f itemFields
 	err := v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "type":
 			if v.kind == rawjson.String {
 				f.kind = rawjson.Unescape(v.raw)
@@ -109,7 +109,7 @@ func (v value) typeOf(at string) (kind string, err *Error) {
 		return "", nil
 	}
 	err = v.members(at, func(key []byte, v value) *Error {
-		if string(key) == "type" && v.kind == rawjson.String {
+		if rawjson.View(key) == "type" && v.kind == rawjson.String {
 			kind = rawjson.Unescape(v.raw)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // ResponsesRequest holds the used members of a body of POST /v1/responses.
@@ -128,7 +129,7 @@ func tooLong(param string, limit int) *Error {
 func (b *Body) requireOneState() *Error {
 	previous, conversation := false, false
 	err := b.root.members("", func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "previous_response_id":
 			previous = v.given()
 		case "conversation":

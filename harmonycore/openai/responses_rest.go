@@ -1,5 +1,7 @@
 package openai
 
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
 // readRest reads the members that control how the answer is made. Some have a meaning only for OpenAI's own servers.
 // They are checked, so that mistakes are reported.
 func (r *ResponsesRequest) readRest(name string, v value) *Error {
@@ -46,7 +48,7 @@ func (v value) readObfuscation(param string) *Error {
 	}
 	return v.members(param, func(key []byte, v value) *Error {
 		on := false
-		if string(key) == "include_obfuscation" {
+		if rawjson.View(key) == "include_obfuscation" {
 			return v.boolean(join(param, "include_obfuscation"), &on)
 		}
 		return nil
@@ -67,7 +69,7 @@ func (v value) readContextManagement(param string) *Error {
 		entries++
 		kind, threshold := "", int64(0)
 		err := v.members(at, func(key []byte, v value) *Error {
-			switch string(key) {
+			switch rawjson.View(key) {
 			case "type":
 				return v.text(join(at, "type"), &kind)
 			case "compact_threshold":

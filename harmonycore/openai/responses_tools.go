@@ -10,7 +10,7 @@ type toolFields struct {
 
 func (v value) toolFields(at string) (f toolFields, err *Error) {
 	err = v.members(at, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "type":
 			return v.text(join(at, "type"), &f.kind)
 		case "name":

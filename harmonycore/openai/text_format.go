@@ -27,7 +27,7 @@ type formatFields struct{ name, description, schema, strict value }
 
 func (v value) formatFields(param string) (f formatFields, err *Error) {
 	err = v.members(param, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "name":
 			f.name = v
 		case "description":

@@ -81,7 +81,7 @@ func AppendTokens(dst []byte, ids []uint32, contextLength int, text func(id uint
 func DecodeDetokenizeRequest(b *Body, dst []uint32, maxTokens int) ([]uint32, *Error) {
 	var tokens value
 	err := b.root.members("", func(key []byte, v value) *Error {
-		if string(key) == "tokens" {
+		if rawjson.View(key) == "tokens" {
 			tokens = v
 		}
 		return nil

@@ -85,7 +85,7 @@ func (c *ToolChoice) responsesJSON() string {
 // the type, else v itself.
 func (v value) typed(param string, nested bool) (kind string, inner value, err *Error) {
 	if err = v.members(param, func(key []byte, v value) *Error {
-		if string(key) == "type" {
+		if rawjson.View(key) == "type" {
 			return v.text(join(param, "type"), &kind)
 		}
 		return nil
@@ -99,7 +99,7 @@ func (v value) typed(param string, nested bool) (kind string, inner value, err *
 		return kind, v, nil
 	}
 	err = v.members(param, func(key []byte, v value) *Error {
-		if string(key) == kind {
+		if rawjson.View(key) == kind {
 			inner = v
 		}
 		return nil
@@ -112,7 +112,7 @@ func (v value) typed(param string, nested bool) (kind string, inner value, err *
 func (v value) chatShaped(param, kind string) (at string, inner value, err *Error) {
 	var name, object value
 	err = v.members(param, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "name":
 			name = v
 		case kind:
@@ -133,7 +133,7 @@ func (v value) toolRef(param string, name *string) *Error {
 	}
 	var given value
 	err := v.members(param, func(key []byte, v value) *Error {
-		if string(key) == "name" {
+		if rawjson.View(key) == "name" {
 			given = v
 		}
 		return nil
@@ -163,7 +163,7 @@ func (c *ToolChoice) readAllowed(param string, v value, nested bool) *Error {
 	}
 	var mode, tools value
 	err := v.members(param, func(key []byte, v value) *Error {
-		switch string(key) {
+		switch rawjson.View(key) {
 		case "mode":
 			mode = v
 		case "tools":

@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -195,6 +196,24 @@ func TestValidateUTF8(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestAppendInt compares with strconv, around every power of ten and at the limits.
+func TestAppendInt(t *testing.T) {
+	numbers := []int64{math.MinInt64, math.MaxInt64, math.MaxUint32, math.MaxUint32 + 1, math.MaxUint32 * 10}
+	for power := int64(1); ; power *= 10 {
+		for d := int64(-2); d <= 11; d++ {
+			numbers = append(numbers, power+d, -power-d, power*2+d*7)
+		}
+		if power > math.MaxInt64/100 {
+			break
+		}
+	}
+	for _, n := range numbers {
+		if got, want := string(AppendInt([]byte("x"), n)), "x"+strconv.FormatInt(n, 10); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

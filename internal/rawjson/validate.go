@@ -236,7 +236,7 @@ func (s *scanner) key() error {
 
 func (s *scanner) literal() error {
 	for _, word := range [...]string{"true", "false", "null"} {
-		if len(s.data)-s.pos >= len(word) && string(s.data[s.pos:s.pos+len(word)]) == word {
+		if len(s.data)-s.pos >= len(word) && View(s.data[s.pos:s.pos+len(word)]) == word {
 			s.pos += len(word)
 			return nil
 		}

@@ -1,6 +1,9 @@
 package rawjson
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // AppendInt appends v in decimal.
 func AppendInt(dst []byte, v int64) []byte {
@@ -11,13 +14,23 @@ func AppendInt(dst []byte, v int64) []byte {
 	if negative {
 		u = -u
 	}
-	for {
+	for u > math.MaxUint32 {
 		at--
 		buf[at] = byte('0' + u%10)
 		u /= 10
-		if u == 0 {
-			break
-		}
+	}
+	// Nearly all numbers are token ids. For them there are two digits at once, and divisions of 32 bits: those of 64 bits
+	// would stay divisions, since WebAssembly has no products of 128 bits.
+	w := uint32(u)
+	for w >= 10 {
+		at -= 2
+		pair := 2 * (w % 100)
+		buf[at], buf[at+1] = pairs[pair], pairs[pair+1]
+		w /= 100
+	}
+	if w > 0 || at == len(buf) {
+		at--
+		buf[at] = byte('0' + w)
 	}
 	if negative {
 		at--
@@ -25,6 +38,11 @@ func AppendInt(dst []byte, v int64) []byte {
 	}
 	return append(dst, buf[at:]...)
 }
+
+// pairs are the numbers of two digits.
+const pairs = "00010203040506070809" + "10111213141516171819" + "20212223242526272829" + "30313233343536373839" +
+	"40414243444546474849" + "50515253545556575859" + "60616263646566676869" + "70717273747576777879" +
+	"80818283848586878889" + "90919293949596979899"
 
 // AppendString appends s as a JSON string. It escapes quotes, backslashes and control characters and copies everything
 // else. Bytes that are not UTF-8 become U+FFFD, so the result is always valid JSON.

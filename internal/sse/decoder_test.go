@@ -75,6 +75,24 @@ func TestAllSplits(t *testing.T) {
 	check(strings.Split(in, "")...)
 }
 
+// TestLineSize compares with a search byte by byte, for line ends at every place, beside bytes that differ little.
+func TestLineSize(t *testing.T) {
+	for _, other := range []byte{0, '\n' - 1, '\n' + 1, '\r' - 1, '\r' + 1, '\n' | 0x80, '\r' | 0x80, 0xff} {
+		for size := range 20 {
+			b := bytes.Repeat([]byte{other}, size)
+			if got := LineSize(b); got != size {
+				t.Errorf("%q: %d", b, got)
+			}
+			for at := size - 1; at >= 0; at-- {
+				b[at] = "\n\r"[at%2]
+				if got := LineSize(b); got != at {
+					t.Errorf("%q: %d", b, got)
+				}
+			}
+		}
+	}
+}
+
 // TestLargeWrite shows that the limit applies to an event, not to a write: many small events may come at once and take
 // no extra memory.
 func TestLargeWrite(t *testing.T) {

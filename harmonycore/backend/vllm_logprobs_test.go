@@ -105,7 +105,8 @@ func TestLogprobsKeepNoEvent(t *testing.T) {
 		r := tt.kind.NewReader()
 		r.Write([]byte("data: " + tt.event(9, 3) + "\n\ndata: " + tt.event(1, 1) + "\n\n"))
 		var e Event
-		if r.Next(&e) != Read || r.Next(&e) != Read || len(e.Logprobs) != 1 || cap(e.Logprobs) < 9 {
+		first, second := r.Next(&e), r.Next(&e)
+		if first != Read || second != Read || len(e.Logprobs) != 1 || cap(e.Logprobs) < 9 {
 			t.Fatalf("%s: %+v", tt.kind.Facts().Name, e)
 		}
 		for i, l := range e.Logprobs[:9] {

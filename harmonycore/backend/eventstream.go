@@ -2,9 +2,10 @@ package backend
 
 import "github.com/harmonyedge/harmonyedge/internal/sse"
 
-// eventStream is the [Reader] of a server that sends server-sent events. Most events fit the template. The others go
-// through the decoder, one line at a time, so that the template gets each event that follows.
+// eventStream is the [Reader] of a server that sends server-sent events, or lines of JSON (NDJSON). Most events fit the
+// template. The others go through the decoder, one line at a time, so that the template gets each event that follows.
 type eventStream struct {
+	// decoder knows which of the two the server sends.
 	decoder sse.Decoder
 	// rest is the part of the last write that is not read yet. It is the caller's memory.
 	rest     []byte
@@ -40,7 +41,11 @@ func (s *eventStream) Next(e *Event) Reading {
 		data, ok := s.decoder.Next()
 		switch {
 		case ok && s.read(data, e):
-			s.template.learn(data, e, s.variables)
+			if s.decoder.Lines {
+				s.template.learn("", data, "\n", e, s.variables)
+			} else {
+				s.template.learn("data: ", data, "\n\n", e, s.variables)
+			}
 			return Read
 		case ok:
 			return Garbled

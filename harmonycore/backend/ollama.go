@@ -7,6 +7,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
+	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
 // ollama is Ollama's /api/generate with raw prompts: text in both directions, an event in each line. Its requests and
@@ -16,7 +17,12 @@ type ollama struct{}
 
 func (ollama) Facts() *contract.Kind { return contract.KindNamed(contract.Ollama) }
 
-func (ollama) NewReader() Reader { return &lineStream{read: readOllama} }
+func (ollama) NewReader() Reader {
+	return &eventStream{decoder: sse.Decoder{Lines: true}, read: readOllama, variables: ollamaVariables}
+}
+
+// Ollama writes the time into each line.
+var ollamaVariables = []variable{{"", "response", gapText}, {"", "created_at", gapIgnored}}
 
 // AppendRequest sends each sampling parameter whose default is not gpt-oss's: Ollama's top_k is 40, its top_p 0.9, its
 // temperature 0.8, and its repeat_penalty was 1.1 for years. A model's own parameters come before those defaults.

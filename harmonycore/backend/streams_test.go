@@ -96,12 +96,27 @@ func checkStreams(t *testing.T, kind Kind, cases []streamCase) {
 	}
 }
 
+// allKinds returns the kinds of servers.
+func allKinds(t *testing.T) []Kind {
+	t.Helper()
+	var all []Kind
+	for _, name := range contract.ServerKinds() {
+		kind, ok := Named(name)
+		if !ok {
+			t.Fatalf("%s is not in Named", name)
+		}
+		all = append(all, kind)
+	}
+	return all
+}
+
 // TestBrokenStreams: what no server of the kind sends is garbled or breaks the stream. Nothing else is read out of it.
 func TestBrokenStreams(t *testing.T) {
-	for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, sglang{}, sglangCompletions{}, trtllm{},
-		llamacpp{},
-		text{}} {
+	for _, kind := range allKinds(t) {
 		name := kind.Facts().Name
+		if kind.Facts().StreamType() != "text/event-stream" {
+			continue
+		}
 		for _, in := range []string{
 			"data: <html>502</html>\n\n", "data: {\"choices\":[{\"index\":0\n\n", "data: {}\n\n", "data: []\n\n",
 			"data: null\n\n", "data: 7\n\n", "data: \"x\"\n\n", "data: {\"choices\":7}\n\n", "data: \xff\xfe\n\n",
@@ -129,11 +144,8 @@ func TestBrokenStreams(t *testing.T) {
 // TestBrokenKeepsNothing: a stream that cannot be read any further takes no memory, however long it goes on.
 func TestBrokenKeepsNothing(t *testing.T) {
 	chunk := []byte("data: {\"x\":\"" + strings.Repeat("x", 5<<20))
-	for _, name := range contract.ServerKinds() {
-		kind, ok := Named(name)
-		if !ok {
-			t.Fatalf("%s is not in Named", name)
-		}
+	for _, kind := range allKinds(t) {
+		name := kind.Facts().Name
 		r := kind.NewReader()
 		var e Event
 		r.Write(chunk)

@@ -14,7 +14,7 @@ import (
 //
 // The zero template fits no event.
 type template struct {
-	// frame is the event as it comes over the network: prefix, data and empty line.
+	// frame is the event as it comes over the network: its data between what the stream puts around each event.
 	frame []byte
 	gaps  [maxGaps]gap
 	count int
@@ -32,11 +32,6 @@ const (
 	maxUnused = 8
 	// maxGapDigits is the longest number that the fast way reads. It fits into every integer type.
 	maxGapDigits = 9
-)
-
-const (
-	framePrefix = "data: "
-	frameSuffix = "\n\n"
 )
 
 // A gap is a place in the frame with a value that differs.
@@ -189,18 +184,19 @@ func readDigits(b []byte, at int) (n, end int) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// learn makes the template from the data of an event that was parsed, and what it meant. An event of a kind that comes
-// once in a stream makes none. Neither does one whose data came in several lines: the frame has one.
-func (t *template) learn(data []byte, e *Event, variables []variable) {
+// learn makes the template from the data of an event that was parsed, what the stream puts around it, and what it meant.
+// An event of a kind that comes once in a stream makes none. Neither does one whose data came in several lines: the
+// frame has one.
+func (t *template) learn(prefix string, data []byte, suffix string, e *Event, variables []variable) {
 	t.count = 0
 	if len(variables) == 0 || len(data) > maxTemplate || t.unused >= maxUnused || e.Error != nil || e.Done ||
 		e.HasUsage || e.Finish != Running || len(e.Logprobs) > 0 || bytes.IndexByte(data, '\n') >= 0 {
 		return
 	}
-	t.frame = append(append(append(t.frame[:0], framePrefix...), data...), frameSuffix...)
+	t.frame = append(append(append(t.frame[:0], prefix...), data...), suffix...)
 	t.index = e.Index
-	finder := gapFinder{frame: t.frame[:len(framePrefix)+len(data)], variables: variables}
-	finder.object(len(framePrefix), "")
+	finder := gapFinder{frame: t.frame[:len(prefix)+len(data)], variables: variables}
+	finder.object(len(prefix), "")
 	if finder.unclear || !finder.generates {
 		return
 	}

@@ -137,7 +137,7 @@ func TestTemplateRandom(t *testing.T) {
 // TestTemplateLargestEvent: the largest event is the same in both ways.
 func TestTemplateLargestEvent(t *testing.T) {
 	first := "data: " + textChunk("a") + "\n\n"
-	for size := sse.MaxEvent - len(framePrefix) - 3; size <= sse.MaxEvent+3; size++ {
+	for size := sse.MaxEvent - len("data: ") - 3; size <= sse.MaxEvent+3; size++ {
 		large := "data: " + textChunk(strings.Repeat("x", size-len(textChunk("")))) + "\n\n"
 		checkTemplate(t, text{}, first, large, first)
 	}

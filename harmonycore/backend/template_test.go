@@ -67,6 +67,24 @@ var templateShapes = []struct {
 	{"half an escape", text{}, textChunk("a"), textChunk(`\ud83d`), false},
 	{"invalid text", text{}, textChunk("a"), textChunk("\xff"), false},
 	{"another member", text{}, textChunk("a"), `{"created":2,` + textChunk("b")[1:], false},
+	{"a line", ollama{}, ollamaChunk("a", 1), ollamaChunk(`b\u00fc \ud83d\ude00 \t ü`, 2), true},
+	{"reasoning", ollama{}, ollamaChunk("a", 1), strings.Replace(ollamaChunk("", 2), `,"done`, `,"thinking":"b","done`, 1),
+		false},
+	{"the last line", ollama{}, ollamaChunk("a", 1), strings.Replace(ollamaChunk("", 2), "false", "true", 1), false},
+	{"two last lines", ollama{}, strings.Replace(ollamaChunk("", 1), "false", "true", 1),
+		strings.Replace(ollamaChunk("", 2), "false", "true", 1), false},
+}
+
+// framed returns an event of a kind as it comes over the network.
+func framed(kind Kind, data string) string {
+	if kind.Facts().MediaType != "" {
+		return data + "\n"
+	}
+	return "data: " + data + "\n\n"
+}
+
+func ollamaChunk(text string, second int) string {
+	return fmt.Sprintf(`{"model":"m","created_at":"2026-08-21T18:48:%02d.5Z","response":"%s","done":false}`, second, text)
 }
 
 func vllmChunk(index int, ids, text string) string {
@@ -83,11 +101,11 @@ func TestTemplateFits(t *testing.T) {
 	for _, tt := range templateShapes {
 		r := tt.kind.NewReader()
 		var e Event
-		r.Write([]byte("data: " + tt.first + "\n\n"))
+		r.Write([]byte(framed(tt.kind, tt.first)))
 		if r.Next(&e) != Read || r.Next(&e) != Drained {
 			t.Fatalf("%s: the first event is not read", tt.name)
 		}
-		if fits := templated(t, r).template.read([]byte("data: "+tt.second+"\n\n"), &e) > 0; fits != tt.fits {
+		if fits := templated(t, r).template.read([]byte(framed(tt.kind, tt.second)), &e) > 0; fits != tt.fits {
 			t.Errorf("%s: the second event fits: %v", tt.name, fits)
 		}
 	}
@@ -151,7 +169,7 @@ func checkTemplate(t *testing.T, kind Kind, pieces ...string) {
 // TestTemplateAnyCut: where the network cuts makes no difference.
 func TestTemplateAnyCut(t *testing.T) {
 	for _, tt := range templateShapes {
-		first, second := "data: "+tt.first+"\n\n", "data: "+tt.second+"\n\n"
+		first, second := framed(tt.kind, tt.first), framed(tt.kind, tt.second)
 		checkTemplate(t, tt.kind, first, second+first+second+first+": ping\n\ndata: [DONE]\n\n")
 		for _, other := range []string{": ping\n\n", "\r\n", "event: x\n", "data:\n", "data: x\r\r", "\n"} {
 			checkTemplate(t, tt.kind, first, other, second)
@@ -180,7 +198,7 @@ func TestTemplateAnyByte(t *testing.T) {
 		step = 13
 	}
 	for _, tt := range templateShapes {
-		first, second := "data: "+tt.first+"\n\n", "data: "+tt.second+"\n\n"
+		first, second := framed(tt.kind, tt.first), framed(tt.kind, tt.second)
 		for at := 0; at < len(second); at += step {
 			for _, c := range []string{"", `"`, `\`, ",", "[", "]", "{", "}", "0", "9", "-", "e", ".", " ", "\n", "\r", "\x00",
 				"\x80", ":", "u"} {
@@ -194,7 +212,7 @@ func TestTemplateAnyByte(t *testing.T) {
 // FuzzTemplate compares both ways of reading: a stream of two events, cut anywhere.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range templateShapes {
-		f.Add([]byte("data: "+s.first+"\n\n"), []byte("data: "+s.second+"\n\n"), uint8(255))
+		f.Add([]byte(framed(s.kind, s.first)), []byte(framed(s.kind, s.second)), uint8(255))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte, size uint8) {
 		stream := string(slices.Concat(first, second, first))
@@ -205,7 +223,7 @@ func FuzzTemplate(f *testing.F) {
 		for piece := range slices.Chunk([]byte(stream), int(size)+1) {
 			pieces = append(pieces, string(piece))
 		}
-		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, trtllm{}, text{}} {
+		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, trtllm{}, text{}, ollama{}} {
 			checkTemplate(t, kind, string(first), string(second), string(first))
 			checkTemplate(t, kind, stream)
 			checkTemplate(t, kind, pieces...)
@@ -220,7 +238,7 @@ func TestTemplateAllocatesNothing(t *testing.T) {
 			continue
 		}
 		r := tt.kind.NewReader()
-		stream := []byte(strings.Repeat("data: "+tt.first+"\n\ndata: "+tt.second+"\n\n", 500))
+		stream := []byte(strings.Repeat(framed(tt.kind, tt.first)+framed(tt.kind, tt.second), 500))
 		var e Event
 		drain := func() {
 			r.Write(stream)

@@ -54,6 +54,24 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
+// TestLines: with Lines each line is an event, whatever it holds. One that is not ended is none.
+func TestLines(t *testing.T) {
+	const in = "{}\n\ndata: a\r\n\r\n: c\r\xf0\x9f\x98\x80\n rest"
+	want := []string{"{}", "data: a", ": c", "\xf0\x9f\x98\x80"}
+	for at := range len(in) {
+		if got := drain(&Decoder{Lines: true}, in[:at], in[at:]); !slices.Equal(got, want) {
+			t.Errorf("cut at %d: got %q", at, got)
+		}
+	}
+	for _, end := range []string{"\n", ""} {
+		d := Decoder{Lines: true}
+		if got := drain(&d, strings.Repeat("x", MaxEvent)+"\n", strings.Repeat("x", MaxEvent+1)+end); len(got) != 1 ||
+			!d.Broken() {
+			t.Errorf("%d events, broken: %t", len(got), d.Broken())
+		}
+	}
+}
+
 // TestAllSplits shows that every way to cut a stream into up to four pieces, and into single bytes, gives the events of
 // the uncut stream.
 func TestAllSplits(t *testing.T) {
@@ -165,8 +183,8 @@ func TestLargeEvent(t *testing.T) {
 	if len(got) != 2 || got[0] != large[len("data: "):] || got[1] != "a" {
 		t.Errorf("got %d events", len(got))
 	}
-	if cap(d.data) > maxKeptBuffer || cap(d.lines.line) > maxKeptBuffer {
-		t.Errorf("buffers of %d and %d bytes are kept", cap(d.data), cap(d.lines.line))
+	if cap(d.data) > maxKeptBuffer || cap(d.line) > maxKeptBuffer {
+		t.Errorf("buffers of %d and %d bytes are kept", cap(d.data), cap(d.line))
 	}
 }
 

@@ -20,7 +20,7 @@ func TestAppendWithin(t *testing.T) {
 		"<|start|>", "<|reserved_200013|>", "é", "\xff", "!!", strings.Repeat(" ", 200),
 		strings.Repeat("ab", 700), "zqjxkvbp", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 	stopped := 0
-	for range 800 {
+	for range 200 {
 		var text strings.Builder
 		for range 1 + rng.IntN(60) {
 			text.WriteString(strings.Repeat(atoms[rng.IntN(len(atoms))], 1+rng.IntN(3)*rng.IntN(40)))
@@ -43,7 +43,7 @@ func TestAppendWithin(t *testing.T) {
 			}
 		}
 	}
-	if stopped < 1000 {
+	if stopped < 500 {
 		t.Errorf("only %d texts were given up", stopped)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,7 +42,7 @@ type plane struct {
 // startPlane starts everything, and returns when every Envoy has what it is to have.
 func startPlane(t *testing.T, s planeSettings) *plane {
 	t.Helper()
-	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: freeAddress(t), status: freeAddress(t),
+	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: lab.FreeAddress(t), status: lab.FreeAddress(t),
 		wasm: lab.Tool(t, "HARMONY_WASM")}
 	p.setServers(s.servers)
 	p.setReasoning(0)
@@ -195,15 +194,4 @@ func (p *plane) settled(s server.Status) bool {
 func (p *plane) changed(kind string, before map[string]string) time.Duration {
 	p.Helper()
 	return p.await("a change is accepted", func(s server.Status) bool { return s.Snapshot.Versions[kind] != before[kind] })
-}
-
-// freeAddress returns an address on which no process listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

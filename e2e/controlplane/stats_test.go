@@ -24,7 +24,7 @@ func TestStatsListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge, address := startPlaneEnvoy(t, "localhost:"+port, "edge-1", "--admin", freeAddress(t), "--stats", "127.0.0.1:0")
+	edge, address := startPlaneEnvoy(t, "localhost:"+port, "edge-1", "--admin", lab.FreeAddress(t), "--stats", "127.0.0.1:0")
 	if a := lab.AskChat(lab.HTTP1(t), "http://"+address); a.Status != 200 {
 		t.Fatalf("got %+v", a)
 	}
@@ -40,7 +40,7 @@ func TestStatsListener(t *testing.T) {
 func TestUpStats(t *testing.T) {
 	_, server := lab.RunSim(t, sim.Options{})
 	of := []string{"--model", lab.Model, "--backend", "vllm=" + server, "--stats", "127.0.0.1:0"}
-	up, url := lab.StartUp(t, append(of, "--host", "envoy", "--admin", freeAddress(t))...)
+	up, url := lab.StartUp(t, append(of, "--host", "envoy", "--admin", lab.FreeAddress(t))...)
 	if a := lab.AskChat(lab.HTTP1(t), url); a.Status != 200 {
 		t.Fatalf("got %+v", a)
 	}

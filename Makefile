@@ -30,8 +30,8 @@ stage = @start=$$SECONDS; echo "--- $(1)"; $(2); echo "--- $(1): $$((SECONDS - s
 
 GO_PACKAGES := ./...
 UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
-# The packages whose tests have a short form. They have no goroutines: the race detector makes them ten times slower and
-# finds nothing that the short form does not show.
+# The packages whose tests have a short form. Their code starts no goroutines, and the race detector makes it ten times
+# slower. So every cut is tried without the detector.
 CORE_PACKAGES := ./harmonycore/... ./internal/...
 
 # The filter is built again when any of these changed.

@@ -90,7 +90,7 @@ type llamaRequest struct {
 type llamaOptions struct {
 	// preserved are the ids whose text is shown although they end an answer.
 	preserved []uint32
-	// fields are the members of the last event, or all if there are none.
+	// fields are the names of the members that the last event has. Without names it has all members.
 	fields       []string
 	returnTokens bool
 	// shown is the result of llamaShown.

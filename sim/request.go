@@ -54,7 +54,7 @@ type completion struct {
 
 	ids []uint32   // the prompt
 	tag *tagFormat // the tag that the answer must fit, or nil
-	// splitsReasoning reports whether the reasoning is no part of the text of [Ollama].
+	// splitsReasoning reports whether [Ollama] takes the reasoning out of its text.
 	splitsReasoning bool
 	// holdsLeast reports whether only text is held back with which a stop string begins.
 	holdsLeast bool

@@ -60,7 +60,8 @@ func (sglangCompletions) decode(s *Server, h http.Header, body []byte) (*complet
 		PresencePenalty: c.PresencePenalty, FrequencyPenalty: c.FrequencyPenalty, RepeatPenalty: c.RepeatPenalty})
 }
 
-// readResponseFormat reads a response_format, of which the simulator knows structural tags only. nil is no constraint.
+// readResponseFormat reads a response_format. The simulator knows structural tags only. It returns nil for a format
+// that constrains nothing.
 func readResponseFormat(raw json.RawMessage) (*structuredOutputs, *refusal) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -44,7 +44,8 @@ func (i *identity) vocabulary() Vocabulary {
 	}
 }
 
-// set sets what is shown of a server's identity. An incomplete one does not say that there is no vocabulary to ask for.
+// set sets what is shown of a server's identity. Without all answers, a missing comparison says nothing about the
+// vocabulary, and the one that is shown stays.
 func (s *Server) set(i *identity) {
 	s.Program, s.Engine, s.Context = i.facts.Program(), i.facts.Engine, i.facts.Context
 	if v := i.vocabulary(); i.complete || v == OtherVocabulary {

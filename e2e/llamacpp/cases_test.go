@@ -276,8 +276,8 @@ func askThrough(t *testing.T, url, script string, stream bool, header ...string)
 
 const hello = "<|channel|>final<|message|>Hello!<|return|>"
 
-// TestClientLeaves lets a client leave an answer without end. The server's only slot then answers the next request, and
-// nobody can read the answer by the header's name, which the gateway does not pass on.
+// TestClientLeaves lets a client leave an answer without end. The server's only slot then answers the next request. The
+// gateway does not pass on the header with the conversation's name, so no one can read the answer by that name.
 func TestClientLeaves(t *testing.T) {
 	s := start(t, 1, 131072)
 	h := gateway(t, s)

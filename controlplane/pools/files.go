@@ -4,14 +4,12 @@ import (
 	"crypto/x509"
 	"maps"
 	"slices"
-
-	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
 // sources returns the files of the pools. It reads those that are new. The others stay as they are, because watchFiles
 // handles their changes. The caller holds w.filesMu.
 func (w *Watcher) sources(pools map[string]*pool) (
-	lists map[string]source[[]config.Endpoint], roots map[string]source[*x509.CertPool], err error) {
+	lists map[string]source[list], roots map[string]source[*x509.CertPool], err error) {
 	var files, cas []string
 	for _, p := range pools {
 		if p.File != "" {
@@ -37,7 +35,7 @@ func (w *Watcher) sources(pools map[string]*pool) (
 	return lists, roots, err
 }
 
-func readNew[T any](known map[string]source[T], paths []string, parse func(string, []byte) (T, error)) (
+func readNew[T any](known map[string]source[T], paths []string, parse func(string, []byte, T) (T, error)) (
 	map[string]source[T], error) {
 	sources := make(map[string]source[T], len(paths))
 	for _, path := range paths {

@@ -41,7 +41,7 @@ func (w *Watcher) refresh() {
 
 // endpoints returns the pool's servers as the operator wrote them, those of the file last.
 func (w *Watcher) endpoints(p *pool) []config.Endpoint {
-	return slices.Concat(p.Servers, w.lists[p.File].valid)
+	return slices.Concat(p.Servers, w.lists[p.File].valid.endpoints)
 }
 
 // membersOf returns the pool's members, sorted by address. If two endpoints have the same address, the first one
@@ -87,31 +87,33 @@ func newMember(e config.Endpoint, address netip.AddrPort, probe *probe, old *mem
 }
 
 // compare dismisses the members that are no longer in the pool, and counts the servers that were added and removed.
+// Both lists are sorted by address.
 func (w *Watcher) compare(before, now []*member) (added, removed int) {
-	type identity struct {
-		endpoint config.Endpoint
-		address  netip.AddrPort
-	}
-	states := make(map[identity]State, len(before))
-	for _, m := range before {
-		states[identity{m.Endpoint, m.Address}] = m.State
-	}
 	for _, m := range now {
-		id := identity{m.Endpoint, m.Address}
-		state, ok := states[id]
-		if !ok {
+		for len(before) > 0 && before[0].Address.Compare(m.Address) < 0 {
+			before[0].removed = true
+			before = before[1:]
+			removed++
+		}
+		if len(before) == 0 || before[0].Address != m.Address {
 			added++
-		} else if state != m.State {
+			continue
+		}
+		old := before[0]
+		before = before[1:]
+		if old == m {
+			continue
+		}
+		old.removed = true
+		if old.Endpoint != m.Endpoint {
+			added++
+			removed++
+		} else if old.State != m.State {
 			notify(w.changed)
 		}
-		delete(states, id)
 	}
-	kept := make(map[*member]bool, len(now))
-	for _, m := range now {
-		kept[m] = true
-	}
-	w.dismiss(slices.DeleteFunc(slices.Clone(before), func(m *member) bool { return kept[m] }))
-	return added, len(states)
+	w.dismiss(before)
+	return added, removed + len(before)
 }
 
 func (w *Watcher) dismiss(members []*member) {

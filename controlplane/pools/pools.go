@@ -134,8 +134,8 @@ type Watcher struct {
 	mu    sync.Mutex // never held while files are read or servers are asked
 	pools map[string]*pool
 	names map[string]*name
-	lists map[string]source[[]config.Endpoint] // by path
-	roots map[string]source[*x509.CertPool]    // by path
+	lists map[string]source[list]           // by path
+	roots map[string]source[*x509.CertPool] // by path
 }
 
 // pool is a [Pool] and its members.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -17,25 +16,34 @@ import (
 
 // ReadFile reads a file of servers as a [Watcher] does. Its errors begin with the path.
 func ReadFile(path string) ([]config.Endpoint, error) {
-	s := (source[[]config.Endpoint]{path: path, parse: parseServers}).reread()
-	return s.valid, s.err
+	s := (source[list]{path: path, parse: parseServers}).reread()
+	return s.valid.endpoints, s.err
 }
 
-// parseServers parses a file of servers: a list of URLs in YAML or JSON. Its errors begin with file:line where they
-// have a line.
+// parseServers parses a file of servers: a list of URLs in YAML or JSON. before is what the file had at the last
+// reading. Errors begin with file:line where they have a line.
 //
 // A file that is empty, or has only comments, is an error. Programs that write a file in place empty it first, and the
 // pool must not lose its servers then. For no servers the operator writes [].
-func parseServers(path string, data []byte) ([]config.Endpoint, error) {
+func parseServers(path string, data []byte, before list) (list, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if plain, ok := readPlain(data, before); ok {
+		return plain, nil
+	}
+	endpoints, err := parseYAML(path, data)
+	return list{endpoints: endpoints}, err
+}
+
+// parseYAML parses a file of servers of any form.
+func parseYAML(path string, data []byte) ([]config.Endpoint, error) {
 	fail := func(t *token.Token, reason string) ([]config.Endpoint, error) {
 		if t == nil || t.Position == nil {
 			return nil, fmt.Errorf("%s: %s", path, reason)
 		}
 		return nil, fmt.Errorf("%s:%d: %s", path, t.Position.Line, reason)
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if at := block.FindIndex(data); at != nil {
-		return nil, fmt.Errorf("%s:%d: %s", path, 1+bytes.Count(data[:at[1]], []byte("\n")), notURLList)
+	if line := blockLine(data); line > 0 {
+		return nil, fmt.Errorf("%s:%d: %s", path, line, notURLList)
 	}
 	tokens := lexer.Tokenize(string(data))
 	if t := notFlat(tokens); t != nil {
@@ -53,13 +61,13 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 	case len(tree.Docs) > 1:
 		return fail(nil, "holds more than one document; remove the --- lines")
 	}
-	list, ok := tree.Docs[0].Body.(*ast.SequenceNode)
+	sequence, ok := tree.Docs[0].Body.(*ast.SequenceNode)
 	if !ok {
 		return fail(tree.Docs[0].Body.GetToken(), notURLList)
 	}
-	servers := make([]config.Endpoint, 0, len(list.Values))
-	lines := make(map[config.Endpoint]int, len(list.Values))
-	for _, node := range list.Values {
+	servers := make([]config.Endpoint, 0, len(sequence.Values))
+	lines := make(map[config.Endpoint]int, len(sequence.Values))
+	for _, node := range sequence.Values {
 		t := node.GetToken()
 		text, ok := node.(*ast.StringNode)
 		if !ok {
@@ -80,9 +88,27 @@ func parseServers(path string, data []byte) ([]config.Endpoint, error) {
 
 const notURLList = "is not a list of URLs; write one in each line, such as - http://10.0.0.7:8000"
 
-// block matches a character that begins a block scalar, outside comments. URLs do not have these characters, and the
+// blockLine returns the line of the first character that could begin a block scalar, or 0. A URL has none, and the
 // lexer takes minutes for a block scalar of a few thousand empty lines.
-var block = regexp.MustCompile(`(?:^|[\n\r])[^#\n\r]*[|>]`)
+func blockLine(data []byte) int {
+	line, comment := 1, false
+	for _, c := range data {
+		switch c {
+		case '\n':
+			line++
+			comment = false
+		case '\r':
+			comment = false
+		case '#':
+			comment = true
+		case '|', '>':
+			if !comment {
+				return line
+			}
+		}
+	}
+	return 0
+}
 
 // notFlat returns the first token that a flat list of scalars does not have. The parser's time and memory grow with the
 // square of the nesting depth: 128 KiB of brackets exhaust a machine.

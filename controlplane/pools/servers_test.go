@@ -9,6 +9,12 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
 
+// parse parses a file as at its first reading.
+func parse(data []byte) ([]config.Endpoint, error) {
+	l, err := parseServers("f", data, list{})
+	return l.endpoints, err
+}
+
 func TestParseServers(t *testing.T) {
 	for in, want := range map[string][]string{
 		"- http://10.0.0.7:8000\n- https://gpu.example # the > other\n": {"http://10.0.0.7:8000", "https://gpu.example:443"},
@@ -19,7 +25,7 @@ func TestParseServers(t *testing.T) {
 		"[http://a:1, http://a:2]": {"http://a:1", "http://a:2"},
 		"[\n\t\"http://a:1\",\n\t\"http:\\/\\/b\"\n]\n": {"http://a:1", "http://b:80"},
 	} {
-		servers, err := parseServers("f", []byte(in))
+		servers, err := parse([]byte(in))
 		got := []string{}
 		for _, e := range servers {
 			got = append(got, e.String())
@@ -55,7 +61,7 @@ func TestParseServersRefuses(t *testing.T) {
 		strings.Repeat("- ", 1<<16):              "f:1: is not a list of URLs",
 		strings.Repeat("? ", 1<<16):              "f:1: is not a list of URLs",
 	} {
-		servers, err := parseServers("f", []byte(in))
+		servers, err := parse([]byte(in))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.50q: %v, %v; want %s", in, servers, err, want)
 		}
@@ -76,7 +82,7 @@ func FuzzParseServers(f *testing.F) {
 		if len(data) > 64<<10 {
 			return // larger input would only be slower
 		}
-		servers, err := parseServers("f", data)
+		servers, err := parse(data)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "f:") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %q", err)
@@ -97,7 +103,7 @@ func FuzzParseServers(f *testing.F) {
 		if len(servers) == 0 {
 			again.WriteString("[]")
 		}
-		if got, err := parseServers("f", []byte(again.String())); err != nil || !slices.Equal(got, servers) {
+		if got, err := parse([]byte(again.String())); err != nil || !slices.Equal(got, servers) {
 			t.Errorf("%v is read as %v, %v", servers, got, err)
 		}
 	})

@@ -15,8 +15,9 @@ const maxFile = 1 << 20
 
 // source is a file whose last valid content counts.
 type source[T any] struct {
-	path  string
-	parse func(path string, data []byte) (T, error)
+	path string
+	// parse parses the file. before is its last valid content, if there is any.
+	parse func(path string, data []byte, before T) (T, error)
 	sum   [sha256.Size]byte // hash of the content read last
 	valid T
 	err   error // what is wrong with the content read last; its text names the file
@@ -38,14 +39,14 @@ func (s source[T]) reread() source[T] {
 		return s
 	}
 	s.sum = sum
-	valid, err := s.parse(s.path, data)
+	valid, err := s.parse(s.path, data, s.valid)
 	if s.err = err; err == nil {
 		s.valid = valid
 	}
 	return s
 }
 
-func parseRoots(path string, data []byte) (*x509.CertPool, error) {
+func parseRoots(path string, data []byte, _ *x509.CertPool) (*x509.CertPool, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(data) {
 		return nil, errors.New(path + ": has no PEM certificate")

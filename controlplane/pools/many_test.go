@@ -104,22 +104,28 @@ func TestManyServers(t *testing.T) {
 	}
 }
 
-// BenchmarkSet measures the change of one server among 2,000 in 200 pools.
+// BenchmarkSet measures the change of one server among 2,000 in 200 pools, and among 10,000 in one pool.
 func BenchmarkSet(b *testing.B) {
-	var pools []Pool
-	for i := range 200 {
-		p := Pool{Name: fmt.Sprint("p", i)}
-		for k := range 10 {
-			p.Servers = append(p.Servers, config.Endpoint{Host: fmt.Sprintf("10.0.%d.%d", i, k), Port: 8000})
-		}
-		pools = append(pools, p)
-	}
-	w := New(Options{})
-	defer w.Close()
-	for i := 0; b.Loop(); i++ {
-		pools[0].Servers[0].Port = uint16(8000 + i%2)
-		if err := w.Set(pools); err != nil {
-			b.Fatal(err)
-		}
+	for _, size := range []struct{ pools, servers int }{{200, 10}, {1, 10_000}} {
+		b.Run(fmt.Sprintf("%dx%d", size.pools, size.servers), func(b *testing.B) {
+			var pools []Pool
+			for i := range size.pools {
+				p := Pool{Name: fmt.Sprint("p", i)}
+				for k := range size.servers {
+					p.Servers = append(p.Servers, config.Endpoint{Host: fmt.Sprintf("10.%d.%d.%d", i, k/200, k%200), Port: 8000})
+				}
+				pools = append(pools, p)
+			}
+			w := New(Options{})
+			defer w.Close()
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				pools[0].Servers[0].Port = uint16(8000 + i%2)
+				if err := w.Set(pools); err != nil {
+					b.Fatal(err)
+				}
+				w.Servers()
+			}
+		})
 	}
 }

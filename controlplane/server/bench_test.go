@@ -13,12 +13,14 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
-// BenchmarkBuild measures a change of one server, with 20 models on 200 servers and with ten times as many:
+// BenchmarkBuild measures a change of one server, with 20 models on 200 servers, with ten times as many, and with 10,000
+// servers of one model:
 //
 //	go test -run '^$' -bench Build -count 10 ./controlplane/server | tee new.txt; benchstat old.txt new.txt
 func BenchmarkBuild(b *testing.B) {
-	for _, models := range []int{20, 200} {
-		b.Run(fmt.Sprint(models), func(b *testing.B) {
+	for _, size := range []struct{ models, servers int }{{20, 10}, {200, 10}, {1, 10_000}} {
+		models := size.models
+		b.Run(fmt.Sprintf("%dx%d", models, size.servers), func(b *testing.B) {
 			var text strings.Builder
 			text.WriteString("models:\n")
 			for i := range models {
@@ -27,8 +29,8 @@ func BenchmarkBuild(b *testing.B) {
 			text.WriteString("pools:\n")
 			for i := range models {
 				fmt.Fprintf(&text, "- name: p%d\n  capacity: 64\n  servers:\n", i)
-				for j := range 10 {
-					fmt.Fprintf(&text, "  - http://10.%d.%d.1:8000\n", i, j)
+				for j := range size.servers {
+					fmt.Fprintf(&text, "  - http://10.%d.%d.%d:8000\n", i, j/200, j%200)
 				}
 			}
 			c, err := config.Parse("bench", []byte(text.String()))
@@ -74,6 +76,13 @@ func BenchmarkBuild(b *testing.B) {
 					if _, err = xds.Endpoints(resolved, s.xdsOptions(one)); err != nil {
 						b.Fatal(err)
 					}
+				}
+			})
+			s.current, s.latest = one, r
+			b.Run("conditions", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					s.updateConditions()
 				}
 			})
 			b.Run("set", func(b *testing.B) {

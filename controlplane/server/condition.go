@@ -138,12 +138,11 @@ func since(found *condition, before condition, s *pools.Server) time.Time {
 func (s *Server) logServers(before, now conditions) {
 	for key, c := range now.servers {
 		was := before.servers[key].state
-		log := s.log.With("pool", key.pool, "address", key.address)
 		switch {
 		case c.state == Unreachable && was != Unreachable:
-			log.Info("a server cannot be reached", "reason", c.reason)
+			s.log.Info("a server cannot be reached", "pool", key.pool, "address", key.address, "reason", c.reason)
 		case c.state != Unreachable && was == Unreachable:
-			log.Info("a server is reached again", "state", c.state)
+			s.log.Info("a server is reached again", "pool", key.pool, "address", key.address, "state", c.state)
 		}
 	}
 }

@@ -251,11 +251,14 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 			s.log.Warn("a pool lacks some of its servers", "pool", p.Name, "problem", problem)
 		}
 		s.loggedProblems[p.Name] = problem
-		for _, one := range fit {
-			servers[p.Name] = append(servers[p.Name], xds.Server{
+		all := make([]xds.Server, len(fit))
+		for j := range fit {
+			one := &fit[j]
+			all[j] = xds.Server{
 				Endpoint: one.Endpoint, Address: one.Address, NotReady: one.State == pools.NotReady && p.Health.Checked(),
-			})
+			}
 		}
+		servers[p.Name] = all
 	}
 	return xds.Options{ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
 }

@@ -15,7 +15,10 @@ func (c *configuration) serversOf(p *config.ResolvedPool, state pools.PoolState)
 	if state.Problem != "" {
 		problems = append(problems, state.Problem)
 	}
-	for _, s := range c.remembered.servers(p, state) {
+	all := c.remembered.servers(p, state)
+	fit = make([]pools.Server, 0, len(all))
+	for i := range all {
+		s := &all[i]
 		switch c.Misfit(p, s.Endpoint) {
 		case config.OtherScheme:
 			problems = append(problems, s.Endpoint.String()+" is left out: the pool's servers are "+scheme(p.TLS))
@@ -23,7 +26,7 @@ func (c *configuration) serversOf(p *config.ResolvedPool, state pools.PoolState)
 			problems = append(problems, s.Endpoint.String()+" is left out: it is the server of passthrough or "+
 				"responses_service, which gets untranslated requests")
 		default:
-			fit = append(fit, s)
+			fit = append(fit, *s)
 		}
 	}
 	return fit, strings.Join(problems, "; ")

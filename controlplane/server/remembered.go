@@ -57,16 +57,19 @@ func (m remembered) add(e *endpointv3.LbEndpoint) {
 	}
 }
 
-// servers returns the servers of a pool as the watcher knows them, completed by what was known before the start.
+// servers returns the servers of a pool as the watcher knows them, completed by what was known before the start. It
+// changes the state's.
 func (m remembered) servers(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
-	all := slices.Clone(state.Servers)
+	all := state.Servers
 	for i := range all {
 		if s := &all[i]; s.State == pools.Unknown && s.Reason == pools.NotAsked && m.notReady[s.Address] {
 			s.State, s.Reason = pools.NotReady, "not ready before the restart; not asked yet"
 		}
 	}
-	all = append(all, m.unresolved(p, state)...)
-	slices.SortFunc(all, func(a, b pools.Server) int { return a.Address.Compare(b.Address) })
+	if more := m.unresolved(p, state); len(more) > 0 {
+		all = append(all, more...)
+		slices.SortFunc(all, func(a, b pools.Server) int { return a.Address.Compare(b.Address) })
+	}
 	return all
 }
 

@@ -235,7 +235,7 @@ func (s *Server) push(r ads.Resources, saved bool) (changed bool, err error) {
 	if !changed {
 		return false, nil
 	}
-	s.pushed, s.pushedLast = time.Now(), time.Now()
+	s.pushed, s.pushedLast = begin, time.Now()
 	if s.unacceptedSince.IsZero() {
 		s.unacceptedSince = begin
 	}

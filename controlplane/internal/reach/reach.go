@@ -12,7 +12,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 )
 
 // Group is a set of servers that Envoys check in the same way.
@@ -22,6 +21,11 @@ type Group struct {
 	Path     string
 	Interval time.Duration
 	Servers  []Server
+}
+
+func (g Group) equal(other Group) bool {
+	return g.Name == other.Name && g.Path == other.Path && g.Interval == other.Interval &&
+		slices.Equal(g.Servers, other.Servers)
 }
 
 // Server is one address of a [Group]. Host is the Host header of its checks.
@@ -61,6 +65,7 @@ type Tracker struct {
 	changed             chan struct{}
 
 	mu      sync.Mutex
+	groups  []Group // those with servers, sorted by name
 	spec    *healthv3.HealthCheckSpecifier
 	wanted  map[Key]bool
 	streams map[*stream]struct{}
@@ -78,16 +83,18 @@ func New(o Options) *Tracker {
 		streams: map[*stream]struct{}{}}
 }
 
-// Set replaces the servers that Envoys check. It keeps the reports on servers that stay.
+// Set replaces the servers that Envoys check. It keeps the reports on servers that stay. The caller must not change the
+// groups' servers afterwards.
 func (t *Tracker) Set(groups []Group) {
-	groups = slices.SortedFunc(slices.Values(groups), func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
-	spec := specifier(groups)
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return len(g.Servers) == 0 })
+	slices.SortFunc(groups, func(a, b Group) int { return cmp.Compare(a.Name, b.Name) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if proto.Equal(spec, t.spec) {
+	if slices.EqualFunc(groups, t.groups, Group.equal) {
 		return
 	}
-	t.spec, t.wanted = spec, map[Key]bool{}
+	spec := specifier(groups)
+	t.groups, t.spec, t.wanted = groups, spec, map[Key]bool{}
 	for _, g := range groups {
 		for _, s := range g.Servers {
 			t.wanted[Key{g.Name, s.Address}] = true

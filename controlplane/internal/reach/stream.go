@@ -27,13 +27,10 @@ const (
 	unreachableInterval = time.Second // how often an unreachable server is checked
 )
 
-// specifier returns the message that asks Envoys to check these groups.
+// specifier returns the message that asks Envoys to check these groups, none of which is empty.
 func specifier(groups []Group) *healthv3.HealthCheckSpecifier {
 	spec := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval)}
 	for _, g := range groups {
-		if len(g.Servers) == 0 {
-			continue
-		}
 		locality := &healthv3.LocalityEndpoints{}
 		for _, s := range g.Servers {
 			locality.Endpoints = append(locality.Endpoints, &endpointv3.Endpoint{

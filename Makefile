@@ -289,7 +289,7 @@ differential: tool-python ## Random streams and conversations, ours against open
 BENCH_FLAGS ?=
 
 .PHONY: bench-controlplane
-bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, and ten times as many: time, memory, until Envoys have it
+bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, ten times as many, and a servers file of 10,000 lines
 	@$(E2E_ENV) go run ./e2e/bench/controlplane $(BENCH_FLAGS)
 
 COREBENCH := build/corebench

@@ -1,5 +1,5 @@
 // Command controlplane measures the cost of a configuration for the control plane, and how soon two real Envoys have
-// it: for a number of models and servers, and for ten times that number.
+// it: for a number of models and servers, for ten times that number, and for a pool with a long servers file.
 //
 // It knows how to start a control plane and read its metrics. It does not know how the control plane works.
 package main
@@ -18,6 +18,7 @@ func main() {
 	flag.IntVar(&o.servers, "servers", 10, "servers of each pool")
 	flag.IntVar(&o.factor, "factor", 10, "how many times as many the larger configuration has")
 	flag.IntVar(&o.rounds, "rounds", 15, "changes of each kind")
+	flag.IntVar(&o.lines, "lines", 10_000, "lines of the servers file")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-controlplane:", err)
@@ -25,7 +26,7 @@ func main() {
 	}
 }
 
-type options struct{ models, servers, factor, rounds int }
+type options struct{ models, servers, factor, rounds, lines int }
 
 // row is one measured quantity, for both sizes.
 type row struct {
@@ -59,6 +60,15 @@ func run(o options) error {
 		fmt.Printf("%-64s %18.2f %-3s %18.2f %-3s %8.1f\n", r.what, r.values[0], r.unit, r.values[1], r.unit,
 			r.values[1]/r.values[0])
 	}
+	fmt.Fprintf(os.Stderr, "a servers file of %d lines\n", o.lines)
+	rows, err := measureList(o.lines, o.rounds)
+	if err != nil {
+		return fmt.Errorf("a servers file of %d lines: %w", o.lines, err)
+	}
+	fmt.Printf("\nOne line of a servers file of %d lines changes\n", o.lines)
+	for _, r := range rows {
+		fmt.Printf("%-64s %18.2f %-3s\n", r.what, r.values[0], r.unit)
+	}
 	return nil
 }
 
@@ -68,7 +78,7 @@ func measure(w *world, rounds int) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startPlane(w)
+	p, err := startPlane(w, 5*time.Millisecond)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +104,7 @@ func measure(w *world, rounds int) ([]row, error) {
 		var pushes, all []time.Duration
 		for round := 1; round <= rounds; round++ {
 			change.make(round)
-			push, whole, err := p.change()
+			_, push, whole, err := p.change(p.write)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", change.what, err)
 			}

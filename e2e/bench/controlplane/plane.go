@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -24,9 +23,7 @@ import (
 const (
 	envoys = 2
 	// limit is how long anything may take.
-	limit = 2 * time.Minute
-	// interval is how often the metrics are read. The times that they report are exact.
-	interval = 5 * time.Millisecond
+	limit    = 2 * time.Minute
 	mebibyte = 1 << 20
 )
 
@@ -35,15 +32,17 @@ type plane struct {
 	world   *world
 	folder  string
 	process *exec.Cmd
-	said    bytes.Buffer
-	started time.Duration
-	ads     string
-	metrics string
-	envoys  []*envoy.Process
+	said    journal
+	// interval is how often the metrics are read. The times that they report are exact.
+	interval time.Duration
+	started  time.Duration
+	ads      string
+	metrics  string
+	envoys   []*envoy.Process
 }
 
-func startPlane(w *world) (*plane, error) {
-	p := &plane{world: w}
+func startPlane(w *world, interval time.Duration) (*plane, error) {
+	p := &plane{world: w, interval: interval}
 	var err error
 	if p.folder, err = os.MkdirTemp("", "harmony-bench-"); err != nil {
 		return nil, err
@@ -57,13 +56,16 @@ func startPlane(w *world) (*plane, error) {
 
 func (p *plane) file() string { return filepath.Join(p.folder, "config.yaml") }
 
-// write replaces the configuration's file at once, as editors and Kubernetes do.
-func (p *plane) write() error {
-	next := filepath.Join(p.folder, "next.yaml")
-	if err := os.WriteFile(next, []byte(p.world.yaml()), 0o600); err != nil {
+// write replaces the configuration's file.
+func (p *plane) write() error { return p.replace(p.file(), p.world.yaml()) }
+
+// replace replaces a file at once, as editors and Kubernetes do.
+func (p *plane) replace(file, text string) error {
+	next := filepath.Join(p.folder, "next")
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, p.file())
+	return os.Rename(next, file)
 }
 
 func (p *plane) launch() error {
@@ -75,7 +77,7 @@ func (p *plane) launch() error {
 		return err
 	}
 	p.process = exec.Command(cmp.Or(os.Getenv("HARMONY_BIN"), "dist/harmony"), "controlplane", "--config", p.file(),
-		"--wasm", wasm,
+		"--wasm", wasm, "--log-format", "json",
 		"--state", filepath.Join(p.folder, "state"), "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0")
 	p.process.Stderr = &p.said
 	out, err := p.process.StdoutPipe()
@@ -121,29 +123,32 @@ func (p *plane) startEnvoys() (time.Duration, error) {
 
 const accepted = "harmony_controlplane_push_to_accept_seconds"
 
-// change writes the current configuration. It returns the times from the push, and from the file's change, until both
-// Envoys had accepted it.
-func (p *plane) change() (push, whole time.Duration, err error) {
+// change changes a file. It returns when, and the times from the push, and from the file's change, until both Envoys
+// had accepted it.
+func (p *plane) change(write func() error) (began time.Time, push, whole time.Duration, err error) {
 	before, err := p.read()
 	if err != nil {
-		return 0, 0, err
+		return began, 0, 0, err
 	}
-	began := time.Now()
-	if err := p.write(); err != nil {
-		return 0, 0, err
+	began = time.Now()
+	if err := write(); err != nil {
+		return began, 0, 0, err
 	}
 	after, err := p.await(func(m map[string]float64) bool {
 		return m[accepted+"_count"] > before[accepted+"_count"] && m["harmony_controlplane_envoys_current"] == envoys
 	})
-	whole = time.Since(began)
 	if err != nil {
-		return 0, 0, err
+		return began, 0, 0, err
 	}
 	if n := after[accepted+"_count"] - before[accepted+"_count"]; n != 1 {
-		return 0, 0, fmt.Errorf("one change was pushed %.0f times", n)
+		return began, 0, 0, fmt.Errorf("one change was pushed %.0f times", n)
 	}
-	return time.Duration((after[accepted+"_sum"] - before[accepted+"_sum"]) * float64(time.Second)), whole, nil
+	push = seconds(after[accepted+"_sum"] - before[accepted+"_sum"])
+	pushed := time.Unix(0, 0).Add(seconds(after["harmony_controlplane_snapshot_pushed_timestamp_seconds"]))
+	return began, push, pushed.Add(push).Sub(began), nil
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // memory returns the memory of the control plane's process, in MiB.
 func (p *plane) memory() (heap, resident float64, err error) {
@@ -153,7 +158,7 @@ func (p *plane) memory() (heap, resident float64, err error) {
 
 // await reads the metrics until ok accepts them.
 func (p *plane) await(ok func(map[string]float64) bool) (map[string]float64, error) {
-	for deadline := time.Now().Add(limit); ; time.Sleep(interval) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(p.interval) {
 		m, err := p.read()
 		if err != nil || ok(m) {
 			return m, err

@@ -16,6 +16,8 @@ type world struct {
 	// moved, identity and more count the changes: of the address of one server, of a setting of one model, and of the
 	// number of models and pools.
 	moved, identity, more int
+	// list is the path of the servers file of all pools. If it is empty, the servers are in the configuration.
+	list string
 }
 
 // yaml returns the operator's file.
@@ -30,7 +32,13 @@ func (w *world) yaml() string {
 	}
 	text.WriteString("pools:\n")
 	for i := range w.models + w.more {
-		fmt.Fprintf(&text, "- name: pool-%d\n  capacity: 64\n  health: {path: none}\n  servers:\n", i)
+		fmt.Fprintf(&text, "- name: pool-%d\n  capacity: 64\n", i)
+		if w.list != "" {
+			// The Envoys connect to each server all the same, to report whether they reach it: not while it is measured.
+			fmt.Fprintf(&text, "  health: {path: none, interval: 1h}\n  servers_file: %s\n", w.list)
+			continue
+		}
+		text.WriteString("  health: {path: none}\n  servers:\n")
 		for j := range w.servers {
 			port := 8000
 			if i == 0 && j == 0 {

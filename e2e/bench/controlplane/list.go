@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// listInterval is how often the metrics are read while a servers file changes. With many servers it is work to answer.
+const listInterval = 300 * time.Millisecond
+
+// measureList measures what a change of one line of a servers file takes, and its parts, which the control plane's log
+// shows. The Envoys reach all servers.
+func measureList(lines, rounds int) ([]row, error) {
+	port, stop, err := acceptConnections()
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	folder, err := os.MkdirTemp("", "harmony-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "servers.yaml")
+	if err := os.WriteFile(file, []byte(serversFile(lines, port, 0)), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := startPlane(&world{models: 1, list: file}, listInterval)
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	joined, err := p.startEnvoys()
+	if err != nil {
+		return nil, err
+	}
+	var all, reads, pools, builds, pushes []time.Duration
+	for round := range rounds {
+		began, push, whole, err := p.change(func() error { return p.replace(file, serversFile(lines, port, round+1)) })
+		if err != nil {
+			return nil, err
+		}
+		read, known := p.said.first("a file has been read again", began), p.said.first("a pool's servers have changed", began)
+		if read.IsZero() || known.IsZero() {
+			return nil, fmt.Errorf("the log does not show the change:\n%s", p.said.String())
+		}
+		all, reads, pools = append(all, whole), append(reads, read.Sub(began)), append(pools, known.Sub(read))
+		builds, pushes = append(builds, whole-push-known.Sub(began)), append(pushes, push)
+	}
+	heap, resident, err := p.memory()
+	return []row{
+		milliseconds("two Envoys started until both have all of it", joined),
+		milliseconds("a line changes: file written until both have it", median(all)),
+		milliseconds("    until the file is read, of which 15 ms for its writer to end", median(reads)),
+		milliseconds("    until the pool has its servers", median(pools)),
+		milliseconds("    until their resources are built", median(builds)),
+		milliseconds("    until they are checked, sent, and both have them", median(pushes)),
+		{what: "memory: heap in use, after all that", unit: "MiB", values: [2]float64{heap}},
+		{what: "memory: resident", unit: "MiB", values: [2]float64{resident}},
+	}, err
+}
+
+// serversFile returns a file of so many servers, one of which moves from round to round. All are addresses of this
+// machine.
+func serversFile(lines, port, round int) string {
+	var text strings.Builder
+	for i := range lines {
+		n := i
+		if i == lines/2 {
+			n = lines + round
+		}
+		fmt.Fprintf(&text, "- http://127.%d.%d.%d:%d\n", 1+n/40_000, n/200%200, n%200+1, port)
+	}
+	return text.String()
+}
+
+// acceptConnections accepts connections to any address of this machine, and closes them.
+func acceptConnections() (port int, stop func(), err error) {
+	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		return 0, nil, err
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				_ = c.Close()
+			}
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port, func() { _ = l.Close() }, nil
+}
+
+// journal keeps a log of JSON lines.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// String returns the log.
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// first returns when a message was first logged since a time. It is zero if it was not.
+func (j *journal) first(message string, since time.Time) time.Time {
+	for line := range strings.Lines(j.String()) {
+		var entry struct {
+			Time time.Time `json:"time"`
+			Msg  string    `json:"msg"`
+		}
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == message && !entry.Time.Before(since) {
+			return entry.Time
+		}
+	}
+	return time.Time{}
+}

@@ -3,8 +3,6 @@ package backend
 import (
 	"strconv"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -61,50 +59,50 @@ func readCompletions(data []byte, e *Event, read func(choice []byte, e *Event)) 
 		return false
 	}
 	understood := false
-	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(data)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "error":
-			if kind != jsonparser.Null {
-				e.Error = readErrorValue(value, kind)
+			if it.Kind != rawjson.Null {
+				e.Error = readErrorValue(it.Value, it.Kind)
 				understood = true
 			}
 		case "choices":
-			if kind == jsonparser.Array {
+			if it.Kind == rawjson.Array {
 				understood = true
-				readChoices(value, e, read)
+				readChoices(it.Value, e, read)
 			}
 		case "usage":
-			if kind == jsonparser.Object {
+			if it.Kind == rawjson.Object {
 				e.HasUsage = true
-				readUsage(value, &e.Usage)
+				readUsage(it.Value, &e.Usage)
 			}
 		}
-		return nil
-	})
-	return err == nil && understood
+	}
+	return understood
 }
 
 // readChoices reads the choice of an event. A server sends one choice in an event, however many were asked for.
 func readChoices(data []byte, e *Event, read func(choice []byte, e *Event)) {
 	first := true
-	_, _ = jsonparser.ArrayEach(data, func(choice []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if kind != jsonparser.Object {
-			return
-		}
-		if !first {
+	it := rawjson.Elements(data)
+	for it.Next() {
+		switch {
+		case it.Kind != rawjson.Object:
+		case first:
+			first = false
+			read(it.Value, e)
+		default:
 			e.Error = &Error{Status: 502, Message: "the inference server sent several choices in one event, which it never " +
 				"should"}
-			return
 		}
-		first = false
-		read(choice, e)
-	})
+	}
 }
 
 // readIndex reads the index of a choice. An invalid one becomes an index that was never asked for.
-func readIndex(value []byte, kind jsonparser.ValueType) int {
+func readIndex(value []byte, kind rawjson.Kind) int {
 	n, err := strconv.Atoi(rawjson.View(value))
-	if kind != jsonparser.Number || err != nil {
+	if kind != rawjson.Number || err != nil {
 		return -1
 	}
 	return n
@@ -129,8 +127,11 @@ func readUsage(data []byte, u *Usage) {
 }
 
 func readCount(data []byte, path ...string) (int, bool) {
-	value, kind, _, err := jsonparser.Get(data, path...)
-	if err != nil || kind != jsonparser.Number {
+	value, kind := data, rawjson.Object
+	for _, name := range path {
+		value, kind = rawjson.Find(value, name)
+	}
+	if kind != rawjson.Number {
 		return 0, false
 	}
 	n, err := strconv.Atoi(rawjson.View(value))

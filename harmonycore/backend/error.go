@@ -3,8 +3,6 @@ package backend
 import (
 	"strconv"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
@@ -14,10 +12,10 @@ import (
 func ReadError(status int, body []byte) *Error {
 	e := &Error{}
 	if rawjson.Validate(body, rawjson.MaxDepth) == nil {
-		if value, kind, _, err := jsonparser.Get(body, "error"); err == nil && kind != jsonparser.Null {
+		if value, kind := rawjson.Find(body, "error"); kind != 0 && kind != rawjson.Null {
 			e = readErrorValue(value, kind)
 		} else {
-			e = readErrorValue(body, jsonparser.Object)
+			e = readErrorValue(body, rawjson.Object)
 		}
 	}
 	if e.Message == "" {
@@ -33,39 +31,40 @@ func BodyError(body []byte) *Error {
 	if rawjson.Validate(body, rawjson.MaxDepth) != nil {
 		return nil
 	}
-	if value, kind, _, err := jsonparser.Get(body, "error"); err == nil && kind != jsonparser.Null {
+	if value, kind := rawjson.Find(body, "error"); kind != 0 && kind != rawjson.Null {
 		return readErrorValue(value, kind)
 	}
-	if value, kind, _, err := jsonparser.Get(body, "object"); err == nil && scalar(value, kind) == "error" {
-		return readErrorValue(body, jsonparser.Object)
+	if value, kind := rawjson.Find(body, "object"); scalar(value, kind) == "error" {
+		return readErrorValue(body, rawjson.Object)
 	}
 	return nil
 }
 
 // readErrorValue reads validated JSON: an object with message, type, param and code, or a bare string.
-func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
+func readErrorValue(value []byte, kind rawjson.Kind) *Error {
 	e := &Error{}
-	if kind == jsonparser.String {
+	if kind == rawjson.String {
 		e.Message = rawjson.Unescape(value)
 		return e
 	}
-	if kind != jsonparser.Object {
+	if kind != rawjson.Object {
 		return e
 	}
-	_ = jsonparser.ObjectEach(value, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(value)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "message":
-			e.Message = scalar(value, kind)
+			e.Message = scalar(it.Value, it.Kind)
 		case "detail": // FastAPI's own errors
 			if e.Message == "" {
-				e.Message = scalar(value, kind)
+				e.Message = scalar(it.Value, it.Kind)
 			}
 		case "type":
-			e.Type = scalar(value, kind)
+			e.Type = scalar(it.Value, it.Kind)
 		case "param":
-			e.Param = scalar(value, kind)
+			e.Param = scalar(it.Value, it.Kind)
 		case "code":
-			e.Code = scalar(value, kind)
+			e.Code = scalar(it.Value, it.Kind)
 			// A numeric code is an HTTP status. As a code it is of no use to a client.
 			if n, err := strconv.Atoi(e.Code); err == nil {
 				e.Code = ""
@@ -74,16 +73,15 @@ func readErrorValue(value []byte, kind jsonparser.ValueType) *Error {
 				}
 			}
 		}
-		return nil
-	})
+	}
 	return e
 }
 
-func scalar(value []byte, kind jsonparser.ValueType) string {
+func scalar(value []byte, kind rawjson.Kind) string {
 	switch kind {
-	case jsonparser.String:
+	case rawjson.String:
 		return rawjson.Unescape(value)
-	case jsonparser.Number:
+	case rawjson.Number:
 		return string(value)
 	default:
 		return ""

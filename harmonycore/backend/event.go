@@ -46,6 +46,8 @@ type Event struct {
 	Done, Last bool
 	// Error is the server's error if it sent one instead of a result, else nil.
 	Error *Error
+	// counted is the server's count of the choice's tokens so far, in an event that was read by its template.
+	counted int
 }
 
 // The most that an event keeps for the next one. A larger slice serves one event.

@@ -17,6 +17,9 @@ type eventStream struct {
 	trim func(chunk []byte) []byte
 	// read reads the data of one event. It reports whether it understood the data.
 	read func(data []byte, e *Event) bool
+	// fitted does the rest of read for an event that the template has read, where that depends on earlier events. It
+	// reports whether the event can follow them. Nil is for a kind whose events do not depend on each other.
+	fitted func(e *Event) bool
 }
 
 // Write implements [Reader].
@@ -35,6 +38,9 @@ func (s *eventStream) Next(e *Event) Reading {
 		if s.decoder.Between() {
 			if size := s.template.read(s.rest, e); size > 0 {
 				s.rest = s.rest[size:]
+				if s.fitted != nil && !s.fitted(e) {
+					return Garbled
+				}
 				return Read
 			}
 		}

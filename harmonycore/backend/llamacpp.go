@@ -3,8 +3,6 @@ package backend
 import (
 	"strings"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
@@ -17,7 +15,15 @@ type llamacpp struct{}
 
 func (llamacpp) Facts() *contract.Kind { return contract.KindNamed(contract.LlamaCPP) }
 
-func (llamacpp) NewReader() Reader { return &eventStream{read: (&llamaReader{}).read} }
+func (llamacpp) NewReader() Reader {
+	r := &llamaReader{}
+	return &eventStream{read: r.read, fitted: r.fitted, variables: llamaVariables}
+}
+
+// llamaVariables are what differs from token to token.
+var llamaVariables = []variable{
+	{"", "index", gapIndex}, {"", "content", gapText}, {"", "tokens", gapIDs}, {"", "tokens_predicted", gapCounted},
+}
 
 // AppendRequest names every sampler: the server's own defaults are not gpt-oss's, and its operator may have set others.
 func (llamacpp) AppendRequest(dst []byte, r *Request) []byte {
@@ -100,40 +106,38 @@ func (r *llamaReader) read(data []byte, e *Event) bool {
 	}
 	predicted, hasContent, stop := -1, false, false
 	var usage Usage
-	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(data)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "error":
-			if kind != jsonparser.Null {
-				e.Error = readErrorValue(value, kind)
+			if it.Kind != rawjson.Null {
+				e.Error = readErrorValue(it.Value, it.Kind)
 			}
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 		case "content":
-			if hasContent = kind == jsonparser.String; hasContent {
-				e.Text = rawjson.AppendUnescaped(e.Text, value)
+			if hasContent = it.Kind == rawjson.String; hasContent {
+				e.Text = rawjson.AppendUnescaped(e.Text, it.Value)
 			}
 		case "tokens":
-			if kind == jsonparser.Array {
-				e.Tokens = readIDs(e.Tokens, value)
+			if it.Kind == rawjson.Array {
+				e.Tokens = readIDs(e.Tokens, it.Value)
 			}
 		case "stop":
-			stop = kind == jsonparser.Boolean && string(value) == "true"
+			stop = it.Kind == rawjson.Bool && string(it.Value) == "true"
 		case "stop_type":
-			if kind == jsonparser.String {
-				e.Finish = llamaFinish(value)
+			if it.Kind == rawjson.String {
+				e.Finish = llamaFinish(it.Value)
 			}
 		case "tokens_predicted":
-			predicted = readIndex(value, kind)
+			predicted = readIndex(it.Value, it.Kind)
 		case "tokens_evaluated":
-			usage.Prompt = max(readIndex(value, kind), 0)
+			usage.Prompt = max(readIndex(it.Value, it.Kind), 0)
 		case "timings":
-			usage.Cached, usage.HasCached = readCount(value, "cache_n")
+			usage.Cached, usage.HasCached = readCount(it.Value, "cache_n")
 		}
-		return nil
-	})
+	}
 	switch {
-	case err != nil:
-		return false
 	case e.Error != nil:
 		return true
 	case !hasContent:
@@ -155,6 +159,12 @@ func (r *llamaReader) read(data []byte, e *Event) bool {
 		e.Last, e.HasUsage, e.Usage = true, true, usage
 	}
 	return true
+}
+
+// fitted does the rest of read for an event that was read by its template, which has neither an end nor an error.
+func (r *llamaReader) fitted(e *Event) bool {
+	e.separate()
+	return r.count(e, e.counted)
 }
 
 // separate leaves the control token with which the event ends in Tokens, and the text before it in Text. A control

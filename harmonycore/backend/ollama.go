@@ -3,8 +3,6 @@ package backend
 import (
 	"strings"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 	"github.com/harmonyedge/harmonyedge/internal/sse"
@@ -79,38 +77,38 @@ func readOllama(line []byte, e *Event) bool {
 	}
 	understood, wrong, done := false, false, false
 	reason := Aborted
-	err := jsonparser.ObjectEach(line, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(line)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "error":
-			if kind != jsonparser.Null {
-				e.Error = readErrorValue(value, kind)
+			if it.Kind != rawjson.Null {
+				e.Error = readErrorValue(it.Value, it.Kind)
 				e.Error.Status = 500 // streamResponse says so of errors before the first line, and nothing of later ones
 				understood = true
 			}
 		case "response":
-			understood, wrong = true, wrong || kind != jsonparser.String
-			if kind == jsonparser.String {
-				e.Text = rawjson.AppendUnescaped(e.Text, value)
+			understood, wrong = true, wrong || it.Kind != rawjson.String
+			if it.Kind == rawjson.String {
+				e.Text = rawjson.AppendUnescaped(e.Text, it.Value)
 			}
 		case "thinking":
 			// Without this error the reasoning would be lost silently.
-			if kind == jsonparser.String && len(value) > 0 {
+			if it.Kind == rawjson.String && len(it.Value) > 0 {
 				e.Error = &Error{Status: 502, Message: "the inference server takes the reasoning out of the answer; it does not " +
 					"know think: false"}
 			}
 		case "done":
-			done, wrong = string(value) == "true", wrong || kind != jsonparser.Boolean
+			done, wrong = string(it.Value) == "true", wrong || it.Kind != rawjson.Bool
 		case "done_reason":
-			if kind == jsonparser.String {
-				reason = finishReason(value)
+			if it.Kind == rawjson.String {
+				reason = finishReason(it.Value)
 			}
 		}
-		return nil
-	})
+	}
 	if done {
 		e.Finish, e.HasUsage, e.Last = reason, true, true
 		e.Usage.Prompt, _ = readCount(line, "prompt_eval_count")
 		e.Usage.Completion, _ = readCount(line, "eval_count")
 	}
-	return err == nil && (understood || done) && !wrong
+	return (understood || done) && !wrong
 }

@@ -13,7 +13,18 @@ type sglang struct{}
 
 func (sglang) Facts() *contract.Kind { return contract.KindNamed(contract.SGLang) }
 
-func (sglang) NewReader() Reader { return &sglangReader{} }
+func (sglang) NewReader() Reader {
+	r := &sglangReader{}
+	r.repeated.trimmer = &r.trimmer
+	return &eventStream{trim: r.trimmer.trim, read: r.read, fitted: r.fitted, variables: sglangVariables,
+		template: template{repeated: &r.repeated}}
+}
+
+// sglangVariables are what differs from event to event. The text is not read.
+var sglangVariables = []variable{
+	{"", "text", gapRepeatedText}, {"", "output_ids", gapRepeatedIDs}, {"", "index", gapIndex},
+	{"meta_info", "reasoning_tokens", gapIgnoredNumber}, {"meta_info", "completion_tokens", gapCounted},
+}
 
 // AppendRequest writes no model, which this path does not know. A server has one.
 func (sglang) AppendRequest(dst []byte, r *Request) []byte {

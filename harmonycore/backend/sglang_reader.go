@@ -1,30 +1,27 @@
 package backend
 
 import (
+	"bytes"
 	"strconv"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
-	"github.com/harmonyedge/harmonyedge/internal/sse"
 )
 
 // maxSGLangChoices is how many choices of a stream an sglangReader distinguishes. OpenAI's API has no larger n.
 const maxSGLangChoices = 128
 
-// sglangReader is the [Reader] of SGLang's /generate. An event has either all that its choice has generated so far, or
-// what is new, depending on the server's --incremental-streaming-output. The event does not say which, so the reader
-// compares the number of ids with meta_info.completion_tokens, which always counts all of them.
+// sglangReader reads the events of one stream of SGLang's /generate. An event has either all that its choice has
+// generated so far, or what is new, depending on the server's --incremental-streaming-output. The event does not say
+// which, so the reader compares the number of ids with meta_info.completion_tokens, which always counts all of them.
 //
 // While events repeat what came before, the reader tells its trimmer how much to leave out, so that an answer takes as
-// much memory as its largest step. It gives the decoder one line at a time: what is to be left out of an event is known
-// once the event before it has been read (RATIONALE.md#99).
+// much memory as its largest step. What is to be left out of an event is known once the event before it has been read
+// (RATIONALE.md#99).
 type sglangReader struct {
 	trimmer sglangTrimmer
-	decoder sse.Decoder
-	// rest is the part of the last write that the decoder has not got yet. It is the caller's memory.
-	rest []byte
-	form sglangForm
+	// repeated is for events that are read by their template. They do not come to the trimmer.
+	repeated repetition
+	form     sglangForm
 	// indexed reports whether events have named their choice. They do if there are several.
 	indexed bool
 	choices []sglangChoice
@@ -51,41 +48,6 @@ type sglangChoice struct {
 	completion int
 }
 
-// Write implements [Reader].
-func (r *sglangReader) Write(chunk []byte) {
-	if len(r.rest) == 0 {
-		r.rest = chunk
-		return
-	}
-	joined := make([]byte, 0, len(r.rest)+len(chunk))
-	r.rest = append(append(joined, r.rest...), chunk...)
-}
-
-// Next implements [Reader].
-func (r *sglangReader) Next(e *Event) Reading {
-	for {
-		if data, ok := r.decoder.Next(); ok {
-			understood := r.read(data, e)
-			r.trimmer.dropped = 0
-			if !understood {
-				return Garbled
-			}
-			return Read
-		}
-		if r.decoder.Broken() {
-			r.rest = nil
-			return Broken
-		}
-		if len(r.rest) == 0 {
-			return Drained
-		}
-		size := min(sse.LineSize(r.rest)+1, len(r.rest))
-		line := r.rest[:size]
-		r.rest = r.rest[size:]
-		r.decoder.Write(r.trimmer.trim(line))
-	}
-}
-
 // sglangEvent holds the parts of an event that matter, as JSON.
 type sglangEvent struct {
 	ids, logprobs, top []byte
@@ -98,6 +60,25 @@ type sglangEvent struct {
 
 // read reads the data of one event. It reports whether it understood the data.
 func (r *sglangReader) read(data []byte, e *Event) bool {
+	// The trimmer leaves out of all arrays that have these names, wherever they are. The template knows of one.
+	r.repeated.off = r.repeated.off || bytes.Count(data, outputKey) > 1
+	understood := r.readEvent(data, e)
+	r.trimmer.dropped = 0
+	return understood
+}
+
+// outputKey is how the keys begin whose arrays are trimmed.
+var outputKey = []byte(`"output_`)
+
+// fitted reads the new tokens of an event that was read by its template, which has neither logprobs nor an end.
+func (r *sglangReader) fitted(e *Event) bool {
+	r.trimmer.dropped = r.repeated.dropped
+	follows := r.advance(&sglangEvent{completion: e.counted}, e)
+	r.trimmer.dropped = 0
+	return follows
+}
+
+func (r *sglangReader) readEvent(data []byte, e *Event) bool {
 	e.reset()
 	if rawjson.View(data) == "[DONE]" {
 		e.Done = true
@@ -107,27 +88,25 @@ func (r *sglangReader) read(data []byte, e *Event) bool {
 		return false
 	}
 	in := sglangEvent{completion: -1}
-	err := jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(data)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "error":
-			if kind != jsonparser.Null {
-				e.Error = readErrorValue(value, kind)
+			if it.Kind != rawjson.Null {
+				e.Error = readErrorValue(it.Value, it.Kind)
 			}
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 			r.indexed = true
 		case "output_ids":
-			in.ids, in.hasIDs = value, kind == jsonparser.Array
+			in.ids, in.hasIDs = it.Value, it.Kind == rawjson.Array
 		case "meta_info":
-			if in.hasMeta = kind == jsonparser.Object; in.hasMeta {
-				in.readMeta(value)
+			if in.hasMeta = it.Kind == rawjson.Object; in.hasMeta {
+				in.readMeta(it.Value)
 			}
 		}
-		return nil
-	})
+	}
 	switch {
-	case err != nil:
-		return false
 	case e.Error != nil:
 		return true
 	case !in.hasMeta:
@@ -144,37 +123,37 @@ func (r *sglangReader) read(data []byte, e *Event) bool {
 }
 
 func (in *sglangEvent) readMeta(meta []byte) {
-	_ = jsonparser.ObjectEach(meta, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(meta)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "finish_reason":
-			if kind == jsonparser.Object {
-				in.finish = value
+			if it.Kind == rawjson.Object {
+				in.finish = it.Value
 			}
 		case "prompt_tokens":
-			in.prompt = max(readIndex(value, kind), 0)
+			in.prompt = max(readIndex(it.Value, it.Kind), 0)
 		case "completion_tokens":
-			in.completion = readIndex(value, kind)
+			in.completion = readIndex(it.Value, it.Kind)
 		case "cached_tokens":
-			in.cached = readIndex(value, kind)
+			in.cached = readIndex(it.Value, it.Kind)
 			in.hasCached = in.cached >= 0
 		case "output_token_logprobs":
-			if kind == jsonparser.Array {
-				in.logprobs = value
+			if it.Kind == rawjson.Array {
+				in.logprobs = it.Value
 			}
 		case "output_top_logprobs":
-			if kind == jsonparser.Array {
-				in.top = value
+			if it.Kind == rawjson.Array {
+				in.top = it.Value
 			}
 		}
-		return nil
-	})
+	}
 }
 
 // readFinish reads the reason of an end. It reports whether the server gave up, and the event has nothing else. The ids
 // of such an event are not read: the last of them may be repeated.
 func (in *sglangEvent) readFinish(e *Event) (aborted bool) {
-	word, kind, _, err := jsonparser.Get(in.finish, "type")
-	if err != nil || kind != jsonparser.String {
+	word, kind := rawjson.Find(in.finish, "type")
+	if kind != rawjson.String {
 		e.Finish = Aborted
 		return true
 	}
@@ -183,9 +162,7 @@ func (in *sglangEvent) readFinish(e *Event) (aborted bool) {
 	}
 	if status, ok := readCount(in.finish, "status_code"); ok && status >= 400 && status <= 599 {
 		e.Error = &Error{Status: status}
-		if message, kind, _, err := jsonparser.Get(in.finish, "message"); err == nil {
-			e.Error.Message = scalar(message, kind)
-		}
+		e.Error.Message = scalar(rawjson.Find(in.finish, "message"))
 	}
 	return true
 }
@@ -216,14 +193,14 @@ func (r *sglangReader) advance(in *sglangEvent, e *Event) bool {
 			return false
 		}
 	}
-	e.Tokens = e.Tokens[repeated-min(r.trimmer.dropped, repeated):]
+	e.Tokens = append(e.Tokens[:0], e.Tokens[repeated-min(r.trimmer.dropped, repeated):]...)
 	c.seen += len(e.Tokens)
 	c.completion = in.completion
 	if in.logprobs != nil {
 		e.Logprobs = readSGLangLogprobs(e.Logprobs, in.logprobs, in.top, len(e.Tokens))
 	}
 	r.trimmer.skip = 0
-	if r.form == sglangCumulative && !r.indexed {
+	if r.repeated.cumulative = r.form == sglangCumulative && !r.indexed; r.repeated.cumulative {
 		r.trimmer.skip = c.seen
 	}
 	if e.Finish != Running {
@@ -258,54 +235,55 @@ func (r *sglangReader) count(in *sglangEvent, e *Event) {
 //
 // It stops at the first element without a logprob, so the result may have fewer elements than there are tokens.
 func readSGLangLogprobs(dst []TokenLogprob, tokens, top []byte, n int) []TokenLogprob {
-	from, at, invalid := countElements(tokens)-n, 0, false
-	_, _ = jsonparser.ArrayEach(tokens, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if at++; at <= from || invalid {
-			return
+	from, at := countElements(tokens)-n, 0
+	it := rawjson.Elements(tokens)
+	for it.Next() {
+		if at++; at <= from {
+			continue
 		}
-		alternative, ok := readSGLangLogprob(value, kind)
-		if invalid = !ok; !invalid {
-			dst = appendLogprob(dst, alternative.Logprob)
+		alternative, ok := readSGLangLogprob(it.Value, it.Kind)
+		if !ok {
+			break
 		}
-	})
+		dst = appendLogprob(dst, alternative.Logprob)
+	}
 	from, at = countElements(top)-n, 0
-	_, _ = jsonparser.ArrayEach(top, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
+	it = rawjson.Elements(top)
+	for it.Next() {
 		place := at - from
-		if at++; place < 0 || place >= len(dst) || kind != jsonparser.Array {
-			return
+		if at++; place < 0 || place >= len(dst) || it.Kind != rawjson.Array {
+			continue
 		}
-		_, _ = jsonparser.ArrayEach(value, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-			if alternative, ok := readSGLangLogprob(value, kind); ok {
+		other := rawjson.Elements(it.Value)
+		for other.Next() {
+			if alternative, ok := readSGLangLogprob(other.Value, other.Kind); ok {
 				dst[place].Top = appendAlternative(dst[place].Top, alternative)
 			}
-		})
-	})
+		}
+	}
 	return dst
 }
 
 func countElements(array []byte) int {
 	n := 0
-	_, _ = jsonparser.ArrayEach(array, func([]byte, jsonparser.ValueType, int, error) { n++ })
+	it := rawjson.Elements(array)
+	for it.Next() {
+		n++
+	}
 	return n
 }
 
 // readSGLangLogprob reads an array of a logprob, a token and its text. It reports whether it has the first two.
-func readSGLangLogprob(data []byte, kind jsonparser.ValueType) (Alternative, bool) {
-	out, at, ok := Alternative{}, 0, kind == jsonparser.Array
-	if !ok {
+func readSGLangLogprob(data []byte, kind rawjson.Kind) (out Alternative, ok bool) {
+	it := rawjson.Elements(data)
+	if kind != rawjson.Array || !it.Next() || it.Kind != rawjson.Number {
 		return out, false
 	}
-	_, _ = jsonparser.ArrayEach(data, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-		switch at++; {
-		case at > 2:
-		case kind != jsonparser.Number:
-			ok = false
-		case at == 1:
-			out.Logprob = value
-		default:
-			id, err := strconv.ParseUint(rawjson.View(value), 10, 32)
-			out.ID, ok = uint32(id), ok && err == nil
-		}
-	})
-	return out, ok && at >= 2
+	out.Logprob = it.Value
+	if !it.Next() || it.Kind != rawjson.Number {
+		return out, false
+	}
+	id, err := strconv.ParseUint(rawjson.View(it.Value), 10, 32)
+	out.ID = uint32(id)
+	return out, err == nil
 }

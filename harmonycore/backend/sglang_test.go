@@ -166,7 +166,7 @@ func FuzzSGLang(f *testing.F) { fuzzStreams(f, sglang{}, sglangStreams) }
 // Its last events alone have 14 MB each.
 func TestSGLangLongAnswer(t *testing.T) {
 	const tokens, step = 100_000, 10_000
-	var r sglangReader
+	r := sglang{}.NewReader()
 	var e Event
 	got := 0
 	for n := step; n <= tokens; n += step {

@@ -22,49 +22,17 @@ type template struct {
 	index int
 	// unused counts the templates in a row that fitted no event.
 	unused int
+	// repeated is for a kind of server whose events may repeat what came before, and else nil.
+	repeated *repetition
 }
 
 const (
-	maxGaps = 4
+	maxGaps = 5
 	// maxTemplate is the largest event of which a template is made, in bytes. Each stream keeps one.
 	maxTemplate = 4 << 10
 	// maxUnused is the number of templates in a row that may fit no event. Then the stream makes no more of them.
 	maxUnused = 8
-	// maxGapDigits is the longest number that the fast way reads. It fits into every integer type.
-	maxGapDigits = 9
 )
-
-// A gap is a place in the frame with a value that differs.
-type gap struct {
-	from, to int
-	use      gapUse
-}
-
-// gapUse is what a value in a gap means.
-type gapUse uint8
-
-const (
-	// gapIDs is an array of token ids, for [Event.Tokens].
-	gapIDs gapUse = iota
-	// gapText is a string, for [Event.Text].
-	gapText
-	// gapIgnored is a string without a meaning.
-	gapIgnored
-	// gapIndex is a number, for [Event.Index].
-	gapIndex
-)
-
-// opens returns the first byte of a value for the gap. For a number it reports whether c is a digit.
-func (u gapUse) opens(c byte) bool {
-	switch u {
-	case gapIDs:
-		return c == '['
-	case gapIndex:
-		return isDigit(c)
-	default:
-		return c == '"'
-	}
-}
 
 // A variable is a member of an event whose value may differ between the events of a stream.
 type variable struct {
@@ -80,13 +48,16 @@ func (t *template) read(b []byte, e *Event) int {
 	}
 	e.reset()
 	e.Index = t.index
+	if t.repeated != nil {
+		t.repeated.begin()
+	}
 	at, from := 0, 0
 	for i := range t.count {
 		g := &t.gaps[i]
 		if at = after(b, at, t.frame[from:g.from]); at < 0 {
 			return 0
 		}
-		if at = g.read(b, at, e); at < 0 {
+		if at = t.readGap(g.use, b, at, e); at < 0 {
 			return 0
 		}
 		from = g.to
@@ -95,6 +66,9 @@ func (t *template) read(b []byte, e *Event) int {
 		return 0
 	}
 	t.unused = 0
+	if t.repeated != nil {
+		t.repeated.keep(b, e)
+	}
 	return at
 }
 
@@ -114,7 +88,14 @@ func after(b []byte, at int, want []byte) int {
 	}
 	// Eight bytes at once. All lie before n, so there is nothing to check for each. The last eight overlap others.
 	have, wanted := unsafe.Pointer(&b[at]), unsafe.Pointer(unsafe.SliceData(want))
-	for i := 0; i < n-8; i += 8 {
+	i := 0
+	for ; i < n-32; i += 32 {
+		x, y := (*[4]uint64)(unsafe.Add(have, i)), (*[4]uint64)(unsafe.Add(wanted, i))
+		if (x[0]^y[0])|(x[1]^y[1])|(x[2]^y[2])|(x[3]^y[3]) != 0 {
+			return -1
+		}
+	}
+	for ; i < n-8; i += 8 {
 		if *(*uint64)(unsafe.Add(have, i)) != *(*uint64)(unsafe.Add(wanted, i)) {
 			return -1
 		}
@@ -125,64 +106,9 @@ func after(b []byte, at int, want []byte) int {
 	return at + n
 }
 
-// read reads the value at this position into e. It returns the position after the value, or -1 if no value of the gap's
-// kind stands there.
-func (g *gap) read(b []byte, at int, e *Event) int {
-	switch g.use {
-	case gapIDs:
-		return readGapIDs(b, at, e)
-	case gapIndex:
-		n, end := readDigits(b, at)
-		e.Index = n
-		return end
-	default:
-		end := rawjson.SkipString(b, at)
-		if end >= 0 && g.use == gapText {
-			e.Text = rawjson.AppendUnescaped(e.Text, b[at+1:end-1])
-		}
-		return end
-	}
-}
-
-// readGapIDs reads an array of ids without white space.
-func readGapIDs(b []byte, at int, e *Event) int {
-	if at >= len(b) || b[at] != '[' {
-		return -1
-	}
-	if at++; at < len(b) && b[at] == ']' {
-		return at + 1
-	}
-	for {
-		id, end := readDigits(b, at)
-		if end < 0 || end >= len(b) {
-			return -1
-		}
-		e.Tokens = append(e.Tokens, uint32(id))
-		switch b[end] {
-		case ',':
-			at = end + 1
-		case ']':
-			return end + 1
-		default:
-			return -1
-		}
-	}
-}
-
-// readDigits reads a number of up to [maxGapDigits] digits, and returns the position after it, or -1.
-func readDigits(b []byte, at int) (n, end int) {
-	end = at
-	for end < len(b) && isDigit(b[end]) && end-at <= maxGapDigits {
-		n = n*10 + int(b[end]-'0')
-		end++
-	}
-	if size := end - at; size == 0 || size > maxGapDigits || size > 1 && b[at] == '0' {
-		return 0, -1
-	}
-	return n, end
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+// promptOfFirst is in a stream's first event, once the prompt's ids have been trimmed. The events after it have
+// promptOfOthers in its place. No reader reads either of them, wherever they stand.
+var promptOfFirst, promptOfOthers = []byte(promptKey + "[]"), []byte(promptKey + "null")
 
 // learn makes the template from the data of an event that was parsed, what the stream puts around it, and what it meant.
 // An event of a kind that comes once in a stream makes none. Neither does one whose data came in several lines: the
@@ -190,14 +116,21 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func (t *template) learn(prefix string, data []byte, suffix string, e *Event, variables []variable) {
 	t.count = 0
 	if len(variables) == 0 || len(data) > maxTemplate || t.unused >= maxUnused || e.Error != nil || e.Done ||
-		e.HasUsage || e.Finish != Running || len(e.Logprobs) > 0 || bytes.IndexByte(data, '\n') >= 0 {
+		e.HasUsage || e.Finish != Running || bytes.IndexByte(data, '\n') >= 0 {
 		return
 	}
-	t.frame = append(append(append(t.frame[:0], prefix...), data...), suffix...)
+	t.frame = append(t.frame[:0], prefix...)
+	if at := searchKey(data, 0); after(data, at, promptOfFirst) >= 0 {
+		t.frame = append(append(t.frame, data[:at]...), promptOfOthers...)
+		data = data[at+len(promptOfFirst):]
+	}
+	t.frame = append(t.frame, data...)
+	end := len(t.frame)
+	t.frame = append(t.frame, suffix...)
 	t.index = e.Index
-	finder := gapFinder{frame: t.frame[:len(prefix)+len(data)], variables: variables}
+	finder := gapFinder{frame: t.frame[:end], variables: variables}
 	finder.object(len(prefix), "")
-	if finder.unclear || !finder.generates {
+	if finder.unclear || !finder.generates || len(e.Logprobs) > 0 && !finder.logprobs {
 		return
 	}
 	t.unused++
@@ -212,21 +145,21 @@ type gapFinder struct {
 	count     int
 	// seen has two bits for each variable: whether the member has come, and whether its parent has.
 	seen uint
-	// generates reports whether a gap has what was generated. unclear reports whether the event has something that no
-	// server writes and that a template cannot say.
-	generates, unclear bool
+	// generates reports whether a gap has what was generated, and logprobs whether one has its logprobs. unclear reports
+	// whether the event has something that no server writes and that a template cannot say.
+	generates, logprobs, unclear bool
 }
 
 // object goes through the members of the object at this position. parent is the name of the member that has it.
 func (f *gapFinder) object(at int, parent string) {
 	at = rawjson.Space(f.frame, at)
-	if f.byte(at) != '{' {
+	if byteAt(f.frame, at) != '{' {
 		return
 	}
-	for f.byte(at) == '{' || f.byte(at) == ',' {
+	for byteAt(f.frame, at) == '{' || byteAt(f.frame, at) == ',' {
 		at = rawjson.Space(f.frame, at+1)
 		end := rawjson.Skip(f.frame, at)
-		if f.byte(at) != '"' || end-at < 2 || end > len(f.frame) {
+		if byteAt(f.frame, at) != '"' || end-at < 2 || end > len(f.frame) {
 			return // an empty object
 		}
 		key := rawjson.View(f.frame[at+1 : end-1])
@@ -247,7 +180,7 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 		switch {
 		case v.parent == parent && v.name == key:
 			f.once(2 * i)
-			if !v.use.opens(f.byte(from)) {
+			if !v.use.opens(byteAt(f.frame, from)) {
 				return
 			}
 			if f.count == maxGaps {
@@ -256,7 +189,8 @@ func (f *gapFinder) member(from, to int, parent, key string) {
 			}
 			f.gaps[f.count] = gap{from: from, to: to, use: v.use}
 			f.count++
-			f.generates = f.generates || v.use == gapIDs || v.use == gapText
+			f.generates = f.generates || v.use.generates()
+			f.logprobs = f.logprobs || v.use == gapLogprobs || v.use == gapNamedLogprobs
 			return
 		case parent == "" && v.parent == key:
 			f.once(2*i + 1)
@@ -275,21 +209,13 @@ func (f *gapFinder) once(bit int) {
 
 // child goes through the object at this position, or through the objects of an array.
 func (f *gapFinder) child(at int, key string) {
-	if f.byte(at) != '[' {
+	if byteAt(f.frame, at) != '[' {
 		f.object(at, key)
 		return
 	}
-	for f.byte(at) == '[' || f.byte(at) == ',' {
+	for byteAt(f.frame, at) == '[' || byteAt(f.frame, at) == ',' {
 		at = rawjson.Space(f.frame, at+1)
 		f.object(at, key)
 		at = rawjson.Space(f.frame, rawjson.Skip(f.frame, at))
 	}
-}
-
-// byte returns the byte at this position, or 0 after the end.
-func (f *gapFinder) byte(at int) byte {
-	if at < len(f.frame) {
-		return f.frame[at]
-	}
-	return 0
 }

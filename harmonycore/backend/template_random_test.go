@@ -37,7 +37,25 @@ func (w eventWriter) value(name string) string {
 	case "finish_reason":
 		return w.pick("null", "null", "null", "null", "null", "null", `"stop"`, `"length"`, `""`)
 	case "logprobs":
+		if w.IntN(3) == 0 {
+			return w.object([]string{"text_offset", "token_logprobs", "tokens", "top_logprobs"})
+		}
 		return w.pick("null", "null", "null", "null", `{"token_logprobs":[-0.5]}`, `{"content":[]}`)
+	case "tokens":
+		return w.pick(`["token_id:7"]`, `["token_id:7","token_id:200005"]`, "[64]", "[200002]", "[]", `["x"]`)
+	case "token_logprobs":
+		return w.pick("[-0.5]", "[-1e-7,0]", "[-0.25,-1.5E+2]", "[null]", "[]")
+	case "top_logprobs":
+		return w.pick(`[{"token_id:7":-0.5}]`, `[{"token_id:7":-1,"token_id:9":-2.5},{"token_id:8":-2}]`, "[null]", "null",
+			`[{"x":-1}]`)
+	case "text_offset":
+		return w.pick("[0]", "[1,22]", "[]")
+	case "content":
+		return w.pick(`"a"`, `"<|return|>"`, `"\u00fc"`, `""`)
+	case "stop":
+		return w.pick("false", "false", "false", "true")
+	case "tokens_predicted":
+		return w.pick("1", "2", "3", "16777217")
 	case "usage":
 		return w.pick("null", "null", "null", "null", `{"prompt_tokens":1}`)
 	case "error":
@@ -115,10 +133,14 @@ func TestTemplateRandom(t *testing.T) {
 	}
 	for seed := range rounds {
 		w := eventWriter{rand.New(rand.NewPCG(uint64(seed), 1))}
-		event := w.object([]string{"id", "choices", "usage", "error"})
+		members := []string{"id", "choices", "usage", "error"}
+		if w.IntN(3) == 0 {
+			members = []string{"index", "content", "tokens", "stop", "tokens_predicted"}
+		}
+		event := w.object(members)
 		first, second := "data: "+event+"\n\n", "data: "+w.changed(event)+"\n\n"
 		cut := w.IntN(len(second))
-		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, trtllm{}, text{}} {
+		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, vllmLegacy{}, trtllm{}, llamacpp{}, text{}} {
 			checkTemplate(t, kind, first, second, first)
 			checkTemplate(t, kind, first+second[:cut], second[cut:]+first, second, first)
 			r := kind.NewReader()

@@ -8,93 +8,27 @@ import (
 	"testing"
 )
 
-// templateShapes are pairs of events as servers of a kind send them one after the other. fits reports whether the
-// second fits a template of the first.
-var templateShapes = []struct {
-	name          string
-	kind          Kind
-	first, second string
-	fits          bool
-}{
-	{"ids", vllm{}, vllmChunk(0, "7", ""), vllmChunk(0, "200005", ""), true},
-	{"ids and text", vllm{}, vllmChunk(0, "7", " a"), vllmChunk(0, "12,13", `\"ü\ud83d\ude00\n`), true},
-	{"no ids", vllm{}, vllmChunk(0, "7", ""), vllmChunk(0, "", ""), true},
-	{"choices", vllm{}, vllmChunk(0, "7", ""), vllmChunk(127, "8", "b"), true},
-	{"a prompt's ids", vllm{}, strings.Replace(vllmChunk(0, "7", ""), `"prompt_token_ids":null`,
-		`"prompt_token_ids":[1,2,3]`, 1), vllmChunk(0, "7", ""), false},
-	{"a late number", vllm{}, `{"choices":[{"token_ids":[1],"index":0}]}`, `{"choices":[{"token_ids":[2],"index":1}]}`,
-		true},
-	{"no index", vllm{}, `{"choices":[{"token_ids":[1]}]}`, `{"choices":[{"token_ids":[2]}]}`, true},
-	{"unknown ids", vllm{}, vllmChunk(0, "7", ""), vllmChunk(0, "4294967296,1e3,-1", ""), false},
-	{"a large id", vllm{}, vllmChunk(0, "7", ""), vllmChunk(0, "4294967296", ""), false},
-	{"no such index", vllm{}, `{"choices":[{"index":-1,"token_ids":[1]}]}`, `{"choices":[{"index":-1,"token_ids":[2]}]}`,
-		true},
-	{"usage", vllm{}, `{"choices":[{"token_ids":[1]}],"usage":{"prompt_tokens":3}}`,
-		`{"choices":[{"token_ids":[2]}],"usage":{"prompt_tokens":3}}`, false},
-	{"text without ids", vllm{}, `{"choices":[{"text":""}]}`, `{"choices":[{"text":"x"}]}`, false},
-	{"text and null", vllm{}, `{"choices":[{"text":"","token_ids":null}]}`, `{"choices":[{"text":"x","token_ids":null}]}`,
-		false},
-	{"an end", vllm{}, vllmChunk(0, "7", ""), strings.Replace(vllmChunk(0, "8", ""), `on":null`, `on":"stop"`, 1), false},
-	{"two ends", vllm{}, strings.Replace(vllmChunk(0, "8", ""), `on":null`, `on":"stop"`, 1),
-		strings.Replace(vllmChunk(1, "8", ""), `on":null`, `on":"stop"`, 1), false},
-	{"logprobs", vllm{}, strings.Replace(vllmChunk(0, "7", ""), `probs":null`, `probs":{"token_logprobs":[-0.5]}`, 1),
-		strings.Replace(vllmChunk(0, "8", ""), `probs":null`, `probs":{"token_logprobs":[-0.25]}`, 1), false},
-	{"a key twice", vllm{}, `{"choices":[{"token_ids":[1],"token_ids":[2],"index":0,"index":1}]}`,
-		`{"choices":[{"token_ids":[3],"token_ids":[4],"index":2,"index":0}]}`, false},
-	{"a key again with no such index", vllm{}, `{"choices":[{"index":0,"index":-1,"token_ids":[1]}]}`,
-		`{"choices":[{"index":3,"index":-1,"token_ids":[2]}]}`, false},
-	{"choices twice", vllm{}, `{"choices":[{"token_ids":[1]}],"choices":[{"token_ids":[2]}]}`,
-		`{"choices":[{"token_ids":[3]}],"choices":[{"token_ids":[4]}]}`, false},
-	{"choices again with text", vllm{}, `{"choices":[{"token_ids":[1]}],"choices":[{"text":""}]}`,
-		`{"choices":[{"token_ids":[2]}],"choices":[{"text":"x"}]}`, false},
-	{"choices that are an object", vllm{}, `{"choices":{"token_ids":[1]},"choices":[{"token_ids":[2]}]}`,
-		`{"choices":{"token_ids":[3]},"choices":[{"token_ids":[4]}]}`, false},
-	{"two lines of data", vllm{}, "{\"choices\":\ndata: [{\"token_ids\":[1]}]}", "{\"choices\":\n[{\"token_ids\":[2]}]}",
-		false},
-	{"an escaped key", vllm{}, `{"choices":[{"token\u005fids":[1],"token_ids":[2]}]}`,
-		`{"choices":[{"token\u005fids":[1],"token_ids":[3]}]}`, false},
-	{"keys elsewhere", vllm{}, `{"token_ids":[9],"x":{"token_ids":[8]},"choices":[{"y":[{"index":3}],"token_ids":[1]}]}`,
-		`{"token_ids":[9],"x":{"token_ids":[8]},"choices":[{"y":[{"index":3}],"token_ids":[2]}]}`, true},
-	{"white space", vllm{}, `{ "choices" : [ { "index" : 0 , "token_ids" : [1] } ] } `,
-		`{ "choices" : [ { "index" : 1 , "token_ids" : [2] } ] } `, true},
-	{"spaced ids", vllm{}, `{"choices":[{"token_ids":[1, 2]}]}`, `{"choices":[{"token_ids":[1, 3]}]}`, false},
-	{"generate", vllmGenerate{}, `{"request_id":"x","choices":[{"index":0,"logprobs":null,"token_ids":[1]}]}`,
-		`{"request_id":"x","choices":[{"index":1,"logprobs":null,"token_ids":[2,3]}]}`, true},
-	{"trtllm", trtllm{}, vllmChunk(0, "7", ""), vllmChunk(0, "200002", ""), true},
-	{"a stop that is not sent", trtllm{}, vllmChunk(0, "7", ""), strings.Replace(vllmChunk(0, "", ""), `on":null`,
-		`on":"stop"`, 1), false},
-	{"text", text{}, textChunk("a"), textChunk(`b\u00fc \ud83d\ude00 \t ü`), true},
-	{"half an escape", text{}, textChunk("a"), textChunk(`\ud83d`), false},
-	{"invalid text", text{}, textChunk("a"), textChunk("\xff"), false},
-	{"another member", text{}, textChunk("a"), `{"created":2,` + textChunk("b")[1:], false},
-	{"a line", ollama{}, ollamaChunk("a", 1), ollamaChunk(`b\u00fc \ud83d\ude00 \t ü`, 2), true},
-	{"reasoning", ollama{}, ollamaChunk("a", 1), strings.Replace(ollamaChunk("", 2), `,"done`, `,"thinking":"b","done`, 1),
-		false},
-	{"the last line", ollama{}, ollamaChunk("a", 1), strings.Replace(ollamaChunk("", 2), "false", "true", 1), false},
-	{"two last lines", ollama{}, strings.Replace(ollamaChunk("", 1), "false", "true", 1),
-		strings.Replace(ollamaChunk("", 2), "false", "true", 1), false},
-}
-
-// framed returns an event of a kind as it comes over the network.
-func framed(kind Kind, data string) string {
-	if kind.Facts().MediaType != "" {
-		return data + "\n"
+// TestAfter: bytes that are the same are passed over, however many, and a byte that differs is found.
+func TestAfter(t *testing.T) {
+	b := []byte("abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.")
+	for at := range b {
+		for end := at; end <= len(b); end++ {
+			want := slices.Clone(b[at:end])
+			if got := after(b, at, want); got != end {
+				t.Fatalf("after %q at %d: %d", want, at, got)
+			}
+			if got := after(b, at, append(want, '!')); got != -1 {
+				t.Fatalf("after %q! at %d: %d", want, at, got)
+			}
+			for i := range want {
+				want[i]++
+				if got := after(b, at, want); got != -1 {
+					t.Fatalf("after %q at %d: %d", want, at, got)
+				}
+				want[i]--
+			}
+		}
 	}
-	return "data: " + data + "\n\n"
-}
-
-func ollamaChunk(text string, second int) string {
-	return fmt.Sprintf(`{"model":"m","created_at":"2026-08-21T18:48:%02d.5Z","response":"%s","done":false}`, second, text)
-}
-
-func vllmChunk(index int, ids, text string) string {
-	return fmt.Sprintf(`{"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":%d,`+
-		`"text":"%s","logprobs":null,"finish_reason":null,"stop_reason":null,"prompt_token_ids":null,"token_ids":[%s]}]}`,
-		index, text, ids)
-}
-
-func textChunk(text string) string {
-	return `{"id":"x","choices":[{"index":0,"text":"` + text + `","finish_reason":null}],"usage":null}`
 }
 
 func TestTemplateFits(t *testing.T) {
@@ -114,15 +48,11 @@ func TestTemplateFits(t *testing.T) {
 // templated returns the part of a reader that has the template.
 func templated(t *testing.T, r Reader) *eventStream {
 	t.Helper()
-	switch r := r.(type) {
-	case *eventStream:
-		return r
-	case *trtllmReader:
-		return &r.eventStream
-	default:
+	s, ok := r.(*eventStream)
+	if !ok {
 		t.Fatalf("%T has no template", r)
-		return nil
 	}
+	return s
 }
 
 // events spells what a reader reads, event by event.
@@ -139,6 +69,7 @@ func events(r Reader, pieces ...string) string {
 				continue
 			}
 			fmt.Fprintf(&out, "%d %v %q %d %v %v", e.Index, e.Tokens, e.Text, e.Finish, e.HasUsage, e.Done)
+			fmt.Fprintf(&out, " %d %v %+v", e.TextTokens, e.Last, e.Usage)
 			for _, l := range e.Logprobs {
 				fmt.Fprintf(&out, " %s%v", l.Logprob, l.Top)
 			}
@@ -223,7 +154,7 @@ func FuzzTemplate(f *testing.F) {
 		for piece := range slices.Chunk([]byte(stream), int(size)+1) {
 			pieces = append(pieces, string(piece))
 		}
-		for _, kind := range [...]Kind{vllm{}, vllmGenerate{}, trtllm{}, text{}, ollama{}} {
+		for _, kind := range allKinds(t) {
 			checkTemplate(t, kind, string(first), string(second), string(first))
 			checkTemplate(t, kind, stream)
 			checkTemplate(t, kind, pieces...)
@@ -242,7 +173,7 @@ func TestTemplateAllocatesNothing(t *testing.T) {
 		var e Event
 		drain := func() {
 			r.Write(stream)
-			for r.Next(&e) == Read {
+			for r.Next(&e) != Drained { // a count that another event had is garbled
 			}
 		}
 		drain()

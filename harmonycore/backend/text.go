@@ -1,8 +1,6 @@
 package backend
 
 import (
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -59,24 +57,24 @@ func readText(data []byte, e *Event) bool { return readCompletions(data, e, read
 
 func readTextChoice(choice []byte, e *Event) {
 	hasText, wrong := false, false
-	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(choice)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 		case "text":
 			hasText = true
-			if kind == jsonparser.String {
-				e.Text = rawjson.AppendUnescaped(e.Text, value)
+			if it.Kind == rawjson.String {
+				e.Text = rawjson.AppendUnescaped(e.Text, it.Value)
 			} else {
-				wrong = kind != jsonparser.Null
+				wrong = it.Kind != rawjson.Null
 			}
 		case "finish_reason":
-			if kind == jsonparser.String && len(value) > 0 {
-				e.Finish = finishReason(value)
+			if it.Kind == rawjson.String && len(it.Value) > 0 {
+				e.Finish = finishReason(it.Value)
 			}
 		}
-		return nil
-	})
+	}
 	// Chunks of Chat Completions have none. Without this error their text would be lost silently.
 	if wrong || !hasText && e.Finish == Running {
 		e.Error = &Error{Status: 502, Message: "the inference server sent a choice without text"}

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -19,8 +17,7 @@ func (trtllm) Facts() *contract.Kind { return contract.KindNamed(contract.TRTLLM
 
 func (trtllm) NewReader() Reader {
 	r := &trtllmReader{}
-	r.read, r.variables = r.readEvent, vllmVariables
-	return r
+	return &eventStream{read: r.read, fitted: r.fitted, variables: vllmVariables}
 }
 
 func (trtllm) AppendRequest(dst []byte, r *Request) []byte {
@@ -62,24 +59,23 @@ func exceedsTRTLLMContext(message string) bool {
 	return false
 }
 
-// trtllmReader is the [Reader] of trtllm. The engine may leave out the token that ended an answer: then the reader puts
-// it back, so that the answer ends as it does at every other kind. A stream has one choice.
+// trtllmReader reads the events of one stream. The engine may leave out the token that ended an answer: then the reader
+// puts it back, so that the answer ends as it does at every other kind. A stream has one choice.
 type trtllmReader struct {
-	eventStream
 	// last is the last token so far.
 	last uint32
 }
 
-// Next implements [Reader]. An event that fits the template does not come to readChoice.
-func (t *trtllmReader) Next(e *Event) Reading {
-	reading := t.eventStream.Next(e)
-	if n := len(e.Tokens); reading == Read && n > 0 {
+// fitted notes the last token of an event that was read by its template.
+func (t *trtllmReader) fitted(e *Event) bool {
+	if n := len(e.Tokens); n > 0 {
 		t.last = e.Tokens[n-1]
 	}
-	return reading
+	return true
 }
 
-func (t *trtllmReader) readEvent(data []byte, e *Event) bool {
+// read reads the data of one event. It reports whether it understood the data.
+func (t *trtllmReader) read(data []byte, e *Event) bool {
 	understood := readCompletions(data, e, t.readChoice)
 	// An error within a stream has no status, and all errors have one type. That includes what the engine's own process
 	// refuses, since the stream has begun by then.
@@ -96,32 +92,30 @@ func (t *trtllmReader) readChoice(choice []byte, e *Event) {
 	hasIDs := false
 	// Without a stop_reason the answer ended with the tokenizer's own end, which is <|return|>.
 	stop := uint32(tokenReturn)
-	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(choice)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 		case "token_ids":
-			if kind == jsonparser.Array {
+			if it.Kind == rawjson.Array {
 				hasIDs = true
-				e.Tokens = readIDs(e.Tokens, value)
+				e.Tokens = readIDs(e.Tokens, it.Value)
 			}
 		case "finish_reason":
-			if kind == jsonparser.String {
-				e.Finish = finishReason(value)
+			if it.Kind == rawjson.String {
+				e.Finish = finishReason(it.Value)
 			}
 		case "stop_reason":
-			if id, err := strconv.ParseUint(rawjson.View(value), 10, 32); err == nil && kind == jsonparser.Number {
+			if id, err := strconv.ParseUint(rawjson.View(it.Value), 10, 32); err == nil && it.Kind == rawjson.Number {
 				stop = uint32(id)
 			}
 		}
-		return nil
-	})
-	switch {
-	case !hasIDs:
-		e.Error = &Error{Status: 502, Message: "the inference server answers without token ids; it does not know detokenize"}
-	case len(e.Tokens) > 0:
-		t.last = e.Tokens[len(e.Tokens)-1]
 	}
+	if !hasIDs {
+		e.Error = &Error{Status: 502, Message: "the inference server answers without token ids; it does not know detokenize"}
+	}
+	t.fitted(e)
 	if e.Finish == Stopped && t.last != stop && !endsAnswer(t.last) {
 		e.Tokens, t.last = append(e.Tokens, stop), stop
 	}

@@ -1,8 +1,6 @@
 package backend
 
 import (
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -13,13 +11,17 @@ type vllm struct{}
 func (vllm) Facts() *contract.Kind { return contract.KindNamed(contract.VLLM) }
 
 func (vllm) NewReader() Reader {
-	return &eventStream{trim: new(promptTrimmer).trim, read: readVLLM, variables: vllmVariables}
+	return &eventStream{trim: new(promptTrimmer).trim, read: readVLLM, variables: vllmLogprobsVariables}
 }
 
-// vllmVariables are what differs from token to token. The text is not read.
-var vllmVariables = []variable{
-	{"choices", "index", gapIndex}, {"choices", "text", gapIgnored}, {"choices", "token_ids", gapIDs},
-}
+// vllmVariables are what differs from token to token. The text is not read. vllmLogprobsVariables are those of events
+// whose logprobs have vLLM's older form.
+var (
+	vllmVariables = []variable{
+		{"choices", "index", gapIndex}, {"choices", "text", gapIgnored}, {"choices", "token_ids", gapIDs},
+	}
+	vllmLogprobsVariables = append(vllmVariables[:3:3], variable{"choices", "logprobs", gapLogprobs})
+)
 
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
@@ -117,28 +119,28 @@ func readVLLM(data []byte, e *Event) bool { return readCompletions(data, e, read
 
 func readVLLMChoice(choice []byte, e *Event) {
 	hasText, hasIDs := false, false
-	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(choice)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 		case "text":
-			hasText = len(value) > 0
+			hasText = len(it.Value) > 0
 		case "token_ids":
-			if kind == jsonparser.Array {
+			if it.Kind == rawjson.Array {
 				hasIDs = true
-				e.Tokens = readIDs(e.Tokens, value)
+				e.Tokens = readIDs(e.Tokens, it.Value)
 			}
 		case "logprobs":
-			if kind == jsonparser.Object {
-				e.Logprobs = readLogprobs(e.Logprobs, value)
+			if it.Kind == rawjson.Object {
+				e.Logprobs = readLogprobs(e.Logprobs, it.Value)
 			}
 		case "finish_reason":
-			if kind == jsonparser.String {
-				e.Finish = finishReason(value)
+			if it.Kind == rawjson.String {
+				e.Finish = finishReason(it.Value)
 			}
 		}
-		return nil
-	})
+	}
 	// An old server ignores the request for token ids. Without this error its text would be lost silently.
 	if hasText && !hasIDs {
 		e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not " +

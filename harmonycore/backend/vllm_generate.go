@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -65,26 +63,26 @@ func readVLLMGenerate(data []byte, e *Event) bool {
 
 func readVLLMGenerateChoice(choice []byte, e *Event) {
 	hasIDs := false
-	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(choice)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 		case "token_ids":
-			if kind == jsonparser.Array {
+			if it.Kind == rawjson.Array {
 				hasIDs = true
-				e.Tokens = readIDs(e.Tokens, value)
+				e.Tokens = readIDs(e.Tokens, it.Value)
 			}
 		case "logprobs":
-			if kind == jsonparser.Object {
-				e.Logprobs = readGenerateLogprobs(e.Logprobs, value)
+			if it.Kind == rawjson.Object {
+				e.Logprobs = readGenerateLogprobs(e.Logprobs, it.Value)
 			}
 		case "finish_reason":
-			if kind == jsonparser.String {
-				e.Finish = finishReason(value)
+			if it.Kind == rawjson.String {
+				e.Finish = finishReason(it.Value)
 			}
 		}
-		return nil
-	})
+	}
 	if !hasIDs {
 		e.Error = &Error{Status: 502, Message: "the inference server sent a choice without token ids, which it never should"}
 	}
@@ -96,46 +94,32 @@ func readVLLMGenerateChoice(choice []byte, e *Event) {
 //
 // It stops at the first element without a logprob, so the result may have fewer elements than there are tokens.
 func readGenerateLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
-	content, _, _, err := jsonparser.Get(data, "content")
-	if err != nil {
-		return dst
-	}
-	invalid := false
-	_, _ = jsonparser.ArrayEach(content, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if invalid = invalid || kind != jsonparser.Object; invalid {
-			return
-		}
-		logprob, kind, _, err := jsonparser.Get(value, "logprob")
-		if invalid = err != nil || kind != jsonparser.Number; invalid {
-			return
+	content, _ := rawjson.Find(data, "content")
+	it := rawjson.Elements(content)
+	for it.Next() && it.Kind == rawjson.Object {
+		logprob, kind := rawjson.Find(it.Value, "logprob")
+		if kind != rawjson.Number {
+			break
 		}
 		dst = appendLogprob(dst, logprob)
-		top, kind, _, err := jsonparser.Get(value, "top_logprobs")
-		if err != nil || kind != jsonparser.Array {
-			return
-		}
 		last := &dst[len(dst)-1]
-		_, _ = jsonparser.ArrayEach(top, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-			if kind == jsonparser.Object {
-				last.Top = readAlternative(last.Top, value)
+		top, _ := rawjson.Find(it.Value, "top_logprobs")
+		other := rawjson.Elements(top)
+		for other.Next() {
+			if other.Kind == rawjson.Object {
+				last.Top = readAlternative(last.Top, other.Value)
 			}
-		})
-	})
+		}
+	}
 	return dst
 }
 
 // readAlternative reads an object with a token and its logprob.
 func readAlternative(dst []Alternative, data []byte) []Alternative {
-	token, _, _, err := jsonparser.Get(data, "token_id")
-	if err != nil {
-		return dst
-	}
-	id, err := strconv.ParseUint(string(token), 10, 32)
-	if err != nil {
-		return dst
-	}
-	logprob, kind, _, err := jsonparser.Get(data, "logprob")
-	if err != nil || kind != jsonparser.Number {
+	token, _ := rawjson.Find(data, "token_id")
+	id, err := strconv.ParseUint(rawjson.View(token), 10, 32)
+	logprob, kind := rawjson.Find(data, "logprob")
+	if err != nil || kind != rawjson.Number {
 		return dst
 	}
 	return appendAlternative(dst, Alternative{ID: uint32(id), Logprob: logprob})

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/buger/jsonparser"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
@@ -19,7 +17,14 @@ type vllmLegacy struct{}
 
 func (vllmLegacy) Facts() *contract.Kind { return contract.KindNamed(contract.VLLMLegacy) }
 
-func (vllmLegacy) NewReader() Reader { return &eventStream{read: readVLLMLegacy} }
+func (vllmLegacy) NewReader() Reader {
+	return &eventStream{read: readVLLMLegacy, variables: vllmLegacyVariables}
+}
+
+// vllmLegacyVariables are what differs from token to token. The ids are in the logprobs.
+var vllmLegacyVariables = []variable{
+	{"choices", "index", gapIndex}, {"choices", "text", gapIgnored}, {"choices", "logprobs", gapNamedLogprobs},
+}
 
 func (vllmLegacy) AppendRequest(dst []byte, r *Request) []byte {
 	asked := *r
@@ -50,24 +55,24 @@ func readVLLMLegacy(data []byte, e *Event) bool {
 
 func readVLLMLegacyChoice(choice []byte, e *Event) {
 	hasText, hasIDs := false, false
-	_ = jsonparser.ObjectEach(choice, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		switch rawjson.View(key) {
+	it := rawjson.Members(choice)
+	for it.Next() {
+		switch rawjson.View(it.Key) {
 		case "index":
-			e.Index = readIndex(value, kind)
+			e.Index = readIndex(it.Value, it.Kind)
 		case "text":
-			hasText = len(value) > 0
+			hasText = len(it.Value) > 0
 		case "logprobs":
-			if kind == jsonparser.Object {
-				e.Tokens, hasIDs = readTokenNames(e.Tokens, value)
-				e.Logprobs = readLogprobs(e.Logprobs, value)
+			if it.Kind == rawjson.Object {
+				e.Tokens, hasIDs = readTokenNames(e.Tokens, it.Value)
+				e.Logprobs = readLogprobs(e.Logprobs, it.Value)
 			}
 		case "finish_reason":
-			if kind == jsonparser.String {
-				e.Finish = finishReason(value)
+			if it.Kind == rawjson.String {
+				e.Finish = finishReason(it.Value)
 			}
 		}
-		return nil
-	})
+	}
 	if hasText && !hasIDs {
 		e.Error = &Error{Status: 502, Message: "the inference server answers with text instead of token ids; it does not " +
 			"know return_tokens_as_token_ids"}
@@ -77,18 +82,19 @@ func readVLLMLegacyChoice(choice []byte, e *Event) {
 // readTokenNames reads the ids out of the names of tokens in a logprobs object: {"tokens":["token_id:7"]}. It reports
 // whether the object has names. One that does not name an id becomes an id that no vocabulary has.
 func readTokenNames(dst []uint32, logprobs []byte) ([]uint32, bool) {
-	names, kind, _, err := jsonparser.Get(logprobs, "tokens")
-	if err != nil || kind != jsonparser.Array {
+	names, kind := rawjson.Find(logprobs, "tokens")
+	if kind != rawjson.Array {
 		return dst, false
 	}
-	_, _ = jsonparser.ArrayEach(names, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
+	it := rawjson.Elements(names)
+	for it.Next() {
 		const unknown = 1<<32 - 1
-		digits, ok := bytes.CutPrefix(value, tokenIDPrefix)
-		id, err := strconv.ParseUint(string(digits), 10, 32)
-		if !ok || err != nil || kind != jsonparser.String {
+		digits, ok := bytes.CutPrefix(it.Value, tokenIDPrefix)
+		id, err := strconv.ParseUint(rawjson.View(digits), 10, 32)
+		if !ok || err != nil || it.Kind != rawjson.String {
 			id = unknown
 		}
 		dst = append(dst, uint32(id))
-	})
+	}
 	return dst, true
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/buger/jsonparser"
+	"github.com/harmonyedge/harmonyedge/internal/rawjson"
 )
 
 // readLogprobs reads the logprobs object of the legacy completions API, whose arrays have one element per token:
@@ -14,28 +14,19 @@ import (
 //
 // It stops at the first element that is not a number, so the result may have fewer elements than there are tokens.
 func readLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
-	tokenOnly, _, _, err := jsonparser.Get(data, "token_logprobs")
-	if err != nil {
-		return dst
+	own, _ := rawjson.Find(data, "token_logprobs")
+	it := rawjson.Elements(own)
+	for it.Next() && it.Kind == rawjson.Number {
+		dst = appendLogprob(dst, it.Value)
 	}
-	invalid := false
-	_, _ = jsonparser.ArrayEach(tokenOnly, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if invalid = invalid || kind != jsonparser.Number; invalid {
-			return
-		}
-		dst = appendLogprob(dst, value)
-	})
-	top, _, _, err := jsonparser.Get(data, "top_logprobs")
-	if err != nil {
-		return dst
-	}
+	top, _ := rawjson.Find(data, "top_logprobs")
 	at := 0
-	_, _ = jsonparser.ArrayEach(top, func(value []byte, kind jsonparser.ValueType, _ int, _ error) {
-		if at < len(dst) && kind == jsonparser.Object {
-			dst[at].Top = readAlternatives(dst[at].Top, value)
+	it = rawjson.Elements(top)
+	for ; at < len(dst) && it.Next(); at++ {
+		if it.Kind == rawjson.Object {
+			dst[at].Top = readAlternatives(dst[at].Top, it.Value)
 		}
-		at++
-	})
+	}
 	return dst
 }
 
@@ -54,13 +45,13 @@ func appendLogprob(dst []TokenLogprob, logprob []byte) []TokenLogprob {
 var tokenIDPrefix = []byte("token_id:")
 
 func readAlternatives(dst []Alternative, data []byte) []Alternative {
-	_ = jsonparser.ObjectEach(data, func(key, value []byte, kind jsonparser.ValueType, _ int) error {
-		digits, ok := bytes.CutPrefix(key, tokenIDPrefix)
-		id, err := strconv.ParseUint(string(digits), 10, 32)
-		if ok && err == nil && kind == jsonparser.Number {
-			dst = appendAlternative(dst, Alternative{ID: uint32(id), Logprob: value})
+	it := rawjson.Members(data)
+	for it.Next() {
+		digits, ok := bytes.CutPrefix(it.Key, tokenIDPrefix)
+		id, err := strconv.ParseUint(rawjson.View(digits), 10, 32)
+		if ok && err == nil && it.Kind == rawjson.Number {
+			dst = appendAlternative(dst, Alternative{ID: uint32(id), Logprob: it.Value})
 		}
-		return nil
-	})
+	}
 	return dst
 }

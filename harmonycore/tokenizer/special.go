@@ -1,5 +1,7 @@
 package tokenizer
 
+import "unsafe"
+
 // The control tokens that the format uses (docs/harmony-format.md#tokens).
 const (
 	StartOfText = 199998 // <|startoftext|>, unused by the format
@@ -62,7 +64,7 @@ func IsSpecial(id uint32) bool { return id >= specialBase && id <= LastSpecial }
 // other id.
 func SpecialName(id uint32) (name string, ok bool) {
 	b, ok := specialBytes(id)
-	return string(b), ok
+	return unsafe.String(unsafe.SliceData(b), len(b)), ok // they never change
 }
 
 func specialBytes(id uint32) ([]byte, bool) {

@@ -66,11 +66,21 @@ func Count(data []byte, maxDepth, maxValues int) (values int, err error) {
 	return s.values, nil
 }
 
-// SkipString returns the position after the JSON string that begins at i in data, or -1 if none does. It accepts the strings
-// that [Validate] accepts.
+// SkipString returns the position after the JSON string that begins at i in data, or -1 if none does. It accepts the
+// strings that [Validate] accepts.
 func SkipString(data []byte, i int) int {
 	s := scanner{data: data, pos: i}
 	if s.peek() != '"' || s.str() != nil {
+		return -1
+	}
+	return s.pos
+}
+
+// SkipNumber returns the position after the JSON number that begins at i in data, or -1 if none does. What stands after
+// the number is not looked at.
+func SkipNumber(data []byte, i int) int {
+	s := scanner{data: data, pos: i}
+	if s.number() != nil {
 		return -1
 	}
 	return s.pos

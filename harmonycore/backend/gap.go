@@ -1,0 +1,134 @@
+package backend
+
+import "github.com/harmonyedge/harmonyedge/internal/rawjson"
+
+// A gap is a place in the frame with a value that differs.
+type gap struct {
+	from, to int
+	use      gapUse
+}
+
+// gapUse is what a value in a gap means.
+type gapUse uint8
+
+const (
+	// gapIDs is an array of token ids, for [Event.Tokens].
+	gapIDs gapUse = iota
+	// gapText is a string, for [Event.Text].
+	gapText
+	// gapIgnored is a string without a meaning.
+	gapIgnored
+	// gapIgnoredNumber is a number without a meaning.
+	gapIgnoredNumber
+	// gapIndex is a number, for [Event.Index].
+	gapIndex
+	// gapCounted is a number, for what follows the template ([eventStream]): the server's count of the choice's tokens.
+	gapCounted
+	// gapLogprobs is vLLM's logprobs object, for [Event.Logprobs]. gapNamedLogprobs is one whose names of tokens are for
+	// [Event.Tokens].
+	gapLogprobs
+	gapNamedLogprobs
+	// gapRepeatedIDs and gapRepeatedText are an array of ids and a text without a meaning, which may repeat what the last
+	// event had ([repetition]).
+	gapRepeatedIDs
+	gapRepeatedText
+)
+
+// generates reports whether the value is what was generated.
+func (u gapUse) generates() bool {
+	return u == gapIDs || u == gapRepeatedIDs || u == gapText || u == gapNamedLogprobs
+}
+
+// maxGapDigits is the longest number that the fast way reads. It fits into every integer type.
+const maxGapDigits = 9
+
+// opens returns the first byte of a value for the gap. For a number it reports whether c is a digit.
+func (u gapUse) opens(c byte) bool {
+	switch u {
+	case gapIDs, gapRepeatedIDs:
+		return c == '['
+	case gapIgnoredNumber, gapIndex, gapCounted:
+		return isDigit(c)
+	case gapLogprobs, gapNamedLogprobs:
+		return c == '{'
+	default:
+		return c == '"'
+	}
+}
+
+// readGap reads the value at this position into e. It returns the position after the value, or -1 if no value of the
+// gap's kind stands there.
+func (t *template) readGap(use gapUse, b []byte, at int, e *Event) int {
+	switch use {
+	case gapIDs:
+		return readGapIDs(b, at, e)
+	case gapRepeatedIDs:
+		return t.repeated.readIDs(b, at, e)
+	case gapRepeatedText:
+		return t.repeated.readText(b, at)
+	case gapIgnoredNumber:
+		_, end := readDigits(b, at)
+		return end
+	case gapIndex:
+		n, end := readDigits(b, at)
+		e.Index = n
+		return end
+	case gapCounted:
+		n, end := readDigits(b, at)
+		e.counted = n
+		return end
+	case gapLogprobs, gapNamedLogprobs:
+		return readGapLogprobs(b, at, e, use == gapNamedLogprobs)
+	default:
+		end := rawjson.SkipString(b, at)
+		if end >= 0 && use == gapText {
+			e.Text = rawjson.AppendUnescaped(e.Text, b[at+1:end-1])
+		}
+		return end
+	}
+}
+
+// readGapIDs reads an array of ids without white space.
+func readGapIDs(b []byte, at int, e *Event) int {
+	if byteAt(b, at) != '[' {
+		return -1
+	}
+	if byteAt(b, at+1) == ']' {
+		return at + 2
+	}
+	return readIDList(b, at+1, e)
+}
+
+// readIDList reads the rest of an array of ids that begins at this position with an id.
+func readIDList(b []byte, at int, e *Event) int {
+	for {
+		id, end := readDigits(b, at)
+		if end < 0 {
+			return -1
+		}
+		e.Tokens = append(e.Tokens, uint32(id))
+		switch byteAt(b, end) {
+		case ',':
+			at = end + 1
+		case ']':
+			return end + 1
+		default:
+			return -1
+		}
+	}
+}
+
+// readDigits reads a number of up to [maxGapDigits] digits, and returns the position after it, or -1.
+func readDigits(b []byte, at int) (n, end int) {
+	end = at
+	for end < len(b) && isDigit(b[end]) && end-at <= maxGapDigits {
+		n = n*10 + int(b[end]-'0')
+		end++
+	}
+	if size := end - at; size == 0 || size > maxGapDigits || size > 1 && b[at] == '0' {
+		return 0, -1
+	}
+	return n, end
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -18,7 +18,7 @@ const listInterval = 300 * time.Millisecond
 
 // measureList measures what a change of one line of a servers file takes, and its parts, which the control plane's log
 // shows. The Envoys reach all servers.
-func measureList(lines, rounds int) ([]row, error) {
+func measureList(o options) ([]row, error) {
 	port, stop, err := acceptConnections()
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func measureList(lines, rounds int) ([]row, error) {
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "servers.yaml")
-	if err := os.WriteFile(file, []byte(serversFile(lines, port, 0)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(serversFile(o.lines, port, 0)), 0o600); err != nil {
 		return nil, err
 	}
 	p, err := startPlane(&world{models: 1, list: file}, listInterval)
@@ -38,13 +38,13 @@ func measureList(lines, rounds int) ([]row, error) {
 		return nil, err
 	}
 	defer p.stop()
-	joined, err := p.startEnvoys()
+	joined, err := p.startEnvoys(o.workers)
 	if err != nil {
 		return nil, err
 	}
 	var all, reads, pools, builds, pushes []time.Duration
-	for round := range rounds {
-		began, push, whole, err := p.change(func() error { return p.replace(file, serversFile(lines, port, round+1)) })
+	for round := range o.rounds {
+		began, push, whole, err := p.change(func() error { return p.replace(file, serversFile(o.lines, port, round+1)) })
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ func main() {
 	flag.IntVar(&o.factor, "factor", 10, "how many times as many the larger configuration has")
 	flag.IntVar(&o.rounds, "rounds", 15, "changes of each kind")
 	flag.IntVar(&o.lines, "lines", 10_000, "lines of the servers file")
+	flag.IntVar(&o.workers, "workers", 1, "worker threads of each Envoy")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-controlplane:", err)
@@ -26,7 +27,7 @@ func main() {
 	}
 }
 
-type options struct{ models, servers, factor, rounds, lines int }
+type options struct{ models, servers, factor, rounds, lines, workers int }
 
 // row is one measured quantity, for both sizes.
 type row struct {
@@ -39,7 +40,7 @@ func run(o options) error {
 	for i, models := range []int{o.models, o.models * o.factor} {
 		world := &world{models: models, servers: o.servers}
 		fmt.Fprintf(os.Stderr, "%d models, %d servers\n", models, models*o.servers)
-		measured, err := measure(world, o.rounds)
+		measured, err := measure(world, o)
 		if err != nil {
 			return fmt.Errorf("%d models: %w", models, err)
 		}
@@ -50,8 +51,8 @@ func run(o options) error {
 			rows[j].values[i] = measured[j].values[0]
 		}
 	}
-	fmt.Printf("Two Envoys with one worker each; no servers behind the addresses, and no health checks. Medians of %d "+
-		"changes of each kind.\n\n", o.rounds)
+	fmt.Printf("Workers of each of two Envoys: %d. No servers behind the addresses, and no health checks. Medians of %d "+
+		"changes of each kind.\n\n", o.workers, o.rounds)
 	small, large := o.models, o.models*o.factor
 	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d models", small), fmt.Sprintf("%d models", large), "")
 	fmt.Printf("%-64s %22s %22s %8s\n", "", fmt.Sprintf("%d servers", small*o.servers),
@@ -61,7 +62,7 @@ func run(o options) error {
 			r.values[1]/r.values[0])
 	}
 	fmt.Fprintf(os.Stderr, "a servers file of %d lines\n", o.lines)
-	rows, err := measureList(o.lines, o.rounds)
+	rows, err := measureList(o)
 	if err != nil {
 		return fmt.Errorf("a servers file of %d lines: %w", o.lines, err)
 	}
@@ -73,7 +74,7 @@ func run(o options) error {
 }
 
 // measure takes the measurements of one size. Each is values[0] of its row.
-func measure(w *world, rounds int) ([]row, error) {
+func measure(w *world, o options) ([]row, error) {
 	build, set, err := w.inProcess()
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func measure(w *world, rounds int) ([]row, error) {
 		return nil, err
 	}
 	defer p.stop()
-	joined, err := p.startEnvoys()
+	joined, err := p.startEnvoys(o.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func measure(w *world, rounds int) ([]row, error) {
 		{"a model and its pool come, or go", func(round int) { w.more = round % 2 }},
 	} {
 		var pushes, all []time.Duration
-		for round := 1; round <= rounds; round++ {
+		for round := 1; round <= o.rounds; round++ {
 			change.make(round)
 			_, push, whole, err := p.change(p.write)
 			if err != nil {

@@ -101,7 +101,7 @@ func (p *plane) launch() error {
 }
 
 // startEnvoys starts the Envoys. It returns the time until both had accepted everything.
-func (p *plane) startEnvoys() (time.Duration, error) {
+func (p *plane) startEnvoys(workers int) (time.Duration, error) {
 	began := time.Now()
 	for i := range envoys {
 		bootstrap, err := envoy.DiscoveryBootstrap(envoy.Discovery{
@@ -111,7 +111,7 @@ func (p *plane) startEnvoys() (time.Duration, error) {
 			return 0, err
 		}
 		e, err := envoy.Start(context.Background(),
-			envoy.Options{Path: os.Getenv("ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: limit})
+			envoy.Options{Path: os.Getenv("ENVOY"), Bootstrap: bootstrap, Concurrency: workers, ReadyTimeout: limit})
 		if err != nil {
 			return 0, err
 		}

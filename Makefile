@@ -239,6 +239,17 @@ dist/probe.wasm: $(wildcard e2e/probe/*.go) go.mod | tool-tinygo
 .PHONY: bench-edge
 bench-edge: build tool-envoy ## What the filter costs: Envoy with it and without, before servers of each kind; writes docs/bench
 	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench $(BENCH_FLAGS)
+	@go run ./tools/capacity
+
+.PHONY: bench-workers
+bench-workers: build tool-envoy ## Envoys of 1 to 64 workers with up to 10,000 streams: start and memory; writes docs/bench
+	@$(E2E_ENV) go run ./e2e/bench/edge -out docs/bench -rounds 1 -variants '^(none|chat)$$' \
+		-crowds 1x1000,2x1000,64x10000 $(BENCH_FLAGS)
+	@go run ./tools/capacity
+
+.PHONY: capacity
+capacity: ## Compute the tables of docs/capacity.md from docs/bench
+	@go run ./tools/capacity
 
 .PHONY: instructions
 instructions: wasm ## Count what the filter executes, on any machine the same; writes docs/bench/instructions.md

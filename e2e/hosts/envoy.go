@@ -55,10 +55,11 @@ func startEnvoy(s Setup, bootstrap []byte) (*Host, error) {
 	if program == "" {
 		return nil, errors.New("ENVOY is not set: run the tests by `make e2e`")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	limit := startLimit * time.Duration(max(1, s.Config.Envoy.Concurrency)) // each worker starts a VM
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	p, err := envoy.Start(ctx, envoy.Options{
-		Path: program, Bootstrap: bootstrap, Concurrency: s.Config.Envoy.Concurrency, ReadyTimeout: startLimit,
+		Path: program, Bootstrap: bootstrap, Concurrency: s.Config.Envoy.Concurrency, ReadyTimeout: limit,
 	})
 	if err != nil {
 		return nil, err

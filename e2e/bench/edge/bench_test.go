@@ -21,8 +21,12 @@ func TestBench(t *testing.T) {
 	if err := run(o); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"edge.md", "edge.svg"} {
-		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() < 1000 {
+	o.loads, o.variants, o.crowds = ".", "^(none|chat)$", []crowd{{2, 4}}
+	if err := run(o); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"edge.md", "edge.svg", "workers.md"} {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() < 500 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

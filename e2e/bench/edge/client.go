@@ -17,6 +17,8 @@ import (
 type client struct {
 	http    *http.Client
 	servers *servers
+	// http2 sends many requests over one connection: a process may have too few files for a connection each.
+	http2 *http.Client
 	// requests has what our filter sends to servers of a kind, for variants without it.
 	requests map[requestKey]request
 	// received counts the events with words that all clients have received.
@@ -29,9 +31,14 @@ type requestKey struct {
 }
 
 func newClient(s *servers) *client {
+	var http2 http.Protocols
+	http2.SetUnencryptedHTTP2(true)
 	return &client{servers: s, requests: map[requestKey]request{}, http: &http.Client{
 		Timeout:   requestLimit,
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 10_000},
+	}, http2: &http.Client{
+		Timeout:   requestLimit,
+		Transport: &http.Transport{DisableCompression: true, Protocols: &http2},
 	}}
 }
 
@@ -54,6 +61,8 @@ type order struct {
 	ask      ask
 	interval time.Duration
 	hold     chan struct{}
+	// multiplexed sends the request over HTTP/2.
+	multiplexed bool
 	// begun, if there is one, is called after the first word.
 	begun func()
 }
@@ -68,7 +77,11 @@ func (c *client) send(ctx context.Context, o order) (reading, error) {
 		return reading{}, err
 	}
 	start := time.Now()
-	response, err := c.post(ctx, o.to, asked, number)
+	by := c.http
+	if o.multiplexed {
+		by = c.http2
+	}
+	response, err := post(ctx, by, o.to, asked, number)
 	if err != nil {
 		return reading{}, err
 	}
@@ -103,7 +116,7 @@ func (c *client) send(ctx context.Context, o order) (reading, error) {
 }
 
 // post sends the request of the stream with a number.
-func (c *client) post(ctx context.Context, to *gateway, asked request, number int) (*http.Response, error) {
+func post(ctx context.Context, by *http.Client, to *gateway, asked request, number int) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url+asked.path, bytes.NewReader(asked.body))
 	if err != nil {
 		return nil, err
@@ -113,7 +126,7 @@ func (c *client) post(ctx context.Context, to *gateway, asked request, number in
 	for name, value := range asked.header {
 		r.Header.Set(name, value)
 	}
-	return c.http.Do(r)
+	return by.Do(r)
 }
 
 // requestOf returns a variant's request. What our filter sends to a server is recorded before: see record.
@@ -135,7 +148,7 @@ func (c *client) record(ctx context.Context, to *gateway, kind string, a ask) er
 	current := &stream{key: answerKey{kind, a.words, false}}
 	number := c.servers.begin(current)
 	defer c.servers.end(number)
-	response, err := c.post(ctx, to, v.request(a), number)
+	response, err := post(ctx, c.http, to, v.request(a), number)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func startGateways(s *servers, names []string, o options) (*gateways, error) {
 		if name == rustFrontEnd {
 			g.running[name], err = g.startFrontEnd(o.frontEnd)
 		} else {
-			g.running[name], err = g.startEnvoy(name)
+			g.running[name], err = g.startEnvoy(name, 1)
 		}
 		if err != nil {
 			g.stop()
@@ -80,11 +80,11 @@ func (g *gateways) stop() {
 	_ = os.RemoveAll(g.folder)
 }
 
-// startEnvoy starts an Envoy with one worker, and what the name says in it.
-func (g *gateways) startEnvoy(name string) (*gateway, error) {
+// startEnvoy starts an Envoy with so many workers, and what the name says in it.
+func (g *gateways) startEnvoy(name string, workers int) (*gateway, error) {
 	setup := hosts.Setup{Config: config.Default()}
 	c := setup.Config
-	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", 1
+	c.Listen, c.Envoy.Concurrency = "127.0.0.1:0", workers
 	c.Passthrough = strings.Replace(g.servers.passthrough, "127.0.0.1", "localhost", 1)
 	for _, kind := range contract.ServerKinds() {
 		if name == besides && kind != contract.VLLM {

@@ -23,6 +23,8 @@ const (
 	vmMemory  metric = "VMs"            // MiB of all VMs in it
 	ready     metric = "ready"          // ms from the start until it serves
 	startCPU  metric = "CPU until then" // ms
+	held      metric = "with streams"   // MiB of the process
+	vmsHeld   metric = "VMs with streams"
 )
 
 // sample is what one turn of a variant has measured.
@@ -60,6 +62,13 @@ func (o options) ramp() time.Duration { return o.window / 2 }
 
 // loads returns all loads, with the sizes that the options give.
 func loads(o options) []load {
+	if len(o.crowds) > 0 {
+		var all []load
+		for _, c := range o.crowds {
+			all = append(all, c.load())
+		}
+		return all
+	}
 	streams := func(v *variant) bool { return !v.whole }
 	ofVLLM := func(v *variant) bool { return v.kind == contract.VLLM }
 	gatewayOnly := func(v *variant) bool { return streams(v) && ofVLLM(v) && v.through != rustFrontEnd }

@@ -34,7 +34,12 @@ func main() {
 	flag.Float64Var(&o.rate, "rate", 50, "`tokens` per second of each paced stream")
 	flag.DurationVar(&o.window, "window", 2*time.Second, "how `long` a turn of a load with running streams is measured")
 	flag.IntVar(&o.idle, "idle", 1000, "`streams` of the load idle")
-	flag.StringVar(&o.out, "out", "", "write edge.md and edge.svg into this `folder` too")
+	flag.Func("crowds", "measure Envoys of these `sizes` instead of all loads, such as 1x1000,64x10000: workers x streams",
+		func(text string) (err error) {
+			o.crowds, err = parseCrowds(text)
+			return err
+		})
+	flag.StringVar(&o.out, "out", "", "write edge.md and edge.svg, or workers.md, into this `folder` too")
 	list := flag.Bool("list", false, "list loads and variants, and measure nothing")
 	flag.Parse()
 	err := errors.New("there are no arguments beside flags")
@@ -55,6 +60,7 @@ func main() {
 type options struct {
 	rounds, most, streams, idle            int
 	loads, variants, beside, frontEnd, out string
+	crowds                                 []crowd
 	rate                                   float64
 	window                                 time.Duration
 }
@@ -238,6 +244,9 @@ func (b *bench) report() error {
 	}
 	if err := os.MkdirAll(b.options.out, 0o755); err != nil {
 		return err
+	}
+	if len(b.options.crowds) > 0 {
+		return os.WriteFile(filepath.Join(b.options.out, "workers.md"), []byte(crowdsPage(text.String())), 0o644)
 	}
 	page := b.page(text.String())
 	return errors.Join(os.WriteFile(filepath.Join(b.options.out, "edge.md"), []byte(page), 0o644),

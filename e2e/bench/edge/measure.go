@@ -69,16 +69,16 @@ func (t *turn) beginStreams(ctx context.Context, a ask, n int) *streamsRun {
 	if t.v.through == rustFrontEnd {
 		t.gateways.setEngine(a.words, t.options.rate)
 	}
-	return t.beginAll(ctx, n, order{v: t.v, to: t.to, ask: a,
+	return t.beginAll(ctx, n, t.options.ramp()/2, order{v: t.v, to: t.to, ask: a,
 		interval: time.Duration(float64(time.Second) / t.options.rate)})
 }
 
-func (t *turn) beginAll(ctx context.Context, n int, o order) *streamsRun {
+func (t *turn) beginAll(ctx context.Context, n int, ramp time.Duration, o order) *streamsRun {
 	ctx, cancel := context.WithCancel(ctx)
 	run := &streamsRun{cancel: cancel}
 	run.open.Add(n)
 	for range n {
-		wait := time.Duration(rand.Int64N(int64(t.options.ramp()) / 2))
+		wait := time.Duration(rand.Int64N(int64(ramp)))
 		run.done.Go(func() {
 			begun := sync.OnceFunc(run.open.Done)
 			defer begun()
@@ -199,7 +199,7 @@ func (t *turn) neighbours(ctx context.Context, a ask) (sample, error) {
 // idle opens n streams that fall silent after the first word.
 func (t *turn) idle(ctx context.Context, n int, window time.Duration) (sample, error) {
 	hold := make(chan struct{})
-	run := t.beginAll(ctx, n, order{v: t.v, to: t.to, ask: small, hold: hold})
+	run := t.beginAll(ctx, n, t.options.ramp()/2, order{v: t.v, to: t.to, ask: small, hold: hold})
 	err := run.begun()
 	s := sample{}
 	if err == nil {
@@ -243,19 +243,31 @@ func (t *turn) memory(s sample) error {
 
 // start starts another gateway of the variant's, and stops it.
 func (b *bench) start(v *variant) (sample, error) {
+	t, s, err := b.started(v, 1)
+	if err == nil {
+		t.to.stop()
+	}
+	return s, err
+}
+
+// started starts another gateway of the variant's, and measures the start.
+func (b *bench) started(v *variant, workers int) (*turn, sample, error) {
 	begin := time.Now()
-	g, err := b.gateways.startEnvoy(v.through)
+	g, err := b.gateways.startEnvoy(v.through, workers)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer g.stop()
-	s := sample{ready: time.Since(begin).Seconds() * 1000}
+	t, s := &turn{b, v, g}, sample{ready: time.Since(begin).Seconds() * 1000}
 	used, err := processTime(g.pid)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s[startCPU] = microseconds(used) / 1000
+		err = t.memory(s)
 	}
-	s[startCPU] = microseconds(used) / 1000
-	return s, (&turn{b, v, g}).memory(s)
+	if err != nil {
+		g.stop()
+		return nil, nil, err
+	}
+	return t, s, nil
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -80,7 +80,7 @@ func (m metric) unit() string {
 	switch m {
 	case cpu:
 		return "µs"
-	case resident, vmMemory:
+	case resident, vmMemory, held, vmsHeld:
 		return "MiB"
 	}
 	return "ms"

@@ -51,6 +51,12 @@ var vllmLegacyStreams = []streamCase{
 		strings.Repeat(" error {Status:502 Message:the inference server answers with text instead of token ids; it does "+
 			"not know return_tokens_as_token_ids Type: Code: Param:}", 2),
 	},
+	{
+		"logprobs twice",
+		`data: {"choices":[{"index":0,"text":"","logprobs":{"token_logprobs":[-1],"tokens":["token_id:7"]},` +
+			`"logprobs":{"tokens":["token_id:8"],"top_logprobs":[{"token_id:9":-2}]}}]}` + "\n\n",
+		"0:[7 8]0  -1",
+	},
 	{"the end alone", `data: {"choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"length"}]}` + "\n\n",
 		"0:[]2 "},
 }

@@ -14,7 +14,10 @@ import (
 //
 // It stops at the first element that is not a number, so the result may have fewer elements than there are tokens.
 func readLogprobs(dst []TokenLogprob, data []byte) []TokenLogprob {
-	own, _ := rawjson.Find(data, "token_logprobs")
+	own, kind := rawjson.Find(data, "token_logprobs")
+	if kind == 0 {
+		return dst
+	}
 	it := rawjson.Elements(own)
 	for it.Next() && it.Kind == rawjson.Number {
 		dst = appendLogprob(dst, it.Value)

@@ -29,7 +29,7 @@ var sglangVariables = []variable{
 // AppendRequest writes no model, which this path does not know. A server has one.
 func (sglang) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
-	dst = appendIDs(append(dst, `{"input_ids":`...), r.Prompt)
+	dst = rawjson.AppendIDs(append(dst, `{"input_ids":`...), r.Prompt)
 	for _, m := range r.Sampling.Extras {
 		if !isSamplingParameter(m.Name) {
 			dst = appendMember(dst, m)
@@ -39,7 +39,7 @@ func (sglang) AppendRequest(dst []byte, r *Request) []byte {
 	if r.Choices > 1 {
 		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
-	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
+	dst = rawjson.AppendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendNumber(dst, `,"temperature":`, r.Sampling.Temperature)
 	dst = appendNumber(dst, `,"top_p":`, positive(r.Sampling.TopP))
 	dst = appendNumber(dst, `,"presence_penalty":`, r.Sampling.PresencePenalty)

@@ -20,12 +20,12 @@ func (sglangCompletions) NewReader() Reader { return vllm{}.NewReader() }
 func (sglangCompletions) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
 	dst = rawjson.AppendInt(append(dst, `,"max_tokens":`...), int64(r.MaxTokens))
 	if r.Choices > 1 {
 		dst = rawjson.AppendInt(append(dst, `,"n":`...), int64(r.Choices))
 	}
-	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
+	dst = rawjson.AppendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendSampling(dst, &r.Sampling)
 	dst = appendBiases(dst, r.Sampling.LogitBias)
 	for _, m := range r.Sampling.Extras {

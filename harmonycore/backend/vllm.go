@@ -26,7 +26,7 @@ var (
 func (vllm) AppendRequest(dst []byte, r *Request) []byte {
 	dst = reserve(dst, r)
 	dst = rawjson.AppendString(append(dst, `{"model":`...), r.Model)
-	dst = appendIDs(append(dst, `,"prompt":`...), r.Prompt)
+	dst = rawjson.AppendIDs(append(dst, `,"prompt":`...), r.Prompt)
 	dst = appendVLLMLimits(append(dst, ','), r)
 	if r.Logprobs {
 		// Two tokens may have the same text, and a part of a character has none. Only ids distinguish them.
@@ -65,7 +65,7 @@ func appendVLLMLimits(dst []byte, r *Request) []byte {
 
 // appendVLLMSampling appends the sampling parameters that have the same names on all of vLLM's paths.
 func appendVLLMSampling(dst []byte, r *Request) []byte {
-	dst = appendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
+	dst = rawjson.AppendIDs(append(dst, `,"stop_token_ids":`...), r.StopTokens)
 	dst = appendSampling(dst, &r.Sampling)
 	if r.ThinkingBudget != nil {
 		dst = rawjson.AppendInt(append(dst, `,"thinking_token_budget":`...), int64(*r.ThinkingBudget))
@@ -86,17 +86,6 @@ func appendStructuralTag(dst []byte, r *Request) []byte {
 
 func appendMember(dst []byte, m Member) []byte {
 	return append(append(append(append(dst, `,"`...), m.Name...), `":`...), m.JSON...)
-}
-
-func appendIDs(dst []byte, ids []uint32) []byte {
-	dst = append(dst, '[')
-	for i, id := range ids {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = rawjson.AppendInt(dst, int64(id))
-	}
-	return append(dst, ']')
 }
 
 // Cause looks at the parameter that vLLM's refusal names. The Python front end also names input_tokens if prompt and

@@ -150,7 +150,7 @@ func (b *broken) outcome(t *testing.T, kind, name string, r *brokenRequest, size
 		}
 		return action.Reset
 	}
-	if ended(x.ResponseHeaders(exchange.ResponseHead{Status: b.status, ContentType: b.contentType}, 0)) {
+	if ended(x.ResponseHeaders(exchange.ResponseHead{Status: b.status, ContentType: b.contentType})) {
 		return a
 	}
 	for part, taken := b.body, 0; ; part = b.again {
@@ -159,13 +159,13 @@ func (b *broken) outcome(t *testing.T, kind, name string, r *brokenRequest, size
 			if taken += n; taken > len(b.body)+maxTaken {
 				t.Fatalf("%d bytes are taken", taken)
 			}
-			if ended(x.ResponseBody([]byte(part[:n]), false, 0)) {
+			if ended(x.ResponseBody([]byte(part[:n]), false)) {
 				return a
 			}
 			part = part[n:]
 		}
 		if b.again == "" {
-			ended(x.ResponseBody(nil, true, 0))
+			ended(x.ResponseBody(nil, true))
 			return a
 		}
 	}

@@ -103,7 +103,8 @@ func (n *native) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:])
-	action := x.Request(body, exchange.Host{Now: time.Now().UnixMilli(), ID: hex.EncodeToString(id[:])})
+	now := func() int64 { return time.Now().UnixMilli() }
+	action := x.Request(body, exchange.Host{Now: now(), Clock: now, ID: hex.EncodeToString(id[:])})
 	switch {
 	case action.Reply != nil:
 		reply(w, action.Reply)
@@ -232,7 +233,7 @@ func (n *native) forward(
 		Status: response.StatusCode, ContentType: response.Header.Get("content-type"),
 		RetryAfter: response.Header.Get("retry-after"), Local: err != nil,
 	}
-	if !out.take(x.ResponseHeaders(head, time.Now().UnixMilli()), nil) {
+	if !out.take(x.ResponseHeaders(head), nil) {
 		return
 	}
 	n.pump(out, x, response.Body)

@@ -45,13 +45,13 @@ func (n *native) pump(out *writer, x *exchange.Exchange, body io.Reader) {
 			}
 			chunk = chunk[len(piece):]
 			n.chunks.Add(1)
-			if !out.take(x.ResponseBody(piece, false, time.Now().UnixMilli()), piece) {
+			if !out.take(x.ResponseBody(piece, false), piece) {
 				return
 			}
 		}
 		if errors.Is(err, io.EOF) {
 			n.chunks.Add(1)
-			if out.take(x.ResponseBody(nil, true, time.Now().UnixMilli()), nil) {
+			if out.take(x.ResponseBody(nil, true), nil) {
 				out.head()
 			}
 			return

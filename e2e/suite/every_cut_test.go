@@ -175,7 +175,7 @@ func play(g *exchange.Gateway, c *cases.Case, a serverAnswer, sizes ...int) stri
 		}
 		return true
 	}
-	if !goesOn(x.ResponseHeaders(a.head, now), nil) {
+	if !goesOn(x.ResponseHeaders(a.head), nil) {
 		return out.String()
 	}
 	for rest := a.body; len(rest) > 0; {
@@ -186,12 +186,12 @@ func play(g *exchange.Gateway, c *cases.Case, a serverAnswer, sizes ...int) stri
 		// What the exchange is given it may overwrite.
 		piece := bytes.Clone(rest[:size])
 		rest = rest[size:]
-		if !goesOn(x.ResponseBody(piece, false, now), piece) {
+		if !goesOn(x.ResponseBody(piece, false), piece) {
 			return out.String()
 		}
 	}
 	if a.ended {
-		goesOn(x.ResponseBody(nil, true, now), nil)
+		goesOn(x.ResponseBody(nil, true), nil)
 	}
 	return out.String()
 }

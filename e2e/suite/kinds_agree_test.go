@@ -60,10 +60,11 @@ func (s *serverOf) outcome(t *testing.T, path, body string, pieces []string) str
 	t.Helper()
 	x, _ := s.forwarded(t, path, body)
 	x.ResponseHeaders(exchange.ResponseHead{Status: http.StatusOK,
-		ContentType: contract.KindNamed(s.kind).StreamType()}, 0)
+		ContentType: contract.KindNamed(s.kind).StreamType()})
+
 	status, got := 0, ""
 	for i, p := range pieces {
-		a := x.ResponseBody([]byte(p), i == len(pieces)-1, 0)
+		a := x.ResponseBody([]byte(p), i == len(pieces)-1)
 		if a.Reply != nil {
 			return strconv.Itoa(a.Reply.Status) + " " + string(a.Reply.Body)
 		}

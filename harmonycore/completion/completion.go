@@ -73,7 +73,7 @@ func (c *Completion) start() {
 		Sampling: samplingOf(&request.Sampling), StructuralTag: request.StructuralTag,
 	}
 	c.running = c.Choices
-	c.exchange.ResponseHeaders(exchange.ResponseHead{Status: 200, ContentType: "text/event-stream"}, c.millis())
+	c.exchange.ResponseHeaders(exchange.ResponseHead{Status: 200, ContentType: "text/event-stream"})
 }
 
 func samplingOf(s *backend.Sampling) Sampling {
@@ -171,7 +171,7 @@ func (c *Completion) process(e backend.Event) ([]byte, error) {
 // appendEvent passes one event to the exchange and appends the bytes for the client to c.out.
 func (c *Completion) appendEvent(e backend.Event) error {
 	c.engine.event = e
-	action := c.exchange.ResponseBody(nil, false, c.millis())
+	action := c.exchange.ResponseBody(nil, false)
 	if r := action.Reply; r != nil {
 		if r.Status != 200 {
 			return &Error{Status: r.Status, Body: r.Body}

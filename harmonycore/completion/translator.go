@@ -80,7 +80,8 @@ func (t *Translator) begin(path string, body []byte, logprobs string) (*Completi
 		Config: contract.Config{Models: []contract.Model{t.options.Model.settings()}, BodyLimit: t.options.MaxBody},
 	})
 	c := &Completion{engine: e, exchange: gateway.Begin("POST", path), now: t.options.Now}
-	action := c.exchange.Request(bytes.Clone(body), exchange.Host{Now: c.millis(), ID: t.options.NewID()})
+	action := c.exchange.Request(bytes.Clone(body), exchange.Host{Now: c.millis(), Clock: c.millis,
+		ID: t.options.NewID()})
 	if action.Reply != nil {
 		return nil, &Error{Status: action.Reply.Status, Body: action.Reply.Body}
 	}

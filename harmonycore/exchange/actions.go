@@ -6,6 +6,10 @@ import "github.com/harmonyedge/harmonyedge/harmonycore/openai"
 type Host struct {
 	// Now is the time in milliseconds since 1970.
 	Now int64
+	// Clock returns the time later in the exchange, in the same form. The exchange asks it a few times in an answer, and
+	// not for each chunk, because a proxy's clock is costly. With a nil Clock the time is that of the last call that
+	// names one.
+	Clock func() int64
 	// ID is unique to the request: at least 24 letters and digits. The ids of the answer are derived from it.
 	ID string
 	// Admit reserves memory, and reports whether the host has that many bytes to spare. The gateway calls it once for each

@@ -18,12 +18,12 @@ func TestChunksAllocateNothing(t *testing.T) {
 	} {
 		events := streamOfTokens(5 * chunks)
 		x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), tt.path, tt.body)
-		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
 		chunk, size := make([]byte, 0, 4096), 0
 		send := func() {
 			for _, event := range events[:chunks] {
 				chunk = append(chunk[:0], event...)
-				size += len(x.ResponseBody(chunk, false, testNow).Body)
+				size += len(x.ResponseBody(chunk, false).Body)
 			}
 			events = events[chunks:]
 		}

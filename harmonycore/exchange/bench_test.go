@@ -55,9 +55,9 @@ func benchmarkResponse(b *testing.B, path, body string) {
 		at := i % len(events)
 		if at == 0 {
 			x = forwarded(b, g, path, body)
-			x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+			x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
 		}
 		chunk = append(chunk[:0], events[at]...)
-		x.ResponseBody(chunk, false, testNow)
+		x.ResponseBody(chunk, false)
 	}
 }

@@ -42,11 +42,11 @@ func TestLongestAnswers(t *testing.T) {
 		if a := x.Request([]byte(tt.body), Host{Now: testNow, ID: testID}); a.Forward == nil {
 			t.Fatalf("%s: not forwarded: %+v", tt.name, a)
 		}
-		x.ResponseHeaders(eventStream, testNow)
-		x.ResponseBody([]byte(serverChunk(0, tt.begin, "")), false, testNow)
+		x.ResponseHeaders(eventStream)
+		x.ResponseBody([]byte(serverChunk(0, tt.begin, "")), false)
 		sent, got := 0, ""
 		for ; sent < 12<<20 && got == ""; sent += 64_000 {
-			a := x.ResponseBody([]byte(event), false, testNow)
+			a := x.ResponseBody([]byte(event), false)
 			if a.Reply != nil {
 				got = string(a.Reply.Body) // of a call the client has heard nothing yet
 			} else if strings.Contains(string(a.Body), "response.failed") {

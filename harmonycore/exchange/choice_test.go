@@ -30,8 +30,8 @@ const (
 func answered(t *testing.T, body, stream string) string {
 	t.Helper()
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", body)
-	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-	a := x.ResponseBody([]byte(stream), false, testNow)
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	a := x.ResponseBody([]byte(stream), false)
 	if a.Reply != nil {
 		return string(a.Reply.Body)
 	}
@@ -100,11 +100,11 @@ func TestWholeAnswerIsBounded(t *testing.T) {
 			continue // nothing is held, and the garbage of 33 MiB would make TinyGo's heap large for every test that follows
 		}
 		x := forwarded(t, g, "/v1/chat/completions", chatBody(stream))
-		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-		x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>", "")), false, testNow)
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+		x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>", "")), false)
 		got := ""
 		for sent := 0; sent < 33<<20 && got == ""; sent += 64000 {
-			if a := x.ResponseBody([]byte(event), false, testNow); a.Reply != nil {
+			if a := x.ResponseBody([]byte(event), false); a.Reply != nil {
 				got = string(a.Reply.Body)
 			}
 		}

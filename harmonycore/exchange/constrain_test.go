@@ -201,8 +201,8 @@ func TestPrefilledCallKeepsItsHeader(t *testing.T) {
 	}
 	x := begin(`"tools":[` + fTool + `,` + gTool + `],` + named)
 	begin(`"tools":[` + fTool + `]`)
-	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-	a := x.ResponseBody([]byte(serverChunk(0, `{}<|call|>`, "stop")+serverDone), false, testNow)
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	a := x.ResponseBody([]byte(serverChunk(0, `{}<|call|>`, "stop")+serverDone), false)
 	if want := `"tool_calls":[{"id":"call_` + testID + `_0","type":"function","function":{"name":"g",` +
 		`"arguments":"{}"}}]`; !strings.Contains(string(a.Body), want) {
 		t.Errorf("got %s", a.Body)

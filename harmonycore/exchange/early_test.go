@@ -121,10 +121,10 @@ func cutEvery(s string, n int) []string {
 // end of the answer: "." is nothing, "R" a reset.
 func afterEarlyEnd(t *testing.T, x *Exchange, head ResponseHead, answer string) string {
 	t.Helper()
-	x.ResponseHeaders(head, testNow)
+	x.ResponseHeaders(head)
 	out, complete := "", false
 	for _, event := range strings.SplitAfter(answer, "\n\n") {
-		a := x.ResponseBody([]byte(event), event == "", testNow)
+		a := x.ResponseBody([]byte(event), event == "")
 		switch {
 		case a.Reply != nil:
 			return "reply"
@@ -176,10 +176,10 @@ func TestServerIsReleased(t *testing.T) {
 func TestChoicesEndEarly(t *testing.T) {
 	g := testGateway(nil)
 	x := forwarded(t, g, "/v1/chat/completions", chatWith(true, `"stop":" two","n":2`))
-	x.ResponseHeaders(eventStream, testNow)
+	x.ResponseHeaders(eventStream)
 	body := ""
 	message := func(index int, text, finish string) ResponseAction {
-		a := x.ResponseBody([]byte(serverChunk(index, text, finish)), false, testNow)
+		a := x.ResponseBody([]byte(serverChunk(index, text, finish)), false)
 		body += string(a.Body)
 		return a
 	}
@@ -209,10 +209,11 @@ func TestChoicesOneAfterAnother(t *testing.T) {
 	} {
 		x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), "/v1/chat/completions",
 			chatWith(true, `"stop":" two","n":2,"max_completion_tokens":`+strconv.Itoa(tt.limit)))
-		x.ResponseHeaders(eventStream, testNow)
-		x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>One two", "")), false, testNow)
+		x.ResponseHeaders(eventStream)
+		x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>One two", "")), false)
 		last := x.ResponseBody([]byte(strings.Repeat(serverChunk(0, " three", ""), tt.wasted)+
-			serverChunk(1, "<|channel|>final<|message|>One<|return|>", "stop")), false, testNow)
+			serverChunk(1, "<|channel|>final<|message|>One<|return|>", "stop")), false)
+
 		if body := string(last.Body); !strings.Contains(body, tt.want) || strings.Contains(body, "three") {
 			t.Errorf("after %d tokens of %d: %s", tt.wasted, tt.limit, body)
 		}
@@ -287,12 +288,12 @@ func TestServerGoesOnAfterItsError(t *testing.T) {
 	} {
 		for rest, cut := range map[string]bool{token: true, "data: [DONE]\n\n": false, ": ping\n\n": false} {
 			x := forwarded(t, testGateway(nil), path, body)
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(head), false, testNow)
-			if a := x.ResponseBody([]byte(failure), false, testNow); a.Reset || len(a.Body) == 0 {
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(head), false)
+			if a := x.ResponseBody([]byte(failure), false); a.Reset || len(a.Body) == 0 {
 				t.Errorf("%s: at the error %+v", path, a)
 			}
-			if a := x.ResponseBody([]byte(rest), false, testNow); a.Reset != cut {
+			if a := x.ResponseBody([]byte(rest), false); a.Reset != cut {
 				t.Errorf("%s: %q after the error: cut %v, want %v", path, rest, a.Reset, cut)
 			}
 		}

@@ -26,8 +26,8 @@ func TestServersNotFound(t *testing.T) {
 				Host{Now: testNow, ID: testID}); a.Reply != nil {
 				t.Fatalf("got %s", a.Reply.Body)
 			}
-			x.ResponseHeaders(ResponseHead{Status: 404, ContentType: "application/json"}, testNow)
-			a := x.ResponseBody([]byte(tt.body), true, testNow)
+			x.ResponseHeaders(ResponseHead{Status: 404, ContentType: "application/json"})
+			a := x.ResponseBody([]byte(tt.body), true)
 			got := string(a.Body)
 			if a.Reply != nil {
 				got = string(a.Reply.Body)

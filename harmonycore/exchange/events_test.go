@@ -51,8 +51,8 @@ func TestEventsHeader(t *testing.T) {
 
 // formOf lets the server answer and says what the client gets.
 func formOf(x *Exchange) string {
-	x.ResponseHeaders(eventStream, testNow)
-	a := x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hi<|return|>")), true, testNow)
+	x.ResponseHeaders(eventStream)
+	a := x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hi<|return|>")), true)
 	for _, form := range [][2]string{{"event: token", "events"}, {"event: response.created", "responses"},
 		{"data: {", "chunks"}, {"{", "object"}} {
 		if strings.HasPrefix(string(a.Body), form[0]) {
@@ -80,8 +80,8 @@ func TestNoFinalIsCounted(t *testing.T) {
 				}
 				x.Request([]byte(body), Host{Now: testNow, ID: testID})
 				answer := answerOf(text)
-				x.ResponseHeaders(eventStream, testNow)
-				x.ResponseBody([]byte(answer), true, testNow)
+				x.ResponseHeaders(eventStream)
+				x.ResponseBody([]byte(answer), true)
 				if got := x.Report().NoFinal; got != want {
 					t.Errorf("%s, %s, %q: %d, want %d", text, body, header, got, want)
 				}

@@ -28,8 +28,13 @@ type Exchange struct {
 	// headersForwarded reports whether the request's headers were sent on to the model's servers before the body was read.
 	headersForwarded bool
 	options          headerOptions
-	// lastActivity is when the server last sent something, or when the request was forwarded, in milliseconds since 1970.
+	// clock is [Host.Clock].
+	clock func() int64
+	// lastActivity is when the server is known to have last sent something, or when the request was forwarded, in
+	// milliseconds since 1970. active reports whether the server has sent something since then: [Exchange.Overdue] notes
+	// when, so that a chunk needs no clock.
 	lastActivity int64
+	active       bool
 	report       Report
 }
 
@@ -92,13 +97,13 @@ func (e *Exchange) Request(body []byte, h Host) RequestAction {
 		return RequestAction{Hold: true}
 	}
 	e.decided = true
-	e.lastActivity = h.Now
+	e.clock, e.lastActivity = h.Clock, h.Now
 	return e.endpoint.request(body, h)
 }
 
 // ResponseHeaders takes the response's headers.
-func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
-	e.lastActivity = now
+func (e *Exchange) ResponseHeaders(h ResponseHead) ResponseAction {
+	e.active = true
 	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
@@ -107,8 +112,8 @@ func (e *Exchange) ResponseHeaders(h ResponseHead, now int64) ResponseAction {
 
 // ResponseBody takes a chunk of the response's body. It may overwrite the chunk's memory. end reports whether the chunk
 // is the last one.
-func (e *Exchange) ResponseBody(chunk []byte, end bool, now int64) ResponseAction {
-	e.lastActivity = now
+func (e *Exchange) ResponseBody(chunk []byte, end bool) ResponseAction {
+	e.active = true
 	if !e.handlesResponse() {
 		return ResponseAction{Pass: true}
 	}
@@ -139,13 +144,30 @@ func (e *Exchange) handlesResponse() bool {
 	return true
 }
 
-// Stalled decides what to do about a server that has been silent too long at now. The zero action does nothing.
-func (e *Exchange) Stalled(now int64) ResponseAction {
+// now returns the time in milliseconds since 1970.
+func (e *Exchange) now() int64 {
+	if e.clock == nil {
+		return e.lastActivity
+	}
+	return e.clock()
+}
+
+// Overdue reports whether the server has been silent too long at now, so that [Exchange.Stalled] has something to
+// decide. What the server has sent since the last call counts as sent now.
+func (e *Exchange) Overdue(now int64) bool {
+	if e.active {
+		e.active, e.lastActivity = false, now
+	}
 	limit := int64(e.gateway.options.StallTimeoutMS)
-	if limit <= 0 || now-e.lastActivity < limit || e.response == nil || e.PassesThrough() {
+	return limit > 0 && now-e.lastActivity >= limit && e.response != nil && !e.PassesThrough()
+}
+
+// Stalled decides what to do about a server that is [Exchange.Overdue] at now. The zero action does nothing.
+func (e *Exchange) Stalled(now int64) ResponseAction {
+	if !e.Overdue(now) {
 		return ResponseAction{}
 	}
-	return e.response.silent(limit)
+	return e.response.silent(int64(e.gateway.options.StallTimeoutMS))
 }
 
 // PassesThrough reports whether everything that is still to come passes unchanged.

@@ -79,12 +79,12 @@ var eventStream = ResponseHead{Status: 200, ContentType: "text/event-stream; cha
 func outcome(t testing.TB, x *Exchange, pieces []string) string {
 	t.Helper()
 	status, body := 0, ""
-	if a := x.ResponseHeaders(eventStream, testNow); !a.Hold {
+	if a := x.ResponseHeaders(eventStream); !a.Hold {
 		t.Fatalf("headers are not held: %+v", a)
 	}
 	for i, p := range pieces {
 		chunk := []byte(p)
-		a := x.ResponseBody(chunk, i == len(pieces)-1, testNow)
+		a := x.ResponseBody(chunk, i == len(pieces)-1)
 		for at := range chunk {
 			chunk[at] = '\n' // the host's memory is used again
 		}
@@ -180,10 +180,11 @@ func TestLargeChunk(t *testing.T) {
 
 func TestTokensAreCountedWhereTheServerDoesNot(t *testing.T) {
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false))
-	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
 	a := x.ResponseBody([]byte("data: {\"choices\":[{\"token_ids\":[200005,17196,200008,13225,200002],"+
 		"\"finish_reason\":\"stop\"}]}\n\n"+
-		"data: [DONE]\n\n"), true, testNow)
+		"data: [DONE]\n\n"), true)
+
 	if !strings.Contains(string(a.Body), `"completion_tokens":5`) {
 		t.Errorf("got %s", a.Body)
 	}

@@ -16,8 +16,8 @@ func TestAborted(t *testing.T) {
 		status int
 	}{{false, abort, 502}, {false, token + abort, 502}, {true, abort, 502}, {true, token + abort, 200}} {
 		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(tt.stream))
-		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-		a := x.ResponseBody([]byte(tt.events), true, testNow)
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+		a := x.ResponseBody([]byte(tt.events), true)
 		switch {
 		case tt.status == 502 && (a.Reply == nil || a.Reply.Status != 502):
 			t.Errorf("stream %v: got %+v", tt.stream, a)
@@ -39,7 +39,7 @@ func TestHeadersOnly(t *testing.T) {
 		{ResponseHead{Status: 503, Local: true, End: true}, 503},
 	} {
 		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-		a := x.ResponseHeaders(tt.head, testNow)
+		a := x.ResponseHeaders(tt.head)
 		if a.Reply == nil || a.Reply.Status != tt.status || a.Reply.RetryAfter != tt.head.RetryAfter {
 			t.Errorf("%+v: got %+v", tt.head, a.Reply)
 		}
@@ -48,7 +48,7 @@ func TestHeadersOnly(t *testing.T) {
 		}
 	}
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-	if a := x.ResponseHeaders(ResponseHead{Status: 503, Local: true, ContentType: "application/json"}, testNow); !a.Pass {
+	if a := x.ResponseHeaders(ResponseHead{Status: 503, Local: true, ContentType: "application/json"}); !a.Pass {
 		t.Errorf("a reply that the proxy has shaped is rewritten: %+v", a)
 	}
 }
@@ -57,8 +57,8 @@ func TestTrailers(t *testing.T) {
 	stream := answerOf("<|channel|>final<|message|>Hi<|return|>")
 	// A finished answer is out before the trailers come.
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(false))
-	x.ResponseHeaders(eventStream, testNow)
-	if a := x.ResponseBody([]byte(stream), false, testNow); a.Head == nil ||
+	x.ResponseHeaders(eventStream)
+	if a := x.ResponseBody([]byte(stream), false); a.Head == nil ||
 		!strings.Contains(string(a.Body), `"finish_reason":"stop"`) {
 		t.Fatalf("got %+v", a)
 	}
@@ -67,20 +67,20 @@ func TestTrailers(t *testing.T) {
 	}
 	// One that is not is an error while it can be one, and a cut after that.
 	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-	x.ResponseHeaders(eventStream, testNow)
+	x.ResponseHeaders(eventStream)
 	if a := x.ResponseTrailers(); a.Reply == nil || a.Reply.Status != 502 {
 		t.Errorf("got %+v", a)
 	}
 	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-	x.ResponseHeaders(eventStream, testNow)
-	x.ResponseBody([]byte(stream[:len(stream)/2]), false, testNow)
+	x.ResponseHeaders(eventStream)
+	x.ResponseBody([]byte(stream[:len(stream)/2]), false)
 	if a := x.ResponseTrailers(); !a.Reset {
 		t.Errorf("got %+v", a)
 	}
 	// A failed response that ends with trailers is still put into our shape.
 	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-	x.ResponseHeaders(ResponseHead{Status: 500, ContentType: "application/json"}, testNow)
-	x.ResponseBody([]byte(`{"error":{"message":"boom"}}`), false, testNow)
+	x.ResponseHeaders(ResponseHead{Status: 500, ContentType: "application/json"})
+	x.ResponseBody([]byte(`{"error":{"message":"boom"}}`), false)
 	if a := x.ResponseTrailers(); a.Reply == nil || a.Reply.Status != 500 ||
 		!strings.Contains(string(a.Reply.Body), "boom") {
 		t.Errorf("got %+v", a)
@@ -92,18 +92,24 @@ func TestStalls(t *testing.T) {
 	if a := x.Stalled(testNow + testLimit - 1); a.Reply != nil || a.Reset {
 		t.Errorf("given up too early: %+v", a)
 	}
-	x.ResponseHeaders(eventStream, testNow+testLimit)
-	if a := x.Stalled(testNow + testLimit + 1); a.Reply != nil || a.Reset {
+	x.ResponseHeaders(eventStream)
+	if a := x.Stalled(testNow + testLimit); a.Reply != nil || a.Reset {
 		t.Errorf("a sign of life does not count: %+v", a)
 	}
 	if a := x.Stalled(testNow + 2*testLimit); a.Reply == nil || a.Reply.Status != 504 {
 		t.Errorf("before the first token: %+v", a)
 	}
 	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-	x.ResponseHeaders(eventStream, testNow)
+	x.ResponseHeaders(eventStream)
 	stream := answerOf("<|channel|>final<|message|>Hi<|return|>")
-	x.ResponseBody([]byte(stream[:len(stream)/2]), false, testNow)
-	if a := x.Stalled(testNow + testLimit); !a.Reset {
+	x.ResponseBody([]byte(stream[:len(stream)/2]), false)
+	if a := x.Stalled(testNow + testLimit); a.Reset || a.Reply != nil {
+		t.Errorf("what has just come does not count: %+v", a)
+	}
+	if a := x.Stalled(testNow + 2*testLimit - 1); a.Reset || a.Reply != nil {
+		t.Errorf("given up too early after the first token: %+v", a)
+	}
+	if a := x.Stalled(testNow + 2*testLimit); !a.Reset {
 		t.Errorf("after the first token: %+v", a)
 	}
 	if a := x.Stalled(testNow + 3*testLimit); a.Reset || a.Reply != nil {
@@ -118,8 +124,8 @@ func TestStalls(t *testing.T) {
 // No server can answer a request that has not gone to one; a host that says so all the same does not stop the VM.
 func TestResponseBeforeTheRequest(t *testing.T) {
 	x := testGateway(nil).Begin("POST", "/v1/chat/completions")
-	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-	if a := x.ResponseBody([]byte("data: {\"choices\":[]}\n\n"), true, testNow); a.Head == nil || a.Head.Status != 502 {
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	if a := x.ResponseBody([]byte("data: {\"choices\":[]}\n\n"), true); a.Head == nil || a.Head.Status != 502 {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -127,9 +133,9 @@ func TestResponseBeforeTheRequest(t *testing.T) {
 func TestEndlessServer(t *testing.T) {
 	body := strings.Replace(chatBody(false), `{`, `{"max_tokens":1,`, 1)
 	x := forwarded(t, testGateway(nil), "/v1/chat/completions", body)
-	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
 	events := strings.Repeat("data: {\"choices\":[{\"token_ids\":[13225]}]}\n\n", 100)
-	if a := x.ResponseBody([]byte(events), false, testNow); a.Reply == nil || a.Reply.Status != 502 {
+	if a := x.ResponseBody([]byte(events), false); a.Reply == nil || a.Reply.Status != 502 {
 		t.Errorf("got %+v", a)
 	}
 }

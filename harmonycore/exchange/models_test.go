@@ -106,13 +106,13 @@ func playModels(t *testing.T, g *Gateway, head ResponseHead, body string, size i
 		a.Forward.Body != nil {
 		t.Fatalf("not forwarded: %+v", a)
 	}
-	a := x.ResponseHeaders(head, testNow)
+	a := x.ResponseHeaders(head)
 	for a.Reply == nil && len(body) > 0 {
 		if !a.Hold {
 			t.Fatalf("%+v", a)
 		}
 		n := min(size, len(body))
-		a = x.ResponseBody([]byte(body[:n]), n == len(body), testNow)
+		a = x.ResponseBody([]byte(body[:n]), n == len(body))
 		body = body[n:]
 	}
 	if a.Reply != nil {
@@ -130,9 +130,10 @@ func TestOtherModelsStall(t *testing.T) {
 		x := g.Begin("GET", "/v1/models")
 		x.Request(nil, Host{Now: testNow, ID: testID})
 		if headers {
-			x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "application/json"}, testNow)
-			x.ResponseBody([]byte(`{"data":[`), false, testNow)
+			x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "application/json"})
+			x.ResponseBody([]byte(`{"data":[`), false)
 		}
+		x.Stalled(testNow)
 		if a := x.Stalled(testNow + testLimit - 1); a.Reply != nil {
 			t.Fatalf("too early: %+v", a)
 		}

@@ -89,9 +89,9 @@ func callInOrder(t *testing.T, gateway, request uint8, calls []byte) {
 			body := orderBodies[argument%len(orderBodies)]
 			whole(x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return argument%16 != 15 }}).Reply)
 		case 3:
-			replied(x.ResponseHeaders(orderHeads[argument%len(orderHeads)], now))
+			replied(x.ResponseHeaders(orderHeads[argument%len(orderHeads)]))
 		case 4, 5:
-			replied(x.ResponseBody([]byte(orderChunks[argument%len(orderChunks)]), call%10 == 5, now))
+			replied(x.ResponseBody([]byte(orderChunks[argument%len(orderChunks)]), call%10 == 5))
 		case 6:
 			replied(x.ResponseTrailers())
 		case 7:
@@ -141,7 +141,7 @@ func TestBodyBeforeAnythingElse(t *testing.T) {
 		},
 	} {
 		x := begin()
-		a := x.ResponseBody([]byte(orderChunks[0]), true, testNow)
+		a := x.ResponseBody([]byte(orderChunks[0]), true)
 		if a.Reply == nil || a.Reply.Status != 502 || !x.PassesThrough() {
 			t.Errorf("a body %s: %+v", name, a)
 		}
@@ -152,7 +152,7 @@ func TestBodyBeforeAnythingElse(t *testing.T) {
 	}
 	x := testGateway(func(o *Options) { o.Passthrough = true }).Begin("GET", "/v1/models")
 	x.Request(nil, Host{Now: testNow, ID: testID})
-	if a := x.ResponseBody([]byte(`{"data":[]}`), true, testNow); a.Reply == nil || a.Reply.Status != 200 {
+	if a := x.ResponseBody([]byte(`{"data":[]}`), true); a.Reply == nil || a.Reply.Status != 200 {
 		t.Errorf("a list of models without headers: %+v", a)
 	}
 	x = testGateway(nil).Begin("GET", "/v1/models")

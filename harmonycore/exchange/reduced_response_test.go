@@ -10,14 +10,14 @@ import (
 // failure that would have been a status are noted.
 func reducedOutcome(t *testing.T, x *Exchange, head ResponseHead, pieces ...string) string {
 	t.Helper()
-	a := x.ResponseHeaders(head, testNow)
+	a := x.ResponseHeaders(head)
 	if a.Hold || a.Head == nil {
 		t.Fatalf("headers do not go at once: %+v", a)
 	}
 	out := strconv.Itoa(a.Head.Status) + " " + a.Head.ContentType + " "
 	late := false
 	for i, p := range pieces {
-		a := x.ResponseBody([]byte(p), i == len(pieces)-1, testNow)
+		a := x.ResponseBody([]byte(p), i == len(pieces)-1)
 		if a.Hold || a.Reply != nil || a.Head != nil {
 			t.Fatalf("after the headers: %+v", a)
 		}
@@ -131,7 +131,7 @@ func TestReducedResponses(t *testing.T) {
 // A response without a body is decided on with its headers, which can still be answered in place of.
 func TestReducedHeadersOnly(t *testing.T) {
 	x, _ := sendReduced(testGateway(reduced), "/v1/chat/completions", chatBody(true))
-	if a := x.ResponseHeaders(ResponseHead{Status: 429, RetryAfter: "7", End: true}, testNow); a.Reply == nil ||
+	if a := x.ResponseHeaders(ResponseHead{Status: 429, RetryAfter: "7", End: true}); a.Reply == nil ||
 		a.Reply.Status != 429 || a.Reply.RetryAfter != "7" {
 		t.Errorf("got %+v", a)
 	}
@@ -141,7 +141,7 @@ func TestReducedStallsAndTrailers(t *testing.T) {
 	begin := func(head *ResponseHead) *Exchange {
 		x, _ := sendReduced(testGateway(reduced), "/v1/chat/completions", chatBody(true))
 		if head != nil {
-			x.ResponseHeaders(*head, testNow)
+			x.ResponseHeaders(*head)
 		}
 		return x
 	}
@@ -150,6 +150,7 @@ func TestReducedStallsAndTrailers(t *testing.T) {
 	}
 	for _, head := range []ResponseHead{eventStream, {Status: 500}} {
 		x := begin(&head)
+		x.Stalled(testNow)
 		if a := x.Stalled(testNow + testLimit); !a.Reset || !a.Late {
 			t.Errorf("%+v, stalled: got %+v", head, a)
 		}

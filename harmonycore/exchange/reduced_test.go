@@ -117,7 +117,7 @@ func TestReducedWithoutBody(t *testing.T) {
 func TestReducedAnswerBeforeTheBody(t *testing.T) {
 	x := testGateway(reduced).Begin("POST", "/v1/chat/completions")
 	x.RequestHeaders()
-	a := x.ResponseHeaders(ResponseHead{Status: 401, ContentType: "application/json"}, testNow)
+	a := x.ResponseHeaders(ResponseHead{Status: 401, ContentType: "application/json"})
 	if a.Head == nil || a.Head.Status != 401 {
 		t.Fatalf("got %+v", a)
 	}
@@ -125,7 +125,7 @@ func TestReducedAnswerBeforeTheBody(t *testing.T) {
 		a.Reply != nil {
 		t.Errorf("got %+v", a)
 	}
-	if a := x.ResponseBody([]byte(`{"error":"Unauthorized"}`), true, testNow); !strings.Contains(string(a.Body),
+	if a := x.ResponseBody([]byte(`{"error":"Unauthorized"}`), true); !strings.Contains(string(a.Body),
 		`"code":"server_refused_credentials"`) {
 		t.Errorf("got %s", a.Body)
 	}
@@ -133,7 +133,7 @@ func TestReducedAnswerBeforeTheBody(t *testing.T) {
 	x = testGateway(func(o *Options) { reduced(o); o.Models[0].RawPrompts = contract.RawPromptsAllow }).Begin("POST",
 		"/v1/completions")
 	x.RequestHeaders()
-	if a := x.ResponseHeaders(ResponseHead{Status: 401}, testNow); !a.Pass {
+	if a := x.ResponseHeaders(ResponseHead{Status: 401}); !a.Pass {
 		t.Errorf("got %+v", a)
 	}
 	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID}); a.Reply == nil || a.Reply.Status != 404 {

@@ -51,8 +51,9 @@ func TestReport(t *testing.T) {
 			want := Report{API: "chat", Model: testModel, Server: "vllm", Translated: true,
 				PromptTokens: x.generation.promptTokens, FirstToken: 7}
 			tt.want(&want)
-			x.ResponseHeaders(eventStream, testNow+3)
-			x.ResponseBody([]byte(answerOf(tt.text)), true, testNow+7)
+			x.clock = func() int64 { return testNow + 7 }
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(answerOf(tt.text)), true)
 			if got := x.Report(); got != want {
 				t.Errorf("%s, stream %v:\n%+v\nwant\n%+v", tt.name, stream, got, want)
 			}
@@ -107,8 +108,8 @@ func TestReportOfEffort(t *testing.T) {
 	for effort, want := range map[string]bool{"low": false, "medium": true, "high": true} {
 		x := forwarded(t, testGateway(nil), "/v1/chat/completions",
 			strings.TrimSuffix(chatBody(true), "}")+`,"reasoning_effort":"`+effort+`"}`)
-		x.ResponseHeaders(eventStream, testNow)
-		x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hello<|return|>")), true, testNow)
+		x.ResponseHeaders(eventStream)
+		x.ResponseBody([]byte(answerOf("<|channel|>final<|message|>Hello<|return|>")), true)
 		if r := x.Report(); r.UnexpectedOrder != want {
 			t.Errorf("%s: %v", effort, r.UnexpectedOrder)
 		}
@@ -126,44 +127,47 @@ func TestReportEnds(t *testing.T) {
 		want, cut string
 	}{
 		{"before the headers", func(*Exchange) {}, FinishCut, ""},
-		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream, testNow) }, FinishCut, ""},
+		{"before the first token", func(x *Exchange) { x.ResponseHeaders(eventStream) }, FinishCut, ""},
 		{"within the answer", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(partial), false, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(partial), false)
 		}, FinishCut, CutOther},
 		{"trailers within the answer", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(partial), false, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(partial), false)
 			x.ResponseTrailers()
 		}, FinishError, CutServer},
 		{"after the answer", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(answer), false, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(answer), false)
 		}, FinishStop, ""},
 		{"no finish reason", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(partial), true, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(partial), true)
 		}, FinishError, ""},
 		{"silence before the first token", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
+			x.ResponseHeaders(eventStream)
+			x.Stalled(testNow)
 			x.Stalled(testNow + testLimit)
 		}, FinishError, ""},
 		{"silence", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(partial), false, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(partial), false)
+			x.Stalled(testNow)
 			x.Stalled(testNow + testLimit)
 		}, FinishError, CutStall},
 		{"silence after a failure", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(partial+"data: {]\n\n"), false, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(partial+"data: {]\n\n"), false)
+			x.Stalled(testNow)
 			x.Stalled(testNow + testLimit)
 		}, FinishError, ""},
 		{"a status", func(x *Exchange) {
-			x.ResponseHeaders(ResponseHead{Status: 429, End: true}, testNow)
+			x.ResponseHeaders(ResponseHead{Status: 429, End: true})
 		}, FinishError, ""},
 		{"the limit", func(x *Exchange) {
-			x.ResponseHeaders(eventStream, testNow)
-			x.ResponseBody([]byte(length), true, testNow)
+			x.ResponseHeaders(eventStream)
+			x.ResponseBody([]byte(length), true)
 		}, FinishLength, ""},
 	} {
 		x := forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))

@@ -124,9 +124,9 @@ func TestHostStringsAreNotKept(t *testing.T) {
 	}
 	memory = []byte("120")
 	x = forwarded(t, testGateway(nil), "/v1/chat/completions", chatBody(true))
-	x.ResponseHeaders(ResponseHead{Status: 503, RetryAfter: unsafe.String(&memory[0], len(memory))}, testNow)
+	x.ResponseHeaders(ResponseHead{Status: 503, RetryAfter: unsafe.String(&memory[0], len(memory))})
 	copy(memory, "abc")
-	x.ResponseBody([]byte("x"), false, testNow)
+	x.ResponseBody([]byte("x"), false)
 	if a := x.ResponseTrailers(); a.Reply == nil || a.Reply.RetryAfter != "120" {
 		t.Errorf("got %+v", a.Reply)
 	}

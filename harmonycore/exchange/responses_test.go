@@ -13,11 +13,14 @@ import (
 func TestCompletedAt(t *testing.T) {
 	for _, stream := range []string{"", `,"stream":true`} {
 		x := forwarded(t, testGateway(nil), "/v1/responses", `{"model":"`+testModel+`","input":"Hi"`+stream+`}`)
-		x.ResponseHeaders(eventStream, testNow+2_000)
+		now := int64(testNow + 2_000)
+		x.clock = func() int64 { return now }
+		x.ResponseHeaders(eventStream)
 		events := strings.SplitAfter(answerOf("<|channel|>final<|message|>Hi<|return|>"), "\n\n")
 		var body []byte
 		for i, event := range events[:len(events)-1] {
-			body = append(body, x.ResponseBody([]byte(event), false, testNow+3_000+int64(i)*1_000).Body...)
+			now = testNow + 3_000 + int64(i)*1_000
+			body = append(body, x.ResponseBody([]byte(event), false).Body...)
 		}
 		_, last, _ := strings.Cut(string(body), "event: response.completed\ndata: ")
 		if stream == "" {
@@ -49,8 +52,8 @@ func requestWithLogprobs(more string) string {
 func respond(t *testing.T, body, stream string) string {
 	t.Helper()
 	x := forwarded(t, testGateway(nil), "/v1/responses", body)
-	x.ResponseHeaders(eventStream, testNow)
-	a := x.ResponseBody([]byte(stream), true, testNow)
+	x.ResponseHeaders(eventStream)
+	a := x.ResponseBody([]byte(stream), true)
 	if a.Reply != nil {
 		return string(a.Reply.Body)
 	}
@@ -145,11 +148,11 @@ func TestResponsesLogprobsRefused(t *testing.T) {
 	}
 	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 20 }), "/v1/responses",
 		requestWithLogprobs(""))
-	x.ResponseHeaders(eventStream, testNow)
-	x.ResponseBody([]byte(chunkWithLogprobs("<|channel|>final<|message|>")), false, testNow)
+	x.ResponseHeaders(eventStream)
+	x.ResponseBody([]byte(chunkWithLogprobs("<|channel|>final<|message|>")), false)
 	words := chunkWithLogprobs(strings.Repeat(" word", 1_000))
 	for sent := 0; sent < 200; sent++ {
-		if a := x.ResponseBody([]byte(words), false, testNow); a.Reply != nil {
+		if a := x.ResponseBody([]byte(words), false); a.Reply != nil {
 			if got := string(a.Reply.Body); !strings.Contains(got, "ask for fewer 'top_logprobs', or without") {
 				t.Error(got)
 			}

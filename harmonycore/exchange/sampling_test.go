@@ -68,9 +68,9 @@ func TestStopTokens(t *testing.T) {
 	const body = `{"model":"` + testModel + `","stop_token_ids":[1920],"messages":[{"role":"user","content":"Hi"}]}`
 	x := forwarded(t, testGateway(func(o *Options) { o.Models[0].ServerExtras = []string{"stop_token_ids"} }),
 		"/v1/chat/completions", body)
-	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"}, testNow)
-	a := x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>One two", "stop")+serverUsage+serverDone), true,
-		testNow)
+	x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+	a := x.ResponseBody([]byte(serverChunk(0, "<|channel|>final<|message|>One two", "stop")+serverUsage+serverDone), true)
+
 	if !strings.Contains(string(a.Body), `"content":"One"`) ||
 		!strings.Contains(string(a.Body), `"finish_reason":"stop"`) {
 		t.Errorf("%s", a.Body)

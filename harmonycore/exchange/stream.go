@@ -103,7 +103,7 @@ func (g *generation) generate(c *choice, event *backend.Event) *openai.Error {
 		g.begin()
 	}
 	if generated && g.x.report.FirstToken < 0 {
-		g.x.report.FirstToken = max(g.x.lastActivity-g.forwarded, 0)
+		g.x.report.FirstToken = max(g.x.now()-g.forwarded, 0)
 	}
 	if failure := c.parser.take(g, c, event); failure != nil || c.finish != backend.Running {
 		return failure
@@ -160,7 +160,7 @@ func (g *generation) complete(end bool) ResponseAction {
 	g.answer.Finish(translate.Usage{
 		PromptTokens: g.promptTokens, CachedTokens: g.usage.Cached, CachedKnown: g.usage.HasCached,
 		CompletionTokens: g.usage.Completion, ReasoningEstimated: g.kind.Facts().EstimatesTokens(),
-	}, g.x.lastActivity/1000)
+	}, g.x.now()/1000)
 	g.finished()
 	if g.endedEarly && !end {
 		return g.releaseServer()

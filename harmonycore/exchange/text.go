@@ -41,17 +41,27 @@ func (p *textParser) exceeds(event *backend.Event, tokens int) bool {
 func (p *textParser) prefill(g *generation) {
 	for _, id := range g.prefilled {
 		if text, ok := g.x.gateway.options.Tokenizer.TokenBytes(id); ok {
-			p.stream.Write(text, g.x.lastActivity)
+			p.write(g, text)
 		}
 	}
 	p.prefilled = p.stream.Taken()
+}
+
+// write passes text on. It reads the clock only while the text's beginning may still be taken for an answer without
+// Harmony.
+func (p *textParser) write(g *generation, text []byte) {
+	now := int64(0)
+	if p.stream.Timed() {
+		now = g.x.now()
+	}
+	p.stream.Write(text, now)
 }
 
 func (p *textParser) take(g *generation, c *choice, event *backend.Event) *openai.Error {
 	p.received += len(event.Text)
 	for text := event.Text; len(text) > 0; {
 		n := min(len(text), maxPiece)
-		p.stream.Write(text[:n], g.x.lastActivity)
+		p.write(g, text[:n])
 		text = text[n:]
 		if p.stream.Opened() > maxMessages {
 			return errTooManyMessages()

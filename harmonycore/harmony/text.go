@@ -122,8 +122,11 @@ func (p *TextParser) Taken() int { return p.controls + EstimateTokens(p.ordinary
 // incomplete.
 func EstimateTokens(bytes int) int { return (max(bytes, 0) + bytesPerToken - 1) / bytesPerToken }
 
-// Write takes the next bytes. now is the time of any clock, in milliseconds; only the fallback uses it. An empty chunk
-// only passes the time.
+// Timed reports whether the next Write uses its time. Once it does not, it never does again.
+func (p *TextParser) Timed() bool { return p.watch.enabled && !p.watch.timedOut }
+
+// Write takes the next bytes. now is the time of any clock, in milliseconds; only the fallback uses it, as long as
+// [TextParser.Timed] reports true. An empty chunk only passes the time.
 func (p *TextParser) Write(chunk []byte, now int64) {
 	p.watch.tick(now, len(chunk) > 0)
 	p.ordinary += len(chunk)

@@ -63,6 +63,9 @@ func (w *watch) init(f Fallback) {
 }
 
 func (w *watch) tick(now int64, text bool) {
+	if w.timedOut {
+		return
+	}
 	if !w.started {
 		if !text {
 			return

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"strconv"
-
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/exchange"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
@@ -21,6 +19,10 @@ var apis = [...]string{"chat", "responses", "completions"}
 
 // statuses are the statuses with series of their own. 0 is a client that left before it got a status.
 var statuses = [...]int{0, 200, 400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504}
+
+// statusNames are their values of the label.
+var statusNames = [len(statuses)]string{"none", "200", "400", "401", "403", "404", "408", "413", "422", "429", "500",
+	"502", "503", "504"}
 
 // earlyEnds are the reasons why tokens are generated that no client gets.
 var earlyEnds = [...]string{exchange.EarlyStop, exchange.EarlyReasoning, exchange.EarlyCall, exchange.EarlyError}
@@ -116,10 +118,7 @@ func (s *Set) model(name string) *model {
 func statusOf(status int) (int, string) {
 	for i, known := range statuses {
 		if known == status {
-			if status == 0 {
-				return i, "none"
-			}
-			return i, strconv.Itoa(status)
+			return i, statusNames[i]
 		}
 	}
 	return len(statuses), Other

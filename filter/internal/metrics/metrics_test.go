@@ -89,6 +89,9 @@ func TestCounts(t *testing.T) {
 	// Nothing came: nothing is recorded that would be a lie.
 	s.Count(&exchange.Report{API: "chat", Model: "gpt-oss-120b", Translated: true, FirstToken: -1}, 503)
 	s.ResponseChunk()
+	s.ResponseChunk()
+	s.FlushChunks()
+	s.FlushChunks()
 	s.EditRefused()
 	s.ConfigError()
 	s.ReducedReset()

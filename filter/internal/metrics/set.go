@@ -30,6 +30,8 @@ type Set struct {
 	cuts        [len(cuts)]metric
 	parseErrors [harmony.ParseErrorKinds]metric
 	builds      []build
+	// chunks are the pieces of answers that the host's counter lacks.
+	chunks int
 }
 
 // build is a configuration that this VM has had. uses is how many plugins use it now.
@@ -84,8 +86,15 @@ func (s *Set) use(version, config string, more int) {
 	s.set(b.gauge, int64(min(b.uses, 1)))
 }
 
-// ResponseChunk counts a piece of an answer.
-func (s *Set) ResponseChunk() { s.count(contract.ResponseChunksTotal, 1) }
+// ResponseChunk counts a piece of an answer. The host learns of it from [Set.FlushChunks], because a call of the host for
+// each piece costs as much as what the filter does with it.
+func (s *Set) ResponseChunk() { s.chunks++ }
+
+// FlushChunks tells the host of the pieces since the last call.
+func (s *Set) FlushChunks() {
+	s.count(contract.ResponseChunksTotal, s.chunks)
+	s.chunks = 0
+}
 
 // EditRefused counts a request that the proxy did not let the filter rewrite.
 func (s *Set) EditRefused() { s.count(contract.EditsRefusedTotal, 1) }

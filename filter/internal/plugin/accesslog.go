@@ -2,8 +2,7 @@ package plugin
 
 import (
 	"strconv"
-
-	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
+	"unsafe"
 
 	"github.com/harmonyedge/harmonyedge/filter/internal/metrics"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
@@ -12,29 +11,37 @@ import (
 
 // describe writes the exchange's fields for the access log into the host's filter state, as wasm.harmony_NAME. A field
 // without a value is not set.
-func describe(r *exchange.Report) {
+func (v *vm) describe(r *exchange.Report) {
 	model := r.Model
 	if model == "" {
 		model = metrics.Other
 	}
-	setState(contract.LogAPI, r.API)
-	setState(contract.LogModel, model)
-	setState(contract.LogServer, r.Server)
+	setState(contract.LogStatePrefix+contract.LogAPI, r.API)
+	setState(contract.LogStatePrefix+contract.LogModel, model)
+	setState(contract.LogStatePrefix+contract.LogServer, r.Server)
 	if !r.Translated {
 		return
 	}
-	setState(contract.LogPromptTokens, strconv.Itoa(r.PromptTokens))
-	setState(contract.LogReasoningTokens, strconv.Itoa(r.Reasoning))
-	setState(contract.LogFinalTokens, strconv.Itoa(r.Final))
-	setState(contract.LogRecoveries, strconv.FormatUint(r.Recoveries.Total(), 10))
-	setState(contract.LogFinish, r.Finish)
-	setState(contract.LogEarlyEnd, r.EarlyEnd)
-	setState(contract.LogCut, r.Cut)
+	v.setCount(contract.LogStatePrefix+contract.LogPromptTokens, uint64(r.PromptTokens))
+	v.setCount(contract.LogStatePrefix+contract.LogReasoningTokens, uint64(r.Reasoning))
+	v.setCount(contract.LogStatePrefix+contract.LogFinalTokens, uint64(r.Final))
+	v.setCount(contract.LogStatePrefix+contract.LogRecoveries, r.Recoveries.Total())
+	setState(contract.LogStatePrefix+contract.LogFinish, r.Finish)
+	setState(contract.LogStatePrefix+contract.LogEarlyEnd, r.EarlyEnd)
+	setState(contract.LogStatePrefix+contract.LogCut, r.Cut)
 }
 
-func setState(field, value string) {
-	if value != "" {
-		name := contract.LogStatePrefix + field
-		check("set "+name, proxywasm.SetProperty([]string{name}, []byte(value)))
+func setState(name, value string) {
+	if value == "" {
+		return
 	}
+	// The host only reads the value.
+	if err := writeProperty(name, unsafe.Slice(unsafe.StringData(value), len(value))); err != nil {
+		check("set "+name, err)
+	}
+}
+
+func (v *vm) setCount(name string, n uint64) {
+	text := strconv.AppendUint(v.digits[:0], n, 10)
+	setState(name, unsafe.String(&text[0], len(text)))
 }

@@ -3,7 +3,11 @@ package plugin
 import (
 	"encoding/binary"
 	"time"
+	"unsafe"
 )
+
+// now returns the time in milliseconds since 1970.
+func now() int64 { return micros() / 1_000 }
 
 // randomNumber returns a random number from the host, or the time if the host has no random numbers.
 func randomNumber() uint64 {
@@ -17,17 +21,15 @@ func randomNumber() uint64 {
 // newID returns 32 random hexadecimal digits from the host.
 func newID() string {
 	const digits = "0123456789abcdef"
-	var drawn [16]byte
-	if err := random(drawn[:]); err != nil {
+	id := make([]byte, 32)
+	drawn := id[16:] // each of its bytes is read before it is overwritten
+	if err := random(drawn); err != nil {
 		// A host without random numbers still has a clock that advances.
-		t := uint64(time.Now().UnixNano())
-		for i := range drawn[:8] {
-			drawn[i] = byte(t >> (8 * i))
-		}
+		binary.LittleEndian.PutUint64(drawn, uint64(time.Now().UnixNano()))
 	}
-	var id [32]byte
-	for i, b := range drawn {
+	for i := range drawn {
+		b := drawn[i]
 		id[2*i], id[2*i+1] = digits[b>>4], digits[b&15]
 	}
-	return string(id[:])
+	return unsafe.String(&id[0], len(id))
 }

@@ -4,5 +4,5 @@ package plugin
 
 import "time"
 
-// now returns the time in milliseconds since 1970.
-func now() int64 { return time.Now().UnixMilli() }
+// micros returns the time in microseconds since 1970.
+func micros() int64 { return time.Now().UnixMicro() }

@@ -14,8 +14,10 @@ const realTime = 0
 // each token of a stream.
 var clock uint64
 
-// now returns the time of the host's clock, in milliseconds since 1970.
-func now() int64 {
-	clockTimeGet(realTime, 1_000_000, unsafe.Pointer(&clock))
-	return int64(clock / 1_000_000)
+// micros returns the time of the host's clock, in microseconds since 1970.
+func micros() int64 {
+	clockTimeGet(realTime, 1_000, unsafe.Pointer(&clock))
+	at := clock
+	clock = 0 // the collector could take half of it for a pointer
+	return int64(at / 1_000)
 }

@@ -7,18 +7,15 @@ import (
 // held counts the bytes that the host holds of requests whose bodies are still being received. Each VM has one, because
 // configurations that are being replaced hold bodies too. The bytes lie in the host's memory, not in the VM's.
 type held struct {
-	streams map[uint32]*stream
+	streams []*stream
 	bytes   int
 }
 
 // grow notes that the host now holds size bytes of a request's body.
 func (h *held) grow(s *stream, size int) {
-	if h.streams == nil {
-		h.streams = make(map[uint32]*stream)
-	}
-	if h.streams[s.id] == nil {
-		h.streams[s.id] = s
-		s.body = 0
+	if s.heldAt == 0 {
+		h.streams = append(h.streams, s)
+		s.heldAt, s.body = len(h.streams), 0
 	}
 	h.bytes += size - s.body
 	s.body = size
@@ -26,11 +23,15 @@ func (h *held) grow(s *stream, size int) {
 
 // release forgets a request whose body is complete or no longer wanted. It may be called more than once.
 func (h *held) release(s *stream) {
-	if h.streams[s.id] != s {
+	n := len(h.streams)
+	if s.heldAt == 0 || s.heldAt > n {
 		return
 	}
 	h.bytes -= s.body
-	delete(h.streams, s.id)
+	last := h.streams[n-1]
+	h.streams[s.heldAt-1], last.heldAt = last, s.heldAt
+	h.streams[n-1], s.heldAt = nil, 0
+	h.streams = h.streams[:n-1]
 }
 
 // largest returns the request of which the host holds the most bytes, or nil if it holds none.

@@ -4,9 +4,10 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// The data that the host hands over lies in memory of three kinds. A small read has its own block. Large reads share
-// one arena, which lives as long as the VM; its content is valid until the next large read. Small pieces of responses
-// share a buffer, because a block for each token of a stream would be garbage.
+// The data that the host hands over lies in memory of three kinds. Large reads share one arena, which lives as long as
+// the VM; its content is valid until the next large read. What is read while a stream's callback runs (headers, bodies,
+// properties) shares a buffer if it is small, because a block for each token of a stream would be garbage. Any other
+// small read has its own block.
 const (
 	// arenaFrom is the size from which the arena serves a read, in bytes.
 	arenaFrom = 32 << 10
@@ -25,18 +26,10 @@ var (
 	// arenaHeap is the account of the VM that owns the arena. It is nil until the VM has started.
 	arenaHeap *heap
 	empty     [1]byte
-	// pieces is the buffer for small pieces of responses. readsPiece reports whether the current read is one of them.
-	pieces     []byte
-	readsPiece bool
+	// small is the buffer for small reads. reads reports whether the host is handing over one of them.
+	small []byte
+	reads bool
 )
-
-// readPiece reads a piece of the response's body. The piece is valid until the next one is read.
-func readPiece(size int) ([]byte, error) {
-	readsPiece = true
-	piece, err := readBody(size)
-	readsPiece = false
-	return piece, err
-}
 
 // malloc returns memory for data that the host hands over, or nil if there is no room. The host then fails the read.
 // The build tag custommalloc leaves out TinyGo's own malloc, which keeps every block until the host frees it. The host
@@ -47,11 +40,11 @@ func malloc(size uintptr) *byte {
 	switch {
 	case size == 0:
 		return &empty[0]
-	case size < arenaFrom && readsPiece:
-		if pieces == nil {
-			pieces = make([]byte, arenaFrom)
+	case size < arenaFrom && reads:
+		if small == nil {
+			small = make([]byte, arenaFrom)
 		}
-		return &pieces[0]
+		return &small[0]
 	case size < arenaFrom:
 		block := make([]byte, size)
 		return &block[0]
@@ -71,7 +64,7 @@ func growArena(size int) bool {
 	if arenaHeap != nil && !arenaHeap.admit(uint64(want), contract.MaxMemoryLimit, now()) {
 		return false
 	}
-	arena = nil
+	arena, headersRead = nil, nil // headers may lie in it
 	arena = make([]byte, want)
 	return true
 }

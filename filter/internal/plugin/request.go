@@ -3,7 +3,6 @@ package plugin
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm"
 	"github.com/tetratelabs/proxy-wasm-go-sdk/proxywasm/types"
@@ -20,12 +19,12 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		s.send(exchange.Overloaded())
 		return types.ActionPause
 	}
-	method, err := proxywasm.GetHttpRequestHeader(":method")
-	if err != nil {
+	method, ok := find(headers, ":method")
+	if !ok {
 		return types.ActionContinue
 	}
-	path, err := proxywasm.GetHttpRequestHeader(":path")
-	if err != nil {
+	path, ok := find(headers, ":path")
+	if !ok {
 		return types.ActionContinue
 	}
 	begin := s.plugin.gateway.Begin
@@ -36,7 +35,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if s.exchange == nil {
 		return types.ActionContinue
 	}
-	s.plugin.streams[s.id] = s
+	s.plugin.begin(s)
 	s.pending = true
 	s.readClientHeaders(headers)
 	if end {
@@ -83,7 +82,7 @@ func asksForUpgrade(headers [][2]string) bool {
 // has already done so. An edit makes the host choose the route again, so nothing is edited in the ordinary case. It
 // returns all headers, and reports whether they could be read and no internal header is left.
 func removeInternalHeaders() (headers [][2]string, ok bool) {
-	headers, err := proxywasm.GetHttpRequestHeaders()
+	headers, err := readRequestHeaders()
 	if !check("read request headers", err) {
 		return nil, false
 	}
@@ -102,7 +101,7 @@ func removeInternalHeaders() (headers [][2]string, ok bool) {
 func (s *stream) readClientHeaders(headers [][2]string) {
 	for _, h := range headers {
 		if s.exchange.Header(h[0], h[1]) {
-			s.optionHeaders = append(s.optionHeaders, h[0])
+			s.optionHeaders = append(s.optionHeaders, strings.Clone(h[0]))
 		}
 	}
 }
@@ -138,20 +137,20 @@ func (s *stream) request() types.Action {
 	var body []byte
 	if s.body > 0 {
 		var err error
-		if body, err = proxywasm.GetHttpRequestBody(0, s.body); err != nil {
+		if body, err = readRequest(s.body); err != nil {
 			check("read request body", err)
 			s.send(s.exchange.Overloaded())
 			return types.ActionPause
 		}
 	}
-	at := now()
-	host := exchange.Host{Now: at, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
+	started := micros()
+	at := started / 1_000
+	host := exchange.Host{Now: at, Clock: now, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
 		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit, at)
 	}}
-	started := time.Now()
 	action := s.exchange.Request(body, host)
 	if s.exchange.Translated() {
-		s.plugin.vm.metrics.Rendered(time.Since(started).Microseconds())
+		s.plugin.vm.metrics.Rendered(micros() - started)
 	}
 	switch {
 	case action.Hold:

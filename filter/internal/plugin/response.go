@@ -15,17 +15,20 @@ func (s *stream) OnHttpResponseHeaders(_ int, end bool) types.Action {
 		return types.ActionContinue
 	}
 	head := exchange.ResponseHead{End: end, Local: isLocalReply(), Received: s.body}
-	if status, err := proxywasm.GetHttpResponseHeader(":status"); err == nil {
-		head.Status, _ = strconv.Atoi(status)
-	}
-	head.ContentType, _ = proxywasm.GetHttpResponseHeader("content-type")
-	head.RetryAfter, _ = proxywasm.GetHttpResponseHeader("retry-after")
-	return s.act(s.exchange.ResponseHeaders(head, now()))
+	headers, err := readResponseHeaders()
+	check("read response headers", err)
+	status, _ := find(headers, ":status")
+	head.Status, _ = strconv.Atoi(status)
+	head.ContentType, _ = find(headers, "content-type")
+	head.RetryAfter, _ = find(headers, "retry-after")
+	s.status = head.Status
+	_, s.sized = find(headers, "content-length")
+	return s.act(s.exchange.ResponseHeaders(head))
 }
 
 // isLocalReply reports whether the host made the response itself.
 func isLocalReply() bool {
-	details, err := proxywasm.GetProperty(codeDetails)
+	details, err := readProperty(codeDetails)
 	return err == nil && string(details) != "via_upstream"
 }
 
@@ -35,7 +38,6 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 		return types.ActionContinue
 	}
 	s.plugin.vm.metrics.ResponseChunk()
-	at := now()
 	var chunk []byte
 	if size > 0 {
 		var err error
@@ -43,9 +45,12 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 			check("read response body", err)
 		}
 	}
-	action := s.exchange.ResponseBody(chunk, end, at)
+	action := s.exchange.ResponseBody(chunk, end)
 	if !action.Pass && action.Reply == nil && (size > 0 || len(action.Body) > 0) {
 		check("replace response body", proxywasm.ReplaceHttpResponseBody(action.Body))
+	}
+	if end || action.Reply != nil || action.Reset {
+		s.plugin.vm.metrics.FlushChunks() // before the client has the end of its answer
 	}
 	return s.act(action)
 }
@@ -75,9 +80,13 @@ func (s *stream) act(a exchange.ResponseAction) types.Action {
 		closeStream()
 		return types.ActionPause // Envoy 1.40 crashes where trailers go on after a reset: RATIONALE 104
 	case a.Head != nil:
-		check("set status", proxywasm.ReplaceHttpResponseHeader(":status", strconv.Itoa(a.Head.Status)))
+		if s.status != a.Head.Status {
+			check("set status", proxywasm.ReplaceHttpResponseHeader(":status", strconv.Itoa(a.Head.Status)))
+		}
 		check("set response header", proxywasm.ReplaceHttpResponseHeader("content-type", a.Head.ContentType))
-		check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))
+		if s.sized {
+			check("remove response header", proxywasm.RemoveHttpResponseHeader("content-length"))
+		}
 	}
 	return types.ActionContinue
 }

@@ -16,18 +16,23 @@ type stream struct {
 	plugin   *plugin
 	id       uint32
 	exchange *exchange.Exchange
+	// at is the stream's place among the plugin's streams. heldAt is its place among those held, counted from 1, or 0.
+	at, heldAt int
 	// body is the size of the request's body so far, in bytes.
 	body int
+	// status is the status of the response's headers. sized reports whether they have the size of the body.
+	status int
+	sized  bool
 	// pending reports whether the request is still held.
 	pending bool
 	// optionHeaders are the names of the client's headers that are only for the gateway.
 	optionHeaders []string
 }
 
-// The properties that the filter reads from the host.
-var (
-	codeDetails  = []string{"response", "code_details"}
-	responseCode = []string{"response", "code"}
+// The properties that the filter reads from the host, with zeros between the parts of their paths.
+const (
+	codeDetails  = "response\x00code_details"
+	responseCode = "response\x00code"
 )
 
 // send answers the client without a server.
@@ -52,17 +57,18 @@ func (s *stream) OnHttpStreamDone() {
 	report := s.exchange.Report()
 	s.exchange = nil
 	if report.Cut == exchange.CutOther {
-		details, _ := proxywasm.GetProperty(codeDetails)
+		details, _ := readProperty(codeDetails)
 		report.Cut = cutBy(string(details))
 	}
+	s.plugin.vm.metrics.FlushChunks()
 	s.plugin.vm.metrics.Count(&report, responseStatus())
-	describe(&report)
-	delete(s.plugin.streams, s.id)
+	s.plugin.vm.describe(&report)
+	s.plugin.end(s)
 }
 
 // responseStatus returns the status that the client got, or 0.
 func responseStatus() int {
-	code, err := proxywasm.GetProperty(responseCode)
+	code, err := readProperty(responseCode)
 	if err != nil || len(code) != 8 {
 		return 0
 	}

@@ -36,6 +36,8 @@ type vm struct {
 	held    held
 	metrics *metrics.Set
 	heap    heap
+	// digits is memory for the numbers of the access log.
+	digits [20]byte
 }
 
 // OnVMStart implements [types.VMContext]. All configurations of the VM share one vocabulary: Envoy calls OnVMStart
@@ -63,7 +65,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 
 // NewPluginContext implements [types.VMContext].
 func (v *vm) NewPluginContext(uint32) types.PluginContext {
-	return &plugin{vm: v, streams: make(map[uint32]*stream)}
+	return &plugin{vm: v}
 }
 
 // plugin is one configuration in use. An update creates a new plugin beside it. The old plugin's streams stay with it
@@ -80,8 +82,8 @@ type plugin struct {
 	configuration string
 	// editRefusalLogged reports whether the refusal of edits by the host has been logged.
 	editRefusalLogged bool
-	// streams are the streams with an exchange, by context id.
-	streams map[uint32]*stream
+	// streams are the streams with an exchange.
+	streams []*stream
 }
 
 // tickMS is the interval, in milliseconds, at which the filter looks for stalled streams and measures the heap.
@@ -146,21 +148,42 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 // OnTick implements [types.PluginContext].
 func (p *plugin) OnTick() {
 	at := now()
+	p.vm.metrics.FlushChunks()
 	stuck := p.vm.heap.enforce(p.memoryLimit, at)
 	p.vm.metrics.Heap(maxInUse(p.vm.heap.id, p.vm.heap.inUse, at))
 	if stuck {
 		p.vm.endFull(p.memoryLimit)
 	}
 	p.vm.held.makeRoom(p.heldLimit)
-	for id, s := range p.streams {
-		// An exchange that reports a stalled server has given up, so the host must be able to act on it.
-		if !check("choose stream", proxywasm.SetEffectiveContext(id)) {
-			continue
+	for i := len(p.streams) - 1; i >= 0; i-- {
+		if i >= len(p.streams) {
+			continue // an action has ended streams
 		}
-		if action := s.exchange.Stalled(at); action.Reset || action.Reply != nil {
-			s.act(action)
+		s := p.streams[i]
+		// An exchange that reports a stalled server has given up, so the host must be able to act on it.
+		if s.exchange.Overdue(at) && check("choose stream", proxywasm.SetEffectiveContext(s.id)) {
+			if action := s.exchange.Stalled(at); action.Reset || action.Reply != nil {
+				s.act(action)
+			}
 		}
 	}
+}
+
+// begin and end keep account of a stream with an exchange.
+func (p *plugin) begin(s *stream) {
+	s.at = len(p.streams)
+	p.streams = append(p.streams, s)
+}
+
+func (p *plugin) end(s *stream) {
+	n := len(p.streams) - 1
+	if n < s.at || p.streams[s.at] != s {
+		return
+	}
+	last := p.streams[n]
+	p.streams[s.at], last.at = last, s.at
+	p.streams[n] = nil
+	p.streams = p.streams[:n]
 }
 
 // edited reports whether the host made a change to a request. If it did not, its settings do not fit the filter's mode,

@@ -141,6 +141,8 @@ var unsteady = []struct {
 	{regexp.MustCompile(
 		`^(harmony_(?:time_to_first_token_milliseconds|render_microseconds)_(?:bucket\{le="[0-9.]+"\}|sum)) [0-9.]+$`),
 		"a time"},
+	{regexp.MustCompile(`^(harmony_vm_collection_microseconds_(?:bucket\{le="[^"]+"\}|sum|count)) [0-9.]+$`),
+		"when the heap was collected"},
 	{regexp.MustCompile(`^(harmony_vm_heap_bytes) \d+$`), "the state of a collected heap"},
 	{regexp.MustCompile(`^(harmony_response_chunks_total) \d+$`), "how the network cut the answers"},
 	{regexp.MustCompile(`^(harmony_build_info)\{config="[0-9a-f]{8}",version="[^"]+"\} 1$`),

@@ -57,6 +57,8 @@ const (
 	ReasoningAlertTotal
 	// HeapBytes is the heap in use of the worker's VM with the fullest heap.
 	HeapBytes
+	// CollectionTime is how long the filter's own collections of a VM's heap take.
+	CollectionTime
 	// EndedFullTotal counts VMs that ended themselves because their heap was full although they had no stream.
 	EndedFullTotal
 	// BuildInfo is 1 for a configuration that is in force, and 0 for an earlier one.
@@ -105,6 +107,7 @@ var metricInfos = [MetricCount]MetricInfo{
 	TruncatedTurnsTotal:      {"harmony_truncated_turns_total", Counter, nil},
 	ReasoningAlertTotal:      {"reasoning_ratio_alert_total", Counter, nil},
 	HeapBytes:                {"harmony_vm_heap_bytes", Gauge, nil},
+	CollectionTime:           {"harmony_vm_collection_microseconds", Histogram, nil},
 	EndedFullTotal:           {"harmony_vm_ended_full_total", Counter, nil},
 	BuildInfo:                {"harmony_build_info", Gauge, []string{"version", "config"}},
 	ResponseChunksTotal:      {"harmony_response_chunks_total", Counter, nil},
@@ -131,6 +134,8 @@ func (m Metric) Buckets() []float64 {
 		return []float64{
 			50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
 		}
+	case CollectionTime:
+		return []float64{100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000}
 	default:
 		return nil
 	}

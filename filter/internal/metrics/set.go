@@ -111,6 +111,9 @@ func (s *Set) ReducedLateError() { s.count(contract.ReducedLateErrorsTotal, 1) }
 // Rendered records how long it took to turn a client's request into a server's, in microseconds.
 func (s *Set) Rendered(micros int64) { s.record(contract.RenderTime, micros) }
 
+// Collected records how long a collection of the heap took, in microseconds.
+func (s *Set) Collected(micros int64) { s.record(contract.CollectionTime, micros) }
+
 // EndedFull counts a VM that ended itself because its heap was full although it had no stream.
 func (s *Set) EndedFull() { s.count(contract.EndedFullTotal, 1) }
 

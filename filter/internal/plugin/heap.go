@@ -14,21 +14,24 @@ type heap struct {
 	// id distinguishes the VM from the others of the process.
 	id uint64
 	// inUse is the heap in use when last measured, in bytes, garbage included. admitted is the most that requests admitted
-	// since then may have taken.
-	inUse, admitted uint64
+	// since then may have taken. size is the size of the heap. collected is what was in use after the last collection.
+	inUse, admitted, size, collected uint64
 	// initial is the heap in use before the VM's first stream. refused is the least that admit has refused since the VM
 	// was last idle, or 0.
 	initial, refused uint64
 	// measureAt is when the timer may measure again.
 	measureAt int64
-	// collectedAt is when the heap was last collected because of its size. quietUntil is when that is next allowed after a
+	// collectedAt is when the heap was last collected. quietUntil is when that is next allowed because of its size after a
 	// collection that freed too little: a heap that stays full must not be collected all the time.
 	collectedAt, quietUntil int64
 	// open is the number of the VM's streams, including streams that the gateway does not handle. everOpen reports whether
-	// the VM has had any stream. ended reports whether a stream has ended since the heap was last collected because of its
-	// size.
+	// the VM has had any stream. ended reports whether a stream has ended since the heap was last collected.
 	open            int
 	everOpen, ended bool
+	// busy reports whether a stream has done anything since the last tick.
+	busy bool
+	// paused is told how long each collection took, in microseconds, if it is not nil.
+	paused func(micros int64)
 }
 
 const (
@@ -46,7 +49,7 @@ func (h *heap) begin() {
 		h.initial = h.inUse
 	}
 	h.open++
-	h.everOpen = true
+	h.everOpen, h.busy = true, true
 }
 
 func (h *heap) end() {
@@ -58,7 +61,9 @@ func (h *heap) end() {
 func (h *heap) idle() bool { return h.open == 0 && h.everOpen }
 
 func (h *heap) measure() {
-	h.inUse, h.admitted = heapInUse(), 0
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	h.inUse, h.size, h.admitted = stats.HeapInuse, stats.HeapSys, 0
 }
 
 // admit reports whether need more bytes fit into limit, and reserves them. at is the time.
@@ -83,23 +88,31 @@ func (h *heap) admit(need, limit uint64, at int64) bool {
 func (h *heap) collect(need, limit uint64, at int64) {
 	started := time.Now()
 	runtime.GC()
+	if h.paused != nil {
+		h.paused(time.Since(started).Microseconds())
+	}
 	h.measure()
-	h.ended, h.collectedAt = false, at
+	h.ended, h.collectedAt, h.collected = false, at, h.inUse
 	if h.inUse+need > limit {
 		h.quietUntil = at + pauseShare*time.Since(started).Milliseconds()
 	}
 }
 
-// enforce measures the heap, and collects it if it is over limit, or if an idle VM has refused a request. stuck is
-// [heap.stuck] after that.
+// enforce measures the heap, and collects it if it is over limit, if an idle VM has refused a request, or if it is
+// [heap.due]. stuck is [heap.stuck] after that.
 func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	if at >= h.measureAt {
 		started := time.Now()
 		h.measure()
 		h.measureAt = at + pauseShare*time.Since(started).Milliseconds()
 	}
+	due := h.due()
+	h.busy = false
 	refusal := h.idle() && h.refused > 0
 	if h.inUse <= limit && !refusal {
+		if due {
+			h.collect(0, limit, at)
+		}
 		return false
 	}
 	worthwhile := h.ended || at >= h.collectedAt+maxPause
@@ -111,6 +124,13 @@ func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 		h.refused = 0
 	}
 	return stuck
+}
+
+// due reports whether the heap is to be collected before an allocation has to: at a quiet moment if there may be some
+// garbage, and at any moment if there may be much and the heap is nearly full.
+func (h *heap) due() bool {
+	garbage := h.inUse - min(h.collected, h.inUse)
+	return !h.busy && garbage > h.size/8 || garbage > h.size/4 && h.inUse > h.size-h.size/8
 }
 
 // stuck reports whether no stream is open that could need the heap, and the heap is over limit or has no room for a
@@ -129,10 +149,4 @@ func (v *vm) endFull(limit uint64) {
 		"which is too much for memory_limit (" + strconv.FormatUint(limit, 10) + "), and no stream is open: " +
 		"the VM ends itself, and the next request starts another")
 	trap()
-}
-
-func heapInUse() uint64 {
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	return stats.HeapInuse
 }

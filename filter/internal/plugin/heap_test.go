@@ -43,3 +43,36 @@ func TestRefused(t *testing.T) {
 		t.Error("an idle VM still holds a refusal that has room")
 	}
 }
+
+// TestDue checks when the heap is collected although nothing has to be: for enough garbage at a quiet moment, and for
+// much of it in a heap that is nearly full.
+func TestDue(t *testing.T) {
+	for name, test := range map[string]struct {
+		heap heap
+		want bool
+	}{
+		"quiet, hardly any garbage":  {heap{size: 800, inUse: 300, collected: 200}, false},
+		"quiet, some garbage":        {heap{size: 800, inUse: 301, collected: 200}, true},
+		"busy, some garbage":         {heap{size: 800, inUse: 301, collected: 200, busy: true}, false},
+		"busy, much garbage":         {heap{size: 800, inUse: 700, collected: 200, busy: true}, false},
+		"busy, and nearly full":      {heap{size: 800, inUse: 701, collected: 500, busy: true}, true},
+		"busy, and full of no waste": {heap{size: 800, inUse: 800, collected: 600, busy: true}, false},
+		"quiet, less than before":    {heap{size: 800, inUse: 100, collected: 200}, false},
+	} {
+		if got := test.heap.due(); got != test.want {
+			t.Errorf("%s: due is %t", name, got)
+		}
+	}
+	pauses := 0
+	h := heap{paused: func(int64) { pauses++ }}
+	h.begin()
+	h.measure()
+	h.size = h.inUse // whatever is in use may be garbage
+	h.busy = false
+	if h.measureAt = 1; h.enforce(1<<60, 0) || pauses != 1 {
+		t.Errorf("%d collections at a quiet tick", pauses)
+	}
+	if h.enforce(1<<60, 0); pauses != 1 {
+		t.Errorf("%d collections after a tick with nothing new", pauses)
+	}
+}

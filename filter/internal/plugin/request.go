@@ -111,6 +111,7 @@ func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	if s.exchange == nil || !s.pending {
 		return types.ActionContinue
 	}
+	s.plugin.vm.heap.busy = true
 	s.plugin.vm.held.grow(s, size)
 	if end {
 		return s.request()

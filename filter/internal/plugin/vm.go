@@ -59,7 +59,7 @@ func (v *vm) OnVMStart(int) types.OnVMStartStatus {
 	}
 	v.refusesFirst = environment(contract.ErrorVariable) == contract.ErrorRefuse
 	v.metrics = metrics.NewSet(hostMetrics{})
-	v.heap.id = randomNumber()
+	v.heap.id, v.heap.paused = randomNumber(), v.metrics.Collected
 	return types.OnVMStartStatusOK
 }
 

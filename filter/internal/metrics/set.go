@@ -86,7 +86,7 @@ func (s *Set) use(version, config string, more int) {
 	s.set(b.gauge, int64(min(b.uses, 1)))
 }
 
-// ResponseChunk counts a piece of an answer. The host learns of it from [Set.FlushChunks], because a call of the host for
+// ResponseChunk counts a piece of an answer. The host learns of it from [Set.FlushChunks], since a call of the host for
 // each piece costs as much as what the filter does with it.
 func (s *Set) ResponseChunk() { s.chunks++ }
 

@@ -18,9 +18,8 @@ func TestHeaders(t *testing.T) {
 	for _, h := range want {
 		b = append(append(append(append(b, h[0]...), 0), h[1]...), 0)
 	}
-	var l headerList
 	for range 2 {
-		if got, ok := l.decode(b); !ok || !slices.Equal(got, want) {
+		if got, ok := headersRead.decode(b); !ok || !slices.Equal(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
@@ -33,14 +32,14 @@ func TestHeaders(t *testing.T) {
 		t.Error("a header that is not there")
 	}
 	for cut := range b {
-		if got, ok := l.decode(b[:cut:cut]); ok {
+		if got, ok := headersRead.decode(b[:cut:cut]); ok {
 			t.Errorf("of %d bytes: got %q", cut, got)
 		}
 	}
 	for at := range b[:4+8*len(want)] {
 		wrong := slices.Clone(b)
 		wrong[at] = 0xff
-		got, _ := l.decode(wrong)
+		got, _ := headersRead.decode(wrong)
 		_ = fmt.Sprint(got) // reads every byte of the texts
 	}
 }

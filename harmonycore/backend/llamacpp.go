@@ -180,7 +180,7 @@ func (e *Event) separate() {
 		return
 	}
 	e.Tokens = append(e.Tokens, last)
-	if at := len(e.Text) - len(name); at >= 0 && string(e.Text[at:]) == name {
+	if at := len(e.Text) - len(name); at >= 0 && rawjson.View(e.Text[at:]) == name {
 		e.Text = e.Text[:at]
 	}
 }

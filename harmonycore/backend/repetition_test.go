@@ -57,7 +57,7 @@ func (w sglangWriter) events() []string {
 func TestRepetitionRandom(t *testing.T) {
 	rounds, fitted, all := 20_000, 0, 0
 	if testing.Short() {
-		rounds = 2_000
+		rounds = 500
 	}
 	for seed := range rounds {
 		w := sglangWriter{eventWriter{rand.New(rand.NewPCG(uint64(seed), 2))}}
@@ -89,19 +89,21 @@ func streamOfReader(r Reader, pieces []string) {
 	}
 }
 
-// cumulativeEvents returns an answer of n tokens, whose events have all that came before.
-func cumulativeEvents(n int) []string {
+// cumulativeEvents returns n events, each of which has all that came before and some tokens more.
+func cumulativeEvents(n, tokens int) []string {
 	var all []string
 	for i := range n {
-		all = append(all, sglangEventOf(strings.Repeat(" a", i+1), strings.TrimSuffix(strings.Repeat("200005,", i+1), ","),
-			i+1, ""))
+		have := (i + 1) * tokens
+		all = append(all, sglangEventOf(strings.Repeat(" a", have), strings.TrimSuffix(strings.Repeat("200005,", have), ","),
+			have, ""))
 	}
 	return all
 }
 
 // TestRepetitionKeepsLittle: what is kept of a long answer is bounded, and its events are read all the same.
 func TestRepetitionKeepsLittle(t *testing.T) {
-	events := cumulativeEvents(maxRepeated/len("200005,") + 100)
+	const tokens = 20
+	events := cumulativeEvents(maxRepeated/len("200005,")/tokens+10, tokens)
 	r := sglang{}.NewReader()
 	kept := func() (text, ids []byte) {
 		of := templated(t, r).template.repeated
@@ -110,10 +112,10 @@ func TestRepetitionKeepsLittle(t *testing.T) {
 	var e Event
 	for i, event := range events {
 		r.Write([]byte(event))
-		if r.Next(&e) != Read || len(e.Tokens) != 1 || r.Next(&e) != Drained {
+		if r.Next(&e) != Read || len(e.Tokens) != tokens || r.Next(&e) != Drained {
 			t.Fatalf("event %d has %d tokens", i, len(e.Tokens))
 		}
-		if text, ids := kept(); cap(text) > 2*maxRepeated || cap(ids) > 2*maxRepeated || len(ids) > 8*(i+1) {
+		if text, ids := kept(); cap(text) > 2*maxRepeated || cap(ids) > 2*maxRepeated || len(ids) > 7*tokens*(i+1) {
 			t.Fatalf("after event %d %d and %d bytes are kept", i, cap(text), cap(ids))
 		}
 	}
@@ -124,7 +126,7 @@ func TestRepetitionKeepsLittle(t *testing.T) {
 
 // TestRepetitionAllocatesLittle: an event takes no memory but that of its news.
 func TestRepetitionAllocatesLittle(t *testing.T) {
-	events := cumulativeEvents(2000)
+	events := cumulativeEvents(2000, 1)
 	r := sglang{}.NewReader()
 	streamOfReader(r, events[:500])
 	pieces := make([][]byte, 0, len(events))

@@ -16,7 +16,8 @@ const counterName = "wasmcount_instructions"
 
 // globals are the two variables that a counting module has beyond its own: the count (i64), and the number of bytes
 // that a memory.copy or memory.fill is asked for (i32). Both begin with 0.
-var globals = []byte{typeI64, mutable, opI64Const, 0, opEnd, typeI32, mutable, opI32Const, 0, opEnd}
+var globals = []byte{typeI64, mutable, wasmfile.OpI64Const, 0, wasmfile.OpEnd,
+	typeI32, mutable, wasmfile.OpI32Const, 0, wasmfile.OpEnd}
 
 const (
 	typeI32, typeI64 = 0x7f, 0x7e

@@ -13,8 +13,11 @@ import (
 const (
 	Custom    = 0
 	Import    = 2
+	Function  = 3
+	Table     = 4
 	Global    = 6
 	Export    = 7
+	Element   = 9
 	Code      = 10
 	Data      = 11
 	preamble  = "\x00asm\x01\x00\x00\x00"
@@ -60,6 +63,15 @@ func Join(sections []Section) []byte {
 // AppendSized appends the length of b, and b.
 func AppendSized(to, b []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(b))), b...)
+}
+
+// AppendSint appends a number as signed LEB128.
+func AppendSint(to []byte, n int) []byte {
+	for n < -0x40 || n >= 0x40 {
+		to = append(to, byte(n&0x7f|0x80))
+		n >>= 7
+	}
+	return append(to, byte(n&0x7f))
 }
 
 // Reader reads values from the front of a section. The last result of each method reports whether the value was

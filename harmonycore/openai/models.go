@@ -41,10 +41,14 @@ func AppendModels(dst []byte, models []ListedModel, others []byte) []byte {
 			if err != nil || kind != jsonparser.Object {
 				return
 			}
-			id, err := jsonparser.GetString(item, "id")
-			for i := range models {
-				if err == nil && models[i].Name == id {
-					return
+			// Not GetString, for which the filter would contain the package fmt.
+			id, kind, _, err := jsonparser.Get(item, "id")
+			if err == nil && kind == jsonparser.String {
+				name := rawjson.Unescape(id)
+				for i := range models {
+					if models[i].Name == name {
+						return
+					}
 				}
 			}
 			if !first {

@@ -36,8 +36,8 @@ compile() {
 
 finish() {
   go run ./tools/wasmfinish -i "$work/filter.wasm" -o "$work/finished.wasm"
-  "$BIN/wasm-opt" "${features[@]}" -g --remove-unused-module-elements "$work/finished.wasm" -o "$work/shipped.wasm"
-  go run ./tools/wasmfinish -i "$work/shipped.wasm"
+  "$BIN/wasm-opt" "${features[@]}" -g --remove-unused-module-elements "$work/finished.wasm" -o "$work/needed.wasm"
+  go run ./tools/wasmfinish -ship -i "$work/needed.wasm" -o "$work/shipped.wasm"
 }
 
 step "the vocabulary's table" go run ./tools/vocabtable -o filter/vocabulary/o200k.table

@@ -1,6 +1,7 @@
-// Command wasmfinish makes the compiled filter module ready to ship. It removes all exports except those that Envoy
-// needs, and custom sections that name the compilers used. It refuses a module that would not load or that would leak
-// memory (TinyGo's own malloc): see check.
+// Command wasmfinish makes the compiled filter module ready to ship, in two steps. The first removes all exports except
+// those that Envoy needs, and custom sections that name the compilers used. Binaryen then removes what nothing needs
+// any more. The second step, -ship, limits what V8 inlines: see limitInlining. It refuses a module that would not load
+// or that would leak memory (TinyGo's own malloc): see check.
 //
 // It knows the structure of a WebAssembly module. It does not know the code in it.
 package main
@@ -13,29 +14,30 @@ import (
 
 func main() {
 	in := flag.String("i", "", "module to read")
-	out := flag.String("o", "", "module to write; empty: only check")
+	out := flag.String("o", "", "module to write")
+	last := flag.Bool("ship", false, "the last step: limit what V8 inlines, and check the module")
 	flag.Parse()
-	if *in == "" || flag.NArg() != 0 {
-		fmt.Fprintln(os.Stderr, "usage: wasmfinish -i FILE [-o FILE]")
+	if *in == "" || *out == "" || flag.NArg() != 0 {
+		fmt.Fprintln(os.Stderr, "usage: wasmfinish [-ship] -i FILE -o FILE")
 		os.Exit(2)
 	}
-	if err := run(*in, *out); err != nil {
+	step := finish
+	if *last {
+		step = ship
+	}
+	if err := run(*in, *out, step); err != nil {
 		fmt.Fprintln(os.Stderr, "wasmfinish:", err)
 		os.Exit(1)
 	}
 }
 
-func run(in, out string) error {
+func run(in, out string, step func(module []byte) ([]byte, error)) error {
 	data, err := os.ReadFile(in)
 	if err != nil {
 		return err
 	}
-	if out == "" {
-		return check(data)
-	}
-	finished, err := finish(data)
-	if err != nil {
+	if data, err = step(data); err != nil {
 		return err
 	}
-	return os.WriteFile(out, finished, 0o644)
+	return os.WriteFile(out, data, 0o644)
 }

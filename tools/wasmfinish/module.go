@@ -56,6 +56,19 @@ func finish(module []byte) ([]byte, error) {
 	return wasmfile.Join(out), nil
 }
 
+// ship returns the module with V8's inlining limited, if it may ship.
+func ship(module []byte) ([]byte, error) {
+	sections, err := wasmfile.Split(module)
+	if err != nil {
+		return nil, err
+	}
+	if err := limitInlining(sections); err != nil {
+		return nil, err
+	}
+	module = wasmfile.Join(sections)
+	return module, check(module)
+}
+
 // check returns an error if the module must not ship.
 func check(module []byte) error {
 	sections, err := wasmfile.Split(module)

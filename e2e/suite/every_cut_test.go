@@ -152,7 +152,6 @@ func askServer(t *testing.T, c *cases.Case, body []byte, tokens int) serverAnswe
 // play gives an answer to a new exchange in pieces of these sizes, the last of them again and again, and returns
 // what the client would get.
 func play(g *exchange.Gateway, c *cases.Case, a serverAnswer, sizes ...int) string {
-	const now = 1_000_000
 	_, x := c.Begin(g)
 	var out strings.Builder
 	goesOn := func(action exchange.ResponseAction, piece []byte) bool {

@@ -61,7 +61,6 @@ func (s *serverOf) outcome(t *testing.T, path, body string, pieces []string) str
 	x, _ := s.forwarded(t, path, body)
 	x.ResponseHeaders(exchange.ResponseHead{Status: http.StatusOK,
 		ContentType: contract.KindNamed(s.kind).StreamType()})
-
 	status, got := 0, ""
 	for i, p := range pieces {
 		a := x.ResponseBody([]byte(p), i == len(pieces)-1)

@@ -15,7 +15,7 @@ features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-
 # What harmony_build_info tells. A folder that is no clone has none.
 version="$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
 
-# The memory begins with 10 MiB, of which the table takes half, and doubles when it is full. What wasm-ld would choose,
+# The memory begins with 10 MiB, of which the table takes a third, and doubles when it is full. What wasm-ld would choose,
 # the table alone, would have to grow at once.
 linker="-extldflags '--initial-memory=10485760'"
 # The linker refuses to set what a program does not have, and of those built here only the filter tells its version.

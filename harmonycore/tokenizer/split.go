@@ -1,5 +1,7 @@
 package tokenizer
 
+import "math/bits"
+
 // The splitter cuts text into pre-tokens without a regular expression. It follows the rules of
 // docs/harmony-format.md#splitting-into-pieces, which are numbered 1 to 7 both there and here. Each rule reads a run of
 // characters once or twice and then consumes most of it, so the time is linear in the input.
@@ -21,7 +23,13 @@ func next(s string, i int) int {
 			return nextAny(s, i)
 		}
 	}
-	// Rules 1 and 2 have the same result here: capitals, then small letters.
+	// Rules 1 and 2 have the same result here: capitals, then small letters. Most words have a capital at most, and end in
+	// the next eight bytes.
+	if n := smallLetters(s, j+1); n < 8 && (n > 0 || asciiClass[s[j]]&lower != 0) {
+		if end := j + 1 + n; end < len(s) && s[end] < 0x80 && s[end] != '\'' {
+			return end
+		}
+	}
 	for j < len(s) && asciiClass[s[j]]&upper != 0 {
 		j++
 	}
@@ -37,6 +45,31 @@ func next(s string, i int) int {
 		}
 	}
 	return j
+}
+
+// smallLetters returns how many small letters in ASCII are at i, of eight bytes. It returns 8 where fewer bytes are left.
+func smallLetters(s string, i int) int {
+	if i+8 > len(s) {
+		return 8
+	}
+	w := load64(s[i:])
+	ascii := w &^ highs
+	// Adding sets the highest bit of each byte that is at least 'a', or more than 'z'.
+	others := ^((ascii + ones*(0x80-'a')) &^ (ascii + ones*(0x7f-'z'))) | w
+	return bits.TrailingZeros64(others&highs) >> 3
+}
+
+// ones has the lowest bit of each byte set, highs the highest.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// load64 reads eight bytes. The caller has checked that they exist.
+func load64(s string) uint64 {
+	s = s[:8]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // nextMark is next for an ASCII character other than a letter, a number or a line end, with no letter after it. It

@@ -34,7 +34,6 @@ type builder struct {
 
 	root  uint32
 	array array
-	tails []byte
 }
 
 func (b *builder) token(id uint32) []byte {
@@ -87,12 +86,14 @@ func (b *builder) check() bool {
 
 // table returns the table with all its parts.
 func (b *builder) table() []byte {
+	blob, begins := b.pack()
 	cells, count := len(b.array.cells), len(b.ends)
-	table := make([]byte, headerSize, headerSize+8*cells+4*count+len(b.tails)+len(b.blob))
+	size := max(headerSize+(cellSize+idSize)*cells+4*count+len(blob), minSize)
+	table := make([]byte, headerSize, size)
 	copy(table, magic)
 	for at, x := range map[int]uint32{
 		atVersion: version, atCount: uint32(count), atMaxLen: b.longest, atCells: uint32(cells),
-		atTails: uint32(len(b.tails)), atBytes: uint32(len(b.blob)), atRoot: b.root,
+		atBytes: uint32(len(blob)), atRoot: b.root,
 	} {
 		binary.NativeEndian.AppendUint32(table[:at], x)
 	}
@@ -100,13 +101,13 @@ func (b *builder) table() []byte {
 		binary.NativeEndian.AppendUint32(table[:atFewest+4*i], x)
 	}
 	for _, cell := range b.array.cells {
-		table = binary.NativeEndian.AppendUint64(table, cell)
+		table = binary.NativeEndian.AppendUint32(table, cell)
 	}
-	from := uint32(0)
-	for _, to := range b.ends {
-		table = binary.NativeEndian.AppendUint32(table, from<<sizeShift|(to-from))
-		from = to
+	for _, id := range b.array.ids {
+		table = binary.NativeEndian.AppendUint16(table, id)
 	}
-	table = append(table, b.tails...)
-	return append(table, b.blob...)
+	for id, begin := range begins {
+		table = binary.NativeEndian.AppendUint32(table, begin<<sizeShift|uint32(len(b.token(uint32(id)))))
+	}
+	return append(table, blob...)[:size]
 }

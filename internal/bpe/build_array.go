@@ -4,7 +4,8 @@ import "math/bits"
 
 // array is a double array under construction.
 type array struct {
-	cells       []uint64
+	cells       []uint32
+	ids         []uint16
 	used, bases bitmap
 	from        [8]uint32 // where the search for a node with so many children begins
 }
@@ -31,18 +32,38 @@ func (a *array) place(children []child) (base uint32, ok bool) {
 		}
 		tries++
 	}
-	end := base + 256 // a cell must exist for every byte that is looked up
+	// A cell must exist for every byte that is looked up. An even number keeps the index at a multiple of four.
+	end := (base + 256 + 1) &^ 1
 	if end > maxCells {
 		return 0, false
 	}
 	for uint32(len(a.cells)) < end {
 		a.cells = append(a.cells, 0)
+		a.ids = append(a.ids, 0)
 	}
 	a.bases.set(base)
 	for _, c := range children {
 		a.used.set(base + uint32(c.label))
 	}
 	return base, true
+}
+
+// hide gives every unused cell a label under which no node looks for it.
+func (a *array) hide() bool {
+	a.bases.set(0)
+	for at := range a.cells {
+		if a.used.has(uint32(at)) {
+			continue
+		}
+		label := 0
+		for at >= label && a.bases.has(uint32(at-label)) {
+			if label++; label > 255 {
+				return false
+			}
+		}
+		a.cells[at] |= uint32(label) << labelShift
+	}
+	return true
 }
 
 func (a *array) fits(base uint32, children []child) bool {

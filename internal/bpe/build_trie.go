@@ -1,7 +1,5 @@
 package bpe
 
-import "encoding/binary"
-
 // node is a node of the trie during construction. The sorted tokens from … to-1, which share their first depth bytes,
 // continue from it.
 type node struct {
@@ -25,8 +23,8 @@ func (b *builder) plant() bool {
 	count := len(b.sorted)
 	nodes := append(make([]node, 0, count), node{to: uint32(count)})
 	children := make([]child, 0, 2*count)
-	b.array.cells = make([]uint64, 0, 2*count)
-	b.tails = make([]byte, 0, 3*count)
+	b.array.cells = make([]uint32, 0, 2*count)
+	b.array.ids = make([]uint16, 0, 2*count)
 	for i := 0; i < len(nodes); i++ {
 		nodes[i].firstChild = uint32(len(children))
 		children, nodes = b.unfold(children, nodes, nodes[i])
@@ -42,15 +40,15 @@ func (b *builder) plant() bool {
 		if i == 0 {
 			b.root = base
 		} else {
-			b.array.cells[n.cell] |= uint64(base) << baseShift
+			b.array.cells[n.cell] |= base
 		}
 		for _, c := range below {
 			at := base + uint32(c.label)
 			nodes[c.node].cell = at // for a leaf this is the root, which has no cell
-			b.array.cells[at] = b.cell(c, n.depth+1)
+			b.array.cells[at], b.array.ids[at] = b.cell(c)
 		}
 	}
-	return true
+	return b.array.hide()
 }
 
 // unfold appends the children of n, in the order of their labels, and their nodes.
@@ -78,20 +76,19 @@ func (b *builder) unfold(children []child, nodes []node, n node) ([]child, []nod
 	return children, nodes
 }
 
-// cell returns the cell of a child that is depth bytes deep, without its base.
-func (b *builder) cell(c child, depth uint32) uint64 {
-	cell := usedFlag | uint64(c.label)
-	id := b.sorted[c.from]
+// cell returns the cell of a child, without its base, and the low bits of its id.
+func (b *builder) cell(c child) (cell uint32, low uint16) {
+	cell = uint32(c.label) << labelShift
 	switch {
 	case c.own:
-		cell |= wholeFlag | uint64(id)<<idShift
-	case c.to-c.from == 1:
-		cell |= tailFlag | uint64(len(b.tails))<<idShift
-		tail := b.text[b.starts[c.from]+depth : b.starts[c.from+1]]
-		b.tails = binary.NativeEndian.AppendUint32(b.tails, id|uint32(len(tail))<<idBits)
-		b.tails = append(b.tails, tail...)
+		cell |= wholeFlag
+	case c.node == 0:
+		cell |= tailFlag
+	default:
+		return cell, 0
 	}
-	return cell
+	id := b.sorted[c.from]
+	return cell | id>>16<<idShift, uint16(id)
 }
 
 // byMinID returns the order in which nodes are arranged: the lower the least id, the nearer to the beginning. A node is

@@ -2,12 +2,13 @@ package bpe
 
 import "math"
 
-// Encoder holds the scratch memory of merging and a memo of pieces, both to be reused. The zero value is ready. An
-// Encoder must not be used concurrently. It needs 530 KB at most, whatever the length of a piece. Nearly all of it is
+// Encoder holds the scratch memory of merging and remembers pieces; all of it is to be reused. The zero value is ready.
+// An Encoder must not be used concurrently. It needs 600 KB at most, whatever the length of a piece. Nearly all of it is
 // the memo, which a short text does not need.
 type Encoder struct {
-	merged  int   // number of pieces so far, while there is no memo
-	memo    *memo // allocated at the memoAfter-th piece
+	merged  int    // number of pieces so far, while there is no memo
+	memo    *memo  // allocated at the memoAfter-th piece
+	words   *words // allocated for the first short piece
 	short   short
 	parts   parts    // allocated for the first piece that needs it
 	ids     []uint32 // the ids of a window

@@ -21,56 +21,79 @@ func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 
 // Lookup returns the id of the token whose bytes are exactly piece.
 func (v *Vocabulary) Lookup(piece string) (id uint32, ok bool) {
-	cell := v.follow(v.root, piece)
-	return uint32(cell >> idShift), cell != noCell
+	token := v.follow(v.root, piece, 0)
+	return uint32(token >> rankShift), token != noToken
 }
 
-// child returns the cell for b below the node that cell leads to, or 0 if there is none.
-func (v *Vocabulary) child(cell uint64, b byte) uint64 {
-	child := v.cellAt(uint32(cell)>>baseShift + uint32(b))
-	if uint32(child)&labelMask != usedFlag|uint32(b) {
-		return 0
+// What a search returns is a token's id << rankShift | the base of its node, which is 0 if no token continues it. noToken
+// has an id that is higher than every other.
+const (
+	rankShift = 32
+	noToken   = ^uint64(0)
+)
+
+// child returns the token that ends one byte after the node base.
+func (v *Vocabulary) child(base uint32, b byte) uint64 {
+	at := base + uint32(b)
+	cell := v.cellAt(at)
+	if cell>>labelShift != uint32(b) || cell&wholeFlag == 0 {
+		return noToken
 	}
-	return child
+	return v.end(cell, at)
 }
 
-// follow returns the cell of the token that rest leads to from the node base, or noCell if there is no such token.
-func (v *Vocabulary) follow(base uint32, rest string) uint64 {
+// single returns the token of one byte. Every byte has one.
+func (v *Vocabulary) single(b byte) uint64 {
+	at := v.root + uint32(b)
+	return v.end(v.cellAt(at), at)
+}
+
+// continues reports whether the node base has a child for b.
+func (v *Vocabulary) continues(base uint32, b byte) bool {
+	return v.cellAt(base+uint32(b))>>labelShift == uint32(b)
+}
+
+// end returns the token of the cell at i.
+func (v *Vocabulary) end(cell, i uint32) uint64 {
+	return uint64(v.id(cell, i))<<rankShift | uint64(cell&baseMask)
+}
+
+// id returns the id of the cell at i.
+func (v *Vocabulary) id(cell, i uint32) uint32 {
+	return uint32(*(*uint16)(unsafe.Add(v.head, v.ids+idSize*i))) | cell>>idShift&idMask<<16
+}
+
+// follow returns the token that is all of text, of which the first i bytes lead to the node base.
+func (v *Vocabulary) follow(base uint32, text string, i uint) uint64 {
 	cells := unsafe.Add(v.head, headerSize) // as in cellAt, without a load that the loop need not repeat
-	cell, i := uint64(0), 0
-	for ; i < len(rest); i++ {
-		b := uint32(rest[i])
-		child := *(*uint64)(unsafe.Add(cells, 8*uintptr(base+b)))
-		if uint32(child)&labelMask != usedFlag|b {
+	cell, at := uint32(0), uint32(0)
+	for ; i < uint(len(text)); i++ {
+		b := uint32(text[i])
+		child := *(*uint32)(unsafe.Add(cells, cellSize*uintptr(base+b)))
+		if child>>labelShift != b {
 			break
 		}
-		cell, base = child, uint32(child)>>baseShift
+		cell, at, base = child, base+b, child&baseMask
 	}
 	switch {
-	case i == len(rest) && cell&wholeFlag != 0:
-		return cell
+	case i == uint(len(text)) && cell&wholeFlag != 0:
+		return v.end(cell, at)
 	case cell&tailFlag != 0:
-		return v.tail(uint32(cell>>idShift), rest[i:])
+		return v.tail(v.id(cell, at), text, int(i))
 	}
-	return noCell
+	return noToken
 }
 
-// tail continues follow where the cells end: it returns the token whose tail, at an offset in the tails, is rest, as
-// the cell that a leaf would have.
-func (v *Vocabulary) tail(at uint32, rest string) uint64 {
-	if at+tailHead > v.tailSize {
-		return noCell
+// tail continues follow where the cells end.
+func (v *Vocabulary) tail(id uint32, text string, i int) uint64 {
+	if token, ok := v.Bytes(id); !ok || len(token) != len(text) || asText(token[i:]) != text[i:] {
+		return noToken
 	}
-	head := v.load32(v.tails + at)
-	size := head >> idBits
-	if at += tailHead; size != uint32(len(rest)) || at+size > v.tailSize || text(v.view(v.tails+at, size)) != rest {
-		return noCell
-	}
-	return wholeFlag | uint64(head&idMask)<<idShift
+	return uint64(id) << rankShift
 }
 
-// text returns b as a string without a copy. TinyGo would make one, even only to compare.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// asText returns b as a string without a copy. TinyGo would make one, even only to compare.
+func asText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // view returns a part of the table. The caller has checked its bounds.
 func (v *Vocabulary) view(at, size uint32) []byte {

@@ -8,7 +8,7 @@ const windowSize = 512
 //
 // A part is named by the position of its first byte. key[i] is the pair that begins with part i, as rank<<32 | i, so
 // the least key is the leftmost pair of the lowest rank. It is none if the pair is not a token, or if no part begins at
-// i. cell[i] is the cell of the part's token, pair[i] that of the pair's token. next[i] and prev[i] are the
+// i. token[i] is the part's token, pair[i] the pair's. next[i] and prev[i] are the
 // neighbouring parts.
 //
 // least[b] is the least of the eight keys from 8b, and top[c] is the least of the eight entries of least from 8c. So
@@ -16,7 +16,7 @@ const windowSize = 512
 // three are filled with none up to a multiple of eight.
 type parts struct {
 	key, minOf8, minOf64 []uint64
-	cell, pair           []uint64
+	token, pair          []uint64
 	next, prev           []uint32
 }
 
@@ -31,7 +31,7 @@ func (e *Encoder) mergeLong(dst []uint32, v *Vocabulary, piece string) []uint32 
 	}
 	p := e.parts
 	blocks := divideBy8(n)
-	p.key, p.cell, p.pair, p.next, p.prev = p.key[:8*blocks], p.cell[:n], p.pair[:n], p.next[:n], p.prev[:n]
+	p.key, p.token, p.pair, p.next, p.prev = p.key[:8*blocks], p.token[:n], p.pair[:n], p.next[:n], p.prev[:n]
 	tops := divideBy8(blocks)
 	p.minOf8, p.minOf64 = p.minOf8[:8*tops], p.minOf64[:8*divideBy8(tops)]
 	p.merge(v, piece)
@@ -43,7 +43,7 @@ func newParts(n int) parts {
 	tops := divideBy8(blocks)
 	return parts{
 		key: make([]uint64, 8*blocks), minOf8: make([]uint64, 8*tops), minOf64: make([]uint64, 8*divideBy8(tops)),
-		cell: make([]uint64, n), pair: make([]uint64, n),
+		token: make([]uint64, n), pair: make([]uint64, n),
 		next: make([]uint32, n), prev: make([]uint32, n),
 	}
 }
@@ -62,10 +62,10 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 			return // never reached, like the checks below: they prevent a trap
 		}
 		after := int(p.next[removed])
-		p.cell[at] = p.pair[at]
+		p.token[at] = p.pair[at]
 		p.next[at] = uint32(after)
-		p.key[removed] = noCell
-		p.key[at] = noCell
+		p.key[removed] = noToken
+		p.key[at] = noToken
 		if after < n {
 			p.prev[after] = uint32(at)
 			p.lookUp(v, piece, at, after, int(p.next[after]))
@@ -81,16 +81,16 @@ func (p *parts) merge(v *Vocabulary, piece string) {
 // start makes every byte a part.
 func (p *parts) start(v *Vocabulary, piece string) {
 	for i := len(piece); i < len(p.key); i++ {
-		p.key[i] = noCell
+		p.key[i] = noToken
 	}
 	for i := range len(piece) {
 		b := piece[i]
-		cell := v.cellAt(v.root + uint32(b))
-		p.cell[i], p.key[i] = cell, noCell
+		token := v.single(b)
+		p.token[i], p.key[i] = token, noToken
 		p.next[i], p.prev[i] = uint32(i+1), uint32(i-1)
 		if i+1 < len(piece) {
-			if pair := v.child(cell, piece[i+1]); pair&wholeFlag != 0 {
-				p.key[i], p.pair[i] = pair>>idShift<<32|uint64(i), pair
+			if pair := v.child(uint32(token), piece[i+1]); pair != noToken {
+				p.key[i], p.pair[i] = pair>>rankShift<<rankShift|uint64(i), pair
 			}
 		}
 	}
@@ -104,12 +104,12 @@ func (p *parts) start(v *Vocabulary, piece string) {
 
 // lookUp looks up the pair that begins with part at, whose second part begins at second and ends before end.
 func (p *parts) lookUp(v *Vocabulary, piece string, at, second, end int) {
-	p.key[at] = noCell
-	if uint(second) >= uint(end) || uint(end) > uint(len(piece)) {
+	p.key[at] = noToken
+	if at < 0 || second <= at || end <= second || end > len(piece) {
 		return
 	}
-	if cell := v.follow(uint32(p.cell[at])>>baseShift, piece[second:end]); cell != noCell {
-		p.key[at], p.pair[at] = cell>>idShift<<32|uint64(at), cell
+	if pair := v.follow(uint32(p.token[at]), piece[at:end], uint(second-at)); pair != noToken {
+		p.key[at], p.pair[at] = pair>>rankShift<<rankShift|uint64(at), pair
 	}
 }
 
@@ -147,7 +147,7 @@ func (p *parts) updateMin64(c uint) {
 
 // first returns the position of the least key, or a position beyond all others if there is none.
 func (p *parts) first() int {
-	lowest := noCell
+	lowest := noToken
 	for i := 0; i < len(p.minOf64); i += 8 {
 		lowest = min(lowest, min8(p.minOf64, i))
 	}
@@ -157,7 +157,7 @@ func (p *parts) first() int {
 // min8 returns the least of eight keys, or none beyond the end.
 func min8(keys []uint64, from int) uint64 {
 	if from < 0 || from+8 > len(keys) {
-		return noCell
+		return noToken
 	}
 	k := keys[from : from+8 : from+8]
 	return min(min(min(k[0], k[1]), min(k[2], k[3])), min(min(k[4], k[5]), min(k[6], k[7])))
@@ -166,7 +166,7 @@ func min8(keys []uint64, from int) uint64 {
 // append appends the ids of the remaining parts.
 func (p *parts) append(dst []uint32) []uint32 {
 	for i := 0; i < len(p.next); i = int(p.next[i]) {
-		dst = append(dst, uint32(p.cell[i]>>idShift))
+		dst = append(dst, uint32(p.token[i]>>rankShift))
 	}
 	return dst
 }

@@ -64,7 +64,7 @@ func repeat(dst []uint32, v *Vocabulary, base int, piece string, done, limit int
 		return dst, done
 	}
 	for len(dst)-base <= limit && done+len(token)+windowSize <= len(piece) &&
-		piece[done:done+len(token)] == text(token) {
+		piece[done:done+len(token)] == asText(token) {
 		dst = append(dst, id)
 		done += len(token)
 	}

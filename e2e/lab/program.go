@@ -3,7 +3,6 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,28 +21,10 @@ const (
 	StopLimit  = 20 * time.Second // until it has ended, after the signal
 )
 
-// output is what a program prints, readable while it runs.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // Program is one run of the program that ships.
 type Program struct {
 	Cmd            *exec.Cmd
-	Stdout, Stderr output
+	Stdout, Stderr Output
 	Err            error  // how it ended; valid after [Program.Ended]
 	Temp           string // its folder for temporary files
 	PIDs           string // the file that its Envoys write their process ids to

@@ -1,7 +1,6 @@
 package rustfrontend
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -40,25 +39,7 @@ type FrontEnd struct {
 	folder string
 	cmd    *exec.Cmd
 	ended  chan struct{}
-	log    lockedBuffer
-}
-
-// lockedBuffer holds the output of a process.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	log    lab.Output
 }
 
 // Start runs the front end on a free port of 127.0.0.1, connects it to an engine, and returns when it is healthy.

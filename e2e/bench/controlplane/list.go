@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -33,31 +32,28 @@ func measureList(o options) ([]row, error) {
 	if err := os.WriteFile(file, []byte(serversFile(o.lines, port, 0)), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := startPlane(&world{models: 1, list: file}, listInterval)
+	p, err := startPlane(&world{models: 1, list: file}, listInterval, o.workers)
 	if err != nil {
 		return nil, err
 	}
 	defer p.stop()
-	joined, err := p.startEnvoys(o.workers)
-	if err != nil {
-		return nil, err
-	}
 	var all, reads, pools, builds, pushes []time.Duration
 	for round := range o.rounds {
 		began, push, whole, err := p.change(func() error { return p.replace(file, serversFile(o.lines, port, round+1)) })
 		if err != nil {
 			return nil, err
 		}
-		read, known := p.said.first("a file has been read again", began), p.said.first("a pool's servers have changed", began)
+		log := p.said.String()
+		read, known := firstSaid(log, "a file has been read again", began), firstSaid(log, "a pool's servers have changed", began)
 		if read.IsZero() || known.IsZero() {
-			return nil, fmt.Errorf("the log does not show the change:\n%s", p.said.String())
+			return nil, fmt.Errorf("the log does not show the change:\n%s", log)
 		}
 		all, reads, pools = append(all, whole), append(reads, read.Sub(began)), append(pools, known.Sub(read))
 		builds, pushes = append(builds, whole-push-known.Sub(began)), append(pushes, push)
 	}
 	heap, resident, err := p.memory()
 	return []row{
-		milliseconds("two Envoys started until both have all of it", joined),
+		milliseconds("two Envoys started until both have all of it", p.joined),
 		milliseconds("a line changes: file written until both have it", median(all)),
 		milliseconds("    until the file is read, of which 15 ms for its writer to end", median(reads)),
 		milliseconds("    until the pool has its servers", median(pools)),
@@ -68,8 +64,8 @@ func measureList(o options) ([]row, error) {
 	}, err
 }
 
-// serversFile returns a file of so many servers, one of which moves from round to round. All are addresses of this
-// machine.
+// serversFile returns a file of so many servers, one of which moves from round to round. All are loopback
+// addresses.
 func serversFile(lines, port, round int) string {
 	var text strings.Builder
 	for i := range lines {
@@ -82,9 +78,10 @@ func serversFile(lines, port, round int) string {
 	return text.String()
 }
 
-// acceptConnections accepts connections to any address of this machine, and closes them.
+// acceptConnections accepts connections to any loopback address, and closes them.
 func acceptConnections() (port int, stop func(), err error) {
-	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	listener := net.ListenConfig{Control: loopbackOnly}
+	l, err := listener.Listen(context.Background(), "tcp4", "0.0.0.0:0")
 	if err != nil {
 		return 0, nil, err
 	}
@@ -102,29 +99,9 @@ func acceptConnections() (port int, stop func(), err error) {
 	return l.Addr().(*net.TCPAddr).Port, func() { _ = l.Close() }, nil
 }
 
-// journal keeps a log of JSON lines.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-// String returns the log.
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// first returns when a message was first logged since a time. It is zero if it was not.
-func (j *journal) first(message string, since time.Time) time.Time {
-	for line := range strings.Lines(j.String()) {
+// firstSaid returns when a log of JSON lines first has a message since a time. It is zero if it has none.
+func firstSaid(log, message string, since time.Time) time.Time {
+	for line := range strings.Lines(log) {
 		var entry struct {
 			Time time.Time `json:"time"`
 			Msg  string    `json:"msg"`

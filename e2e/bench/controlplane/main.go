@@ -79,20 +79,16 @@ func measure(w *world, o options) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startPlane(w, 5*time.Millisecond)
+	p, err := startPlane(w, 5*time.Millisecond, o.workers)
 	if err != nil {
 		return nil, err
 	}
 	defer p.stop()
-	joined, err := p.startEnvoys(o.workers)
-	if err != nil {
-		return nil, err
-	}
 	rows := []row{
 		milliseconds("snapshot: all resources built", build),
 		milliseconds("snapshot: checked, compared and set", set),
 		milliseconds("process started until it serves Envoys", p.started),
-		milliseconds("two Envoys started until both have all of it", joined),
+		milliseconds("two Envoys started until both have all of it", p.joined),
 	}
 	for _, change := range []struct {
 		what string

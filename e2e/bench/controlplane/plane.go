@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/envoy"
 )
 
@@ -32,22 +33,28 @@ type plane struct {
 	world   *world
 	folder  string
 	process *exec.Cmd
-	said    journal
+	said    lab.Output
 	// interval is how often the metrics are read. The times that they report are exact.
 	interval time.Duration
-	started  time.Duration
-	ads      string
-	metrics  string
-	envoys   []*envoy.Process
+	// started is the time until the program served, and joined the time until both Envoys had accepted everything.
+	started time.Duration
+	joined  time.Duration
+	ads     string
+	metrics string
+	envoys  []*envoy.Process
 }
 
-func startPlane(w *world, interval time.Duration) (*plane, error) {
+// startPlane starts the program, and Envoys with so many workers.
+func startPlane(w *world, interval time.Duration, workers int) (*plane, error) {
 	p := &plane{world: w, interval: interval}
 	var err error
 	if p.folder, err = os.MkdirTemp("", "harmony-bench-"); err != nil {
 		return nil, err
 	}
-	if err := p.launch(); err != nil {
+	if err = p.launch(); err == nil {
+		p.joined, err = p.startEnvoys(workers)
+	}
+	if err != nil {
 		p.stop()
 		return nil, fmt.Errorf("%w\n%s", err, p.said.String())
 	}

@@ -16,8 +16,8 @@ type list struct {
 }
 
 // readPlain reads a file as most programs write it: each line is an entry, a comment or empty, or the whole is an array
-// of strings in double quotes without escapes. It returns false for any other file and for any mistake. Then the YAML parser reads the
-// file, which takes five times as long (RATIONALE.md#107).
+// of strings in double quotes without escapes. It returns false for any other file and for any mistake. Then the YAML
+// parser reads the file, which takes five times as long (RATIONALE.md#107).
 //
 // before is the last reading. A URL means the same in each reading, so one that is known is not parsed again.
 func readPlain(data []byte, before list) (list, bool) {

@@ -49,8 +49,10 @@ func crowdsPage(tables string) string {
 // maxConnections is from which number of streams on they share connections: a process has only so many files.
 const maxConnections = 5000
 
+func (c crowd) multiplexed() bool { return c.streams > maxConnections }
+
 func (c crowd) protocol() string {
-	if c.streams > maxConnections {
+	if c.multiplexed() {
 		return "HTTP/2"
 	}
 	return "HTTP/1.1"
@@ -69,7 +71,8 @@ func (b *bench) crowd(ctx context.Context, v *variant, c crowd) (sample, error) 
 	defer b.client.http2.CloseIdleConnections()
 	hold := make(chan struct{})
 	ramp := time.Duration(c.streams) * time.Second / streamsPerSecond
-	run := t.beginAll(ctx, c.streams, ramp, order{v: v, to: t.to, ask: small, hold: hold, multiplexed: c.streams > maxConnections})
+	run := t.beginAll(ctx, c.streams, ramp,
+		order{v: v, to: t.to, ask: small, hold: hold, multiplexed: c.multiplexed()})
 	err = run.begun()
 	if err == nil {
 		full := sample{}

@@ -148,7 +148,8 @@ func (b *bench) page(tables string) string {
 	return fmt.Sprintf("# The filter at the edge\n\n"+
 		"`make bench-edge` has written this page: [what the variants and loads are](../cost.md). It ran on %s,\n"+
 		"%s. Envoy had one worker. Every figure is the median of the rounds.\n"+
-		"In brackets is the interval that has the median with a probability of 90 %%.\n\n![CPU of each variant beside no filter](edge.svg)\n\n%s",
+		"In brackets is the interval that has the median with a probability of 90 %%.\n\n"+
+		"![CPU of each variant beside no filter](edge.svg)\n\n%s",
 		time.Now().UTC().Format(time.DateOnly), machine(), strings.TrimSuffix(tables, "\n"))
 }
 

@@ -30,7 +30,7 @@ type heap struct {
 	everOpen, ended bool
 	// busy reports whether a stream has done anything since the last tick.
 	busy bool
-	// paused is told how long each collection took, in microseconds, if it is not nil.
+	// Each collection calls paused with the microseconds that it took. Without a host that counts them it is nil.
 	paused func(micros int64)
 }
 

@@ -177,8 +177,30 @@ func randomPiece(rng *rand.Rand, alphabet string, n int) []byte {
 	return piece
 }
 
+// TestBytes: every token has its bytes, long ones and parts of long ones too.
+func TestBytes(t *testing.T) {
+	tokens := testTokens()
+	for _, s := range []string{"rstuvwxyzrstuvw", "rstuvwxyzrstuvwx", "qrstuvwxyzrstuvwxy", strings.Repeat("a", maxToken)} {
+		tokens = append(tokens, []byte(s))
+	}
+	v := build(t, tokens)
+	for id, token := range tokens {
+		if got, ok := v.Bytes(uint32(id)); !ok || !bytes.Equal(got, token) {
+			t.Errorf("id %d: %q, %t; want %q", id, got, ok, token)
+		}
+		if got, ok := v.Lookup(string(token)); !ok || got != uint32(id) {
+			t.Errorf("%q: id %d, %t; want %d", token, got, ok, id)
+		}
+	}
+}
+
 func TestBuildRefuses(t *testing.T) {
 	valid := testTokens()
+	rng := rand.New(rand.NewPCG(4, 4))
+	tooMuch := slices.Clone(valid)
+	for range maxBlob / maxToken {
+		tooMuch = append(tooMuch, randomPiece(rng, "abcdefgh", maxToken))
+	}
 	for name, tokens := range map[string][][]byte{
 		"none":         nil,
 		"two alike":    append(slices.Clone(valid), []byte("ab")),
@@ -186,6 +208,7 @@ func TestBuildRefuses(t *testing.T) {
 		"empty":        append(slices.Clone(valid), nil),
 		"too long":     append(slices.Clone(valid), make([]byte, 256)),
 		"byte missing": valid[1:],
+		"too much":     tooMuch,
 	} {
 		if _, err := Build(join(tokens)); !errors.Is(err, ErrTable) {
 			t.Errorf("%s: error %v", name, err)

@@ -9,7 +9,8 @@ import (
 // the ids in the order of the tokens' bytes. The same tokens always give the same table.
 //
 // Build returns [ErrTable] if the tokens do not fit the format: none or more than 262,144 tokens, an empty token or one
-// longer than 255 bytes, two equal tokens, a wrong order, or a byte without its own token.
+// longer than 255 bytes, two equal tokens, a wrong order, a byte without its own token, or more than 1 MiB of bytes where
+// what is part of another token counts once.
 func Build(blob []byte, ends, sorted []uint32) ([]byte, error) {
 	b := builder{blob: blob, ends: ends, sorted: sorted}
 	if !b.check() || !b.plant() {
@@ -47,7 +48,7 @@ func (b *builder) token(id uint32) []byte {
 // check validates the input of [Build] and fills the fields in sorted order.
 func (b *builder) check() bool {
 	count := len(b.ends)
-	if count == 0 || count > maxCount || len(b.sorted) != count || len(b.blob) > maxBlob ||
+	if count == 0 || count > maxCount || len(b.sorted) != count || len(b.blob) > maxText ||
 		uint64(b.ends[count-1]) != uint64(len(b.blob)) {
 		return false
 	}
@@ -88,7 +89,7 @@ func (b *builder) check() bool {
 func (b *builder) table() []byte {
 	blob, begins := b.pack()
 	cells, count := len(b.array.cells), len(b.ends)
-	size := max(headerSize+(cellSize+idSize)*cells+4*count+len(blob), minSize)
+	size := max(headerSize+(cellSize+idSize)*cells+(beginSize+1)*count+len(blob), minSize)
 	table := make([]byte, headerSize, size)
 	copy(table, magic)
 	for at, x := range map[int]uint32{
@@ -106,8 +107,15 @@ func (b *builder) table() []byte {
 	for _, id := range b.array.ids {
 		table = binary.NativeEndian.AppendUint16(table, id)
 	}
+	for _, begin := range begins {
+		table = binary.NativeEndian.AppendUint16(table, uint16(begin))
+	}
 	for id, begin := range begins {
-		table = binary.NativeEndian.AppendUint32(table, begin<<sizeShift|uint32(len(b.token(uint32(id)))))
+		size := len(b.token(uint32(id)))
+		if size >= longToken {
+			size = 0
+		}
+		table = append(table, uint8(begin>>16<<highShift)|uint8(size))
 	}
 	return append(table, blob...)[:size]
 }

@@ -11,10 +11,15 @@ func (b *builder) pack() (blob []byte, begins []uint32) {
 	parts := b.parts()
 	begins = make([]uint32, len(parts))
 	for _, id := range b.sorted {
-		if parts[id].whole == id {
-			begins[id] = uint32(len(blob))
-			blob = append(blob, b.token(id)...)
+		if parts[id].whole != id {
+			continue
 		}
+		token := b.token(id)
+		if len(token) >= longToken {
+			blob = append(blob, byte(len(token)))
+		}
+		begins[id] = uint32(len(blob))
+		blob = append(blob, token...)
 	}
 	for id, p := range parts {
 		begins[id] = begins[p.whole] + p.at
@@ -22,7 +27,8 @@ func (b *builder) pack() (blob []byte, begins []uint32) {
 	return blob, begins
 }
 
-// parts finds a longest token of which each token is a part. The longest of all are parts of themselves.
+// parts finds a longest token of which each token is a part. The longest of all and the long ones are parts of
+// themselves.
 func (b *builder) parts() []part {
 	parts := make([]part, len(b.ends))
 	found := make([]bool, len(b.ends))
@@ -33,7 +39,7 @@ func (b *builder) parts() []part {
 		text := b.token(whole)
 		for at := range text {
 			b.prefixes(text[at:], func(id uint32) {
-				if !found[id] {
+				if !found[id] && (id == whole || len(b.token(id)) < longToken) {
 					found[id], parts[id] = true, part{whole, uint32(at)}
 				}
 			})

@@ -11,8 +11,11 @@ func (v *Vocabulary) Bytes(id uint32) (b []byte, ok bool) {
 	if id >= v.count {
 		return nil, false
 	}
-	entry := v.load32(v.index + 4*id)
-	from, size := entry>>sizeShift, entry&(1<<sizeShift-1)
+	size := v.load8(v.sizes + id)
+	from := v.load16(v.begins+beginSize*id) | size>>highShift<<16
+	if size &= sizeMask; size == 0 && from <= v.blobSize {
+		size = v.load8(v.blob + from - 1) // of a long token
+	}
 	if from+size > v.blobSize {
 		return nil, false
 	}
@@ -60,7 +63,7 @@ func (v *Vocabulary) end(cell, i uint32) uint64 {
 
 // id returns the id of the cell at i.
 func (v *Vocabulary) id(cell, i uint32) uint32 {
-	return uint32(*(*uint16)(unsafe.Add(v.head, v.ids+idSize*i))) | cell>>idShift&idMask<<16
+	return v.load16(v.ids+idSize*i) | cell>>idShift&idMask<<16
 }
 
 // follow returns the token that is all of text, of which the first i bytes lead to the node base.

@@ -15,8 +15,10 @@ var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 //	header   headerSize bytes, fields below; from atFewest on u32 for each byte: its [Fewest]
 //	cells    u32 each: a trie of the tokens' bytes as a double array
 //	ids      u16 per cell: the low bits of the id
-//	index    u32 per id: offset of its bytes << 8 | their number
-//	bytes    of the tokens; what is part of a longer token is there only once
+//	begins   u16 per id: the low bits of the offset of its bytes
+//	sizes    u8 per id: the high bits of that offset << 4 | the number of its bytes, 0 from longToken on
+//	bytes    of the tokens; what is part of a longer token is there only once, unless it is long itself. Before the
+//	         bytes of a long token is their number
 //	padding  to minSize
 //
 // A node of the trie is a base. The cell of its child under byte b is base+b, if that cell has the label b. No two nodes
@@ -30,7 +32,7 @@ var ErrTable = errors.New("bpe: not a vocabulary table of this version")
 // part's node, and most pairs that are not tokens end at the first byte.
 const (
 	magic   = "HBPE"
-	version = 4
+	version = 5
 
 	headerSize = atFewest + 4*256
 	atVersion  = 4
@@ -49,13 +51,18 @@ const (
 	tailFlag   = 1 << 23 // one token continues from here
 	labelShift = 24
 
-	maxCells  = baseMask + 1
-	maxCount  = (idMask + 1) << 16
-	maxToken  = 255 // bytes; the length field has 8 bits
-	maxBlob   = 1 << 24
-	sizeShift = 8 // in the index
+	maxCells = baseMask + 1
+	maxCount = (idMask + 1) << 16
+	maxToken = 255     // bytes; the length field has 8 bits
+	maxText  = 1 << 24 // bytes of all tokens
+	maxBlob  = 1 << 20 // those of them that are in the table
 
-	cellSize, idSize = 4, 2
+	// The fields of a size.
+	sizeMask  = 15
+	highShift = 4
+	longToken = sizeMask + 1
+
+	cellSize, idSize, beginSize = 4, 2, 2
 	// minSize is the least size of a table. Whatever base a cell holds, its children's cells and ids lie inside.
 	minSize = headerSize + (cellSize+idSize)*(maxCells+256)
 )
@@ -65,11 +72,12 @@ const (
 type Vocabulary struct {
 	// head points to the first byte of the table. Addresses inside are computed where they are used, because for a pointer
 	// into the middle of a block TinyGo's collector walks back to the block's beginning, 16 bytes at a time.
-	head             unsafe.Pointer
-	root, cells      uint32
-	count, maxLen    uint32
-	blobSize         uint32
-	ids, index, blob uint32 // where these parts of the table begin
+	head          unsafe.Pointer
+	root, cells   uint32
+	count, maxLen uint32
+	blobSize      uint32
+
+	ids, begins, sizes, blob uint32 // where these parts of the table begin
 }
 
 // Open checks the header of table, its version and its lengths, and returns a view of it. A table damaged inside gives
@@ -87,8 +95,9 @@ func Open(table []byte) (*Vocabulary, error) {
 		return nil, ErrTable
 	}
 	v.ids = headerSize + cellSize*v.cells
-	v.index = v.ids + idSize*v.cells
-	v.blob = v.index + 4*v.count
+	v.begins = v.ids + idSize*v.cells
+	v.sizes = v.begins + beginSize*v.count
+	v.blob = v.sizes + v.count
 	if uint64(len(table)) != uint64(max(v.blob+v.blobSize, minSize)) {
 		return nil, ErrTable
 	}
@@ -105,3 +114,7 @@ func (v *Vocabulary) cellAt(i uint32) uint32 { return v.load32(headerSize + cell
 
 // load32 reads four bytes at an offset that the caller has checked.
 func (v *Vocabulary) load32(at uint32) uint32 { return *(*uint32)(unsafe.Add(v.head, at)) }
+
+// load16 reads two bytes, and load8 one.
+func (v *Vocabulary) load16(at uint32) uint32 { return uint32(*(*uint16)(unsafe.Add(v.head, at))) }
+func (v *Vocabulary) load8(at uint32) uint32  { return uint32(*(*uint8)(unsafe.Add(v.head, at))) }

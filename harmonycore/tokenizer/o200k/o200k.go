@@ -31,7 +31,7 @@ var load = sync.OnceValues(func() ([]byte, *tokenizer.Tokenizer) {
 	return table, t
 })
 
-// Table returns the lookup table for [tokenizer.New], about 3.2 MB. The first call makes it, in some 0.15 seconds. It
+// Table returns the lookup table for [tokenizer.New], about 3.1 MB. The first call makes it, in some 0.15 seconds. It
 // has the same bytes in every build. Callers share it and must not write to it.
 func Table() []byte {
 	table, _ := load()

@@ -6,7 +6,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 minimum=0.41.1
-packages=(clang-19 lld-19 llvm-19-dev libclang-19-dev libclang-rt-19-dev-wasm32 wasi-libc binaryen g++)
+packages=(clang-19 lld-19 llvm-19-dev libclang-19-dev libclang-rt-19-dev-wasm32 wasi-libc binaryen g++ patch)
 alternative="Or install TinyGo $minimum or newer yourself (on macOS: brew tap tinygo-org/tools && brew install tinygo binaryen); a tinygo on PATH is used as it is."
 
 command -v go >/dev/null || die "Go 1.26 or newer is needed; install it and try again"
@@ -39,12 +39,21 @@ use_stock() {
 copy_root() {
   local module="$1"
   rm -rf "$TOOLS/tinygo"
-  mkdir -p "$TOOLS/tinygo/bin" "$TOOLS/tinygo/src/net"
-  cp -RL "$module/src" "$module/targets" "$module/lib" "$TOOLS/tinygo/"
+  cp -RL "$module" "$TOOLS/tinygo"
   chmod -R u+w "$TOOLS/tinygo"
+  mkdir -p "$TOOLS/tinygo/bin" "$TOOLS/tinygo/src/net"
+  patch --quiet --strip=1 --directory="$TOOLS/tinygo" <"$ROOT/tools/tinygo/explicitgc.patch"
 }
 
-compile() { (cd "$ROOT/tools/tinygo" && go build -tags llvm19 -trimpath -o "$TOOLS/tinygo/bin/tinygo" github.com/tinygo-org/tinygo); }
+# compile builds the copy, with the versions of its modules that tools/tinygo/go.mod pins.
+compile() (
+  local pinned="$TOOLS/tinygo/bin/pinned.mod"
+  cp "$ROOT/tools/tinygo/go.sum" "${pinned%.mod}.sum"
+  cp "$ROOT/tools/tinygo/go.mod" "$pinned"
+  cd "$ROOT/tools/tinygo"
+  go mod edit -replace="github.com/tinygo-org/tinygo=$TOOLS/tinygo" "$pinned"
+  go build -modfile="$pinned" -tags llvm19 -trimpath -o "$TOOLS/tinygo/bin/tinygo" github.com/tinygo-org/tinygo
+)
 
 build_ours() {
   local name module libc builtins

@@ -52,11 +52,14 @@ func instrumented(t *testing.T) string {
 	return path
 }
 
+// collector is the function that runs TinyGo's collector, which is part of it.
+const collector = "(*github.com/harmonyedge/harmonyedge/filter/internal/plugin.heap).collect"
+
 // newGateway starts the filter before a server of a kind.
 func newGateway(t *testing.T, wasm, kind string, profile bool) *gateway {
 	t.Helper()
 	g := &gateway{t: t, kind: contract.KindNamed(kind), answers: map[string][]string{},
-		counter: &wasmcount.Counter{Allocator: "runtime.alloc", Collector: "runtime.runGC", Profile: profile}}
+		counter: &wasmcount.Counter{Allocator: "runtime.alloc", Collector: collector, Profile: profile}}
 	var lines []sim.Line
 	for question, sentences := range map[string]int{shortAnswer: 1, longAnswer: 80} {
 		text := "<|channel|>analysis<|message|>Zürich, then.<|end|><|start|>assistant<|channel|>final<|message|>" +

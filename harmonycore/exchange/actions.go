@@ -13,8 +13,8 @@ type Host struct {
 	// ID is unique to the request: at least 24 letters and digits. The ids of the answer are derived from it.
 	ID string
 	// Admit reserves memory, and reports whether the host has that many bytes to spare. The gateway calls it once for each
-	// request that it reads, before it reads it. A request that is not admitted is refused for now. A nil Admit admits
-	// every request.
+	// request that it reads, before it reads it. For a request that is not admitted see [RequestAction.Full]. A nil Admit
+	// admits every request.
 	Admit func(bytes int) bool
 	// Scratch is memory that a host reuses from request to request if it handles one at a time. The result of
 	// [Exchange.Request] lies in it. With a nil Scratch each request allocates its own.
@@ -44,6 +44,9 @@ type RequestAction struct {
 	Reply   *Reply
 	// Hold keeps the body back for good: the server has answered without it.
 	Hold bool
+	// Full reports that [Host.Admit] has not admitted the request, and nothing was decided or changed. The host makes room
+	// and calls [Exchange.Request] again, or answers with [Exchange.Overloaded].
+	Full bool
 }
 
 // Forward is a request rewritten for an inference server.

@@ -49,7 +49,8 @@ func (e *Exchange) open(body []byte, h Host, kind reading) (*modelRequest, Reque
 		return nil, e.refuse(failure)
 	}
 	if h.Admit != nil && !h.Admit(memoryFor(len(body), request.Values)) {
-		return nil, RequestAction{Reply: e.Overloaded()}
+		e.decided = false
+		return nil, RequestAction{Full: true}
 	}
 	return &modelRequest{x: e, model: model, body: request, size: len(body)}, RequestAction{}
 }

@@ -87,7 +87,11 @@ func callInOrder(t *testing.T, gateway, request uint8, calls []byte) {
 				[]string{"1", "channels", ""}[argument%3])
 		case 2:
 			body := orderBodies[argument%len(orderBodies)]
-			whole(x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return argument%16 != 15 }}).Reply)
+			a := x.Request([]byte(body), Host{Now: now, ID: testID, Admit: func(int) bool { return argument%16 != 15 }})
+			if a.Full && argument%32 == 15 {
+				a.Reply = x.Overloaded()
+			}
+			whole(a.Reply)
 		case 3:
 			replied(x.ResponseHeaders(orderHeads[argument%len(orderHeads)]))
 		case 4, 5:

@@ -99,12 +99,24 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestFull checks that a request that was not admitted can be asked again, or be refused.
 func TestFull(t *testing.T) {
 	x := testGateway(nil).Begin("POST", "/v1/chat/completions")
-	a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID, Admit: func(int) bool { return false }})
-	if a.Reply == nil || a.Reply.Status != 503 || a.Reply.RetryAfter != "1" ||
-		!strings.Contains(string(a.Reply.Body), `"code":"gateway_overloaded"`) {
-		t.Errorf("got %+v", a.Reply)
+	body, full := []byte(chatBody(true)), Host{Now: testNow, ID: testID, Admit: func(int) bool { return false }}
+	for range 2 {
+		if a := x.Request(body, full); !a.Full || a.Reply != nil || a.Forward != nil || x.PassesThrough() {
+			t.Fatalf("got %+v", a)
+		}
+	}
+	want := testGateway(nil).Begin("POST", "/v1/chat/completions").Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID})
+	if a := x.Request(body, Host{Now: testNow, ID: testID}); a.Full || a.Forward == nil || string(a.Forward.Body) != string(want.Forward.Body) {
+		t.Errorf("got %+v, not %+v", a, want)
+	}
+	x = testGateway(nil).Begin("POST", "/v1/chat/completions")
+	x.Request(body, full)
+	if r := x.Overloaded(); r.Status != 503 || r.RetryAfter != "1" || !x.PassesThrough() ||
+		!strings.Contains(string(r.Body), `"code":"gateway_overloaded"`) {
+		t.Errorf("got %+v", r)
 	}
 	x = testGateway(func(o *Options) { o.Passthrough = true }).Begin("POST", "/v1/chat/completions")
 	if a := x.Request([]byte(`{"model":"x"}`), Host{Now: testNow, ID: testID,

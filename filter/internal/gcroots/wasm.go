@@ -28,3 +28,11 @@ func SkipConstants() {
 		globalsStart = end
 	}
 }
+
+// allocated is the counter of TinyGo's allocator. [runtime.ReadMemStats] would go through the whole heap for it.
+//
+//go:extern runtime.gcTotalAlloc
+var allocated uint64
+
+// Allocated returns how many bytes have been allocated since the start.
+func Allocated() uint64 { return allocated }

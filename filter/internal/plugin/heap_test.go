@@ -32,7 +32,14 @@ func TestStuck(t *testing.T) {
 func TestRefused(t *testing.T) {
 	h := heap{}
 	h.begin()
-	if h.initial == 0 || h.admit(8, 1, 0) || h.admit(9, 1, 0) || h.refused != 8 {
+	for i, need := range []uint64{9, 8, 10} {
+		at := int64(i) * 60_000
+		if h.admit(need, 1, at) || !h.makeRoom(1, at) || h.admit(need, 1, at) {
+			t.Fatalf("%+v", h)
+		}
+		h.refuse()
+	}
+	if h.initial == 0 || h.refused != 8 {
 		t.Fatalf("%+v", h)
 	}
 	if h.enforce(1<<60, 0); h.refused != 8 {
@@ -67,7 +74,7 @@ func TestDue(t *testing.T) {
 	h := heap{paused: func(int64) { pauses++ }}
 	h.begin()
 	h.measure()
-	h.size = h.inUse // whatever is in use may be garbage
+	h.size, h.collected = h.inUse, 0 // whatever is in use may be garbage
 	h.busy = false
 	if h.measureAt = 1; h.enforce(1<<60, 0) || pauses != 1 {
 		t.Errorf("%d collections at a quiet tick", pauses)
@@ -76,3 +83,37 @@ func TestDue(t *testing.T) {
 		t.Errorf("%d collections after a tick with nothing new", pauses)
 	}
 }
+
+// TestAllocatedSince checks what a heap does about what was allocated since its last collection: a new stream collects
+// a heap that may be full of it, and a request that needs no larger heap without it is to be asked again.
+func TestAllocatedSince(t *testing.T) {
+	collections := 0
+	const size = 64 << 20
+	h := heap{paused: func(int64) { collections++ }}
+	h.begin()
+	h.size, h.collected = size, size/2
+	if h.begin(); collections != 0 {
+		t.Error("a heap with room was collected")
+	}
+	allocate(size / 3)
+	if h.full() || h.admit(size/3, 1<<60, 0) || h.wanted != size/3 || !h.admit(1, 1<<60, 0) {
+		t.Errorf("a request that needs no larger heap: %+v", h)
+	}
+	if !h.makeRoom(1<<60, 0) || collections != 1 || !h.admit(size/3, 1<<60, 0) {
+		t.Errorf("after %d collections: %+v", collections, h)
+	}
+	h.size, h.collected = size, size/2
+	allocate(size/2 + 1)
+	if h.begin(); collections != 2 || h.full() {
+		t.Errorf("a full heap was collected %d times: %+v", collections, h)
+	}
+	h.size, h.collected = size, size
+	allocate(size / 4)
+	if h.begin(); collections != 2 {
+		t.Error("a heap of hardly any garbage was collected instead of growing")
+	}
+}
+
+var allocated []byte
+
+func allocate(size int) { allocated = make([]byte, size) }

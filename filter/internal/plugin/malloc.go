@@ -61,7 +61,9 @@ func growArena(size int) bool {
 	if size > want {
 		want = max(arenaLimit, size)
 	}
-	if arenaHeap != nil && !arenaHeap.admit(uint64(want), contract.MaxMemoryLimit, now()) {
+	// It must not collect the heap: whoever reads has called the host.
+	if arenaHeap != nil && !arenaHeap.admits(uint64(want), contract.MaxMemoryLimit) {
+		arenaHeap.refuse()
 		return false
 	}
 	arena, headersRead = nil, nil // headers may lie in it

@@ -146,10 +146,15 @@ func (s *stream) request() types.Action {
 	}
 	started := micros()
 	at := started / 1_000
-	host := exchange.Host{Now: at, Clock: now, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
-		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit, at)
-	}}
-	action := s.exchange.Request(body, host)
+	heap := &s.plugin.vm.heap
+	action := s.exchange.Request(body, s.host(at))
+	if action.Full && heap.makeRoom(s.plugin.memoryLimit, at) {
+		action = s.exchange.Request(body, s.host(at)) // the host of the first call may have been collected
+	}
+	if action.Full {
+		heap.refuse()
+		action.Reply = s.exchange.Overloaded()
+	}
 	if s.exchange.Translated() {
 		s.plugin.vm.metrics.Rendered(micros() - started)
 	}
@@ -165,6 +170,13 @@ func (s *stream) request() types.Action {
 		}
 	}
 	return types.ActionContinue
+}
+
+// host returns what the exchange is told at this time, in milliseconds since 1970.
+func (s *stream) host(at int64) exchange.Host {
+	return exchange.Host{Now: at, Clock: now, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
+		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit, at)
+	}}
 }
 
 // forward rewrites the held request, and reports whether the host allowed it.

@@ -36,6 +36,9 @@ func (s *eventStream) Write(chunk []byte) {
 func (s *eventStream) Next(e *Event) Reading {
 	for {
 		if s.decoder.Between() {
+			if len(s.rest) == 0 {
+				return Drained
+			}
 			if size := s.template.read(s.rest, e); size > 0 {
 				s.rest = s.rest[size:]
 				if s.fitted != nil && !s.fitted(e) {

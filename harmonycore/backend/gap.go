@@ -120,15 +120,22 @@ func readIDList(b []byte, at int, e *Event) int {
 
 // readDigits reads a number of up to [maxGapDigits] digits, and returns the position after it, or -1.
 func readDigits(b []byte, at int) (n, end int) {
-	end = at
-	for end < len(b) && isDigit(b[end]) && end-at <= maxGapDigits {
-		n = n*10 + int(b[end]-'0')
-		end++
-	}
-	if size := end - at; size == 0 || size > maxGapDigits || size > 1 && b[at] == '0' {
+	if at >= len(b) {
 		return 0, -1
 	}
-	return n, end
+	size := 0
+	for _, c := range b[at:] {
+		digit := c - '0'
+		if digit > 9 || size > maxGapDigits {
+			break
+		}
+		n = n*10 + int(digit)
+		size++
+	}
+	if size == 0 || size > maxGapDigits || size > 1 && b[at] == '0' {
+		return 0, -1
+	}
+	return n, at + size
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -142,6 +142,9 @@ func (g *generation) deliver() ResponseAction {
 		g.scratch = nil
 	}
 	g.scratch = g.answer.Take(g.scratch[:0])
+	if g.x.client.state == outletBegun {
+		return ResponseAction{Body: g.scratch} // as nearly always: the headers have been sent
+	}
 	return g.x.client.write(200, g.answer.ContentType(), g.scratch)
 }
 

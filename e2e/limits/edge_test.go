@@ -240,11 +240,12 @@ func (u *uploads) answersAgain(t *testing.T) {
 	}
 }
 
-// refuses reports whether Envoy refuses a request, which it does in the API's shape.
+// refuses reports whether Envoy refuses a request, which it does in the API's shape. A request for which a busy machine
+// needs longer than the short limit for a silent server is not refused either.
 func (u *uploads) refuses(t *testing.T) bool {
 	t.Helper()
 	a := lab.Ask(lab.HTTP1(t), u.host.URL+lab.ChatPath, lab.ChatBody(lab.Model, "Hi"))
-	if a.Status == http.StatusOK {
+	if a.Status == http.StatusOK || a.Status == http.StatusGatewayTimeout {
 		return false
 	}
 	lab.WantRefused(t, a, http.StatusServiceUnavailable, "gateway_overloaded")

@@ -1,62 +1,88 @@
 package tokenizer
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // The splitter cuts text into pre-tokens without a regular expression. It follows the rules of
 // docs/harmony-format.md#splitting-into-pieces, which are numbered 1 to 7 both there and here. Each rule reads a run of
 // characters once or twice and then consumes most of it, so the time is linear in the input.
 
 // next returns the end of the pre-token that begins at i, which must be inside s. The end is always after i. It handles
-// words, numbers and marks in ASCII itself. Whatever touches another character is left to nextAny, which has all rules.
+// ASCII itself. Whatever touches another character is left to nextAny, which has all rules.
 func next(s string, i int) int {
-	j := i
-	switch c := asciiClass[s[i]]; {
-	case c&letter != 0:
-	case c&(number|newline|wide) != 0:
-		return nextAny(s, i)
-	default: // may stand before a word
-		j++
-		if j >= len(s) || asciiClass[s[j]]&(letter|wide) == 0 {
+	first := asciiClass[s[i]]
+	if first&letter != 0 {
+		return nextLetters(s, i, i)
+	}
+	if first&(number|newline|wide) == 0 && i+1 < len(s) { // may stand before a word
+		switch second := asciiClass[s[i+1]]; {
+		case second&letter != 0:
+			return nextLetters(s, i, i+1)
+		case second&wide != 0:
+			return nextAny(s, i)
+		case second&(number|space) == 0 && (first == 0 || s[i] == ' '):
 			return nextMark(s, i)
 		}
-		if s[j] >= 0x80 {
-			return nextAny(s, i)
+	}
+	switch {
+	case first&space != 0:
+		return nextSpace(s, i)
+	case first&number != 0:
+		return nextNumber(s, i)
+	case first == 0:
+		return nextMark(s, i)
+	}
+	return nextAny(s, i)
+}
+
+// nextLetters applies rules 1 and 2 to a word in ASCII, whose letters begin at j. Both have the same result: capitals,
+// then small letters. Most words have one capital at most.
+func nextLetters(s string, i, j int) int {
+	n := smallLetters(s, j+1)
+	end := j + 1 + n
+	if n == 0 && asciiClass[s[j]]&upper != 0 {
+		for end < len(s) && asciiClass[s[end]]&upper != 0 {
+			end++
 		}
+		n = smallLetters(s, end)
+		end += n
 	}
-	// Rules 1 and 2 have the same result here: capitals, then small letters. Most words have a capital at most, and end in
-	// the next eight bytes.
-	if n := smallLetters(s, j+1); n < 8 && (n > 0 || asciiClass[s[j]]&lower != 0) {
-		if end := j + 1 + n; end < len(s) && s[end] < 0x80 && s[end] != '\'' {
-			return end
-		}
+	for n == 8 {
+		n = smallLetters(s, end)
+		end += n
 	}
-	for j < len(s) && asciiClass[s[j]]&upper != 0 {
-		j++
-	}
-	for j < len(s) && asciiClass[s[j]]&lower != 0 {
-		j++
-	}
-	if j < len(s) {
-		switch c := s[j]; {
+	if end < len(s) {
+		switch c := s[end]; {
 		case c >= 0x80: // the word may continue
 			return nextAny(s, i)
 		case c == '\'':
-			return contraction(s, j)
+			return contraction(s, end)
 		}
 	}
-	return j
+	return end
 }
 
-// smallLetters returns how many small letters in ASCII are at i, of eight bytes. It returns 8 where fewer bytes are left.
+// smallLetters returns how many small letters in ASCII are at i, 8 at most.
 func smallLetters(s string, i int) int {
 	if i+8 > len(s) {
-		return 8
+		return fewSmallLetters(s, i)
 	}
-	w := load64(s[i:])
+	w := load64(s, i)
 	ascii := w &^ highs
 	// Adding sets the highest bit of each byte that is at least 'a', or more than 'z'.
 	others := ^((ascii + ones*(0x80-'a')) &^ (ascii + ones*(0x7f-'z'))) | w
 	return bits.TrailingZeros64(others&highs) >> 3
+}
+
+// fewSmallLetters is smallLetters where fewer than eight bytes are left.
+func fewSmallLetters(s string, i int) int {
+	n := 0
+	for i+n < len(s) && asciiClass[s[i+n]]&lower != 0 {
+		n++
+	}
+	return n
 }
 
 // ones has the lowest bit of each byte set, highs the highest.
@@ -66,27 +92,31 @@ const (
 )
 
 // load64 reads eight bytes. The caller has checked that they exist.
-func load64(s string) uint64 {
-	s = s[:8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
+func load64(s string, at int) uint64 { return binary.LittleEndian.Uint64(view(s)[at:]) }
 
-// nextMark is next for an ASCII character other than a letter, a number or a line end, with no letter after it. It
-// applies rule 4 if that matches at once, else nextAny.
+// nextMark is next for a mark in ASCII, which a space may precede, with no letter after its first character. It applies
+// rule 4.
 func nextMark(s string, i int) int {
-	j := i
-	if s[j] == ' ' {
+	j := i + 1
+	for j < len(s) && asciiClass[s[j]] == 0 {
 		j++
 	}
-	from := j
-	for j < len(s) && asciiClass[s[j]]&(letter|number|space|wide) == 0 {
-		j++
-	}
-	if j == from || j < len(s) && s[j] >= 0x80 {
+	if j < len(s) && s[j] >= 0x80 { // the mark may continue
 		return nextAny(s, i)
 	}
 	return lineEnds(s, j)
+}
+
+// nextNumber is next for a number in ASCII. It applies rule 3.
+func nextNumber(s string, i int) int {
+	end := i + 1
+	for end < len(s) && end < i+3 && asciiClass[s[end]]&(number|wide) != 0 {
+		if s[end] >= 0x80 {
+			return nextAny(s, i)
+		}
+		end++
+	}
+	return end
 }
 
 // nextAny tries all rules in their order. It is the plain form of next.

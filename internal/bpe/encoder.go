@@ -3,12 +3,12 @@ package bpe
 import "math"
 
 // Encoder holds the scratch memory of merging and remembers pieces; all of it is to be reused. The zero value is ready.
-// An Encoder must not be used concurrently. It needs 600 KB at most, whatever the length of a piece. Nearly all of it is
-// the memo, which a short text does not need.
+// An Encoder must not be used concurrently. It needs 1.1 MB at most, whatever the length of a piece. Nearly all of it is
+// the memo, which a short text does not need, and the words, which only [Encoder.AppendPart] needs.
 type Encoder struct {
-	merged  int    // number of pieces so far, while there is no memo
-	memo    *memo  // allocated at the memoAfter-th piece
-	words   *words // allocated for the first short piece
+	words   *words // allocated for the first short piece that AppendPart gets
+	merged  int    // number of merged pieces so far, while there is no memo
+	memo    *memo  // allocated at the memoAfter-th merged piece
 	short   short
 	parts   parts    // allocated for the first piece that needs it
 	ids     []uint32 // the ids of a window
@@ -48,7 +48,7 @@ func (e *Encoder) Merge(dst []uint32, v *Vocabulary, piece string) []uint32 {
 	}
 	known, key := e.memo.place(piece)
 	if known.key == key {
-		return known.append(dst)
+		return appendKnown(dst, known.ids[:])
 	}
 	start := len(dst)
 	dst = e.merge(dst, v, piece)

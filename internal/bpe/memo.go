@@ -7,8 +7,6 @@ const (
 
 	pieceBytes = 31 // the longest piece that is remembered
 	pieceIDs   = 8  // the most ids that are remembered for a piece
-
-	mixer = 0x9e3779b97f4a7c15
 )
 
 // memo remembers the ids of recent pieces that are not tokens, because a text repeats its names and rare words. Each
@@ -33,9 +31,9 @@ func (m *memo) place(piece string) (*knownPiece, pieceKey) {
 		word := uint64(0)
 		switch {
 		case i+8 <= len(piece):
-			word = load64(piece[i:])
+			word = load64(piece, i)
 		case i > 0:
-			word = load64(piece[len(piece)-8:])
+			word = load64(piece, len(piece)-8)
 		default:
 			for k := range len(piece) {
 				word |= uint64(piece[k]) << (8 * k)
@@ -49,9 +47,9 @@ func (m *memo) place(piece string) (*knownPiece, pieceKey) {
 	return &m[h*mixer>>(64-memoBits)], key
 }
 
-// append appends the ids of the piece.
-func (k *knownPiece) append(dst []uint32) []uint32 {
-	for _, id := range k.ids {
+// appendKnown appends remembered ids.
+func appendKnown(dst []uint32, ids []uint32) []uint32 {
+	for _, id := range ids {
 		if id == 0 {
 			break
 		}
@@ -70,11 +68,4 @@ func (k *knownPiece) set(key pieceKey, ids []uint32) {
 	for i, id := range ids {
 		k.ids[i] = id + 1
 	}
-}
-
-// load64 reads eight bytes. The caller has checked that they exist.
-func load64(s string) uint64 {
-	s = s[:8]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

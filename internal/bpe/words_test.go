@@ -17,7 +17,7 @@ func TestAppendPart(t *testing.T) {
 		text := string(randomPiece(rng, "abcxyz\x00", 1+rng.IntN(30)))
 		for range 20 {
 			from := rng.IntN(len(text) + 1)
-			to := from + rng.IntN(min(len(text)-from, 12)+1)
+			to := from + rng.IntN(min(len(text)-from, 18)+1)
 			want := reference(ranks, []byte(text[from:to]))
 			if got := e.AppendPart([]uint32{9}, v, text, from, to); !slices.Equal(got[1:], want) || got[0] != 9 {
 				t.Fatalf("%q: %v, want %v", text[from:to], got[1:], want)

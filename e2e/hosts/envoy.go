@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -88,4 +89,31 @@ func envoyChunks(p *envoy.Process) (int, error) {
 		return 0, nil // the metric does not exist until it is counted
 	}
 	return strconv.Atoi(value)
+}
+
+// Collections returns how many collections of its VMs' heaps an Envoy has counted since its start, and how long the
+// longest took. Envoy rounds the longest to about a tenth.
+func Collections(p *envoy.Process) (count int, longest time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	const histogram = "harmony_vm_collection_microseconds"
+	stats, err := p.Get(ctx, "/stats?filter="+histogram)
+	if err != nil {
+		return 0, 0, err
+	}
+	// P100 of the last interval, and of all
+	if all := regexp.MustCompile(`P100\([^,]*,([\d.]+)\)`).FindSubmatch(stats); all != nil {
+		micros, err := strconv.ParseFloat(string(all[1]), 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		longest = time.Duration(micros * float64(time.Microsecond))
+	}
+	if stats, err = p.Get(ctx, "/stats/prometheus?filter="+histogram); err != nil {
+		return 0, 0, err
+	}
+	if all := regexp.MustCompile(`_count\{[^}]*\} (\d+)`).FindSubmatch(stats); all != nil {
+		count, err = strconv.Atoi(string(all[1]))
+	}
+	return count, longest, err
 }

@@ -57,7 +57,7 @@ const (
 	ReasoningAlertTotal
 	// HeapBytes is the heap in use of the worker's VM with the fullest heap.
 	HeapBytes
-	// CollectionTime is how long the filter's own collections of a VM's heap take.
+	// CollectionTime is how long the collections of a VM's heap take.
 	CollectionTime
 	// EndedFullTotal counts VMs that ended themselves because their heap was full although they had no stream.
 	EndedFullTotal

@@ -20,6 +20,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/rustfrontend"
+	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer"
 	"github.com/harmonyedge/harmonyedge/harmonycore/tokenizer/o200k"
@@ -31,6 +32,8 @@ type gateway struct {
 	url  string
 	pid  int
 	stop func()
+	// process is nil for what is no Envoy.
+	process *envoy.Process
 }
 
 // gateways are the processes under test, by what their variants pass through.
@@ -120,7 +123,7 @@ func (g *gateways) startEnvoy(name string, workers int) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gateway{url: host.URL, pid: host.Process.PID(), stop: host.Stop}, nil
+	return &gateway{url: host.URL, pid: host.Process.PID(), stop: host.Stop, process: host.Process}, nil
 }
 
 // removeFilter takes the filter out of the clients' listener.

@@ -25,6 +25,9 @@ const (
 	startCPU  metric = "CPU until then" // ms
 	held      metric = "with streams"   // MiB of the process
 	vmsHeld   metric = "VMs with streams"
+	// collections and longest are those of the process since its start, so of earlier loads too.
+	collections metric = "collections"
+	longest     metric = "longest" // ms
 )
 
 // sample is what one turn of a variant has measured.
@@ -77,7 +80,7 @@ func loads(o options) []load {
 		{
 			name: "paced", unit: "token", asks: []ask{paced}, applies: streams,
 			about:   fmt.Sprintf("%d streams at %.0f tokens/s, a token in each event", o.streams, o.rate),
-			metrics: []metric{cpu, delay50, delay99, delay999, resident, vmMemory},
+			metrics: []metric{cpu, delay50, delay99, delay999, resident, vmMemory, collections, longest},
 			measure: func(ctx context.Context, b *bench, v *variant) (sample, error) {
 				return b.turnOf(v).streams(ctx, paced, o.streams)
 			},
@@ -85,7 +88,7 @@ func loads(o options) []load {
 		{
 			name: "full", unit: "token", asks: []ask{{20, fullWords}}, applies: streams,
 			about:   fmt.Sprintf("%d streams of %d tokens back to back, as fast as they come", fullStreams, fullWords),
-			metrics: []metric{cpu, resident, vmMemory},
+			metrics: []metric{cpu, resident, vmMemory, collections, longest},
 			measure: func(ctx context.Context, b *bench, v *variant) (sample, error) {
 				return b.turnOf(v).requests(ctx, ask{20, fullWords}, fullStreams, fullStreams, fullWords)
 			},
@@ -124,7 +127,7 @@ func loads(o options) []load {
 		load{
 			name: "idle", unit: "stream", asks: []ask{small}, applies: gatewayOnly,
 			about:   fmt.Sprintf("%d streams that have begun and say nothing; CPU is for a stream and second", o.idle),
-			metrics: []metric{cpu, resident, vmMemory},
+			metrics: []metric{cpu, resident, vmMemory, collections, longest},
 			measure: func(ctx context.Context, b *bench, v *variant) (sample, error) {
 				return b.turnOf(v).idle(ctx, o.idle, o.window)
 			},

@@ -226,7 +226,7 @@ func (t *turn) rest(s sample, n int, window time.Duration) error {
 	return t.memory(s)
 }
 
-// memory adds the memory of the process. Not every process has VMs.
+// memory adds the memory of the process, and what its VMs have collected. Not every process has VMs.
 func (t *turn) memory(s sample) error {
 	kib, err := hosts.ResidentKiB(t.to.pid)
 	if err != nil {
@@ -237,7 +237,15 @@ func (t *turn) memory(s sample) error {
 		return nil
 	}
 	m, err := hosts.MemoryOf(t.to.pid)
+	if err != nil {
+		return err
+	}
 	s[vmMemory] = float64(m.VMs) / (1 << 20)
+	if t.v.through == constant {
+		return nil
+	}
+	count, took, err := hosts.Collections(t.to.process)
+	s[collections], s[longest] = float64(count), took.Seconds()*1000
 	return err
 }
 

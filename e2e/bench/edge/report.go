@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -27,7 +28,10 @@ func (b *bench) writeLoad(out io.Writer, r *result) {
 	fmt.Fprintf(out, "## %s\n\n%s. Rounds: %d.\n\n", capital(r.load.name), capital(r.load.about), r.rounds)
 	head := []string{"variant"}
 	for _, m := range r.load.metrics {
-		title := fmt.Sprintf("%s, %s", m, m.unit())
+		title := string(m)
+		if unit := m.unit(); unit != "" {
+			title += ", " + unit
+		}
 		if m == cpu {
 			title += " a " + r.load.unit
 		}
@@ -45,7 +49,11 @@ func (b *bench) writeLoad(out io.Writer, r *result) {
 		}
 		row := []string{v.name}
 		for _, m := range r.load.metrics {
-			row = append(row, number3(r.value(m, v.name)))
+			value := number3(r.value(m, v.name))
+			if m == collections && value != number3(math.NaN()) {
+				value = fmt.Sprintf("%.0f", r.value(m, v.name))
+			}
+			row = append(row, value)
 			added, ok := compared[m]
 			switch {
 			case !ok:
@@ -104,8 +112,11 @@ func (b *bench) writeTargets(out io.Writer) {
 		for _, t := range targets {
 			if e, ok := t.measured(r); ok {
 				limit := "≤ " + number3(t.limit)
-				if t.added {
+				switch {
+				case t.added:
 					limit = fmt.Sprintf("≤ +%s %s", number3(t.limit), t.metric.unit())
+				case t.against == "":
+					limit += " " + t.metric.unit()
 				}
 				rows = append(rows, []string{t.String(), limit, e.show(t.added), fmt.Sprint(r.rounds),
 					string(e.judge(t.limit))})

@@ -7,7 +7,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
 
-// target bounds a variant's figure beside another's in the same round.
+// target bounds a variant's figure, beside another's in the same round unless against is empty.
 type target struct {
 	load        string
 	metric      metric
@@ -24,6 +24,7 @@ var targets = []target{
 	{load: "paced", metric: cpu, of: "chat", against: constant, limit: 1.10},
 	{load: "paced", metric: cpu, of: "responses", against: constant, limit: 1.10},
 	{load: "paced", metric: cpu, of: "chat", against: rustFrontEnd, limit: 0.80},
+	{load: "paced", metric: longest, of: "chat", limit: 1},
 	{load: "full", metric: cpu, of: "chat", against: plain, added: true, limit: 1.5},
 	{load: "small", metric: cpu, of: "chat whole", against: plain, limit: 2},
 	{load: "small", metric: cpu, of: "responses whole", against: plain, limit: 2},
@@ -31,9 +32,18 @@ var targets = []target{
 	{load: "start", metric: ready, of: "chat", against: plain, added: true, limit: 150},
 }
 
-// compare returns how a variant's figures compare with another's, round by round.
+// compare returns how a variant's figures compare with another's, round by round. Without another they are returned as
+// they are.
 func (r *result) compare(m metric, of, against string, added bool) []float64 {
 	var figures []float64
+	if against == "" {
+		for _, s := range r.samples[of] {
+			if v, ok := s[m]; ok {
+				figures = append(figures, v)
+			}
+		}
+		return figures
+	}
 	for i := range min(len(r.samples[of]), len(r.samples[against])) {
 		a, ok := r.samples[of][i][m]
 		b, both := r.samples[against][i][m]
@@ -49,15 +59,7 @@ func (r *result) compare(m metric, of, against string, added bool) []float64 {
 }
 
 // value returns the median of a variant's own figures.
-func (r *result) value(m metric, of string) float64 {
-	var figures []float64
-	for _, s := range r.samples[of] {
-		if v, ok := s[m]; ok {
-			figures = append(figures, v)
-		}
-	}
-	return median(figures)
-}
+func (r *result) value(m metric, of string) float64 { return median(r.compare(m, of, "", false)) }
 
 // measured returns a target's estimate, and whether both of its variants were measured.
 func (t target) measured(r *result) (estimate, bool) {
@@ -82,11 +84,16 @@ func (m metric) unit() string {
 		return "µs"
 	case resident, vmMemory, held, vmsHeld:
 		return "MiB"
+	case collections:
+		return ""
 	}
 	return "ms"
 }
 
 func (t target) String() string {
+	if t.against == "" {
+		return fmt.Sprintf("%s: %s of %s", t.load, t.metric, t.of)
+	}
 	if t.added {
 		return fmt.Sprintf("%s: %s of %s, over %s", t.load, t.metric, t.of, t.against)
 	}

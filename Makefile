@@ -263,9 +263,12 @@ profile-filter: wasm ## Where the filter's instructions go: flame graphs in dist
 ready: build tool-envoy ## How soon harmony up --host wazero serves: its first start, and later ones
 	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestWazeroStart$$' -v ./e2e/up | grep 'first start'
 
-.PHONY: soak
+.PHONY: soak soak-million
 soak: build tool-envoy tool-python ## Many requests, hostile ones too: memory does not grow, no VM or stream is lost, no worker held
 	$(E2E_ENV) HARMONY_SOAK=1 go test -count=1 -p 1 -timeout 120m -tags e2e -v ./e2e/hostile ./e2e/soak
+
+soak-million: build tool-envoy ## A million small requests to one worker: memory does not grow
+	$(E2E_ENV) HARMONY_SOAK=million go test -count=1 -timeout 120m -tags e2e -run '^TestSoak$$/^300_bytes$$' -v ./e2e/soak
 
 # The host of the demonstration: envoy, or wazero, which needs no Envoy.
 HOST ?= envoy

@@ -42,7 +42,10 @@ copy_root() {
   cp -RL "$module" "$TOOLS/tinygo"
   chmod -R u+w "$TOOLS/tinygo"
   mkdir -p "$TOOLS/tinygo/bin" "$TOOLS/tinygo/src/net"
-  patch --quiet --strip=1 --directory="$TOOLS/tinygo" <"$ROOT/tools/tinygo/explicitgc.patch"
+  local change
+  for change in "$ROOT"/tools/tinygo/*.patch; do
+    patch --quiet --strip=1 --directory="$TOOLS/tinygo" <"$change"
+  done
 }
 
 # compile builds the copy, with the versions of its modules that tools/tinygo/go.mod pins.

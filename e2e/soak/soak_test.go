@@ -35,11 +35,15 @@ func onHosts(t *testing.T, requests int, run func(t *testing.T, start startHost,
 	t.Run("wazero", func(t *testing.T) { run(t, hosts.Wazero, requests) })
 }
 
-// TestSoak sends many large requests. Envoy's memory must not grow after the first tenth of them: linear memory never
-// shrinks, so every leak stays visible. `make soak` runs it at full length, `make test` at a tenth.
+// TestSoak sends many requests, large and small. Envoy's memory must not grow after the first tenth of them: linear
+// memory never shrinks, so every leak stays visible. `make soak` runs it at full length, `make test` at a tenth, and
+// `make soak-million` with ten times as many small ones.
 func TestSoak(t *testing.T) {
-	parts := sized(10, 1)
-	for _, tt := range []struct{ requests, size int }{{10_000, 100 << 10}, {400, 5 << 20}} {
+	parts, small := sized(10, 1), 100_000
+	if os.Getenv("HARMONY_SOAK") == "million" {
+		small = 1_000_000
+	}
+	for _, tt := range []struct{ requests, size int }{{10_000, 100 << 10}, {400, 5 << 20}, {small, 300}} {
 		t.Run(fmt.Sprintf("%d_bytes", tt.size), func(t *testing.T) { soak(t, tt.requests/parts, tt.size) })
 	}
 }
@@ -85,15 +89,25 @@ func soak(t *testing.T, requests, size int) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("request %d: %d %v %.300s\nEnvoy's log:\n%s", i, response.StatusCode, err, said, host.Process.Log(30))
 		}
+		if (i+1)%(requests/10) != 0 {
+			continue
+		}
 		if at, err = hosts.ResidentKiB(host.Process.PID()); err != nil {
 			t.Fatal(err)
 		}
 		if i+1 == requests/10 {
 			atTenth = at
 		}
-		if (i+1)%(requests/10) == 0 {
-			t.Logf("%d requests of %d bytes: %d MiB", i+1, size, at>>10)
+		memory, err := hosts.MemoryOf(host.Process.PID())
+		if err != nil {
+			t.Fatal(err)
 		}
+		collections, longest, err := hosts.Collections(host.Process)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d requests of %d bytes: %d MiB, of which the VMs have %d; %d collections, the longest %.1f ms", i+1, size,
+			at>>10, memory.VMs>>20, collections, longest.Seconds()*1000)
 	}
 	cpu, err := hosts.CPUSeconds(host.Process.PID())
 	if err != nil {

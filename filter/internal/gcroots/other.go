@@ -7,7 +7,7 @@ import "runtime"
 // SkipConstants does nothing: Go's own collector knows which words are pointers.
 func SkipConstants() {}
 
-// Allocated returns how many bytes have been allocated since the start.
+// Allocated returns the most that the heap has given out since the start, in bytes.
 func Allocated() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

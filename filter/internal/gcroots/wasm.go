@@ -29,10 +29,17 @@ func SkipConstants() {
 	}
 }
 
-// allocated is the counter of TinyGo's allocator. [runtime.ReadMemStats] would go through the whole heap for it.
+// allocated and allocations are the counters of TinyGo's allocator, of bytes and of objects. [runtime.ReadMemStats] would
+// go through the whole heap for them.
 //
 //go:extern runtime.gcTotalAlloc
 var allocated uint64
 
-// Allocated returns how many bytes have been allocated since the start.
-func Allocated() uint64 { return allocated }
+//go:extern runtime.gcMallocs
+var allocations uint64
+
+// perObject is the most that the allocator adds to an object: its header, and what fills the last block.
+const perObject = 8 + 15
+
+// Allocated returns the most that the heap has given out since the start, in bytes.
+func Allocated() uint64 { return allocated + perObject*allocations }

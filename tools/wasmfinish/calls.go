@@ -42,7 +42,7 @@ func limitInlining(sections []wasmfile.Section) error {
 		return nil
 	}
 	if elements == nil || code == nil || !c.readTable(table.Content) || !c.readSizes(code.Content) ||
-		!c.rewrite(code) || !c.extend(table, elements) {
+		!rewrite(code, c.function) || !c.extend(table, elements) {
 		return wasmfile.ErrMalformed
 	}
 	return nil
@@ -61,6 +61,22 @@ type calls struct {
 	// order of their slots.
 	slots  map[int]int
 	called []int
+}
+
+// rewrite changes all functions. The number of a function does not count those that are imported.
+func rewrite(code *wasmfile.Section, change func(number int, body []byte) ([]byte, bool)) bool {
+	r := wasmfile.Reader{Rest: code.Content}
+	n, ok := r.Uint()
+	out := binary.AppendUvarint(nil, uint64(n))
+	for i := 0; ok && i < n; i++ {
+		var body []byte
+		if body, ok = r.Sized(); ok {
+			body, ok = change(i, body)
+			out = wasmfile.AppendSized(out, body)
+		}
+	}
+	code.Content = out
+	return ok
 }
 
 // imports returns the number of imports, all of which must be functions.
@@ -107,24 +123,8 @@ func (c *calls) readSizes(content []byte) bool {
 	return ok && n == len(c.types)
 }
 
-// rewrite changes the calls in all functions.
-func (c *calls) rewrite(code *wasmfile.Section) bool {
-	r := wasmfile.Reader{Rest: code.Content}
-	n, ok := r.Uint()
-	out := binary.AppendUvarint(nil, uint64(n))
-	for i := 0; ok && i < n; i++ {
-		var body []byte
-		if body, ok = r.Sized(); ok {
-			body, ok = c.function(body)
-			out = wasmfile.AppendSized(out, body)
-		}
-	}
-	code.Content = out
-	return ok
-}
-
 // function returns a function's body with its calls changed.
-func (c *calls) function(body []byte) ([]byte, bool) {
+func (c *calls) function(_ int, body []byte) ([]byte, bool) {
 	r := wasmfile.Reader{Rest: body}
 	ok := r.Locals()
 	out := append([]byte(nil), body[:len(body)-len(r.Rest)]...)

@@ -9,8 +9,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/wasmfile"
 )
 
-// namesOfData is the subsection of the custom section "name" that names data segments.
-const namesOfData = 9
+// The subsections of the custom section "name" that name functions and data segments.
+const namesOfFunctions, namesOfData = 1, 9
 
 // mark is what filter/internal/gcroots has where it needs the end of the constants: two words, of which the second
 // stays.
@@ -27,7 +27,7 @@ func markConstants(sections []wasmfile.Section) error {
 		case wasmfile.Custom:
 			r := wasmfile.Reader{Rest: s.Content}
 			if name, _ := r.Name(); name == "name" {
-				names = segmentNames(r.Rest)
+				names = readNames(r.Rest, namesOfData)
 			}
 		case wasmfile.Data:
 			data = s.Content
@@ -63,8 +63,8 @@ func markConstants(sections []wasmfile.Section) error {
 	return nil
 }
 
-// segmentNames reads the names of data segments, by index.
-func segmentNames(content []byte) map[int]string {
+// readNames reads the names in a subsection of the custom section "name", by index.
+func readNames(content []byte, subsection byte) map[int]string {
 	names := make(map[int]string)
 	for r := (wasmfile.Reader{Rest: content}); len(r.Rest) > 0; {
 		id, _ := r.Byte()
@@ -72,7 +72,7 @@ func segmentNames(content []byte) map[int]string {
 		if !ok {
 			break
 		}
-		if id != namesOfData {
+		if id != subsection {
 			continue
 		}
 		p := wasmfile.Reader{Rest: part}

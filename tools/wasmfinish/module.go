@@ -19,13 +19,16 @@ func keptExport(name string) bool {
 // keptCustom reports whether a custom section ships: only the function names, for Envoy's backtraces.
 func keptCustom(name string) bool { return name == "name" }
 
-// finish returns the module with only the exports and custom sections that ship.
+// finish returns the module with only the exports and custom sections that ship, and without tests of itself.
 func finish(module []byte) ([]byte, error) {
 	sections, err := wasmfile.Split(module)
 	if err != nil {
 		return nil, err
 	}
 	if err := markConstants(sections); err != nil {
+		return nil, err
+	}
+	if err := removeSelfTests(sections); err != nil {
 		return nil, err
 	}
 	var out []wasmfile.Section

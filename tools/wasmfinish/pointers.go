@@ -33,7 +33,7 @@ func checkPointers(sections []wasmfile.Section) error {
 		case wasmfile.Custom:
 			r := wasmfile.Reader{Rest: s.Content}
 			if name, _ := r.Name(); name == "name" {
-				names = segmentNames(r.Rest)
+				names = readNames(r.Rest, namesOfData)
 				random = bytes.Contains(s.Content, []byte("arc4random_buf"))
 			}
 		case wasmfile.Data:

@@ -20,6 +20,7 @@ const (
 	Element   = 9
 	Code      = 10
 	Data      = 11
+	DataCount = 12
 	preamble  = "\x00asm\x01\x00\x00\x00"
 	maxSigned = 35 // bits of the longest LEB128 of a 32-bit number
 )

@@ -1,7 +1,8 @@
 // Command wasmfinish makes the compiled filter module ready to ship, in two steps. The first removes all exports except
-// those that Envoy needs, and custom sections that name the compilers used. Binaryen then removes what nothing needs
-// any more. The second step, -ship, limits what V8 inlines: see limitInlining. It refuses a module that would not load
-// or that would leak memory (TinyGo's own malloc): see check.
+// those that Envoy needs, custom sections that name the compilers used, and self-tests that never run. Binaryen then
+// removes what nothing needs any more. The second step, -ship, limits what V8 inlines (see limitInlining) and joins the
+// data (see joinData). It refuses a module that would not load or that would leak memory (TinyGo's own malloc): see
+// check.
 //
 // It knows the structure of a WebAssembly module. It does not know the code in it.
 package main

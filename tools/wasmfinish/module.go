@@ -59,7 +59,7 @@ func finish(module []byte) ([]byte, error) {
 	return wasmfile.Join(out), nil
 }
 
-// ship returns the module with V8's inlining limited, if it may ship.
+// ship returns the module with V8's inlining limited and its data joined, if it may ship.
 func ship(module []byte) ([]byte, error) {
 	sections, err := wasmfile.Split(module)
 	if err != nil {
@@ -68,8 +68,13 @@ func ship(module []byte) ([]byte, error) {
 	if err := limitInlining(sections); err != nil {
 		return nil, err
 	}
-	module = wasmfile.Join(sections)
-	return module, check(module)
+	if err := check(wasmfile.Join(sections)); err != nil {
+		return nil, err
+	}
+	if err := joinData(sections); err != nil {
+		return nil, err
+	}
+	return wasmfile.Join(sections), nil
 }
 
 // check returns an error if the module must not ship.

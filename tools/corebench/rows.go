@@ -52,6 +52,7 @@ var (
 
 // Names of rows that targets refer to.
 const (
+	newMessages     = "new messages, " // and the text's name
 	prompt          = "a 200-byte prompt"
 	conversation3   = "3 messages"
 	conversation41  = "41 messages, 10 tools"
@@ -78,7 +79,7 @@ func rows(folder string, all []corpus, rounds int) ([]*row, error) {
 		for i, set := range sets {
 			files = append(files, w.text(fmt.Sprintf("new-%s-%d", c.name, i), strings.Join(set[:size], "\x00"))...)
 		}
-		r := fresh("encode", "new messages, "+c.name, "encode", files, float64(size), microseconds)
+		r := fresh("encode", newMessages+c.name, "encode", files, float64(size), microseconds)
 		r.warm = true
 		out = append(out, r)
 	}

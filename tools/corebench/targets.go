@@ -19,6 +19,7 @@ var (
 		{"encode", texts, native, "tiktoken", 4},
 		{"encode", texts, native, "bpe-openai", 2.5},
 		{"encode", texts, wasm, "tiktoken", 2},
+		{"encode", []string{newMessages + "prose", newMessages + "code", newMessages + "mixed"}, native, "gigatoken", 1.1},
 		{"encode", []string{prompt}, native, "tiktoken", 4},
 		{"encode", []string{"1 MB of 'a'", "1 MB of spaces", "1 MB of one Chinese character"}, native, "bpe-openai", 0.7},
 		{"render", []string{conversation3, conversation41, conversation201}, native, referenceRust, 20},

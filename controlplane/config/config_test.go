@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -350,6 +351,32 @@ func TestPools(t *testing.T) {
 	}
 	if s := c.Secret("k"); s.File != filepath.Join(folder, "keys", "k") {
 		t.Errorf("got %+v", s)
+	}
+}
+
+// TestManyServers resolves pools of very many servers, one of them listed twice in the same pool. With a search through
+// the servers before each it would take minutes.
+func TestManyServers(t *testing.T) {
+	const servers = 200_000
+	first, second := Pool{Name: "first"}, Pool{Name: "second"}
+	for i := range servers {
+		url := fmt.Sprintf("http://10.%d.%d.%d:8000", i>>16&0xff, i>>8&0xff, i&0xff)
+		first.Servers, second.Servers = append(first.Servers, url), append(second.Servers, url)
+	}
+	c := Default()
+	c.Pools, c.Models = []Pool{first, second}, []Model{DefaultModel("m")}
+	c.Models[0].Pool = "first"
+	r, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.Pool("second").Endpoints); n != servers {
+		t.Errorf("the second pool has %d servers", n)
+	}
+	c.Pools[1].Servers[servers-1] = c.Pools[1].Servers[0]
+	want := fmt.Sprintf("pools[1].servers[%d]: http://10.0.0.0:8000 is listed twice", servers-1)
+	if _, err := c.Resolve(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -170,7 +170,7 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a "+
 			"servers_file", p.Name)
 	}
-	resolved := ResolvedPool{Pool: p.withDefaults(kind)}
+	resolved, owner := ResolvedPool{Pool: p.withDefaults(kind)}, "the pool "+p.Name
 	for j, text := range p.Servers {
 		e, err := ParseURL(text)
 		if j == 0 {
@@ -179,14 +179,14 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		switch {
 		case err != nil:
 			return fail(fmt.Sprintf(".servers[%d]", j), "%v", err)
-		case slices.Contains(resolved.Endpoints, e):
-			return fail(fmt.Sprintf(".servers[%d]", j), "%s is listed twice", text)
 		case r.Misfit(&resolved, e) == OtherScheme:
 			return fail(fmt.Sprintf(".servers[%d]", j),
 				"%s mixes http and https in one pool; use one of them for all its servers", text)
+		case r.owners[e.withoutScheme()] == owner:
+			return fail(fmt.Sprintf(".servers[%d]", j), "%s is listed twice", text)
 		}
 		resolved.Endpoints = append(resolved.Endpoints, e)
-		r.owners[e.withoutScheme()] = "the pool " + p.Name
+		r.owners[e.withoutScheme()] = owner
 	}
 	r.Pools = append(r.Pools, resolved)
 	switch p.Policy {

@@ -12,18 +12,20 @@ out="${FILTER_OUT:-dist/harmony-filter.wasm}"
 # What TinyGo emits; Binaryen reads and writes no more than this.
 features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext)
 
-# What harmony_build_info tells. A folder that is no clone has none.
-version="$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)"
+# What harmony_build_info tells: the same version that the program has.
+version="$(go run ./tools/version)"
 
 # The memory begins with 10 MiB, of which the table takes a third, and doubles when it is full. What wasm-ld would choose,
 # the table alone, would have to grow at once.
 linker="-extldflags '--initial-memory=10485760'"
 tags=""
+stamp=()
 # The linker refuses to set what a program does not have, and of those built here only the filter tells its version. Only
 # the filter collects by itself (RATIONALE.md#110). A stock TinyGo knows no such tag, and its filter is slower.
 if [[ "$package" == ./filter ]]; then
   linker+=" -X main.version=$version"
   tags=explicitgc
+  stamp=(-version "$version")
 fi
 
 # A folder of its own: two builds at once must not take each other's parts.
@@ -41,7 +43,7 @@ compile() {
 finish() {
   go run ./tools/wasmfinish -i "$work/filter.wasm" -o "$work/finished.wasm"
   "$BIN/wasm-opt" "${features[@]}" -g -O3 "$work/finished.wasm" -o "$work/needed.wasm"
-  go run ./tools/wasmfinish -ship -i "$work/needed.wasm" -o "$work/shipped.wasm"
+  go run ./tools/wasmfinish -ship ${stamp[@]+"${stamp[@]}"} -i "$work/needed.wasm" -o "$work/shipped.wasm"
 }
 
 step "the vocabulary's table" go run ./tools/vocabtable -o filter/vocabulary/o200k.table

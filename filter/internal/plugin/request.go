@@ -48,6 +48,7 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 		return types.ActionPause
 	}
 	if head.Hold {
+		s.await()
 		return types.ActionPause
 	}
 	if head.Pool != "" && !s.redirect(head.Pool, head.Path, head.Without, head.Rewritten) {
@@ -111,6 +112,7 @@ func (s *stream) OnHttpRequestBody(size int, end bool) types.Action {
 	if s.exchange == nil || !s.pending {
 		return types.ActionContinue
 	}
+	s.shown()
 	s.plugin.vm.heap.busy = true
 	s.plugin.vm.held.grow(s, size)
 	if end {
@@ -128,6 +130,7 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 	if s.exchange == nil || !s.pending {
 		return types.ActionContinue
 	}
+	s.shown()
 	return s.request()
 }
 

@@ -23,6 +23,11 @@ type stream struct {
 	// status is the status of the response's headers. sized reports whether they have the size of the body.
 	status int
 	sized  bool
+	// awaited reports whether the headers are held and nothing of the body has been shown. arrived is how much of the
+	// request the host had received at arrivedAt.
+	awaited   bool
+	arrived   uint64
+	arrivedAt int64
 	// pending reports whether the request is still held.
 	pending bool
 	// optionHeaders are the names of the client's headers that are only for the gateway.

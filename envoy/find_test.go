@@ -70,6 +70,33 @@ func TestFindOrder(t *testing.T) {
 	if got, err := Find(""); err != nil || got != byEnv {
 		t.Errorf("by environment: %s, %v", got, err)
 	}
+	// What pip has installed with the program was chosen for it. What only lies beside it was not.
+	prefix := t.TempDir()
+	self := filepath.Join(prefix, "bin", "harmony")
+	for _, beside := range []string{"bin/envoy", "lib/python3.13/site-packages/envoy/_bin/envoy"} {
+		path := filepath.Join(prefix, beside)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("ENVOY", "")
+	if got, err := find("", self); err != nil || got != filepath.Join(prefix, "lib/python3.13/site-packages/envoy/_bin/envoy") {
+		t.Errorf("by pip: %s, %v", got, err)
+	}
+	if err := os.RemoveAll(filepath.Join(prefix, "lib")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := find("", self); err != nil || got != onPath {
+		t.Errorf("on PATH, with another beside: %s, %v", got, err)
+	}
+	t.Setenv("PATH", "")
+	if got, err := find("", self); err != nil || got != filepath.Join(prefix, "bin", "envoy") {
+		t.Errorf("beside: %s, %v", got, err)
+	}
+	t.Setenv("ENVOY", byEnv)
 	if got, err := Find(explicit); err != nil || got != explicit {
 		t.Errorf("explicit: %s, %v", got, err)
 	}

@@ -42,14 +42,14 @@ func Save(file string, r Resources) error {
 	if err != nil {
 		return fmt.Errorf("ads: %w", err)
 	}
-	if err := replace(file, append(text, '\n')); err != nil {
+	if err := Replace(file, append(text, '\n')); err != nil {
 		return fmt.Errorf("ads: the last good snapshot cannot be saved: %w", err)
 	}
 	return nil
 }
 
-// replace writes text to file atomically: after a crash the file has either its old content or the new one.
-func replace(file string, text []byte) (err error) {
+// Replace writes text to file atomically: after a crash the file has either its old content or the new one.
+func Replace(file string, text []byte) (err error) {
 	folder, err := os.Open(filepath.Dir(file))
 	if err != nil {
 		return err

@@ -53,6 +53,10 @@ type Options struct {
 	Vary func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
 	// MaxEnvoys is how many Envoys may be connected at once. 0 means [DefaultMaxEnvoys].
 	MaxEnvoys int
+	// Turns is how many Envoys may have an unanswered response with configurations of extensions at once. The others wait
+	// for their turn. It is for variants that are large, because each is held until the Envoy has answered. 0 means no
+	// limit.
+	Turns int
 }
 
 // Server serves delta ADS (RATIONALE.md#12). Its methods may be called by several goroutines at once.
@@ -64,10 +68,12 @@ type Server struct {
 	maxEnvoys           int           // how many Envoys may be connected at once
 	firstRequestTimeout time.Duration // how long a new stream may stay without a request
 	open                atomic.Int64  // how many streams are open, of all services
+	maxTurns            int           // see Options.Turns
 
 	mu       sync.Mutex
 	snapshot snapshot // nil until the first Set; until then Envoys wait
 	streams  map[*stream]struct{}
+	turns    map[*stream]*time.Timer // the streams whose turn it is; the timer ends the turn of one that does not answer
 	counts   map[string]Count
 	// refusedLogged is when a refused peer was last logged. refusedUnlogged is how many were refused and not logged since
 	// then.
@@ -86,7 +92,7 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
-		counts:    map[string]Count{},
+		counts: map[string]Count{}, turns: map[*stream]*time.Timer{}, maxTurns: o.Turns,
 		maxEnvoys: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
 	}
 }

@@ -47,6 +47,7 @@ func (s *Server) disconnect(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
+	s.endTurn(st)
 	if st.node != nil {
 		st.log().Info("an Envoy has disconnected")
 		s.notify()
@@ -151,6 +152,9 @@ func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaReque
 		}
 	}
 	st.server.counts[short] = count
+	if s.typ == resource.ExtensionConfigType && len(s.unanswered) == 0 {
+		st.server.endTurn(st)
+	}
 }
 
 // push sends every response that is due and that has an open watch, in the order of types.
@@ -168,7 +172,11 @@ func (st *stream) push() {
 		if s.watch == nil {
 			continue
 		}
-		f := s.next(c, st.deferred(t))
+		wait := st.deferred(t)
+		if len(s.pending(c, wait)) > 0 && st.mustWait(t) {
+			continue
+		}
+		f := s.next(c, wait)
 		if f == nil {
 			continue
 		}

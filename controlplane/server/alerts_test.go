@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 )
 
 // alertFile is the part of a Prometheus rules file that examples/alerts.yaml uses. Unknown members are an error here,
@@ -40,7 +41,7 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p := start(t, folderWith(t, oneModel(engine.URL), "filter.wasm", string(stub.Filter("1"))), handsOut)
 	p.ready()
 	eventually(t, "the pool is known", func() bool { return p.metric(`harmony_controlplane_pool_up{pool="p"}`) == "1" })
 	_, scrape := p.get("/metrics")

@@ -260,5 +260,5 @@ func (s *Server) xdsOptions(c *configuration) xds.Options {
 		}
 		servers[p.Name] = all
 	}
-	return xds.Options{ModulePath: s.options.ModulePath, CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
+	return xds.Options{ModulePath: s.modulePath(), CAFile: s.options.CAFile, Servers: servers, Secrets: c.secrets}
 }

@@ -19,6 +19,7 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	loads      *prometheus.CounterVec
+	filters    *prometheus.CounterVec
 	saves      *prometheus.CounterVec
 	acceptance prometheus.Histogram
 }
@@ -40,10 +41,12 @@ var (
 	poolUpDesc = desc("pool_up", "0 when no server of a pool that models need is reachable and ready, else 1.", "pool")
 	validDesc  = desc("config_valid", "1 when the configuration that was read last is in force, else 0.")
 	loadedDesc = desc("config_loaded_timestamp_seconds", "When the configuration in force was read.")
+	filterDesc = desc("filter_valid", "1 when the filter's file as it is now is in force, else 0.")
+	infoDesc   = desc("filter_info", "1 for the filter that Envoys get from here.", "version", "sha256")
 	pushedDesc = desc("snapshot_pushed_timestamp_seconds", "When the resources that Envoys get were first pushed.")
 	allDescs   = []*prometheus.Desc{envoysDesc, currentDesc, responsesDesc, pushesDesc, serversDesc, vocabularyDesc,
 		poolUpDesc,
-		validDesc, loadedDesc, pushedDesc}
+		validDesc, loadedDesc, filterDesc, infoDesc, pushedDesc}
 	results        = []string{"accepted", "refused"}
 	outcomes       = []string{"ok", "failed"}
 	states         = []pools.State{pools.Ready, pools.NotReady, Unreachable, pools.Unknown}
@@ -57,6 +60,10 @@ func newMetrics(s *Server) *metrics {
 			Namespace: namespace, Name: "config_loads_total",
 			Help: "How often the configuration was read: ok, or failed and not in force.",
 		}, []string{"result"}),
+		filters: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "filter_loads_total",
+			Help: "How often the filter's file was read: ok, or failed and not in force.",
+		}, []string{"result"}),
 		saves: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "snapshot_saves_total", Help: "How often the last good snapshot was written to disk.",
 		}, []string{"result"}),
@@ -68,16 +75,18 @@ func newMetrics(s *Server) *metrics {
 	}
 	for _, o := range outcomes { // so that a counter is there before its first event
 		m.loads.WithLabelValues(o)
+		m.filters.WithLabelValues(o)
 		m.saves.WithLabelValues(o)
 	}
 	m.registry.MustRegister(
-		m, m.loads, m.saves, m.acceptance,
+		m, m.loads, m.filters, m.saves, m.acceptance,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
 }
 
 func (m *metrics) loaded(err error)             { m.loads.WithLabelValues(outcome(err)).Inc() }
+func (m *metrics) moduleLoaded(err error)       { m.filters.WithLabelValues(outcome(err)).Inc() }
 func (m *metrics) saved(err error)              { m.saves.WithLabelValues(outcome(err)).Inc() }
 func (m *metrics) accepted(after time.Duration) { m.acceptance.Observe(after.Seconds()) }
 
@@ -141,6 +150,14 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 	}
 	gauge(validDesc, valid)
 	gauge(loadedDesc, unix(status.Configuration.Loaded))
+	if f := status.Filter; !f.OnEnvoys {
+		whole := 1.0
+		if f.Error != "" {
+			whole = 0
+		}
+		gauge(filterDesc, whole)
+		gauge(infoDesc, 1, f.Version, f.SHA256)
+	}
 	gauge(pushedDesc, unix(status.Snapshot.Pushed))
 }
 

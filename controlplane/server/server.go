@@ -16,7 +16,6 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
-	"github.com/harmonyedge/harmonyedge/controlplane/xds"
 )
 
 const (
@@ -42,9 +41,12 @@ type Options struct {
 	Adjust func(*config.Config) error
 	// StateDir is the folder for the last good snapshot. If it is empty, the snapshot is not saved.
 	StateDir string
-	// ModulePath is the path of the filter's module, and CAFile that of the trusted certificates. Both are paths on the
-	// Envoys' machines.
-	ModulePath, CAFile string
+	// ModuleFile is the path of the filter's module. Envoys get its content from here, and get the new content when the
+	// file changes. ModulePath is a path on the Envoys' machines, where they find the module themselves. Exactly one of the
+	// two must be set.
+	ModuleFile, ModulePath string
+	// CAFile is the path of the trusted certificates on the Envoys' machines.
+	CAFile string
 	// ADS is the listener for Envoys. HTTP is the listener for status, metrics and the readiness check. HTTP may be nil.
 	ADS, HTTP net.Listener
 	// RefuseSecrets is why a configuration that uses secrets is refused: peers that must not have them may connect to ADS.
@@ -71,7 +73,10 @@ type Server struct {
 	pools   *pools.Watcher
 	reach   *reach.Tracker
 	files   *watch.Files
+	modules *modules
 	metrics *metrics
+	// moduleFiles watches the filter's file alone, so that a change of it does not read the configuration again.
+	moduleFiles *watch.Files
 
 	ready   chan struct{} // closed by the first snapshot
 	unsaved chan struct{} // holds a value while a snapshot waits to be saved
@@ -86,6 +91,8 @@ type Server struct {
 	mu              sync.Mutex
 	current         *configuration // the configuration in force; nil before the first
 	loadErr         error          // why the configuration read last is not in force
+	module          module         // the filter that Envoys get from here; only the goroutine of Run changes it
+	moduleErr       error          // why the filter that was read last is not in force
 	pushErr         error          // why the pools' present servers are not sent to Envoys
 	loaded          time.Time      // when current was read
 	latest          ads.Resources  // the resources that Envoys get
@@ -103,13 +110,23 @@ func New(o Options) (*Server, error) {
 	if (o.ConfigFile == "") == (o.Config == nil) {
 		return nil, errors.New("the control plane needs either Options.ConfigFile or Options.Config")
 	}
+	if (o.ModuleFile == "") == (o.ModulePath == "") {
+		return nil, errors.New("the control plane needs either Options.ModuleFile or Options.ModulePath")
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	turns := fetchTurns
+	if o.ModulePath != "" {
+		turns = 0 // the filter's configuration is small
+	}
+	handedOut := &modules{}
 	tracker := reach.New(o.Reach)
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(),
-		ads:            ads.New(ads.Options{Log: o.Log, Services: tracker.Register, Vary: xds.Vary, MaxEnvoys: o.MaxEnvoys}),
+		ads: ads.New(ads.Options{
+			Log: o.Log, Services: tracker.Register, Vary: handedOut.vary, MaxEnvoys: o.MaxEnvoys, Turns: turns}),
+		modules:        handedOut,
 		reach:          tracker,
 		loggedProblems: map[string]string{},
 		ready:          make(chan struct{}), unsaved: make(chan struct{}, 1),
@@ -131,6 +148,8 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.pools.Close()
 	s.files = watch.New(s.log)
 	defer s.files.Close()
+	s.moduleFiles = watch.New(s.log)
+	defer s.moduleFiles.Close()
 
 	var parts sync.WaitGroup
 	part := func(run func(context.Context) error) {
@@ -165,6 +184,9 @@ func (s *Server) Run(ctx context.Context) error {
 // loop runs the only goroutine that decides which resources Envoys get.
 func (s *Server) loop(ctx context.Context) error {
 	s.restore()
+	if _, err := s.loadModule(); err != nil && s.module.SHA256 == "" {
+		return err // there is no filter that Envoys could get
+	}
 	if err := s.load(ctx); err != nil {
 		select {
 		case <-s.ready: // the last good snapshot is served
@@ -178,6 +200,8 @@ func (s *Server) loop(ctx context.Context) error {
 			return nil
 		case <-s.files.Changed():
 			_ = s.load(ctx) // an error is logged, and the last good configuration stays in force
+		case <-s.moduleFiles.Changed():
+			s.changeModule()
 		case <-s.pools.Changed():
 			if !s.wait(ctx, coalesce-time.Since(s.pushedLast)) {
 				return nil
@@ -210,6 +234,9 @@ func (s *Server) restore() {
 	r, err := ads.Load(filepath.Join(s.options.StateDir, snapshotFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return
+	}
+	if err == nil {
+		err = s.restoreModule(r)
 	}
 	if err == nil {
 		_, err = s.push(r, true)
@@ -271,8 +298,15 @@ func (s *Server) save() {
 	r := s.latest
 	s.mu.Unlock()
 	err := os.MkdirAll(s.options.StateDir, 0o700)
+	sum := referenced(r)
+	if err == nil {
+		err = s.saveModule(sum) // first, because the snapshot refers to it
+	}
 	if err == nil {
 		err = ads.Save(filepath.Join(s.options.StateDir, snapshotFile), r)
+	}
+	if err == nil {
+		s.dropModules(sum)
 	}
 	s.metrics.saved(err)
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
+	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 )
 
 // testServer is a running control plane.
@@ -35,7 +36,21 @@ type testServer struct {
 	ads    string
 	url    string
 	log    *lockedBuffer
+	done   chan error
 	stop   func() error
+}
+
+// failure waits until the control plane ends by itself, and returns its error.
+func (p *testServer) failure() error {
+	p.t.Helper()
+	select {
+	case err := <-p.done:
+		p.done <- err // for stop
+		return err
+	case <-time.After(10 * time.Second):
+		p.t.Fatalf("it does not end:\n%s", p.log)
+		return nil
+	}
 }
 
 type lockedBuffer struct {
@@ -80,12 +95,12 @@ func start(t *testing.T, folder string, change ...func(*Options)) *testServer {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
+	p.done = make(chan error, 1)
+	go func() { p.done <- p.Run(ctx) }()
 	p.stop = sync.OnceValue(func() error {
 		cancel()
 		select {
-		case err := <-done:
+		case err := <-p.done:
 			return err
 		case <-time.After(20 * time.Second):
 			return errors.New("it does not end")
@@ -297,7 +312,7 @@ func TestNotReadyBeforeThereIsAnythingToServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s, err := New(Options{ADS: l, ConfigFile: "config.yaml"})
+	s, err := New(Options{ADS: l, ConfigFile: "config.yaml", ModulePath: "/filter.wasm"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -497,7 +512,8 @@ func TestNewWantsOneConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, o := range []Options{{}, {ADS: l}, {ADS: l, ConfigFile: "x", Config: config.Default()}} {
+	for _, o := range []Options{{}, {ADS: l}, {ADS: l, ConfigFile: "x", Config: config.Default(), ModulePath: "/f"},
+		{ADS: l, ConfigFile: "x"}, {ADS: l, ConfigFile: "x", ModulePath: "/f", ModuleFile: "/f"}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
@@ -510,7 +526,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL)))
+	p := start(t, folderWith(t, oneModel(engine.URL), "filter.wasm", string(stub.Filter("1"))), handsOut)
 	p.ready()
 	_, scrape := p.get("/metrics")
 	shown := regexp.MustCompile(`# TYPE (harmony_\w+)`).FindAllStringSubmatch(scrape, -1)

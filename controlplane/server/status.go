@@ -13,6 +13,7 @@ type Status struct {
 	Version       string        `json:"version"`
 	Started       time.Time     `json:"started"`
 	Configuration Configuration `json:"configuration"`
+	Filter        Filter        `json:"filter"`
 	Snapshot      Snapshot      `json:"snapshot"`
 	Envoys        []ads.Envoy   `json:"envoys"`
 	Pools         []Pool        `json:"pools"`
@@ -26,6 +27,20 @@ type Configuration struct {
 	Loaded time.Time `json:"loaded,omitzero"`
 	// Error is why the present content of the file, or the pools' present servers, are not in force. It is empty if they
 	// are.
+	Error string `json:"error,omitempty"`
+}
+
+// Filter describes the filter that Envoys get.
+type Filter struct {
+	// File is the path of its file: here, or on the Envoys' machines if they find it there themselves.
+	File string `json:"file"`
+	// OnEnvoys reports whether Envoys find the file on their own machines. The control plane then knows no more of it.
+	OnEnvoys bool `json:"on_envoys,omitempty"`
+	// Version and SHA256 are those of the filter in force, and Loaded is when it was read.
+	Version string    `json:"version,omitempty"`
+	SHA256  string    `json:"sha256,omitempty"`
+	Loaded  time.Time `json:"loaded,omitzero"`
+	// Error is why the present content of the file is not in force. It is empty if it is.
 	Error string `json:"error,omitempty"`
 }
 
@@ -87,17 +102,30 @@ func (s *Server) Status() Status {
 		Configuration: Configuration{File: s.options.ConfigFile, Loaded: s.loaded},
 		Snapshot:      Snapshot{Pushed: s.pushed, Saved: s.saved},
 	}
+	status.Filter = s.filterStatus()
 	switch {
 	case s.loadErr != nil:
 		status.Configuration.Error = s.loadErr.Error()
 	case s.pushErr != nil:
-		status.Configuration.Error = "a change of the pools' servers is not sent to Envoys: " + s.pushErr.Error()
+		status.Configuration.Error = "a change is not sent to Envoys: " + s.pushErr.Error()
 	}
 	s.mu.Unlock()
 	status.Snapshot.Versions = s.ads.Versions()
 	status.Envoys = s.ads.Envoys()
 	status.Pools = s.poolsOf(c, conditions)
 	return status
+}
+
+// filterStatus returns the state of the filter. The caller holds s.mu.
+func (s *Server) filterStatus() Filter {
+	if s.options.ModulePath != "" {
+		return Filter{File: s.options.ModulePath, OnEnvoys: true}
+	}
+	f := Filter{File: s.options.ModuleFile, Version: s.module.Version, SHA256: s.module.SHA256, Loaded: s.module.since}
+	if s.moduleErr != nil {
+		f.Error = s.moduleErr.Error()
+	}
+	return f
 }
 
 // poolsOf returns the state of the pools of a configuration, with their present servers.

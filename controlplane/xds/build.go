@@ -38,7 +38,7 @@ const (
 
 // Options are the inputs of [Build] besides the operator's configuration.
 type Options struct {
-	// ModulePath is the path of the filter's .wasm on Envoy's machine. It must be set.
+	// ModulePath is the path of the filter's .wasm on Envoy's machine, or a [Reference]. It must be set.
 	ModulePath string
 	// CAFile is the path of the certificates that https servers are checked against, on Envoy's machine. It must be set if
 	// there is an https server.

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -21,7 +22,11 @@ const (
 // sees that they differ: in the nanoseconds of the longest interval between two reloads of a VM. A variable of the VM's
 // environment would give each variant its own VM, and a space in the filter's settings would change harmony_build_info.
 // Other configurations have no variants and are returned unchanged.
-func Vary(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig {
+//
+// If the configuration has a [Reference] in the place of a path, and module returns the content that it stands for, the
+// variant has that content.
+func Vary(config *corev3.TypedExtensionConfig, variant uint32, module func(sha256 string) []byte,
+) *corev3.TypedExtensionConfig {
 	filter := &wasmfilterv3.Wasm{}
 	if config.GetTypedConfig().UnmarshalTo(filter) != nil {
 		return config
@@ -31,6 +36,12 @@ func Vary(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExte
 		return config
 	}
 	backoff.MaxInterval = durationpb.New(longestReload + time.Duration(variant%variants))
+	code := filter.GetConfig().GetVmConfig().GetCode().GetLocal()
+	if sum, ok := strings.CutPrefix(code.GetFilename(), referencePrefix); ok {
+		if content := module(sum); content != nil {
+			code.Specifier = &corev3.DataSource_InlineBytes{InlineBytes: content}
+		}
+	}
 	packed := &anypb.Any{}
 	if err := anypb.MarshalFrom(packed, filter, proto.MarshalOptions{Deterministic: true}); err != nil {
 		return config

@@ -1,0 +1,225 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
+	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/internal/filterfile"
+)
+
+// fetchTurns is how many Envoys are sent the filter at once. The control plane holds two copies for each of them until
+// it has answered, which takes an Envoy a tenth of a second on the same network.
+const fetchTurns = 8
+
+// module is a filter that Envoys get from here.
+type module struct {
+	filterfile.Info
+	content []byte
+	since   time.Time // when it was read
+}
+
+// modules holds the contents that variants of the filter's configuration get at the moment they are sent. Its methods
+// may be called by several goroutines at once.
+type modules struct {
+	mu  sync.Mutex
+	all []module // the newest last
+}
+
+// keptModules is how many modules are held: the one in force, and one that may still be refused.
+const keptModules = 2
+
+func (m *modules) add(one module) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all = slices.DeleteFunc(m.all, func(old module) bool { return old.SHA256 == one.SHA256 })
+	m.all = append(m.all, one)
+	m.all = slices.Clone(m.all[max(0, len(m.all)-keptModules):])
+}
+
+// content returns the content of the module with this checksum, or nil.
+func (m *modules) content(sha256 string) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.all {
+		if one.SHA256 == sha256 {
+			return one.content
+		}
+	}
+	return nil
+}
+
+// vary is [xds.Vary] with the modules held here.
+func (m *modules) vary(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig {
+	return xds.Vary(config, variant, m.content)
+}
+
+// ModuleError is the error for a filter's file that is refused.
+type ModuleError struct {
+	File string
+	Err  error
+}
+
+// Error implements error.
+func (e *ModuleError) Error() string { return e.File + " " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *ModuleError) Unwrap() error { return e.Err }
+
+// modulePath returns what the filter's configuration names as the module's path.
+func (s *Server) modulePath() string {
+	if s.options.ModulePath != "" {
+		return s.options.ModulePath
+	}
+	return xds.Reference(s.module.SHA256)
+}
+
+// loadModule reads the filter that Envoys get, and reports whether it is another one than before. A file that is not a
+// whole filter is an error, which is logged once, and the last good filter stays in force.
+func (s *Server) loadModule() (changed bool, err error) {
+	if s.options.ModulePath != "" {
+		return false, nil
+	}
+	next, err := s.readModule()
+	s.metrics.moduleLoaded(err)
+	before := s.module
+	s.mu.Lock()
+	logged := s.moduleErr
+	s.moduleErr = err
+	if err == nil && next.SHA256 != before.SHA256 {
+		s.module = next
+	}
+	s.mu.Unlock()
+	switch {
+	case before.SHA256 == "" && err != nil: // the caller returns it
+	case err != nil && (logged == nil || logged.Error() != err.Error()):
+		s.log.Error("the filter's file is refused; the last good one stays in force", "error", err)
+	case err == nil && next.SHA256 != before.SHA256:
+		s.modules.add(next)
+		s.log.Info("the filter is read", "file", s.options.ModuleFile, "version", next.Version, "sha256", next.SHA256)
+	case err == nil && logged != nil:
+		s.log.Info("the filter's file is whole again", "file", s.options.ModuleFile, "version", next.Version)
+	}
+	return err == nil && next.SHA256 != before.SHA256, err
+}
+
+func (s *Server) readModule() (module, error) {
+	file := s.options.ModuleFile
+	s.moduleFiles.Set([]string{file}) // before it is read, so no later change is missed
+	content, err := watch.Read(file, filterfile.MaxSize)
+	if err != nil {
+		return module{}, &ModuleError{File: file, Err: readError(err)}
+	}
+	info, err := filterfile.Read(content)
+	if err != nil {
+		return module{}, &ModuleError{File: file, Err: err}
+	}
+	return module{Info: info, content: content, since: time.Now()}, nil
+}
+
+// readError returns the reason of an error of a file, without the path, which the caller names.
+func readError(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("cannot be read: %w", err)
+}
+
+// changeModule sends Envoys a filter whose file has changed.
+func (s *Server) changeModule() {
+	changed, err := s.loadModule()
+	if err != nil || !changed || s.current == nil {
+		return // what is wrong has been logged; without a configuration, the next one brings the filter
+	}
+	r, err := s.build(s.current)
+	if err == nil {
+		_, err = s.push(r, false)
+	}
+	s.mu.Lock()
+	s.pushErr = err
+	s.mu.Unlock()
+	if err != nil {
+		s.log.Error("the filter is not sent to Envoys; they keep the one that they have", "error", err)
+		return
+	}
+	s.log.Info("the filter is in force", "versions", s.ads.Versions())
+}
+
+// referenced returns the checksum of the module that resources refer to, or "".
+func referenced(r ads.Resources) string {
+	for _, one := range r[resource.ExtensionConfigType] {
+		if config, ok := one.(*corev3.TypedExtensionConfig); ok {
+			if sum := xds.Referenced(config); sum != "" {
+				return sum
+			}
+		}
+	}
+	return ""
+}
+
+const savedModulePrefix, savedModuleSuffix = "filter-", ".wasm"
+
+func (s *Server) savedModule(sha256 string) string {
+	return filepath.Join(s.options.StateDir, savedModulePrefix+sha256+savedModuleSuffix)
+}
+
+// saveModule saves the module that resources refer to beside the snapshot, unless it is there already.
+func (s *Server) saveModule(sha256 string) error {
+	content := s.modules.content(sha256)
+	if sha256 == "" || content == nil {
+		return nil
+	}
+	if saved, err := os.Stat(s.savedModule(sha256)); err == nil && saved.Size() == int64(len(content)) {
+		return nil
+	}
+	return ads.Replace(s.savedModule(sha256), content)
+}
+
+// dropModules removes saved modules that the saved snapshot does not refer to.
+func (s *Server) dropModules(sha256 string) {
+	saved, _ := filepath.Glob(filepath.Join(s.options.StateDir, savedModulePrefix+"*"+savedModuleSuffix))
+	for _, file := range saved {
+		if file != s.savedModule(sha256) {
+			os.Remove(file)
+		}
+	}
+}
+
+// restoreModule reads the saved module that a saved snapshot refers to. It is in force until the filter's own file is
+// read.
+func (s *Server) restoreModule(r ads.Resources) error {
+	sum := referenced(r)
+	if sum == "" {
+		return nil
+	}
+	file := s.savedModule(sum)
+	content, err := watch.Read(file, filterfile.MaxSize)
+	if err != nil {
+		return &ModuleError{File: file, Err: readError(err)}
+	}
+	info, err := filterfile.Read(content)
+	if err == nil && info.SHA256 != sum {
+		err = errors.New("is another filter than the snapshot's")
+	}
+	if err != nil {
+		return &ModuleError{File: file, Err: err}
+	}
+	restored := module{Info: info, content: content, since: time.Now()}
+	s.modules.add(restored)
+	s.mu.Lock()
+	s.module = restored
+	s.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,54 @@
+package envoygateway
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+const fullComment = `Full mode: patches of the EnvoyPatchPolicy let the filter hold headers (allow_on_headers_stop_iteration). A patch that
+does not fit is left out without an error of the others, and then requests are answered 500. After applying:
+
+  kubectl get envoypatchpolicy -o yaml      (Programmed must be True)
+  harmony mesh check http://GATEWAY
+`
+
+const reducedComment = `Reduced mode: the filter cannot hold headers. What is lost beside full mode:
+
+  - One model for each gateway, and no responses service.
+  - A request is sent on before its body is read. A body that names another model is 404 and reaches no server.
+  - A response begins before the first token. What fails later is an event in a stream, and cuts a whole answer.
+`
+
+// Comment returns what an operator should know of the objects of a configuration before applying them.
+func Comment(c *config.Config, o Options) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Envoy Gateway's objects for %d model(s), written by harmony mesh envoy-gateway.\nEnvoy Gateway must have "+
+		"extensionApis: { enableBackend: true, enableEnvoyPatchPolicy: true }.\n\n", len(c.Models))
+	if c.Mode == contract.ModeReduced {
+		b.WriteString(reducedComment)
+	} else {
+		b.WriteString(fullComment)
+	}
+	b.WriteString("\n")
+	if c.CAFile != "" {
+		fmt.Fprintf(&b, "The ConfigMap %s-ca must have the certificates of ca_file as ca.crt.\n", o.Name)
+	}
+	for i := range c.Pools {
+		if p := &c.Pools[i]; p.ServersFile != "" {
+			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n", p.Name,
+				p.ServersFile)
+		}
+	}
+	for _, l := range c.AllListeners() {
+		if l.TLS != "" {
+			fmt.Fprintf(&b, "The Secret %s of type kubernetes.io/tls must exist: the certificate of port %s.\n",
+				mesh.Name(o.Name, l.TLS), l.Address)
+		}
+	}
+	b.WriteString("Not in it: admin, envoy.* and the labels of metrics. They are for the EnvoyProxy of the gateway's class.\n")
+	return b.String()
+}

@@ -1,0 +1,151 @@
+package istio
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// hash is the SHA-256 of nothing.
+const hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+func options() Options {
+	return Options{
+		Name: "harmony", Namespace: "ingress", Selector: map[string]string{"istio": "ingressgateway"}, Hosts: []string{"*"},
+		Module: mesh.Module{URL: "oci://registry.example.com/harmony/filter:1", SHA256: hash}, API: WasmPlugin,
+	}
+}
+
+func resolve(t *testing.T, file string) *config.Resolved {
+	t.Helper()
+	c, err := config.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestGolden compares the objects of each testdata/NAME.yaml with NAME.golden.
+func TestGolden(t *testing.T) {
+	edits := map[string]func(*Options){
+		"everything": func(*Options) {},
+		"inline": func(o *Options) {
+			o.Inline, o.Module = true, mesh.Module{URL: "file:///opt/harmony-filter.wasm"}
+			o.Port, o.TargetPort, o.Bind = 80, 8080, "127.0.0.1"
+		},
+		"reduced":   func(o *Options) { o.PullSecret = "registry" },
+		"extension": func(o *Options) { o.API = TrafficExtension },
+	}
+	inputs, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(inputs) != len(edits) {
+		t.Fatalf("%d inputs, want %d: %v", len(inputs), len(edits), err)
+	}
+	for _, input := range inputs {
+		name := strings.TrimSuffix(filepath.Base(input), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			c, o := resolve(t, input), options()
+			edits[name](&o)
+			objects, err := Objects(c, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := mesh.Write(&got, Comment(c.Config, o), objects); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("the objects are not those in %s; run go test -update and look at the difference", golden)
+			}
+		})
+	}
+}
+
+// TestFullModeHoldsHeaders finds the setting without which full mode does not work, and its absence in reduced mode.
+func TestFullModeHoldsHeaders(t *testing.T) {
+	for mode, want := range map[string]int{contract.ModeFull: 1, contract.ModeReduced: 0} {
+		c := resolve(t, "testdata/inline.yaml").Config
+		c.Mode = mode
+		r, err := c.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := Objects(r, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := yaml.Marshal(objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(text), "allow_on_headers_stop_iteration: true"); got != want {
+			t.Errorf("%s: the setting is there %d times, want %d", mode, got, want)
+		}
+	}
+}
+
+// TestRefusals has what cannot be written, with a word of each error.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings string
+		edit     func(*Options)
+		want     string
+	}{
+		"authorization": {"models: [{name: m, pool: p}]\npools: [{name: p, servers: ['http://a:1'], authorization: k}]\n" +
+			"secrets: [{name: k, env: K}]\n", func(*Options) {}, "authorization"},
+		"several names": {"models: [{name: m, pool: p}]\npools: [{name: p, servers: ['https://a', 'https://b']}]\n",
+			func(*Options) {}, "a pool of each"},
+		"port 0":      {"listen: 127.0.0.1:0\n" + oneModel, func(*Options) {}, "port 0"},
+		"inline oci":  {oneModel, func(o *Options) { o.Inline = true }, "fetches no module"},
+		"inline mode": {"mode: reduced\n" + oneModel, func(o *Options) { o.Inline = true }, "full mode"},
+		"api":         {"mode: reduced\n" + oneModel, func(o *Options) { o.API = "EnvoyFilter" }, "WasmPlugin or"},
+		"secret":      {oneModel, func(o *Options) { o.PullSecret = "s" }, "service account"},
+		"selector":    {oneModel, func(o *Options) { o.Selector = nil }, "labels"},
+		"target":      {oneModel, func(o *Options) { o.TargetPort = 1 }, "write both"},
+		"ports": {"listeners: [{address: '0.0.0.0:1'}, {name: b, address: '0.0.0.0:2'}]\n" + oneModel,
+			func(o *Options) { o.Port = 1 }, "several listeners"},
+		"module": {oneModel, func(o *Options) { o.Module.URL = "filter.wasm" }, "not the URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := config.Parse("test", []byte(c.settings))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := parsed.Resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := options()
+			c.edit(&o)
+			if _, err := Objects(r, o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+const oneModel = "models: [{name: m, servers: ['vllm=http://a:1']}]\n"

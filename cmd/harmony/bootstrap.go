@@ -25,7 +25,7 @@ const bootstrapLong = `Prints the bootstrap of an Envoy that is configured by a 
   harmony controlplane bootstrap --control-plane 10.0.0.5:18000 > bootstrap.json
   envoy -c bootstrap.json
 
-The filter's module must be on Envoy's machine, at the path that harmony controlplane --wasm names.`
+Envoy gets the filter from the control plane, unless that has a path for it (--wasm-on-envoys).`
 
 func bootstrapCommand() *cobra.Command {
 	var d envoy.Discovery

@@ -18,6 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
 const controlplaneLong = `Programs any number of Envoys over delta ADS: listeners, routes, the filter's settings and
@@ -28,18 +29,22 @@ and the old configuration stays in force.
   harmony controlplane bootstrap > bootstrap.json && envoy -c bootstrap.json
   harmony status
 
+Envoys get the filter from here too, and get another one when its file changes (--wasm).
+
 Envoys get the secrets of the configuration. Beyond loopback, a configuration with secrets is refused unless Envoys
 present certificates: --certificate and --key are this program's, and --client-ca is what Envoys' are checked against.
 
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or when the configuration
-is wrong and there is no last good snapshot to serve.`
+or the filter is wrong and there is no last good one to serve.`
 
 // controlplaneFlags are the flags of harmony controlplane.
 type controlplaneFlags struct {
-	file, listen, status, state, wasm, logFormat string
-	openSecrets                                  bool
-	maxEnvoys                                    int
-	tls                                          serverTLS
+	file, listen, status, state, logFormat string
+	filter                                 filterFlags
+	wasmOnEnvoys                           string
+	openSecrets                            bool
+	maxEnvoys                              int
+	tls                                    serverTLS
 }
 
 func controlplaneCommand() *cobra.Command {
@@ -57,8 +62,9 @@ func controlplaneCommand() *cobra.Command {
 	flags.StringVar(&f.status, "status", defaultStatus, "`ADDRESS` of /status, /metrics and /ready")
 	flags.StringVar(&f.state, "state", "", "`FOLDER` for the last good snapshot (default: harmony-edge/controlplane in "+
 		"the user's cache folder; none keeps none)")
-	flags.StringVar(&f.wasm, "wasm", "", "the filter's `FILE` on the Envoys' machines (default: where harmony up finds "+
-		"it here)")
+	f.filter.add(flags)
+	flags.StringVar(&f.wasmOnEnvoys, "wasm-on-envoys", "", "the filter's `PATH` on the Envoys' machines, where you have "+
+		"put it yourself (default: Envoys get the filter from here)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT` of the log: text or json")
 	f.tls.add(flags)
 	flags.IntVar(&f.maxEnvoys, "max-envoys", ads.DefaultMaxEnvoys, "Envoys that may be connected at once")
@@ -81,10 +87,14 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	module := f.wasm // a path on the Envoys' machines, so the file need not exist here
-	if module == "" {
-		if module, err = findModule(""); err != nil {
-			return usageError{err}
+	if f.wasmOnEnvoys != "" && f.filter.given() {
+		return usageError{errors.New("--wasm hands the filter out to Envoys, and --wasm-on-envoys lets them find it " +
+			"themselves; write one of them")}
+	}
+	module := ""
+	if f.wasmOnEnvoys == "" {
+		if module, err = f.filter.find(cmd.Context()); err != nil {
+			return err
 		}
 	}
 	state, err := f.stateFolder()
@@ -103,8 +113,8 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return errors.Join(err, xds.Close())
 	}
 	s, err := server.New(server.Options{
-		ConfigFile: f.file, StateDir: state, ModulePath: module, CAFile: systemCAFile(), ADS: xds, HTTP: status,
-		Version: version(), Log: log,
+		ConfigFile: f.file, StateDir: state, ModuleFile: module, ModulePath: f.wasmOnEnvoys, CAFile: systemCAFile(),
+		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
 		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
 	})
 	if err != nil {
@@ -116,9 +126,15 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go announce(ctx, cmd, s, xds, status)
-	err = s.Run(ctx)
+	return asUsage(s.Run(ctx))
+}
+
+// asUsage marks the error of a control plane that could not begin because of what it was given: its configuration, or
+// the filter.
+func asUsage(err error) error {
 	var wrong *config.Error
-	if errors.As(err, &wrong) {
+	var module *server.ModuleError
+	if errors.As(err, &wrong) || errors.As(err, &module) {
 		return usageError{err}
 	}
 	return err

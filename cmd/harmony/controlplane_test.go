@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 )
 
 func TestValidate(t *testing.T) {
@@ -118,7 +120,7 @@ func TestValidateServersFile(t *testing.T) {
 // TestControlPlaneRefusals checks that each error at the start says what to write instead.
 func TestControlPlaneRefusals(t *testing.T) {
 	wrong := writeFile(t, "wrong.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n")
-	module := writeFile(t, "filter.wasm", "")
+	module := writeFile(t, "filter.wasm", string(stub.Filter("1")))
 	anywhere := []string{"--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", "--state", "none", "--wasm", module}
 	for _, tt := range []struct {
 		args []string
@@ -130,6 +132,13 @@ func TestControlPlaneRefusals(t *testing.T) {
 		{append([]string{"--config", "nowhere.yaml"}, anywhere...), exitUsage, "nowhere.yaml: cannot be read"},
 		{append([]string{"--config", wrong, "--log-format", "xml"}, anywhere...), exitUsage, "--log-format xml is not known"},
 		{append([]string{"--config", wrong, "--max-envoys", "0"}, anywhere...), exitUsage, "--max-envoys 0 is out of range"},
+		{append([]string{"--config", wrong}, append(anywhere, "--wasm", wrong)...), exitUsage,
+			"wrong.yaml is not a WebAssembly module"},
+		{append([]string{"--config", wrong, "--wasm-on-envoys", "/f.wasm"}, anywhere...), exitUsage, "write one of them"},
+		{append([]string{"--config", wrong}, append(anywhere, "--wasm", "http://h/f.wasm")...), exitUsage, "write https://"},
+		{append([]string{"--config", wrong}, append(anywhere, "--wasm", "https://h/f.wasm")...), exitUsage,
+			"needs --wasm-sha256"},
+		{append([]string{"--config", wrong, "--wasm-sha256", "ab"}, anywhere...), exitUsage, "is for a filter at a URL"},
 		{append([]string{"--config", wrong, "--certificate", module}, anywhere...), exitUsage,
 			"--certificate needs --key"},
 		{append([]string{"--config", wrong, "--certificate", module, "--key", module}, anywhere...), exitUsage,

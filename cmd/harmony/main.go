@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
 // These exit codes are promised to scripts.
@@ -57,30 +58,13 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "harmony",
 		Short:         "OpenAI Chat Completions and Responses for gpt-oss models, at the edge",
-		Version:       version(),
+		Version:       version.Current().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("harmony {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(), inspectCommand())
+	root.AddCommand(upCommand(), controlplaneCommand(), statusCommand(), probeCommand(), simCommand(), inspectCommand(),
+		filterCommand(), versionCommand(), meshCommand())
 	return root
-}
-
-// version returns the version of the module, or the commit that this program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				v += " " + s.Value[:12]
-			}
-		}
-	}
-	return v
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/controlplane/probe"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
 const probeLong = `Asks an inference server which program it is, which models it has, and whether the gateway can use it.
@@ -272,7 +273,7 @@ func yamlText(s string) string {
 // page prints a page of Markdown. It names no address and no key, since issues are public.
 func (o *probeOutput) page() {
 	r := o.report
-	fmt.Fprintf(o, "## `harmony probe`\n\nHarmony Edge %s\n\n| | |\n|---|---|\n", version())
+	fmt.Fprintf(o, "## `harmony probe`\n\nHarmony Edge %s\n\n| | |\n|---|---|\n", version.Current().Version)
 	for _, f := range o.list() {
 		fmt.Fprintf(o, "| %s | %s |\n", f.name, cell(f.value))
 	}

@@ -23,8 +23,8 @@ import (
 const statusLong = `Prints the state of a control plane: its configuration, what each Envoy has accepted and refused,
 and the pools with their servers.
 
-Exit status: 0 when the configuration is in force, every Envoy has accepted everything, and every pool that models need
-has a server that is reachable and ready; else 1, also when no control plane answers.`
+Exit status: 0 when the configuration and the filter's file are in force, every Envoy has accepted everything, and every
+pool that models need has a server that is reachable and ready; else 1, also when no control plane answers.`
 
 const statusTimeout = 10 * time.Second
 
@@ -97,6 +97,7 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 	if s.Configuration.Error != "" {
 		fmt.Fprintf(t, "\tREFUSED: %s\n", s.Configuration.Error)
 	}
+	printFilter(t, &s.Filter, ago)
 	fmt.Fprintf(t, "snapshot\tpushed %s ago\n", ago(s.Snapshot.Pushed))
 	if s.Snapshot.Saved {
 		fmt.Fprintf(t, "\tTHE LAST GOOD ONE of an earlier run; there is no configuration in force\n")
@@ -147,6 +148,8 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return err
 	}
 	switch {
+	case s.Filter.Error != "":
+		return fmt.Errorf("the filter's file is not in force: %s", s.Filter.Error)
 	case s.Configuration.Error != "":
 		return fmt.Errorf("the configuration is not in force: %s", s.Configuration.Error)
 	case outdated > 0:
@@ -155,6 +158,21 @@ func printStatus(w io.Writer, s *server.Status, now time.Time) error {
 		return fmt.Errorf("no server is reachable and ready in %s", strings.Join(down, ", "))
 	}
 	return nil
+}
+
+// printFilter prints which filter Envoys get.
+func printFilter(w io.Writer, f *server.Filter, ago func(time.Time) string) {
+	switch {
+	case f.OnEnvoys:
+		fmt.Fprintf(w, "filter\t%s on each Envoy's machine\n", f.File)
+	case f.SHA256 != "":
+		fmt.Fprintf(w, "filter\t%s, sha256 %.12s, read %s ago\n", f.Version, f.SHA256, ago(f.Loaded))
+	default:
+		fmt.Fprintf(w, "filter\tnone\n")
+	}
+	if f.Error != "" {
+		fmt.Fprintf(w, "\tREFUSED: %s\n", f.Error)
+	}
 }
 
 // programText describes what a server has told about itself.

@@ -44,7 +44,8 @@ func upCommand() *cobra.Command {
 	var (
 		flags          upFlags
 		host           upHost
-		wasm, logLevel string
+		filter         filterFlags
+		logLevel       string
 		stats          string
 		printBootstrap bool
 		drainTime      = config.Duration(defaultDrainTime)
@@ -70,9 +71,9 @@ func upCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			module, err := findModule(wasm)
+			module, err := filter.find(cmd.Context())
 			if err != nil {
-				return usageError{err}
+				return err
 			}
 			u := up{config: c, file: flags.file, adjust: flags.adjust(cmd.Flags()), module: module, logLevel: logLevel,
 				stats: statsAt, drainTime: time.Duration(drainTime), stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
@@ -84,8 +85,7 @@ func upCommand() *cobra.Command {
 	}
 	flags.add(c.Flags())
 	host.add(c.Flags())
-	c.Flags().StringVar(&wasm, "wasm", "", "the filter's `FILE` (default: harmony-filter.wasm next to this program, or "+
-		"dist/harmony-filter.wasm)")
+	filter.add(c.Flags())
 	c.Flags().StringVar(&stats, "stats", "",
 		"`ADDRESS` for Prometheus: GET "+envoy.StatsPath+
 			" and nothing else; --admin needs a port then (default: only at --admin)")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/internal/bundled"
+	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 )
 
 func parseUp(args ...string) (*config.Config, error) {
@@ -135,7 +138,7 @@ func command(t *testing.T, ctx context.Context, args ...string) (code int, stdou
 }
 
 func TestExitCodes(t *testing.T) {
-	wasm := writeFile(t, "f.wasm", "")
+	wasm := writeFile(t, "f.wasm", string(stub.Filter("1")))
 	old := writeFile(t, "envoy", "#!/bin/sh\necho 'envoy  version: abc/1.36.4/Clean/RELEASE/BoringSSL'\n")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -174,19 +177,35 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestNoModuleAnywhere(t *testing.T) {
+// TestFindModule checks the order: --wasm, the filter in the program, a file beside it, an error that says what to do.
+func TestFindModule(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, err := findModule(""); err == nil || !strings.Contains(err.Error(), "run make wasm") {
-		t.Errorf("got %v", err)
+	inside := func() (string, error) { return "/cache/filter.wasm", nil }
+	full := func() (string, error) { return "", errors.New("no place") }
+	none := func() (string, error) { return "", bundled.ErrNone }
+	_, err := findModuleOr("", none)
+	if err == nil || !strings.Contains(err.Error(), "run make wasm") || !errors.Is(err, bundled.ErrNone) {
+		t.Errorf("nowhere: %v", err)
 	}
+	named := writeFile(t, "named.wasm", "")
 	if err := os.MkdirAll("dist", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile("dist/harmony-filter.wasm", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := findModule(""); err != nil || !filepath.IsAbs(got) {
-		t.Errorf("%s, %v", got, err)
+	if got, err := findModuleOr("", none); err != nil || !filepath.IsAbs(got) {
+		t.Errorf("beside: %s, %v", got, err)
+	}
+	if got, err := findModuleOr("", inside); err != nil || got != "/cache/filter.wasm" {
+		t.Errorf("in the program: %s, %v", got, err)
+	}
+	// The file beside it may be of another version, so a filter without a place is an error.
+	if got, err := findModuleOr("", full); err == nil {
+		t.Errorf("in the program, without a place: %s", got)
+	}
+	if got, err := findModuleOr(named, inside); err != nil || got != named {
+		t.Errorf("named: %s, %v", got, err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/envoy"
+	"github.com/harmonyedge/harmonyedge/internal/version"
 )
 
 // runEnvoy runs the filter in an Envoy, with a control plane for that Envoy alone.
@@ -76,8 +77,8 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		return nil, err
 	}
 	o := server.Options{
-		ConfigFile: u.file, Adjust: u.adjust, ModulePath: u.module, CAFile: systemCAFile(), ADS: l, Version: version(),
-		Log: u.eventLog(),
+		ConfigFile: u.file, Adjust: u.adjust, ModuleFile: u.module, CAFile: systemCAFile(), ADS: l,
+		Version: version.Current().Version, Log: u.eventLog(),
 	}
 	if !isFile(u.file) { // only flags, or a pipe, which can be read only once
 		o.ConfigFile, o.Config = "", u.config
@@ -104,11 +105,7 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		return nil, nil
 	case <-c.done:
 		c.stop()
-		var wrong *config.Error
-		if errors.As(c.err, &wrong) {
-			return nil, usageError{c.err}
-		}
-		return nil, c.err
+		return nil, asUsage(c.err)
 	}
 }
 

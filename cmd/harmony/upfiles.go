@@ -1,21 +1,44 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/harmonyedge/harmonyedge/internal/bundled"
 )
 
 const moduleName = "harmony-filter.wasm"
 
-// findModule returns the path of the filter: explicit, else next to this program, else in dist/.
-func findModule(explicit string) (string, error) {
+// howToGetFilter ends every error about a missing filter.
+const howToGetFilter = "install a release (docs/installing.md), or in a checkout run make wasm and name " +
+	"dist/" + moduleName + " with --wasm"
+
+// findModule returns the path of the filter: explicit, else the one in this program, which it unpacks, else a file next to
+// this program or in dist/.
+func findModule(explicit string) (string, error) { return findModuleOr(explicit, bundled.Unpack) }
+
+func findModuleOr(explicit string, unpack func() (string, error)) (string, error) {
 	if explicit != "" {
 		if !isFile(explicit) {
-			return "", fmt.Errorf("--wasm %s does not exist; make wasm builds dist/%s", explicit, moduleName)
+			return "", fmt.Errorf("--wasm %s does not exist; without --wasm the filter in this program is used; %s", explicit,
+				howToGetFilter)
 		}
 		return filepath.Abs(explicit)
 	}
+	path, err := unpack()
+	if !errors.Is(err, bundled.ErrNone) {
+		return path, err
+	}
+	if path = moduleBeside(); path != "" {
+		return filepath.Abs(path)
+	}
+	return "", fmt.Errorf("%w, and there is none next to it or at dist/%s; %s", err, moduleName, howToGetFilter)
+}
+
+// moduleBeside returns the path of a filter that was built beside this program, or "".
+func moduleBeside() string {
 	candidates := []string{filepath.Join("dist", moduleName)}
 	if program, err := os.Executable(); err == nil {
 		if real, err := filepath.EvalSymlinks(program); err == nil {
@@ -27,12 +50,10 @@ func findModule(explicit string) (string, error) {
 	}
 	for _, c := range candidates {
 		if isFile(c) {
-			return filepath.Abs(c)
+			return c
 		}
 	}
-	return "",
-		fmt.Errorf("no filter found next to this program or at dist/%s; run make wasm, or name the file with --wasm",
-			moduleName)
+	return ""
 }
 
 // systemCAFile returns the path of the system's trusted certificates, or "" if they are at none of the usual places.

@@ -56,7 +56,8 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 		"how long a server may be silent before its request is ended; 0s: no limit")
 	flags.StringVar(&f.passthrough, "passthrough", "",
 		"`URL` of a server for every other model (default: none, they are answered 404)")
-	flags.StringVar(&f.envoy, "envoy", "", "Envoy `PROGRAM` (default: $ENVOY, envoy on PATH, .tools/bin/envoy)")
+	flags.StringVar(&f.envoy, "envoy", "", "Envoy `PROGRAM` (default: $ENVOY, the one that pip installed with this "+
+		"program, envoy on PATH, one next to this program, .tools/bin/envoy)")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "worker threads of Envoy (default: one per CPU)")
 }
 

@@ -34,6 +34,7 @@ type plane struct {
 	folder      string
 	xds, status string // addresses, the same after a restart
 	wasm        string // the filter's file
+	onEnvoys    bool   // Envoys find the file themselves
 	process     *lab.Program
 	envoys      []*envoy.Process
 	urls        []string // of the Envoys
@@ -42,17 +43,36 @@ type plane struct {
 // startPlane starts everything, and returns when every Envoy has what it is to have.
 func startPlane(t *testing.T, s planeSettings) *plane {
 	t.Helper()
+	p := preparePlane(t, s)
+	p.run()
+	return p
+}
+
+// preparePlane returns a plane with its files, which [plane.run] starts.
+func preparePlane(t *testing.T, s planeSettings) *plane {
+	t.Helper()
 	p := &plane{T: t, settings: s, folder: t.TempDir(), xds: lab.FreeAddress(t), status: lab.FreeAddress(t),
 		wasm: lab.Tool(t, "HARMONY_WASM")}
 	p.setServers(s.servers)
 	p.setReasoning(0)
+	return p
+}
+
+// run starts the control plane and its Envoys, and returns when every Envoy has what it is to have.
+func (p *plane) run() {
+	p.Helper()
 	p.start()
-	for i := range s.envoys {
-		one, address := startPlaneEnvoy(t, p.xds, fmt.Sprintf("edge-%d", i+1))
-		p.envoys, p.urls = append(p.envoys, one), append(p.urls, "http://"+address)
+	for range p.settings.envoys {
+		p.addEnvoy()
 	}
 	p.await("all Envoys are current", func(server.Status) bool { return true })
-	return p
+}
+
+// addEnvoy starts one more Envoy.
+func (p *plane) addEnvoy() {
+	p.Helper()
+	one, address := startPlaneEnvoy(p.T, p.xds, fmt.Sprintf("edge-%d", len(p.envoys)+1))
+	p.envoys, p.urls = append(p.envoys, one), append(p.urls, "http://"+address)
 }
 
 // startPlaneEnvoy starts an Envoy of a control plane, with more options for its bootstrap, and returns where its
@@ -80,9 +100,13 @@ func startPlaneEnvoy(t *testing.T, xds, node string, options ...string) (edge *e
 // start starts the control plane, the first one or another.
 func (p *plane) start() {
 	p.Helper()
+	wasm := "--wasm"
+	if p.onEnvoys {
+		wasm = "--wasm-on-envoys"
+	}
 	p.process = lab.RunHarmony(p.T, nil, "controlplane", "--config", filepath.Join(p.folder, "config.yaml"), "--listen",
 		p.xds,
-		"--status", p.status, "--state", filepath.Join(p.folder, "state"), "--wasm", p.wasm)
+		"--status", p.status, "--state", filepath.Join(p.folder, "state"), wasm, p.wasm)
 }
 
 // end ends the control plane by a signal.
@@ -172,7 +196,7 @@ func (p *plane) await(what string, ok func(server.Status) bool) time.Duration {
 }
 
 func (p *plane) settled(s server.Status) bool {
-	if len(s.Envoys) != p.settings.envoys || s.Snapshot.Saved || s.Configuration.Error != "" || len(s.Pools) != 1 {
+	if len(s.Envoys) != len(p.envoys) || s.Snapshot.Saved || s.Configuration.Error != "" || len(s.Pools) != 1 {
 		return false
 	}
 	for i := range s.Envoys {

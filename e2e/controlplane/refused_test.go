@@ -32,7 +32,7 @@ func TestControlPlaneRefused(t *testing.T) {
 	}
 	program := lab.RunHarmony(t, nil, "controlplane", "--config", filepath.Join(folder, "config.yaml"), "--listen",
 		"127.0.0.1:0",
-		"--status", "127.0.0.1:0", "--state", "none", "--wasm", filepath.Join(folder, "filter.wasm"))
+		"--status", "127.0.0.1:0", "--state", "none", "--wasm-on-envoys", filepath.Join(folder, "filter.wasm"))
 	xds, status := program.Announced(t, `serving Envoys on (\S+)\n`), program.Announced(t, `status: http://(\S+)/status\n`)
 	_, address := startPlaneEnvoy(t, xds, "edge-1")
 	if a := lab.AskChat(lab.HTTP1(t), "http://"+address); a.Status != http.StatusServiceUnavailable ||

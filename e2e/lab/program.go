@@ -36,7 +36,7 @@ type Program struct {
 func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 	t.Helper()
 	folder := t.TempDir()
-	c := &Program{done: make(chan struct{}), Temp: filepath.Join(folder, "tmp"), PIDs: filepath.Join(folder, "pids")}
+	c := &Program{Temp: filepath.Join(folder, "tmp"), PIDs: filepath.Join(folder, "pids")}
 	if err := os.Mkdir(c.Temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +45,22 @@ func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 	c.Cmd.Dir = folder
 	c.Cmd.Env = append(os.Environ(), "TMPDIR="+c.Temp, "PIDS="+c.PIDs, "REAL_ENVOY="+Tool(t, "ENVOY"), "ENVOY="+wrapper)
 	c.Cmd.Env = append(c.Cmd.Env, extra...)
+	c.start(t)
+	return c
+}
+
+// Run starts a command, which is stopped when the test ends.
+func Run(t *testing.T, cmd *exec.Cmd) *Program {
+	t.Helper()
+	c := &Program{Cmd: cmd}
+	c.start(t)
+	return c
+}
+
+// start starts the program.
+func (c *Program) start(t *testing.T) {
+	t.Helper()
+	c.done = make(chan struct{})
 	c.Cmd.Stdout, c.Cmd.Stderr = &c.Stdout, &c.Stderr
 	c.Cmd.WaitDelay = time.Second
 	if err := c.Cmd.Start(); err != nil {
@@ -54,6 +70,7 @@ func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 		c.Err = c.Cmd.Wait()
 		close(c.done)
 	}()
+	command := strings.Join(c.Cmd.Args, " ")
 	t.Cleanup(func() {
 		select {
 		case <-c.done:
@@ -61,14 +78,13 @@ func RunHarmony(t *testing.T, extra []string, args ...string) *Program {
 			_ = c.Cmd.Process.Signal(syscall.SIGTERM)
 			if !c.Ended(StopLimit) {
 				_ = c.Cmd.Process.Kill()
-				t.Errorf("harmony %s did not stop", strings.Join(args, " "))
+				t.Errorf("%s did not stop", command)
 			}
 		}
 		if t.Failed() {
-			t.Logf("harmony %s\n%s%s", strings.Join(args, " "), &c.Stdout, &c.Stderr)
+			t.Logf("%s\n%s%s", command, &c.Stdout, &c.Stderr)
 		}
 	})
-	return c
 }
 
 // WriteScript writes a shell script into a folder and returns its path.

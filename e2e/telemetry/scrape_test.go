@@ -146,7 +146,7 @@ var unsteady = []struct {
 	{regexp.MustCompile(`^(harmony_vm_heap_bytes) \d+$`), "the state of a collected heap"},
 	{regexp.MustCompile(`^(harmony_response_chunks_total) \d+$`), "how the network cut the answers"},
 	{regexp.MustCompile(`^(harmony_build_info)\{config="[0-9a-f]{8}",version="[^"]+"\} 1$`),
-		"the commit, and a hash of every setting"},
+		"the version, and a hash of every setting"},
 }
 
 // tidy brings a scrape of the filter's metrics into an order, and takes out what is unsteady.

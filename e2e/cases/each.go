@@ -17,23 +17,27 @@ import (
 func Each[S any](t *testing.T, start func(*testing.T, *Case, string) *S,
 	run func(*testing.T, *S, *Case, string)) {
 	for _, mode := range []string{contract.ModeFull, contract.ModeReduced} {
-		t.Run(mode, func(t *testing.T) {
-			cases := map[string][]*Case{}
-			for _, c := range All(t) {
-				cases[c.gatewaySettings()] = append(cases[c.gatewaySettings()], c)
-			}
-			for _, settings := range slices.Sorted(maps.Keys(cases)) {
-				// The hosts end with their settings: those of all settings at once would take a machine's memory.
-				t.Run(settings, func(group *testing.T) {
-					var s *S
-					for _, c := range cases[settings] {
-						group.Run(c.Name, func(t *testing.T) {
-							if s == nil { // none is started for cases that -run leaves out
-								s = start(group, c, mode)
-							}
-							run(t, s, c, mode)
-						})
+		t.Run(mode, func(t *testing.T) { EachIn(t, mode, start, run) })
+	}
+}
+
+// EachIn is Each in one mode, in subtests SETTINGS/CASE.
+func EachIn[S any](t *testing.T, mode string, start func(*testing.T, *Case, string) *S,
+	run func(*testing.T, *S, *Case, string)) {
+	cases := map[string][]*Case{}
+	for _, c := range All(t) {
+		cases[c.gatewaySettings()] = append(cases[c.gatewaySettings()], c)
+	}
+	for _, settings := range slices.Sorted(maps.Keys(cases)) {
+		// The hosts end with their settings: those of all settings at once would take a machine's memory.
+		t.Run(settings, func(group *testing.T) {
+			var s *S
+			for _, c := range cases[settings] {
+				group.Run(c.Name, func(t *testing.T) {
+					if s == nil { // none is started for cases that -run leaves out
+						s = start(group, c, mode)
 					}
+					run(t, s, c, mode)
 				})
 			}
 		})

@@ -52,6 +52,11 @@ func EnvoyWith(s Setup, r *xds.Resources) (*Host, error) {
 }
 
 func startEnvoy(s Setup, bootstrap []byte) (*Host, error) {
+	return startEnvoyAt(s, bootstrap, xds.ListenerName)
+}
+
+// startEnvoyAt starts an Envoy. listener is the name of the listener for clients.
+func startEnvoyAt(s Setup, bootstrap []byte, listener string) (*Host, error) {
 	program := os.Getenv("ENVOY")
 	if program == "" {
 		return nil, errors.New("ENVOY is not set: run the tests by `make e2e`")
@@ -65,7 +70,7 @@ func startEnvoy(s Setup, bootstrap []byte) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := p.Listener(ctx, xds.ListenerName)
+	address, err := p.Listener(ctx, listener)
 	if err != nil {
 		_ = p.Stop() // the first error is the one that matters
 		return nil, err

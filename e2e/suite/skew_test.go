@@ -21,7 +21,7 @@ func TestSkew(t *testing.T) {
 func skewPlace(t *testing.T, c *cases.Case, mode string) *place {
 	t.Helper()
 	p := &place{name: "envoy"}
-	config, err := c.Config(p.serve(t))
+	config, err := c.Config(p.Serve(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,9 @@ package suite
 
 import (
 	"fmt"
-	"net"
-	"net/http"
-	"regexp"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
@@ -20,14 +15,13 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
-	"github.com/harmonyedge/harmonyedge/sim"
 )
 
 // place is a host before a server of its own that changes from case to case, and how the server's stream comes to it.
 type place struct {
-	name   string
-	server atomic.Pointer[sim.Server]
-	host   *hosts.Host
+	cases.Place
+	name string
+	host *hosts.Host
 	// pieces is how many bytes the server sends at once; 0 is whole events.
 	pieces int
 	// cuts are the offsets at which the stream is cut, every one of them if bytewise.
@@ -46,7 +40,7 @@ func newStage(t *testing.T, c *cases.Case, mode string) *stage {
 	s := &stage{}
 	prepare := func(name string) (*place, *config.Config) {
 		p := &place{name: name}
-		config, err := c.Config(p.serve(t))
+		config, err := c.Config(p.Serve(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,35 +78,9 @@ func newStage(t *testing.T, c *cases.Case, mode string) *stage {
 	return s
 }
 
-// serve listens for the server, with both protocols in clear text, and returns its URL.
-func (p *place) serve(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{
-		Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.server.Load().Handler().ServeHTTP(w, r) }),
-	}
-	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true)
-	go func() { _ = server.Serve(l) }() // ends with Close
-	t.Cleanup(func() { _ = server.Close() })
-	return "http://" + l.Addr().String()
-}
-
 // run runs a case, with so many tokens in an event of the server's; 0 is as the case says.
 func (p *place) run(c *cases.Case, tokens int) (cases.Seen, error) {
-	server, err := c.Server(p.pieces, tokens)
-	if err != nil {
-		return cases.Seen{}, err
-	}
-	defer server.Close()
-	p.server.Store(server)
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: time.Minute}
-	defer client.CloseIdleConnections()
-	view, err := c.Send(client, p.host.URL)
+	out, err := p.Run(c, p.host.URL, p.pieces, tokens)
 	if err != nil {
 		return cases.Seen{}, err
 	}
@@ -121,19 +89,10 @@ func (p *place) run(c *cases.Case, tokens int) (cases.Seen, error) {
 	if err != nil {
 		return cases.Seen{}, err
 	}
-	out := cases.Seen{View: view, Prompt: "none\n", Chunks: chunks - p.chunks}
+	out.Chunks = chunks - p.chunks
 	p.chunks = chunks
-	for _, r := range server.Requests() {
-		if len(r.PromptIDs) > 0 {
-			out.IDs = r.PromptIDs
-			out.Prompt = lab.Vocabulary.DecodeString(r.PromptIDs) + "\n"
-			out.Sent = string(promptField.ReplaceAll(r.Body, []byte(`"prompt":[]`))) + "\n"
-		}
-	}
 	return out, nil
 }
-
-var promptField = regexp.MustCompile(`"prompt":\[[0-9,]*\]`)
 
 // runAll runs a case in all places at once: a case whose server falls silent takes its time.
 func runAll(t *testing.T, c *cases.Case, places []*place, tokens int) map[*place]cases.Seen {

@@ -1,0 +1,35 @@
+//go:build e2e
+
+package lab
+
+import (
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+)
+
+// RunIstio runs a plain Envoy with what Istio makes of a configuration's objects. The test fails as [RunEnvoy]'s does.
+func RunIstio(t *testing.T, c *config.Config, i hosts.Istio) *hosts.Host {
+	t.Helper()
+	h, err := i.Run(hosts.Setup{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		checkHealthy(t, h)
+		h.Stop()
+	})
+	return h
+}
+
+// RunEnvoyGateway runs the Envoy that Envoy Gateway starts for a configuration's objects.
+func RunEnvoyGateway(t *testing.T, c *config.Config, g hosts.EnvoyGateway) *hosts.Host {
+	t.Helper()
+	h, err := g.Run(hosts.Setup{Config: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Stop)
+	return h
+}

@@ -5,9 +5,12 @@
 //	telemetry secrets                    its metrics and logs, and what must not be in them
 //	controlplane up                      the program
 //	clients                              real clients
+//	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it
+//	mesh                                 gateways that Istio and Envoy Gateway program
 //	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory
+//	release                              what is released, and how it is installed
 //	bench instructions                   what the filter and the control plane cost
 //
 // They share hosts (gateways), lab (servers, clients, the program), cases (requests and expected answers) and grammar

@@ -21,6 +21,7 @@ export HARMONY_OPENAI_PYTHON := $(CURDIR)/.tools/venv/openai/bin/python
 export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
 export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
+export HARMONY_WHEELS := $(CURDIR)/.tools/wheels/envoy
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
@@ -35,7 +36,7 @@ UNIT_PACKAGES = $$(go list ./... | grep -v '/e2e')
 CORE_PACKAGES := ./harmonycore/... ./internal/...
 
 # The filter is built again when any of these changed.
-WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' ! -path 'internal/wasmcount/*' 2>/dev/null) \
+WASM_SOURCES := $(shell find filter harmonycore internal tools/vocabtable tools/wasmfinish -type f ! -name '*_test.go' ! -name '*.table' ! -path '*/testdata/*' ! -path 'filter/wasmhost/*' ! -path 'filter/filtertest/*' ! -path 'internal/wasmcount/*' ! -path 'internal/version/*' ! -path 'internal/bundled/*' ! -path 'internal/release/*' 2>/dev/null) \
 	go.mod go.sum tools/build-filter.sh $(wildcard tools/tinygo/* tools/binaryen/*)
 
 .PHONY: help
@@ -44,7 +45,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -73,6 +74,12 @@ tool-llamacpp:
 tool-lint:
 	@tools/install-lint.sh
 
+tool-istio:
+	@tools/install-istio.sh
+
+tool-envoy-gateway:
+	@tools/install-envoy-gateway.sh
+
 .tools/bin/wasmrun: $(wildcard tools/wasmrun/*.go) go.mod
 	@mkdir -p .tools/bin
 	@go build -trimpath -o $@ ./tools/wasmrun
@@ -83,7 +90,7 @@ tool-lint:
 build: binary wasm ## Build dist/harmony and dist/harmony-filter.wasm
 
 binary:
-	@go build -trimpath -o dist/harmony ./cmd/harmony
+	@go build -trimpath -ldflags "$$(go run ./tools/version -linker)" -o dist/harmony ./cmd/harmony
 
 wasm: dist/harmony-filter.wasm ## Build dist/harmony-filter.wasm, the filter that ships
 
@@ -101,6 +108,16 @@ config-schema: ## Make the JSON Schema of the configuration file, and the tables
 .PHONY: rationale
 rationale: ## Write RATIONALE.md, the index of the entries in docs/rationale
 	@go run ./tools/rationale
+
+# --- release ---
+
+.PHONY: release
+release: tool-tinygo ## Make dist/release out of the last commit: programs, wheels, images, the Go module; the same bytes every time
+	@go run ./cmd/harmony-release make
+
+.PHONY: release-commit
+release-commit: tool-tinygo ## Make the commit of a release, with the filter in it, and the tag of internal/version/VERSION
+	@go run ./cmd/harmony-release commit
 
 # --- as a library ---
 
@@ -137,7 +154,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,rustfrontend,llamacpp,kinds,requestmodels $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -174,6 +191,15 @@ guide: wasm tool-envoy ## Follow docs/testing-filters.md to the letter, in an em
 e2e: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python tool-clients ## End to end: native and the shipped filter in Envoy, real clients
 	$(E2E_ENV) go test -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest
 
+.PHONY: mesh
+mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on gateways that Istio and Envoy Gateway program, with a table: dist/mesh.tsv
+	@mkdir -p build
+	@go test -c -tags e2e,mesh -o build/mesh.test ./e2e/mesh
+	@cd e2e/mesh && $(E2E_ENV) HARMONY_ISTIO=$(CURDIR)/.tools/bin/istio-server \
+		HARMONY_ENVOY_GATEWAY=$(CURDIR)/.tools/bin/envoy-gateway HARMONY_MESH=$(CURDIR)/dist/mesh.tsv \
+		unshare -rn bash -c 'ip link set lo up && exec ../../build/mesh.test -test.timeout 90m'
+	@cat dist/mesh.tsv
+
 .PHONY: suite-kinds
 suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
@@ -184,7 +210,7 @@ slowest: build dist/probe.wasm dist/panic-filter.wasm tool-envoy tool-python too
 	@$(E2E_ENV) go test -json -count=1 -p 1 -timeout 30m -tags e2e ./e2e/... ./envoy ./cmd/harmony ./filter/filtertest | go run ./tools/slowest
 
 .PHONY: skew
-skew: tool-tinygo tool-envoy ## The behaviour suite with the last commit's filter (or BASE's), under this checkout's control plane
+skew: wasm tool-envoy ## The behaviour suite with the last commit's filter (or BASE's) under this control plane, and the other way round
 	@$(E2E_ENV) tools/skew.sh
 
 .PHONY: suite
@@ -208,6 +234,11 @@ request-models: tool-python tool-sglang ## What the gateway sends to SGLang, hel
 test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built from source, 8 minutes) with a scripted model, alone and behind Envoy with the filter
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
 
+.PHONY: test-release
+test-release: build tool-envoy ## The release of the last commit, made twice; its images run; the wheel, and go install, in an empty root
+	@tools/download-wheels.sh envoy
+	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,release -v ./e2e/release
+
 .PHONY: early-end
 early-end: build tool-envoy tool-python tool-clients ## The tokens wasted at each way to end an answer early, in one table
 	@$(E2E_ENV) go test -count=1 -timeout 10m -tags e2e -run '^TestEarlyEnd$$' -v ./e2e/clients
@@ -227,6 +258,10 @@ operator-day: build tool-envoy ## What an operator sees: a model's name that is 
 .PHONY: e2e-oldest
 e2e-oldest: build dist/probe.wasm dist/panic-filter.wasm tool-python tool-clients ## End to end, on the oldest Envoy that is supported
 	@tools/test-oldest.sh
+
+.PHONY: test-envoys
+test-envoys: build ## The behaviour suite, and an upgrade of the filter, on the Envoys between the oldest and the newest
+	@$(E2E_ENV) tools/test-envoys.sh
 
 dist/panic-filter.wasm: $(wildcard e2e/panicfilter/*.go) go.mod | tool-tinygo
 	@mkdir -p $(@D)

@@ -135,6 +135,14 @@ func (g *guard) Recv() (*discovery.DeltaDiscoveryRequest, error) {
 	return r, nil
 }
 
+// Send sends a response and then drops its content. What is kept of an unanswered response is its nonce and the
+// versions in it.
+func (g *guard) Send(r *discovery.DeltaDiscoveryResponse) error {
+	err := g.AggregatedDiscoveryService_DeltaAggregatedResourcesServer.Send(r)
+	r.Resources = nil
+	return err
+}
+
 func (g *guard) refuse(reason error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -53,10 +53,9 @@ type Options struct {
 	Vary func(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig
 	// MaxEnvoys is how many Envoys may be connected at once. 0 means [DefaultMaxEnvoys].
 	MaxEnvoys int
-	// Turns is how many Envoys may have an unanswered response with configurations of extensions at once. The others wait
-	// for their turn. It is for variants that are large, because each is held until the Envoy has answered. 0 means no
-	// limit.
-	Turns int
+	// MaxInFlight is how many responses with configurations of extensions are sent at once. The next one is sent when an
+	// Envoy has answered, or has taken too long. It is for variants that are large. 0 means no limit.
+	MaxInFlight int
 }
 
 // Server serves delta ADS (RATIONALE.md#12). Its methods may be called by several goroutines at once.
@@ -68,12 +67,15 @@ type Server struct {
 	maxEnvoys           int           // how many Envoys may be connected at once
 	firstRequestTimeout time.Duration // how long a new stream may stay without a request
 	open                atomic.Int64  // how many streams are open, of all services
-	maxTurns            int           // see Options.Turns
+	maxInFlight         int           // see Options.MaxInFlight
+	slotTime            time.Duration // how long an Envoy may take to answer before the next one gets its slot
+	answerTimeout       time.Duration // how long an Envoy may take to answer before its stream ends
 
 	mu       sync.Mutex
 	snapshot snapshot // nil until the first Set; until then Envoys wait
 	streams  map[*stream]struct{}
-	turns    map[*stream]*time.Timer // the streams whose turn it is; the timer ends the turn of one that does not answer
+	inFlight int       // how many slots are taken
+	waiting  []*stream // the streams that wait for a slot, the longest first
 	counts   map[string]Count
 	// refusedLogged is when a refused peer was last logged. refusedUnlogged is how many were refused and not logged since
 	// then.
@@ -92,7 +94,8 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
-		counts: map[string]Count{}, turns: map[*stream]*time.Timer{}, maxTurns: o.Turns,
+		counts: map[string]Count{}, maxInFlight: o.MaxInFlight, slotTime: slotTime,
+		answerTimeout: answerTimeout,
 		maxEnvoys: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
 	}
 }
@@ -228,6 +231,10 @@ func (s *service) serve(st *stream, g discovery.AggregatedDiscoveryService_Delta
 	defer cancel()
 	peer := newGuard(g, s.server.firstRequestTimeout, cancel)
 	defer peer.timer.Stop()
+	st.end = func(reason error) {
+		peer.refuse(reason)
+		cancel()
+	}
 	err := delta.NewServer(ctx, st, nil).DeltaStreamHandler(peer, resource.AnyType)
 	// The library takes a refused request for the end of the stream, so its error is not the reason.
 	return cmp.Or(peer.refusal(), err)

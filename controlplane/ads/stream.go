@@ -23,6 +23,8 @@ type stream struct {
 	types        map[resource.Type]*subscription
 	unknownTypes map[resource.Type]bool // types that were asked for and are not served
 	overLimit    bool                   // maxEnvoys were connected already
+	flight       flight
+	end          func(reason error) // ends the stream; set before the first request is read
 }
 
 func (s *Server) connect(ctx context.Context) *stream {
@@ -47,7 +49,7 @@ func (s *Server) disconnect(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
-	s.endTurn(st)
+	st.leave()
 	if st.node != nil {
 		st.log().Info("an Envoy has disconnected")
 		s.notify()
@@ -153,7 +155,7 @@ func (st *stream) recordAnswer(s *subscription, f *response, r *cache.DeltaReque
 	}
 	st.server.counts[short] = count
 	if s.typ == resource.ExtensionConfigType && len(s.unanswered) == 0 {
-		st.server.endTurn(st)
+		st.landed()
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
 )
 
-// fetchTurns is how many Envoys are sent the filter at once. The control plane holds two copies for each of them until
-// it has answered, which takes an Envoy a tenth of a second on the same network.
-const fetchTurns = 8
+// maxFilters is how many Envoys are sent the filter at once. A copy of it is held for each of them until it has read it,
+// which takes an Envoy a tenth of a second on the same network.
+const maxFilters = 8
 
 // module is a filter that Envoys get from here.
 type module struct {

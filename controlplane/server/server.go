@@ -116,16 +116,16 @@ func New(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	turns := fetchTurns
+	inFlight := maxFilters
 	if o.ModulePath != "" {
-		turns = 0 // the filter's configuration is small
+		inFlight = 0 // the filter's configuration is small
 	}
 	handedOut := &modules{}
 	tracker := reach.New(o.Reach)
 	s := &Server{
 		options: o, log: o.Log, started: time.Now(),
 		ads: ads.New(ads.Options{
-			Log: o.Log, Services: tracker.Register, Vary: handedOut.vary, MaxEnvoys: o.MaxEnvoys, Turns: turns}),
+			Log: o.Log, Services: tracker.Register, Vary: handedOut.vary, MaxEnvoys: o.MaxEnvoys, MaxInFlight: inFlight}),
 		modules:        handedOut,
 		reach:          tracker,
 		loggedProblems: map[string]string{},

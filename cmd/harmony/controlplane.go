@@ -91,7 +91,7 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return usageError{errors.New("--wasm hands the filter out to Envoys, and --wasm-on-envoys lets them find it " +
 			"themselves; write one of them")}
 	}
-	module := ""
+	var module filterSource
 	if f.wasmOnEnvoys == "" {
 		if module, err = f.filter.find(cmd.Context()); err != nil {
 			return err
@@ -112,11 +112,15 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, xds.Close())
 	}
-	s, err := server.New(server.Options{
-		ConfigFile: f.file, StateDir: state, ModuleFile: module, ModulePath: f.wasmOnEnvoys, CAFile: systemCAFile(),
+	o := server.Options{
+		ConfigFile: f.file, StateDir: state, ModulePath: f.wasmOnEnvoys, CAFile: systemCAFile(),
 		ADS: xds, HTTP: status, Version: version.Current().Version, Log: log,
 		RefuseSecrets: f.refuseSecrets(xds.Addr()), MaxEnvoys: f.maxEnvoys,
-	})
+	}
+	if f.wasmOnEnvoys == "" {
+		module.handOut(&o)
+	}
+	s, err := server.New(o)
 	if err != nil {
 		return errors.Join(err, xds.Close(), status.Close())
 	}

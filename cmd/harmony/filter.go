@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
 	"github.com/harmonyedge/harmonyedge/internal/bundled"
 )
 
@@ -15,6 +16,20 @@ const filterLong = `Writes out the filter that this program carries, for an Envo
   harmony filter -o /etc/envoy/harmony-filter.wasm
 
 Neither harmony up nor harmony controlplane needs the file.`
+
+// writeOut writes a file as a whole, or writes to what is there if that is a device or a pipe.
+func writeOut(path string, data []byte) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return atomicfile.Write(path, data, 0o644)
+	}
+	device, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = device.Write(data)
+	return errors.Join(err, device.Close())
+}
 
 // toStdout is the value of -o that writes to standard output.
 const toStdout = "-"
@@ -41,7 +56,7 @@ func filterCommand() *cobra.Command {
 			if info, err := os.Stat(out); err == nil && info.IsDir() {
 				return usageError{fmt.Errorf("-o %s is a folder; name a file in it", out)}
 			}
-			if err := bundled.Write(out, module); err != nil {
+			if err := writeOut(out, module); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d bytes, sha256 %s\n", out, len(module), checksum(module))

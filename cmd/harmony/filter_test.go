@@ -33,3 +33,22 @@ func TestFilter(t *testing.T) {
 		t.Errorf("to a folder: exit %d: %s", code, stderr)
 	}
 }
+
+// TestWriteOut checks that a file is replaced and that a device stays one.
+func TestWriteOut(t *testing.T) {
+	if err := writeOut(os.DevNull, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%s is %v, %v", os.DevNull, info.Mode(), err)
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	for _, content := range []string{"long content", "short"} {
+		if err := writeOut(file, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != content {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+}

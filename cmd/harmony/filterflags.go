@@ -16,7 +16,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/harmonyedge/harmonyedge/controlplane/ads"
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
+	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
+	"github.com/harmonyedge/harmonyedge/internal/bundled"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
 )
 
@@ -35,43 +37,71 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 // given reports whether a filter is named.
 func (f *filterFlags) given() bool { return f.wasm != "" || f.sha256 != "" }
 
-// find returns the path of the filter's file. It fetches a URL once: the file is kept by its checksum.
-func (f *filterFlags) find(ctx context.Context) (string, error) {
+// filterSource is the filter that a command runs.
+type filterSource struct {
+	file    string // the path of its file, or "" for the filter in this program
+	content []byte // its content, if that stays the same; nil for a file that may be replaced
+}
+
+// path returns the path of a file with the filter, for hosts that read files.
+func (s filterSource) path() (string, error) {
+	if s.file == "" {
+		return bundled.Unpack()
+	}
+	return s.file, nil
+}
+
+// handOut makes a control plane hand the filter out. Only a file that may be replaced is watched.
+func (s filterSource) handOut(o *server.Options) {
+	if s.content != nil {
+		o.Module = s.content
+	} else {
+		o.ModuleFile = s.file
+	}
+}
+
+// find returns the filter. It fetches a URL once: the file is kept by its checksum.
+func (f *filterFlags) find(ctx context.Context) (filterSource, error) {
 	if !strings.HasPrefix(f.wasm, "https://") {
 		if f.sha256 != "" {
-			return "", usageError{errors.New("--wasm-sha256 is for a filter at a URL; write --wasm https://…")}
+			return filterSource{}, usageError{errors.New("--wasm-sha256 is for a filter at a URL; write --wasm https://…")}
 		}
 		if strings.HasPrefix(f.wasm, "http://") {
-			return "", usageError{fmt.Errorf("--wasm %s is not fetched in clear text; write https://", f.wasm)}
+			return filterSource{}, usageError{fmt.Errorf("--wasm %s is not fetched in clear text; write https://", f.wasm)}
 		}
-		module, err := findModule(f.wasm)
+		found, err := findModule(f.wasm, bundled.Filter)
 		if err != nil {
-			return "", usageError{err}
+			return filterSource{}, usageError{err}
 		}
-		return module, nil
+		return found, nil
 	}
+	content, file, err := f.fetch(ctx)
+	return filterSource{file: file, content: content}, err
+}
+
+// fetch returns the filter at the URL, and the file in which it is kept.
+func (f *filterFlags) fetch(ctx context.Context) (content []byte, file string, err error) {
 	sum := strings.ToLower(f.sha256)
 	if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size {
-		return "", usageError{fmt.Errorf("--wasm %s needs --wasm-sha256 with the file's checksum, 64 hexadecimal digits: "+
+		return nil, "", usageError{fmt.Errorf("--wasm %s needs --wasm-sha256 with the file's checksum, 64 hexadecimal digits: "+
 			"sha256sum prints it", f.wasm)}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no folder was found for the filter (%w); fetch it yourself and name the file with --wasm", err)
+		return nil, "", fmt.Errorf("no folder was found for the filter (%w); fetch it yourself and name the file with --wasm", err)
 	}
 	folder := filepath.Join(cache, "harmony-edge", "filters")
-	file := filepath.Join(folder, sum+".wasm")
+	file = filepath.Join(folder, sum+".wasm")
 	if kept, err := os.ReadFile(file); err == nil && checksum(kept) == sum {
-		return file, nil
+		return kept, file, nil
 	}
-	content, err := fetchFilter(ctx, cmp.Or(f.client, http.DefaultClient), f.wasm, sum)
-	if err != nil {
-		return "", err
+	if content, err = fetchFilter(ctx, cmp.Or(f.client, http.DefaultClient), f.wasm, sum); err != nil {
+		return nil, "", err
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return file, ads.Replace(file, content)
+	return content, file, atomicfile.Write(file, content, 0o600)
 }
 
 func checksum(content []byte) string {
@@ -96,15 +126,16 @@ func fetchFilter(ctx context.Context, client *http.Client, url, sum string) ([]b
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the filter cannot be fetched: %s answers %s", url, response.Status)
+		return nil, fmt.Errorf("the filter cannot be fetched: %s answers %s; check the URL, or fetch it yourself and name the "+
+			"file with --wasm", url, response.Status)
 	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, filterfile.MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("the filter cannot be fetched whole: %w", err)
 	}
 	if got := checksum(content); got != sum {
-		return nil, fmt.Errorf("the file at %s has the checksum %s, and --wasm-sha256 is another; nothing of it is used", url,
-			got)
+		return nil, fmt.Errorf("checksum mismatch: %s has %s, and --wasm-sha256 says %s; correct the one that is wrong", url, got,
+			sum)
 	}
 	if _, err := filterfile.Read(content); err != nil {
 		return nil, fmt.Errorf("the file at %s %w", url, err)

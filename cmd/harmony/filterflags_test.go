@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 )
 
@@ -27,24 +28,29 @@ func TestFilterAtURL(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	find := func(path, sum string) (string, error) {
+	find := func(path, sum string) (filterSource, error) {
 		f := filterFlags{wasm: site.URL + path, sha256: sum, client: site.Client()}
 		return f.find(t.Context())
 	}
 	for range 2 {
-		file, err := find("/filter.wasm", strings.ToUpper(checksum(whole)))
+		found, err := find("/filter.wasm", strings.ToUpper(checksum(whole)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != string(whole) {
+		if got, err := os.ReadFile(found.file); err != nil || string(got) != string(whole) {
 			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		var o server.Options
+		found.handOut(&o)
+		if string(o.Module) != string(whole) || o.ModuleFile != "" {
+			t.Errorf("a file that another program may replace is handed out: %s", o.ModuleFile)
 		}
 	}
 	if asked != 1 {
 		t.Errorf("fetched %d times", asked)
 	}
 	for _, tt := range []struct{ path, sum, want string }{
-		{"/filter.wasm", checksum([]byte("other")), "--wasm-sha256 is another"},
+		{"/filter.wasm", checksum([]byte("other")), "checksum mismatch"},
 		{"/page", checksum([]byte("<html>")), "is not a WebAssembly module"},
 		{"/none", checksum([]byte("none")), "404 Not Found"},
 		{"/filter.wasm", "abc", "needs --wasm-sha256"},

@@ -104,7 +104,7 @@ type up struct {
 	// file is the path of the configuration, or "". adjust applies the flags to a configuration.
 	file           string
 	adjust         func(*config.Config) error
-	module         string
+	module         filterSource
 	logLevel       string
 	stats          netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
 	drainTime      time.Duration
@@ -117,7 +117,11 @@ func (u *up) resources() (*xds.Resources, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	r, err := xds.Build(c, xds.Options{ModulePath: u.module, CAFile: systemCAFile()})
+	module, err := u.module.path()
+	if err != nil {
+		return nil, err
+	}
+	r, err := xds.Build(c, xds.Options{ModulePath: module, CAFile: systemCAFile()})
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -77,9 +77,10 @@ func (u *up) startControlPlane(ctx context.Context) (*ownControlPlane, error) {
 		return nil, err
 	}
 	o := server.Options{
-		ConfigFile: u.file, Adjust: u.adjust, ModuleFile: u.module, CAFile: systemCAFile(), ADS: l,
+		ConfigFile: u.file, Adjust: u.adjust, CAFile: systemCAFile(), ADS: l,
 		Version: version.Current().Version, Log: u.eventLog(),
 	}
+	u.module.handOut(&o)
 	if !isFile(u.file) { // only flags, or a pipe, which can be read only once
 		o.ConfigFile, o.Config = "", u.config
 	}

@@ -15,26 +15,26 @@ const moduleName = "harmony-filter.wasm"
 const howToGetFilter = "install a release (docs/installing.md), or in a checkout run make wasm and name " +
 	"dist/" + moduleName + " with --wasm"
 
-// findModule returns the path of the filter: explicit, else the one in this program, which it unpacks, else a file next to
-// this program or in dist/.
-func findModule(explicit string) (string, error) { return findModuleOr(explicit, bundled.Unpack) }
-
-func findModuleOr(explicit string, unpack func() (string, error)) (string, error) {
+// findModule returns the filter: the file explicit, else the one inside this program, else a file next to this program or
+// in dist/.
+func findModule(explicit string, inside func() ([]byte, error)) (filterSource, error) {
 	if explicit != "" {
 		if !isFile(explicit) {
-			return "", fmt.Errorf("--wasm %s does not exist; without --wasm the filter in this program is used; %s", explicit,
+			return filterSource{}, fmt.Errorf("--wasm %s does not exist; without --wasm the filter in this program is used; %s", explicit,
 				howToGetFilter)
 		}
-		return filepath.Abs(explicit)
+		path, err := filepath.Abs(explicit)
+		return filterSource{file: path}, err
 	}
-	path, err := unpack()
+	content, err := inside()
 	if !errors.Is(err, bundled.ErrNone) {
-		return path, err
+		return filterSource{content: content}, err
 	}
-	if path = moduleBeside(); path != "" {
-		return filepath.Abs(path)
+	if path := moduleBeside(); path != "" {
+		path, err = filepath.Abs(path)
+		return filterSource{file: path}, err
 	}
-	return "", fmt.Errorf("%w, and there is none next to it or at dist/%s; %s", err, moduleName, howToGetFilter)
+	return filterSource{}, fmt.Errorf("%w, and there is none next to it or at dist/%s; %s", err, moduleName, howToGetFilter)
 }
 
 // moduleBeside returns the path of a filter that was built beside this program, or "".

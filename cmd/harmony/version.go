@@ -46,17 +46,15 @@ func versionCommand() *cobra.Command {
 			b := version.Current()
 			v := versions{Version: b.Version, Commit: b.Commit,
 				Go: fmt.Sprintf("%s %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)}
-			var err error
-			if v.Filter, err = findVersions(bundled.Filter); err != nil {
-				return err
-			}
+			filter, err := findVersions(bundled.Filter)
+			v.Filter = filter
 			if asJSON {
 				out := json.NewEncoder(cmd.OutOrStdout())
 				out.SetIndent("", "  ")
-				return out.Encode(v)
+				return errors.Join(err, out.Encode(v))
 			}
-			v.print(cmd.OutOrStdout())
-			return nil
+			v.print(cmd.OutOrStdout(), err)
+			return err
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print them as JSON, for scripts")
@@ -85,11 +83,15 @@ func findVersions(inside func() ([]byte, error)) (*filterVersions, error) {
 	return &filterVersions{Version: info.Version, SHA256: info.SHA256, Path: path}, nil
 }
 
-func (v *versions) print(out io.Writer) {
+// print prints the versions. filterErr is why the filter's are not known.
+func (v *versions) print(out io.Writer, filterErr error) {
 	fmt.Fprintf(out, "harmony  %s\ncommit   %s\n", v.Version, cmp.Or(v.Commit, "unknown"))
-	if v.Filter == nil {
+	switch {
+	case filterErr != nil:
+		fmt.Fprintf(out, "filter   unknown\n")
+	case v.Filter == nil:
 		fmt.Fprintf(out, "filter   none in this program or beside it; %s\n", howToGetFilter)
-	} else {
+	default:
 		fmt.Fprintf(out, "filter   %s, %s\nsha256   %s\n", v.Filter.Version, cmp.Or(v.Filter.Path, "in this program"),
 			v.Filter.SHA256)
 	}

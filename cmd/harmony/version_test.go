@@ -10,22 +10,9 @@ import (
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/internal/bundled"
-	"github.com/harmonyedge/harmonyedge/internal/filterfile"
+	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
 	"github.com/harmonyedge/harmonyedge/internal/version"
-	"github.com/harmonyedge/harmonyedge/internal/wasmfile"
 )
-
-// stampedFilter returns a module that says it is a filter of a version.
-func stampedFilter(t *testing.T, v string) []byte {
-	t.Helper()
-	exports := append([]byte{1}, wasmfile.AppendSized(nil, []byte("proxy_abi_version_0_2_0"))...)
-	module := wasmfile.Join([]wasmfile.Section{{ID: wasmfile.Export, Content: append(exports, 0, 0)}})
-	module, err := filterfile.Stamp(module, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return module
-}
 
 func TestVersion(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -45,6 +32,25 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestVersionOfProgramAlone checks that a damaged filter beside the program is an error after the program's own version.
+func TestVersionOfProgramAlone(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("dist", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("dist", moduleName), []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bundled.Filter(); !errors.Is(err, bundled.ErrNone) {
+		t.Skip("this program carries a filter, so none beside it is looked at")
+	}
+	code, text, stderr := command(t, t.Context(), "version")
+	if code == 0 || !strings.HasPrefix(text, "harmony  "+version.Current().Version+"\n") ||
+		!strings.Contains(stderr, "is not a WebAssembly module") {
+		t.Errorf("exit %d: %s%s", code, text, stderr)
+	}
+}
+
 // TestFindVersions checks where the filter is looked for: in the program, then beside it.
 func TestFindVersions(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -52,7 +58,7 @@ func TestFindVersions(t *testing.T) {
 	if v, err := findVersions(none); err != nil || v != nil {
 		t.Errorf("nowhere: %+v, %v", v, err)
 	}
-	module := stampedFilter(t, "1.2.3")
+	module := stub.Filter("1.2.3")
 	if v, err := findVersions(func() ([]byte, error) { return module, nil }); err != nil ||
 		*v != (filterVersions{"1.2.3", checksum(module), ""}) {
 		t.Errorf("inside: %+v, %v", v, err)

@@ -2,16 +2,16 @@ package ads
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
 )
 
 // Save writes resources to a file: a JSON array with one DiscoveryResponse for each type. It leaves secrets out, which
@@ -42,36 +42,10 @@ func Save(file string, r Resources) error {
 	if err != nil {
 		return fmt.Errorf("ads: %w", err)
 	}
-	if err := Replace(file, append(text, '\n')); err != nil {
+	if err := atomicfile.Write(file, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("ads: the last good snapshot cannot be saved: %w", err)
 	}
 	return nil
-}
-
-// Replace writes text to file atomically: after a crash the file has either its old content or the new one.
-func Replace(file string, text []byte) (err error) {
-	folder, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	temp, err := os.CreateTemp(folder.Name(), filepath.Base(file)+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(temp.Name())
-		}
-	}()
-	_, err = temp.Write(text)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(temp.Name(), file); err != nil {
-		return err
-	}
-	return folder.Sync()
 }
 
 // Load reads a file that [Save] has written. The error wraps [io/fs.ErrNotExist] if the file does not exist.

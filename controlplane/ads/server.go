@@ -96,7 +96,7 @@ func New(o Options) *Server {
 		log: o.Log, services: o.Services, vary: o.Vary, changed: make(chan struct{}, 1), streams: map[*stream]struct{}{},
 		counts: map[string]Count{}, maxInFlight: o.MaxInFlight, slotTime: slotTime,
 		answerTimeout: answerTimeout,
-		maxEnvoys: cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
+		maxEnvoys:     cmp.Or(o.MaxEnvoys, DefaultMaxEnvoys), firstRequestTimeout: firstRequestTimeout,
 	}
 }
 

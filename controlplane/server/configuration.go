@@ -35,6 +35,10 @@ func (s *Server) load(ctx context.Context) error {
 		return ctx.Err()
 	}
 	err = config.Locate(err, s.options.ConfigFile)
+	// The log and the metrics come first: who reads of it in the status finds it there too.
+	if err != nil {
+		s.log.Error("the configuration is refused; the last good one stays in force", "error", err)
+	}
 	s.metrics.loaded(err)
 	s.mu.Lock()
 	s.loadErr = err
@@ -43,7 +47,6 @@ func (s *Server) load(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		s.log.Error("the configuration is refused; the last good one stays in force", "error", err)
 		return err
 	}
 	attributes := []any{"models", len(next.Config.Models), "pools", len(next.Pools), "versions", s.ads.Versions()}

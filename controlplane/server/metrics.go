@@ -156,7 +156,9 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 			whole = 0
 		}
 		gauge(filterDesc, whole)
-		gauge(infoDesc, 1, f.Version, f.SHA256)
+		if f.SHA256 != "" {
+			gauge(infoDesc, 1, f.Version, f.SHA256)
+		}
 	}
 	gauge(pushedDesc, unix(status.Snapshot.Pushed))
 }

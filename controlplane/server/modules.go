@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
+	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile"
 )
 
@@ -37,28 +40,27 @@ type modules struct {
 	all []module // the newest last
 }
 
-// keptModules is how many modules are held: the one in force, and one that may still be refused.
-const keptModules = 2
-
-func (m *modules) add(one module) {
+// add holds one more module. It drops all others but the one that Envoys get now, whose checksum is inForce.
+func (m *modules) add(one module, inForce string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all = slices.DeleteFunc(m.all, func(old module) bool { return old.SHA256 == one.SHA256 })
+	m.all = slices.DeleteFunc(m.all, func(old module) bool { return old.SHA256 != inForce || old.SHA256 == one.SHA256 })
 	m.all = append(m.all, one)
-	m.all = slices.Clone(m.all[max(0, len(m.all)-keptModules):])
 }
 
-// content returns the content of the module with this checksum, or nil.
-func (m *modules) content(sha256 string) []byte {
+// find returns the module with this checksum, or the zero module.
+func (m *modules) find(sha256 string) module {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, one := range m.all {
 		if one.SHA256 == sha256 {
-			return one.content
+			return one
 		}
 	}
-	return nil
+	return module{}
 }
+
+func (m *modules) content(sha256 string) []byte { return m.find(sha256).content }
 
 // vary is [xds.Vary] with the modules held here.
 func (m *modules) vary(config *corev3.TypedExtensionConfig, variant uint32) *corev3.TypedExtensionConfig {
@@ -92,29 +94,45 @@ func (s *Server) loadModule() (changed bool, err error) {
 		return false, nil
 	}
 	next, err := s.readModule()
-	s.metrics.moduleLoaded(err)
-	before := s.module
-	s.mu.Lock()
-	logged := s.moduleErr
-	s.moduleErr = err
-	if err == nil && next.SHA256 != before.SHA256 {
-		s.module = next
-	}
-	s.mu.Unlock()
+	before, logged := s.module, s.moduleErr
+	changed = err == nil && next.SHA256 != before.SHA256
+	// The log and the metrics come first: who reads of it in the status finds it there too.
 	switch {
 	case before.SHA256 == "" && err != nil: // the caller returns it
 	case err != nil && (logged == nil || logged.Error() != err.Error()):
 		s.log.Error("the filter's file is refused; the last good one stays in force", "error", err)
-	case err == nil && next.SHA256 != before.SHA256:
-		s.modules.add(next)
-		s.log.Info("the filter is read", "file", s.options.ModuleFile, "version", next.Version, "sha256", next.SHA256)
+	case changed:
+		s.modules.add(next, referenced(s.latest))
+		s.log.Info("the filter is read", "from", s.moduleSource(), "version", next.Version, "sha256", next.SHA256)
 	case err == nil && logged != nil:
 		s.log.Info("the filter's file is whole again", "file", s.options.ModuleFile, "version", next.Version)
 	}
-	return err == nil && next.SHA256 != before.SHA256, err
+	s.metrics.moduleLoaded(err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moduleErr = err
+	if changed {
+		s.module = next
+	}
+	return changed, err
+}
+
+// moduleSource says where the filter comes from.
+func (s *Server) moduleSource() string {
+	if s.options.Module != nil {
+		return "this program"
+	}
+	return s.options.ModuleFile
 }
 
 func (s *Server) readModule() (module, error) {
+	if content := s.options.Module; content != nil {
+		info, err := filterfile.Read(content)
+		if err != nil {
+			return module{}, &ModuleError{File: "the filter", Err: err}
+		}
+		return module{Info: info, content: content, since: time.Now()}, nil
+	}
 	file := s.options.ModuleFile
 	s.moduleFiles.Set([]string{file}) // before it is read, so no later change is missed
 	content, err := watch.Read(file, filterfile.MaxSize)
@@ -177,22 +195,27 @@ func (s *Server) savedModule(sha256 string) string {
 
 // saveModule saves the module that resources refer to beside the snapshot, unless it is there already.
 func (s *Server) saveModule(sha256 string) error {
+	if sha256 == "" {
+		return nil
+	}
 	content := s.modules.content(sha256)
-	if sha256 == "" || content == nil {
+	if content == nil {
+		return fmt.Errorf("the filter with the checksum %s is not held any more", sha256) // cannot happen
+	}
+	if saved, err := os.ReadFile(s.savedModule(sha256)); err == nil && bytes.Equal(saved, content) {
 		return nil
 	}
-	if saved, err := os.Stat(s.savedModule(sha256)); err == nil && saved.Size() == int64(len(content)) {
-		return nil
-	}
-	return ads.Replace(s.savedModule(sha256), content)
+	return atomicfile.Write(s.savedModule(sha256), content, 0o600)
 }
 
 // dropModules removes saved modules that the saved snapshot does not refer to.
 func (s *Server) dropModules(sha256 string) {
-	saved, _ := filepath.Glob(filepath.Join(s.options.StateDir, savedModulePrefix+"*"+savedModuleSuffix))
-	for _, file := range saved {
-		if file != s.savedModule(sha256) {
-			os.Remove(file)
+	saved, _ := os.ReadDir(s.options.StateDir)
+	for _, one := range saved {
+		name := one.Name()
+		if strings.HasPrefix(name, savedModulePrefix) && strings.HasSuffix(name, savedModuleSuffix) &&
+			name != filepath.Base(s.savedModule(sha256)) {
+			os.Remove(filepath.Join(s.options.StateDir, name))
 		}
 	}
 }
@@ -217,7 +240,7 @@ func (s *Server) restoreModule(r ads.Resources) error {
 		return &ModuleError{File: file, Err: err}
 	}
 	restored := module{Info: info, content: content, since: time.Now()}
-	s.modules.add(restored)
+	s.modules.add(restored, sum)
 	s.mu.Lock()
 	s.module = restored
 	s.mu.Unlock()

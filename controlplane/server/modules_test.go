@@ -69,8 +69,66 @@ func TestFilterIsHandedOut(t *testing.T) {
 	}
 }
 
-// TestWrongFilterReachesNoEnvoy checks that a file that is no whole filter is told, that the last good one stays, and
-// that other changes go on meanwhile.
+// TestFilterThatStaysTheSame checks that a filter without a file is handed out, and that its status has no path.
+func TestFilterThatStaysTheSame(t *testing.T) {
+	engine := newEngine(t, `{"id":"m"}`)
+	p := start(t, folderWith(t, oneModel(engine.URL)), func(o *Options) { o.ModulePath, o.Module = "", stub.Filter("1") })
+	wantFilter(t, startEnvoy(t, p.ads, "one"), "1")
+	eventually(t, "current", p.current)
+	if got := p.Status().Filter; got.File != "" || got.OnEnvoys || got.Version != "1" || got.Error != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestModulesInForceStay checks that the filter that Envoys get is held, however many newer ones are not sent to them.
+func TestModulesInForceStay(t *testing.T) {
+	held := &modules{}
+	of := func(version string) module {
+		info, err := filterfile.Read(stub.Filter(version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return module{Info: info, content: stub.Filter(version)}
+	}
+	first := of("1")
+	held.add(first, "")
+	for _, version := range []string{"2", "3", "4"} {
+		held.add(of(version), first.SHA256)
+		if held.content(first.SHA256) == nil || held.find(of(version).SHA256).Version != version || len(held.all) != 2 {
+			t.Errorf("%s: %d are held", version, len(held.all))
+		}
+	}
+	held.add(of("4"), of("4").SHA256)
+	if len(held.all) != 1 {
+		t.Errorf("%d are held, want 1", len(held.all))
+	}
+}
+
+// TestFilterInForceIsShown checks that a saved filter stays in force, in the status too, while a wrong configuration
+// keeps newer ones from Envoys.
+func TestFilterInForceIsShown(t *testing.T) {
+	p, _ := startWithFilter(t)
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	good := readFile(t, p.file("config.yaml"))
+	p.write("config.yaml", "models: 7\n")
+	again := start(t, p.folder, handsOut)
+	again.ready()
+	for _, version := range []string{"2", "3"} {
+		again.write("filter.wasm", string(stub.Filter(version)))
+		eventually(t, "read", func() bool { return strings.Contains(again.log.String(), "version="+version) })
+		wantFilter(t, startEnvoy(t, again.ads, "before "+version), "1")
+		if got := again.Status().Filter.Version; got != "1" {
+			t.Errorf("the status says %s", got)
+		}
+	}
+	again.write("config.yaml", good)
+	wantFilter(t, startEnvoy(t, again.ads, "after"), "3")
+}
+
+// TestWrongFilterReachesNoEnvoy checks that a file that is no whole filter is reported, that the last good one stays,
+// and that other changes go on meanwhile.
 func TestWrongFilterReachesNoEnvoy(t *testing.T) {
 	p, e := startWithFilter(t)
 	versions := p.Status().Snapshot.Versions["extensions"]
@@ -83,7 +141,7 @@ func TestWrongFilterReachesNoEnvoy(t *testing.T) {
 		p.write("filter.wasm", tt.file)
 		eventually(t, "reported: "+tt.want, func() bool { return strings.Contains(p.Status().Filter.Error, tt.want) })
 		if p.metric("harmony_controlplane_filter_valid") != "0" || !strings.Contains(p.log.String(), tt.want) {
-			t.Errorf("%s: not told\n%s", tt.want, p.log)
+			t.Errorf("%s: neither logged nor counted\n%s", tt.want, p.log)
 		}
 	}
 	if got := p.Status().Filter; got.Version != "1" || p.Status().Snapshot.Versions["extensions"] != versions {

@@ -42,9 +42,11 @@ type Options struct {
 	// StateDir is the folder for the last good snapshot. If it is empty, the snapshot is not saved.
 	StateDir string
 	// ModuleFile is the path of the filter's module. Envoys get its content from here, and get the new content when the
-	// file changes. ModulePath is a path on the Envoys' machines, where they find the module themselves. Exactly one of the
-	// two must be set.
-	ModuleFile, ModulePath string
+	// file changes. Module is the content of a module that stays the same. ModulePath is a path on the Envoys' machines,
+	// where they find the module themselves. Exactly one of the three must be set.
+	ModuleFile string
+	Module     []byte
+	ModulePath string
 	// CAFile is the path of the trusted certificates on the Envoys' machines.
 	CAFile string
 	// ADS is the listener for Envoys. HTTP is the listener for status, metrics and the readiness check. HTTP may be nil.
@@ -110,8 +112,14 @@ func New(o Options) (*Server, error) {
 	if (o.ConfigFile == "") == (o.Config == nil) {
 		return nil, errors.New("the control plane needs either Options.ConfigFile or Options.Config")
 	}
-	if (o.ModuleFile == "") == (o.ModulePath == "") {
-		return nil, errors.New("the control plane needs either Options.ModuleFile or Options.ModulePath")
+	modulesSet := 0
+	for _, set := range []bool{o.ModuleFile != "", o.Module != nil, o.ModulePath != ""} {
+		if set {
+			modulesSet++
+		}
+	}
+	if modulesSet != 1 {
+		return nil, errors.New("the control plane needs one of Options.ModuleFile, Module and ModulePath")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

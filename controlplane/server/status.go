@@ -32,8 +32,9 @@ type Configuration struct {
 
 // Filter describes the filter that Envoys get.
 type Filter struct {
-	// File is the path of its file: here, or on the Envoys' machines if they find it there themselves.
-	File string `json:"file"`
+	// File is the path of its file: here, or on the Envoys' machines if they find it there themselves. It is empty for a
+	// filter that stays the same, such as the one in the program.
+	File string `json:"file,omitempty"`
 	// OnEnvoys reports whether Envoys find the file on their own machines. The control plane then knows no more of it.
 	OnEnvoys bool `json:"on_envoys,omitempty"`
 	// Version and SHA256 are those of the filter in force, and Loaded is when it was read.
@@ -121,7 +122,8 @@ func (s *Server) filterStatus() Filter {
 	if s.options.ModulePath != "" {
 		return Filter{File: s.options.ModulePath, OnEnvoys: true}
 	}
-	f := Filter{File: s.options.ModuleFile, Version: s.module.Version, SHA256: s.module.SHA256, Loaded: s.module.since}
+	inForce := s.modules.find(referenced(s.latest))
+	f := Filter{File: s.options.ModuleFile, Version: inForce.Version, SHA256: inForce.SHA256, Loaded: inForce.since}
 	if s.moduleErr != nil {
 		f.Error = s.moduleErr.Error()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 )
@@ -92,7 +93,7 @@ func splitListener(l *listenerv3.Listener) (
 		}
 		filter = &corev3.TypedExtensionConfig{Name: f.GetName(), TypedConfig: typed}
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-			ConfigSource: adsSource(), TypeUrls: []string{typed.GetTypeUrl()},
+			ConfigSource: filterSource(), TypeUrls: []string{typed.GetTypeUrl()},
 		}}
 	}
 	packed := &anypb.Any{}
@@ -108,6 +109,14 @@ func splitListener(l *listenerv3.Listener) (
 		}
 	}
 	return split, original, filter, nil
+}
+
+// filterSource returns the source of the filter's configuration. A listener waits for it as long as it takes: one that
+// opens without the filter would refuse every request.
+func filterSource() *corev3.ConfigSource {
+	source := adsSource()
+	source.InitialFetchTimeout = &durationpb.Duration{}
+	return source
 }
 
 // adsSource returns the source of discovered resources: the one ADS stream of the control plane.

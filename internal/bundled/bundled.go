@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+
+	"github.com/harmonyedge/harmonyedge/internal/atomicfile"
 )
 
 // File is where a release puts the packed filter, from the root of the sources.
@@ -125,22 +127,5 @@ func unpack(module []byte, folder string) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	return path, Write(path, module)
-}
-
-// Write writes a file so that a reader finds the old content or the whole new one, and never a part.
-func Write(path string, data []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
+	return path, atomicfile.Write(path, module, 0o644)
 }

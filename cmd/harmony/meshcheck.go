@@ -29,8 +29,8 @@ wrong.`
 
 // checkFlags are the flags of harmony mesh check.
 type checkFlags struct {
-	admin, model, keyVariable string
-	timeout                   time.Duration
+	admin, host, model, keyVariable string
+	timeout                         time.Duration
 }
 
 func checkMeshCommand() *cobra.Command {
@@ -49,6 +49,8 @@ func checkMeshCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.admin, "admin", "", "`URL` of the admin interface of the gateway's Envoy (default: not read)")
+	c.Flags().StringVar(&f.host, "host", "", "`HOST` header of the requests, for a gateway that is reached by another name "+
+		"than clients use (default: the URL's)")
 	c.Flags().StringVar(&f.model, "model", "", "`NAME` of the model that is asked (default: the first of the list)")
 	c.Flags().StringVar(&f.keyVariable, "key-env", "", "`VARIABLE` of the environment that has the gateway's API key")
 	c.Flags().DurationVar(&f.timeout, "timeout", 20*time.Second, "how `LONG` one request may take")
@@ -60,7 +62,7 @@ func (f *checkFlags) run(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	o := check.Options{URL: gateway.String(), Model: f.model, Timeout: f.timeout}
+	o := check.Options{URL: gateway.String(), Host: f.host, Model: f.model, Timeout: f.timeout}
 	if f.timeout <= 0 {
 		return usageError{fmt.Errorf("--timeout %s is out of range; write for example 20s", f.timeout)}
 	}

@@ -28,16 +28,20 @@ type Metadata struct {
 	Labels    map[string]string `yaml:"labels"`
 }
 
-// partOf is the label of all objects. With it they are found and deleted together.
-const partOf = "app.kubernetes.io/part-of"
+// The labels of all objects. With them the objects of one gateway are found and deleted together.
+const (
+	partOf   = "app.kubernetes.io/part-of"
+	instance = "app.kubernetes.io/instance"
+	program  = "harmony-edge"
+)
 
-// PartOf is the selector of all objects of this program, for kubectl.
-const PartOf = partOf + "=harmony-edge"
+// Selector returns the selector of all objects of a gateway, for kubectl.
+func Selector(gateway string) string { return partOf + "=" + program + "," + instance + "=" + gateway }
 
-// NewObject returns an object of this program. An object without a namespace is one of the whole cluster.
-func NewObject(apiVersion, kind, namespace, name string, spec any) Object {
+// NewObject returns an object of a gateway. An object without a namespace is one of the whole cluster.
+func NewObject(apiVersion, kind, namespace, gateway, name string, spec any) Object {
 	return Object{APIVersion: apiVersion, Kind: kind, Spec: spec, Metadata: Metadata{
-		Name: name, Namespace: namespace, Labels: map[string]string{partOf: "harmony-edge"}}}
+		Name: name, Namespace: namespace, Labels: map[string]string{partOf: program, instance: gateway}}}
 }
 
 // Write writes objects as YAML documents, after a comment. Equal objects give equal bytes.

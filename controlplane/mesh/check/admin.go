@@ -132,7 +132,7 @@ func (c *checker) filterSettings(f map[string]any) {
 		return
 	}
 	const mode, held = "the mode", "headers are held"
-	_, holds := config["allow_on_headers_stop_iteration"]
+	holds, _ := config["allow_on_headers_stop_iteration"].(bool)
 	switch {
 	case own.Mode == contract.ModeReduced:
 		c.add(OK, mode, "reduced: docs/modes.md says what clients lose")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,6 +86,9 @@ func TestGateway(t *testing.T) {
 		}, Fail, "in reach of clients"},
 		{"the setting in Envoy", "GET /config_dump", reply(200, dump(`"failure_policy":"FAIL_RELOAD",`, "")), Fail,
 			"newer mesh"},
+		{"the setting is off", "GET /config_dump",
+			reply(200, dump(`"allow_on_headers_stop_iteration":false,"failure_policy":"FAIL_RELOAD",`, "")), Fail, "newer mesh"},
+		{"colours", "POST /v1/chat/completions", reply(500, `{"error":{"code":"\u001b[31mred"}}`), Fail, "500  [31mred is not"},
 		{"a VM that stays dead", "GET /config_dump", reply(200, dump(`"allow_on_headers_stop_iteration":true,`, "")), Warn,
 			"refuses all"},
 		{"a filter that fails open", "GET /config_dump", reply(200, dump(`"fail_open":true,`, "")), Fail, "fails open"},
@@ -120,6 +124,37 @@ func TestGateway(t *testing.T) {
 				t.Errorf("no check is %s with %q: %+v", c.result, c.want, checks)
 			}
 		})
+	}
+}
+
+// TestRequests checks that all requests have the host that was asked for, and that only one makes a model answer.
+func TestRequests(t *testing.T) {
+	var mu sync.Mutex
+	answered := 0
+	g := right()
+	chat := g["POST /v1/chat/completions"]
+	mux := http.NewServeMux()
+	for route, handler := range g {
+		mux.HandleFunc(route, handler)
+	}
+	mux.HandleFunc("POST api.example.com/v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		chat(recorder, r)
+		if recorder.Code == http.StatusOK {
+			mu.Lock()
+			answered++
+			mu.Unlock()
+		}
+		w.WriteHeader(recorder.Code)
+		_, _ = w.Write(recorder.Body.Bytes())
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	checks, err := Gateway(t.Context(), Options{URL: server.URL, Host: "api.example.com"})
+	mu.Lock()
+	defer mu.Unlock()
+	if err != nil || answered != 1 {
+		t.Errorf("%d answers at the host, %v, %+v", answered, err, checks)
 	}
 }
 

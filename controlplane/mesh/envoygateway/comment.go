@@ -26,8 +26,10 @@ const reducedComment = `Reduced mode: the filter cannot hold headers. What is lo
 // Comment returns what an operator should know of the objects of a configuration before applying them.
 func Comment(c *config.Config, o Options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Envoy Gateway's objects for %d model(s), written by harmony mesh envoy-gateway.\nEnvoy Gateway must have "+
-		"extensionApis: { enableBackend: true, enableEnvoyPatchPolicy: true }.\n\n", len(c.Models))
+	fmt.Fprintf(&b, "Envoy Gateway's objects for %d model(s), written by harmony mesh envoy-gateway.\nDelete them by: "+
+		"kubectl delete gtw,httproute,httproutefilter,backend,btp,ctp,eep,epp,securitypolicy \\\n  -n %s -l %s\n"+
+		"Envoy Gateway must have extensionApis: { enableBackend: true, enableEnvoyPatchPolicy: true }.\n\n", len(c.Models),
+		o.Namespace, mesh.Selector(o.Name))
 	if c.Mode == contract.ModeReduced {
 		b.WriteString(reducedComment)
 	} else {

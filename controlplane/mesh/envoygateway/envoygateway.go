@@ -99,7 +99,7 @@ func (b *builder) fail(err error) {
 }
 
 func (b *builder) add(apiVersion, kind, name string, spec any) {
-	b.objects = append(b.objects, mesh.NewObject(apiVersion, kind, b.options.Namespace, name, spec))
+	b.objects = append(b.objects, mesh.NewObject(apiVersion, kind, b.options.Namespace, b.options.Name, name, spec))
 }
 
 // gatewayRef is the target of policies for the whole gateway.

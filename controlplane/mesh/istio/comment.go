@@ -34,7 +34,8 @@ Metrics get their labels from the second EnvoyFilter, which pods read when they 
 func Comment(c *config.Config, o Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Istio's objects for %d model(s), written by harmony mesh istio.\nDelete them by: "+
-		"kubectl delete gw,vs,se,dr,envoyfilter,wasmplugin -n %s -l %s\n\n", len(c.Models), o.Namespace, mesh.PartOf)
+		"kubectl delete gw,vs,se,dr,envoyfilter,wasmplugin,trafficextension -n %s \\\n  -l %s\n\n", len(c.Models), o.Namespace,
+		mesh.Selector(o.Name))
 	if c.Mode == contract.ModeReduced {
 		b.WriteString(reducedComment)
 	} else {

@@ -83,8 +83,9 @@ func find(explicit, self string) (string, error) {
 func byPip(self string) []string {
 	prefix := filepath.Dir(filepath.Dir(self))
 	var found []string
-	for _, packages := range []string{"site-packages", "dist-packages"} { // the second is Debian's, outside of environments
-		pattern := filepath.Join(prefix, "lib*", "python3*", packages, "envoy", "_bin", "envoy")
+	// Most have lib/python3.12, and macOS's folder of a user lib/python. dist-packages is Debian's, outside of environments.
+	for _, packages := range []string{"site-packages", "dist-packages"} {
+		pattern := filepath.Join(prefix, "lib*", "python*", packages, "envoy", "_bin", "envoy")
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			continue // the path of the program is no pattern, such as one with a [

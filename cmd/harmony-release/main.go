@@ -5,8 +5,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -52,11 +54,14 @@ func makeCommand() *cobra.Command {
 		Use: "make", Short: "Make a release of the commit that is checked out", Long: makeLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return makeRelease(cmd, out) },
 	}
-	c.Flags().StringVar(&out, "out", defaultFolder, "`FOLDER` to write; what is in it is replaced")
+	c.Flags().StringVar(&out, "out", defaultFolder, "`FOLDER` to write; an earlier release in it is replaced")
 	return c
 }
 
 func makeRelease(cmd *cobra.Command, out string) error {
+	if err := checkOut(out); err != nil {
+		return err
+	}
 	b, err := newBuilder(cmd)
 	if err != nil {
 		return err
@@ -66,20 +71,39 @@ func makeRelease(cmd *cobra.Command, out string) error {
 	if err != nil {
 		return err
 	}
-	written := filepath.Join(b.Work, "out")
+	written := filepath.Clean(out) + ".new" // beside it, so that it can be renamed
+	defer os.RemoveAll(written)
+	if err := os.MkdirAll(filepath.Dir(written), 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(written); err != nil {
+		return err
+	}
 	if err := release.Write(parts, written, b.Log); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
-		return err
-	}
 	if err := os.Rename(written, out); err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), out)
+	return nil
+}
+
+// checkOut returns an error for a folder with something else than a release in it, which would be removed.
+func checkOut(out string) error {
+	entries, err := os.ReadDir(out)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(out, release.SumsFile)); err != nil {
+		return fmt.Errorf("--out %s has something else than a release in it, which would be removed; name an empty folder", out)
+	}
 	return nil
 }
 
@@ -158,6 +182,6 @@ func pushCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&from, "from", defaultFolder, "`FOLDER` of the release")
-	c.Flags().BoolVar(&plain, "plain-http", false, "speak HTTP to the registry; one on loopback is always spoken to so")
+	c.Flags().BoolVar(&plain, "plain-http", false, "allow HTTP in clear text to the registry, credentials included; on loopback it is always allowed")
 	return c
 }

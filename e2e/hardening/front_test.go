@@ -181,6 +181,11 @@ func TestFrontJWT(t *testing.T) {
 	f.wantRefused(t, "a token for ever", bearer(signed(t, key, with("exp", nil))))
 	f.wantRefused(t, "another issuer's", bearer(signed(t, key, with("iss", "https://other.example"))))
 	f.wantRefused(t, "another's token", bearer(signed(t, key, with("aud", "elsewhere"))))
+	f.wantRefused(t, "a token without a name", bearer(signed(t, key, with("sub", nil))))
+	f.wantRefused(t, "a token with an empty name", bearer(signed(t, key, with("sub", ""))))
+	nameless := bearer(signed(t, key, with("sub", nil)))
+	nameless.Set(clientHeader, "team-a")
+	f.wantRefused(t, "a token without a name, and a name of the client's own", nameless)
 	f.wantServed(t, signed(t, key, good), "team-a")
 }
 

@@ -25,6 +25,8 @@ type Builder struct {
 	Work   string // a folder that exists; the sources are cloned into it
 	Output io.Writer
 	Log    Log
+
+	network []string // go's settings that say where modules come from
 }
 
 // Build compiles the commit that the clone has checked out, in a clone of its own. Changes that are not committed are not
@@ -39,6 +41,9 @@ func (b *Builder) Build(ctx context.Context) (*Parts, error) {
 	}
 	if head.Dirty() {
 		b.Log("note: this releases the commit, without the changes of the working tree")
+	}
+	if b.network, err = b.networkSettings(ctx); err != nil {
+		return nil, err
 	}
 	p := &Parts{Source: filepath.Join(b.Work, "src")}
 	if err := b.clone(ctx, p, head.Commit); err != nil {
@@ -99,7 +104,7 @@ func (b *Builder) clone(ctx context.Context, p *Parts, commit string) error {
 // release has the filter in it, which must then be the same.
 func (b *Builder) filter(ctx context.Context, p *Parts) error {
 	c := exec.CommandContext(ctx, filepath.Join(p.Source, "tools", "build-filter.sh"))
-	c.Dir, c.Env, c.Stdout, c.Stderr = p.Source, goEnv(), b.Output, b.Output
+	c.Dir, c.Env, c.Stdout, c.Stderr = p.Source, b.goEnv(), b.Output, b.Output
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("tools/build-filter.sh: %w", err)
 	}
@@ -124,7 +129,7 @@ func (b *Builder) filter(ctx context.Context, p *Parts) error {
 
 func (b *Builder) program(ctx context.Context, p *Parts, platform Platform) error {
 	out := filepath.Join(b.Work, "harmony-"+platform.String())
-	_, err := b.run(ctx, p.Source, goEnv("GOOS="+platform.OS, "GOARCH="+platform.Arch), "go", "build", "-trimpath",
+	_, err := b.run(ctx, p.Source, b.goEnv("GOOS="+platform.OS, "GOARCH="+platform.Arch), "go", "build", "-trimpath",
 		"-buildvcs=false", "-ldflags", "-s -w -buildid= "+p.Build.Linker(), "-o", out, "./cmd/harmony")
 	if err != nil {
 		return err
@@ -134,8 +139,28 @@ func (b *Builder) program(ctx context.Context, p *Parts, platform Platform) erro
 	return err
 }
 
-// goEnv returns the environment for go, without settings of this machine that would change what it builds.
-func goEnv(extra ...string) []string {
+// networkSettings returns go's settings, of the environment or of go env -w, that do not change what it builds.
+func (b *Builder) networkSettings(ctx context.Context) ([]string, error) {
+	out, err := b.run(ctx, b.Root, nil, "go", "env", "-json", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE",
+		"GOMODCACHE", "GOCACHE")
+	if err != nil {
+		return nil, err
+	}
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
+		return nil, fmt.Errorf("go env: %w", err)
+	}
+	var env []string
+	for name, value := range settings {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env, nil
+}
+
+// goEnv returns the environment for go, without settings of this machine that would change what it builds, those of
+// go env -w among them.
+func (b *Builder) goEnv(extra ...string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
@@ -144,12 +169,13 @@ func goEnv(extra ...string) []string {
 		}
 		return strings.HasPrefix(name, "CGO_")
 	})
-	return append(append(env, "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN=local"), extra...)
+	env = append(append(env, b.network...), "GOENV=off", "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN=local")
+	return append(env, extra...)
 }
 
 // filterModules returns the modules that the filter is compiled from. Only TinyGo can list them: Go lacks its packages.
 func (b *Builder) filterModules(ctx context.Context, p *Parts) ([]*debug.Module, error) {
-	out, err := b.run(ctx, p.Source, goEnv(), filepath.Join(b.Root, ".tools", "bin", "tinygo"), "list",
+	out, err := b.run(ctx, p.Source, b.goEnv(), filepath.Join(b.Root, ".tools", "bin", "tinygo"), "list",
 		"-target="+filepath.Join(b.Root, ".tools", "tinygo", "filter.json"), "-deps", "-json", "./filter")
 	if err != nil {
 		return nil, err

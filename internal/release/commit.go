@@ -53,7 +53,7 @@ func (b *Builder) Commit(ctx context.Context) (tag string, err error) {
 		return "", err
 	}
 	when := at.Format("2006-01-02T15:04:05Z")
-	env := append(goEnv(), "GIT_AUTHOR_DATE="+when, "GIT_COMMITTER_DATE="+when)
+	env := append(b.goEnv(), "GIT_AUTHOR_DATE="+when, "GIT_COMMITTER_DATE="+when)
 	if err := git("add", "--force", bundled.File); err != nil {
 		return "", err
 	}

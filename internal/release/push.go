@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +21,7 @@ import (
 type Push struct {
 	// Registry is a registry and a path in it, such as ghcr.io/example: the filter becomes ghcr.io/example/filter.
 	Registry string
-	// PlainHTTP speaks HTTP to the registry. A registry on loopback is always spoken to so.
+	// PlainHTTP allows HTTP in clear text, with the credentials in it. On loopback it is always allowed.
 	PlainHTTP bool
 	Log       Log
 }
@@ -48,7 +50,8 @@ func (p *Push) Run(ctx context.Context, folder string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(p)}
 	var pushed []string
 	for _, d := range manifest.Manifests {
 		what := d.Annotations[refName]
@@ -57,6 +60,9 @@ func (p *Push) Run(ctx context.Context, folder string) ([]string, error) {
 			var err error
 			if ref, err = p.reference(what, d); err != nil {
 				return err
+			}
+			if there, err := remote.Head(ref, options...); err == nil && there.Digest != d.Digest {
+				return fmt.Errorf("%s is another image there, %s; a version is pushed once", ref, there.Digest)
 			}
 			if d.MediaType.IsIndex() {
 				platforms, err := index.ImageIndex(d.Digest)
@@ -77,6 +83,20 @@ func (p *Push) Run(ctx context.Context, folder string) ([]string, error) {
 		pushed = append(pushed, ref.Name()+"@"+d.Digest.String())
 	}
 	return pushed, nil
+}
+
+// RoundTrip implements [http.RoundTripper]. The library would speak HTTP to any registry on a private network, and if
+// HTTPS fails, so whoever can block that would be sent the credentials.
+func (p *Push) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !p.PlainHTTP && !onLoopback(r.URL.Hostname()) {
+		return nil, fmt.Errorf("%s would be spoken to in clear text; write --plain-http to allow it", r.URL.Host)
+	}
+	return remote.DefaultTransport.RoundTrip(r)
+}
+
+func onLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func (p *Push) reference(what string, d v1.Descriptor) (name.Reference, error) {

@@ -123,10 +123,14 @@ func fromInfo(info *debug.BuildInfo, next string) Build {
 			changed = s.Value == "true"
 		}
 	}
-	if commit != "" {
-		return of(next, commit, at, info.Main.Version == "v"+strings.TrimSpace(next), changed)
+	if info.Main.Path != modulePath {
+		return unknown(next) // the commit is that of the program that has this as a library
 	}
-	if v := info.Main.Version; info.Main.Path == modulePath && semver.IsValid(v) {
+	v := info.Main.Version
+	if commit != "" {
+		return of(next, commit, at, strings.TrimSuffix(v, dirty) == "v"+strings.TrimSpace(next), changed)
+	}
+	if semver.IsValid(v) {
 		b := Build{Version: strings.TrimPrefix(v, "v")}
 		if m := moduleCommit.FindStringSubmatch(v); m != nil {
 			b.Commit = m[1]

@@ -103,10 +103,13 @@ func TestFromInfo(t *testing.T) {
 		{"go build", debug.Module{Path: modulePath, Version: "v0.0.0-20260102020405-0123456789ab"}, vcs("false"),
 			"0.1.0-dev.20260102020405.g0123456789ab", commit},
 		{"go build at the tag", debug.Module{Path: modulePath, Version: "v0.1.0"}, vcs("false"), "0.1.0", commit},
-		{"go build with changes", debug.Module{Path: modulePath, Version: "v0.1.0+dirty"}, vcs("true"),
-			"0.1.0-dev.20260102020405.g0123456789ab+dirty", commit},
+		{"go build at the tag, with changes", debug.Module{Path: modulePath, Version: "v0.1.0+dirty"}, vcs("true"),
+			"0.1.0+dirty", commit},
+		{"go build with changes", debug.Module{Path: modulePath, Version: "v0.0.0-20260102020405-0123456789ab+dirty"},
+			vcs("true"), "0.1.0-dev.20260102020405.g0123456789ab+dirty", commit},
 		{"go build without git", debug.Module{Path: modulePath, Version: "(devel)"}, nil, "0.1.0-dev", ""},
 		{"in another program", debug.Module{Path: "example.com/other", Version: "v7.0.0"}, nil, "0.1.0-dev", ""},
+		{"in another program's clone", debug.Module{Path: "example.com/other", Version: "v0.1.0"}, vcs("false"), "0.1.0-dev", ""},
 	}
 	for _, tt := range tests {
 		if b := fromInfo(&debug.BuildInfo{Main: tt.main, Settings: tt.settings}, "0.1.0\n"); b != (Build{tt.want, tt.commit}) {

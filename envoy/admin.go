@@ -19,17 +19,25 @@ const (
 // adminClient uses no proxy of the environment, because the admin interface is on loopback.
 var adminClient = &http.Client{Timeout: adminTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
+// AdminInterface is the admin interface of an Envoy, by its address: host:port.
+type AdminInterface string
+
 // Admin returns the address of the admin interface, as host:port.
-func (p *Process) Admin() string { return p.admin }
+func (p *Process) Admin() string { return string(p.admin) }
 
 // Get returns a page of the admin interface, such as /stats?format=json.
 func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
-	return p.request(ctx, http.MethodGet, path)
+	return p.admin.Get(ctx, path)
 }
 
-// request gets or posts a page of the admin interface. A page that changes something needs POST.
-func (p *Process) request(ctx context.Context, method, path string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+p.admin+path, nil)
+// Get returns a page, such as /stats?format=json.
+func (a AdminInterface) Get(ctx context.Context, path string) ([]byte, error) {
+	return a.request(ctx, http.MethodGet, path)
+}
+
+// request gets or posts a page. A page that changes something needs POST.
+func (a AdminInterface) request(ctx context.Context, method, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+string(a)+path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,21 +7,33 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
+
+// Drain makes Envoy accept no new clients. Running requests continue. See [AdminInterface.Drain].
+func (p *Process) Drain(ctx context.Context) error { return p.admin.Drain(ctx, 0) }
+
+// Streams returns how many requests of clients are running. See [AdminInterface.Streams].
+func (p *Process) Streams(ctx context.Context) (int, error) { return p.admin.Streams(ctx) }
 
 // Drain makes Envoy accept no new clients. Running requests continue.
 //
-// It posts /healthcheck/fail and then /drain_listeners. The first makes /ready answer 503, and closes each connection
-// after its next response (connection: close, or GOAWAY). The second closes the listening sockets at once. With
-// ?graceful they would stay open for --drain-time-s, 10 minutes by default, and /ready would answer 200 all that time.
-// These two cut no stream on 1.37 and 1.40 (RATIONALE.md#65).
-func (p *Process) Drain(ctx context.Context) error {
-	for _, path := range []string{"/healthcheck/fail", "/drain_listeners"} {
-		if _, err := p.request(ctx, http.MethodPost, path); err != nil {
-			return err
-		}
+// It posts /healthcheck/fail, waits for stay, and posts /drain_listeners. The first makes /ready answer 503, and closes
+// each connection after its next response (connection: close, or GOAWAY). The second closes the listening sockets at
+// once. During stay, load balancers find out that Envoy is not ready. With ?graceful the sockets would stay open for
+// --drain-time-s, 10 minutes by default, and /ready would answer 200 all that time. These two cut no stream on 1.37 and
+// 1.40 (RATIONALE.md#65).
+func (a AdminInterface) Drain(ctx context.Context, stay time.Duration) error {
+	if _, err := a.request(ctx, http.MethodPost, "/healthcheck/fail"); err != nil {
+		return err
 	}
-	return nil
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(stay):
+	}
+	_, err := a.request(ctx, http.MethodPost, "/drain_listeners")
+	return err
 }
 
 // activityStats matches the gauges of connection managers that show whether a client still waits for something.
@@ -29,8 +41,8 @@ const activityStats = `^http\..*\.downstream_(rq_active|cx_tx_bytes_buffered)$`
 
 // Streams returns how many requests of clients are running. A complete answer counts until all of it has been written
 // to its client.
-func (p *Process) Streams(ctx context.Context) (int, error) {
-	body, err := p.Get(ctx, "/stats?format=json&filter="+url.QueryEscape(activityStats))
+func (a AdminInterface) Streams(ctx context.Context) (int, error) {
+	body, err := a.Get(ctx, "/stats?format=json&filter="+url.QueryEscape(activityStats))
 	if err != nil {
 		return 0, err
 	}

@@ -43,7 +43,7 @@ type Process struct {
 	options Options
 	folder  string // a folder for this process alone, with the bootstrap and the admin address
 	pid     int
-	admin   string
+	admin   AdminInterface
 	log     logBuffer
 
 	done    chan struct{} // closed when the program has ended
@@ -135,7 +135,7 @@ func (p *Process) waitReady(ctx context.Context) error {
 	for {
 		if p.admin == "" {
 			if data, err := os.ReadFile(p.adminPath()); err == nil {
-				p.admin = strings.TrimSpace(string(data))
+				p.admin = AdminInterface(strings.TrimSpace(string(data)))
 			}
 		}
 		if p.admin != "" && p.ready(ctx) {

@@ -25,11 +25,14 @@ const bootstrapLong = `Prints the bootstrap of an Envoy that is configured by a 
   harmony controlplane bootstrap --control-plane 10.0.0.5:18000 > bootstrap.json
   envoy -c bootstrap.json
 
+Where there is no shell, -o writes the file. In Kubernetes, an init container does that for Envoy's container. With
+--program it puts this program beside it, whose command drain is then Envoy's preStop hook.
+
 Envoy gets the filter from the control plane, unless that has a path for it (--wasm-on-envoys).`
 
 func bootstrapCommand() *cobra.Command {
 	var d envoy.Discovery
-	var admin, stats string
+	var admin, stats, out, program string
 	c := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Print the bootstrap of an Envoy of this control plane",
@@ -57,6 +60,14 @@ func bootstrapCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			if program != "" {
+				if err := copyProgram(program); err != nil {
+					return fmt.Errorf("--program: %w", err)
+				}
+			}
+			if out != toStdout {
+				return writeOutput(out, bootstrap)
+			}
 			_, err = cmd.OutOrStdout().Write(bootstrap)
 			return err
 		},
@@ -79,5 +90,23 @@ func bootstrapCommand() *cobra.Command {
 		"memory that Envoy may have in use itself, the filter's VMs aside: `SIZE` such as 2GiB")
 	c.Flags().IntVar(&d.Limits.MaxConnections, "max-connections", d.Limits.MaxConnections,
 		"clients' connections that there may be at once: `NUMBER`")
+	c.Flags().StringVarP(&out, "output", "o", toStdout, "`FILE` to write; - is standard output")
+	c.Flags().StringVar(&program, "program", "", "`FILE` to which this program is copied, for a container that lacks it")
 	return c
+}
+
+// copyProgram copies this program to a file that can be run.
+func copyProgram(to string) error {
+	from, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := writeOutput(to, content); err != nil {
+		return err
+	}
+	return os.Chmod(to, 0o755)
 }

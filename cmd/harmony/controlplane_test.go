@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -198,5 +199,25 @@ func TestDiscoveryBootstrap(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, &out)
 		}
+	}
+}
+
+// TestDiscoveryBootstrapFiles writes the bootstrap into a file as an init container does, with the program beside it.
+func TestDiscoveryBootstrapFiles(t *testing.T) {
+	folder := t.TempDir()
+	file, program := filepath.Join(folder, "bootstrap.json"), filepath.Join(folder, "harmony")
+	var out, files, failed bytes.Buffer
+	line := []string{"controlplane", "bootstrap", "--node", "edge-7"}
+	if code := run(t.Context(), line, &out, &failed); code != 0 {
+		t.Fatalf("status %d, %s", code, &failed)
+	}
+	if code := run(t.Context(), append(line, "-o", file, "--program", program), &files, &failed); code != 0 {
+		t.Fatalf("status %d, %s", code, &failed)
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, out.Bytes()) || files.Len() != 0 {
+		t.Errorf("the file has %d bytes, standard output %d, and with a file %d: %v", len(got), out.Len(), files.Len(), err)
+	}
+	if info, err := os.Stat(program); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the program: %v, %v", info, err)
 	}
 }

@@ -17,20 +17,6 @@ const filterLong = `Writes out the filter that this program carries, for an Envo
 
 Neither harmony up nor harmony controlplane needs the file.`
 
-// writeOut writes a file as a whole, or writes to what is there if that is a device or a pipe.
-func writeOut(path string, data []byte) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() {
-		return atomicfile.Write(path, data, 0o644)
-	}
-	device, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = device.Write(data)
-	return errors.Join(err, device.Close())
-}
-
 // toStdout is the value of -o that writes to standard output.
 const toStdout = "-"
 
@@ -53,10 +39,7 @@ func filterCommand() *cobra.Command {
 				_, err = cmd.OutOrStdout().Write(module)
 				return err
 			}
-			if info, err := os.Stat(out); err == nil && info.IsDir() {
-				return usageError{fmt.Errorf("-o %s is a folder; name a file in it", out)}
-			}
-			if err := writeOut(out, module); err != nil {
+			if err := writeOutput(out, module); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d bytes, sha256 %s\n", out, len(module), checksum(module))
@@ -65,4 +48,22 @@ func filterCommand() *cobra.Command {
 	}
 	c.Flags().StringVarP(&out, "output", "o", moduleName, "`FILE` to write; - is standard output")
 	return c
+}
+
+// writeOutput writes the file of a flag such as -o. A reader finds the old content or the whole new one. To a device or
+// a pipe it writes as it comes.
+func writeOutput(file string, content []byte) error {
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().IsRegular() {
+		return atomicfile.Write(file, content, 0o644)
+	}
+	if info.IsDir() {
+		return usageError{fmt.Errorf("%s is a folder; name a file in it", file)}
+	}
+	device, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = device.Write(content)
+	return errors.Join(err, device.Close())
 }

@@ -34,9 +34,9 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestWriteOut checks that a file is replaced and that a device stays one.
-func TestWriteOut(t *testing.T) {
-	if err := writeOut(os.DevNull, []byte("x")); err != nil {
+// TestWriteOutput checks that a file is replaced and that a device stays one.
+func TestWriteOutput(t *testing.T) {
+	if err := writeOutput(os.DevNull, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
@@ -44,7 +44,7 @@ func TestWriteOut(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "f")
 	for _, content := range []string{"long content", "short"} {
-		if err := writeOut(file, []byte(content)); err != nil {
+		if err := writeOutput(file, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != content {

@@ -41,6 +41,8 @@ func TestUsageErrors(t *testing.T) {
 		"sim --front-end go":                                                  "--front-end: ",
 		"sim --kind tgi":                                                      "--kind: ",
 		"controlplane bootstrap --admin nowhere":                              "--admin: ",
+		"controlplane bootstrap --node n -o /":                                "/ is a folder; name a file in it",
+		"drain --admin 10.0.0.1:9901":                                         "--admin: 10.0.0.1:9901 is not on loopback",
 		"controlplane validate":                                               "no FILE is given",
 		"controlplane validate " + misspelt: "models[0].server: server is not a " +
 			"setting; did you mean servers?",

@@ -22,6 +22,7 @@ export HARMONY_VLLM := $(CURDIR)/.tools/vllm
 export HARMONY_SGLANG := $(CURDIR)/.tools/sglang
 export HARMONY_LLAMACPP := $(CURDIR)/.tools/llamacpp
 export HARMONY_WHEELS := $(CURDIR)/.tools/wheels/envoy
+export HARMONY_CHARTCHECK := $(CURDIR)/.tools/bin/chartcheck
 export HARMONY_CLIENTS := $(CURDIR)/.tools/clients
 export HARMONY_CLIENTS_PYTHON := $(CURDIR)/.tools/venv/clients/bin/python
 E2E_ENV := ENVOY=$(CURDIR)/.tools/bin/envoy
@@ -45,7 +46,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -80,6 +81,9 @@ tool-istio:
 tool-envoy-gateway:
 	@tools/install-envoy-gateway.sh
 
+tool-chart:
+	@tools/install-chart.sh
+
 .tools/bin/wasmrun: $(wildcard tools/wasmrun/*.go) go.mod
 	@mkdir -p .tools/bin
 	@go build -trimpath -o $@ ./tools/wasmrun
@@ -105,6 +109,10 @@ reproducible: tool-tinygo ## Build the filter from two clones and compare the by
 config-schema: ## Make the JSON Schema of the configuration file, and the tables of settings and metrics in docs/
 	@go run ./tools/configschema
 
+.PHONY: helm-values
+helm-values: ## Write the table of the Helm chart's values into docs/helm.md
+	@go run ./tools/helmvalues
+
 .PHONY: rationale
 rationale: ## Write RATIONALE.md, the index of the entries in docs/rationale
 	@go run ./tools/rationale
@@ -112,7 +120,7 @@ rationale: ## Write RATIONALE.md, the index of the entries in docs/rationale
 # --- release ---
 
 .PHONY: release
-release: tool-tinygo ## Make dist/release out of the last commit: programs, wheels, images, the Go module; the same bytes every time
+release: tool-tinygo ## Make dist/release out of the last commit: programs, wheels, images, the Go module, the Helm chart; the same bytes every time
 	@go run ./cmd/harmony-release make
 
 .PHONY: release-commit
@@ -154,7 +162,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -200,6 +208,11 @@ mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on g
 		unshare -rn bash -c 'ip link set lo up && exec ../../build/mesh.test -test.timeout 90m'
 	@cat dist/mesh.tsv
 
+.PHONY: chart
+chart: build tool-envoy tool-chart ## The Helm chart, and what harmony mesh prints, against Helm's linter and all schemas; the chart's containers run
+	@$(E2E_ENV) HARMONY_CHART_TABLE=$(CURDIR)/dist/chart.txt go test -count=1 -timeout 20m -tags e2e,chart ./e2e/chart
+	@cat dist/chart.txt
+
 .PHONY: suite-kinds
 suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,kinds -run '^TestKinds$$' -v ./e2e/suite | grep -vE '^ *(=== RUN|--- PASS)'
@@ -235,7 +248,7 @@ test-llamacpp: build tool-envoy tool-llamacpp ## llama.cpp's real server (built 
 	$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,llamacpp ./e2e/llamacpp
 
 .PHONY: test-release
-test-release: build tool-envoy ## The release of the last commit, made twice; its images run; the wheel, and go install, in an empty root
+test-release: build tool-envoy tool-chart ## The release of the last commit, made twice; its images run; Helm takes its chart; the wheel, and go install, in an empty root
 	@tools/download-wheels.sh envoy
 	@$(E2E_ENV) go test -count=1 -timeout 90m -tags e2e,release -v ./e2e/release
 

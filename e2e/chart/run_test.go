@@ -1,0 +1,161 @@
+//go:build e2e && chart
+
+package chart
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// machine runs rendered containers as processes of this machine: what a container has at a path is in a folder, and what
+// it has at an address is at a free port.
+type machine struct {
+	*testing.T
+	places []string // pairs for a strings.Replacer
+}
+
+// place gives a path of a container a folder of this machine.
+func (m *machine) place(path string) (folder string) {
+	folder = m.TempDir()
+	m.places = append(m.places, path+"/", folder+"/")
+	return folder
+}
+
+// address gives an address of a container a free port of this machine, and returns where it is reached.
+func (m *machine) address(host, port string) string {
+	at := lab.FreeAddress(m.T)
+	_, free, err := net.SplitHostPort(at)
+	if err != nil {
+		m.Fatal(err)
+	}
+	own := host
+	if ip := net.ParseIP(host); ip == nil {
+		own = "127.0.0.1" // a name that only a cluster knows
+	}
+	m.places = append(m.places, host+":"+port, own+":"+free)
+	return at
+}
+
+// args returns the arguments of a container as they are on this machine.
+func (m *machine) args(words []string) []string {
+	replacer := strings.NewReplacer(append(m.places, "$(POD_NAME)", "edge-0")...)
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = replacer.Replace(word)
+	}
+	return all
+}
+
+// certificates writes the Secret of one side, as a volume has it.
+func certificates(t *testing.T, a *lab.Authority, name, folder string) {
+	t.Helper()
+	a.Issue(name)
+	for to, from := range map[string]string{"ca.crt": "ca.pem", "tls.crt": name + ".pem", "tls.key": name + ".key"} {
+		text, err := os.ReadFile(a.Path(from))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, to), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// get asks a page until it answers with a status.
+func get(t *testing.T, url string, status int) {
+	t.Helper()
+	var last lab.Answer
+	for end := time.Now().Add(lab.ReadyLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if last = lab.Do(lab.HTTP1(t), http.MethodGet, url, nil, nil); last.Err == nil && last.Status == status {
+			return
+		}
+	}
+	t.Fatalf("%s: got %d %s (%v), want %d", url, last.Status, last.Body, last.Err, status)
+}
+
+// TestContainersRun runs what the rendered containers run, with certificates on both sides and a secret: the control plane,
+// the bootstrap, Envoy, the probes, the address for metrics, an answer, and the preStop hook while a stream runs.
+func TestContainersRun(t *testing.T) {
+	const key = "a-token-of-the-servers"
+	model, server := lab.RunSim(t, sim.Options{APIKey: key, TokensPerSecond: 20})
+	_, port, err := net.SplitHostPort(lab.FreeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := read(t, render(t, chartFolder(), "testdata/values/secrets.yaml", write(t, "values.yaml", fmt.Sprintf(
+		"config: {listen: '0.0.0.0:%s', pools: [{name: h200, servers: ['%s'], authorization: vllm-key}]}\n", port, server))))
+	m, authority := &machine{T: t}, lab.NewAuthority(t)
+	url := "http://127.0.0.1:" + port
+
+	pod := objects.find(t, "Deployment", "-controlplane").at("spec", "template", "spec")
+	c := pod.list("containers")[0]
+	xds := m.address("0.0.0.0", "18000")
+	status := m.address("0.0.0.0", "18001")
+	m.place("/var/cache/harmony")
+	certificates(t, authority, "controlplane", m.place("/etc/harmony-tls"))
+	text := fmt.Sprint(objects.find(t, "ConfigMap", "-controlplane").at("data")["config.yaml"])
+	if err := os.WriteFile(filepath.Join(m.place("/etc/harmony"), "config.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lab.RunHarmony(t, []string{"VLLM_API_KEY=" + key}, append([]string{"controlplane"}, m.args(c.strings("args"))...)...)
+	for _, probe := range []string{"readinessProbe", "livenessProbe"} {
+		get(t, "http://"+status+fmt.Sprint(c.at(probe, "httpGet")["path"]), http.StatusOK)
+	}
+
+	pod = objects.find(t, "Deployment", "-envoy").at("spec", "template", "spec")
+	m = &machine{T: t, places: []string{"edge-harmony-edge-controlplane.models.svc.cluster.local:18000", xds}}
+	m.address("127.0.0.1", "9901")
+	stats := m.address("0.0.0.0", "9902")
+	m.place("/etc/harmony")
+	certificates(t, authority, "envoy", m.place("/etc/harmony-tls"))
+	boot := lab.RunHarmony(t, nil, append([]string{"controlplane"}, m.args(pod.list("initContainers")[0].strings("args"))...)...)
+	if !boot.Ended(lab.ReadyLimit) || boot.ExitCode(t) != 0 {
+		t.Fatalf("the init container: %s", &boot.Stderr)
+	}
+	c = pod.list("containers")[0]
+	edge := lab.Run(t, exec.CommandContext(t.Context(), lab.Tool(t, "ENVOY"), m.args(c.strings("args"))...))
+	health := url + fmt.Sprint(c.at("readinessProbe", "httpGet")["path"])
+	get(t, health, http.StatusOK)
+	get(t, "http://"+stats+"/stats/prometheus", http.StatusOK)
+	if a := lab.AskChat(lab.HTTP1(t), url); a.Err != nil || a.Status != http.StatusOK {
+		t.Fatalf("got %d %s (%v)", a.Status, a.Body, a.Err)
+	}
+	drain(t, m, c.at("lifecycle", "preStop", "exec").strings("command"), model, url, health)
+	if edge.Ended(0) {
+		t.Error("Envoy ended before its SIGTERM")
+	}
+}
+
+// drain runs the preStop hook while an answer is written, which must come to its end before the hook returns.
+func drain(t *testing.T, m *machine, command []string, model *sim.Server, url, health string) {
+	t.Helper()
+	before, answered := len(lab.Completions(model)), make(chan lab.Answer, 1)
+	go func() { answered <- lab.AskChat(lab.HTTP1(t), url) }()
+	for len(lab.Completions(model)) == before {
+		time.Sleep(5 * time.Millisecond)
+	}
+	command = m.args(command)
+	hook := lab.Run(t, exec.CommandContext(t.Context(), command[0], command[1:]...))
+	get(t, health, http.StatusServiceUnavailable)
+	if !hook.Ended(lab.ReadyLimit) || hook.ExitCode(t) != 0 {
+		t.Errorf("the preStop hook: %s", &hook.Stderr)
+	}
+	select {
+	case a := <-answered:
+		if a.Err != nil || a.Status != http.StatusOK || !strings.Contains(a.Body, `"finish_reason":"stop"`) {
+			t.Errorf("the answer that ran: %d %s (%v)", a.Status, a.Body, a.Err)
+		}
+	case <-time.After(time.Second):
+		t.Error("the hook has returned, and a request still runs")
+	}
+}

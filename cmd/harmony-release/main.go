@@ -161,9 +161,10 @@ func verifyCommand() *cobra.Command {
 	return c
 }
 
-const pushLong = `Pushes the filter and the images of program and control plane to a registry, under the release's version:
+const pushLong = `Pushes the filter, the images of program and control plane, and the Helm chart to a registry, under the
+release's version:
 
-  harmony-release push ghcr.io/example    # ghcr.io/example/filter, …/harmony, …/controlplane
+  harmony-release push ghcr.io/example    # ghcr.io/example/filter, …/harmony, …/controlplane, …/charts/harmony-edge
 
 Credentials are those of docker login (~/.docker/config.json, or DOCKER_CONFIG). It prints each image with its digest.`
 

@@ -36,7 +36,7 @@ const (
 	imageCache = "/var/cache/harmony"
 )
 
-// writeImages writes an OCI layout with all images, each named by an annotation. They share layers.
+// writeImages writes an OCI layout with all images and the chart, each named by an annotation. Images share layers.
 func writeImages(p *Parts, folder string) error {
 	at, err := layout.Write(filepath.Join(folder, layoutFolder), empty.Index)
 	if err != nil {
@@ -47,6 +47,13 @@ func writeImages(p *Parts, folder string) error {
 		return err
 	}
 	if err := at.AppendImage(filter, p.named(filterImage)); err != nil {
+		return err
+	}
+	chart, err := p.chartArtifact()
+	if err != nil {
+		return err
+	}
+	if err := at.AppendImage(chart, p.named(chartImage)); err != nil {
 		return err
 	}
 	base, err := p.baseLayer()

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push is where and how a release's images are pushed.
+// Push is where and how a release's images and its chart are pushed.
 type Push struct {
 	// Registry is a registry and a path in it, such as ghcr.io/example: the filter becomes ghcr.io/example/filter.
 	Registry string
@@ -29,7 +29,7 @@ type Push struct {
 // versionLabel has an image's version.
 const versionLabel = "org.opencontainers.image.version"
 
-// Run pushes all images of the release in a folder, whose checksums must be right, under the release's version. It
+// Run pushes all images and the chart of the release in a folder, whose checksums must be right, under the release's version. It
 // returns the references with their digests. Credentials are those of docker login (~/.docker/config.json).
 func (p *Push) Run(ctx context.Context, folder string) ([]string, error) {
 	if _, err := Verify(folder); err != nil {

@@ -32,7 +32,7 @@ func pull(t *testing.T, p *Parts) func(what string, options ...remote.Option) v1
 	t.Cleanup(server.Close)
 	at := strings.TrimPrefix(server.URL, "http://") + "/some/place"
 	pushed, err := (&Push{Registry: at + "/", Log: quiet}).Run(t.Context(), release(t, p))
-	if err != nil || len(pushed) != 3 || !strings.HasPrefix(pushed[0], at+"/filter:"+p.Build.Version+"@sha256:") {
+	if err != nil || len(pushed) != 4 || !strings.HasPrefix(pushed[0], at+"/filter:"+p.Build.Version+"@sha256:") {
 		t.Fatalf("pushed %q, %v", pushed, err)
 	}
 	return func(what string, options ...remote.Option) v1.Image {

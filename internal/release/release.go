@@ -57,8 +57,7 @@ func Platforms() []Platform {
 	return []Platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 }
 
-// writers write what a release consists of into its folder. What comes later in a list may read what came before. A Helm
-// chart would be another line.
+// writers write what a release consists of into its folder. What comes later in a list may read what came before.
 var writers = []struct {
 	what  string
 	write func(p *Parts, folder string) error
@@ -66,6 +65,7 @@ var writers = []struct {
 	{"the programs", writePrograms},
 	{"the wheels", writeWheels},
 	{"the filter", writeFilter},
+	{"the Helm chart", writeChart},
 	{"the OCI images", writeImages},
 	{"the Go module", writeModule},
 	{"the source archive", writeSource},

@@ -39,6 +39,8 @@ func parts(t *testing.T) *Parts {
 	files := map[string]string{
 		"LICENSE": "the license", "NOTICE": "the notice", "go.mod": "module " + modulePath + "\n\ngo 1.26.0\n",
 		"controlplane/config/schema.json": "{}", vocabularyFile: "words", bundled.File: "packed",
+		"envoy/chart/Chart.yaml":  "apiVersion: v2\nname: harmony-edge\nversion: 0.0.0\nappVersion: 0.0.0\n",
+		"envoy/chart/values.yaml": "a: b\n", "envoy/chart/templates/a.yaml": "{}\n", "envoy/chart/.helmignore": ".*\n",
 		"tools/other/go.mod": "module example.com/other\n", "tools/other/other.go": "package other\n",
 	}
 	p := &Parts{Build: version.Build{Version: "0.1.0-dev.20260102030405.g0123456789ab", Commit: commit},
@@ -99,6 +101,7 @@ func TestSameBytes(t *testing.T) {
 		"harmony-filter-0.1.0-dev.20260102030405.g0123456789ab.wasm",
 		"harmony-config-0.1.0-dev.20260102030405.g0123456789ab.schema.json",
 		"harmony_edge-0.1.0.dev20260102030405+g0123456789ab-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+		"harmony-edge-0.1.0-dev.20260102030405.g0123456789ab.tgz",
 		"oci/oci-layout", "oci/index.json", "SHA256SUMS",
 	} {
 		if _, ok := first[want]; !ok {

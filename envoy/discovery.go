@@ -42,6 +42,9 @@ type Discovery struct {
 	// CertificateFile and KeyFile are the certificate that this Envoy presents to the control plane. They are empty if it
 	// presents none.
 	CertificateFile, KeyFile string
+	// SecretsFolder is where Envoy finds the files of [DiscoverySecrets], by which it notices that the files above have
+	// been renewed. If it is empty, Envoy reads them when it starts, and not again.
+	SecretsFolder string
 	// Limits has the limits of the Envoy as a whole, which it cannot discover: MaxHeap and MaxConnections. 0 means the
 	// default.
 	Limits config.Envoy
@@ -205,24 +208,12 @@ func (d *Discovery) tls(host string) (*corev3.TransportSocket, error) {
 	common := &tlsv3.CommonTlsContext{
 		AlpnProtocols: []string{"h2"},
 		TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
-		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{
-			ValidationContext: &tlsv3.CertificateValidationContext{
-				TrustedCa:                 file(d.CAFile),
-				MatchTypedSubjectAltNames: []*tlsv3.SubjectAltNameMatcher{{SanType: kind, Matcher: name}},
-			}},
 	}
-	if d.CertificateFile != "" {
-		common.TlsCertificates = []*tlsv3.TlsCertificate{
-			{CertificateChain: file(d.CertificateFile), PrivateKey: file(d.KeyFile)}}
-	}
+	d.addSecrets(common, []*tlsv3.SubjectAltNameMatcher{{SanType: kind, Matcher: name}})
 	packed, err := anypb.New(&tlsv3.UpstreamTlsContext{CommonTlsContext: common})
 	if err != nil {
 		return nil, err
 	}
 	return &corev3.TransportSocket{Name: "envoy.transport_sockets.tls",
 		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed}}, nil
-}
-
-func file(name string) *corev3.DataSource {
-	return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: name}}
 }

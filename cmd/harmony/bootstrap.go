@@ -25,8 +25,9 @@ const bootstrapLong = `Prints the bootstrap of an Envoy that is configured by a 
   harmony controlplane bootstrap --control-plane 10.0.0.5:18000 > bootstrap.json
   envoy -c bootstrap.json
 
-Where there is no shell, -o writes the file. In Kubernetes, an init container does that for Envoy's container. With
---program it puts this program beside it, whose command drain is then Envoy's preStop hook.
+With -o FILE, Envoy also takes renewed certificates without a restart: files beside FILE tell it to watch their folder.
+In Kubernetes, an init container writes them for Envoy's container. With --program it puts this program beside them, whose
+command drain is then Envoy's preStop hook.
 
 Envoy gets the filter from the control plane, unless that has a path for it (--wasm-on-envoys).`
 
@@ -56,6 +57,11 @@ func bootstrapCommand() *cobra.Command {
 					return err
 				}
 			}
+			if out != toStdout {
+				if d.SecretsFolder, err = filepath.Abs(filepath.Dir(out)); err != nil {
+					return err
+				}
+			}
 			bootstrap, err := envoy.DiscoveryBootstrap(d)
 			if err != nil {
 				return usageError{err}
@@ -66,7 +72,7 @@ func bootstrapCommand() *cobra.Command {
 				}
 			}
 			if out != toStdout {
-				return writeOutput(out, bootstrap)
+				return writeBootstrap(out, bootstrap, d)
 			}
 			_, err = cmd.OutOrStdout().Write(bootstrap)
 			return err
@@ -93,6 +99,20 @@ func bootstrapCommand() *cobra.Command {
 	c.Flags().StringVarP(&out, "output", "o", toStdout, "`FILE` to write; - is standard output")
 	c.Flags().StringVar(&program, "program", "", "`FILE` to which this program is copied, for a container that lacks it")
 	return c
+}
+
+// writeBootstrap writes the bootstrap, and beside it the files by which Envoy notices renewed certificates.
+func writeBootstrap(out string, bootstrap []byte, d envoy.Discovery) error {
+	secrets, err := envoy.DiscoverySecrets(d)
+	if err != nil {
+		return err
+	}
+	for name, text := range secrets {
+		if err := writeOutput(filepath.Join(d.SecretsFolder, name), text); err != nil {
+			return err
+		}
+	}
+	return writeOutput(out, bootstrap)
 }
 
 // copyProgram copies this program to a file that can be run.

@@ -155,6 +155,25 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
+// TestFlags checks that the programs know every flag that is rendered. They read all flags before they show their help.
+func TestFlags(t *testing.T) {
+	known := func(program, help string, args ...string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), lab.Tool(t, program), append(args, help)...).CombinedOutput()
+		if err != nil || strings.Contains(string(out), "Couldn't find match") {
+			t.Errorf("%s %q: %v\n%s", program, args, err, out)
+		}
+	}
+	for _, values := range valuesFiles(t, "values") {
+		objects := read(t, render(t, chartFolder(), values))
+		pod := objects.find(t, "Deployment", "-controlplane").at("spec", "template", "spec")
+		known("HARMONY_BIN", "--help", append([]string{"controlplane"}, pod.list("containers")[0].strings("args")...)...)
+		pod = objects.find(t, "Deployment", "-envoy").at("spec", "template", "spec")
+		known("HARMONY_BIN", "--help", append([]string{"controlplane"}, pod.list("initContainers")[0].strings("args")...)...)
+		known("ENVOY", "--version", pod.list("containers")[0].strings("args")...)
+	}
+}
+
 // object is a part of an object, as YAML has it.
 type object map[string]any
 

@@ -3,6 +3,7 @@
 package chart
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -56,35 +57,59 @@ func (m *machine) args(words []string) []string {
 	return all
 }
 
-// certificates writes the Secret of one side, as a volume has it.
-func certificates(t *testing.T, a *lab.Authority, name, folder string) {
+// certificates writes the Secret of one side, as the kubelet does in a volume: the files lead through a link, which is
+// replaced when the Secret changes. It returns the certificate's serial number as Envoy shows it.
+func certificates(t *testing.T, a *lab.Authority, name, folder string) (serial string) {
 	t.Helper()
 	a.Issue(name)
+	version, err := os.MkdirTemp(folder, "..")
 	for to, from := range map[string]string{"ca.crt": "ca.pem", "tls.crt": name + ".pem", "tls.key": name + ".key"} {
-		text, err := os.ReadFile(a.Path(from))
+		var text []byte
 		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, to), text, 0o600)
+			text, err = os.ReadFile(a.Path(from))
 		}
-		if err != nil {
-			t.Fatal(err)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(version, to), text, 0o600)
+		}
+		if err == nil {
+			if link := filepath.Join(folder, to); os.Symlink("..data/"+to, link) != nil {
+				_, err = os.Lstat(link) // from an earlier version
+			}
 		}
 	}
+	next := filepath.Join(folder, "..next")
+	if err == nil {
+		err = os.Symlink(filepath.Base(version), next)
+	}
+	if err == nil {
+		err = os.Rename(next, filepath.Join(folder, "..data"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(a.Path(name+".pem"), a.Path(name+".key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%02x", pair.Leaf.SerialNumber)
 }
 
-// get asks a page until it answers with a status.
-func get(t *testing.T, url string, status int) {
+// get asks a page until it answers with a status, and with some text.
+func get(t *testing.T, url string, status int, text ...string) {
 	t.Helper()
 	var last lab.Answer
 	for end := time.Now().Add(lab.ReadyLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if last = lab.Do(lab.HTTP1(t), http.MethodGet, url, nil, nil); last.Err == nil && last.Status == status {
+		if last = lab.Do(lab.HTTP1(t), http.MethodGet, url, nil, nil); last.Err == nil && last.Status == status &&
+			strings.Contains(last.Body, strings.Join(text, "")) {
 			return
 		}
 	}
-	t.Fatalf("%s: got %d %s (%v), want %d", url, last.Status, last.Body, last.Err, status)
+	t.Fatalf("%s: got %d %s (%v), want %d %s", url, last.Status, last.Body, last.Err, status, text)
 }
 
 // TestContainersRun runs what the rendered containers run, with certificates on both sides and a secret: the control plane,
-// the bootstrap, Envoy, the probes, the address for metrics, an answer, and the preStop hook while a stream runs.
+// the bootstrap, Envoy, the probes, the address for metrics, an answer, a renewed certificate, and the preStop hook while
+// an answer is written.
 func TestContainersRun(t *testing.T) {
 	const key = "a-token-of-the-servers"
 	model, server := lab.RunSim(t, sim.Options{APIKey: key, TokensPerSecond: 20})
@@ -114,10 +139,11 @@ func TestContainersRun(t *testing.T) {
 
 	pod = objects.find(t, "Deployment", "-envoy").at("spec", "template", "spec")
 	m = &machine{T: t, places: []string{"edge-harmony-edge-controlplane.models.svc.cluster.local:18000", xds}}
-	m.address("127.0.0.1", "9901")
+	admin := m.address("127.0.0.1", "9901")
 	stats := m.address("0.0.0.0", "9902")
 	m.place("/etc/harmony")
-	certificates(t, authority, "envoy", m.place("/etc/harmony-tls"))
+	secret := m.place("/etc/harmony-tls")
+	certificates(t, authority, "envoy", secret)
 	boot := lab.RunHarmony(t, nil, append([]string{"controlplane"}, m.args(pod.list("initContainers")[0].strings("args"))...)...)
 	if !boot.Ended(lab.ReadyLimit) || boot.ExitCode(t) != 0 {
 		t.Fatalf("the init container: %s", &boot.Stderr)
@@ -130,6 +156,7 @@ func TestContainersRun(t *testing.T) {
 	if a := lab.AskChat(lab.HTTP1(t), url); a.Err != nil || a.Status != http.StatusOK {
 		t.Fatalf("got %d %s (%v)", a.Status, a.Body, a.Err)
 	}
+	get(t, "http://"+admin+"/certs", http.StatusOK, `"serial_number": "`+certificates(t, authority, "envoy", secret)+`"`)
 	drain(t, m, c.at("lifecycle", "preStop", "exec").strings("command"), model, url, health)
 	if edge.Ended(0) {
 		t.Error("Envoy ended before its SIGTERM")

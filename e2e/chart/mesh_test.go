@@ -89,14 +89,14 @@ func TestWrongObjects(t *testing.T) {
 	golden := func(name string) string { return lab.File("controlplane/mesh/" + name + "/testdata/everything.golden") }
 	found := map[string]int{}
 	for _, tt := range []struct{ name, file, old, by, want string }{
-		{"Kubernetes, unknown field", chart, "terminationGracePeriodSeconds:", "terminationGraceSeconds:",
+		{"Kubernetes: unknown field", chart, "terminationGracePeriodSeconds:", "terminationGraceSeconds:",
 			"spec.template.spec.terminationGraceSeconds: Invalid value: value provided for unknown field"},
-		{"Kubernetes, type", chart, "minReplicas: 2", "minReplicas: two", "minReplicas"},
-		{"Kubernetes, kind", chart, "kind: HorizontalPodAutoscaler", "kind: HorizontalAutoscaler", "HorizontalAutoscaler"},
+		{"Kubernetes: type", chart, "minReplicas: 2", "minReplicas: two", "minReplicas"},
+		{"Kubernetes: kind", chart, "kind: HorizontalPodAutoscaler", "kind: HorizontalAutoscaler", "HorizontalAutoscaler"},
 		{"Prometheus' operator", chart, "podMetricsEndpoints:", "podEndpoints:", "spec.podEndpoints: Invalid value: value provided for unknown field"},
 		{"cert-manager", chart, "algorithm: ECDSA", "algorithm: DSA", "Unsupported value"},
-		{"Istio, unknown field", golden("istio"), "workloadSelector:", "workloads:", "spec.workloads: Invalid value: value provided for unknown field"},
-		{"Istio, value", golden("istio"), "resolution: STATIC", "resolution: SOME", "Unsupported value"},
+		{"Istio: unknown field", golden("istio"), "workloadSelector:", "workloads:", "spec.workloads: Invalid value: value provided for unknown field"},
+		{"Istio: value", golden("istio"), "resolution: STATIC", "resolution: SOME", "Unsupported value"},
 		{"Gateway API", golden("envoygateway"), "gatewayClassName:", "class:", "spec.class: Invalid value: value provided for unknown field"},
 		{"Envoy Gateway", golden("envoygateway"), "type: JSONPatch", "type: Merge", "Unsupported value"},
 	} {
@@ -115,5 +115,5 @@ func TestWrongObjects(t *testing.T) {
 		}
 		found["mistake "+tt.name]++
 	}
-	record("mistakes that the schemas have found", found)
+	record("mistakes that the schemas have found, in", found)
 }

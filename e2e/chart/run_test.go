@@ -4,6 +4,7 @@ package chart
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/controlplane/server"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
@@ -107,38 +109,64 @@ func get(t *testing.T, url string, status int, text ...string) {
 	t.Fatalf("%s: got %d %s (%v), want %d %s", url, last.Status, last.Body, last.Err, status, text)
 }
 
-// TestContainersRun runs what the rendered containers run, with certificates on both sides and a secret: the control plane,
-// the bootstrap, Envoy, the probes, the address for metrics, an answer, a renewed certificate, and the preStop hook while
-// an answer is written.
+// serversKey is the token that the servers ask for.
+const serversKey = "a-token-of-the-servers"
+
+// runControlPlane runs the control plane's container, and returns its addresses when its probes succeed.
+func runControlPlane(t *testing.T, all objects, authority *lab.Authority) (xds, status string) {
+	t.Helper()
+	c := all.find(t, "Deployment", "-controlplane").at("spec", "template", "spec").list("containers")[0]
+	m := &machine{T: t}
+	xds, status = m.address("0.0.0.0", "18000"), m.address("0.0.0.0", "18001")
+	m.place("/var/cache/harmony")
+	certificates(t, authority, "controlplane", m.place("/etc/harmony-tls"))
+	text := fmt.Sprint(all.find(t, "ConfigMap", "-controlplane").at("data")["config.yaml"])
+	if err := os.WriteFile(filepath.Join(m.place("/etc/harmony"), "config.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"controlplane"}, m.args(c.strings("args"))...)
+	lab.RunHarmony(t, []string{"VLLM_API_KEY=" + serversKey}, args...)
+	for _, probe := range []string{"readinessProbe", "livenessProbe"} {
+		get(t, "http://"+status+fmt.Sprint(c.at(probe, "httpGet")["path"]), http.StatusOK)
+	}
+	return xds, status
+}
+
+// versions returns the versions of the resources that a control plane gives.
+func versions(t *testing.T, status string) string {
+	t.Helper()
+	var s server.Status
+	a := lab.Do(lab.HTTP1(t), http.MethodGet, "http://"+status+"/status", nil, nil)
+	if err := json.Unmarshal([]byte(a.Body), &s); err != nil || len(s.Snapshot.Versions) < 5 {
+		t.Fatalf("%s, %v", a.Body, err)
+	}
+	return fmt.Sprint(s.Snapshot.Versions)
+}
+
+// TestContainersRun runs what the rendered containers run, with certificates on both sides and a secret: two control
+// planes, the bootstrap, Envoy, the probes, the address for metrics, an answer, a renewed certificate, and the preStop
+// hook while an answer is written.
 func TestContainersRun(t *testing.T) {
-	const key = "a-token-of-the-servers"
-	model, server := lab.RunSim(t, sim.Options{APIKey: key, TokensPerSecond: 20})
+	model, address := lab.RunSim(t, sim.Options{APIKey: serversKey, TokensPerSecond: 20})
 	_, port, err := net.SplitHostPort(lab.FreeAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	objects := read(t, render(t, chartFolder(), "testdata/values/secrets.yaml", write(t, "values.yaml", fmt.Sprintf(
-		"config: {listen: '0.0.0.0:%s', pools: [{name: h200, servers: ['%s'], authorization: vllm-key}]}\n", port, server))))
-	m, authority := &machine{T: t}, lab.NewAuthority(t)
+		"config: {listen: '0.0.0.0:%s', pools: [{name: h200, servers: ['%s'], authorization: vllm-key}]}\n", port, address))))
+	authority := lab.NewAuthority(t)
 	url := "http://127.0.0.1:" + port
 
-	pod := objects.find(t, "Deployment", "-controlplane").at("spec", "template", "spec")
-	c := pod.list("containers")[0]
-	xds := m.address("0.0.0.0", "18000")
-	status := m.address("0.0.0.0", "18001")
-	m.place("/var/cache/harmony")
-	certificates(t, authority, "controlplane", m.place("/etc/harmony-tls"))
-	text := fmt.Sprint(objects.find(t, "ConfigMap", "-controlplane").at("data")["config.yaml"])
-	if err := os.WriteFile(filepath.Join(m.place("/etc/harmony"), "config.yaml"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	lab.RunHarmony(t, []string{"VLLM_API_KEY=" + key}, append([]string{"controlplane"}, m.args(c.strings("args"))...)...)
-	for _, probe := range []string{"readinessProbe", "livenessProbe"} {
-		get(t, "http://"+status+fmt.Sprint(c.at(probe, "httpGet")["path"]), http.StatusOK)
+	xds, status := runControlPlane(t, objects, authority)
+	_, other := runControlPlane(t, objects, authority)
+	for end := time.Now().Add(lab.ReadyLimit); versions(t, status) != versions(t, other); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("two control planes give different versions: %s and %s", versions(t, status), versions(t, other))
+		}
 	}
 
-	pod = objects.find(t, "Deployment", "-envoy").at("spec", "template", "spec")
-	m = &machine{T: t, places: []string{"edge-harmony-edge-controlplane.models.svc.cluster.local:18000", xds}}
+	pod := objects.find(t, "Deployment", "-envoy").at("spec", "template", "spec")
+	m := &machine{T: t, places: []string{"edge-harmony-edge-controlplane.models.svc.cluster.local:18000", xds}}
 	admin := m.address("127.0.0.1", "9901")
 	stats := m.address("0.0.0.0", "9902")
 	m.place("/etc/harmony")
@@ -148,7 +176,7 @@ func TestContainersRun(t *testing.T) {
 	if !boot.Ended(lab.ReadyLimit) || boot.ExitCode(t) != 0 {
 		t.Fatalf("the init container: %s", &boot.Stderr)
 	}
-	c = pod.list("containers")[0]
+	c := pod.list("containers")[0]
 	edge := lab.Run(t, exec.CommandContext(t.Context(), lab.Tool(t, "ENVOY"), m.args(c.strings("args"))...))
 	health := url + fmt.Sprint(c.at("readinessProbe", "httpGet")["path"])
 	get(t, health, http.StatusOK)

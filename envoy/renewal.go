@@ -18,7 +18,8 @@ const (
 	secretEnding      = ".json"
 )
 
-// DiscoverySecrets returns the files that must be in d.SecretsFolder, by their names. Without certificates there are none.
+// DiscoverySecrets returns the files that must be in d.SecretsFolder, by their names. Without certificates there are
+// none.
 func DiscoverySecrets(d Discovery) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	if d.CAFile == "" {
@@ -47,8 +48,8 @@ func DiscoverySecrets(d Discovery) (map[string][]byte, error) {
 	return files, nil
 }
 
-// addSecrets adds the certificates to what an Envoy has for the control plane: themselves, or where it finds them. names
-// are the names that the control plane's certificate must have one of.
+// addSecrets adds the certificates to what an Envoy has for the control plane: themselves, or where it finds them.
+// names are the names that the control plane's certificate must have one of.
 func (d *Discovery) addSecrets(c *tlsv3.CommonTlsContext, names []*tlsv3.SubjectAltNameMatcher) {
 	check := &tlsv3.CertificateValidationContext{MatchTypedSubjectAltNames: names}
 	if d.SecretsFolder == "" {

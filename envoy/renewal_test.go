@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDiscoverySecrets checks that the bootstrap names the files that there are, and that these name the certificates and
-// the folders that are watched.
+// TestDiscoverySecrets checks that the bootstrap names the files that there are, and that these name the certificates
+// and the folders that are watched.
 func TestDiscoverySecrets(t *testing.T) {
 	d := Discovery{ControlPlane: "cp.example.com:18000", Node: "n", CAFile: "/ca/ca.crt", CertificateFile: "/own/tls.crt",
 		KeyFile: "/own/tls.key", SecretsFolder: "/etc/harmony"}
@@ -21,7 +21,8 @@ func TestDiscoverySecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := slices.Sorted(maps.Keys(files))
-	if len(names) != 2 || strings.Contains(string(bootstrap), "tls.key") || !strings.Contains(string(bootstrap), `"exact": "cp.`) {
+	if len(names) != 2 || strings.Contains(string(bootstrap), "tls.key") ||
+		!strings.Contains(string(bootstrap), `"exact": "cp.`) {
 		t.Errorf("%q, and the bootstrap\n%s", names, bootstrap)
 	}
 	for _, name := range names {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What checks the Helm chart and the objects for meshes: .tools/bin/chartcheck, built from the Go module tools/chart, and
-# the schemas of custom resources in .tools/chart, out of the Go modules of those who define them.
+# What checks the Helm chart and the objects for meshes: .tools/bin/chartcheck, built from the Go module tools/chart,
+# and the schemas of custom resources in .tools/chart, out of the Go modules of those who define them.
 # JOBS is the number of compilers that run at once: 2 unless set.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
@@ -12,23 +12,21 @@ gateway="github.com/envoyproxy/gateway@$(sed -n 's/^version=//p' "$ROOT/tools/in
 istio="$(sed -n 's/^require \(\S*\) /\1@/p' "$ROOT/tools/istio/go.mod" | head -n 1)"
 
 source="$ROOT/tools/chart"
-name="chart-$(fingerprint "$source"/{go.mod,go.sum,*.go} "$ROOT"/tools/{install-chart,install-envoy-gateway}.sh "$ROOT/tools/istio/go.mod")"
+name="chart-$(fingerprint "$source"/{go.mod,go.sum,*.go} "$ROOT"/tools/{install-chart,install-envoy-gateway}.sh \
+  "$ROOT/tools/istio/go.mod")"
 if stamped "$name" && [[ -x "$BIN/chartcheck" && -d "$TOOLS/chart" ]]; then
   exit 0
 fi
 build() { (cd "$source" && GOFLAGS="-p=${JOBS:-2}" nice go build -trimpath -ldflags="-s -w" -o "$BIN/chartcheck" .); }
 step "chartcheck (from $(sed -n 's/^\thelm.sh/helm.sh/p' "$source/go.mod"); 3 to 8 minutes)" build
 
-# schemas NAME MODULE FILES: copies a module's CustomResourceDefinitions. Templates of charts are plain where they have no
-# condition around them, which is then cut off.
+# schemas NAME MODULE FILES: copies a module's CustomResourceDefinitions.
 schemas() {
-  local folder file
-  folder="$(cd "$source" && GOFLAGS=-mod=mod go mod download -json "$2" | sed -n 's/^\t"Dir": "\(.*\)".*/\1/p')"
-  mkdir -p "$new/$1"
+  local folder
+  folder="$(cd "$new" && go mod download -json "$2" | sed -n 's/^\t"Dir": "\(.*\)".*/\1/p')"
+  mkdir "$new/$1"
   # shellcheck disable=SC2086 # FILES is a pattern
-  for file in "$folder"/$3; do
-    sed '/^{{/d' "$file" >"$new/$1/$(basename "$file")"
-  done
+  cp "$folder"/$3 "$new/$1"
 }
 load() {
   new="$(mktemp -d "$TOOLS/chart.XXXXXX")"

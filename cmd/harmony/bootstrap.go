@@ -26,8 +26,8 @@ const bootstrapLong = `Prints the bootstrap of an Envoy that is configured by a 
   envoy -c bootstrap.json
 
 With -o FILE, Envoy also takes renewed certificates without a restart: files beside FILE tell it to watch their folder.
-In Kubernetes, an init container writes them for Envoy's container. With --program it puts this program beside them, whose
-command drain is then Envoy's preStop hook.
+In Kubernetes, an init container writes them for Envoy's container. With --program it puts this program beside them,
+whose command drain is then Envoy's preStop hook.
 
 Envoy gets the filter from the control plane, unless that has a path for it (--wasm-on-envoys).`
 

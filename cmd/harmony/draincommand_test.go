@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestDrain drains an Envoy's admin interface of the test's own: which pages are asked in which order, and when it returns.
+// TestDrain drains an Envoy's admin interface of the test's own: which pages are asked in which order, and when it
+// returns.
 func TestDrain(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

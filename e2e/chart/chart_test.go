@@ -98,7 +98,8 @@ func TestLint(t *testing.T) {
 	if err := os.CopyFS(broken, os.DirFS(chartFolder())); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(broken, "templates", "z.yaml"), []byte("a: {{ .Values.a.b }}\n"), 0o644); err != nil {
+	template := filepath.Join(broken, "templates", "z.yaml")
+	if err := os.WriteFile(template, []byte("a: {{ .Values.a.b }}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, wrong := check(t, "lint", broken); !strings.Contains(wrong, "z.yaml") {

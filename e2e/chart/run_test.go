@@ -20,8 +20,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// machine runs rendered containers as processes of this machine: what a container has at a path is in a folder, and what
-// it has at an address is at a free port.
+// machine runs rendered containers as processes of this machine: what a container has at a path is in a folder, and
+// what it has at an address is at a free port.
 type machine struct {
 	*testing.T
 	places []string // pairs for a strings.Replacer
@@ -159,8 +159,8 @@ func TestContainersRun(t *testing.T) {
 
 	xds, status := runControlPlane(t, objects, authority)
 	_, other := runControlPlane(t, objects, authority)
-	for end := time.Now().Add(lab.ReadyLimit); versions(t, status) != versions(t, other); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
+	for end := time.Now().Add(lab.ReadyLimit); versions(t, status) != versions(t, other); {
+		if time.Sleep(50 * time.Millisecond); time.Now().After(end) {
 			t.Fatalf("two control planes give different versions: %s and %s", versions(t, status), versions(t, other))
 		}
 	}
@@ -172,7 +172,8 @@ func TestContainersRun(t *testing.T) {
 	m.place("/etc/harmony")
 	secret := m.place("/etc/harmony-tls")
 	certificates(t, authority, "envoy", secret)
-	boot := lab.RunHarmony(t, nil, append([]string{"controlplane"}, m.args(pod.list("initContainers")[0].strings("args"))...)...)
+	args := append([]string{"controlplane"}, m.args(pod.list("initContainers")[0].strings("args"))...)
+	boot := lab.RunHarmony(t, nil, args...)
 	if !boot.Ended(lab.ReadyLimit) || boot.ExitCode(t) != 0 {
 		t.Fatalf("the init container: %s", &boot.Stderr)
 	}

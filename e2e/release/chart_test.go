@@ -17,8 +17,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
-// TestChart checks that Helm takes the chart: from the file, and out of a registry with its own client. What is rendered
-// runs the image of the same version.
+// TestChart checks that Helm takes the chart: from the file, and out of a registry with its own client. What is
+// rendered runs the image of the same version.
 func TestChart(t *testing.T) {
 	m := makeRelease(t, "a")
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -35,8 +35,8 @@ func TestChart(t *testing.T) {
 		t.Errorf("the registry has another chart than the release: %d bytes and %d (%v)", len(got), len(want), err)
 	}
 	objects := run(t, m.clone, nil, helm, "render", pulled, lab.File("e2e/chart/testdata/values/minimal.yaml"))
-	if image := `image: "ghcr.io/harmonyedge/harmony-edge/controlplane:` + m.version + `"`; strings.Count(objects, image) != 2 ||
-		!strings.Contains(objects, "helm.sh/chart: harmony-edge-"+m.version+"\n") {
+	image := `image: "ghcr.io/harmonyedge/harmony-edge/controlplane:` + m.version + `"`
+	if strings.Count(objects, image) != 2 || !strings.Contains(objects, "helm.sh/chart: harmony-edge-"+m.version+"\n") {
 		t.Errorf("not twice %s in\n%s", image, objects)
 	}
 }

@@ -53,7 +53,8 @@ func (p *Parts) chart() (about, archive []byte, err error) {
 	files := []file{{name: productName + "/" + chartFile, mode: 0o644, content: about}}
 	inside := map[string]string{"LICENSE": "LICENSE"} // names in the archive, by those in the sources
 	for _, name := range p.Files {
-		if rest, ok := strings.CutPrefix(name, chartFolder); ok && rest != chartFile && !strings.HasPrefix(path.Base(name), ".") {
+		rest, ok := strings.CutPrefix(name, chartFolder)
+		if ok && rest != chartFile && !strings.HasPrefix(path.Base(name), ".") {
 			inside[name] = rest
 		}
 	}
@@ -83,8 +84,8 @@ func stampChart(about []byte, version string) ([]byte, error) {
 	return about, nil
 }
 
-// chartArtifact returns the chart as Helm fetches it from a registry: its archive as the only layer, and what Chart.yaml
-// says in place of an image's configuration.
+// chartArtifact returns the chart as Helm fetches it from a registry: its archive as the only layer, and what
+// Chart.yaml says in place of an image's configuration.
 func (p *Parts) chartArtifact() (v1.Image, error) {
 	about, archive, err := p.chart()
 	if err != nil {

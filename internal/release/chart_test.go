@@ -51,7 +51,8 @@ func TestChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if manifest.Config.MediaType != chartConfigType || len(manifest.Layers) != 1 ||
-		manifest.Layers[0].MediaType != chartContentType || manifest.Annotations["org.opencontainers.image.revision"] != commit {
+		manifest.Layers[0].MediaType != chartContentType ||
+		manifest.Annotations["org.opencontainers.image.revision"] != commit {
 		t.Errorf("the manifest: %+v", manifest)
 	}
 	config, err := image.RawConfigFile()

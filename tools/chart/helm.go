@@ -70,8 +70,8 @@ func (r *rendering) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	top, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: r.release, Namespace: r.namespace, Revision: 1,
-		IsInstall: true}, nil)
+	release := common.ReleaseOptions{Name: r.release, Namespace: r.namespace, Revision: 1, IsInstall: true}
+	top, err := util.ToRenderValues(chart, values, release, nil)
 	if err != nil {
 		return err
 	}

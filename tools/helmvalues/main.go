@@ -93,7 +93,8 @@ func walk(rows []value, path string, tree yaml.MapSlice, s *schema, comments yam
 		delete(s.Properties, "global") // what Helm gives to the charts of a chart
 	}
 	if len(tree) != len(s.Properties) {
-		return nil, fmt.Errorf("%q has %d values in %s, and %d in %s", path, len(tree), valuesFile, len(s.Properties), schemaFile)
+		return nil, fmt.Errorf("%q has %d values in %s, and %d in %s", path, len(tree), valuesFile, len(s.Properties),
+			schemaFile)
 	}
 	for _, item := range tree {
 		name := fmt.Sprint(item.Key)

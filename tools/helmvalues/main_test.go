@@ -27,7 +27,8 @@ func TestPage(t *testing.T) {
 		t.Fatalf("%d values, %v", len(rows), err)
 	}
 	for _, row := range rows {
-		if row.path == "envoy.drain.seconds" && (row.preset != "`300`" || !strings.HasPrefix(row.meaning, "How many seconds")) {
+		if row.path == "envoy.drain.seconds" &&
+			(row.preset != "`300`" || !strings.HasPrefix(row.meaning, "How many seconds")) {
 			t.Errorf("%+v", row)
 		}
 	}

@@ -204,7 +204,7 @@ mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on g
 	@mkdir -p build
 	@go test -c -tags e2e,mesh -o build/mesh.test ./e2e/mesh
 	@cd e2e/mesh && $(E2E_ENV) HARMONY_ISTIO=$(CURDIR)/.tools/bin/istio-server \
-		HARMONY_ENVOY_GATEWAY=$(CURDIR)/.tools/bin/envoy-gateway HARMONY_MESH=$(CURDIR)/dist/mesh.tsv \
+		HARMONY_ENVOY_GATEWAY=$(CURDIR)/.tools/bin/envoy-gateway HARMONY_EGCTL=$(CURDIR)/.tools/bin/egctl HARMONY_MESH=$(CURDIR)/dist/mesh.tsv \
 		unshare -rn bash -c 'ip link set lo up && exec ../../build/mesh.test -test.timeout 90m'
 	@cat dist/mesh.tsv
 

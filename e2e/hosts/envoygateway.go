@@ -23,8 +23,10 @@ import (
 // EnvoyGateway is how a gateway is served by Envoy Gateway, $HARMONY_ENVOY_GATEWAY, without a cluster. It listens on
 // fixed ports of all addresses, so one of them at a time can run, in a network namespace of the test's own.
 type EnvoyGateway struct {
-	// Fetched reports whether an EnvoyExtensionPolicy fetches the module over HTTP. Otherwise a patch names its file.
+	// Fetched reports whether an EnvoyExtensionPolicy fetches the module. Otherwise a patch names its file.
 	Fetched bool
+	// Module is where it is fetched. The zero value is a server of the host's own, over HTTP.
+	Module mesh.Module
 	// Edit changes the YAML of the objects. It may be nil.
 	Edit func(string) string
 }
@@ -43,8 +45,9 @@ provider:
 extensionApis: { enableBackend: true, enableEnvoyPatchPolicy: true }
 `
 
-// gatewayClass has the version of Envoy, without which the program would ask the internet for one.
-const gatewayClass = `apiVersion: gateway.networking.k8s.io/v1
+// GatewayClass is the class of the gateway, with the version of Envoy in place of %s. Without a version the program would
+// ask the internet for one.
+const GatewayClass = `apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: { name: eg }
 spec:
@@ -101,21 +104,23 @@ func (g *EnvoyGateway) Run(s Setup) (*Host, error) {
 		return nil, err
 	}
 	stop := func() { _ = os.RemoveAll(folder) }
-	url := "file://" + module
-	hash := ""
-	if g.Fetched {
+	from := g.Module
+	switch {
+	case !g.Fetched:
+		from.URL = "file://" + module
+	case from.URL == "":
 		server, address, sum, err := serveModule(module)
 		if err != nil {
 			stop()
 			return nil, err
 		}
-		url, hash = "http://"+address+"/filter.wasm", sum
+		from = mesh.Module{URL: "http://" + address + "/filter.wasm", SHA256: sum}
 		stop = func() {
 			_ = server.Close()
 			_ = os.RemoveAll(folder)
 		}
 	}
-	h, err := g.start(s, program, folder, mesh.Module{URL: url, SHA256: hash})
+	h, err := g.start(s, program, folder, from)
 	if err != nil {
 		stop()
 		return nil, err
@@ -184,7 +189,7 @@ func (g *EnvoyGateway) start(s Setup, program, folder string, module mesh.Module
 	all := filepath.Join(folder, "objects")
 	if err := errors.Join(os.Mkdir(all, 0o700),
 		os.WriteFile(settings, fmt.Appendf(nil, gatewaySettings, folder), 0o600),
-		os.WriteFile(filepath.Join(all, "class.yaml"), fmt.Appendf(nil, gatewayClass, version), 0o600),
+		os.WriteFile(filepath.Join(all, "class.yaml"), fmt.Appendf(nil, GatewayClass, version), 0o600),
 		os.WriteFile(filepath.Join(all, "harmony.yaml"), []byte(objects), 0o600)); err != nil {
 		return nil, err
 	}

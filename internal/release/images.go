@@ -42,7 +42,7 @@ func writeImages(p *Parts, folder string) error {
 	if err != nil {
 		return err
 	}
-	filter, err := p.filterImage()
+	filter, err := p.FilterImage()
 	if err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (p *Parts) image(name string, platform Platform, config v1.Config, layers .
 	return annotated, nil
 }
 
-// filterImage returns the filter as Istio and Envoy Gateway fetch it: an image of one layer with one file.
-func (p *Parts) filterImage() (v1.Image, error) {
+// FilterImage returns the filter as Istio and Envoy Gateway fetch it: an image of one layer with one file.
+func (p *Parts) FilterImage() (v1.Image, error) {
 	l, err := p.layer([]file{{name: filterInImage, mode: 0o644, content: p.Filter}})
 	if err != nil {
 		return nil, err

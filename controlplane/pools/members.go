@@ -2,6 +2,7 @@ package pools
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -44,6 +45,25 @@ func (w *Watcher) endpoints(p *pool) []config.Endpoint {
 	return slices.Concat(p.Servers, w.lists[p.File].valid.endpoints)
 }
 
+// located returns the pool's servers, each with an address: those that the operator wrote, and then those of the pool's
+// Service.
+func (w *Watcher) located(p *pool) iter.Seq2[config.Endpoint, netip.AddrPort] {
+	return func(yield func(config.Endpoint, netip.AddrPort) bool) {
+		for _, e := range w.endpoints(p) {
+			for _, ip := range w.addresses(e.Host) {
+				if !yield(e, netip.AddrPortFrom(ip, e.Port)) {
+					return
+				}
+			}
+		}
+		for _, address := range w.serviceAddresses(p) {
+			if !yield(p.Service.endpoint(address), address) {
+				return
+			}
+		}
+	}
+}
+
 // membersOf returns the pool's members, sorted by address. If two endpoints have the same address, the first one
 // counts.
 func (w *Watcher) membersOf(p *pool) []*member {
@@ -53,19 +73,16 @@ func (w *Watcher) membersOf(p *pool) []*member {
 	}
 	members := make([]*member, 0, len(p.members))
 	seen := make(map[netip.AddrPort]bool, len(p.members))
-	for _, e := range w.endpoints(p) {
-		for _, ip := range w.addresses(e.Host) {
-			address := netip.AddrPortFrom(ip, e.Port)
-			if seen[address] {
-				continue
-			}
-			seen[address] = true
-			m := old[address]
-			if m == nil || m.Endpoint != e || m.probe != p.probe {
-				m = newMember(e, address, p.probe, m)
-			}
-			members = append(members, m)
+	for e, address := range w.located(p) {
+		if seen[address] {
+			continue
 		}
+		seen[address] = true
+		m := old[address]
+		if m == nil || m.Endpoint != e || m.probe != p.probe {
+			m = newMember(e, address, p.probe, m)
+		}
+		members = append(members, m)
 	}
 	slices.SortFunc(members, func(a, b *member) int { return a.Address.Compare(b.Address) })
 	return members

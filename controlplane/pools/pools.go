@@ -17,6 +17,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/engine"
+	"github.com/harmonyedge/harmonyedge/controlplane/internal/endpointslices"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/watch"
 )
 
@@ -27,6 +28,8 @@ type Pool struct {
 	Servers []config.Endpoint
 	// File is the path of a file with more servers. It is read again when it changes. "" means no file.
 	File string
+	// Service is a Service of Kubernetes whose ready endpoints are more servers. A zero Name means no Service.
+	Service Service
 	// Models are the models that every server of the pool must serve. If there are none, the servers are not asked.
 	Models []string
 	// TokenIDs reports whether the servers get or return token ids. Then their vocabulary must be the gateway's.
@@ -96,7 +99,11 @@ type PoolState struct {
 	// Unresolved are the names for which no address has been found since the [Watcher] was made. Which servers they stood
 	// for earlier is not known, so no server should be removed because of them.
 	Unresolved []string
-	// Problem is why Servers may be out of date: an error of a file or of a name. "" means that they are up to date.
+	// Unlisted is the host of the servers of the pool's Service if the API server has not listed them since the [Watcher]
+	// was made. Otherwise it is "".
+	Unlisted string
+	// Problem is why Servers may be out of date: an error of a file, of a name or of a Service. "" means that they are up
+	// to date.
 	Problem string
 }
 
@@ -108,6 +115,13 @@ type Options struct {
 	// Lookup finds the addresses of a name. network is "ip". The default is [net.Resolver.LookupNetIP] of the system's
 	// resolver.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	// Kubernetes connects to the API server that lists Services' endpoints. It is called when a pool first has a Service.
+	// The default is [endpointslices.Connect].
+	Kubernetes func() (*endpointslices.Client, error)
+	// Namespace is the namespace of Services without one. The default is that of the pod, if the program runs in one.
+	Namespace string
+	// ServiceRetry is the wait after the API server's first failure; default: 500ms. It grows with each further one.
+	ServiceRetry time.Duration
 }
 
 const (
@@ -128,14 +142,21 @@ type Watcher struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
+	connect      func() (*endpointslices.Client, error)
+	namespace    string
+	serviceRetry time.Duration
+
 	// filesMu is held while files are read and their content is stored in lists and roots.
-	filesMu sync.Mutex
+	filesMu    sync.Mutex
+	kubernetes *endpointslices.Client // nil before a pool has a Service
 
 	mu    sync.Mutex // never held while files are read or servers are asked
 	pools map[string]*pool
 	names map[string]*name
 	lists map[string]source[list]           // by path
 	roots map[string]source[*x509.CertPool] // by path
+	// services has the Services of the pools.
+	services map[endpointslices.Service]*service
 }
 
 // pool is a [Pool] and its members.
@@ -159,7 +180,14 @@ func New(o Options) *Watcher {
 	if o.ReadyInterval <= 0 {
 		o.ReadyInterval = defaultInterval
 	}
+	if o.Kubernetes == nil {
+		o.Kubernetes = endpointslices.Connect
+	}
+	if o.ServiceRetry <= 0 {
+		o.ServiceRetry = endpointslices.DefaultRetry
+	}
 	w := &Watcher{log: o.Log, lookup: o.Lookup, files: watch.New(o.Log), changed: make(chan struct{}, 1),
+		connect: o.Kubernetes, namespace: o.Namespace, serviceRetry: o.ServiceRetry,
 		pools: map[string]*pool{}, names: map[string]*name{}}
 	w.lookups = newScheduler(o.DNSInterval, maxLookups, w.resolve)
 	w.probes = newScheduler(o.ReadyInterval, maxProbes, w.probe)
@@ -183,6 +211,9 @@ func (w *Watcher) Set(pools []Pool) error {
 		}
 		if !httpguts.ValidHeaderFieldValue(p.Authorization) {
 			return errors.New("pool " + strconv.Quote(p.Name) + ": its authorization is not a valid header value")
+		}
+		if err := w.checkService(&p); err != nil {
+			return err
 		}
 		p.Servers, p.Models = slices.Clone(p.Servers), slices.Clone(p.Models)
 		next[p.Name] = &pool{Pool: p, probe: probeOf(p)}
@@ -209,6 +240,7 @@ func (w *Watcher) Set(pools []Pool) error {
 			notify(w.changed)
 		}
 	}
+	w.followServices()
 	w.refresh()
 	return nil
 }
@@ -224,12 +256,15 @@ func (w *Watcher) Servers() map[string]PoolState {
 			s.Servers[i] = m.Server
 		}
 		s.Unresolved, s.Problem = w.problems(p)
+		if one := w.services[p.Service.key()]; one != nil && !one.state.Listed {
+			s.Unlisted = p.Service.host()
+		}
 		all[name] = s
 	}
 	return all
 }
 
-// problems returns the pool's names without an address, and all errors of its files and names.
+// problems returns the pool's names without an address, and all errors of its files, its names and its Service.
 func (w *Watcher) problems(p *pool) (unresolved []string, problem string) {
 	var problems []string
 	if err := w.lists[p.File].err; err != nil {
@@ -247,19 +282,25 @@ func (w *Watcher) problems(p *pool) (unresolved []string, problem string) {
 			problems = append(problems, host+": "+n.problem)
 		}
 	}
+	if one := w.services[p.Service.key()]; one != nil && one.problem != "" {
+		problems = append(problems, p.Service.String()+": "+one.problem)
+	}
 	return unresolved, strings.Join(problems, "; ")
 }
 
 // Changed returns a channel that receives a value when servers are added or removed, or change their state.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
-// Resolved waits until every name of the pools has been looked up once, with or without success. It returns an error if
-// ctx ends first, or if the [Watcher] is closed.
+// Resolved waits until every name of the pools has been looked up once, and every Service has been listed once, with or
+// without success. It returns an error if ctx ends first, or if the [Watcher] is closed.
 func (w *Watcher) Resolved(ctx context.Context) error {
 	w.mu.Lock()
 	var lookups []<-chan struct{}
 	for _, n := range w.names {
 		lookups = append(lookups, n.lookedUp)
+	}
+	for _, s := range w.services {
+		lookups = append(lookups, s.asked)
 	}
 	w.mu.Unlock()
 	for _, c := range lookups {

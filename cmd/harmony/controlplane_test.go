@@ -118,6 +118,21 @@ func TestValidateServersFile(t *testing.T) {
 	}
 }
 
+// TestValidateService accepts a pool whose servers only an API server knows. harmony up without a control plane refuses
+// it.
+func TestValidateService(t *testing.T) {
+	file := writeFile(t, "c.yaml", "models: [{name: m, pool: p}]\npools: [{name: p, service: {name: vllm}}]\n")
+	var out, failed bytes.Buffer
+	if code := run(t.Context(), []string{"controlplane", "validate", file}, &out, &failed); code != 0 {
+		t.Errorf("status %d, %s", code, &failed)
+	}
+	module := writeFile(t, "filter.wasm", string(stub.Filter("1")))
+	code := run(t.Context(), []string{"up", "--config", file, "--wasm", module, "--print-bootstrap"}, &out, &failed)
+	if code != exitUsage || !strings.Contains(failed.String(), "run harmony controlplane") {
+		t.Errorf("status %d, %s", code, &failed)
+	}
+}
+
 // TestControlPlaneRefusals checks that each error at the start says what to write instead.
 func TestControlPlaneRefusals(t *testing.T) {
 	wrong := writeFile(t, "wrong.yaml", "mode: half\nmodels:\n  - name: a\n    servers: [vllm=http://h:1]\n")

@@ -36,6 +36,8 @@ type Pool struct {
 	Servers []string `yaml:"servers"`
 	// ServersFile is a file with a list of more servers. It is read again whenever it changes.
 	ServersFile string `yaml:"servers_file"`
+	// Service is a Service of Kubernetes, whose ready endpoints are more servers.
+	Service PoolService `yaml:"service"`
 	// Policy is "least_request", "round_robin" or "session". Empty: least_request.
 	Policy  string  `yaml:"policy" jsonschema:"enum=least_request,enum=round_robin,enum=session"`
 	Session Session `yaml:"session"`
@@ -166,9 +168,9 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 	if !acceptsPrompts(kind, p.AcceptTextPrompts) {
 		return fail(".accept_text_prompts", "%s", textPromptsReason(kind)+"accept_text_prompts: true")
 	}
-	if len(p.Servers) == 0 && p.ServersFile == "" {
-		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, or a "+
-			"servers_file", p.Name)
+	if len(p.Servers) == 0 && p.ServersFile == "" && p.Service == (PoolService{}) {
+		return fail(".servers", "no server is given for the pool %s; write for example http://127.0.0.1:8000, a "+
+			"servers_file or a service", p.Name)
 	}
 	resolved, owner := ResolvedPool{Pool: p.withDefaults(kind)}, "the pool "+p.Name
 	for j, text := range p.Servers {
@@ -188,6 +190,10 @@ func (c *Config) checkPool(i int, r *Resolved) *Error {
 		resolved.Endpoints = append(resolved.Endpoints, e)
 		r.owners[e.withoutScheme()] = owner
 	}
+	if field, reason := p.Service.check(resolved.TLS, len(p.Servers) > 0); reason != "" {
+		return fail(".service"+field, "%s", reason)
+	}
+	resolved.TLS = resolved.TLS || p.Service.Scheme == SchemeHTTPS
 	r.Pools = append(r.Pools, resolved)
 	switch p.Policy {
 	case "", PolicyLeastRequest, PolicyRoundRobin, PolicySession:

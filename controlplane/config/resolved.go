@@ -27,7 +27,8 @@ type ResolvedPool struct {
 	Pool
 	// Endpoints are the servers that the configuration lists.
 	Endpoints []Endpoint
-	// TLS reports whether the servers use https, as the first listed server does. A pool that has only a file uses http.
+	// TLS reports whether the servers use https, as the first listed server or the Service does. A pool that has only a
+	// file uses http.
 	TLS bool
 	// Models are the models whose servers these are.
 	Models []*Model

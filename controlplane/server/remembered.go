@@ -66,7 +66,7 @@ func (m remembered) servers(p *config.ResolvedPool, state pools.PoolState) []poo
 			s.State, s.Reason = pools.NotReady, "not ready before the restart; not asked yet"
 		}
 	}
-	if more := m.unresolved(p, state); len(more) > 0 {
+	if more := slices.Concat(m.unresolved(p, state), m.unlisted(p, state)); len(more) > 0 {
 		all = append(all, more...)
 		slices.SortFunc(all, func(a, b pools.Server) int { return a.Address.Compare(b.Address) })
 	}
@@ -81,14 +81,32 @@ func (m remembered) unresolved(p *config.ResolvedPool, state pools.PoolState) []
 			e := config.Endpoint{TLS: p.TLS, Host: name, Port: address.Port()}
 			// The ports in a servers file are not known here.
 			known := p.ServersFile != "" || slices.Contains(p.Endpoints, e)
-			present := slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
-			if known && !present {
-				all = append(all, pools.Server{
-					Endpoint: e, Address: address, State: pools.Unknown, Vocabulary: pools.VocabularyNotAsked,
-					Reason: "its name has no address yet; this address is from before the restart",
-				})
+			if known && !present(state, address) {
+				all = append(all, earlier(e, address, "its name has no address yet; this address is from before the restart"))
 			}
 		}
 	}
 	return all
+}
+
+// unlisted returns the servers that a pool had for its Service if that has not been listed so far.
+func (m remembered) unlisted(p *config.ResolvedPool, state pools.PoolState) []pools.Server {
+	var all []pools.Server
+	for _, address := range m.addresses[state.Unlisted] {
+		e := config.Endpoint{TLS: p.TLS, Host: state.Unlisted, Port: address.Port()}
+		if !present(state, address) {
+			all = append(all, earlier(e, address, "its Service has not been listed yet; this address is from before the restart"))
+		}
+	}
+	return all
+}
+
+func present(state pools.PoolState, address netip.AddrPort) bool {
+	return slices.ContainsFunc(state.Servers, func(s pools.Server) bool { return s.Address == address })
+}
+
+// earlier returns a server of an earlier run.
+func earlier(e config.Endpoint, address netip.AddrPort, reason string) pools.Server {
+	return pools.Server{Endpoint: e, Address: address, State: pools.Unknown, Vocabulary: pools.VocabularyNotAsked,
+		Reason: reason}
 }

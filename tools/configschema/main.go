@@ -148,6 +148,12 @@ func scalars(t reflect.Type) *jsonschema.Schema {
 		return &jsonschema.Schema{
 			Description: "A time, as 300s or 5m.", Type: "string", Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
 		}
+	case reflect.TypeFor[config.ServicePort]():
+		return &jsonschema.Schema{
+			Description: "A port's name or number.",
+			OneOf: []*jsonschema.Schema{{Type: "integer", Minimum: "1", Maximum: "65535"},
+				{Type: "string", Pattern: `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`}},
+		}
 	}
 	return nil
 }

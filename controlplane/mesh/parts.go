@@ -79,8 +79,12 @@ type Parts struct {
 const corsFilter = "envoy.filters.http.cors"
 
 // Split builds the resources of a configuration, and divides them. servers has the servers of each pool, also those of
-// its servers file.
+// its servers file, but not its Service. nil means that no pool has a servers file.
 func Split(c *config.Resolved, servers map[string][]xds.Server) (*Parts, error) {
+	servers, err := withServices(c, servers)
+	if err != nil {
+		return nil, err
+	}
 	// The module's place is the mesh's own. Pools' certificates are named in the mesh's objects.
 	const unused = "unused"
 	r, err := xds.Build(c, xds.Options{ModulePath: unused, CAFile: unused, Servers: servers})

@@ -40,10 +40,12 @@ func Comment(c *config.Config, o Options) string {
 		fmt.Fprintf(&b, "The ConfigMap %s-ca must have the certificates of ca_file as ca.crt.\n", o.Name)
 	}
 	for i := range c.Pools {
-		if p := &c.Pools[i]; p.ServersFile != "" {
+		p := &c.Pools[i]
+		if p.ServersFile != "" {
 			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n", p.Name,
 				p.ServersFile)
 		}
+		b.WriteString(mesh.ServiceComment(p))
 	}
 	for _, l := range c.AllListeners() {
 		if l.TLS != "" {

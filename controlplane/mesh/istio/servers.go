@@ -30,10 +30,9 @@ type target struct {
 
 const (
 	// servicePort is the port of what has no port of its own.
-	servicePort   = 80
-	maglevTable   = 65537 // Envoy's default, which Istio wants to be told
-	portName      = "http"
-	serviceDomain = ".svc.cluster.local"
+	servicePort = 80
+	maglevTable = 65537 // Envoy's default, which Istio wants to be told
+	portName    = "http"
 )
 
 func (b *builder) destinationOf(cluster string) (target, bool) {
@@ -43,7 +42,7 @@ func (b *builder) destinationOf(cluster string) (target, bool) {
 	}
 	all := mesh.Endpoints(b.parts.Clusters[i])
 	if len(all) == 1 {
-		if host := strings.TrimSuffix(all[0].Host, "."); strings.HasSuffix(host, serviceDomain) {
+		if host := strings.TrimSuffix(all[0].Host, "."); strings.HasSuffix(host, mesh.ServiceDomain) {
 			return target{destination: destination{host, portNumber{all[0].Port}}, service: true}, true
 		}
 	}

@@ -46,7 +46,7 @@ help: ## Show this list
 
 # --- tools ---
 
-.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart
+.PHONY: tools tool-tinygo tool-envoy tool-python tool-clients tool-vllm tool-sglang tool-llamacpp tool-lint tool-istio tool-envoy-gateway tool-chart tool-kubernetes
 tools: tool-tinygo tool-envoy tool-python tool-clients tool-lint ## Install every tool into .tools/ (as root also Debian packages)
 
 tool-tinygo: .tools/bin/wasmrun
@@ -83,6 +83,9 @@ tool-envoy-gateway:
 
 tool-chart:
 	@tools/install-chart.sh
+
+tool-kubernetes:
+	@tools/install-kubernetes.sh
 
 .tools/bin/wasmrun: $(wildcard tools/wasmrun/*.go) go.mod
 	@mkdir -p .tools/bin
@@ -162,7 +165,7 @@ LONG_LINES := 0.4
 lint: tool-lint ## gofmt, go vet, golangci-lint (with the import rules), shellcheck, the share of long lines
 	@unformatted="$$(git ls-files -z --cached --others --exclude-standard '*.go' | xargs -0 gofmt -l)"; \
 	if [[ -n "$$unformatted" ]]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart $(GO_PACKAGES)
+	go vet -tags e2e,skew,mesh,rustfrontend,llamacpp,kinds,requestmodels,release,chart,kubernetes $(GO_PACKAGES)
 	.tools/bin/golangci-lint run $(GO_PACKAGES)
 	git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x
 	@go run ./tools/longlines -limit $(LONG_LINES)
@@ -212,6 +215,15 @@ mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on g
 chart: build tool-envoy tool-chart ## The Helm chart, and what harmony mesh prints, against Helm's linter and all schemas; the chart's containers run
 	@$(E2E_ENV) HARMONY_CHART_TABLE=$(CURDIR)/dist/chart.txt go test -count=1 -timeout 20m -tags e2e,chart ./e2e/chart
 	@cat dist/chart.txt
+
+.PHONY: test-kubernetes
+test-kubernetes: binary tool-kubernetes ## A pool by a Service of Kubernetes, on a real API server (built from source, 17 minutes) with the Role of the docs
+	@mkdir -p build
+	@go test -c -tags e2e,kubernetes -o build/kubernetes.test ./e2e/kubernetes
+	@cd e2e/kubernetes && HARMONY_KUBERNETES=$(CURDIR)/.tools/bin/kubernetes-server \
+		unshare -rnm bash -c 'ip link set lo up && ip address add 10.0.0.1/32 dev lo && ip address add 10.0.0.2/32 dev lo \
+			&& mount -t tmpfs tmpfs /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount \
+			&& exec ../../build/kubernetes.test -test.timeout 10m -test.v'
 
 .PHONY: suite-kinds
 suite-kinds: build tool-envoy ## The behaviour suite before simulated servers of every kind but vLLM, on all hosts

@@ -33,6 +33,7 @@ stage e2e "native at every cut, wazero and Envoy $(version), whole and one byte 
 stage skew "Envoy $(version): the filter of $(git log -1 --format=%h HEAD~1) with the control plane of $(git log -1 --format=%h) over ADS, and the other way round"
 stage mesh "the suite on gateways that $(sed -n 's/^require //p' tools/istio/go.mod | head -n 1) and Envoy Gateway $(sed -n 's/^version=//p' tools/install-envoy-gateway.sh) program, in both modes"
 stage chart "the Helm chart by $(sed -n 's/^\thelm.sh/helm.sh/p' tools/chart/go.mod), and the objects for Istio and Envoy Gateway, against the schemas of Kubernetes and custom resources; its containers run on Envoy $(version)"
+stage test-kubernetes "a pool by EndpointSlices, on etcd and kube-apiserver of Kubernetes $(sed -n 's#^\tk8s.io/kubernetes ##p' tools/kubernetes/go.mod), with the Role of the docs"
 stage suite-kinds "the suite before servers of the other kinds, on all hosts; the client sees the same, and the server gets the same ids"
 stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pinned openai), openai-agents $(pinned clients openai-agents), langchain-openai $(pinned clients langchain-openai), openai-go, Vercel AI SDK $(npm_pinned ai), Codex $(npm_pinned @openai/codex)"
 stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n "s/^vllm==\([^ ]*\).*/\1/p" tools/vllm/wheel.txt)'s real Rust front end, with an engine of ours: the suite, disconnects, refusals"

@@ -15,9 +15,9 @@ import (
 )
 
 // TestControlPlaneFileComesLate: Envoys find the filter's file themselves (--wasm-on-envoys), and one lacks the file that
-// a restarted control plane names. The status says
-// so for as long as it is true, also after another restart, and a restart is enough when the file is there. Envoy
-// itself acknowledges a configuration that it has refused before, without trying it.
+// a restarted control plane names. The status says so for as long as it is true, also after another restart, and a
+// restart is enough when the file is there. Envoy itself acknowledges a configuration that it has refused before,
+// without trying it.
 func TestControlPlaneFileComesLate(t *testing.T) {
 	_, url := lab.RunSim(t, sim.Options{})
 	p := startPlane(t, planeSettings{servers: []string{url}, envoys: 1})

@@ -32,10 +32,10 @@ func newFilter(t *testing.T, path string) (version string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const told = `"owned_by":"`
-	other := strings.ReplaceAll(string(shipped), told+shippedOwner, told+newOwner)
+	const member = `"owned_by":"`
+	other := strings.ReplaceAll(string(shipped), member+shippedOwner, member+newOwner)
 	if other == string(shipped) {
-		t.Fatal("the filter does not tell a model's owner in these words")
+		t.Fatal("the filter does not spell a model's owner so")
 	}
 	version = info.Version[:len(info.Version)-1] + "~"
 	other = strings.ReplaceAll(other, info.Version, version)

@@ -53,8 +53,8 @@ func serviceEndpoint(p *config.ResolvedPool) (config.Endpoint, error) {
 	return config.Endpoint{TLS: p.TLS, Host: s.Name + "." + s.Namespace + ServiceDomain, Port: port}, nil
 }
 
-// ServiceComment returns what an operator should know of the Service of a pool, or "" if it has none.
-func ServiceComment(p *config.Pool) string {
+// serviceComment returns what an operator should know of the Service of a pool, or "" if it has none.
+func serviceComment(p *config.Pool) string {
 	s := &p.Service
 	if s.Name == "" {
 		return ""

@@ -39,20 +39,7 @@ func Comment(c *config.Config, o Options) string {
 	if c.CAFile != "" {
 		fmt.Fprintf(&b, "The ConfigMap %s-ca must have the certificates of ca_file as ca.crt.\n", o.Name)
 	}
-	for i := range c.Pools {
-		p := &c.Pools[i]
-		if p.ServersFile != "" {
-			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n", p.Name,
-				p.ServersFile)
-		}
-		b.WriteString(mesh.ServiceComment(p))
-	}
-	for _, l := range c.AllListeners() {
-		if l.TLS != "" {
-			fmt.Fprintf(&b, "The Secret %s of type kubernetes.io/tls must exist: the certificate of port %s.\n",
-				mesh.Name(o.Name, l.TLS), l.Address)
-		}
-	}
+	b.WriteString(mesh.Needs(c, o.Name, o.Namespace))
 	b.WriteString("Not in it: admin, envoy.* and the labels of metrics. They are for the EnvoyProxy of the gateway's class.\n")
 	return b.String()
 }

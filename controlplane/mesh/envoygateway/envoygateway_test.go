@@ -1,19 +1,14 @@
 package envoygateway
 
 import (
-	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/controlplane/mesh/meshtest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // hash is the SHA-256 of nothing.
 const hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -29,46 +24,12 @@ func TestGolden(t *testing.T) {
 		"everything": options().Module, "file": {URL: "file:///opt/harmony-filter.wasm"},
 		"reduced": {URL: "https://example.com/filter.wasm"},
 	}
-	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(inputs) != len(modules) {
-		t.Fatalf("%d inputs, want %d: %v", len(inputs), len(modules), err)
-	}
-	for _, input := range inputs {
-		name := strings.TrimSuffix(filepath.Base(input), ".yaml")
-		t.Run(name, func(t *testing.T) {
-			loaded, err := config.Load(input)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := loaded.Resolve()
-			if err != nil {
-				t.Fatal(err)
-			}
-			o := options()
-			o.Module = modules[name]
-			objects, err := Objects(c, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := mesh.Write(&got, Comment(c.Config, o), objects); err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("the objects are not those in %s; run go test -update and look at the difference", golden)
-			}
-		})
-	}
+	meshtest.Golden(t, len(modules), func(name string, c *config.Resolved) (string, []mesh.Object, error) {
+		o := options()
+		o.Module = modules[name]
+		objects, err := Objects(c, o)
+		return Comment(c.Config, o), objects, err
+	})
 }
 
 // TestRefusals has what cannot be written, with a word of each error.

@@ -42,19 +42,6 @@ func Comment(c *config.Config, o Options) string {
 		b.WriteString(fullComment)
 	}
 	b.WriteString("\n" + commonComment)
-	for i := range c.Pools {
-		p := &c.Pools[i]
-		if p.ServersFile != "" {
-			fmt.Fprintf(&b, "The servers of the pool %s are those in %s now. Write the objects again when they change.\n", p.Name,
-				p.ServersFile)
-		}
-		b.WriteString(mesh.ServiceComment(p))
-	}
-	for _, l := range c.AllListeners() {
-		if l.TLS != "" {
-			fmt.Fprintf(&b, "The Secret %s of type kubernetes.io/tls must exist in %s: the certificate of port %s.\n",
-				mesh.Name(o.Name, l.TLS), o.Namespace, l.Address)
-		}
-	}
+	b.WriteString(mesh.Needs(c, o.Name, o.Namespace))
 	return b.String()
 }

@@ -1,10 +1,6 @@
 package istio
 
 import (
-	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,10 +8,9 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/mesh"
+	"github.com/harmonyedge/harmonyedge/controlplane/mesh/meshtest"
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // hash is the SHA-256 of nothing.
 const hash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -25,19 +20,6 @@ func options() Options {
 		Name: "harmony", Namespace: "ingress", Selector: map[string]string{"istio": "ingressgateway"}, Hosts: []string{"*"},
 		Module: mesh.Module{URL: "oci://registry.example.com/harmony/filter:1", SHA256: hash}, API: WasmPlugin,
 	}
-}
-
-func resolve(t *testing.T, file string) *config.Resolved {
-	t.Helper()
-	c, err := config.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := c.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // TestGolden compares the objects of each testdata/NAME.yaml with NAME.golden.
@@ -51,44 +33,18 @@ func TestGolden(t *testing.T) {
 		"reduced":   func(o *Options) { o.PullSecret = "registry" },
 		"extension": func(o *Options) { o.API = TrafficExtension },
 	}
-	inputs, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(inputs) != len(edits) {
-		t.Fatalf("%d inputs, want %d: %v", len(inputs), len(edits), err)
-	}
-	for _, input := range inputs {
-		name := strings.TrimSuffix(filepath.Base(input), ".yaml")
-		t.Run(name, func(t *testing.T) {
-			c, o := resolve(t, input), options()
-			edits[name](&o)
-			objects, err := Objects(c, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if err := mesh.Write(&got, Comment(c.Config, o), objects); err != nil {
-				t.Fatal(err)
-			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("the objects are not those in %s; run go test -update and look at the difference", golden)
-			}
-		})
-	}
+	meshtest.Golden(t, len(edits), func(name string, c *config.Resolved) (string, []mesh.Object, error) {
+		o := options()
+		edits[name](&o)
+		objects, err := Objects(c, o)
+		return Comment(c.Config, o), objects, err
+	})
 }
 
 // TestFullModeHoldsHeaders finds the setting without which full mode does not work, and its absence in reduced mode.
 func TestFullModeHoldsHeaders(t *testing.T) {
 	for mode, want := range map[string]int{contract.ModeFull: 1, contract.ModeReduced: 0} {
-		c := resolve(t, "testdata/inline.yaml").Config
+		c := meshtest.Resolve(t, "testdata/inline.yaml").Config
 		c.Mode = mode
 		r, err := c.Resolve()
 		if err != nil {

@@ -4,7 +4,6 @@ package hardening
 
 import (
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -21,10 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
-	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -62,7 +58,7 @@ func startFront(t *testing.T, example string, more map[string]string) *front {
 		}
 		text = bytes.Replace(text, []byte(old), []byte(by), 1)
 	}
-	p := startEnvoy(t, text)
+	p := lab.StartEnvoy(t, text)
 	address, err := p.Listener(t.Context(), "clients")
 	if err != nil {
 		t.Fatal(err)
@@ -82,24 +78,6 @@ func readExample(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// startEnvoy starts an Envoy with a configuration in YAML.
-func startEnvoy(t *testing.T, text []byte) *envoy.Process {
-	t.Helper()
-	bootstrap, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), lab.ReadyLimit)
-	defer cancel()
-	p, err := envoy.Start(ctx, envoy.Options{
-		Path: lab.Tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: lab.ReadyLimit})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Stop() })
-	return p
 }
 
 // wantRefused wants a request without a valid key to be answered as OpenAI's clients understand it, and to reach no
@@ -253,7 +231,7 @@ func TestAuthenticationInTheChain(t *testing.T) {
 		}
 		text = strings.Replace(text, r.old, r.new, 1)
 	}
-	p := startEnvoy(t, []byte(text))
+	p := lab.StartEnvoy(t, []byte(text))
 	address, err := p.Listener(t.Context(), "clients")
 	if err != nil {
 		t.Fatal(err)

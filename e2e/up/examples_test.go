@@ -12,10 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
-	"github.com/harmonyedge/harmonyedge/envoy"
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
@@ -70,19 +67,7 @@ func TestExampleEnvoy(t *testing.T) {
 		}
 		text = bytes.Replace(text, []byte(r.old), []byte(r.new), 1)
 	}
-	bootstrap, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), lab.ReadyLimit)
-	defer cancel()
-	p, err := envoy.Start(ctx, envoy.Options{
-		Path: lab.Tool(t, "ENVOY"), Bootstrap: bootstrap, Concurrency: 1, ReadyTimeout: lab.ReadyLimit})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = p.Stop() })
-	address, err := p.Listener(ctx, "clients")
+	address, err := lab.StartEnvoy(t, text).Listener(t.Context(), "clients")
 	if err != nil {
 		t.Fatal(err)
 	}

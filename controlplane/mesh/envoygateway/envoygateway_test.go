@@ -51,15 +51,7 @@ func TestRefusals(t *testing.T) {
 			"fewer passthrough_paths"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			parsed, err := config.Parse("test", []byte(c.settings))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := parsed.Resolve()
-			if err != nil {
-				t.Fatal(err)
-			}
-			o := options()
+			r, o := meshtest.Parse(t, c.settings), options()
 			c.edit(&o)
 			if _, err := Objects(r, o); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)

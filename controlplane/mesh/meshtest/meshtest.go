@@ -14,10 +14,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Resolve reads a configuration.
+// Resolve reads a configuration's file.
 func Resolve(t *testing.T, file string) *config.Resolved {
 	t.Helper()
 	c, err := config.Load(file)
+	return resolved(t, c, err)
+}
+
+// Parse reads a configuration in YAML.
+func Parse(t *testing.T, text string) *config.Resolved {
+	t.Helper()
+	c, err := config.Parse("test", []byte(text))
+	return resolved(t, c, err)
+}
+
+func resolved(t *testing.T, c *config.Config, err error) *config.Resolved {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

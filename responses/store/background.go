@@ -1,0 +1,281 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// The statuses of a response that has not ended.
+const (
+	Queued     = "queued"
+	InProgress = "in_progress"
+)
+
+// Running reports whether a response of a status has not ended.
+func Running(status string) bool { return status == Queued || status == InProgress }
+
+// Enqueue stores a response that is to be made in the background. request is what its maker needs.
+func (s *Store) Enqueue(ctx context.Context, t Tenant, r *Record, request []byte) error {
+	request, err := s.seal(requestRecord, t, r.ID, request)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(tx *sql.Tx) error {
+		past := r.past()
+		key, err := s.insertResponse(ctx, tx, t, r, past, request)
+		if err != nil {
+			return err
+		}
+		// The items join their conversation when the response has ended.
+		past.conversation = sql.NullInt64{}
+		return s.insertTurn(ctx, tx, t, key, past, r.Input, nil)
+	})
+}
+
+// Job is a response that the caller makes in the background. The caller has it until its lease ends.
+type Job struct {
+	Tenant  Tenant
+	ID      string
+	Request []byte
+	// Begun reports whether it was begun before, by a replica that has not finished it.
+	Begun bool
+
+	key                    int64
+	owner                  string
+	previous, conversation sql.NullInt64
+}
+
+// Claim returns a response that waits to be made, the oldest first, or one whose maker has let its lease end. It
+// returns nil if there is none.
+func (s *Store) Claim(ctx context.Context, owner string, lease time.Duration) (*Job, error) {
+	j := &Job{owner: owner}
+	now := s.now()
+	var tenant []byte
+	err := s.row(ctx, s.db, `UPDATE responses SET owner = ?, lease_until = ? WHERE key = (SELECT key FROM responses
+		WHERE request IS NOT NULL AND lease_until < ? ORDER BY key LIMIT 1`+s.dialect.skipLocked+`)
+		RETURNING key, tenant, id, begun, previous, conversation, request`,
+		[]any{owner, now.Add(lease).UnixMilli(), now.UnixMilli()},
+		&j.key, &tenant, &j.ID, &j.Begun, &j.previous, &j.conversation, &j.Request)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	copy(j.Tenant[:], tenant)
+	// A request that cannot be opened is returned with its job, so that the caller can end the response.
+	j.Request, err = s.open(requestRecord, j.Tenant, j.ID, j.Request)
+	return j, err
+}
+
+// Renew lengthens the lease of a job. The error is [ErrLost] if the response was cancelled or deleted, or if another
+// replica has taken it over.
+func (s *Store) Renew(ctx context.Context, j *Job, lease time.Duration) error {
+	return s.owned(ctx, s.db, j, "lease_until = ?", s.now().Add(lease).UnixMilli())
+}
+
+// owned changes the response of a job that the caller still has.
+func (s *Store) owned(ctx context.Context, q queries, j *Job, set string, args ...any) error {
+	n, err := s.exec(ctx, q, "UPDATE responses SET "+set+" WHERE key = ? AND owner = ? AND request IS NOT NULL",
+		append(args, j.key, j.owner)...)
+	if err == nil && n == 0 {
+		err = ErrLost
+	}
+	return err
+}
+
+// Begin stores that a job has begun: the model is asked, and may not be asked again for it.
+func (s *Store) Begin(ctx context.Context, j *Job, object []byte) error {
+	object, err := s.seal(objectRecord, j.Tenant, j.ID, object)
+	if err != nil {
+		return err
+	}
+	return s.owned(ctx, s.db, j, "begun = TRUE, status = ?, object = ?", InProgress, object)
+}
+
+// Release lets any replica claim a job again after a time.
+func (s *Store) Release(ctx context.Context, j *Job, after time.Duration) error {
+	return s.owned(ctx, s.db, j, "lease_until = ?", s.now().Add(after).UnixMilli())
+}
+
+// JobItems returns the items before the input of a job, unless it continues a conversation, and its input.
+func (s *Store) JobItems(ctx context.Context, j *Job) (past, input []Item, err error) {
+	if j.previous.Valid {
+		if past, err = s.chainItems(ctx, j.Tenant, j.previous); err != nil {
+			return nil, nil, err
+		}
+	}
+	input, err = s.items(ctx, s.db, j.Tenant, "response = ? AND NOT output ORDER BY key", j.key)
+	return past, input, err
+}
+
+// Events are some events of a response, which follow each other.
+type Events struct {
+	// First and Last are their sequence numbers.
+	First, Last int64
+	// Body holds them as a stream has them.
+	Body []byte
+}
+
+// AppendEvents stores events of a job. The error is [ErrLost] as for [Store.Renew].
+func (s *Store) AppendEvents(ctx context.Context, j *Job, e Events, lease time.Duration) error {
+	body, err := s.seal(eventRecord, j.Tenant, j.ID, e.Body)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(tx *sql.Tx) error {
+		if err := s.owned(ctx, tx, j, "lease_until = ?", s.now().Add(lease).UnixMilli()); err != nil {
+			return err
+		}
+		return s.insertEvents(ctx, tx, j.key, e.First, e.Last, body)
+	})
+}
+
+func (s *Store) insertEvents(ctx context.Context, tx *sql.Tx, key, first, last int64, body []byte) error {
+	_, err := s.exec(ctx, tx, "INSERT INTO events (response, first, last, body) VALUES (?, ?, ?, ?)", key, first, last, body)
+	return err
+}
+
+// Outcome is how a response has ended.
+type Outcome struct {
+	Status string
+	Object []byte
+	Output []Item
+	// Events are the last ones. They are not stored if there is no Body.
+	Events Events
+	// DropReasoning removes the reasoning of the chain, because an answer has followed it.
+	DropReasoning bool
+	// JoinConversation adds the items of the response to its conversation.
+	JoinConversation bool
+}
+
+// Finish stores how a job has ended. The error is [ErrLost] as for [Store.Renew].
+func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
+	object, err := s.seal(objectRecord, j.Tenant, j.ID, o.Object)
+	if err != nil {
+		return err
+	}
+	events, err := s.seal(eventRecord, j.Tenant, j.ID, o.Events.Body)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(tx *sql.Tx) error {
+		past := Past{previous: j.previous}
+		if o.JoinConversation {
+			past.conversation = j.conversation
+		}
+		if err := s.dropReasoning(ctx, tx, &Record{DropReasoning: o.DropReasoning}, &past); err != nil {
+			return err
+		}
+		// past.bytes is minus the size of what was dropped.
+		err := s.owned(ctx, tx, j, "status = ?, object = ?, request = NULL, owner = '', chain_bytes = chain_bytes + ?",
+			o.Status, object, past.bytes+size(o.Output))
+		if err != nil {
+			return err
+		}
+		if past.conversation.Valid {
+			if err := s.joinConversation(ctx, tx, j.key, past.conversation); err != nil {
+				return err
+			}
+		}
+		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output); err != nil || len(o.Events.Body) == 0 {
+			return err
+		}
+		return s.insertEvents(ctx, tx, j.key, o.Events.First, o.Events.Last, events)
+	})
+}
+
+// joinConversation adds the input of a response to its conversation.
+func (s *Store) joinConversation(ctx context.Context, tx *sql.Tx, response int64, conversation sql.NullInt64) error {
+	total := int64(0)
+	err := s.each(ctx, tx, "UPDATE items SET conversation = ? WHERE response = ? RETURNING bytes",
+		[]any{conversation, response}, func(rows *sql.Rows) error {
+			n := int64(0)
+			err := rows.Scan(&n)
+			total += n
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	return s.grow(ctx, tx, conversation, total)
+}
+
+// Cancel ends a response that is made in the background. end returns the cancelled object, and the last event for a
+// response whose events are kept; sequence is that event's number. The error is [ErrEnded] if the response has ended;
+// the response is returned then too.
+func (s *Store) Cancel(ctx context.Context, t Tenant, id string,
+	end func(r *Response, sequence int64) (object, event []byte, err error)) (r *Response, err error) {
+	err = s.change(ctx, func(tx *sql.Tx) error {
+		if r, err = s.find(ctx, tx, t, id); err != nil {
+			return err
+		}
+		if !Running(r.Status) || !r.Background {
+			return ErrEnded
+		}
+		// The change of the owner makes every later change of its maker fail.
+		n, err := s.exec(ctx, tx, "UPDATE responses SET status = 'cancelled', request = NULL, owner = '', cancelled = TRUE "+
+			"WHERE key = ? AND request IS NOT NULL", r.key)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrEnded
+		}
+		sequence := int64(0)
+		if err := s.row(ctx, tx, "SELECT COALESCE(MAX(last) + 1, 0) FROM events WHERE response = ?", []any{r.key},
+			&sequence); err != nil {
+			return err
+		}
+		object, event, err := end(r, sequence)
+		if err != nil {
+			return err
+		}
+		r.Status, r.Object = "cancelled", object
+		sealed, err := s.seal(objectRecord, t, id, object)
+		if err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, tx, "UPDATE responses SET object = ? WHERE key = ?", sealed, r.key); err != nil {
+			return err
+		}
+		if event, err = s.seal(eventRecord, t, id, event); err != nil || !r.Streamed {
+			return err
+		}
+		return s.insertEvents(ctx, tx, r.key, sequence, sequence, event)
+	})
+	return r, err
+}
+
+// maxBatches is how many batches of events are read at once.
+const maxBatches = 256
+
+// EventsAfter returns events of a response whose numbers are larger than sequence, or none if there are none yet. A
+// batch may begin before. ended reports whether no event follows them.
+func (s *Store) EventsAfter(ctx context.Context, t Tenant, id string, sequence int64) (events []Events, ended bool, err error) {
+	// The status is read first: events that are stored in between are there in the next call.
+	r, err := s.find(ctx, s.db, t, id)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.each(ctx, s.db, "SELECT first, last, body FROM events WHERE response = ? AND last > ? ORDER BY first LIMIT ?",
+		[]any{r.key, sequence, maxBatches}, func(rows *sql.Rows) error {
+			var e Events
+			if err := rows.Scan(&e.First, &e.Last, &e.Body); err != nil {
+				return err
+			}
+			body, err := s.open(eventRecord, t, id, e.Body)
+			e.Body = body
+			events = append(events, e)
+			return err
+		})
+	return events, !Running(r.Status) && len(events) < maxBatches, err
+}
+
+// EventCount returns the number of events that are stored of a job.
+func (s *Store) EventCount(ctx context.Context, j *Job) (n int64, err error) {
+	err = s.row(ctx, s.db, "SELECT COALESCE(MAX(last) + 1, 0) FROM events WHERE response = ?", []any{j.key}, &n)
+	return n, err
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// chainOf begins a statement about the responses of a chain. condition chooses the newest response; the chain is that
+// one and all that it continues. The database follows the chain, so a chain costs one query, whatever its length.
+func chainOf(condition string) string {
+	return `WITH RECURSIVE chain (key, previous) AS (
+		SELECT key, previous FROM responses WHERE ` + condition + `
+		UNION ALL SELECT r.key, r.previous FROM responses r JOIN chain c ON r.key = c.previous) `
+}
+
+// Chain returns the items of a response and of all that it continues. An expired response stays in the chain of one
+// that has not expired. The errors are [ErrNotFound], [ErrGap], [ErrRunning] and [TooLargeError].
+func (s *Store) Chain(ctx context.Context, t Tenant, id string, maxBytes int64) (*Past, error) {
+	p := &Past{}
+	status := ""
+	err := s.row(ctx, s.db, "SELECT key, status, chain_bytes, chain_turns FROM responses WHERE "+live,
+		[]any{t[:], id, s.millis()}, &p.previous, &status, &p.bytes, &p.Turns)
+	switch {
+	case err != nil:
+		return nil, err
+	case Running(status):
+		return nil, ErrRunning
+	case p.bytes > maxBytes:
+		return nil, &TooLargeError{p.bytes}
+	}
+	p.Items, err = s.chainItems(ctx, t, p.previous)
+	return p, err
+}
+
+// chainItems returns the items of a response and of all that it continues.
+func (s *Store) chainItems(ctx context.Context, t Tenant, key sql.NullInt64) (items []Item, err error) {
+	whole, began := false, false
+	err = s.each(ctx, s.db, chainOf("key = ?")+`SELECT c.previous, i.id, i.type, i.body
+		FROM chain c LEFT JOIN items i ON i.response = c.key ORDER BY c.key, i.key`,
+		[]any{key}, func(rows *sql.Rows) error {
+			var previous sql.NullInt64
+			var id, kind sql.NullString
+			var body []byte
+			if err := rows.Scan(&previous, &id, &kind, &body); err != nil {
+				return err
+			}
+			if !began {
+				whole, began = !previous.Valid, true
+			}
+			if !id.Valid {
+				return nil // a response without items
+			}
+			body, err := s.open(itemRecord, t, id.String, body)
+			items = append(items, Item{ID: id.String, Type: kind.String, Body: body})
+			return err
+		})
+	if err == nil && !whole {
+		err = ErrGap
+	}
+	return items, err
+}
+
+// Page chooses a part of a list of items.
+type Page struct {
+	// After is the id of the item before the first. Empty: from the beginning.
+	After string
+	Limit int
+	// Ascending reports whether the oldest item comes first.
+	Ascending bool
+}
+
+// List is a part of a list of items.
+type List struct {
+	Items []Item
+	// More reports whether other items follow.
+	More bool
+}
+
+// InputItems returns the items that a response was made from: those of the chain before it, and its input.
+func (s *Store) InputItems(ctx context.Context, t Tenant, id string, page Page) (*List, error) {
+	r, err := s.find(ctx, s.db, t, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.list(ctx, t, chainOf("key = ?"), []any{r.key},
+		"response IN (SELECT key FROM chain) AND (response <> ? OR NOT output)", []any{r.key}, page)
+}
+
+// list returns a page of the items that meet a condition. before begins the statement.
+func (s *Store) list(ctx context.Context, t Tenant, before string, beforeArgs []any, condition string, args []any,
+	page Page) (*List, error) {
+	query := before + "SELECT key, id, type, body FROM items WHERE " + condition
+	args = append(beforeArgs, args...)
+	if page.After != "" {
+		var after int64
+		err := s.row(ctx, s.db, before+"SELECT key FROM items WHERE "+condition+" AND id = ? ORDER BY key DESC LIMIT 1",
+			append(args[:len(args):len(args)], page.After), &after)
+		if err != nil {
+			return nil, afterError(err)
+		}
+		query += " AND key " + map[bool]string{true: ">", false: "<"}[page.Ascending] + " ?"
+		args = append(args, after)
+	}
+	query += " ORDER BY key " + map[bool]string{true: "ASC", false: "DESC"}[page.Ascending] + " LIMIT ?"
+	list := &List{}
+	err := s.each(ctx, s.db, query, append(args, page.Limit+1), func(rows *sql.Rows) error {
+		var item Item
+		var key int64
+		if err := rows.Scan(&key, &item.ID, &item.Type, &item.Body); err != nil {
+			return err
+		}
+		if len(list.Items) == page.Limit {
+			list.More = true
+			return nil
+		}
+		body, err := s.open(itemRecord, t, item.ID, item.Body)
+		item.Body = body
+		list.Items = append(list.Items, item)
+		return err
+	})
+	return list, err
+}
+
+// ErrNoAfter means that the list has no item with the id [Page.After].
+var ErrNoAfter = errors.New("the list has no such item")
+
+func afterError(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return ErrNoAfter
+	}
+	return err
+}

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+)
+
+// Item is an item of a response's input or output, or of a conversation.
+type Item struct {
+	ID   string
+	Type string
+	// Body is the item as JSON, with its id.
+	Body []byte
+}
+
+// Response is a response without its items.
+type Response struct {
+	ID     string
+	Status string
+	// Background reports whether it was made in the background, and Streamed whether its events are kept.
+	Background, Streamed bool
+	CreatedAt            time.Time
+	// Object is the object as JSON.
+	Object []byte
+
+	key int64
+}
+
+// Past is what a new response continues. The zero value is the beginning of a chain.
+type Past struct {
+	// Items are those of the past, the oldest first.
+	Items []Item
+	// Turns is the number of responses in the chain.
+	Turns int64
+
+	previous, conversation sql.NullInt64
+	bytes                  int64
+}
+
+// Record is a response as it is stored.
+type Record struct {
+	Response
+	Input, Output []Item
+	// Retention is how long it is kept.
+	Retention time.Duration
+	// Past is what it continues.
+	Past *Past
+	// DropReasoning removes the reasoning of the chain, because an answer has followed it.
+	DropReasoning bool
+}
+
+// Insert stores a response that has ended, with its items, and adds the items to its conversation.
+func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
+	return s.change(ctx, func(tx *sql.Tx) error {
+		past := r.past()
+		if err := s.dropReasoning(ctx, tx, r, &past); err != nil {
+			return err
+		}
+		key, err := s.insertResponse(ctx, tx, t, r, past, nil)
+		if err != nil {
+			return err
+		}
+		return s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output)
+	})
+}
+
+// insertResponse stores a response without its items. request is kept for one that runs in the background.
+func (s *Store) insertResponse(ctx context.Context, tx *sql.Tx, t Tenant, r *Record, past Past, request []byte) (key int64,
+	err error) {
+	object, err := s.seal(objectRecord, t, r.ID, r.Object)
+	if err != nil {
+		return 0, err
+	}
+	err = s.row(ctx, tx, `INSERT INTO responses (tenant, id, previous, conversation, created_at, expires_at, status,
+		background, streamed, chain_bytes, chain_turns, object, request)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key`,
+		[]any{t[:], r.ID, past.previous, past.conversation, r.CreatedAt.UnixMilli(), s.now().Add(r.Retention).UnixMilli(),
+			r.Status, r.Background, r.Streamed, past.bytes + size(r.Input) + size(r.Output), past.Turns + 1, object, request},
+		&key)
+	return key, err
+}
+
+func (r *Record) past() Past {
+	if r.Past == nil {
+		return Past{}
+	}
+	return *r.Past
+}
+
+// insertTurn stores the items of a response.
+func (s *Store) insertTurn(ctx context.Context, tx *sql.Tx, t Tenant, key int64, past Past, input, output []Item) error {
+	owner := sql.NullInt64{Int64: key, Valid: true}
+	if err := s.insertItems(ctx, tx, t, owner, past.conversation, input, false); err != nil {
+		return err
+	}
+	if err := s.insertItems(ctx, tx, t, owner, past.conversation, output, true); err != nil {
+		return err
+	}
+	return s.grow(ctx, tx, past.conversation, size(input)+size(output))
+}
+
+// dropReasoning removes the reasoning of the past, if the record says so, and subtracts its size.
+func (s *Store) dropReasoning(ctx context.Context, tx *sql.Tx, r *Record, past *Past) error {
+	if !r.DropReasoning || !past.previous.Valid && !past.conversation.Valid {
+		return nil
+	}
+	statement, of := chainOf("key = ?")+"DELETE FROM items WHERE type = 'reasoning' AND response IN (SELECT key FROM chain)",
+		past.previous
+	if past.conversation.Valid {
+		statement, of = "DELETE FROM items WHERE type = 'reasoning' AND conversation = ?", past.conversation
+	}
+	dropped, err := s.removeItems(ctx, tx, statement, of)
+	if err != nil {
+		return err
+	}
+	past.bytes -= dropped
+	return s.grow(ctx, tx, past.conversation, -dropped)
+}
+
+// removeItems runs a statement that deletes items, and returns their size.
+func (s *Store) removeItems(ctx context.Context, tx *sql.Tx, statement string, args ...any) (total int64, err error) {
+	err = s.each(ctx, tx, statement+" RETURNING bytes", args, func(rows *sql.Rows) error {
+		n := int64(0)
+		err := rows.Scan(&n)
+		total += n
+		return err
+	})
+	return total, err
+}
+
+func size(items []Item) (bytes int64) {
+	for i := range items {
+		bytes += int64(len(items[i].Body))
+	}
+	return bytes
+}
+
+// maxRows is how many items one statement inserts. SQLite allows 32,766 arguments.
+const maxRows = 500
+
+func (s *Store) insertItems(ctx context.Context, tx *sql.Tx, t Tenant, response, conversation sql.NullInt64, items []Item,
+	output bool) error {
+	for len(items) > 0 {
+		now := items[:min(len(items), maxRows)]
+		items = items[len(now):]
+		args := make([]any, 0, 8*len(now))
+		for i := range now {
+			body, err := s.seal(itemRecord, t, now[i].ID, now[i].Body)
+			if err != nil {
+				return err
+			}
+			args = append(args, t[:], now[i].ID, now[i].Type, response, conversation, output, len(now[i].Body), body)
+		}
+		_, err := s.exec(ctx, tx, "INSERT INTO items (tenant, id, type, response, conversation, output, bytes, body) VALUES "+
+			strings.Repeat("(?, ?, ?, ?, ?, ?, ?, ?), ", len(now)-1)+"(?, ?, ?, ?, ?, ?, ?, ?)", args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// live is the condition of a response that its tenant can read.
+const live = "tenant = ? AND id = ? AND expires_at > ?"
+
+// Get returns a response and its output.
+func (s *Store) Get(ctx context.Context, t Tenant, id string) (*Response, []Item, error) {
+	r, err := s.find(ctx, s.db, t, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	output, err := s.items(ctx, s.db, t, "response = ? AND output ORDER BY key", r.key)
+	return r, output, err
+}
+
+func (s *Store) find(ctx context.Context, q queries, t Tenant, id string) (*Response, error) {
+	r := &Response{ID: id}
+	var created int64
+	var object []byte
+	err := s.row(ctx, q, "SELECT key, status, background, streamed, created_at, object FROM responses WHERE "+live,
+		[]any{t[:], id, s.millis()}, &r.key, &r.Status, &r.Background, &r.Streamed, &created, &object)
+	if err != nil {
+		return nil, err
+	}
+	r.CreatedAt = time.UnixMilli(created)
+	r.Object, err = s.open(objectRecord, t, id, object)
+	return r, err
+}
+
+// items returns items in the order of a condition.
+func (s *Store) items(ctx context.Context, q queries, t Tenant, condition string, args ...any) (items []Item, err error) {
+	err = s.each(ctx, q, "SELECT id, type, body FROM items WHERE "+condition, args, func(rows *sql.Rows) error {
+		var item Item
+		if err := rows.Scan(&item.ID, &item.Type, &item.Body); err != nil {
+			return err
+		}
+		item.Body, err = s.open(itemRecord, t, item.ID, item.Body)
+		items = append(items, item)
+		return err
+	})
+	return items, err
+}
+
+// Item returns the newest item with an id.
+func (s *Store) Item(ctx context.Context, t Tenant, id string) (Item, error) {
+	items, err := s.items(ctx, s.db, t, "tenant = ? AND id = ? ORDER BY key DESC LIMIT 1", t[:], id)
+	if err != nil || len(items) > 0 {
+		return first(items), err
+	}
+	return Item{}, ErrNotFound
+}
+
+func first(items []Item) Item {
+	if len(items) == 0 {
+		return Item{}
+	}
+	return items[0]
+}
+
+// Delete removes a response that has ended. Its items stay in the conversation that they were added to.
+func (s *Store) Delete(ctx context.Context, t Tenant, id string) error {
+	return s.change(ctx, func(tx *sql.Tx) error {
+		r, err := s.find(ctx, tx, t, id)
+		if err != nil {
+			return err
+		}
+		if Running(r.Status) {
+			return ErrRunning
+		}
+		return s.remove(ctx, tx, "key = ?", r.key)
+	})
+}
+
+// remove removes the responses that meet a condition.
+func (s *Store) remove(ctx context.Context, tx *sql.Tx, condition string, args ...any) error {
+	which := " IN (SELECT key FROM responses WHERE " + condition + ")"
+	for _, statement := range []string{
+		"DELETE FROM items WHERE conversation IS NULL AND response" + which,
+		"UPDATE items SET response = NULL WHERE response" + which,
+		"DELETE FROM events WHERE response" + which,
+		"DELETE FROM responses WHERE key" + which,
+	} {
+		if _, err := s.exec(ctx, tx, statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

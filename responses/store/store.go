@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+)
+
+// Tenant is the owner of a record. It is the hash of what names the tenant in requests, because that may be a secret.
+type Tenant [16]byte
+
+// TenantOf returns the tenant that a header's value names. "" is a tenant too: that of requests without the header.
+func TenantOf(value string) Tenant {
+	sum := sha256.Sum256([]byte(value))
+	return Tenant(sum[:16])
+}
+
+// The errors that callers distinguish. Every other error is of the database.
+var (
+	// ErrNotFound means that there is no such record, that it has expired, or that another tenant has it.
+	ErrNotFound = errors.New("not found")
+	// ErrGap means that a response, or one before it in its chain, continues a response that has been deleted.
+	ErrGap = errors.New("an earlier response of the chain has been deleted")
+	// ErrRunning means that the response has not ended.
+	ErrRunning = errors.New("the response has not ended")
+	// ErrEnded means that the response has ended.
+	ErrEnded = errors.New("the response has ended")
+	// ErrLocked means that another response is being made for the conversation.
+	ErrLocked = errors.New("another response is being made for the conversation")
+	// ErrLost means that the caller's lease has ended, and another replica may have taken the record over.
+	ErrLost = errors.New("the lease has ended")
+)
+
+// TooLargeError means that a chain or a conversation is larger than the caller can use.
+type TooLargeError struct {
+	// Bytes is the size of all its items.
+	Bytes int64
+}
+
+// Error implements error.
+func (e *TooLargeError) Error() string { return fmt.Sprintf("%d bytes of items", e.Bytes) }
+
+// CorruptError means that a record cannot be read.
+type CorruptError struct {
+	// Record names the record: its kind and its id.
+	Record string
+	Err    error
+}
+
+// Error implements error.
+func (e *CorruptError) Error() string { return e.Record + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Store is a database of responses and conversations. Its methods may be called by any goroutine.
+type Store struct {
+	db      *sql.DB
+	dialect *dialect
+	keys    *seal.Keys
+	now     func() time.Time
+}
+
+// Close closes the database.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Ping returns an error if the database does not answer.
+func (s *Store) Ping(ctx context.Context) error { return s.db.PingContext(ctx) }
+
+// queries is a database or a transaction.
+type queries interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// sql writes a statement in the dialect's form. Statements have ? for arguments.
+func (s *Store) sql(query string) string {
+	if !s.dialect.numbered {
+		return query
+	}
+	var b strings.Builder
+	b.Grow(len(query) + 16)
+	n := 0
+	for {
+		before, after, found := strings.Cut(query, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n))
+		query = after
+	}
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) (int64, error) {
+	result, err := q.ExecContext(ctx, s.sql(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// row runs a query and scans its only row. No row is ErrNotFound.
+func (s *Store) row(ctx context.Context, q queries, query string, args []any, into ...any) error {
+	err := q.QueryRowContext(ctx, s.sql(query), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// each runs a query and calls scan for each row.
+func (s *Store) each(ctx context.Context, q queries, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := q.QueryContext(ctx, s.sql(query), args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// change runs a transaction.
+func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, ignoreDone(tx.Rollback()))
+	}
+	return tx.Commit()
+}
+
+// ignoreDone ignores that a transaction has already ended, which it does when its context ends.
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+func (s *Store) millis() int64 { return s.now().UnixMilli() }

@@ -92,7 +92,7 @@ func (r *Resolved) Misfit(p *ResolvedPool, server Endpoint) Misfit {
 	case server.TLS != p.TLS:
 		return OtherScheme
 	case r.Config.Passthrough != "" && place == r.Passthrough.withoutScheme(),
-		r.Config.ResponsesService.URL != "" && place == r.Service.withoutScheme():
+		r.Config.ResponsesService.Address() != "" && place == r.Service.withoutScheme():
 		return Untranslated
 	default:
 		return Fits

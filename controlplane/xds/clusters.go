@@ -37,7 +37,7 @@ func (b *builder) clusters() []*clusterv3.Cluster {
 	if b.config.Passthrough != "" {
 		clusters = append(clusters, b.cluster(PassthroughCluster, singleServer(b.resolved.Passthrough), nil, 0))
 	}
-	if b.config.ResponsesService.URL != "" {
+	if b.config.ResponsesService.Address() != "" {
 		clusters = append(clusters, b.cluster(ResponsesCluster, singleServer(b.resolved.Service), nil, 0))
 	}
 	return clusters

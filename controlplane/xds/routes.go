@@ -50,7 +50,7 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		b.keepSession(r, b.pool(m))
 		routes = append(routes, r)
 	}
-	if b.config.ResponsesService.URL != "" {
+	if b.config.ResponsesService.Address() != "" {
 		match := prefix(contract.APIPrefix)
 		match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, config.ResponsesPool)}
 		r := b.forward("responses service", match, ResponsesCluster)

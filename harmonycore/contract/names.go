@@ -16,6 +16,10 @@ const (
 	StrictHeader = "x-harmony-strict"
 	// EventsHeader chooses the form of a stream of Chat Completions: [EventsChunks] or [EventsChannels].
 	EventsHeader = "x-harmony-events"
+	// ServiceHeader, set to [ServiceDeclined], keeps a request from the responses service. The service's own requests
+	// have it, so they cannot come back. A client that sends it gets what the gateway can do without the service.
+	ServiceHeader   = "x-harmony-responses-service"
+	ServiceDeclined = "decline"
 )
 
 // The paths of the API. Those that begin with [APIPrefix] are the gateway's own in every configuration.

@@ -65,6 +65,8 @@ type headerOptions struct {
 	// [contract.EventsHeader].
 	strict bool
 	events string
+	// declinesService reports whether [contract.ServiceHeader] keeps the request from the responses service.
+	declinesService bool
 	// tenant is the value of [contract.Seal.TenantHeader].
 	tenant string
 }
@@ -81,6 +83,9 @@ func (e *Exchange) Header(name, value string) (own bool) {
 		return true
 	case contract.EventsHeader:
 		e.options.events = strings.Clone(value)
+		return true
+	case contract.ServiceHeader:
+		e.options.declinesService = value == contract.ServiceDeclined
 		return true
 	case e.gateway.options.Seal.TenantHeader:
 		e.options.tenant = strings.Clone(value)

@@ -53,7 +53,11 @@ func (s *stored) early() response { return s.x.earlyReply() }
 // counts.
 func (e *Exchange) decideStored(request *openai.Body, stores bool) (action RequestAction, decided bool) {
 	o := &e.gateway.options
-	if o.ResponsesService.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
+	service := o.ResponsesService
+	if e.options.declinesService {
+		service = contract.ResponsesService{}
+	}
+	if service.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
 		return RequestAction{}, false
 	}
 	needs, failure := request.ResponsesNeeds()
@@ -61,11 +65,11 @@ func (e *Exchange) decideStored(request *openai.Body, stores bool) (action Reque
 		return e.refuse(failure), true
 	}
 	hosted := needs.HostedTool != ""
-	if hosted && o.HostedTools == contract.HostedToolsRefuse && !o.ResponsesService.HostedTools {
+	if hosted && o.HostedTools == contract.HostedToolsRefuse && !service.HostedTools {
 		return e.refuse(needs.NotHostedHere()), true
 	}
 	state := needs.State || needs.Store && stores
-	if state && o.ResponsesService.Stores || hosted && o.ResponsesService.HostedTools {
+	if state && service.Stores || hosted && service.HostedTools {
 		return e.toService(), true
 	}
 	return RequestAction{}, false

@@ -16,6 +16,11 @@ func destination(t *testing.T, g *Gateway, path, body string) string {
 	if x == nil {
 		t.Fatalf("the gateway does not take %s", path)
 	}
+	return destinationOf(t, x, body)
+}
+
+func destinationOf(t *testing.T, x *Exchange, body string) string {
+	t.Helper()
 	if !x.RequestHeaders().Hold {
 		t.Fatal("the headers go on before the body is read")
 	}
@@ -34,6 +39,28 @@ func destination(t *testing.T, g *Gateway, path, body string) string {
 		return "model"
 	}
 	return "elsewhere"
+}
+
+// TestServiceDeclined checks that the header keeps a request from the service, and that no header leads to it.
+func TestServiceDeclined(t *testing.T) {
+	for _, tt := range []struct{ value, members, want string }{
+		{"decline", `"store":true`, "model"},
+		{"decline", `"store":false,"previous_response_id":"r"`, contract.CodePreviousResponseNotFound},
+		{"decline", `"store":false,"tools":[{"type":"web_search"}]`, "unsupported_parameter"},
+		{"", `"store":true`, "service"},
+		{"accept", `"store":true`, "service"},
+		{"accept", `"store":false`, "model"},
+	} {
+		g := testGateway(func(o *Options) { o.ResponsesService, o.HostedTools = wholeService, contract.HostedToolsRefuse })
+		x := g.Begin("POST", "/v1/responses")
+		if own := x.Header(contract.ServiceHeader, tt.value); !own {
+			t.Error("the header goes to the model's servers")
+		}
+		body := `{"model":"gpt-oss-120b","input":"hi",` + tt.members + `}`
+		if got := destinationOf(t, x, body); got != tt.want {
+			t.Errorf("%q, %s: %s, want %s", tt.value, tt.members, got, tt.want)
+		}
+	}
 }
 
 func TestServiceRequests(t *testing.T) {

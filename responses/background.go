@@ -1,0 +1,175 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+const (
+	// lease is how long a replica has a response or a conversation without renewing it.
+	lease = 15 * time.Second
+	// renewal is how often it renews them. A response that was cancelled ends then.
+	renewal = time.Second
+	// claimInterval is how often a replica looks for responses that another one has accepted or left behind.
+	claimInterval = time.Second
+	// busyWait is how long a response waits for a conversation that another one has.
+	busyWait = time.Second
+)
+
+// job is what is stored of a request that is answered in the background.
+type job struct {
+	Fields                 map[string]json.RawMessage `json:"fields"`
+	Model                  string                     `json:"model"`
+	Previous, Conversation string
+	Stream                 bool
+	Includes               []string
+	Headers                http.Header
+	Created                int64
+	Bound                  seal.Bound
+	Sealing                bool
+	// Queued is the object before the model was asked.
+	Queued object
+}
+
+// enqueue stores a response that is to be made.
+func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.Past) *openai.Error {
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	if failure := t.readQueued(); failure != nil {
+		return failure
+	}
+	r := t.request
+	request := mustMarshal(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
+		Stream: r.stream, Includes: r.includes, Headers: s.storedHeaders(t.headers), Created: t.created.Unix(),
+		Bound: *t.bound, Sealing: t.sealing, Queued: t.last})
+	err := st.Enqueue(ctx, c.tenant, &store.Record{
+		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
+			Object: mustMarshal(t.last)},
+		Input: t.input, Retention: s.Retention, Past: past}, request)
+	if err != nil {
+		return s.failure(err, "", errStore())
+	}
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// readQueued checks the request as the gateway will, and makes the object of a response that is queued.
+func (t *turn) readQueued() *openai.Error {
+	body, failure := openai.Open(t.body())
+	if failure != nil {
+		return failure
+	}
+	decoded, failure := openai.DecodeResponsesRequest(body)
+	if failure != nil {
+		return failure
+	}
+	queued := openai.Response{ID: t.id, Model: t.request.model, CreatedAt: t.created.Unix(), Status: store.Queued,
+		Effort: decoded.Effort, Echo: decoded.Echo}
+	if err := json.Unmarshal(queued.AppendJSON(nil), &t.last); err != nil {
+		return t.service.unreachable(err)
+	}
+	t.own(t.last)
+	delete(t.last, "output")
+	return nil
+}
+
+// storedHeaders returns the headers that are stored until the model has been asked. The client's credentials are among
+// them only if the store is encrypted.
+func (s *Service) storedHeaders(headers http.Header) http.Header {
+	kept := http.Header{}
+	for name, values := range headers {
+		if passedOn(name) && (s.Options.Store.Keys != nil || name != "Authorization" && name != "Cookie") {
+			kept[name] = values
+		}
+	}
+	return kept
+}
+
+// answerQueued answers with the queued response, or with its stream.
+func (s *Service) answerQueued(w http.ResponseWriter, r *http.Request, c *caller, t *turn) *openai.Error {
+	if !t.request.stream {
+		return writeJSON(w, s.whole(&store.Response{Object: mustMarshal(t.last)}, nil, c, nil))
+	}
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	return s.follow(w, r, st, c, t.id, -1)
+}
+
+// makeInBackground makes responses until the service is stopped. It returns when those that it has begun have ended.
+func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
+	slots := make(chan struct{}, s.Options.Background)
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case <-ctx.Done():
+			return
+		case slots <- struct{}{}:
+		}
+		j, err := st.Claim(ctx, s.replica, lease)
+		if j != nil {
+			s.work.Go(func() {
+				defer func() { <-slots }()
+				s.perform(ctx, st, j, err)
+			})
+			continue
+		}
+		<-slots
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("no response can be claimed", "error", err)
+		}
+		select {
+		case <-s.stopping:
+			return
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		case <-time.After(claimInterval):
+		}
+	}
+}
+
+// errStopped is the cause of the end of a job whose replica stops.
+var errStopped = errors.New("the service is stopping")
+
+// perform makes the response of a job. unreadable is why its request cannot be read, or nil.
+func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, unreadable error) {
+	m := &maker{service: s, store: st, job: j}
+	var request job
+	if unreadable == nil {
+		unreadable = json.Unmarshal(j.Request, &request)
+	}
+	m.turn = request.turn(s, j.ID)
+	switch {
+	case unreadable != nil:
+		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
+		m.fail(ctx, "What is stored of the request cannot be read.")
+	case j.Begun:
+		m.turn.sequence = m.storedEvents(ctx)
+		m.fail(ctx, "The responses service was restarted while it made this response. Create it again.")
+	default:
+		m.run(ctx)
+	}
+}
+
+// turn returns the turn of a stored request.
+func (j *job) turn(s *Service, id string) *turn {
+	return &turn{service: s, headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
+		sealing: j.Sealing,
+		request: &request{fields: j.Fields, model: j.Model, previous: j.Previous, conversation: j.Conversation,
+			stream: j.Stream, background: true, store: true, includes: j.Includes}}
+}

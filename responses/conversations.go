@@ -1,0 +1,203 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// The limits of OpenAI's API.
+const (
+	maxAddedItems    = 20
+	maxMetadataPairs = 16
+	maxMetadataKey   = 64
+	maxMetadataValue = 512
+)
+
+// conversationBody is the body of a request about a conversation.
+type conversationBody struct {
+	Metadata json.RawMessage   `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
+}
+
+// readConversation reads a body. It checks the metadata, and that there are not too many items.
+func (s *Service) readConversation(w http.ResponseWriter, r *http.Request) (*conversationBody, *openai.Error) {
+	raw, failure := s.body(w, r)
+	if failure != nil {
+		return nil, failure
+	}
+	b := &conversationBody{}
+	if len(raw) > 0 && json.Unmarshal(raw, b) != nil {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(raw, &object) != nil {
+			return nil, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
+		}
+		return nil, wrongType("items", "an array of items")
+	}
+	if len(b.Items) > maxAddedItems {
+		return nil, badRequest(contract.CodeInvalidValue, "items", fmt.Sprintf(
+			"Invalid 'items': %d items. Expected at most %d.", len(b.Items), maxAddedItems))
+	}
+	if isMissing(map[string]json.RawMessage{"metadata": b.Metadata}, "metadata") || len(b.Metadata) == 0 {
+		b.Metadata = json.RawMessage("{}")
+	}
+	return b, checkMetadata(b.Metadata)
+}
+
+func checkMetadata(raw json.RawMessage) *openai.Error {
+	var pairs map[string]string
+	if json.Unmarshal(raw, &pairs) != nil {
+		return wrongType("metadata", "an object of strings")
+	}
+	if len(pairs) > maxMetadataPairs {
+		return badRequest(contract.CodeInvalidValue, "metadata", fmt.Sprintf(
+			"Invalid 'metadata': too many properties. Expected at most %d.", maxMetadataPairs))
+	}
+	for key, value := range pairs {
+		if utf8.RuneCountInString(key) > maxMetadataKey || utf8.RuneCountInString(value) > maxMetadataValue {
+			return badRequest(contract.CodeInvalidValue, "metadata."+openai.Clip(key, maxQuoted), fmt.Sprintf(
+				"Invalid 'metadata': a key may have %d characters and a value %d.", maxMetadataKey, maxMetadataValue))
+		}
+	}
+	return nil
+}
+
+func writeConversation(w http.ResponseWriter, c *store.Conversation) *openai.Error {
+	return writeJSON(w, mustMarshal(struct {
+		ID        string          `json:"id"`
+		Object    string          `json:"object"`
+		CreatedAt int64           `json:"created_at"`
+		Metadata  json.RawMessage `json:"metadata"`
+	}{c.ID, "conversation", c.CreatedAt.Unix(), c.Metadata}))
+}
+
+func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	body, failure := s.readConversation(w, r)
+	if failure != nil {
+		return failure
+	}
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	items, failure := s.newItemReader(c, nil, nil).read(r.Context(), "items", body.Items)
+	if failure != nil {
+		return failure
+	}
+	created := &store.Conversation{ID: newID("conv"), CreatedAt: s.now(), Metadata: body.Metadata}
+	if err := st.CreateConversation(r.Context(), c.tenant, created, items); err != nil {
+		return s.failure(err, "", errStore())
+	}
+	return writeConversation(w, created)
+}
+
+func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id := r.PathValue("id")
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	found, err := st.GetConversation(r.Context(), c.tenant, id)
+	if err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return writeConversation(w, found)
+}
+
+func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id := r.PathValue("id")
+	body, failure := s.readConversation(w, r)
+	if failure != nil {
+		return failure
+	}
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	changed, err := st.SetMetadata(r.Context(), c.tenant, id, body.Metadata)
+	if err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return writeConversation(w, changed)
+}
+
+func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id := r.PathValue("id")
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	if err := st.DeleteConversation(r.Context(), c.tenant, id); err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return writeJSON(w, mustMarshal(deleted{id, "conversation.deleted", true}))
+}
+
+func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id, query := r.PathValue("id"), r.URL.Query()
+	p, failure := page(query)
+	if failure != nil {
+		return failure
+	}
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	list, err := st.ConversationItems(r.Context(), c.tenant, id, p)
+	if err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return s.writeList(w, list, nil, includes(query))
+}
+
+func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id := r.PathValue("id")
+	body, failure := s.readConversation(w, r)
+	if failure != nil {
+		return failure
+	}
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	items, failure := s.newItemReader(c, nil, nil).read(r.Context(), "items", body.Items)
+	if failure != nil {
+		return failure
+	}
+	if err := st.AddItems(r.Context(), c.tenant, id, items); err != nil {
+		return s.failure(err, "", notFound("Conversation", id))
+	}
+	return s.writeList(w, &store.List{Items: items}, nil, includes(r.URL.Query()))
+}
+
+func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id := r.PathValue("item")
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id)
+	if err != nil {
+		return s.failure(err, "", notFound("Item", id))
+	}
+	return writeJSON(w, s.forClient(&item, nil, includes(r.URL.Query())))
+}
+
+// deleteItem answers with the conversation, as OpenAI's API does.
+func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	id := r.PathValue("item")
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	changed, err := st.DeleteItem(r.Context(), c.tenant, r.PathValue("id"), id)
+	if err != nil {
+		return s.failure(err, "", notFound("Item", id))
+	}
+	return writeConversation(w, changed)
+}

@@ -1,0 +1,250 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// saveTimeout limits how long a response that is ready waits for the store.
+const saveTimeout = 15 * time.Second
+
+func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	body, failure := s.body(w, r)
+	if failure != nil {
+		return failure
+	}
+	request, failure := parseRequest(body)
+	if failure != nil {
+		return failure
+	}
+	t := s.newTurn(request, c, r.Header)
+	past, unlock, failure := s.past(r.Context(), c, t)
+	if failure != nil {
+		return failure
+	}
+	unlock = sync.OnceFunc(unlock)
+	defer unlock()
+	if failure := t.readInput(r.Context(), c, past); failure != nil {
+		return failure
+	}
+	if request.background {
+		if failure := s.enqueue(r.Context(), c, t, past); failure != nil {
+			return failure
+		}
+		unlock() // its maker locks the conversation itself
+		return s.answerQueued(w, r, c, t)
+	}
+	save := func(end *outcome) *openai.Error { return nil }
+	if request.store {
+		st, failure := s.stored()
+		if failure != nil {
+			return failure
+		}
+		save = func(end *outcome) *openai.Error {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), saveTimeout)
+			defer cancel()
+			return s.failure(st.Insert(ctx, c.tenant, t.record(end, past)), "", errStore())
+		}
+	}
+	if request.stream {
+		return t.stream(r.Context(), w, save)
+	}
+	return t.whole(r.Context(), w, save)
+}
+
+// newTurn returns a turn whose past and input are not read yet.
+func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
+	return &turn{
+		service: s, request: request, headers: headers, bound: c.bound(request.model), id: newID("resp"), created: s.now(),
+		sealing: request.store && s.sealKeys != nil && s.HidesReasoning(request.model) && !request.includesValue(includeSealed),
+	}
+}
+
+// past returns what a turn continues. unlock gives its conversation back.
+func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Past, unlock func(), failure *openai.Error) {
+	r := t.request
+	none := func() {}
+	if r.previous == "" && r.conversation == "" {
+		return &store.Past{}, none, nil
+	}
+	st, failure := s.stored()
+	if failure != nil {
+		return nil, none, failure
+	}
+	if r.previous != "" {
+		past, err := st.Chain(ctx, c.tenant, r.previous, s.bodyLimit)
+		return past, none, s.failure(err, "previous_response_id", previousNotFound(r.previous))
+	}
+	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lease, s.bodyLimit)
+	if err != nil {
+		return nil, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
+	}
+	return past, s.holdLock(ctx, st, past, t.id), nil
+}
+
+// holdLock renews the lock of a conversation until the function that it returns is called, which gives it back.
+func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Past, owner string) func() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(renewal)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := st.RenewLock(ctx, past, owner, lease); err != nil && ctx.Err() == nil {
+					s.log.Warn("the lock of a conversation was not renewed", "error", err)
+				}
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+		defer cancel()
+		if err := st.Unlock(ctx, past, owner); err != nil {
+			s.log.Warn("a conversation was not unlocked", "error", err)
+		}
+	}
+}
+
+// readInput reads the items of the request.
+func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (failure *openai.Error) {
+	t.past = past.Items
+	t.input, failure = t.service.newItemReader(c, t.bound, past.Items).read(ctx, "input", t.request.input)
+	return failure
+}
+
+// record returns what is stored of a turn.
+func (t *turn) record(end *outcome, past *store.Past) *store.Record {
+	r := &store.Record{
+		Response: store.Response{ID: t.id, Status: end.status, CreatedAt: t.created, Object: end.stored},
+		Input:    t.kept(t.input, end), Output: t.kept(end.output, end), Retention: t.service.Retention, Past: past,
+		DropReasoning: t.dropsReasoning(end),
+	}
+	if past.InConversation() && end.status != statusCompleted {
+		// Input and output join the conversation after the response has completed, and not otherwise.
+		alone := store.Past{}
+		r.Past = &alone
+	}
+	return r
+}
+
+// dropsReasoning reports whether the reasoning before an answer is removed from the store.
+func (t *turn) dropsReasoning(end *outcome) bool {
+	return t.service.Reasoning == KeepUntilFinal && end.answered
+}
+
+// kept returns the items that the service is to store.
+func (t *turn) kept(items []store.Item, end *outcome) (kept []store.Item) {
+	s := t.service
+	for i := range items {
+		switch {
+		case items[i].Type == typeReasoning && (s.Reasoning == KeepNone || t.dropsReasoning(end)):
+		case s.DropCommentary && isCommentary(&items[i]):
+		default:
+			kept = append(kept, items[i])
+		}
+	}
+	return kept
+}
+
+// stream answers with a stream of events.
+func (t *turn) stream(ctx context.Context, w http.ResponseWriter, save func(*outcome) *openai.Error) *openai.Error {
+	flush := http.NewResponseController(w)
+	send := func(e *event) error {
+		if t.sequence <= 1 {
+			w.Header().Set("content-type", "text/event-stream")
+			w.Header().Set("cache-control", "no-cache")
+		}
+		if _, err := w.Write(e.frame()); err != nil {
+			return err
+		}
+		return flush.Flush()
+	}
+	end, last, failure := t.run(ctx, send)
+	if failure != nil {
+		return failure
+	}
+	if failure := save(end); failure != nil {
+		_, last, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
+	}
+	if err := send(last); err != nil && ctx.Err() == nil {
+		t.service.log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
+	}
+	return nil
+}
+
+// whole answers with the whole response.
+func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outcome) *openai.Error) *openai.Error {
+	end, _, failure := t.run(ctx, func(*event) error { return nil })
+	if failure != nil {
+		return failure
+	}
+	if end.status == statusFailed {
+		return failedError(end.object)
+	}
+	if failure := save(end); failure != nil {
+		return failure
+	}
+	return writeJSON(w, end.object)
+}
+
+// failedError returns the error of a response that failed, for a client that gets no stream: as from the gateway, it
+// gets a status, and nothing is stored.
+func failedError(body []byte) *openai.Error {
+	var o struct {
+		Error struct{ Code, Message string }
+	}
+	e := &openai.Error{Status: http.StatusBadGateway, Type: contract.ServerErrorType, Code: contract.CodeServerError,
+		Message: "The model's answer failed. Try again."}
+	if json.Unmarshal(body, &o) == nil && o.Error.Message != "" {
+		e.Code, e.Message = o.Error.Code, o.Error.Message
+	}
+	return e
+}
+
+// countInput counts the tokens of a request that continues a stored one.
+func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+	body, failure := s.body(w, r)
+	if failure != nil {
+		return failure
+	}
+	request, failure := parseRequest(body)
+	if failure != nil {
+		return failure
+	}
+	t := s.newTurn(request, c, r.Header)
+	past, unlock, failure := s.past(r.Context(), c, t)
+	if failure != nil {
+		return failure
+	}
+	defer unlock()
+	if failure := t.readInput(r.Context(), c, past); failure != nil {
+		return failure
+	}
+	t.sealing = false
+	answer, failure := s.post(r.Context(), contract.InputTokensPath, r.Header, t.body())
+	if failure != nil {
+		return failure
+	}
+	defer answer.Body.Close()
+	w.Header().Set("content-type", "application/json")
+	if _, err := io.Copy(w, answer.Body); err != nil && !errors.Is(err, context.Canceled) {
+		s.log.Debug("an answer was not passed on whole", "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package responses
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// caller is who sends a request.
+type caller struct {
+	tenant      store.Tenant
+	tenantValue string
+}
+
+func (s *Service) caller(r *http.Request) *caller {
+	value := ""
+	if s.TenantHeader != "" {
+		value = r.Header.Get(s.TenantHeader)
+	}
+	return &caller{tenant: store.TenantOf(value), tenantValue: value}
+}
+
+// bound returns what sealed reasoning of the caller's is bound to.
+func (c *caller) bound(model string) *seal.Bound {
+	return &seal.Bound{Model: model, Tenant: c.tenantValue}
+}
+
+// Handler returns the handler of the API's paths.
+func (s *Service) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *caller) *openai.Error{
+		"POST " + contract.ResponsesPath:                              s.createResponse,
+		"POST " + contract.InputTokensPath:                            s.countInput,
+		"GET " + contract.ResponsesPath + "/{id}":                     s.getResponse,
+		"DELETE " + contract.ResponsesPath + "/{id}":                  s.deleteResponse,
+		"POST " + contract.ResponsesPath + "/{id}/cancel":             s.cancelResponse,
+		"GET " + contract.ResponsesPath + "/{id}/input_items":         s.listInputItems,
+		"POST " + contract.ConversationsPath:                          s.createConversation,
+		"GET " + contract.ConversationsPath + "/{id}":                 s.getConversation,
+		"POST " + contract.ConversationsPath + "/{id}":                s.updateConversation,
+		"DELETE " + contract.ConversationsPath + "/{id}":              s.deleteConversation,
+		"GET " + contract.ConversationsPath + "/{id}/items":           s.listItems,
+		"POST " + contract.ConversationsPath + "/{id}/items":          s.addItems,
+		"GET " + contract.ConversationsPath + "/{id}/items/{item}":    s.getItem,
+		"DELETE " + contract.ConversationsPath + "/{id}/items/{item}": s.deleteItem,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError,
+			Code: contract.CodeUnknownURL, Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, maxQuoted) + "."})
+	})
+	return mux
+}
+
+// serve calls a handler, if there is room for another request. A handler returns an error if it has written nothing.
+func (s *Service) serve(w http.ResponseWriter, r *http.Request,
+	handle func(http.ResponseWriter, *http.Request, *caller) *openai.Error) {
+	defer s.inFlight.Add(-1)
+	if s.inFlight.Add(1) > int64(s.InFlight) {
+		writeError(w, &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType,
+			Code: codeServiceOverloaded, Message: "The responses service has too many requests now. Try again."})
+		return
+	}
+	if failure := handle(w, r, s.caller(r)); failure != nil {
+		writeError(w, failure)
+	}
+}
+
+// body reads the body of a request.
+func (s *Service) body(w http.ResponseWriter, r *http.Request) ([]byte, *openai.Error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.bodyLimit))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, errTooLarge(s.bodyLimit)
+	}
+	if err != nil {
+		return nil, badRequest(contract.CodeInvalidRequest, "", "The body could not be read.")
+	}
+	return body, nil
+}
+
+func writeJSON(w http.ResponseWriter, body []byte) *openai.Error {
+	w.Header().Set("content-type", "application/json")
+	w.Write(body)
+	return nil
+}
+
+// The limits of lists.
+const (
+	defaultPage = 20
+	maxPage     = 100
+)
+
+// page reads the parameters of a list.
+func page(q url.Values) (store.Page, *openai.Error) {
+	p := store.Page{After: q.Get("after"), Limit: defaultPage}
+	if limit := q.Get("limit"); limit != "" {
+		n, err := strconv.Atoi(limit)
+		if err != nil || n < 1 || n > maxPage {
+			return p, badRequest(contract.CodeInvalidValue, "limit", "Invalid 'limit': write a number from 1 to 100.")
+		}
+		p.Limit = n
+	}
+	switch order := q.Get("order"); order {
+	case "", "desc":
+	case "asc":
+		p.Ascending = true
+	default:
+		return p, badRequest(contract.CodeInvalidValue, "order", "Invalid 'order': write asc or desc.")
+	}
+	return p, nil
+}
+
+// includes reads the values of include of a query.
+func includes(q url.Values) []string { return append(q["include"], q["include[]"]...) }
+
+// writeList writes a page of items.
+func (s *Service) writeList(w http.ResponseWriter, list *store.List, bound *seal.Bound, include []string) *openai.Error {
+	type page struct {
+		Object  string  `json:"object"`
+		Data    []any   `json:"data"`
+		FirstID *string `json:"first_id"`
+		LastID  *string `json:"last_id"`
+		HasMore bool    `json:"has_more"`
+	}
+	p := page{Object: "list", Data: []any{}, HasMore: list.More}
+	for i := range list.Items {
+		item := &list.Items[i]
+		p.Data = append(p.Data, s.forClient(item, bound, include))
+		if i == 0 {
+			p.FirstID = &item.ID
+		}
+		p.LastID = &item.ID
+	}
+	return writeJSON(w, mustMarshal(p))
+}

@@ -1,0 +1,292 @@
+package responses
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// The types of items that the service looks into.
+const (
+	typeMessage   = "message"
+	typeReasoning = "reasoning"
+	typeReference = "item_reference"
+)
+
+// hiddenText is the member of a stored item of reasoning whose text its client may not see. It is no member of the API.
+const hiddenText = "harmony_text"
+
+// idPrefixes begin the ids of items, by type.
+var idPrefixes = map[string]string{
+	typeMessage:               "msg",
+	typeReasoning:             "rs",
+	"function_call":           "fc",
+	"function_call_output":    "fco",
+	"custom_tool_call":        "ctc",
+	"custom_tool_call_output": "ctco",
+	"local_shell_call":        "lsh",
+	"local_shell_call_output": "lsho",
+	"shell_call":              "sh",
+	"shell_call_output":       "sho",
+	"apply_patch_call":        "apc",
+	"apply_patch_call_output": "apco",
+}
+
+// newID returns an id that nobody can guess.
+func newID(prefix string) string {
+	var b [24]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return prefix + "_" + hex.EncodeToString(b[:])
+}
+
+// itemReader turns items of a request into items that are stored.
+type itemReader struct {
+	service *Service
+	tenant  store.Tenant
+	// bound is what sealed reasoning is bound to. Nil: none is opened.
+	bound *seal.Bound
+	// seen are the ids of the items before, so that each item of a list has its own.
+	seen map[string]bool
+}
+
+// newItemReader returns a reader of items that follow others.
+func (s *Service) newItemReader(c *caller, bound *seal.Bound, past []store.Item) *itemReader {
+	r := &itemReader{service: s, tenant: c.tenant, bound: bound, seen: make(map[string]bool, len(past))}
+	for i := range past {
+		r.seen[past[i].ID] = true
+	}
+	return r
+}
+
+// read reads the items of a list. param is the list's place in the request.
+func (r *itemReader) read(ctx context.Context, param string, list []json.RawMessage) ([]store.Item, *openai.Error) {
+	items := make([]store.Item, 0, len(list))
+	for i, raw := range list {
+		item, failure := r.readOne(ctx, fmt.Sprintf("%s[%d]", param, i), raw)
+		if failure != nil {
+			return nil, failure
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage) (store.Item, *openai.Error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil || fields == nil {
+		return store.Item{}, wrongType(at, "an object")
+	}
+	var kind, id string
+	if json.Unmarshal(orNull(fields["type"]), &kind) != nil {
+		return store.Item{}, wrongType(at+".type", "a string")
+	}
+	if json.Unmarshal(orNull(fields["id"]), &id) != nil {
+		return store.Item{}, wrongType(at+".id", "a string")
+	}
+	delete(fields, hiddenText) // no client may write it
+	_, hasRole := fields["role"]
+	switch {
+	case kind == "" && hasRole:
+		kind = typeMessage
+	case kind == typeReference, kind == "" && id != "":
+		return r.referred(ctx, at, id)
+	case kind == typeReasoning:
+		if failure := r.unseal(at, fields); failure != nil {
+			return store.Item{}, failure
+		}
+	}
+	if id == "" || len(id) > maxQuoted || r.seen[id] {
+		prefix, known := idPrefixes[kind]
+		if !known {
+			prefix = "item"
+		}
+		id = newID(prefix)
+	}
+	r.seen[id] = true
+	fields["type"], fields["id"] = mustMarshal(kind), mustMarshal(id)
+	complete(kind, fields)
+	return store.Item{ID: id, Type: kind, Body: mustMarshal(fields)}, nil
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// referred returns the stored item that an item refers to.
+func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *openai.Error) {
+	missing := badRequest(contract.CodeInvalidValue, at, "Item with id "+quote(id)+" not found. Items are not persisted when "+
+		"`store` is set to false. Try again with `store` set to true, or remove this item from your input.")
+	st, failure := r.service.stored()
+	if failure != nil {
+		return store.Item{}, failure
+	}
+	item, err := st.Item(ctx, r.tenant, id)
+	if err != nil {
+		return item, r.service.failure(err, at, missing)
+	}
+	r.seen[id] = true
+	return item, nil
+}
+
+// unseal opens the text of reasoning that a client has carried. It is stored under the store's own key, so that it
+// outlives the key that sealed it.
+func (r *itemReader) unseal(at string, fields map[string]json.RawMessage) *openai.Error {
+	sealed := ""
+	if json.Unmarshal(orNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || r.service.sealKeys == nil ||
+		r.bound == nil {
+		return nil
+	}
+	text, err := r.service.sealKeys.Open([]byte(sealed), *r.bound, r.service.now().Unix())
+	if err != nil {
+		return openai.InvalidEncryptedContent(at+".encrypted_content", "The encrypted content of '"+at+"' cannot be opened: "+
+			err.Error()+". Send the conversation again without this item.")
+	}
+	delete(fields, "encrypted_content")
+	if shown := reasoningText(fields); shown != string(text) {
+		fields[hiddenText] = mustMarshal(string(text))
+		fields["content"] = json.RawMessage("[]")
+	}
+	return nil
+}
+
+// reasoningText returns the text of an item of reasoning that its client sees.
+func reasoningText(fields map[string]json.RawMessage) string {
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(orNull(fields["content"]), &parts)
+	var b strings.Builder
+	for i := range parts {
+		b.WriteString(parts[i].Text)
+	}
+	return b.String()
+}
+
+// complete adds the members that an item has when the API returns it.
+func complete(kind string, fields map[string]json.RawMessage) {
+	if kind != typeReasoning && isMissing(fields, "status") {
+		fields["status"] = json.RawMessage(`"completed"`)
+	}
+	switch kind {
+	case typeReasoning:
+		if isMissing(fields, "summary") {
+			fields["summary"] = json.RawMessage("[]")
+		}
+	case typeMessage:
+		role, text := "", ""
+		_ = json.Unmarshal(orNull(fields["role"]), &role)
+		if isMissing(fields, "content") || json.Unmarshal(fields["content"], &text) != nil {
+			return
+		}
+		part := map[string]any{"type": "input_text", "text": text}
+		if role == "assistant" {
+			part = map[string]any{"type": "output_text", "text": text, "annotations": []string{}, "logprobs": []string{}}
+		}
+		fields["content"] = mustMarshal([]any{part})
+	}
+}
+
+// isCommentary reports whether an item is what a model says before a call.
+func isCommentary(item *store.Item) bool {
+	var fields struct{ Role, Phase string }
+	return item.Type == typeMessage && json.Unmarshal(item.Body, &fields) == nil && fields.Role == "assistant" &&
+		fields.Phase == openai.PhaseCommentary
+}
+
+func isMissing(fields map[string]json.RawMessage, name string) bool {
+	raw, given := fields[name]
+	return !given || isNull(raw)
+}
+
+// forModel returns the item as the model's gateway gets it.
+func forModel(item *store.Item) json.RawMessage {
+	if item.Type != typeReasoning || !strings.Contains(string(item.Body), `"`+hiddenText+`"`) {
+		return item.Body
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item.Body, &fields) != nil {
+		return item.Body
+	}
+	text := ""
+	if json.Unmarshal(orNull(fields[hiddenText]), &text) == nil {
+		fields["content"] = mustMarshal([]map[string]string{{"type": "reasoning_text", "text": text}})
+		delete(fields, hiddenText)
+		delete(fields, "encrypted_content")
+	}
+	return mustMarshal(fields)
+}
+
+// forClient returns the item as its client gets it. include lists the additions that the client asked for.
+func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []string) json.RawMessage {
+	switch {
+	case item.Type == typeReasoning:
+		return s.reasoningForClient(item, bound, contains(include, includeSealed))
+	case item.Type == typeMessage && !contains(include, includeLogprobs):
+		return withoutLogprobs(item.Body)
+	}
+	return item.Body
+}
+
+// The values of include that stored items need.
+const (
+	includeSealed   = "reasoning.encrypted_content"
+	includeLogprobs = "message.output_text.logprobs"
+)
+
+func contains(list []string, value string) bool {
+	for _, v := range list {
+		if v == value {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed bool) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(item.Body, &fields) != nil {
+		return item.Body
+	}
+	text, hidden := "", fields[hiddenText]
+	if hidden == nil || json.Unmarshal(hidden, &text) != nil {
+		text = reasoningText(fields)
+	}
+	delete(fields, hiddenText)
+	if sealed && s.sealKeys != nil && bound != nil {
+		b, err := s.sealKeys.Seal(nil, []byte(text), *bound, s.now().Add(s.sealLifetime).Unix())
+		if err == nil {
+			fields["encrypted_content"] = mustMarshal(string(b))
+		}
+	}
+	return mustMarshal(fields)
+}
+
+// withoutLogprobs empties the logprobs of a message.
+func withoutLogprobs(body json.RawMessage) json.RawMessage {
+	if !strings.Contains(string(body), `"logprobs":[{`) {
+		return body
+	}
+	var fields map[string]json.RawMessage
+	var parts []map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(orNull(fields["content"]), &parts) != nil {
+		return body
+	}
+	for i := range parts {
+		if _, has := parts[i]["logprobs"]; has {
+			parts[i]["logprobs"] = json.RawMessage("[]")
+		}
+	}
+	fields["content"] = mustMarshal(parts)
+	return mustMarshal(fields)
+}

@@ -1,0 +1,205 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// flushInterval is how long events wait until they are stored together.
+const flushInterval = 50 * time.Millisecond
+
+// maker makes one response in the background.
+type maker struct {
+	service *Service
+	store   *store.Store
+	job     *store.Job
+	turn    *turn
+
+	mu sync.Mutex
+	// waiting are events that are not stored yet.
+	waiting store.Events
+	// next is the number of the next event.
+	next int64
+}
+
+// run asks the model and stores what it says.
+func (m *maker) run(ctx context.Context) {
+	s := m.service
+	past, input, err := m.store.JobItems(ctx, m.job)
+	if err == nil && m.turn.request.conversation != "" {
+		var locked *store.Past
+		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lease, s.bodyLimit)
+		if errors.Is(err, store.ErrLocked) {
+			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
+			return
+		}
+		if err == nil {
+			past = locked.Items
+			defer s.holdLock(ctx, m.store, locked, m.job.ID)()
+		}
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			m.fail(ctx, s.failure(err, "previous_response_id", notFound("Conversation", m.turn.request.conversation)).Message)
+		}
+		return
+	}
+	m.turn.past, m.turn.input = past, input
+	work, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { m.keep(work, cancel) })
+	end, last, failure := m.turn.run(work, func(e *event) error { return m.take(work, e) })
+	lost := errors.Is(context.Cause(work), store.ErrLost)
+	cancel(nil)
+	renewing.Wait()
+	switch {
+	case lost:
+		return // it was cancelled, or another replica has it
+	case failure != nil && ctx.Err() != nil:
+		m.ignoreLost(m.store.Release(context.WithoutCancel(ctx), m.job, 0))
+	case failure != nil:
+		m.fail(ctx, failure.Message)
+	case ctx.Err() != nil:
+		m.fail(ctx, "The responses service was stopped while it made this response. Create it again.")
+	default:
+		m.finish(ctx, end, last)
+	}
+}
+
+// keep renews the lease and stores events, until work ends. It ends work if the response is lost.
+func (m *maker) keep(work context.Context, cancel context.CancelCauseFunc) {
+	flush := time.NewTicker(flushInterval)
+	defer flush.Stop()
+	renewed := m.service.now()
+	for {
+		select {
+		case <-work.Done():
+			return
+		case <-flush.C:
+		}
+		stored, err := m.flush(work)
+		if err == nil && !stored && m.service.now().Sub(renewed) >= renewal {
+			stored, err = true, m.store.Renew(work, m.job, lease)
+		}
+		switch {
+		case errors.Is(err, store.ErrLost):
+			cancel(err)
+			return
+		case err != nil && work.Err() == nil:
+			m.service.log.Warn("a response in the background was not stored; trying again", "response", m.job.ID, "error", err)
+		case stored:
+			renewed = m.service.now()
+		}
+	}
+}
+
+// take keeps an event until it is stored. The first one is stored at once.
+func (m *maker) take(ctx context.Context, e *event) error {
+	if m.turn.sequence == 1 {
+		if err := m.store.Begin(ctx, m.job, mustMarshal(m.turn.last)); err != nil {
+			return err
+		}
+	}
+	m.add(e)
+	return nil
+}
+
+func (m *maker) add(e *event) {
+	if !m.turn.request.stream {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiting.Body) == 0 {
+		m.waiting.First = m.next
+	}
+	m.waiting.Last = m.next
+	m.waiting.Body = append(m.waiting.Body, e.frame()...)
+	m.next++
+}
+
+// flush stores the events that wait, and reports whether there were any.
+func (m *maker) flush(ctx context.Context) (bool, error) {
+	m.mu.Lock()
+	events := m.waiting
+	m.mu.Unlock()
+	if len(events.Body) == 0 {
+		return false, nil
+	}
+	if err := m.store.AppendEvents(ctx, m.job, events, lease); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// Others may have come in between.
+	m.waiting = store.Events{First: events.Last + 1, Last: m.waiting.Last, Body: m.waiting.Body[len(events.Body):]}
+	return true, nil
+}
+
+// finish stores how the turn has ended.
+func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
+	ctx = context.WithoutCancel(ctx)
+	m.add(last)
+	t := m.turn
+	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end), Events: m.waiting,
+		DropReasoning: t.dropsReasoning(end), JoinConversation: end.status == statusCompleted}
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+		err := m.store.Finish(ctx, m.job, o)
+		cancel()
+		if err == nil || errors.Is(err, store.ErrLost) {
+			return
+		}
+		m.service.log.Warn("a response that has ended was not stored; trying again", "response", m.job.ID, "error", err)
+		select {
+		case <-m.service.stopping:
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// fail ends the response with an error. Its stream has the events that a client expects.
+func (m *maker) fail(ctx context.Context, message string) {
+	t := m.turn
+	if t.last == nil {
+		t.last = object{"id": mustMarshal(t.id), "object": mustMarshal("response"), "status": mustMarshal(store.Queued)}
+	}
+	if t.sequence == 0 {
+		t.last["status"] = mustMarshal(store.InProgress)
+		o := object{"output": mustMarshal([]string{})}
+		for name, value := range t.last {
+			o[name] = value
+		}
+		for _, kind := range []string{"response.created", "response.in_progress"} {
+			m.add(&event{kind: kind, data: lifecycle(kind, t.sequence, mustMarshal(o))})
+			t.sequence++
+		}
+	}
+	end, last, _ := t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: message})
+	m.finish(ctx, end, last)
+}
+
+// storedEvents returns the number of events that are stored.
+func (m *maker) storedEvents(ctx context.Context) int64 {
+	n, err := m.store.EventCount(ctx, m.job)
+	if err != nil && ctx.Err() == nil {
+		m.service.log.Warn("the events of a response cannot be counted", "response", m.job.ID, "error", err)
+	}
+	m.next = n
+	return max(n, 1)
+}
+
+// ignoreLost logs an error, unless it is that the response is another's.
+func (m *maker) ignoreLost(err error) {
+	if err != nil && !errors.Is(err, store.ErrLost) {
+		m.service.log.Warn("a response in the background was not given back", "response", m.job.ID, "error", err)
+	}
+}

@@ -1,0 +1,146 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// request is the body of a request for a response, as far as the service handles it itself.
+type request struct {
+	// fields are those that are passed on unchanged. The gateway checks them.
+	fields map[string]json.RawMessage
+	model  string
+	// previous and conversation are what the response continues. One of them at most is not empty.
+	previous, conversation    string
+	stream, background, store bool
+	// includes are the values of include.
+	includes []string
+	// input holds the items. A text is an item too.
+	input []json.RawMessage
+}
+
+// parseRequest reads the body of a request.
+func parseRequest(body []byte) (*request, *openai.Error) {
+	r := &request{store: true}
+	if err := json.Unmarshal(body, &r.fields); err != nil || r.fields == nil {
+		return nil, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
+	}
+	for _, field := range []struct {
+		name, want string
+		into       any
+	}{
+		{"previous_response_id", "a string", &r.previous},
+		{"stream", "a boolean", &r.stream},
+		{"background", "a boolean", &r.background},
+		{"store", "a boolean", &r.store},
+	} {
+		if failure := r.take(field.name, field.want, field.into); failure != nil {
+			return nil, failure
+		}
+	}
+	// The gateway reports these, if they are wrong.
+	_ = json.Unmarshal(r.fields["model"], &r.model)
+	_ = json.Unmarshal(r.fields["include"], &r.includes)
+	if failure := r.takeConversation(); failure != nil {
+		return nil, failure
+	}
+	switch {
+	case r.previous != "" && r.conversation != "":
+		return nil, badRequest(contract.CodeMutuallyExclusive, "previous_response_id", "Mutually exclusive parameters. "+
+			"Ensure you are only providing one of: 'previous_response_id' or 'conversation'.")
+	case r.background && !r.store:
+		return nil, badRequest(contract.CodeUnsupportedParameter, "background",
+			"Unsupported parameter: 'background' needs 'store' to be true.")
+	}
+	return r, r.takeInput()
+}
+
+// take reads a field and removes it.
+func (r *request) take(name, want string, into any) *openai.Error {
+	raw, given := r.fields[name]
+	delete(r.fields, name)
+	if !given || isNull(raw) {
+		return nil
+	}
+	if json.Unmarshal(raw, into) != nil {
+		return wrongType(name, want)
+	}
+	return nil
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// takeConversation reads the conversation's id, which is the field itself or its member.
+func (r *request) takeConversation() *openai.Error {
+	var whole json.RawMessage
+	if failure := r.take("conversation", "", &whole); failure != nil || whole == nil {
+		return failure
+	}
+	var object struct {
+		ID *string `json:"id"`
+	}
+	if json.Unmarshal(whole, &r.conversation) == nil {
+		return nil
+	}
+	if json.Unmarshal(whole, &object) != nil || object.ID == nil {
+		return wrongType("conversation", "a string, or an object with an id")
+	}
+	r.conversation = *object.ID
+	return nil
+}
+
+func (r *request) takeInput() *openai.Error {
+	raw, given := r.fields["input"]
+	delete(r.fields, "input")
+	if !given || isNull(raw) {
+		return nil
+	}
+	text := ""
+	if json.Unmarshal(raw, &text) == nil {
+		r.input = []json.RawMessage{mustMarshal(map[string]string{"type": "message", "role": "user", "content": text})}
+		return nil
+	}
+	if json.Unmarshal(raw, &r.input) != nil {
+		return wrongType("input", "a string or an array of items")
+	}
+	return nil
+}
+
+// includesValue reports whether the client asked for an addition to the answer.
+func (r *request) includesValue(value string) bool { return slices.Contains(r.includes, value) }
+
+// plain returns the body of a request that needs no store: the fields, and all items.
+func (r *request) plain(items []json.RawMessage, stream bool) []byte {
+	b := bytes.NewBufferString(`{"store":false,"stream":`)
+	fmt.Fprintf(b, "%t", stream)
+	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
+		b.WriteByte(',')
+		b.Write(mustMarshal(name))
+		b.WriteByte(':')
+		b.Write(r.fields[name])
+	}
+	b.WriteString(`,"input":[`)
+	for i, item := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(item)
+	}
+	b.WriteString("]}")
+	return b.Bytes()
+}
+
+// mustMarshal returns the JSON of a value that always has one.
+func mustMarshal(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("responses: " + err.Error())
+	}
+	return b
+}

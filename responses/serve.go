@@ -1,0 +1,51 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	// idleTimeout is longer than Envoy's for connections to servers, so that Envoy never sends a request on a connection
+	// that is being closed.
+	idleTimeout = 2 * time.Hour
+)
+
+// Serve runs the service, and serves its handler, until ctx ends or [Service.Stop] is called. What runs then has the
+// time drain to end. It returns an error if the store cannot be used as it is, or if nothing can be served.
+func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration) error {
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		BaseContext: func(net.Listener) context.Context { return working }}
+	served, ran := make(chan error, 1), make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	go func() { ran <- s.Run(working) }()
+	select {
+	case <-ctx.Done():
+	case <-s.stopping:
+	case err := <-served:
+		end()
+		return errors.Join(err, <-ran)
+	case err := <-ran:
+		return errors.Join(err, server.Close())
+	}
+	s.Stop()
+	limited, cancel := context.WithTimeout(working, drain)
+	defer cancel()
+	err := server.Shutdown(limited)
+	if err != nil {
+		_ = server.Close() // the time of those that run is over
+	}
+	select {
+	case err = <-ran:
+	case <-limited.Done():
+		end()
+		err = <-ran
+	}
+	return err
+}

@@ -1,0 +1,243 @@
+package responses
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// The defaults of [Options].
+const (
+	// DefaultRetention is how long OpenAI keeps responses.
+	DefaultRetention = 30 * 24 * time.Hour
+	// DefaultEventRetention is how long a stream can be resumed after its response was created.
+	DefaultEventRetention = time.Hour
+	// DefaultBackground is how many responses a replica makes in the background at once.
+	DefaultBackground = 16
+	// DefaultBodyLimit is the largest request body, and the largest stored conversation, in bytes.
+	DefaultBodyLimit = 4 << 20
+	// DefaultInFlight is how many requests a replica handles at once. Each may hold a few bodies.
+	DefaultInFlight = 512
+)
+
+// Keep says which reasoning of stored responses is kept.
+type Keep string
+
+// The values of [Keep].
+const (
+	// KeepAll keeps it.
+	KeepAll Keep = "keep"
+	// KeepUntilFinal removes it once an answer on the final channel has followed.
+	KeepUntilFinal Keep = "until_final"
+	// KeepNone does not store it.
+	KeepNone Keep = "never"
+)
+
+// Options are what a [Service] needs.
+type Options struct {
+	// Gateway is the URL at which the models are asked, without a path.
+	Gateway string
+	Store   store.Options
+	// Retention is how long responses are kept, and EventRetention how long the events of streams in the background are.
+	Retention, EventRetention time.Duration
+	// Reasoning says which reasoning is kept. Empty is [KeepAll].
+	Reasoning Keep
+	// DropCommentary reports whether what a model says before a call is not stored.
+	DropCommentary bool
+	// TenantHeader is the header whose value names the tenant. Empty: there is one tenant.
+	TenantHeader string
+	// SealKeys open and seal the reasoning that clients carry. Nil: none is sealed.
+	SealKeys *seal.Keys
+	// SealLifetime is how long sealed reasoning can be opened.
+	SealLifetime time.Duration
+	// HidesReasoning reports whether a model's clients do not see its reasoning. Nil: they do.
+	HidesReasoning func(model string) bool
+	// BodyLimit is the largest request body, and the largest stored conversation that a response can continue, in bytes.
+	BodyLimit int64
+	// Background is how many responses are made in the background at once.
+	Background int
+	// InFlight is how many requests are handled at once. Others are answered 503.
+	InFlight int
+	Log      *slog.Logger
+	// Now is the clock. Nil is [time.Now].
+	Now func() time.Time
+}
+
+// Service is the responses service.
+type Service struct {
+	Options
+	gateway      string
+	client       *http.Client
+	bodyLimit    int64
+	sealKeys     *seal.Keys
+	sealLifetime time.Duration
+	log          *slog.Logger
+	now          func() time.Time
+	// replica is the name under which this process holds leases.
+	replica string
+	// database is nil until the store has answered for the first time.
+	database atomic.Pointer[store.Store]
+	// reached is closed when the store has answered.
+	reached chan struct{}
+	inFlight atomic.Int64
+	// kick wakes the makers of responses in the background.
+	kick chan struct{}
+	// stopping is closed when no new work is begun.
+	stopping chan struct{}
+	stop     sync.Once
+	work     sync.WaitGroup
+}
+
+// New returns a service. It answers requests for what is stored 503 until [Service.Run] has reached the store.
+func New(o Options) *Service {
+	for _, d := range []struct{ value, standard *time.Duration }{
+		{&o.Retention, new(time.Duration(DefaultRetention))},
+		{&o.EventRetention, new(time.Duration(DefaultEventRetention))},
+		{&o.SealLifetime, new(time.Duration(contract.DefaultSealLifetimeS) * time.Second)},
+	} {
+		if *d.value == 0 {
+			*d.value = *d.standard
+		}
+	}
+	if o.BodyLimit == 0 {
+		o.BodyLimit = DefaultBodyLimit
+	}
+	if o.Background == 0 {
+		o.Background = DefaultBackground
+	}
+	if o.InFlight == 0 {
+		o.InFlight = DefaultInFlight
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.HidesReasoning == nil {
+		o.HidesReasoning = func(string) bool { return false }
+	}
+	return &Service{
+		Options: o, gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, sealKeys: o.SealKeys,
+		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now, replica: newID("replica"),
+		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
+		client: &http.Client{
+			// The gateway limits how long an answer may take. A redirect would be somebody else's answer.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{MaxIdleConnsPerHost: o.InFlight, IdleConnTimeout: time.Minute,
+				DisableCompression: true},
+		},
+	}
+}
+
+// stored returns the store, or the error for a store that has not answered yet.
+func (s *Service) stored() (*store.Store, *openai.Error) {
+	if st := s.database.Load(); st != nil {
+		return st, nil
+	}
+	return nil, errStore()
+}
+
+// Reached is closed when the store has answered for the first time.
+func (s *Service) Reached() <-chan struct{} { return s.reached }
+
+// The waits between two attempts to reach the store.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
+// Run reaches the store, makes responses in the background, and removes what has expired, until ctx ends or
+// [Service.Stop] is called. It returns an error if the store cannot be used as it is.
+func (s *Service) Run(ctx context.Context) error {
+	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	st := s.database.Load()
+	if st == nil {
+		return nil
+	}
+	defer st.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.work.Go(func() { s.expire(ctx, st) })
+	s.work.Go(func() { s.makeInBackground(ctx, st) })
+	select {
+	case <-ctx.Done():
+	case <-s.stopping:
+	}
+	s.work.Wait()
+	return nil
+}
+
+// reach opens the store. It tries again while the database does not answer.
+func (s *Service) reach(ctx context.Context) error {
+	o := s.Options.Store
+	o.Now = s.now
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		st, err := store.Open(ctx, o)
+		if err == nil {
+			s.database.Store(st)
+			close(s.reached)
+			return nil
+		}
+		var setup *store.SetupError
+		if errors.As(err, &setup) {
+			return err
+		}
+		s.log.Warn("the store does not answer; trying again", "error", err, "wait", wait)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.stopping:
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Stop ends the service: no response is begun in the background, and those that run are ended when ctx ends.
+func (s *Service) Stop() { s.stop.Do(func() { close(s.stopping) }) }
+
+// Ready returns an error if what is stored cannot be read now.
+func (s *Service) Ready(ctx context.Context) error {
+	st, failure := s.stored()
+	if failure != nil {
+		return failure
+	}
+	return st.Ping(ctx)
+}
+
+// expiryInterval is how often what has expired is removed.
+const expiryInterval = time.Minute
+
+func (s *Service) expire(ctx context.Context, st *store.Store) {
+	tick := time.NewTicker(expiryInterval)
+	defer tick.Stop()
+	for {
+		removed, err := st.Expire(ctx, s.now().Add(-s.EventRetention))
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.log.Warn("what has expired was not removed", "error", err)
+		case removed > 0:
+			s.log.Info("removed expired responses", "responses", removed)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.stopping:
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -129,6 +129,11 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	service, err := serviceBeside(f.file, log)
+	if err != nil {
+		return errors.Join(err, xds.Close(), status.Close())
+	}
+	defer service.stop()
 	go announce(ctx, cmd, s, xds, status)
 	return asUsage(s.Run(ctx))
 }

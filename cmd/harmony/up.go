@@ -80,6 +80,10 @@ func upCommand() *cobra.Command {
 			if printBootstrap {
 				return u.printBootstrap()
 			}
+			if err := u.listenForService(); err != nil {
+				return err
+			}
+			defer u.service.stop()
 			return host.run(cmd, &u)
 		},
 	}
@@ -108,6 +112,7 @@ type up struct {
 	logLevel       string
 	stats          netip.AddrPort // where Envoy serves its statistics; invalid: only at its admin interface
 	drainTime      time.Duration
+	service        *upService // nil if there is none
 	stdout, stderr io.Writer
 }
 

@@ -51,6 +51,7 @@ func (u *up) runEnvoy(ctx context.Context) error {
 		return errors.Join(err, p.Stop())
 	}
 	// The control plane runs until Envoy has ended, so that Envoy gets changes of servers as long as streams run.
+	u.service.drain()
 	u.drain(second, proxyHost{drain: p.Drain, streams: p.Streams, ended: p.Done()})
 	p.PassLog(nil)
 	return p.Stop()
@@ -146,9 +147,14 @@ func (u *up) serveEnvoy(ctx context.Context, p *envoy.Process, c *ownControlPlan
 		}
 		about += "\nstatistics: http://" + stats + envoy.StatsPath
 	}
+	if err := u.service.start(u.config, address, u.eventLog()); err != nil {
+		return err
+	}
 	u.printReady(address, about)
 	defer u.tryServers(ctx)()
 	select {
+	case err := <-u.service.failed():
+		return storeError(err)
 	case <-ctx.Done():
 		return nil
 	case <-p.Done():

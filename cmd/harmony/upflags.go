@@ -28,6 +28,7 @@ type upFlags struct {
 	forwardAuth   bool
 	acceptText    bool
 	passthrough   string
+	store         string
 	envoy         string
 	concurrency   int
 }
@@ -56,6 +57,8 @@ func (f *upFlags) add(flags *pflag.FlagSet) {
 		"how long a server may be silent before its request is ended; 0s: no limit")
 	flags.StringVar(&f.passthrough, "passthrough", "",
 		"`URL` of a server for every other model (default: none, they are answered 404)")
+	flags.StringVar(&f.store, "store", "",
+		"`FILE` of stored responses and conversations (SQLite), or postgres://HOST/DATABASE (default: nothing is stored)")
 	flags.StringVar(&f.envoy, "envoy", "", "Envoy `PROGRAM` (default: $ENVOY, the one that pip installed with this "+
 		"program, envoy on PATH, one next to this program, .tools/bin/envoy)")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "worker threads of Envoy (default: one per CPU)")
@@ -92,6 +95,7 @@ func (f *upFlags) adjust(flags *pflag.FlagSet) func(*config.Config) error {
 			{"body-limit", func() { c.BodyLimit = f.bodyLimit }},
 			{"stall-timeout", func() { c.StallTimeout = f.stallTimeout }},
 			{"passthrough", func() { c.Passthrough = f.passthrough }},
+			{"store", func() { c.ResponsesService.URL, c.ResponsesService.Store = "", f.store }},
 			{"envoy", func() { c.Envoy.Path = f.envoy }},
 			{"concurrency", func() { c.Envoy.Concurrency = f.concurrency }},
 		} {

@@ -103,6 +103,10 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 		return err
 	}
 	defer s.Stop()
+	if err := u.service.start(u.config, s.Address(), u.eventLog()); err != nil {
+		return err
+	}
+	defer u.service.stop()
 	u.printReady(s.Address(), fmt.Sprintf("the filter runs in this program, without Envoy, in %s",
 		plural(len(s.Proxy().Stats()), "VM")))
 	watcher, err := u.watchServers(0)
@@ -113,7 +117,10 @@ func (u *up) runWazero(ctx context.Context, cacheDir string) error {
 	}
 	defer u.tryServers(ctx)()
 	select {
+	case err := <-u.service.failed():
+		return storeError(err)
 	case <-ctx.Done():
+		u.service.drain()
 		clean := u.drain(second, proxyHost{
 			drain:   func(context.Context) error { s.Drain(); return nil },
 			streams: func(context.Context) (int, error) { return s.Proxy().Streams(), nil },

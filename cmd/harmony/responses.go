@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+const responsesLong = `Runs the responses service: it keeps responses and conversations, makes responses in the background,
+and asks the models through the gateway. The gateway's configuration says where its database is.
+
+  harmony responses --config config.yaml
+
+  responses_service:
+    url: http://10.0.0.9:8090            # where Envoys reach this service
+    store: postgres://10.0.0.5/harmony   # or a file's path, for SQLite
+    listen: 0.0.0.0:8090
+    gateway: http://10.0.0.1:8080        # where it asks the models
+
+Any number of these may share one PostgreSQL. The service trusts the headers that it gets: only Envoys may reach it.
+
+Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line, the configuration or the store is
+wrong.`
+
+// defaultResponsesStatus is where harmony responses serves its readiness.
+const defaultResponsesStatus = "127.0.0.1:18092"
+
+func responsesCommand() *cobra.Command {
+	var file, status string
+	drain := config.Duration(defaultDrainTime)
+	c := &cobra.Command{
+		Use:   "responses --config FILE",
+		Short: "Keep responses and conversations, for gateways of one configuration",
+		Long:  responsesLong,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadService(file)
+			if err != nil {
+				return err
+			}
+			return runResponses(cmd, c, status, time.Duration(drain))
+		},
+	}
+	c.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE` (YAML) of the gateway")
+	c.Flags().StringVar(&status, "status", defaultResponsesStatus, "`ADDRESS` of /ready")
+	c.Flags().Var(&drain, "drain-time", "how long what runs may take to end after an interrupt")
+	c.AddCommand(migrateCommand(&file), exportCommand(&file), deleteCommand(&file))
+	return c
+}
+
+// loadService reads a configuration that has the product's own responses service.
+func loadService(file string) (*config.Config, error) {
+	if file == "" {
+		return nil, usageError{errors.New("no configuration is given; write --config FILE")}
+	}
+	c, err := config.Load(file)
+	if err == nil {
+		err = c.Validate()
+	}
+	if err == nil && c.ResponsesService.Store == "" {
+		err = fmt.Errorf("%s has no responses_service.store; write a file's path, or postgres://HOST/DATABASE", file)
+	}
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
+}
+
+func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain time.Duration) error {
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	s, err := newService(c, "", log)
+	if err != nil {
+		return usageError{err}
+	}
+	l, err := listenOn(c.ResponsesService.ListenAddress(), "responses_service.listen")
+	if err != nil {
+		return err
+	}
+	status, err := listenOn(statusAt, "--status")
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	probe := &http.Server{Handler: readiness(s), ReadHeaderTimeout: 5 * time.Second}
+	defer probe.Close()
+	go func() {
+		if err := probe.Serve(status); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("the status is not served", "error", err)
+		}
+	}()
+	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\n", l.Addr(), status.Addr())
+	return storeError(s.Serve(ctx, l, drain))
+}
+
+// storeError marks the error of a store that cannot be used as it is.
+func storeError(err error) error {
+	var setup *store.SetupError
+	if errors.As(err, &setup) {
+		return usageError{err}
+	}
+	return err
+}
+
+// readiness answers whether what is stored can be read.
+func readiness(s *responses.Service) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if err := s.Ready(ctx); err != nil {
+			http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	return mux
+}
+
+// newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
+// does not say.
+func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.Service, error) {
+	r := &c.ResponsesService
+	storeKeys, err := keysOf(store.KeysVariable)
+	if err != nil {
+		return nil, err
+	}
+	sealKeys, err := keysOf(contract.SealKeysVariable)
+	if err != nil {
+		return nil, err
+	}
+	if gateway == "" || r.Gateway != "" {
+		gateway = r.Gateway
+	}
+	if gateway == "" {
+		if gateway, err = gatewayOf(c); err != nil {
+			return nil, err
+		}
+	}
+	hidden := map[string]bool{}
+	for i := range c.Models {
+		hidden[c.Models[i].Name] = c.Models[i].Answers.HideReasoning
+	}
+	return responses.New(responses.Options{
+		Gateway:   gateway,
+		Store:     store.Options{URL: r.Store, Keys: storeKeys, MaxConnections: r.MaxConnections},
+		Retention: time.Duration(r.Retention), EventRetention: time.Duration(r.EventRetention),
+		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
+		TenantHeader: c.Seal.TenantHeader, SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
+		HidesReasoning: func(model string) bool { return hidden[model] },
+		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Log: log,
+	}), nil
+}
+
+// keysOf reads the keys of a variable of the environment.
+func keysOf(variable string) (*seal.Keys, error) {
+	keys, err := seal.ParseKeys(os.Getenv(variable))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", variable, err)
+	}
+	return keys, nil
+}
+
+// gatewayOf returns the URL of the first listener of a configuration.
+func gatewayOf(c *config.Config) (string, error) {
+	first := c.AllListeners()[0]
+	a, err := config.ParseListen(first.Address)
+	switch {
+	case err != nil:
+		return "", err
+	case first.TLS != "":
+		return "", errors.New("the first listener has TLS; write in responses_service.gateway where the service asks the " +
+			"models, such as a listener in clear text on loopback")
+	case a.Port() == 0:
+		return "", errors.New("the first listener has no fixed port; write responses_service.gateway")
+	case a.Addr().IsUnspecified():
+		return fmt.Sprintf("http://127.0.0.1:%d", a.Port()), nil
+	}
+	return "http://" + a.String(), nil
+}
+
+// upService is the responses service of a run of harmony up.
+type upService struct {
+	listener net.Listener
+	service  *responses.Service
+	ended    chan error    // buffered: how it ended
+	done     chan struct{} // closed when it has ended
+	once     sync.Once
+}
+
+// listenForService listens for the service, if this program runs it, and stores where.
+func (u *up) listenForService() error {
+	if !u.config.ResponsesService.Runs() {
+		return nil
+	}
+	l, err := listenOn(u.config.ResponsesService.ListenAddress(), "responses_service.listen")
+	if err != nil {
+		return err
+	}
+	u.service = &upService{listener: l}
+	u.config.ResponsesService.Listen = l.Addr().String()
+	adjust := u.adjust
+	u.adjust = func(c *config.Config) error {
+		if c.ResponsesService.Runs() {
+			c.ResponsesService.Listen = l.Addr().String()
+		}
+		return adjust(c)
+	}
+	return nil
+}
+
+// start runs the service. address is the gateway's.
+func (s *upService) start(c *config.Config, address string, log *slog.Logger) (err error) {
+	if s == nil {
+		return nil
+	}
+	if s.service, err = newService(c, "http://"+address, log); err != nil {
+		return usageError{err}
+	}
+	s.ended, s.done = make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(s.done)
+		s.ended <- s.service.Serve(context.Background(), s.listener, drainOfService)
+	}()
+	select {
+	case <-s.service.Reached():
+	case <-time.After(storePatience): // what needs no store is served meanwhile
+	case err := <-s.ended:
+		return storeError(err)
+	}
+	return nil
+}
+
+// storePatience is how long the start waits for the store.
+const storePatience = 5 * time.Second
+
+// drainOfService is how long the service has after the gateway has ended.
+const drainOfService = time.Second
+
+// failed receives the error of a service that has ended by itself.
+func (s *upService) failed() <-chan error {
+	if s == nil {
+		return nil
+	}
+	return s.ended
+}
+
+// drain makes the service begin nothing new in the background.
+func (s *upService) drain() {
+	if s != nil && s.service != nil {
+		s.service.Stop()
+	}
+}
+
+// stop ends the service.
+func (s *upService) stop() {
+	if s == nil {
+		return
+	}
+	s.once.Do(func() {
+		if s.service == nil {
+			s.listener.Close()
+			return
+		}
+		s.service.Stop()
+		<-s.done
+	})
+}
+
+// serviceBeside runs the responses service beside a control plane, if its file says so. A file that cannot be read is
+// the control plane's to report.
+func serviceBeside(file string, log *slog.Logger) (*upService, error) {
+	c, err := config.Load(file)
+	if err != nil || c.Validate() != nil || !c.ResponsesService.Runs() {
+		return nil, nil
+	}
+	gateway, err := gatewayOf(c)
+	if err != nil && c.ResponsesService.Gateway == "" {
+		return nil, usageError{err}
+	}
+	l, err := listenOn(c.ResponsesService.ListenAddress(), "responses_service.listen")
+	if err != nil {
+		return nil, err
+	}
+	s := &upService{listener: l}
+	if err := s.start(c, strings.TrimPrefix(gateway, "http://"), log); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	go func() {
+		if err := <-s.ended; err != nil {
+			log.Error("the responses service has ended", "error", err)
+		}
+	}()
+	return s, nil
+}

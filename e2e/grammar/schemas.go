@@ -39,9 +39,15 @@ var (
 // and the Open Responses specification wants usage to be there.
 var nullMembers = []string{"usage", "user"}
 
+// storedSchemas are those of stored responses and conversations.
+var storedSchemas = []string{"Response", "ResponseItemList", "ConversationResource", "DeletedConversationResource",
+	"ConversationItemList", "ConversationItem"}
+
 // Schemas are OpenAI's schemas of answers, closed: a member that they do not name fails.
 type Schemas struct {
 	chat, chatChunk, responses, failure *jsonschema.Schema
+	// stored are those of stored responses and conversations, by their names.
+	stored map[string]*jsonschema.Schema
 	// responsesEvents are the Responses API's, by their type.
 	responsesEvents map[string]*jsonschema.Schema
 }
@@ -69,6 +75,10 @@ func LoadSchemas(t *testing.T) *Schemas {
 		chat: compile("CreateChatCompletionResponse"), chatChunk: compile("CreateChatCompletionStreamResponse"),
 		responses: compile("Response"), failure: compile("ErrorResponse"), responsesEvents: map[string]*jsonschema.Schema{},
 	}
+	s.stored = map[string]*jsonschema.Schema{}
+	for _, name := range storedSchemas {
+		s.stored[name] = compile(name)
+	}
 	definitions := document["$defs"].(map[string]any)
 	for _, each := range definitions["ResponseStreamEvent"].(map[string]any)["anyOf"].([]any) {
 		name := DefinitionName(each)
@@ -77,6 +87,9 @@ func LoadSchemas(t *testing.T) *Schemas {
 	}
 	return s
 }
+
+// CheckStored checks an answer about stored responses and conversations against the schema of a name.
+func (s *Schemas) CheckStored(name, body string) error { return s.one(s.stored[name], body) }
 
 // DefinitionName is what a schema that is only a reference refers to.
 func DefinitionName(schema any) string {
@@ -157,8 +170,11 @@ func closeAnswers(document map[string]any) {
 		}
 	}
 	for _, name := range []string{
-		"CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "Response", "ResponseStreamEvent", "ErrorResponse",
+		"CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "ResponseStreamEvent", "ErrorResponse",
 	} {
+		shut(definitions[name])
+	}
+	for _, name := range storedSchemas {
 		shut(definitions[name])
 	}
 	for name, extra := range extraMembers {

@@ -20,7 +20,8 @@ import (
 // roots are the schemas that the tests ask for by name. The schemas that they refer to are included.
 var roots = []string{
 	"CreateChatCompletionRequest", "CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "ErrorResponse",
-	"CreateResponse", "Response", "ResponseStreamEvent",
+	"CreateResponse", "Response", "ResponseStreamEvent", "ResponseItemList", "ConversationResource",
+	"DeletedConversationResource", "ConversationItemList", "ConversationItem",
 }
 
 const (

@@ -86,7 +86,7 @@ func TestParseWhole(t *testing.T) {
 				ContextLength:      65536,
 				MaxReasoningTokens: 1000, ThinkingTokenBudget: true,
 				ControlTokens: "break", FallbackOnTimeoutMS: 1000,
-				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop",
+				RawPrompts: "allow", DropCommentaryFromHistory: true, UnsupportedContent: "drop", Relay: "off",
 				ReasoningEfforts:  contract.Efforts{None: "low", Minimal: "low", XHigh: "refuse", Max: "high"},
 				StructuredOutputs: "none", Answers: contract.Answers{
 					ReasoningFields: "none", HideReasoning: true, ReasoningAsSummary: true, UndeclaredCalls: "content", MaxChoices: 4,

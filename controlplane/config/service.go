@@ -104,6 +104,12 @@ func (c *Config) checkService(r *Resolved) *Error {
 			return &Error{Field: "responses_service", Reason: "has no url and no store; write url: http://host:port for a " +
 				"service of your own, store: FILE for this one, or leave the block out"}
 		}
+		for i := range c.Models {
+			if c.Models[i].Relay != contract.RelayOff {
+				return &Error{Field: fmt.Sprintf("models[%d].relay", i), Reason: "needs the responses service; write " +
+					"responses_service with store: FILE, or relay: off"}
+			}
+		}
 		return nil
 	}
 	e := s.checkOwn()
@@ -122,6 +128,9 @@ func (c *Config) checkService(r *Resolved) *Error {
 			"its body is read; leave it out, or write mode: full"}
 	}
 	for i := range c.Models {
+		if c.Models[i].Relay != contract.RelayOff && !enabled(s.Stores) {
+			return &Error{Field: fmt.Sprintf("models[%d].relay", i), Reason: "needs a responses service that stores"}
+		}
 		if c.Models[i].Route() == ResponsesPool {
 			return &Error{Field: fmt.Sprintf("models[%d].name", i),
 				Reason: ResponsesPool + " is the name of the responses service; give the model another name"}

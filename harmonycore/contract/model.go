@@ -47,8 +47,11 @@ type ModelSettings struct {
 	UnsupportedContent string `yaml:"unsupported_content"`
 	// ServerExtras are the servers' own parameters that clients may use. Absent: the defaults. Empty: none.
 	ServerExtras []string `yaml:"server_extras"`
-	Answers      Answers  `yaml:"answers"`
-	System       System   `yaml:"system"`
+	// Relay is "off", "finish" or "retry": which requests for a Responses stream go through the responses service, so that
+	// a server that dies in mid-answer ends no stream without an event. Empty: off.
+	Relay   string  `yaml:"relay"`
+	Answers Answers `yaml:"answers"`
+	System  System  `yaml:"system"`
 }
 
 // Efforts are each "low", "medium", "high" or "refuse". Empty: the default.
@@ -132,6 +135,7 @@ func (m *ModelSettings) Fields() []Field {
 		flag("drop_commentary_from_history", &m.DropCommentaryFromHistory, false),
 		word("unsupported_content", &m.UnsupportedContent, ContentRefuse, ContentRefuse, ContentDrop),
 		list("server_extras", &m.ServerExtras, DefaultExtras(), KnownExtras()),
+		word("relay", &m.Relay, RelayOff, RelayOff, RelayFinish, RelayRetry),
 		block("answers", m.Answers.Fields()),
 		block("system", m.System.Fields()),
 	}

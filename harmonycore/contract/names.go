@@ -28,6 +28,7 @@ const (
 	ChatPath          = APIPrefix + "chat/completions"
 	ResponsesPath     = APIPrefix + "responses"
 	InputTokensPath   = ResponsesPath + "/input_tokens"
+	CompactPath       = ResponsesPath + "/compact"
 	CompletionsPath   = APIPrefix + "completions"
 	ModelsPath        = APIPrefix + "models"
 	ConversationsPath = APIPrefix + "conversations"

@@ -39,6 +39,14 @@ const (
 	ContentDrop   = "drop"
 )
 
+// The values of [ModelSettings.Relay]: no requests, streams, or all requests for responses. With the last one, the
+// service asks once more if an answer is lost before the client has seen any of it.
+const (
+	RelayOff    = "off"
+	RelayFinish = "finish"
+	RelayRetry  = "retry"
+)
+
 // The reasoning efforts. [EffortRefuse] is only for [Efforts]: requests for that effort are answered with an error.
 const (
 	EffortLow    = "low"

@@ -37,7 +37,7 @@ func (c *tokenCount) request(body []byte, h Host) RequestAction {
 		return action
 	}
 	if c.ofResponses {
-		if action, decided := c.x.decideStored(a.body, false); decided {
+		if action, decided := a.decideStored(false); decided {
 			return action
 		}
 	}

@@ -112,7 +112,7 @@ func (g *generation) request(body []byte, h Host) RequestAction {
 	}
 	read := translate.Chat
 	if g.api == translate.ResponsesAPI {
-		if action, decided := g.x.decideStored(a.body, true); decided {
+		if action, decided := a.decideStored(true); decided {
 			return action
 		}
 		read = translate.Responses

@@ -32,6 +32,8 @@ var routes = [...]route{
 	{"POST", contract.ChatPath, apiChat, beginChat},
 	{"POST", contract.ResponsesPath, apiResponses, beginResponses},
 
+	{"POST", contract.CompactPath, apiResponses, beginCompact},
+
 	{"POST", contract.InputTokensPath, apiTokens, beginInputTokens},
 	{"POST", contract.TokenizePath, apiTokens, beginTokenize},
 	{"POST", contract.DetokenizePath, apiTokens, beginDetokenize},

@@ -48,10 +48,33 @@ func (s *stored) request([]byte, Host) RequestAction {
 
 func (s *stored) early() response { return s.x.earlyReply() }
 
+// compaction is the endpoint that shortens a conversation. Only the service has it.
+type compaction struct{ x *Exchange }
+
+func beginCompact(x *Exchange, _ string) endpoint {
+	if !x.gateway.options.ResponsesService.Stores {
+		return beginServersOwn(x, contract.CompactPath)
+	}
+	return &compaction{x: x}
+}
+
+func (c *compaction) head() RequestHead { return c.x.awaitBody() }
+
+func (c *compaction) request(body []byte, h Host) RequestAction {
+	a, action := c.x.open(body, h, reading{})
+	if a == nil {
+		return action
+	}
+	return c.x.toService()
+}
+
+func (c *compaction) early() response { return c.x.earlyReply() }
+
 // decideStored handles a Responses request that needs more than one answer of the model, and reports whether it did.
-// All other requests are sent to the model's servers. stores reports whether the request's own wish to be stored
-// counts.
-func (e *Exchange) decideStored(request *openai.Body, stores bool) (action RequestAction, decided bool) {
+// All other requests are sent to the model's servers. answered reports whether the request is for an answer, so that
+// its own wish to be stored counts, and the model's relay.
+func (a *modelRequest) decideStored(answered bool) (action RequestAction, decided bool) {
+	e := a.x
 	o := &e.gateway.options
 	service := o.ResponsesService
 	if e.options.declinesService {
@@ -60,7 +83,7 @@ func (e *Exchange) decideStored(request *openai.Body, stores bool) (action Reque
 	if service.Pool == "" && o.HostedTools != contract.HostedToolsRefuse {
 		return RequestAction{}, false
 	}
-	needs, failure := request.ResponsesNeeds()
+	needs, failure := a.body.ResponsesNeeds()
 	if failure != nil {
 		return e.refuse(failure), true
 	}
@@ -68,11 +91,22 @@ func (e *Exchange) decideStored(request *openai.Body, stores bool) (action Reque
 	if hosted && o.HostedTools == contract.HostedToolsRefuse && !service.HostedTools {
 		return e.refuse(needs.NotHostedHere()), true
 	}
-	state := needs.State || needs.Store && stores
+	state := needs.State || answered && (needs.Store || a.relayed(&needs))
 	if state && service.Stores || hosted && service.HostedTools {
 		return e.toService(), true
 	}
 	return RequestAction{}, false
+}
+
+// relayed reports whether an answer goes through the service only so that its end is never lost.
+func (a *modelRequest) relayed(needs *openai.Needs) bool {
+	switch a.model.Relay {
+	case contract.RelayFinish:
+		return needs.Stream
+	case contract.RelayRetry:
+		return true
+	}
+	return false
 }
 
 // toService sends the request to the service unchanged.

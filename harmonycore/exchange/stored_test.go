@@ -63,6 +63,35 @@ func TestServiceDeclined(t *testing.T) {
 	}
 }
 
+// TestRelay checks which requests go through the service for a model's relay, and that the service's own do not.
+func TestRelay(t *testing.T) {
+	for _, tt := range []struct{ relay, members, want string }{
+		{"off", `"stream":true`, "model"},
+		{"finish", `"stream":true`, "service"},
+		{"finish", `"stream":false`, "model"},
+		{"retry", `"stream":true`, "service"},
+		{"retry", `"stream":false`, "service"},
+	} {
+		g := testGateway(func(o *Options) {
+			o.ResponsesService = wholeService
+			o.Models[0].Relay = tt.relay
+		})
+		body := `{"model":"gpt-oss-120b","input":"hi","store":false,` + tt.members + `}`
+		if got := destination(t, g, "/v1/responses", body); got != tt.want {
+			t.Errorf("%s, %s: %s, want %s", tt.relay, tt.members, got, tt.want)
+		}
+		x := g.Begin("POST", "/v1/responses")
+		x.Header(contract.ServiceHeader, contract.ServiceDeclined)
+		if got := destinationOf(t, x, body); got != "model" {
+			t.Errorf("%s: a call of the service's own goes to the %s", tt.relay, got)
+		}
+	}
+	g := testGateway(func(o *Options) { o.ResponsesService = wholeService })
+	if got := destination(t, g, contract.CompactPath, `{"model":"gpt-oss-120b","input":"hi"}`); got != "service" {
+		t.Errorf("compaction goes to the %s", got)
+	}
+}
+
 func TestServiceRequests(t *testing.T) {
 	refusals := map[bool]string{false: contract.HostedToolsIgnore, true: contract.HostedToolsRefuse}
 	gateway := func(s contract.ResponsesService, refuse bool) *Gateway {

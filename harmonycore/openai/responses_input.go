@@ -146,7 +146,10 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 		return v.readAPIToolOutput(at)
 	case "item_reference":
 		return InputItem{}, f.notStored(at)
-	case "compaction", "compaction_summary":
+	case itemCompactionTrigger:
+		return InputItem{}, Unsupported(at, "Unsupported item: no conversation is compacted here. Send '"+itemCompactionTrigger+
+			"' to a gateway with a responses service, or shorten the conversation yourself.")
+	case itemCompaction, "compaction_summary":
 		return InputItem{}, Unsupported(at, "Unsupported item: what a '"+f.kind+"' stands for is encrypted and cannot be "+
 			"read here. Send the items themselves.")
 	case "computer_call_output":
@@ -161,6 +164,12 @@ func readItem(at string, v value, d *Dropped) (InputItem, *Error) {
 		return InputItem{Kind: itemUnknown}, nil
 	}
 }
+
+// The types of items about a compacted conversation.
+const (
+	itemCompaction        = "compaction"
+	itemCompactionTrigger = "compaction_trigger"
+)
 
 // refers reports whether an item is only a reference to a stored one.
 func (f *itemFields) refers() bool {

@@ -7,8 +7,11 @@ import (
 
 // Needs holds what a Responses request needs beyond one answer of the model (RATIONALE.md#50).
 type Needs struct {
-	// State reports whether the request refers to something stored, or continues after the client has disconnected.
+	// State reports whether the request refers to something stored, continues after the client has disconnected, or has
+	// to do with a compacted conversation.
 	State bool
+	// Stream reports whether the client wants a stream.
+	Stream bool
 	// Store reports whether the client wants the response stored, which is the API's default.
 	Store bool
 	// HostedTool is the place of the type of the first tool that the model is not shown, such as tools[2].type. HostedKind
@@ -28,6 +31,10 @@ func (b *Body) ResponsesNeeds() (Needs, *Error) {
 			n.State = n.State || v.kind == rawjson.String || v.kind == rawjson.Object
 		case "background":
 			n.State = n.State || v.isTrue()
+		case "stream":
+			n.Stream = v.isTrue()
+		case "context_management":
+			n.State = n.State || v.kind == rawjson.Array
 		case "store":
 			n.Store = v.kind <= rawjson.Null || v.isTrue()
 		case "input":
@@ -47,7 +54,7 @@ func (v value) isTrue() bool {
 	return v.kind == rawjson.Bool && len(v.raw) > 0 && v.raw[0] == 't'
 }
 
-// readItems looks for items that are references to stored ones.
+// readItems looks for items that only a service can read: references to stored ones, and compacted conversations.
 func (n *Needs) readItems(v value) *Error {
 	if v.kind != rawjson.Array {
 		return nil
@@ -57,14 +64,14 @@ func (n *Needs) readItems(v value) *Error {
 			return nil
 		}
 		var err *Error
-		n.State, err = v.refers(at)
+		n.State, err = v.needsState(at)
 		return err
 	})
 }
 
-// refers reports whether an item is a reference to a stored one. A reference without a type has an id and no members of
-// a message.
-func (v value) refers(at string) (bool, *Error) {
+// needsState reports whether an item stands for others: a reference to a stored one, or a compacted conversation. A
+// reference without a type has an id and no members of a message.
+func (v value) needsState(at string) (bool, *Error) {
 	if v.kind != rawjson.Object {
 		return false, nil
 	}
@@ -84,7 +91,7 @@ func (v value) refers(at string) (bool, *Error) {
 		}
 		return nil
 	})
-	return f.refers(), err
+	return f.refers() || f.kind == itemCompaction || f.kind == itemCompactionTrigger, err
 }
 
 func (n *Needs) readTools(v value) *Error {

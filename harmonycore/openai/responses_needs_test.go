@@ -23,6 +23,11 @@ func TestResponsesNeeds(t *testing.T) {
 		{`"conversation":{"id":"conv_1"}`, state},
 		{`"background":true`, state},
 		{`"input":[{"role":"user","content":"item_reference"},7,{"type":["item_reference"]}]`, kept},
+		{`"stream":true,"context_management":null`, Needs{Store: true, Stream: true}},
+		{`"stream":"yes"`, kept},
+		{`"context_management":[{"type":"compaction"}]`, state},
+		{`"input":[{"role":"user","content":"Hi"},{"type":"compaction_trigger"}]`, state},
+		{`"input":[{"type":"compaction","encrypted_content":"x"}]`, state},
 		{`"input":[{"id":"msg_1"}]`, state},
 		{`"input":[{"id":"msg_1","type":null}]`, state},
 		{`"input":[{"id":"msg_1","role":"user","content":"Hi"},{"id":"rs_1","type":"reasoning","summary":[]},{"id":7,` +

@@ -58,8 +58,8 @@ func (v value) readObfuscation(param string) *Error {
 // minCompactThreshold is the limit of OpenAI's API, in tokens.
 const minCompactThreshold = 1000
 
-// readContextManagement checks when the client wants its conversation to be compacted. It has no effect: a conversation
-// that is too long is refused or truncated.
+// readContextManagement checks when the client wants its conversation to be compacted. It has no effect without a
+// responses service: a conversation that is too long is refused or truncated.
 func (v value) readContextManagement(param string) *Error {
 	if !v.given() {
 		return nil

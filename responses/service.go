@@ -88,7 +88,7 @@ type Service struct {
 	// database is nil until the store has answered for the first time.
 	database atomic.Pointer[store.Store]
 	// reached is closed when the store has answered.
-	reached chan struct{}
+	reached  chan struct{}
 	inFlight atomic.Int64
 	// kick wakes the makers of responses in the background.
 	kick chan struct{}

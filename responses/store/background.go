@@ -30,7 +30,7 @@ func (s *Store) Enqueue(ctx context.Context, t Tenant, r *Record, request []byte
 		}
 		// The items join their conversation when the response has ended.
 		past.conversation = sql.NullInt64{}
-		return s.insertTurn(ctx, tx, t, key, past, r.Input, nil)
+		return s.insertTurn(ctx, tx, t, key, past, r.Input, nil, false)
 	})
 }
 
@@ -147,6 +147,8 @@ type Outcome struct {
 	Events Events
 	// DropReasoning removes the reasoning of the chain, because an answer has followed it.
 	DropReasoning bool
+	// Compacted reports whether the output stands for everything before it too.
+	Compacted bool
 	// JoinConversation adds the items of the response to its conversation.
 	JoinConversation bool
 }
@@ -169,9 +171,12 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 		if err := s.dropReasoning(ctx, tx, &Record{DropReasoning: o.DropReasoning}, &past); err != nil {
 			return err
 		}
-		// past.bytes is minus the size of what was dropped.
-		err := s.owned(ctx, tx, j, "status = ?, object = ?, request = NULL, owner = '', chain_bytes = chain_bytes + ?",
-			o.Status, object, past.bytes+size(o.Output))
+		sum, bytes := "chain_bytes + ?", past.bytes+size(o.Output) // past.bytes is minus the size of what was dropped
+		if o.Compacted {
+			sum, bytes = "?", size(o.Output)
+		}
+		err := s.owned(ctx, tx, j, "status = ?, object = ?, request = NULL, owner = '', compacted = ?, chain_bytes = "+sum,
+			o.Status, object, o.Compacted, bytes)
 		if err != nil {
 			return err
 		}
@@ -180,7 +185,7 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 				return err
 			}
 		}
-		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output); err != nil || len(o.Events.Body) == 0 {
+		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output, o.Compacted); err != nil || len(o.Events.Body) == 0 {
 			return err
 		}
 		return s.insertEvents(ctx, tx, j.key, o.Events.First, o.Events.Last, events)

@@ -8,13 +8,20 @@ import (
 
 // chainOf begins a statement about the responses of a chain. condition chooses the newest response; the chain is that
 // one and all that it continues. The database follows the chain, so a chain costs one query, whatever its length.
-func chainOf(condition string) string {
-	return `WITH RECURSIVE chain (key, previous) AS (
-		SELECT key, previous FROM responses WHERE ` + condition + `
-		UNION ALL SELECT r.key, r.previous FROM responses r JOIN chain c ON r.key = c.previous) `
+func chainOf(condition string) string { return chainUntil(condition, "") }
+
+// chainUntil is like [chainOf]. With until, the chain ends with the first response of which that is true.
+func chainUntil(condition, until string) string {
+	if until != "" {
+		until = " AND NOT c." + until
+	}
+	return `WITH RECURSIVE chain (key, previous, compacted) AS (
+		SELECT key, previous, compacted FROM responses WHERE ` + condition + `
+		UNION ALL SELECT r.key, r.previous, r.compacted FROM responses r JOIN chain c ON r.key = c.previous` + until + `) `
 }
 
-// Chain returns the items of a response and of all that it continues. An expired response stays in the chain of one
+// Chain returns the items of a response and of all that it continues, back to the last compacted one, of which it has
+// the output. An expired response stays in the chain of one
 // that has not expired. The errors are [ErrNotFound], [ErrGap], [ErrRunning] and [TooLargeError].
 func (s *Store) Chain(ctx context.Context, t Tenant, id string, maxBytes int64) (*Past, error) {
 	p := &Past{}
@@ -33,20 +40,21 @@ func (s *Store) Chain(ctx context.Context, t Tenant, id string, maxBytes int64) 
 	return p, err
 }
 
-// chainItems returns the items of a response and of all that it continues.
+// chainItems returns the items of [Store.Chain].
 func (s *Store) chainItems(ctx context.Context, t Tenant, key sql.NullInt64) (items []Item, err error) {
 	whole, began := false, false
-	err = s.each(ctx, s.db, chainOf("key = ?")+`SELECT c.previous, i.id, i.type, i.body
-		FROM chain c LEFT JOIN items i ON i.response = c.key ORDER BY c.key, i.key`,
+	err = s.each(ctx, s.db, chainUntil("key = ?", "compacted")+`SELECT c.previous, c.compacted, i.id, i.type, i.body
+		FROM chain c LEFT JOIN items i ON i.response = c.key AND (i.output OR NOT c.compacted) ORDER BY c.key, i.key`,
 		[]any{key}, func(rows *sql.Rows) error {
 			var previous sql.NullInt64
 			var id, kind sql.NullString
 			var body []byte
-			if err := rows.Scan(&previous, &id, &kind, &body); err != nil {
+			compacted := false
+			if err := rows.Scan(&previous, &compacted, &id, &kind, &body); err != nil {
 				return err
 			}
 			if !began {
-				whole, began = !previous.Valid, true
+				whole, began = compacted || !previous.Valid, true
 			}
 			if !id.Valid {
 				return nil // a response without items

@@ -116,6 +116,29 @@ func (s *Store) grow(ctx context.Context, tx *sql.Tx, conversation sql.NullInt64
 	return err
 }
 
+// restart makes the output of a response the beginning of what a conversation's next response needs.
+func (s *Store) restart(ctx context.Context, tx *sql.Tx, conversation sql.NullInt64, response int64) error {
+	if !conversation.Valid {
+		return nil
+	}
+	_, err := s.exec(ctx, tx, "UPDATE conversations SET start_item = "+
+		"COALESCE((SELECT MIN(key) FROM items WHERE response = ? AND output), start_item) WHERE key = ?", response, conversation)
+	if err != nil {
+		return err
+	}
+	return s.recount(ctx, tx, conversation)
+}
+
+// recount stores the size of a conversation from which items were removed.
+func (s *Store) recount(ctx context.Context, tx *sql.Tx, conversation sql.NullInt64) error {
+	if !conversation.Valid {
+		return nil
+	}
+	_, err := s.exec(ctx, tx, "UPDATE conversations SET bytes = (SELECT COALESCE(SUM(i.bytes), 0) FROM items i "+
+		"WHERE i.conversation = conversations.key AND i.key >= conversations.start_item) WHERE key = ?", conversation)
+	return err
+}
+
 // ConversationItems returns items of a conversation.
 func (s *Store) ConversationItems(ctx context.Context, t Tenant, id string, page Page) (*List, error) {
 	c, err := s.GetConversation(ctx, t, id)
@@ -151,24 +174,24 @@ func (s *Store) DeleteItem(ctx context.Context, t Tenant, id, item string) (c *C
 		if err != nil {
 			return err
 		}
-		return s.grow(ctx, tx, sql.NullInt64{Int64: c.key, Valid: true}, -n)
+		return s.recount(ctx, tx, sql.NullInt64{Int64: c.key, Valid: true})
 	})
 	return c, err
 }
 
-// Lock takes a conversation for a response that is being made, and returns its items. The caller renews the lock with
+// Lock takes a conversation for a response that is being made, and returns its items from the last compaction on. The caller renews the lock with
 // [Store.RenewLock] before it ends, and gives it back with [Store.Unlock]. The errors are [ErrNotFound], [ErrLocked]
 // and [TooLargeError].
 func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length time.Duration, maxBytes int64) (*Past, error) {
-	p := &Past{}
+	p, start := &Past{}, int64(0)
 	now := s.now()
 	n, err := s.exec(ctx, s.db, "UPDATE conversations SET lock_owner = ?, lock_until = ? WHERE tenant = ? AND id = ? "+
 		"AND (lock_until < ? OR lock_owner = ?)", owner, now.Add(length).UnixMilli(), t[:], id, now.UnixMilli(), owner)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.row(ctx, s.db, "SELECT key, bytes FROM conversations WHERE tenant = ? AND id = ?", []any{t[:], id},
-		&p.conversation, &p.bytes); err != nil {
+	if err := s.row(ctx, s.db, "SELECT key, bytes, start_item FROM conversations WHERE tenant = ? AND id = ?",
+		[]any{t[:], id}, &p.conversation, &p.bytes, &start); err != nil {
 		return nil, err
 	}
 	switch {
@@ -177,7 +200,7 @@ func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length tim
 	case p.bytes > maxBytes:
 		return nil, s.unlockAfter(ctx, p, owner, &TooLargeError{p.bytes})
 	}
-	if p.Items, err = s.items(ctx, s.db, t, "conversation = ? ORDER BY key", p.conversation); err != nil {
+	if p.Items, err = s.items(ctx, s.db, t, "conversation = ? AND key >= ? ORDER BY key", p.conversation, start); err != nil {
 		return nil, s.unlockAfter(ctx, p, owner, err)
 	}
 	return p, nil

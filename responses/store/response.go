@@ -49,6 +49,8 @@ type Record struct {
 	Past *Past
 	// DropReasoning removes the reasoning of the chain, because an answer has followed it.
 	DropReasoning bool
+	// Compacted reports whether the output stands for everything before it too.
+	Compacted bool
 }
 
 // Insert stores a response that has ended, with its items, and adds the items to its conversation.
@@ -62,7 +64,7 @@ func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
 		if err != nil {
 			return err
 		}
-		return s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output)
+		return s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output, r.Compacted)
 	})
 }
 
@@ -73,12 +75,15 @@ func (s *Store) insertResponse(ctx context.Context, tx *sql.Tx, t Tenant, r *Rec
 	if err != nil {
 		return 0, err
 	}
+	bytes := size(r.Output)
+	if !r.Compacted {
+		bytes += past.bytes + size(r.Input)
+	}
 	err = s.row(ctx, tx, `INSERT INTO responses (tenant, id, previous, conversation, created_at, expires_at, status,
-		background, streamed, chain_bytes, chain_turns, object, request)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key`,
+		background, streamed, chain_bytes, chain_turns, compacted, object, request)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key`,
 		[]any{t[:], r.ID, past.previous, past.conversation, r.CreatedAt.UnixMilli(), s.now().Add(r.Retention).UnixMilli(),
-			r.Status, r.Background, r.Streamed, past.bytes + size(r.Input) + size(r.Output), past.Turns + 1, object, request},
-		&key)
+			r.Status, r.Background, r.Streamed, bytes, past.Turns + 1, r.Compacted, object, request}, &key)
 	return key, err
 }
 
@@ -90,13 +95,17 @@ func (r *Record) past() Past {
 }
 
 // insertTurn stores the items of a response.
-func (s *Store) insertTurn(ctx context.Context, tx *sql.Tx, t Tenant, key int64, past Past, input, output []Item) error {
+func (s *Store) insertTurn(ctx context.Context, tx *sql.Tx, t Tenant, key int64, past Past, input, output []Item,
+	compacted bool) error {
 	owner := sql.NullInt64{Int64: key, Valid: true}
 	if err := s.insertItems(ctx, tx, t, owner, past.conversation, input, false); err != nil {
 		return err
 	}
 	if err := s.insertItems(ctx, tx, t, owner, past.conversation, output, true); err != nil {
 		return err
+	}
+	if compacted {
+		return s.restart(ctx, tx, past.conversation, key)
 	}
 	return s.grow(ctx, tx, past.conversation, size(input)+size(output))
 }
@@ -106,8 +115,8 @@ func (s *Store) dropReasoning(ctx context.Context, tx *sql.Tx, r *Record, past *
 	if !r.DropReasoning || !past.previous.Valid && !past.conversation.Valid {
 		return nil
 	}
-	statement, of := chainOf("key = ?")+"DELETE FROM items WHERE type = 'reasoning' AND response IN (SELECT key FROM chain)",
-		past.previous
+	statement, of := chainUntil("key = ?", "compacted")+"DELETE FROM items WHERE type = 'reasoning' AND (response IN "+
+		"(SELECT key FROM chain WHERE NOT compacted) OR output AND response IN (SELECT key FROM chain))", past.previous
 	if past.conversation.Valid {
 		statement, of = "DELETE FROM items WHERE type = 'reasoning' AND conversation = ?", past.conversation
 	}
@@ -116,7 +125,7 @@ func (s *Store) dropReasoning(ctx context.Context, tx *sql.Tx, r *Record, past *
 		return err
 	}
 	past.bytes -= dropped
-	return s.grow(ctx, tx, past.conversation, -dropped)
+	return s.recount(ctx, tx, past.conversation)
 }
 
 // removeItems runs a statement that deletes items, and returns their size.

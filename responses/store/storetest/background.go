@@ -250,6 +250,52 @@ func reasoning(f *fixture) {
 	f.wantIDs(past.Items, "q_1 a_1 q_2 a_2 q_3 a_3")
 }
 
+// compacted checks that what continues a compacted response gets its output and nothing before, and that lists still
+// have everything.
+func compacted(f *fixture) {
+	f.insert(alice, "1", "")
+	past, err := f.Chain(f.ctx, alice, "1", 1<<20)
+	f.must(err)
+	r := turn("2", past)
+	r.Compacted = true
+	f.must(f.Insert(f.ctx, alice, r))
+	f.insert(alice, "3", "2")
+	past, err = f.Chain(f.ctx, alice, "3", 1<<20)
+	f.must(err)
+	f.wantIDs(past.Items, "r_2 a_2 q_3 r_3 a_3")
+	_, err = f.Chain(f.ctx, alice, "3", int64(sizeOf(past.Items)))
+	f.wants(err, nil)
+	list, err := f.InputItems(f.ctx, alice, "3", store.Page{Limit: 100, Ascending: true})
+	f.must(err)
+	f.wantIDs(list.Items, "q_1 r_1 a_1 q_2 r_2 a_2 q_3")
+	f.must(f.Delete(f.ctx, alice, "1")) // nothing needs it any more
+	f.enqueue("4", past)
+	o := outcome("4")
+	o.Compacted, o.DropReasoning = true, true
+	f.must(f.Finish(f.ctx, f.claim("one"), o))
+	past, err = f.Chain(f.ctx, alice, "4", 1<<20)
+	f.must(err)
+	f.wantIDs(past.Items, ids(o.Output))
+	_, err = f.Chain(f.ctx, alice, "4", int64(sizeOf(past.Items)))
+	f.wants(err, nil)
+
+	c := &store.Conversation{ID: "conv", CreatedAt: time.UnixMilli(f.now.Load()), Metadata: []byte("{}")}
+	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("old", "message", "hi")}))
+	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, 1<<20)
+	f.must(err)
+	r = turn("5", past)
+	r.Compacted = true
+	f.must(f.Insert(f.ctx, alice, r))
+	_, err = f.DeleteItem(f.ctx, alice, "conv", "old")
+	f.must(err)
+	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, int64(sizeOf(r.Output)))
+	f.must(err)
+	f.wantIDs(past.Items, "r_5 a_5")
+	list, err = f.ConversationItems(f.ctx, alice, "conv", store.Page{Limit: 100, Ascending: true})
+	f.must(err)
+	f.wantIDs(list.Items, "q_5 r_5 a_5")
+}
+
 // many checks that concurrent writers and claimers neither lose nor double anything.
 func many(f *fixture) {
 	const writers, each = 8, 20

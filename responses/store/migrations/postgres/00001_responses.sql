@@ -1,5 +1,7 @@
 -- Bodies (object, metadata, request, body, proof) are sealed, or have the byte 0 in front of clear text. Times are in
 -- milliseconds since 1970. A response has a larger key than the response that it continues.
+-- What continues a compacted response needs only its output. What continues a conversation needs its items from start_item
+-- on.
 
 -- +goose Up
 CREATE TABLE seal_keys (
@@ -14,6 +16,7 @@ CREATE TABLE conversations (
 	created_at BIGINT NOT NULL,
 	metadata   BYTEA    NOT NULL,
 	bytes      BIGINT NOT NULL DEFAULT 0,
+	start_item BIGINT NOT NULL DEFAULT 0,
 	lock_owner TEXT    NOT NULL DEFAULT '',
 	lock_until BIGINT NOT NULL DEFAULT 0
 );
@@ -32,6 +35,7 @@ CREATE TABLE responses (
 	streamed     BOOLEAN NOT NULL DEFAULT FALSE,
 	chain_bytes  BIGINT NOT NULL,
 	chain_turns  BIGINT NOT NULL,
+	compacted    BOOLEAN NOT NULL DEFAULT FALSE,
 	object       BYTEA    NOT NULL,
 	request      BYTEA,
 	owner        TEXT    NOT NULL DEFAULT '',

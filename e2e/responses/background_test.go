@@ -79,7 +79,7 @@ func TestBackground(t *testing.T) {
 // TestCancel cancels a response in mid-answer, whose stream a client reads.
 func TestCancel(t *testing.T) {
 	onAll(t, func(t *testing.T, host, database string) {
-		g := start(t, host, database, "", sim.Options{HoldAfter: 3, Keep: 100, Script: answers()})
+		g := start(t, host, database, "", sim.Options{HoldAfter: 5, Keep: 100, Script: answers()})
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/v1/responses",
 			strings.NewReader(g.body(`"input":"first question","background":true,"stream":true`)))
 		if err != nil {

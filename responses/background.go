@@ -33,7 +33,7 @@ type job struct {
 	Headers                http.Header
 	Created                int64
 	Bound                  seal.Bound
-	Sealing                bool
+	Sealing, Triggered     bool
 	// Queued is the object before the model was asked.
 	Queued object
 }
@@ -50,7 +50,7 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 	r := t.request
 	request := mustMarshal(job{Fields: r.fields, Model: r.model, Previous: r.previous, Conversation: r.conversation,
 		Stream: r.stream, Includes: r.includes, Headers: s.storedHeaders(t.headers), Created: t.created.Unix(),
-		Bound: *t.bound, Sealing: t.sealing, Queued: t.last})
+		Bound: *t.bound, Sealing: t.sealing, Triggered: t.triggered, Queued: t.last})
 	err := st.Enqueue(ctx, c.tenant, &store.Record{
 		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
 			Object: mustMarshal(t.last)},
@@ -169,7 +169,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 // turn returns the turn of a stored request.
 func (j *job) turn(s *Service, id string) *turn {
 	return &turn{service: s, headers: j.Headers, bound: &j.Bound, id: id, created: time.Unix(j.Created, 0), last: j.Queued,
-		sealing: j.Sealing,
+		sealing: j.Sealing, triggered: j.Triggered,
 		request: &request{fields: j.Fields, model: j.Model, previous: j.Previous, conversation: j.Conversation,
 			stream: j.Stream, background: true, store: true, includes: j.Includes}}
 }

@@ -85,7 +85,7 @@ func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *
 	if failure != nil {
 		return failure
 	}
-	items, failure := s.newItemReader(c, nil, nil).read(r.Context(), "items", body.Items)
+	items, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
 	if failure != nil {
 		return failure
 	}
@@ -152,7 +152,7 @@ func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller) *
 	if err != nil {
 		return s.failure(err, "", notFound("Conversation", id))
 	}
-	return s.writeList(w, list, nil, includes(query))
+	return s.writeList(w, list, c.bound(""), includes(query))
 }
 
 func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
@@ -165,14 +165,14 @@ func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller) *o
 	if failure != nil {
 		return failure
 	}
-	items, failure := s.newItemReader(c, nil, nil).read(r.Context(), "items", body.Items)
+	items, failure := s.newItemReader(c, c.bound(""), nil).read(r.Context(), "items", body.Items)
 	if failure != nil {
 		return failure
 	}
 	if err := st.AddItems(r.Context(), c.tenant, id, items); err != nil {
 		return s.failure(err, "", notFound("Conversation", id))
 	}
-	return s.writeList(w, &store.List{Items: items}, nil, includes(r.URL.Query()))
+	return s.writeList(w, &store.List{Items: items}, c.bound(""), includes(r.URL.Query()))
 }
 
 func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
@@ -185,7 +185,7 @@ func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller) *op
 	if err != nil {
 		return s.failure(err, "", notFound("Item", id))
 	}
-	return writeJSON(w, s.forClient(&item, nil, includes(r.URL.Query())))
+	return writeJSON(w, s.forClient(&item, c.bound(""), includes(r.URL.Query())))
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.

@@ -124,7 +124,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 // readInput reads the items of the request.
 func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (failure *openai.Error) {
 	t.past = past.Items
-	t.input, failure = t.service.newItemReader(c, t.bound, past.Items).read(ctx, "input", t.request.input)
+	t.input, failure = t.service.newItemReader(c, t.bound, past.Items).read(ctx, "input", t.takeTrigger())
 	return failure
 }
 
@@ -133,7 +133,7 @@ func (t *turn) record(end *outcome, past *store.Past) *store.Record {
 	r := &store.Record{
 		Response: store.Response{ID: t.id, Status: end.status, CreatedAt: t.created, Object: end.stored},
 		Input:    t.kept(t.input, end), Output: t.kept(end.output, end), Retention: t.service.Retention, Past: past,
-		DropReasoning: t.dropsReasoning(end),
+		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
 	}
 	if past.InConversation() && end.status != statusCompleted {
 		// Input and output join the conversation after the response has completed, and not otherwise.

@@ -27,7 +27,7 @@ func (s *Service) caller(r *http.Request) *caller {
 	return &caller{tenant: store.TenantOf(value), tenantValue: value}
 }
 
-// bound returns what sealed reasoning of the caller's is bound to.
+// bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.
 func (c *caller) bound(model string) *seal.Bound {
 	return &seal.Bound{Model: model, Tenant: c.tenantValue}
 }
@@ -37,6 +37,7 @@ func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *caller) *openai.Error{
 		"POST " + contract.ResponsesPath:                              s.createResponse,
+		"POST " + contract.CompactPath:                                s.createCompaction,
 		"POST " + contract.InputTokensPath:                            s.countInput,
 		"GET " + contract.ResponsesPath + "/{id}":                     s.getResponse,
 		"DELETE " + contract.ResponsesPath + "/{id}":                  s.deleteResponse,

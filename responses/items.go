@@ -19,15 +19,20 @@ const (
 	typeMessage   = "message"
 	typeReasoning = "reasoning"
 	typeReference = "item_reference"
+	// typeCompaction is an item that stands for others, and typeTrigger one that asks for it.
+	typeCompaction = "compaction"
+	typeTrigger    = "compaction_trigger"
 )
 
-// hiddenText is the member of a stored item of reasoning whose text its client may not see. It is no member of the API.
+// hiddenText is the member of a stored item whose text its client may not see: reasoning, or a compacted conversation. It
+// is no member of the API.
 const hiddenText = "harmony_text"
 
 // idPrefixes begin the ids of items, by type.
 var idPrefixes = map[string]string{
 	typeMessage:               "msg",
 	typeReasoning:             "rs",
+	typeCompaction:            "cmp",
 	"function_call":           "fc",
 	"function_call_output":    "fco",
 	"custom_tool_call":        "ctc",
@@ -51,7 +56,7 @@ func newID(prefix string) string {
 type itemReader struct {
 	service *Service
 	tenant  store.Tenant
-	// bound is what sealed reasoning is bound to. Nil: none is opened.
+	// bound is what sealed texts are bound to. Without a model, reasoning is not opened.
 	bound *seal.Bound
 	// seen are the ids of the items before, so that each item of a list has its own.
 	seen map[string]bool
@@ -102,6 +107,13 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 		if failure := r.unseal(at, fields); failure != nil {
 			return store.Item{}, failure
 		}
+	case kind == typeCompaction:
+		if failure := r.openCompaction(at, fields); failure != nil {
+			return store.Item{}, failure
+		}
+	case kind == typeTrigger:
+		return store.Item{}, badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': a '"+typeTrigger+"' is the last item "+
+			"of a request for a response.")
 	}
 	if id == "" || len(id) > maxQuoted || r.seen[id] {
 		prefix, known := idPrefixes[kind]
@@ -144,7 +156,7 @@ func (r *itemReader) referred(ctx context.Context, at, id string) (store.Item, *
 func (r *itemReader) unseal(at string, fields map[string]json.RawMessage) *openai.Error {
 	sealed := ""
 	if json.Unmarshal(orNull(fields["encrypted_content"]), &sealed) != nil || sealed == "" || r.service.sealKeys == nil ||
-		r.bound == nil {
+		r.bound.Model == "" {
 		return nil
 	}
 	text, err := r.service.sealKeys.Open([]byte(sealed), *r.bound, r.service.now().Unix())
@@ -175,7 +187,7 @@ func reasoningText(fields map[string]json.RawMessage) string {
 
 // complete adds the members that an item has when the API returns it.
 func complete(kind string, fields map[string]json.RawMessage) {
-	if kind != typeReasoning && isMissing(fields, "status") {
+	if kind != typeReasoning && kind != typeCompaction && isMissing(fields, "status") {
 		fields["status"] = json.RawMessage(`"completed"`)
 	}
 	switch kind {
@@ -209,22 +221,26 @@ func isMissing(fields map[string]json.RawMessage, name string) bool {
 	return !given || isNull(raw)
 }
 
-// forModel returns the item as the model's gateway gets it.
-func forModel(item *store.Item) json.RawMessage {
-	if item.Type != typeReasoning || !strings.Contains(string(item.Body), `"`+hiddenText+`"`) {
-		return item.Body
+// forModel returns the item as the model's gateway gets it. A compaction is the items that it stands for.
+func forModel(item *store.Item) []json.RawMessage {
+	if !strings.Contains(string(item.Body), `"`+hiddenText+`"`) {
+		return []json.RawMessage{item.Body}
 	}
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(item.Body, &fields) != nil {
-		return item.Body
-	}
 	text := ""
-	if json.Unmarshal(orNull(fields[hiddenText]), &text) == nil {
+	if json.Unmarshal(item.Body, &fields) != nil || fields[hiddenText] == nil ||
+		json.Unmarshal(fields[hiddenText], &text) != nil {
+		return []json.RawMessage{item.Body}
+	}
+	switch item.Type {
+	case typeCompaction:
+		return expand(text)
+	case typeReasoning:
 		fields["content"] = mustMarshal([]map[string]string{{"type": "reasoning_text", "text": text}})
-		delete(fields, hiddenText)
 		delete(fields, "encrypted_content")
 	}
-	return mustMarshal(fields)
+	delete(fields, hiddenText)
+	return []json.RawMessage{mustMarshal(fields)}
 }
 
 // forClient returns the item as its client gets it. include lists the additions that the client asked for.
@@ -232,6 +248,8 @@ func (s *Service) forClient(item *store.Item, bound *seal.Bound, include []strin
 	switch {
 	case item.Type == typeReasoning:
 		return s.reasoningForClient(item, bound, contains(include, includeSealed))
+	case item.Type == typeCompaction:
+		return s.compactionForClient(item, bound)
 	case item.Type == typeMessage && !contains(include, includeLogprobs):
 		return withoutLogprobs(item.Body)
 	}
@@ -263,7 +281,7 @@ func (s *Service) reasoningForClient(item *store.Item, bound *seal.Bound, sealed
 		text = reasoningText(fields)
 	}
 	delete(fields, hiddenText)
-	if sealed && s.sealKeys != nil && bound != nil {
+	if sealed && s.sealKeys != nil && bound.Model != "" {
 		b, err := s.sealKeys.Seal(nil, []byte(text), *bound, s.now().Add(s.sealLifetime).Unix())
 		if err == nil {
 			fields["encrypted_content"] = mustMarshal(string(b))

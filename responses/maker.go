@@ -149,7 +149,7 @@ func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
 	m.add(last)
 	t := m.turn
 	o := &store.Outcome{Status: end.status, Object: end.stored, Output: t.kept(end.output, end), Events: m.waiting,
-		DropReasoning: t.dropsReasoning(end), JoinConversation: end.status == statusCompleted}
+		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end), JoinConversation: end.status == statusCompleted}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 		err := m.store.Finish(ctx, m.job, o)

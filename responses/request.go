@@ -115,15 +115,15 @@ func (r *request) takeInput() *openai.Error {
 // includesValue reports whether the client asked for an addition to the answer.
 func (r *request) includesValue(value string) bool { return slices.Contains(r.includes, value) }
 
-// plain returns the body of a request that needs no store: the fields, and all items.
-func (r *request) plain(items []json.RawMessage, stream bool) []byte {
+// plain returns the body of a request that needs no store: fields of a request, and all items.
+func plain(fields map[string]json.RawMessage, items []json.RawMessage, stream bool) []byte {
 	b := bytes.NewBufferString(`{"store":false,"stream":`)
 	fmt.Fprintf(b, "%t", stream)
-	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		b.WriteByte(',')
 		b.Write(mustMarshal(name))
 		b.WriteByte(':')
-		b.Write(r.fields[name])
+		b.Write(fields[name])
 	}
 	b.WriteString(`,"input":[`)
 	for i, item := range items {

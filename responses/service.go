@@ -62,6 +62,9 @@ type Options struct {
 	SealLifetime time.Duration
 	// HidesReasoning reports whether a model's clients do not see its reasoning. Nil: they do.
 	HidesReasoning func(model string) bool
+	// Retries reports whether an answer of a model that is lost before its client has seen any of it is asked for once
+	// more. Nil: no model's is.
+	Retries func(model string) bool
 	// BodyLimit is the largest request body, and the largest stored conversation that a response can continue, in bytes.
 	BodyLimit int64
 	// Background is how many responses are made in the background at once.
@@ -124,8 +127,12 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	never := func(string) bool { return false }
 	if o.HidesReasoning == nil {
-		o.HidesReasoning = func(string) bool { return false }
+		o.HidesReasoning = never
+	}
+	if o.Retries == nil {
+		o.Retries = never
 	}
 	return &Service{
 		Options: o, gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, sealKeys: o.SealKeys,

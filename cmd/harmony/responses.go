@@ -154,9 +154,10 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 			return nil, err
 		}
 	}
-	hidden := map[string]bool{}
+	hidden, retried := map[string]bool{}, map[string]bool{}
 	for i := range c.Models {
 		hidden[c.Models[i].Name] = c.Models[i].Answers.HideReasoning
+		retried[c.Models[i].Name] = c.Models[i].Relay == contract.RelayRetry
 	}
 	return responses.New(responses.Options{
 		Gateway:   gateway,
@@ -165,6 +166,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 		Reasoning: responses.Keep(r.Persist.Reasoning), DropCommentary: r.Persist.Commentary == config.PersistDrop,
 		TenantHeader: c.Seal.TenantHeader, SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
 		HidesReasoning: func(model string) bool { return hidden[model] },
+		Retries:        func(model string) bool { return retried[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Log: log,
 	}), nil
 }

@@ -34,7 +34,11 @@ var itemForms = map[string]itemForm{
 	"function_call":    {"response.function_call_arguments", "arguments", "", "", ""},
 	"custom_tool_call": {"response.custom_tool_call_input", "input", "", "", ""},
 	"local_shell_call": {whole: "action"}, // has no text: its action comes in one piece
+	compaction:         {},                // comes whole
 }
+
+// compaction is an item that stands for those before it.
+const compaction = "compaction"
 
 // summaryForm is the form of a reasoning item whose text is its summary. Its first part shows which form it has.
 var summaryForm = itemForm{"response.reasoning_summary_text", "text", "summary_text", "summary",
@@ -156,6 +160,10 @@ func (r *responsesReader) added(e Object) error {
 		return errors.New("not the next output index")
 	case !r.isNew(item["id"]) || item["call_id"] != nil && !r.isNew(item["call_id"]):
 		return errors.New("an id is empty or another's")
+	case kind == compaction:
+		if sealed, _ := item["encrypted_content"].(string); sealed == "" {
+			return errors.New("a compaction of nothing")
+		}
 	case form.text == "" && (item["call_id"] == nil || len(item["action"].(Object)["command"].([]any)) > 0):
 		return errors.New("a call begins with its command, or without an id")
 	case form.text != "" && form.part == "" && (item[form.whole] != "" || item["call_id"] == nil || item["name"] == ""):
@@ -304,6 +312,7 @@ func (r *responsesReader) done(e Object) error {
 	}
 	switch hidden := r.open["type"] == "reasoning" && r.part == nil; {
 	case hidden: // has no events of its own, and no content
+	case r.open["type"] == compaction: // is done as it was added
 	case r.form.text == "":
 		changed[r.form.whole] = item[r.form.whole]
 		if action, _ := item[r.form.whole].(Object); len(action) == 0 || item["status"] != "completed" {

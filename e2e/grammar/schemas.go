@@ -41,7 +41,7 @@ var nullMembers = []string{"usage", "user"}
 
 // storedSchemas are those of stored responses and conversations.
 var storedSchemas = []string{"Response", "ResponseItemList", "ConversationResource", "DeletedConversationResource",
-	"ConversationItemList", "ConversationItem"}
+	"ConversationItemList", "ConversationItem", "CompactResource"}
 
 // Schemas are OpenAI's schemas of answers, closed: a member that they do not name fails.
 type Schemas struct {

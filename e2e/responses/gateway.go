@@ -30,8 +30,9 @@ type gateway struct {
 // storeKeys are for the variable of the environment with the store's keys.
 const storeKeys = "HARMONY_STORE_KEYS=test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// start runs harmony up. database is a URL, or empty for a file of its own. settings are YAML for the file.
-func start(t *testing.T, host, database, settings string, o sim.Options) *gateway {
+// start runs harmony up. database is a URL, or empty for a file of its own. settings are YAML for the file, and
+// modelSettings for the model.
+func start(t *testing.T, host, database, settings string, o sim.Options, modelSettings ...string) *gateway {
 	t.Helper()
 	server, serverURL := lab.RunSim(t, o)
 	if database == "" {
@@ -46,7 +47,8 @@ responses_service:
 models:
   - name: %s
     servers: [vllm=%s]
-`, database, lab.FreeAddress(t), settings, lab.Model, serverURL)
+    %s
+`, database, lab.FreeAddress(t), settings, lab.Model, serverURL, strings.Join(modelSettings, "\n    "))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 var roots = []string{
 	"CreateChatCompletionRequest", "CreateChatCompletionResponse", "CreateChatCompletionStreamResponse", "ErrorResponse",
 	"CreateResponse", "Response", "ResponseStreamEvent", "ResponseItemList", "ConversationResource",
-	"DeletedConversationResource", "ConversationItemList", "ConversationItem",
+	"DeletedConversationResource", "ConversationItemList", "ConversationItem", "CompactResource",
 }
 
 const (

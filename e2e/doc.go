@@ -7,6 +7,7 @@
 //	clients                              real clients
 //	hardening                            what the pages about production say
 //	rules                                proxy-wasm, as Envoy and wazero run it
+//	responses                            the responses service, with its databases
 //	mesh                                 gateways that Istio and Envoy Gateway program
 //	rustfrontend llamacpp requestmodels  real servers, and their request models
 //	hostile soak                         worker time and memory

@@ -3,7 +3,6 @@ package responses
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
 
@@ -142,9 +141,6 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 		}
 	}
 }
-
-// errStopped is the cause of the end of a job whose replica stops.
-var errStopped = errors.New("the service is stopping")
 
 // perform makes the response of a job. unreadable is why its request cannot be read, or nil.
 func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, unreadable error) {

@@ -104,8 +104,8 @@ type Service struct {
 // New returns a service. It answers requests for what is stored 503 until [Service.Run] has reached the store.
 func New(o Options) *Service {
 	for _, d := range []struct{ value, standard *time.Duration }{
-		{&o.Retention, new(time.Duration(DefaultRetention))},
-		{&o.EventRetention, new(time.Duration(DefaultEventRetention))},
+		{&o.Retention, new(DefaultRetention)},
+		{&o.EventRetention, new(DefaultEventRetention)},
 		{&o.SealLifetime, new(time.Duration(contract.DefaultSealLifetimeS) * time.Second)},
 	} {
 		if *d.value == 0 {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 )
 
@@ -94,7 +95,7 @@ func (s *Store) Export(ctx context.Context, t Tenant, response func(r *Response,
 	}
 	for _, id := range responses {
 		r, output, err := s.Get(ctx, t, id)
-		if err == ErrNotFound {
+		if errors.Is(err, ErrNotFound) {
 			continue // it has expired
 		}
 		if err != nil {

@@ -167,6 +167,10 @@ func (s *ResponsesService) checkOwn() *Error {
 		if at.Port() == 0 {
 			return &Error{Field: "responses_service.listen", Reason: s.Listen + " has no fixed port, by which Envoys find it"}
 		}
+		if s.URL == "" && at.Addr().IsUnspecified() {
+			return &Error{Field: "responses_service.listen", Reason: s.Listen + " is no address that Envoys can connect to; write " +
+				"this machine's, or write in url where they find the service"}
+		}
 	}
 	if u, err := url.Parse(s.Gateway); s.Gateway != "" && (err != nil || u.Host == "" || u.Scheme != "http" &&
 		u.Scheme != "https" || strings.Trim(u.Path, "/") != "") {

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// TestOwnService has the settings of the product's own service: who runs it, and where Envoys find it.
+func TestOwnService(t *testing.T) {
+	for in, want := range map[string]struct {
+		address, listen string
+		runs            bool
+	}{
+		"store: r.db":                                  {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
+		"store: r.db, listen: 10.0.0.9:1":              {"http://10.0.0.9:1", "10.0.0.9:1", true},
+		"store: r.db, hosted_tools: false":             {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
+		"store: postgres://h/d, url: http://replica:9": {"http://replica:9", "127.0.0.1:8090", false},
+		"store: postgres://u@h/d, url: http://replica:9, listen: 0.0.0.0:9, gateway: http://edge:8080/, retention: 48h, " +
+			"event_retention: 1s, background: 4, max_requests: 100000, max_connections: 8, " +
+			"persist: {reasoning: until_final, commentary: drop}": {"http://replica:9", "0.0.0.0:9", false},
+		"store: r.db, persist: {reasoning: never, commentary: keep}": {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
+		"store: r.db, persist: {reasoning: keep}":                    {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
+	} {
+		c, err := Parse("h.yaml", []byte("responses_service: {"+in+"}\nmodels: [{name: m, servers: ['vllm=http://h:2']}]\n"))
+		if err == nil {
+			err = c.Validate()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		s := &c.ResponsesService
+		if s.Address() != want.address || s.ListenAddress() != want.listen || s.Runs() != want.runs {
+			t.Errorf("%s: Envoys use %s, it listens at %s, runs %t", in, s.Address(), s.ListenAddress(), s.Runs())
+		}
+		// The filter sends it no request only because of a tool.
+		if got := c.Filter().ResponsesService; got != (contract.ResponsesService{Pool: ResponsesPool, Stores: true}) {
+			t.Errorf("%s: the filter has %+v", in, got)
+		}
+	}
+}
+
+// TestOwnServiceRefused has settings that are wrong, with the beginning of what is said of each.
+func TestOwnServiceRefused(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"listen: 127.0.0.1:1", ": has no url and no store"},
+		{"url: http://h:1, listen: 127.0.0.1:1", ": has settings of the service that needs a store"},
+		{"url: http://h:1, persist: {reasoning: keep}", ": has settings of the service that needs a store"},
+		{"store: r.db, hosted_tools: true", ".hosted_tools: this service runs no tools"},
+		{"store: r.db, stores: false", ": gets no requests"},
+		{"store: 'postgres://u:secret@h/d'", ".store: has a password"},
+		{"store: r.db, listen: 127.0.0.1:0", ".listen: 127.0.0.1:0 has no fixed port"},
+		{"store: r.db, listen: here", `.listen: "here" is not host:port`},
+		{"store: r.db, listen: 0.0.0.0:8090", ".listen: 0.0.0.0:8090 is no address that Envoys can connect to"},
+		{"store: r.db, listen: '[::]:8090'", ".listen: [::]:8090 is no address that Envoys can connect to"},
+		{"store: r.db, gateway: 'h:1'", `.gateway: "h:1" is not the URL of a gateway`},
+		{"store: r.db, gateway: 'http://h:1/v1'", `.gateway: "http://h:1/v1" is not the URL of a gateway`},
+		{"store: r.db, gateway: 'ftp://h:1'", `.gateway: "ftp://h:1" is not the URL of a gateway`},
+		{"store: r.db, retention: 1ms", ".retention: 1ms is out of range"},
+		{"store: r.db, retention: -1s", `.retention: "-1s" is not a duration`},
+		{"store: r.db, event_retention: 1ms", ".event_retention: 1ms is out of range"},
+		{"store: r.db, background: 10001", ".background: 10001 is out of range"},
+		{"store: r.db, background: -1", ".background: -1 is out of range"},
+		{"store: r.db, max_requests: 100001", ".max_requests: 100001 is out of range"},
+		{"store: r.db, max_connections: 1001", ".max_connections: 1001 is out of range"},
+		{"store: r.db, persist: {reasoning: drop}", `.persist.reasoning: "drop" is not known`},
+		{"store: r.db, persist: {commentary: never}", `.persist.commentary: "never" is not known`},
+		{"store: r.db}\nmode: reduced\n#", ": does not work in reduced mode"},
+		{"store: r.db, listen: 10.0.0.7:8000", ".url: http://10.0.0.7:8000 is also a server of m"},
+	} {
+		_, err := Parse("h.yaml", []byte("responses_service: {"+tt.in+"}\n"+
+			"models: [{name: m, servers: ['vllm=http://10.0.0.7:8000']}]\n"))
+		want := "h.yaml:1: responses_service" + tt.want
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "u:secret") {
+			t.Errorf("%s:\ngot  %v\nwant %s", tt.in, err, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package responses
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+func testKeys(t *testing.T) *seal.Keys {
+	t.Helper()
+	keys, err := seal.ParseKeys("a:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// sameJSON compares texts by what they say.
+func sameJSON(t *testing.T, got []byte, want string) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal(got, &a); err != nil {
+		t.Fatalf("%s: %v", got, err)
+	}
+	if err := json.Unmarshal([]byte(want), &b); err != nil {
+		t.Fatalf("%s: %v", want, err)
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestReadItems(t *testing.T) {
+	s := New(Options{})
+	for in, want := range map[string]string{
+		`{"role":"user","content":"Hi","id":"msg_1"}`: `{"type":"message","role":"user","status":"completed","id":"msg_1",
+			"content":[{"type":"input_text","text":"Hi"}]}`,
+		`{"type":"message","role":"assistant","content":"Hi","id":"msg_1","status":"incomplete"}`: `{"type":"message",
+			"role":"assistant","status":"incomplete","id":"msg_1",
+			"content":[{"type":"output_text","text":"Hi","annotations":[],"logprobs":[]}]}`,
+		`{"type":"reasoning","id":"rs_1","content":[]}`: `{"type":"reasoning","id":"rs_1","content":[],"summary":[]}`,
+		`{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":null}`: `{
+			"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}","status":"completed"}`,
+		// No client writes what the service keeps for itself.
+		`{"type":"reasoning","id":"rs_1","summary":[],"harmony_text":"forged"}`: `{"type":"reasoning","id":"rs_1","summary":[]}`,
+	} {
+		items, failure := s.newItemReader(&caller{}, nil, nil).read(t.Context(), "input", []json.RawMessage{json.RawMessage(in)})
+		if failure != nil {
+			t.Errorf("%s: %v", in, failure)
+			continue
+		}
+		sameJSON(t, items[0].Body, want)
+	}
+	for in, param := range map[string]string{
+		`1`: "input[1]", `null`: "input[1]", `[]`: "input[1]", `{"type":1}`: "input[1].type", `{"id":{},"role":"user"}`: "input[1].id",
+	} {
+		_, failure := s.newItemReader(&caller{}, nil, nil).read(t.Context(), "input",
+			[]json.RawMessage{json.RawMessage(`{"role":"user","content":"x"}`), json.RawMessage(in)})
+		if failure == nil || failure.Status != 400 || failure.Code != "invalid_type" || failure.Param != param {
+			t.Errorf("%s: %+v", in, failure)
+		}
+	}
+}
+
+// TestItemIDs: each item of a list has an id of its own, and no id is longer than what the service gives.
+func TestItemIDs(t *testing.T) {
+	past := []store.Item{{ID: "msg_1"}}
+	list := []json.RawMessage{
+		json.RawMessage(`{"role":"user","content":"a"}`),
+		json.RawMessage(`{"role":"user","content":"b","id":"msg_1"}`),
+		json.RawMessage(`{"role":"user","content":"c","id":"msg_2"}`),
+		json.RawMessage(`{"role":"user","content":"d","id":"msg_2"}`),
+		json.RawMessage(`{"type":"function_call","call_id":"c","name":"f","arguments":"","id":"` + strings.Repeat("x", 65) + `"}`),
+		json.RawMessage(`{"type":"unheard_of"}`),
+	}
+	items, failure := New(Options{}).newItemReader(&caller{}, nil, past).read(t.Context(), "input", list)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	seen := map[string]bool{"msg_1": true}
+	for i, prefix := range []string{"msg_", "msg_", "msg_2", "msg_", "fc_", "item_"} {
+		if id := items[i].ID; seen[id] || !strings.HasPrefix(id, prefix) || len(id) > 64 ||
+			!strings.Contains(string(items[i].Body), `"`+id+`"`) {
+			t.Errorf("item %d: %q in %s", i, id, items[i].Body)
+		}
+		seen[items[i].ID] = true
+	}
+}
+
+// TestHiddenReasoning follows sealed reasoning whose text its client does not see: into the store, to the model, and
+// back to the client.
+func TestHiddenReasoning(t *testing.T) {
+	s := New(Options{SealKeys: testKeys(t)})
+	c := &caller{tenantValue: "acme"}
+	bound := c.bound("m")
+	sealed, err := s.sealKeys.Seal(nil, []byte("secret thought"), *bound, s.now().Unix()+60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := json.RawMessage(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + string(sealed) + `"}`)
+	items, failure := s.newItemReader(c, bound, nil).read(t.Context(), "input", []json.RawMessage{in})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	sameJSON(t, items[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
+	sameJSON(t, forModel(&items[0]), `{"type":"reasoning","id":"rs_1","summary":[],
+		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
+	sameJSON(t, s.forClient(&items[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
+	var carried struct {
+		Text   string `json:"harmony_text"`
+		Sealed string `json:"encrypted_content"`
+	}
+	if err := json.Unmarshal(s.forClient(&items[0], bound, []string{includeSealed}), &carried); err != nil || carried.Text != "" {
+		t.Errorf("%+v, %v", carried, err)
+	}
+	if text, err := s.sealKeys.Open([]byte(carried.Sealed), *bound, s.now().Unix()); err != nil ||
+		string(text) != "secret thought" {
+		t.Errorf("%q, %v", text, err)
+	}
+	// Another tenant's, or another model's, is an error.
+	for _, other := range []*seal.Bound{(&caller{tenantValue: "other"}).bound("m"), c.bound("n")} {
+		_, failure := s.newItemReader(c, other, nil).read(t.Context(), "input", []json.RawMessage{in})
+		if failure == nil || failure.Code != "invalid_encrypted_content" || failure.Param != "input[0].encrypted_content" ||
+			strings.Contains(failure.Message, "secret") {
+			t.Errorf("%+v", failure)
+		}
+	}
+}
+
+func TestLogprobs(t *testing.T) {
+	item := &store.Item{Type: typeMessage, Body: []byte(`{"type":"message","content":[{"type":"output_text","text":"a",` +
+		`"logprobs":[{"token":"a"}]},{"type":"refusal","refusal":"no"}]}`)}
+	s := New(Options{})
+	sameJSON(t, s.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
+		{"type":"refusal","refusal":"no"}]}`)
+	sameJSON(t, s.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
+}

@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -93,15 +94,28 @@ func (p *Postgres) Start() {
 	}
 }
 
-// Kill kills the server, as a crash of its machine would.
+// Kill ends the server and the processes that it has started by SIGKILL. [Postgres.Start] starts it again.
 func (p *Postgres) Kill() {
 	p.t.Helper()
-	if err := p.Cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Cmd.Process.Pid))
+	if err != nil || len(children) == 0 {
+		p.t.Fatalf("the processes of PostgreSQL are not known: %v", err)
+	}
+	if err := p.Cmd.Process.Signal(syscall.SIGSTOP); err != nil { // it starts no others
 		p.t.Fatal(err)
 	}
-	if !p.Ended(StopLimit) {
-		p.t.Fatal("PostgreSQL did not end")
+	for _, file := range children {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		for _, field := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}
 	}
+	p.Program.Kill(p.t)
 }
 
 // Database returns the URL of a new, empty database.

@@ -179,6 +179,17 @@ func (c *Program) Stop(t *testing.T, signal syscall.Signal) {
 	c.NothingLeft(t, true)
 }
 
+// Kill ends the program by SIGKILL, and waits for its end.
+func (c *Program) Kill(t *testing.T) {
+	t.Helper()
+	if err := c.Cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if !c.Ended(StopLimit) {
+		t.Fatal("it still runs after SIGKILL")
+	}
+}
+
 // NothingLeft fails the test if an Envoy that the program started still runs, or a temporary file is left. started
 // reports whether it must have started one.
 func (c *Program) NothingLeft(t *testing.T, started bool) {

@@ -1,0 +1,291 @@
+//go:build e2e
+
+package responses
+
+import (
+	"database/sql"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
+	"github.com/harmonyedge/harmonyedge/sim"
+)
+
+// onDatabases runs a test with a fleet on each database, behind the filter without Envoy.
+func onDatabases(t *testing.T, replicas int, test func(f *fleet, db *sql.DB)) {
+	server := lab.StartPostgres(t)
+	for driver, database := range map[string]string{
+		"sqlite": filepath.Join(t.TempDir(), "responses.db"), "pgx": server.Database("failures"),
+	} {
+		t.Run(driver, func(t *testing.T) {
+			f := startFleet(t, "wazero", database, "", replicas, sim.Options{Keep: 100, Script: answers()})
+			test(f, openSQL(t, driver, database))
+		})
+	}
+}
+
+// openSQL opens a database beside the service.
+func openSQL(t *testing.T, driver, database string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// TestForgedIDs asks for ids that nobody was given, in each place that takes one.
+func TestForgedIDs(t *testing.T) {
+	onDatabases(t, 1, func(f *fleet, _ *sql.DB) {
+		real := f.create(`"input":"first question"`)
+		var c struct{ ID string }
+		f.object("ConversationResource", f.do("POST", "conversations", `{}`, 200), &c)
+		for _, id := range []string{
+			real.ID[:len(real.ID)-1], real.ID + "0", strings.ToUpper(real.ID), "resp_", "'", "' OR '1'='1", "%25", "\\u0000",
+			real.ID + "\\u0000", "\\ud800", "é", strings.Repeat("x", 100_000),
+		} {
+			short := id[:min(len(id), 80)]
+			f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+id+`"`), 400, "previous_response_not_found")
+			f.refused("POST", "responses", f.body(`"input":"x","conversation":"`+id+`"`), 404, "")
+			f.refused("POST", "responses", f.body(`"input":[{"type":"item_reference","id":"`+id+`"}]`), 400, "invalid_value")
+			f.refused("POST", "conversations", `{"items":[{"type":"item_reference","id":"`+id+`"}]}`, 400, "invalid_value")
+			if strings.ContainsAny(short, "\\' ") || len(id) > 1000 {
+				continue // these do not stand in a path so
+			}
+			for _, path := range []string{"responses/" + id, "responses/" + id + "/input_items", "conversations/" + id,
+				"conversations/" + id + "/items", "conversations/" + c.ID + "/items/" + id} {
+				f.refused("GET", path, "", 404, "")
+			}
+			f.refused("GET", "responses/"+real.ID+"/input_items?after="+id, "", 400, "invalid_value")
+			f.refused("POST", "responses/"+id+"/cancel", "", 404, "")
+			f.refused("DELETE", "responses/"+id, "", 404, "")
+			f.refused("DELETE", "conversations/"+id, "", 404, "")
+		}
+		for _, id := range []string{"%00", "resp_%00", "%ff", "%27%20OR%201=1"} {
+			f.refused("GET", "responses/"+id, "", 404, "")
+			f.refused("GET", "conversations/"+id+"/items", "", 404, "")
+			f.refused("POST", "conversations/"+id, `{"metadata":{}}`, 404, "")
+			f.refused("DELETE", "conversations/"+c.ID+"/items/"+id, "", 404, "")
+			f.refused("GET", "conversations/"+c.ID+"/items?after="+id, "", 400, "invalid_value")
+		}
+		// What a client names itself is stored under a name that every database has.
+		f.object("ConversationItemList", f.do("POST", "conversations/"+c.ID+"/items",
+			`{"items":[{"type":"message","id":"a\u0000b","role":"user","content":"one\u0000two"}]}`, 200), &list{})
+		if n := len(f.prompts()); n != 1 {
+			f.t.Errorf("the model was asked %d times", n)
+		}
+	})
+}
+
+// TestCorruptRow changes what is stored: the change is told, and everything else can be read.
+func TestCorruptRow(t *testing.T) {
+	onDatabases(t, 1, func(f *fleet, db *sql.DB) {
+		one := f.create(`"input":"first question"`)
+		two := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
+		three := f.create(`"input":"third question"`)
+		four := f.create(`"input":"first question","background":true,"stream":false`)
+		f.await(four.ID)
+		for _, statement := range []string{
+			"UPDATE items SET body = (SELECT body FROM items WHERE id = '" + two.Output[1].ID + "') WHERE id = '" + one.Output[1].ID + "'",
+			"UPDATE responses SET object = (SELECT object FROM responses WHERE id = '" + one.ID + "') WHERE id = '" + four.ID + "'",
+		} {
+			if result, err := db.ExecContext(f.t.Context(), statement); err != nil {
+				f.t.Fatal(err)
+			} else if n, err := result.RowsAffected(); n != 1 || err != nil {
+				f.t.Fatal(n, err)
+			}
+		}
+		before := len(f.prompts())
+		f.refused("GET", "responses/"+one.ID, "", 500, "stored_data_unreadable")
+		f.refused("GET", "responses/"+two.ID+"/input_items", "", 500, "stored_data_unreadable")
+		f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+two.ID+`"`), 500, "stored_data_unreadable")
+		f.refused("POST", "responses", f.body(`"input":"x","stream":true,"previous_response_id":"`+two.ID+`"`), 500,
+			"stored_data_unreadable")
+		f.refused("GET", "responses/"+four.ID, "", 500, "stored_data_unreadable")
+		if n := len(f.prompts()); n != before {
+			f.t.Errorf("the model was asked with half a conversation: %s", f.lastPrompt())
+		}
+		f.do("GET", "responses/"+two.ID, "", 200)
+		if r := f.create(`"input":"second question","previous_response_id":"` + three.ID + `"`); r.text() != "answer two" {
+			f.t.Errorf("%+v", r)
+		}
+		if text := f.replicas[0].Stderr.String(); !strings.Contains(text, "item "+one.Output[1].ID) ||
+			!strings.Contains(text, "response "+four.ID) || strings.Contains(text, "question") {
+			f.t.Errorf("the log: %s", text)
+		}
+	})
+}
+
+// TestNotThisStore starts the service with a key that is not the store's, without any, and with a store of a newer
+// version: it says what is wrong, and ends.
+func TestNotThisStore(t *testing.T) {
+	onDatabases(t, 1, func(f *fleet, db *sql.DB) {
+		one := f.create(`"input":"first question"`)
+		r := f.replicas[0]
+		r.Kill(f.t)
+		refuses := func(environment, want string) {
+			f.t.Helper()
+			p := lab.RunHarmony(f.t, []string{environment}, r.arguments...)
+			if !p.Ended(lab.ReadyLimit) {
+				f.t.Fatalf("it runs with %.30s…", environment)
+			}
+			if code := p.ExitCode(f.t); code != 2 || !strings.Contains(p.Stderr.String(), want) {
+				f.t.Errorf("exit status %d: %s", code, &p.Stderr)
+			}
+		}
+		refuses("HARMONY_STORE_KEYS=", "set HARMONY_STORE_KEYS")
+		refuses("HARMONY_STORE_KEYS=test:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=", "is not the one")
+		refuses("HARMONY_STORE_KEYS=other:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=", "records of the key test")
+		refuses("HARMONY_STORE_KEYS=test:short", "HARMONY_STORE_KEYS")
+		newer := func(statement string) {
+			f.t.Helper()
+			if _, err := db.ExecContext(f.t.Context(), statement); err != nil {
+				f.t.Fatal(err)
+			}
+		}
+		newer("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)")
+		refuses(storeKeys, "the store has version 99")
+		newer("DELETE FROM goose_db_version WHERE version_id = 99")
+		r.launch()
+		f.ready(0)
+		f.do("GET", "responses/"+one.ID, "", 200)
+	})
+}
+
+// ready waits until a replica has reached its store.
+func (f *fleet) ready(i int) {
+	f.t.Helper()
+	url := f.replicas[i].Announced(f.t, `(?m)^ready: (\S+)$`)
+	for end := time.Now().Add(lab.ReadyLimit); ; time.Sleep(20 * time.Millisecond) {
+		a := lab.Do(f.client, http.MethodGet, url, nil, nil)
+		if a.Status == http.StatusOK {
+			return
+		}
+		if time.Now().After(end) {
+			f.t.Fatalf("not ready: %d %s %v", a.Status, a.Body, a.Err)
+		}
+	}
+}
+
+// unavailable fails the test unless all that needs the store is refused, and nothing else is.
+func (f *fleet) unavailable(reads bool) {
+	f.t.Helper()
+	for _, members := range []string{`"input":"first question"`, `"input":"first question","background":true`,
+		`"input":"first question","background":true,"stream":true`} {
+		a := f.refused("POST", "responses", f.body(members), 503, "store_unavailable")
+		if a.Header.Get("retry-after") == "" {
+			f.t.Errorf("no retry-after: %v", a.Header)
+		}
+	}
+	f.refused("POST", "conversations", `{}`, 503, "store_unavailable")
+	if reads {
+		f.refused("GET", "responses/resp_1", "", 503, "store_unavailable")
+		f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"resp_1"`), 503, "store_unavailable")
+		f.refused("GET", "conversations/conv_1/items", "", 503, "store_unavailable")
+	}
+	if r := f.create(`"input":"first question","store":false`); r.text() != "answer one" {
+		f.t.Errorf("%+v", r)
+	}
+	if r, _ := f.stream(`"input":"first question","store":false`); r.text() != "answer one" {
+		f.t.Errorf("%+v", r)
+	}
+}
+
+// TestDatabaseGone kills PostgreSQL, and starts it again.
+func TestDatabaseGone(t *testing.T) {
+	server := lab.StartPostgres(t)
+	f := startFleet(t, "wazero", server.Database("gone"), "", 1, sim.Options{Keep: 100, Script: answers()})
+	one := f.create(`"input":"first question"`)
+	server.Kill()
+	f.unavailable(true)
+	// A stream that has begun cannot be refused any more. It ends as failed, because it could not be continued.
+	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+		t.Errorf("%+v", r)
+	}
+	f.replicas[0].restart() // it waits for the database
+	f.unavailable(true)
+	server.Start()
+	f.ready(0)
+	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestFullDisk lets the file of SQLite grow no more, as a full disk does, and then again.
+func TestFullDisk(t *testing.T) {
+	f := startFleet(t, "wazero", "", "", 1, sim.Options{Keep: 1000, Script: answers()})
+	one := f.create(`"input":"first question"`)
+	limit := func(size string) {
+		t.Helper()
+		pid := fmt.Sprint(f.replicas[0].Cmd.Process.Pid)
+		if output, err := exec.Command("prlimit", "--pid", pid, "--fsize="+size+":").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+	}
+	limit("4096")
+	f.unavailable(false)
+	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+		t.Errorf("%+v", r)
+	}
+	f.do("GET", "responses/"+one.ID, "", 200)
+	limit("unlimited")
+	two := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
+	f.replicas[0].restart()
+	f.ready(0)
+	l := &list{}
+	f.object("ResponseItemList", f.do("GET", "responses/"+two.ID+"/input_items?order=asc", "", 200), l)
+	if l.texts() != "first question|thought one|answer one|second question" {
+		t.Error(l.texts())
+	}
+}
+
+// TestMigrationCut kills a replica in the middle of the first migration of PostgreSQL. The next one begins again.
+func TestMigrationCut(t *testing.T) {
+	server := lab.StartPostgres(t)
+	other := server.Database("other")
+	f := startFleet(t, "wazero", other, "", 1, sim.Options{Keep: 100, Script: answers()})
+	database := server.Database("cut")
+	db := openSQL(t, "pgx", database)
+	// A table of that name which is not committed makes the migration wait after it has made other tables.
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "CREATE TABLE items (key BIGINT)"); err != nil {
+		t.Fatal(err)
+	}
+	r := f.replicas[0]
+	r.Kill(t)
+	r.useStore(other, database)
+	r.launch()
+	waits := func() (n int) {
+		t.Helper()
+		if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "+
+			"AND datname = current_database() AND query LIKE '%CREATE TABLE items%'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for end := time.Now().Add(lab.Patience); waits() == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the migration does not wait")
+		}
+	}
+	f.unavailable(true)
+	r.Kill(t)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	r.launch()
+	f.ready(0)
+	one := f.create(`"input":"first question"`)
+	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
+		t.Errorf("%+v", r)
+	}
+}

@@ -5,7 +5,6 @@ package responses
 import (
 	"database/sql"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -153,24 +152,8 @@ func TestNotThisStore(t *testing.T) {
 		refuses(storeKeys, "the store has version 99")
 		newer("DELETE FROM goose_db_version WHERE version_id = 99")
 		r.launch()
-		f.ready(0)
 		f.do("GET", "responses/"+one.ID, "", 200)
 	})
-}
-
-// ready waits until a replica has reached its store.
-func (f *fleet) ready(i int) {
-	f.t.Helper()
-	url := f.replicas[i].Announced(f.t, `(?m)^ready: (\S+)$`)
-	for end := time.Now().Add(lab.ReadyLimit); ; time.Sleep(20 * time.Millisecond) {
-		a := lab.Do(f.client, http.MethodGet, url, nil, nil)
-		if a.Status == http.StatusOK {
-			return
-		}
-		if time.Now().After(end) {
-			f.t.Fatalf("not ready: %d %s %v", a.Status, a.Body, a.Err)
-		}
-	}
 }
 
 // unavailable fails the test unless all that needs the store is refused, and nothing else is.
@@ -208,10 +191,11 @@ func TestDatabaseGone(t *testing.T) {
 	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
 		t.Errorf("%+v", r)
 	}
-	f.replicas[0].restart() // it waits for the database
+	f.replicas[0].Kill(t)
+	f.replicas[0].begin() // it waits for the database
 	f.unavailable(true)
 	server.Start()
-	f.ready(0)
+	f.replicas[0].ready()
 	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
 		t.Errorf("%+v", r)
 	}
@@ -237,7 +221,6 @@ func TestFullDisk(t *testing.T) {
 	limit("unlimited")
 	two := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
 	f.replicas[0].restart()
-	f.ready(0)
 	l := &list{}
 	f.object("ResponseItemList", f.do("GET", "responses/"+two.ID+"/input_items?order=asc", "", 200), l)
 	if l.texts() != "first question|thought one|answer one|second question" {
@@ -263,7 +246,7 @@ func TestMigrationCut(t *testing.T) {
 	r := f.replicas[0]
 	r.Kill(t)
 	r.useStore(other, database)
-	r.launch()
+	r.begin()
 	waits := func() (n int) {
 		t.Helper()
 		if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "+
@@ -283,7 +266,6 @@ func TestMigrationCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.launch()
-	f.ready(0)
 	one := f.create(`"input":"first question"`)
 	if r := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`); r.text() != "answer two" {
 		t.Errorf("%+v", r)

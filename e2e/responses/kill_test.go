@@ -35,7 +35,7 @@ func TestKill(t *testing.T) {
 		c.killers = []killer{
 			{"service", c.replicas[0].restart},
 			{"PostgreSQL", func() { server.Kill(); server.Start() }},
-			{"both", func() { server.Kill(); c.replicas[0].Kill(t); c.replicas[0].launch(); server.Start() }},
+			{"both", func() { server.Kill(); c.replicas[0].Kill(t); c.replicas[0].begin(); server.Start() }},
 		}
 		c.run(share)
 	})

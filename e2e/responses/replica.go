@@ -4,11 +4,13 @@ package responses
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/grammar"
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -27,11 +29,33 @@ type replica struct {
 	arguments, environment []string
 }
 
-// launch starts the program and waits until it listens.
-func (r *replica) launch() {
+// begin starts the program and waits until it listens.
+func (r *replica) begin() {
 	r.t.Helper()
 	r.Program = lab.RunHarmony(r.t, r.environment, r.arguments...)
 	r.Announced(r.t, `(?m)^serving Envoys on (\S+)$`)
+}
+
+// ready waits until the program has reached its database.
+func (r *replica) ready() {
+	r.t.Helper()
+	url, client := r.Announced(r.t, `(?m)^ready: (\S+)$`), lab.HTTP1(r.t)
+	for end := time.Now().Add(lab.ReadyLimit); ; time.Sleep(20 * time.Millisecond) {
+		a := lab.Do(client, http.MethodGet, url, nil, nil)
+		if a.Status == http.StatusOK {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("not ready: %d %s %v", a.Status, a.Body, a.Err)
+		}
+	}
+}
+
+// launch starts the program and waits until it is ready.
+func (r *replica) launch() {
+	r.t.Helper()
+	r.begin()
+	r.ready()
 }
 
 // restart kills the program and starts it again.

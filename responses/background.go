@@ -155,7 +155,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
 		m.fail(ctx, "What is stored of the request cannot be read.")
 	case j.Begun:
-		m.turn.sequence = m.storedEvents(ctx)
+		m.resume(ctx)
 		m.fail(ctx, "The responses service was restarted while it made this response. Create it again.")
 	default:
 		m.run(ctx)

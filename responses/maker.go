@@ -1,7 +1,9 @@
 package responses
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -55,7 +57,11 @@ func (m *maker) run(ctx context.Context) {
 	defer cancel(nil)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { m.keep(work, cancel) })
-	end, last, failure := m.turn.run(work, func(e *event) error { return m.take(work, e) })
+	var output []json.RawMessage // a turn that is stopped drops its own
+	end, last, failure := m.turn.run(work, func(e *event) error {
+		output = m.turn.output
+		return m.take(work, e)
+	})
 	lost := errors.Is(context.Cause(work), store.ErrLost)
 	cancel(nil)
 	renewing.Wait()
@@ -67,6 +73,7 @@ func (m *maker) run(ctx context.Context) {
 	case failure != nil:
 		m.fail(ctx, failure.Message)
 	case ctx.Err() != nil:
+		m.turn.output = output
 		m.fail(ctx, "The responses service was stopped while it made this response. Create it again.")
 	default:
 		m.finish(ctx, end, last)
@@ -187,14 +194,39 @@ func (m *maker) fail(ctx context.Context, message string) {
 	m.finish(ctx, end, last)
 }
 
-// storedEvents returns the number of events that are stored.
-func (m *maker) storedEvents(ctx context.Context) int64 {
-	n, err := m.store.EventCount(ctx, m.job)
-	if err != nil && ctx.Err() == nil {
-		m.service.log.Warn("the events of a response cannot be counted", "response", m.job.ID, "error", err)
+// resume takes over what another replica has stored: the object, the finished items of the stream, and the number of the
+// next event.
+func (m *maker) resume(ctx context.Context) {
+	if r, _, err := m.store.Get(ctx, m.job.Tenant, m.job.ID); err == nil {
+		_ = json.Unmarshal(r.Object, &m.turn.last) // what cannot be read leaves the object as it was queued
 	}
-	m.next = n
-	return max(n, 1)
+	for ended := false; !ended; {
+		batches, last, err := m.store.EventsAfter(ctx, m.job.Tenant, m.job.ID, m.next-1)
+		if err != nil {
+			m.service.log.Warn("the events of a response cannot be read", "response", m.job.ID, "error", err)
+			break
+		}
+		for i := range batches {
+			m.takeItems(batches[i].Body)
+			m.next = batches[i].Last + 1
+		}
+		ended = last || len(batches) == 0
+	}
+	m.turn.sequence = max(m.next, 1) // the client has had the first event
+}
+
+// takeItems takes the items that are finished in stored events.
+func (m *maker) takeItems(events []byte) {
+	reader := newEventReader(bytes.NewReader(events))
+	for {
+		e, err := reader.next()
+		if err == nil && e.kind == "response.output_item.done" {
+			err = m.turn.takeItem(&e)
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // ignoreLost logs an error, unless it is that the response is another's.

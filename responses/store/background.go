@@ -278,9 +278,3 @@ func (s *Store) EventsAfter(ctx context.Context, t Tenant, id string, sequence i
 		})
 	return events, !Running(r.Status) && len(events) < maxBatches, err
 }
-
-// EventCount returns the number of events that are stored of a job.
-func (s *Store) EventCount(ctx context.Context, j *Job) (n int64, err error) {
-	err = s.row(ctx, s.db, "SELECT COALESCE(MAX(last) + 1, 0) FROM events WHERE response = ?", []any{j.key}, &n)
-	return n, err
-}

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/responses/store"
@@ -53,16 +54,28 @@ func (f *fixture) refuses(keyText, want string) {
 	}
 }
 
+// DB is a database beside a store.
+type DB = sql.DB
+
+// OpenSQL opens the database of a store, for statements that no store would run.
+func OpenSQL(t *testing.T, url string) *DB {
+	t.Helper()
+	driver := "sqlite"
+	if strings.HasPrefix(url, "postgres") {
+		driver = "pgx"
+	}
+	db, err := sql.Open(driver, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
 // run runs statements that no store would.
 func (f *fixture) run(statements ...string) {
 	f.t.Helper()
-	driver := "sqlite"
-	if strings.HasPrefix(f.options.URL, "postgres") {
-		driver = "pgx"
-	}
-	db, err := sql.Open(driver, f.options.URL)
-	f.must(err)
-	defer db.Close()
+	db := OpenSQL(f.t, f.options.URL)
 	for _, s := range statements {
 		_, err := db.ExecContext(f.ctx, s)
 		f.must(err)

@@ -81,6 +81,11 @@ func (p *Postgres) Start() {
 	p.t.Helper()
 	p.Program = Run(p.t, p.command("postgres", "-D", p.folder, "-p", p.port, "-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=", "-c", "max_connections=200"))
+	started := p.Program
+	p.t.Cleanup(func() {
+		_ = started.Cmd.Process.Signal(syscall.SIGINT) // it waits for no client, and may have ended
+		started.Ended(StopLimit)
+	})
 	for end := time.Now().Add(ReadyLimit); ; {
 		if output, err := p.command("psql", "-h", "127.0.0.1", "-p", p.port, "-U", "harmony", "-c", "SELECT 1",
 			"postgres").CombinedOutput(); err == nil {

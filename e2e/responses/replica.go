@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +57,21 @@ func (r *replica) launch() {
 	r.t.Helper()
 	r.begin()
 	r.ready()
+}
+
+// interrupt ends the program as an operator does.
+func (r *replica) interrupt() {
+	r.t.Helper()
+	if err := r.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		r.t.Fatal(err)
+	}
+	if !r.Ended(lab.StopLimit) {
+		r.t.Fatalf("it still runs %s after the signal", lab.StopLimit)
+	}
+	if code := r.ExitCode(r.t); code != 0 {
+		r.t.Errorf("exit status %d", code)
+	}
+	r.NothingLeft(r.t, false)
 }
 
 // restart kills the program and starts it again.

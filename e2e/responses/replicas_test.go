@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
@@ -197,7 +196,7 @@ func TestReplicaDies(t *testing.T) {
 func TestReplicaStops(t *testing.T) {
 	f := startFleet(t, "wazero", "", "", 1, sim.Options{HoldAfter: 8, Keep: 100, Script: answers()})
 	begun := f.open("POST", "responses", f.body(`"input":"first question","background":true,"stream":true`)).until(`delta"`)
-	f.replicas[0].Stop(t, syscall.SIGTERM)
+	f.replicas[0].interrupt()
 	f.aborted()
 	f.replicas[0].launch()
 	r := &response{}

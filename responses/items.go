@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -96,6 +97,9 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 	if json.Unmarshal(orNull(fields["id"]), &id) != nil {
 		return store.Item{}, wrongType(at+".id", "a string")
 	}
+	if !storable(kind) {
+		return store.Item{}, badRequest(contract.CodeInvalidValue, at+".type", "Invalid '"+at+".type': unknown type.")
+	}
 	delete(fields, hiddenText) // no client may write it
 	_, hasRole := fields["role"]
 	switch {
@@ -115,7 +119,7 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 		return store.Item{}, badRequest(contract.CodeInvalidValue, at, "Invalid '"+at+"': a '"+typeTrigger+"' is the last item "+
 			"of a request for a response.")
 	}
-	if id == "" || len(id) > maxQuoted || r.seen[id] {
+	if id == "" || !storable(id) || r.seen[id] {
 		prefix, known := idPrefixes[kind]
 		if !known {
 			prefix = "item"
@@ -126,6 +130,11 @@ func (r *itemReader) readOne(ctx context.Context, at string, raw json.RawMessage
 	fields["type"], fields["id"] = mustMarshal(kind), mustMarshal(id)
 	complete(kind, fields)
 	return store.Item{ID: id, Type: kind, Body: mustMarshal(fields)}, nil
+}
+
+// storable reports whether a client's id or type is stored as it is. Databases have no text with a byte 0.
+func storable(text string) bool {
+	return len(text) <= maxQuoted && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

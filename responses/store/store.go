@@ -105,7 +105,7 @@ func (s *Store) sql(query string) string {
 func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) (int64, error) {
 	result, err := q.ExecContext(ctx, s.sql(query), args...)
 	if err != nil {
-		return 0, err
+		return 0, known(err)
 	}
 	return result.RowsAffected()
 }
@@ -116,6 +116,18 @@ func (s *Store) row(ctx context.Context, q queries, query string, args []any, in
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}
+	return known(err)
+}
+
+// invalidText is PostgreSQL's error for an argument that is no text: it has a byte 0, or is not UTF-8.
+const invalidText = "22021"
+
+// known returns ErrNotFound for an argument that is no text, because nothing is stored by such an id.
+func known(err error) error {
+	var refused interface{ SQLState() string }
+	if errors.As(err, &refused) && refused.SQLState() == invalidText {
+		return ErrNotFound
+	}
 	return err
 }
 
@@ -123,7 +135,7 @@ func (s *Store) row(ctx context.Context, q queries, query string, args []any, in
 func (s *Store) each(ctx context.Context, q queries, query string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := q.QueryContext(ctx, s.sql(query), args...)
 	if err != nil {
-		return err
+		return known(err)
 	}
 	for rows.Next() {
 		if err := scan(rows); err != nil {

@@ -55,16 +55,18 @@ func TestForgedIDs(t *testing.T) {
 			f.refused("DELETE", "responses/"+id, "", 404, "")
 			f.refused("DELETE", "conversations/"+id, "", 404, "")
 		}
+		direct := f.at(0) // Envoy refuses some of these paths
 		for _, id := range []string{"%00", "resp_%00", "%ff", "%27%20OR%201=1"} {
-			f.refused("GET", "responses/"+id, "", 404, "")
-			f.refused("GET", "conversations/"+id+"/items", "", 404, "")
-			f.refused("POST", "conversations/"+id, `{"metadata":{}}`, 404, "")
-			f.refused("DELETE", "conversations/"+c.ID+"/items/"+id, "", 404, "")
-			f.refused("GET", "conversations/"+c.ID+"/items?after="+id, "", 400, "invalid_value")
+			direct.refused("GET", "responses/"+id, "", 404, "")
+			direct.refused("GET", "conversations/"+id+"/items", "", 404, "")
+			direct.refused("POST", "conversations/"+id, `{"metadata":{}}`, 404, "")
+			direct.refused("DELETE", "conversations/"+c.ID+"/items/"+id, "", 404, "")
+			direct.refused("GET", "conversations/"+c.ID+"/items?after="+id, "", 400, "invalid_value")
 		}
 		// What a client names itself is stored under a name that every database has.
 		f.object("ConversationItemList", f.do("POST", "conversations/"+c.ID+"/items",
 			`{"items":[{"type":"message","id":"a\u0000b","role":"user","content":"one\u0000two"}]}`, 200), &list{})
+		f.refused("POST", "conversations", `{"items":[{"type":"mess\u0000age","role":"user","content":"one"}]}`, 400, "invalid_value")
 		if n := len(f.prompts()); n != 1 {
 			f.t.Errorf("the model was asked %d times", n)
 		}

@@ -142,54 +142,77 @@ func (f *fleet) aborted() {
 	}
 }
 
+// dying is a fleet one of whose replicas was killed while it made a response in the background. Another response waited.
+type dying struct {
+	*fleet
+	// other asks the replica that is left, or the same one after its restart.
+	other              *gateway
+	begun, waits       string
+	conversation, name string
+}
+
+// die kills the first replica of a fleet, and starts the last, which may be the same.
+func die(t *testing.T, name, database string, replicas int) *dying {
+	t.Helper()
+	f := startFleet(t, "wazero", database, "  background: 1\n", replicas, sim.Options{HoldAfter: 8, Keep: 100,
+		Script: answers()})
+	next := f.replicas[replicas-1]
+	if replicas > 1 {
+		next.Kill(t)
+	}
+	one := f.at(0)
+	var c struct{ ID string }
+	f.object("ConversationResource", one.do("POST", "conversations", `{}`, 200), &c)
+	begun := one.open("POST", "responses",
+		f.body(`"input":"first question","background":true,"stream":true,"conversation":"`+c.ID+`"`)).until(`delta"`)
+	waits := one.create(`"input":"second question","background":true`)
+	f.replicas[0].Kill(t)
+	if text := begun.end(); strings.Contains(text, "response.completed") {
+		t.Errorf("the stream did not end with its replica: %s", text)
+	}
+	f.sim.Release()
+	next.launch()
+	return &dying{f, f.at(replicas - 1), begun.id, waits.ID, c.ID, name}
+}
+
 // TestReplicaDies kills a replica that makes responses in the background. One of them has begun, in a conversation; one
 // waits. Another replica, or the same one after its restart, makes the one that waited, and ends the other as failed.
 func TestReplicaDies(t *testing.T) {
-	run := func(t *testing.T, database string, replicas int) {
-		t.Parallel()
-		f := startFleet(t, "wazero", database, "  background: 1\n", replicas, sim.Options{HoldAfter: 8, Keep: 100,
-			Script: answers()})
-		next := f.replicas[replicas-1]
-		if replicas > 1 {
-			next.Kill(t)
-		}
-		one, other := f.at(0), f.at(replicas-1)
-		var c struct{ ID string }
-		f.object("ConversationResource", one.do("POST", "conversations", `{}`, 200), &c)
-		begun := one.open("POST", "responses",
-			f.body(`"input":"first question","background":true,"stream":true,"conversation":"`+c.ID+`"`)).until(`delta"`)
-		waits := one.create(`"input":"second question","background":true`)
-		f.replicas[0].Kill(t)
-		if text := begun.end(); strings.Contains(text, "response.completed") {
-			t.Errorf("the stream did not end with its replica: %s", text)
-		}
-		f.sim.Release()
-		next.launch()
-		if r := other.await(waits.ID); r.Status != "completed" || r.text() != "answer two" {
-			t.Errorf("the response that waited: %+v", r)
-		}
-		if r := other.await(begun.id); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
-			t.Errorf("the response that had begun: %+v", r)
-		}
-		// Its stream can be resumed, and says how it ended.
-		whole := other.do("GET", "responses/"+begun.id+"?stream=true", "", 200).Body
-		if last := f.lastOf(whole); last.Status != "failed" || !strings.Contains(whole, "response.output_item.added") {
-			t.Errorf("its stream: %s", whole)
-		}
-		// The conversation is free again, and has nothing of it.
-		if r := other.create(`"input":"third question","conversation":"` + c.ID + `"`); r.text() != "answer three" {
-			t.Errorf("%+v", r)
-		}
-		l := &list{}
-		f.object("ConversationItemList", other.do("GET", "conversations/"+c.ID+"/items?order=asc", "", 200), l)
-		if l.texts() != "third question|thought three|answer three" {
-			t.Error(l.texts())
-		}
-	}
 	server := lab.StartPostgres(t)
-	t.Run("another replica", func(t *testing.T) { run(t, server.Database("dies"), 2) })
-	t.Run("a restart with PostgreSQL", func(t *testing.T) { run(t, server.Database("restart"), 1) })
-	t.Run("a restart with SQLite", func(t *testing.T) { run(t, "", 1) })
+	// The leases of the dead end at the same time.
+	for _, d := range []*dying{
+		die(t, "another replica", server.Database("dies"), 2),
+		die(t, "a restart with PostgreSQL", server.Database("restart"), 1),
+		die(t, "a restart with SQLite", "", 1),
+	} {
+		t.Run(d.name, func(t *testing.T) {
+			d.other.t = t
+			d.check(t)
+		})
+	}
+}
+
+func (d *dying) check(t *testing.T) {
+	if r := d.other.await(d.waits); r.Status != "completed" || r.text() != "answer two" {
+		t.Errorf("the response that waited: %+v", r)
+	}
+	if r := d.other.await(d.begun); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+		t.Errorf("the response that had begun: %+v", r)
+	}
+	// Its stream can be resumed, and says how it ended.
+	whole := d.other.do("GET", "responses/"+d.begun+"?stream=true", "", 200).Body
+	if last := d.other.lastOf(whole); last.Status != "failed" || !strings.Contains(whole, "response.output_item.added") {
+		t.Errorf("its stream: %s", whole)
+	}
+	// The conversation is free again, and has nothing of it.
+	if r := d.other.create(`"input":"third question","conversation":"` + d.conversation + `"`); r.text() != "answer three" {
+		t.Errorf("%+v", r)
+	}
+	l := &list{}
+	d.other.object("ConversationItemList", d.other.do("GET", "conversations/"+d.conversation+"/items?order=asc", "", 200), l)
+	if l.texts() != "third question|thought three|answer three" {
+		t.Error(l.texts())
+	}
 }
 
 // TestReplicaStops interrupts a replica that makes a response in the background: the response ends before the program.

@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// lease is how long a replica has a response or a conversation without renewing it.
+	// lease is how long a replica has a response without renewing it.
 	lease = 15 * time.Second
+	// lockLease is how long it has a conversation. If a replica dies, clients wait so long for its conversations; OpenAI's
+	// Agents SDK tries again for 7 s.
+	lockLease = 5 * time.Second
 	// renewal is how often it renews them. A response that was cancelled ends then.
 	renewal = time.Second
 	// claimInterval is how often a replica looks for responses that another one has accepted or left behind.

@@ -84,7 +84,7 @@ func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Pas
 		past, err := st.Chain(ctx, c.tenant, r.previous, s.bodyLimit)
 		return past, none, s.failure(err, "previous_response_id", previousNotFound(r.previous))
 	}
-	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lease, s.bodyLimit)
+	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, s.bodyLimit)
 	if err != nil {
 		return nil, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
 	}
@@ -104,7 +104,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if err := st.RenewLock(ctx, past, owner, lease); err != nil && ctx.Err() == nil {
+				if err := st.RenewLock(ctx, past, owner, lockLease); err != nil && ctx.Err() == nil {
 					s.log.Warn("the lock of a conversation was not renewed", "error", err)
 				}
 			}

@@ -36,7 +36,7 @@ func (m *maker) run(ctx context.Context) {
 	past, input, err := m.store.JobItems(ctx, m.job)
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past
-		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lease, s.bodyLimit)
+		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease, s.bodyLimit)
 		if errors.Is(err, store.ErrLocked) {
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 			return

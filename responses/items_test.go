@@ -107,7 +107,7 @@ func TestHiddenReasoning(t *testing.T) {
 		t.Fatal(failure)
 	}
 	sameJSON(t, items[0].Body, `{"type":"reasoning","id":"rs_1","summary":[],"content":[],"harmony_text":"secret thought"}`)
-	sameJSON(t, forModel(&items[0]), `{"type":"reasoning","id":"rs_1","summary":[],
+	sameJSON(t, forModel(&items[0])[0], `{"type":"reasoning","id":"rs_1","summary":[],
 		"content":[{"type":"reasoning_text","text":"secret thought"}]}`)
 	sameJSON(t, s.forClient(&items[0], bound, nil), `{"type":"reasoning","id":"rs_1","summary":[],"content":[]}`)
 	var carried struct {
@@ -138,4 +138,69 @@ func TestLogprobs(t *testing.T) {
 	sameJSON(t, s.forClient(item, nil, nil), `{"type":"message","content":[{"type":"output_text","text":"a","logprobs":[]},
 		{"type":"refusal","refusal":"no"}]}`)
 	sameJSON(t, s.forClient(item, nil, []string{includeLogprobs}), string(item.Body))
+}
+
+// TestCompaction follows a compaction: to its client and back, with keys and without, into the store, and to the model.
+func TestCompaction(t *testing.T) {
+	c := &caller{tenantValue: "acme"}
+	const payload = `{"summary":"what was said","items":[{"role":"user","content":"go on"}]}`
+	for _, s := range []*Service{New(Options{}), New(Options{SealKeys: testKeys(t)})} {
+		in := s.newCompaction(payload, c.bound("m"))
+		if strings.Contains(string(in), hiddenText) || strings.Contains(string(in), "what was said") {
+			t.Errorf("the client gets %s", in)
+		}
+		items, failure := s.newItemReader(c, c.bound("another model"), nil).read(t.Context(), "input", []json.RawMessage{in})
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		var carried struct {
+			Sealed string `json:"encrypted_content"`
+		}
+		if json.Unmarshal(items[0].Body, &carried) != nil || carried.Sealed != "" {
+			t.Errorf("stored as %s", items[0].Body)
+		}
+		model := forModel(&items[0])
+		if len(model) != 2 || !strings.Contains(string(model[0]), "what was said") ||
+			string(model[1]) != `{"role":"user","content":"go on"}` {
+			t.Errorf("the model gets %s", model)
+		}
+		again := s.forClient(&items[0], c.bound(""), nil)
+		if _, failure := s.newItemReader(c, c.bound("m"), nil).read(t.Context(), "input", []json.RawMessage{again}); failure != nil {
+			t.Error(failure)
+		}
+		if s.sealKeys == nil {
+			continue
+		}
+		other := (&caller{tenantValue: "other"}).bound("m")
+		if _, failure := s.newItemReader(c, other, nil).read(t.Context(), "input", []json.RawMessage{in}); failure == nil ||
+			failure.Code != "invalid_encrypted_content" {
+			t.Errorf("another tenant's compaction: %v", failure)
+		}
+	}
+}
+
+// TestTail checks which items a compaction keeps: calls stay with their outputs.
+func TestTail(t *testing.T) {
+	user, said := `{"role":"user"}`, `{"type":"message","role":"assistant"}`
+	thought, call, output := `{"type":"reasoning"}`, `{"type":"function_call"}`, `{"type":"function_call_output"}`
+	for _, tt := range []struct {
+		items []string
+		want  int
+	}{
+		{nil, 0},
+		{[]string{user}, 0},
+		{[]string{user, said, user, user}, 2},
+		{[]string{user, call, output}, 1},
+		{[]string{user, thought, call, call, output, output}, 1},
+		{[]string{user, call, output, thought, call, output}, 3},
+		{[]string{user, said}, 2},
+	} {
+		var list []json.RawMessage
+		for _, item := range tt.items {
+			list = append(list, json.RawMessage(item))
+		}
+		if got := tail(list); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.items, got, tt.want)
+		}
+	}
 }

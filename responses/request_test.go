@@ -21,7 +21,7 @@ func TestParseRequest(t *testing.T) {
 	}
 	want := `{"store":false,"stream":true,"include":["reasoning.encrypted_content"],"model":"m","temperature":0.5,` +
 		`"input":[{"content":"Hi","role":"user","type":"message"}]}`
-	if got := string(r.plain(r.input, true)); got != want {
+	if got := string(plain(r.fields, r.input, true)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for body, id := range map[string]string{
@@ -33,7 +33,7 @@ func TestParseRequest(t *testing.T) {
 		}
 	}
 	if r, failure := parseRequest([]byte(`{"input":[{"a":1}, {"b":2}]}`)); failure != nil ||
-		string(r.plain(r.input, false)) != `{"store":false,"stream":false,"input":[{"a":1},{"b":2}]}` {
+		string(plain(r.fields, r.input, false)) != `{"store":false,"stream":false,"input":[{"a":1},{"b":2}]}` {
 		t.Errorf("%+v, %v", r, failure)
 	}
 }
@@ -85,7 +85,7 @@ func FuzzParseRequest(f *testing.F) {
 		if r.previous != "" && r.conversation != "" || r.background && !r.store {
 			t.Fatalf("%q: %+v", body, r)
 		}
-		plain := r.plain(r.input, r.stream)
+		plain := plain(r.fields, r.input, r.stream)
 		var before, after map[string]any
 		if err := json.Unmarshal(plain, &after); err != nil {
 			t.Fatalf("%q becomes %q: %v", body, plain, err)

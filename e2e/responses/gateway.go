@@ -34,6 +34,12 @@ const storeKeys = "HARMONY_STORE_KEYS=test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG
 // modelSettings for the model.
 func start(t *testing.T, host, database, settings string, o sim.Options, modelSettings ...string) *gateway {
 	t.Helper()
+	return startWith(t, []string{storeKeys}, host, database, settings, o, modelSettings...)
+}
+
+// startWith is start with other variables of the environment.
+func startWith(t *testing.T, env []string, host, database, settings string, o sim.Options, modelSettings ...string) *gateway {
+	t.Helper()
 	server, serverURL := lab.RunSim(t, o)
 	if database == "" {
 		database = filepath.Join(t.TempDir(), "responses.db")
@@ -52,7 +58,7 @@ models:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program, url := lab.StartUpWith(t, []string{storeKeys}, "--host", host, "--concurrency", "1", "--config", file)
+	program, url := lab.StartUpWith(t, env, "--host", host, "--concurrency", "1", "--config", file)
 	return &gateway{t: t, url: url, client: lab.HTTP1(t), sim: server, schemas: grammar.LoadSchemas(t), program: program}
 }
 
@@ -101,7 +107,8 @@ type response struct {
 type item struct {
 	ID, Type, Role, Status, Phase string
 	Content                       []struct{ Type, Text string }
-	Arguments, CallID, Name       string
+	Arguments, Name               string
+	CallID                        string `json:"call_id"`
 	EncryptedContent              string `json:"encrypted_content"`
 }
 

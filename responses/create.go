@@ -63,6 +63,7 @@ func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *call
 
 // newTurn returns a turn whose past and input are not read yet.
 func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
+	c.model = request.model
 	return &turn{
 		service: s, request: request, headers: headers, bound: c.bound(request.model), id: newID("resp"), created: s.now(),
 		sealing: request.store && s.sealKeys != nil && s.HidesReasoning(request.model) && !request.includesValue(includeSealed),
@@ -124,6 +125,7 @@ func (s *Service) holdLock(ctx context.Context, st *store.Store, past *store.Pas
 // readInput reads the items of the request.
 func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (failure *openai.Error) {
 	t.past = past.Items
+	t.service.metrics.continued(past)
 	t.input, failure = t.service.newItemReader(c, t.bound, past.Items).read(ctx, "input", t.takeTrigger())
 	return failure
 }
@@ -180,8 +182,9 @@ func (t *turn) stream(ctx context.Context, w http.ResponseWriter, save func(*out
 		return failure
 	}
 	if failure := save(end); failure != nil {
-		_, last, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
+		end, last, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
 	}
+	t.service.metrics.finished(end.status)
 	if err := send(last); err != nil && ctx.Err() == nil {
 		t.service.log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
 	}
@@ -195,11 +198,14 @@ func (t *turn) whole(ctx context.Context, w http.ResponseWriter, save func(*outc
 		return failure
 	}
 	if end.status == statusFailed {
+		t.service.metrics.finished(statusFailed)
 		return failedError(end.object)
 	}
 	if failure := save(end); failure != nil {
+		t.service.metrics.finished(statusFailed)
 		return failure
 	}
+	t.service.metrics.finished(end.status)
 	return writeJSON(w, end.object)
 }
 

@@ -17,6 +17,8 @@ import (
 type caller struct {
 	tenant      store.Tenant
 	tenantValue string
+	// model is the model that the request names, for the access log.
+	model string
 }
 
 func (s *Service) caller(r *http.Request) *caller {
@@ -54,25 +56,30 @@ func (s *Service) Handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeError(w, &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError,
-			Code: contract.CodeUnknownURL, Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, maxQuoted) + "."})
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, unknownURL) })
 	return mux
+}
+
+func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error {
+	return &openai.Error{Status: http.StatusNotFound, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, maxQuoted) + "."}
 }
 
 // serve calls a handler, if there is room for another request. A handler returns an error if it has written nothing.
 func (s *Service) serve(w http.ResponseWriter, r *http.Request,
 	handle func(http.ResponseWriter, *http.Request, *caller) *openai.Error) {
-	defer s.inFlight.Add(-1)
-	if s.inFlight.Add(1) > int64(s.InFlight) {
-		writeError(w, &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType,
-			Code: codeServiceOverloaded, Message: "The responses service has too many requests now. Try again."})
-		return
-	}
-	if failure := handle(w, r, s.caller(r)); failure != nil {
-		writeError(w, failure)
-	}
+	c := s.caller(r)
+	s.watched(w, r, c, func(w http.ResponseWriter) {
+		defer s.inFlight.Add(-1)
+		if s.inFlight.Add(1) > int64(s.InFlight) {
+			writeError(w, &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType,
+				Code: codeServiceOverloaded, Message: "The responses service has too many requests now. Try again."})
+			return
+		}
+		if failure := handle(w, r, c); failure != nil {
+			writeError(w, failure)
+		}
+	})
 }
 
 // body reads the body of a request.

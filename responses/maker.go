@@ -161,6 +161,9 @@ func (m *maker) finish(ctx context.Context, end *outcome, last *event) {
 		ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 		err := m.store.Finish(ctx, m.job, o)
 		cancel()
+		if err == nil {
+			m.service.metrics.finished(end.status)
+		}
 		if err == nil || errors.Is(err, store.ErrLost) {
 			return
 		}

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -72,6 +73,8 @@ type Options struct {
 	// InFlight is how many requests are handled at once. Others are answered 503.
 	InFlight int
 	Log      *slog.Logger
+	// AccessLog gets a line of JSON for each request. Nil: there is no access log.
+	AccessLog io.Writer
 	// Now is the clock. Nil is [time.Now].
 	Now func() time.Time
 }
@@ -85,6 +88,8 @@ type Service struct {
 	sealKeys     *seal.Keys
 	sealLifetime time.Duration
 	log          *slog.Logger
+	accessLog    accessLog
+	metrics      *metrics
 	now          func() time.Time
 	// replica is the name under which this process holds leases.
 	replica string
@@ -134,7 +139,7 @@ func New(o Options) *Service {
 	if o.Retries == nil {
 		o.Retries = never
 	}
-	return &Service{
+	s := &Service{
 		Options: o, gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, sealKeys: o.SealKeys,
 		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now, replica: newID("replica"),
 		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
@@ -145,6 +150,8 @@ func New(o Options) *Service {
 				DisableCompression: true},
 		},
 	}
+	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
+	return s
 }
 
 // stored returns the store, or the error for a store that has not answered yet.
@@ -190,7 +197,7 @@ func (s *Service) Run(ctx context.Context) error {
 // reach opens the store. It tries again while the database does not answer.
 func (s *Service) reach(ctx context.Context) error {
 	o := s.Options.Store
-	o.Now = s.now
+	o.Now, o.Observe = s.now, s.metrics.operation
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		st, err := store.Open(ctx, o)
 		if err == nil {
@@ -233,6 +240,7 @@ func (s *Service) expire(ctx context.Context, st *store.Store) {
 	defer tick.Stop()
 	for {
 		removed, err := st.Expire(ctx, s.now().Add(-s.EventRetention))
+		s.metrics.expired.Add(float64(removed))
 		switch {
 		case err != nil && ctx.Err() == nil:
 			s.log.Warn("what has expired was not removed", "error", err)

@@ -118,6 +118,7 @@ func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *call
 	found, err := st.Cancel(r.Context(), c.tenant, id, cancelled)
 	switch {
 	case err == nil:
+		s.metrics.finished(statusCancelled)
 	case !errors.Is(err, store.ErrEnded):
 		return s.failure(err, "", notFound("Response", id))
 	case !found.Background:

@@ -120,13 +120,6 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 	if f.wasmOnEnvoys == "" {
 		module.handOut(&o)
 	}
-	s, err := server.New(o)
-	if err != nil {
-		return errors.Join(err, xds.Close(), status.Close())
-	}
-	if reachable(xds.Addr()) && !f.tls.on() {
-		log.Warn("Envoys are served in clear text; see --certificate", "listen", xds.Addr().String())
-	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	service, err := serviceBeside(f.file, log)
@@ -134,6 +127,14 @@ func (f *controlplaneFlags) run(cmd *cobra.Command) error {
 		return errors.Join(err, xds.Close(), status.Close())
 	}
 	defer service.stop()
+	o.Collectors = service.collectors()
+	s, err := server.New(o)
+	if err != nil {
+		return errors.Join(err, xds.Close(), status.Close())
+	}
+	if reachable(xds.Addr()) && !f.tls.on() {
+		log.Warn("Envoys are served in clear text; see --certificate", "listen", xds.Addr().String())
+	}
 	go announce(ctx, cmd, s, xds, status)
 	return asUsage(s.Run(ctx))
 }

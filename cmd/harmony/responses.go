@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
@@ -36,10 +37,12 @@ and asks the models through the gateway. The gateway's configuration says where 
 
 Any number of these may share one PostgreSQL. The service trusts the headers that it gets: only Envoys may reach it.
 
+--status serves /ready (what is stored can be read), /healthz (the program runs) and /metrics, without a password.
+
 Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line, the configuration or the store is
 wrong.`
 
-// defaultResponsesStatus is where harmony responses serves its readiness.
+// defaultResponsesStatus is where harmony responses serves its status.
 const defaultResponsesStatus = "127.0.0.1:18092"
 
 func responsesCommand() *cobra.Command {
@@ -59,7 +62,7 @@ func responsesCommand() *cobra.Command {
 		},
 	}
 	c.PersistentFlags().StringVar(&file, "config", "", "configuration `FILE` (YAML) of the gateway")
-	c.Flags().StringVar(&status, "status", defaultResponsesStatus, "`ADDRESS` of /ready")
+	c.Flags().StringVar(&status, "status", defaultResponsesStatus, "`ADDRESS` of /ready, /healthz and /metrics")
 	c.Flags().Var(&drain, "drain-time", "how long what runs may take to end after an interrupt")
 	c.AddCommand(migrateCommand(&file), exportCommand(&file), deleteCommand(&file))
 	return c
@@ -99,14 +102,14 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	probe := &http.Server{Handler: readiness(s), ReadHeaderTimeout: 5 * time.Second}
+	probe := &http.Server{Handler: statusOf(s), ReadHeaderTimeout: 5 * time.Second}
 	defer probe.Close()
 	go func() {
 		if err := probe.Serve(status); !errors.Is(err, http.ErrServerClosed) {
 			log.Warn("the status is not served", "error", err)
 		}
 	}()
-	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\n", l.Addr(), status.Addr())
+	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nstatus: http://%s/metrics\n", l.Addr(), status.Addr())
 	return storeError(s.Serve(ctx, l, drain))
 }
 
@@ -117,21 +120,6 @@ func storeError(err error) error {
 		return usageError{err}
 	}
 	return err
-}
-
-// readiness answers whether what is stored can be read.
-func readiness(s *responses.Service) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-		defer cancel()
-		if err := s.Ready(ctx); err != nil {
-			http.Error(w, "the store does not answer", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ready")
-	})
-	return mux
 }
 
 // newService returns the responses service of a configuration. gateway is where it asks the models if the configuration
@@ -154,6 +142,10 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 			return nil, err
 		}
 	}
+	accessLog, err := openAccessLog(r.AccessLog)
+	if err != nil {
+		return nil, err
+	}
 	hidden, retried := map[string]bool{}, map[string]bool{}
 	for i := range c.Models {
 		hidden[c.Models[i].Name] = c.Models[i].Answers.HideReasoning
@@ -168,6 +160,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 		HidesReasoning: func(model string) bool { return hidden[model] },
 		Retries:        func(model string) bool { return retried[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Log: log,
+		AccessLog: accessLog,
 	}), nil
 }
 
@@ -255,6 +248,14 @@ const storePatience = 5 * time.Second
 
 // drainOfService is how long the service has after the gateway has ended.
 const drainOfService = time.Second
+
+// collectors returns the service's metrics.
+func (s *upService) collectors() []prometheus.Collector {
+	if s == nil {
+		return nil
+	}
+	return []prometheus.Collector{s.service.Metrics()}
+}
 
 // failed receives the error of a service that has ended by itself.
 func (s *upService) failed() <-chan error {

@@ -39,6 +39,8 @@ type ResponsesService struct {
 	MaxRequests int `yaml:"max_requests" jsonschema:"minimum=0,maximum=100000"`
 	// MaxConnections is how many connections a replica has to its database. 0 is the default.
 	MaxConnections int `yaml:"max_connections" jsonschema:"minimum=0,maximum=1000"`
+	// AccessLog is the file to which a replica writes a line for each request. Empty: there is no access log.
+	AccessLog string `yaml:"access_log"`
 	// Stores reports whether the service keeps responses and conversations. Absent: true. HostedTools reports whether it
 	// runs tools. Absent: true, and false for the product's own.
 	Stores      *bool `yaml:"stores"`

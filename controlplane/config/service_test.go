@@ -19,7 +19,7 @@ func TestOwnService(t *testing.T) {
 		"store: postgres://h/d, url: http://replica:9": {"http://replica:9", "127.0.0.1:8090", false},
 		"store: postgres://u@h/d, url: http://replica:9, listen: 0.0.0.0:9, gateway: http://edge:8080/, retention: 48h, " +
 			"event_retention: 1s, background: 4, max_requests: 100000, max_connections: 8, " +
-			"persist: {reasoning: until_final, commentary: drop}": {"http://replica:9", "0.0.0.0:9", false},
+			"access_log: /dev/stdout, persist: {reasoning: until_final, commentary: drop}": {"http://replica:9", "0.0.0.0:9", false},
 		"store: r.db, persist: {reasoning: never, commentary: keep}": {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
 		"store: r.db, persist: {reasoning: keep}":                    {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
 	} {

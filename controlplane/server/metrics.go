@@ -82,6 +82,7 @@ func newMetrics(s *Server) *metrics {
 		m, m.loads, m.filters, m.saves, m.acceptance,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	m.registry.MustRegister(s.options.Collectors...)
 	return m
 }
 

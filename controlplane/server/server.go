@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/harmonyedge/harmonyedge/controlplane/ads"
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/internal/reach"
@@ -60,6 +62,8 @@ type Options struct {
 	Version string
 	// Log receives the events of the control plane. If it is nil, nothing is logged.
 	Log *slog.Logger
+	// Collectors are metrics of the program's other parts, which are served with the control plane's own.
+	Collectors []prometheus.Collector
 	// Pools are the settings of the [pools.Watcher]. Their Log is replaced by the one above.
 	Pools pools.Options
 	// Reach are the settings of the [reach.Tracker].

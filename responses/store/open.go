@@ -34,6 +34,8 @@ type Options struct {
 	MaxConnections int
 	// Now is the clock. Nil is [time.Now].
 	Now func() time.Time
+	// Observe is called after each operation of the database. It may be nil.
+	Observe Observer
 }
 
 // SetupError means that the database cannot be used as it is: trying again does not help.
@@ -99,7 +101,7 @@ func open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{db: db, dialect: d, keys: o.Keys, now: o.Now}, nil
+	return &Store{db: db, dialect: d, keys: o.Keys, now: o.Now, observe: o.Observe}, nil
 }
 
 // source returns the dialect and the driver's name of a database.

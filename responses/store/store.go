@@ -66,6 +66,7 @@ type Store struct {
 	dialect *dialect
 	keys    *seal.Keys
 	now     func() time.Time
+	observe Observer
 }
 
 // Close closes the database.
@@ -103,7 +104,9 @@ func (s *Store) sql(query string) string {
 
 // exec runs a statement and returns how many rows it changed.
 func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) (int64, error) {
+	began := time.Now()
 	result, err := q.ExecContext(ctx, s.sql(query), args...)
+	s.timed(query, began, err)
 	if err != nil {
 		return 0, known(err)
 	}
@@ -112,7 +115,9 @@ func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) 
 
 // row runs a query and scans its only row. No row is ErrNotFound.
 func (s *Store) row(ctx context.Context, q queries, query string, args []any, into ...any) error {
+	began := time.Now()
 	err := q.QueryRowContext(ctx, s.sql(query), args...).Scan(into...)
+	s.timed(query, began, err)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
 	}
@@ -133,10 +138,13 @@ func known(err error) error {
 
 // each runs a query and calls scan for each row.
 func (s *Store) each(ctx context.Context, q queries, query string, args []any, scan func(*sql.Rows) error) error {
+	began := time.Now()
 	rows, err := q.QueryContext(ctx, s.sql(query), args...)
 	if err != nil {
+		s.timed(query, began, err)
 		return known(err)
 	}
+	defer func() { s.timed(query, began, rows.Err()) }()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return errors.Join(err, rows.Close())
@@ -147,14 +155,19 @@ func (s *Store) each(ctx context.Context, q queries, query string, args []any, s
 
 // change runs a transaction.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
+	began := time.Now()
 	tx, err := s.db.BeginTx(ctx, nil)
+	s.timed("begin", began, err)
 	if err != nil {
 		return err
 	}
 	if err := do(tx); err != nil {
 		return errors.Join(err, ignoreDone(tx.Rollback()))
 	}
-	return tx.Commit()
+	began = time.Now()
+	err = tx.Commit()
+	s.timed("commit", began, err)
+	return err
 }
 
 // ignoreDone ignores that a transaction has already ended, which it does when its context ends.

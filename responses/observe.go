@@ -1,0 +1,84 @@
+package responses
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+)
+
+// otherRoute is the route of a path that the API does not have.
+const otherRoute = "other"
+
+// watched calls a handler, counts its request, and logs it.
+func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller, handle func(http.ResponseWriter)) {
+	began := s.now()
+	a := &answer{ResponseWriter: w, status: http.StatusOK}
+	defer func() { // also after a handler that has cut its stream by a panic
+		took := s.now().Sub(began)
+		route := r.Pattern
+		if route == "/" {
+			route = otherRoute
+		}
+		s.metrics.answered(route, a.status, took)
+		s.accessLog.write(&logLine{Time: began.UTC(), RequestID: openai.Clip(r.Header.Get("x-request-id"), maxLogged), Route: route,
+			Status: a.status, DurationMS: took.Milliseconds(), BytesSent: a.bytes, Model: openai.Clip(c.model, maxLogged)})
+	}()
+	handle(a)
+}
+
+// answer remembers what a handler answers.
+type answer struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (a *answer) Write(p []byte) (int, error) {
+	n, err := a.ResponseWriter.Write(p)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets [http.ResponseController] flush.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// maxLogged is the maximum length of a client's value in the access log, in bytes.
+const maxLogged = 128
+
+// logLine is a line of the access log. It has no text of a request or an answer, and no ids of what is stored. Its
+// names are those of Envoy's access log.
+type logLine struct {
+	Time       time.Time `json:"time"`
+	RequestID  string    `json:"request_id"`
+	Route      string    `json:"route"`
+	Status     int       `json:"status"`
+	DurationMS int64     `json:"duration_ms"`
+	BytesSent  int64     `json:"bytes_sent"`
+	Model      string    `json:"harmony_model,omitempty"`
+}
+
+// accessLog writes lines, if there is a writer.
+type accessLog struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (l *accessLog) write(line *logLine) {
+	if l.to == nil {
+		return
+	}
+	text := append(mustMarshal(line), '\n')
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = l.to.Write(text) // a full disk must not fail requests
+}

@@ -153,7 +153,7 @@ type Outcome struct {
 	JoinConversation bool
 }
 
-// Finish stores how a job has ended. The error is [ErrLost] as for [Store.Renew].
+// Finish stores how a job has ended, and gives its conversation back. The error is [ErrLost] as for [Store.Renew].
 func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 	object, err := s.seal(objectRecord, j.Tenant, j.ID, o.Object)
 	if err != nil {
@@ -184,6 +184,9 @@ func (s *Store) Finish(ctx context.Context, j *Job, o *Outcome) error {
 			if err := s.joinConversation(ctx, tx, j.key, past.conversation); err != nil {
 				return err
 			}
+		}
+		if err := s.unlock(ctx, tx, j.conversation, j.ID); err != nil {
+			return err
 		}
 		if err := s.insertTurn(ctx, tx, j.Tenant, j.key, past, nil, o.Output, o.Compacted); err != nil || len(o.Events.Body) == 0 {
 			return err

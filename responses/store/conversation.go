@@ -225,8 +225,18 @@ func (s *Store) RenewLock(ctx context.Context, p *Past, owner string, length tim
 
 // Unlock gives a conversation back.
 func (s *Store) Unlock(ctx context.Context, p *Past, owner string) error {
-	_, err := s.exec(ctx, s.db, "UPDATE conversations SET lock_owner = '', lock_until = 0 WHERE key = ? AND lock_owner = ?",
-		p.conversation, owner)
+	if p.unlocked {
+		return nil
+	}
+	return s.unlock(ctx, s.db, p.conversation, owner)
+}
+
+func (s *Store) unlock(ctx context.Context, q queries, conversation sql.NullInt64, owner string) error {
+	if !conversation.Valid {
+		return nil
+	}
+	_, err := s.exec(ctx, q, "UPDATE conversations SET lock_owner = '', lock_until = 0 WHERE key = ? AND lock_owner = ?",
+		conversation, owner)
 	return err
 }
 

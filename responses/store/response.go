@@ -37,6 +37,8 @@ type Past struct {
 
 	previous, conversation sql.NullInt64
 	bytes                  int64
+	// unlocked reports whether the conversation has been given back.
+	unlocked bool
 }
 
 // Record is a response as it is stored.
@@ -53,9 +55,10 @@ type Record struct {
 	Compacted bool
 }
 
-// Insert stores a response that has ended, with its items, and adds the items to its conversation.
+// Insert stores a response that has ended, with its items, and adds the items to its conversation. It gives the
+// conversation back if the response has its lock, so that a client with the answer can ask on.
 func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
-	return s.change(ctx, func(tx *sql.Tx) error {
+	err := s.change(ctx, func(tx *sql.Tx) error {
 		past := r.past()
 		if err := s.dropReasoning(ctx, tx, r, &past); err != nil {
 			return err
@@ -64,8 +67,15 @@ func (s *Store) Insert(ctx context.Context, t Tenant, r *Record) error {
 		if err != nil {
 			return err
 		}
-		return s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output, r.Compacted)
+		if err := s.insertTurn(ctx, tx, t, key, past, r.Input, r.Output, r.Compacted); err != nil {
+			return err
+		}
+		return s.unlock(ctx, tx, past.conversation, r.ID)
 	})
+	if err == nil && r.Past != nil {
+		r.Past.unlocked = true
+	}
+	return err
 }
 
 // insertResponse stores a response without its items. request is kept for one that runs in the background.

@@ -355,6 +355,16 @@ func lock(f *fixture) {
 	_, err = f.Lock(f.ctx, alice, "c", "one", time.Minute, 1<<20)
 	f.wants(err, store.ErrLocked)
 	f.must(f.Unlock(f.ctx, second, "two"))
+	// A response that is stored has given its conversation back, so that its client can ask on at once.
+	past, err = f.Lock(f.ctx, alice, "c", "1", time.Minute, 1<<20)
+	f.must(err)
+	f.must(f.Insert(f.ctx, alice, turn("1", past)))
+	f.enqueue("2", past)
+	j := f.claim("one")
+	past, err = f.Lock(f.ctx, alice, "c", "2", time.Minute, 1<<20)
+	f.must(err)
+	f.wantIDs(past.Items, "q_1 r_1 a_1")
+	f.must(f.Finish(f.ctx, j, outcome("2")))
 	var locked atomic.Int64
 	var all sync.WaitGroup
 	for i := range 8 {

@@ -24,9 +24,9 @@ const turnsOfEach = 10
 // TestKill kills the service and its database while many conversations go on. HARMONY_RESPONSES_KILL makes them as many
 // as `make responses-kill` wants.
 func TestKill(t *testing.T) {
-	talkers, share := 40, []float64{0.2, 0.6}
+	talkers, shares := 40, []float64{0.2, 0.6}
 	if os.Getenv("HARMONY_RESPONSES_KILL") != "" {
-		talkers, share = 200, []float64{0.1, 0.25, 0.4, 0.55, 0.7, 0.85}
+		talkers, shares = 200, []float64{0.1, 0.25, 0.4, 0.55, 0.7, 0.85}
 	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -37,13 +37,13 @@ func TestKill(t *testing.T) {
 			{"PostgreSQL", func() { server.Kill(); server.Start() }},
 			{"both", func() { server.Kill(); c.replicas[0].Kill(t); c.replicas[0].begin(); server.Start() }},
 		}
-		c.run(share)
+		c.run(shares)
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		c := newCrowd(t, "", talkers)
 		c.killers = []killer{{"service", c.replicas[0].restart}}
-		c.run(share)
+		c.run(shares)
 	})
 }
 

@@ -80,15 +80,16 @@ func retryOf(a lab.Answer) string {
 func (k *talker) begin() error {
 	_, err := persist(func() (string, error) {
 		a := lab.Do(k.client, http.MethodPost, k.url+"/v1/conversations", k.header(), strings.NewReader("{}"))
-		var c struct{ ID string }
 		if retry := retryOf(a); retry != "" {
 			return retry, nil
 		}
-		if err := json.Unmarshal([]byte(a.Body), &c); err != nil || a.Status != http.StatusOK {
-			return "", fmt.Errorf("status %d, %v: %s", a.Status, err, a.Body)
+		if a.Status != http.StatusOK {
+			return "", fmt.Errorf("status %d: %s", a.Status, a.Body)
 		}
+		var c struct{ ID string }
+		err := json.Unmarshal([]byte(a.Body), &c)
 		k.conversation = c.ID
-		return "", nil
+		return "", err
 	})
 	return err
 }
@@ -148,8 +149,11 @@ func (k *talker) ask(body string) (r *response, retry string, err error) {
 		data = string(last.Response)
 	}
 	r = &response{}
-	if err := json.Unmarshal([]byte(data), r); err != nil || r.Status != "completed" {
-		return nil, "", fmt.Errorf("%v: %s", err, data)
+	if err := json.Unmarshal([]byte(data), r); err != nil {
+		return nil, "", err
+	}
+	if r.Status != "completed" {
+		return nil, "", fmt.Errorf("an answer that is not complete: %s", data)
 	}
 	return r, "", nil
 }

@@ -165,3 +165,19 @@ func deleteAndExport(f *fixture) {
 		f.t.Error(got)
 	}
 }
+
+// Usable fails the test unless a store can be opened, and keeps a chain.
+func Usable(t *testing.T, o store.Options) {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	f := &fixture{Store: s, t: t, ctx: t.Context()}
+	f.insert(alice, "1", "")
+	f.insert(alice, "2", "1")
+	past, err := f.Chain(f.ctx, alice, "2", 1<<20)
+	f.must(err)
+	f.wantIDs(past.Items, "q_1 r_1 a_1 q_2 r_2 a_2")
+}

@@ -262,7 +262,7 @@ func (t *turn) compacted(end *outcome) bool {
 
 // createCompaction answers with the user's messages and an item that stands for everything else.
 func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.body(w, r)
+	body, failure := s.body(w, r, c)
 	if failure != nil {
 		return failure
 	}

@@ -26,8 +26,8 @@ type conversationBody struct {
 }
 
 // readConversation reads a body. It checks the metadata, and that there are not too many items.
-func (s *Service) readConversation(w http.ResponseWriter, r *http.Request) (*conversationBody, *openai.Error) {
-	raw, failure := s.body(w, r)
+func (s *Service) readConversation(w http.ResponseWriter, r *http.Request, c *caller) (*conversationBody, *openai.Error) {
+	raw, failure := s.body(w, r, c)
 	if failure != nil {
 		return nil, failure
 	}
@@ -77,7 +77,7 @@ func writeConversation(w http.ResponseWriter, c *store.Conversation) *openai.Err
 }
 
 func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.readConversation(w, r)
+	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
 		return failure
 	}
@@ -111,7 +111,7 @@ func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *cal
 
 func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
 	id := r.PathValue("id")
-	body, failure := s.readConversation(w, r)
+	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
 		return failure
 	}
@@ -157,7 +157,7 @@ func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller) *
 
 func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
 	id := r.PathValue("id")
-	body, failure := s.readConversation(w, r)
+	body, failure := s.readConversation(w, r, c)
 	if failure != nil {
 		return failure
 	}

@@ -18,7 +18,7 @@ import (
 const saveTimeout = 15 * time.Second
 
 func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.body(w, r)
+	body, failure := s.body(w, r, c)
 	if failure != nil {
 		return failure
 	}
@@ -65,7 +65,7 @@ func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *call
 func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
 	c.model = request.model
 	return &turn{
-		service: s, request: request, headers: headers, bound: c.bound(request.model), id: newID("resp"), created: s.now(),
+		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share, id: newID("resp"), created: s.now(),
 		sealing: request.store && s.sealKeys != nil && s.HidesReasoning(request.model) && !request.includesValue(includeSealed),
 	}
 }
@@ -82,10 +82,10 @@ func (s *Service) past(ctx context.Context, c *caller, t *turn) (past *store.Pas
 		return nil, none, failure
 	}
 	if r.previous != "" {
-		past, err := st.Chain(ctx, c.tenant, r.previous, s.bodyLimit)
+		past, err := st.Chain(ctx, c.tenant, r.previous, s.within(c))
 		return past, none, s.failure(err, "previous_response_id", previousNotFound(r.previous))
 	}
-	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, s.bodyLimit)
+	past, err := st.Lock(ctx, c.tenant, r.conversation, t.id, lockLease, s.within(c))
 	if err != nil {
 		return nil, none, s.failure(err, "conversation", notFound("Conversation", r.conversation))
 	}
@@ -225,7 +225,7 @@ func failedError(body []byte) *openai.Error {
 
 // countInput counts the tokens of a request that continues a stored one.
 func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.body(w, r)
+	body, failure := s.body(w, r, c)
 	if failure != nil {
 		return failure
 	}

@@ -69,6 +69,8 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, errNoMemory):
+		return errOverloaded("no memory for the stored conversation now")
 	case errors.Is(err, store.ErrNotFound):
 		return notFound
 	case errors.Is(err, store.ErrNoAfter):

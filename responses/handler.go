@@ -19,6 +19,8 @@ type caller struct {
 	tenantValue string
 	// model is the model that the request names, for the access log.
 	model string
+	// share is the memory that the request has.
+	share *share
 }
 
 func (s *Service) caller(r *http.Request) *caller {
@@ -26,7 +28,7 @@ func (s *Service) caller(r *http.Request) *caller {
 	if s.TenantHeader != "" {
 		value = r.Header.Get(s.TenantHeader)
 	}
-	return &caller{tenant: store.TenantOf(value), tenantValue: value}
+	return &caller{tenant: store.TenantOf(value), tenantValue: value, share: &share{of: &s.memory}}
 }
 
 // bound returns what sealed texts of the caller's are bound to. model is empty for a list that has no model.
@@ -72,18 +74,28 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request,
 	s.watched(w, r, c, func(w http.ResponseWriter) {
 		defer s.inFlight.Add(-1)
 		if s.inFlight.Add(1) > int64(s.InFlight) {
-			writeError(w, &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType,
-				Code: codeServiceOverloaded, Message: "The responses service has too many requests now. Try again."})
+			writeError(w, errOverloaded("too many requests now"))
 			return
 		}
+		defer c.share.release()
 		if failure := handle(w, r, c); failure != nil {
 			writeError(w, failure)
 		}
 	})
 }
 
-// body reads the body of a request.
-func (s *Service) body(w http.ResponseWriter, r *http.Request) ([]byte, *openai.Error) {
+// body reads the body of a request, if there is memory for it.
+func (s *Service) body(w http.ResponseWriter, r *http.Request, c *caller) ([]byte, *openai.Error) {
+	size := r.ContentLength
+	if size > s.bodyLimit {
+		return nil, errTooLarge(s.bodyLimit)
+	}
+	if size < 0 {
+		size = s.bodyLimit
+	}
+	if c.share.take(size) != nil {
+		return nil, errOverloaded("no memory for another request now")
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.bodyLimit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
@@ -109,7 +121,7 @@ const (
 
 // page reads the parameters of a list.
 func page(q url.Values) (store.Page, *openai.Error) {
-	p := store.Page{After: q.Get("after"), Limit: defaultPage}
+	p := store.Page{After: q.Get("after"), Limit: defaultPage, MaxBytes: DefaultBodyLimit}
 	if limit := q.Get("limit"); limit != "" {
 		n, err := strconv.Atoi(limit)
 		if err != nil || n < 1 || n > maxPage {

@@ -36,7 +36,8 @@ func (m *maker) run(ctx context.Context) {
 	past, input, err := m.store.JobItems(ctx, m.job)
 	if err == nil && m.turn.request.conversation != "" {
 		var locked *store.Past
-		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease, s.bodyLimit)
+		locked, err = m.store.Lock(ctx, m.job.Tenant, m.turn.request.conversation, m.job.ID, lockLease,
+			store.AtMost(s.bodyLimit))
 		if errors.Is(err, store.ErrLocked) {
 			m.ignoreLost(m.store.Release(ctx, m.job, busyWait))
 			return

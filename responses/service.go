@@ -27,6 +27,8 @@ const (
 	DefaultBackground = 16
 	// DefaultBodyLimit is the largest request body, and the largest stored conversation, in bytes.
 	DefaultBodyLimit = 4 << 20
+	// DefaultMemory is what requests may take together, in bytes.
+	DefaultMemory = 1 << 30
 	// DefaultInFlight is how many requests a replica handles at once. Each may hold a few bodies.
 	DefaultInFlight = 512
 )
@@ -70,6 +72,8 @@ type Options struct {
 	BodyLimit int64
 	// Background is how many responses are made in the background at once.
 	Background int
+	// Memory is what requests may take together, in bytes. Others are answered 503.
+	Memory int64
 	// InFlight is how many requests are handled at once. Others are answered 503.
 	InFlight int
 	Log      *slog.Logger
@@ -85,6 +89,7 @@ type Service struct {
 	gateway      string
 	client       *http.Client
 	bodyLimit    int64
+	memory       memory
 	sealKeys     *seal.Keys
 	sealLifetime time.Duration
 	log          *slog.Logger
@@ -120,6 +125,9 @@ func New(o Options) *Service {
 	if o.BodyLimit == 0 {
 		o.BodyLimit = DefaultBodyLimit
 	}
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
 	if o.Background == 0 {
 		o.Background = DefaultBackground
 	}
@@ -140,7 +148,7 @@ func New(o Options) *Service {
 		o.Retries = never
 	}
 	s := &Service{
-		Options: o, gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, sealKeys: o.SealKeys,
+		Options: o, gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: memory{limit: o.Memory}, sealKeys: o.SealKeys,
 		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now, replica: newID("replica"),
 		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
 		client: &http.Client{

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
@@ -222,6 +223,32 @@ func TestOverload(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	f.wants(404, "", "GET", "/v1/responses/resp_0", "")
+}
+
+// TestMemory: a request for which there is no memory is refused before it is read, and what requests took is given back.
+func TestMemory(t *testing.T) {
+	f := start(t, Options{Memory: 100 << 10})
+	small, large := `{"model":"m","input":"x"}`, `{"model":"m","input":"`+strings.Repeat("x", 20<<10)+`"}`
+	_, body := f.do("POST", "/v1/responses", `{"model":"m","input":"`+strings.Repeat("x", 10<<10)+`"}`)
+	var first struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &first); err != nil || first.ID == "" {
+		t.Fatal(body)
+	}
+	f.wants(503, "service_overloaded", "POST", "/v1/responses", large)
+	// A stored conversation counts as well, before it is read.
+	f.wants(503, "service_overloaded", "POST", "/v1/responses", `{"model":"m","previous_response_id":"`+first.ID+`","input":"`+
+		strings.Repeat("x", 8<<10)+`"}`)
+	for range 20 {
+		if status, body := f.do("POST", "/v1/responses", small); status != 200 {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	// The memory is given back after the answer.
+	for end := time.Now().Add(10 * time.Second); f.s.memory.taken.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are taken, and no request runs", f.s.memory.taken.Load())
+		}
+	}
 }
 
 // TestLocked: while a response is made for a conversation, no other is.

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"time"
@@ -27,6 +28,7 @@ type turn struct {
 	request *request
 	headers http.Header
 	bound   *seal.Bound
+	share   *share
 	id      string
 	created time.Time
 	// past are the items before the input.
@@ -116,7 +118,7 @@ func (t *turn) ask(ctx context.Context, emit func(*event) error) (*outcome, *eve
 			end, err = t.take(&e)
 		}
 		if err != nil {
-			t.lost = true
+			t.lost = !errors.Is(err, errNoMemory)
 			return t.broken(ctx, err)
 		}
 		if end != nil {

@@ -3,6 +3,7 @@ package responses
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -64,6 +65,9 @@ func (t *turn) takeItem(e *event) error {
 		return err
 	}
 	if e.kind == "response.output_item.done" {
+		if err := t.share.take(int64(len(body["item"]))); err != nil {
+			return err
+		}
 		t.output = append(t.output, body["item"])
 	}
 	if t.sealing {
@@ -159,6 +163,9 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *event, *openai
 	if ctx.Err() != nil {
 		t.output = nil
 		return t.synthesize(statusCancelled, nil)
+	}
+	if errors.Is(err, errNoMemory) {
+		return t.synthesize(statusFailed, errOverloaded("no memory for the rest of the answer"))
 	}
 	t.service.log.Warn("the stream of a response was cut", "response", t.id, "error", err)
 	return t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError,

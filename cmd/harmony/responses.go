@@ -160,7 +160,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 		TenantHeader: c.Seal.TenantHeader, SealKeys: sealKeys, SealLifetime: time.Duration(c.Seal.Lifetime),
 		HidesReasoning: func(model string) bool { return hidden[model] },
 		Retries:        func(model string) bool { return retried[model] },
-		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Log: log,
+		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit), Log: log,
 		AccessLog: accessLog,
 	}), nil
 }

@@ -258,7 +258,7 @@ func (s *Store) Cancel(ctx context.Context, t Tenant, id string,
 }
 
 // maxBatches is how many batches of events are read at once.
-const maxBatches = 256
+const maxBatches = 16
 
 // EventsAfter returns events of a response whose numbers are larger than sequence, or none if there are none yet. A
 // batch may begin before. ended reports whether no event follows them.

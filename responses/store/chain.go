@@ -22,8 +22,9 @@ func chainUntil(condition, until string) string {
 
 // Chain returns the items of a response and of all that it continues, back to the last compacted one, of which it has
 // the output. An expired response stays in the chain of one
-// that has not expired. The errors are [ErrNotFound], [ErrGap], [ErrRunning] and [TooLargeError].
-func (s *Store) Chain(ctx context.Context, t Tenant, id string, maxBytes int64) (*Past, error) {
+// that has not expired. The errors are [ErrNotFound], [ErrGap], [ErrRunning] and those of
+// the limit.
+func (s *Store) Chain(ctx context.Context, t Tenant, id string, limit Limit) (*Past, error) {
 	p := &Past{}
 	status := ""
 	err := s.row(ctx, s.db, "SELECT key, status, chain_bytes, chain_turns FROM responses WHERE "+live,
@@ -33,8 +34,9 @@ func (s *Store) Chain(ctx context.Context, t Tenant, id string, maxBytes int64) 
 		return nil, err
 	case Running(status):
 		return nil, ErrRunning
-	case p.bytes > maxBytes:
-		return nil, &TooLargeError{p.bytes}
+	}
+	if err := limit(p.bytes); err != nil {
+		return nil, err
 	}
 	p.Items, err = s.chainItems(ctx, t, p.previous)
 	return p, err
@@ -74,6 +76,8 @@ type Page struct {
 	// After is the id of the item before the first. Empty: from the beginning.
 	After string
 	Limit int
+	// MaxBytes is the size of the items after which none is added. 0: there is no such limit.
+	MaxBytes int64
 	// Ascending reports whether the oldest item comes first.
 	Ascending bool
 }
@@ -111,17 +115,18 @@ func (s *Store) list(ctx context.Context, t Tenant, before string, beforeArgs []
 		args = append(args, after)
 	}
 	query += " ORDER BY key " + map[bool]string{true: "ASC", false: "DESC"}[page.Ascending] + " LIMIT ?"
-	list := &List{}
+	list, total := &List{}, int64(0)
 	err := s.each(ctx, s.db, query, append(args, page.Limit+1), func(rows *sql.Rows) error {
 		var item Item
 		var key int64
 		if err := rows.Scan(&key, &item.ID, &item.Type, &item.Body); err != nil {
 			return err
 		}
-		if len(list.Items) == page.Limit {
+		if len(list.Items) == page.Limit || page.MaxBytes > 0 && total >= page.MaxBytes {
 			list.More = true
 			return nil
 		}
+		total += int64(len(item.Body))
 		body, err := s.open(itemRecord, t, item.ID, item.Body)
 		item.Body = body
 		list.Items = append(list.Items, item)

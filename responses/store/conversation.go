@@ -181,8 +181,8 @@ func (s *Store) DeleteItem(ctx context.Context, t Tenant, id, item string) (c *C
 
 // Lock takes a conversation for a response that is being made, and returns its items from the last compaction on. The caller renews the lock with
 // [Store.RenewLock] before it ends, and gives it back with [Store.Unlock]. The errors are [ErrNotFound], [ErrLocked]
-// and [TooLargeError].
-func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length time.Duration, maxBytes int64) (*Past, error) {
+// and those of the limit.
+func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length time.Duration, limit Limit) (*Past, error) {
 	p, start := &Past{}, int64(0)
 	now := s.now()
 	n, err := s.exec(ctx, s.db, "UPDATE conversations SET lock_owner = ?, lock_until = ? WHERE tenant = ? AND id = ? "+
@@ -194,11 +194,11 @@ func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length tim
 		[]any{t[:], id}, &p.conversation, &p.bytes, &start); err != nil {
 		return nil, err
 	}
-	switch {
-	case n == 0:
+	if n == 0 {
 		return nil, ErrLocked
-	case p.bytes > maxBytes:
-		return nil, s.unlockAfter(ctx, p, owner, &TooLargeError{p.bytes})
+	}
+	if err := limit(p.bytes); err != nil {
+		return nil, s.unlockAfter(ctx, p, owner, err)
 	}
 	if p.Items, err = s.items(ctx, s.db, t, "conversation = ? AND key >= ? ORDER BY key", p.conversation, start); err != nil {
 		return nil, s.unlockAfter(ctx, p, owner, err)

@@ -47,6 +47,20 @@ type TooLargeError struct {
 // Error implements error.
 func (e *TooLargeError) Error() string { return fmt.Sprintf("%d bytes of items", e.Bytes) }
 
+// Limit is called with the size of a chain or a conversation before its items are read. If it returns an error, they are
+// not.
+type Limit func(bytes int64) error
+
+// AtMost returns a limit of a size. Its error is a [TooLargeError].
+func AtMost(bytes int64) Limit {
+	return func(size int64) error {
+		if size > bytes {
+			return &TooLargeError{size}
+		}
+		return nil
+	}
+}
+
 // CorruptError means that a record cannot be read.
 type CorruptError struct {
 	// Record names the record: its kind and its id.

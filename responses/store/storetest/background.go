@@ -34,10 +34,10 @@ func outcome(id string) *store.Outcome {
 
 func background(f *fixture) {
 	f.insert(alice, "1", "")
-	past, err := f.Chain(f.ctx, alice, "1", 1<<20)
+	past, err := f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.must(err)
 	f.enqueue("2", past)
-	_, err = f.Chain(f.ctx, alice, "2", 1<<20)
+	_, err = f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.wants(err, store.ErrRunning)
 	f.wants(f.Delete(f.ctx, alice, "2"), store.ErrRunning)
 	j := f.claim("one")
@@ -59,7 +59,7 @@ func background(f *fixture) {
 	}
 	f.must(f.Finish(f.ctx, j, outcome("2")))
 	f.wants(f.Finish(f.ctx, j, outcome("2")), store.ErrLost)
-	chained, err := f.Chain(f.ctx, alice, "2", 1<<20)
+	chained, err := f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(chained.Items, "q_1 r_1 a_1 q_2 a_2")
 	if f.claim("two") != nil {
@@ -73,14 +73,14 @@ func background(f *fixture) {
 		join bool
 		want string
 	}{{"3", false, ""}, {"4", true, "q_4 a_4"}} {
-		past, err := f.Lock(f.ctx, alice, "c", tt.id, time.Minute, 1<<20)
+		past, err := f.Lock(f.ctx, alice, "c", tt.id, time.Minute, store.AtMost(1<<20))
 		f.must(err)
 		f.enqueue(tt.id, past)
 		f.must(f.Unlock(f.ctx, past, tt.id))
 		o := outcome(tt.id)
 		o.JoinConversation = tt.join
 		f.must(f.Finish(f.ctx, f.claim("one"), o))
-		past, err = f.Lock(f.ctx, alice, "c", tt.id, time.Minute, 1<<20)
+		past, err = f.Lock(f.ctx, alice, "c", tt.id, time.Minute, store.AtMost(1<<20))
 		f.must(err)
 		f.wantIDs(past.Items, tt.want)
 		f.must(f.Unlock(f.ctx, past, tt.id))
@@ -147,7 +147,7 @@ func cancel(f *fixture) {
 	if text, ended := f.follow("1", -1); text != "event 0|event 1|event 2" || !ended {
 		f.t.Errorf("%s, %t", text, ended)
 	}
-	chained, err := f.Chain(f.ctx, alice, "1", 1<<20)
+	chained, err := f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(chained.Items, "q_1")
 	f.insert(alice, "2", "")
@@ -210,7 +210,7 @@ func retention(f *fixture) {
 	expire(0) // another one continues it
 	_, _, err := f.Get(f.ctx, alice, "1")
 	f.wants(err, store.ErrNotFound)
-	past, err := f.Chain(f.ctx, alice, "2", 1<<20)
+	past, err := f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 r_1 a_1 q_2 r_2 a_2")
 	f.pass(time.Hour)
@@ -223,17 +223,17 @@ func retention(f *fixture) {
 // reasoning checks that reasoning is removed when an answer follows it.
 func reasoning(f *fixture) {
 	f.insert(alice, "1", "")
-	past, err := f.Chain(f.ctx, alice, "1", 1<<20)
+	past, err := f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.must(err)
 	r := turn("2", past)
 	r.DropReasoning, r.Output = true, r.Output[1:]
 	f.must(f.Insert(f.ctx, alice, r))
-	past, err = f.Chain(f.ctx, alice, "2", 1<<20)
+	past, err = f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 a_1 q_2 a_2")
-	_, err = f.Chain(f.ctx, alice, "2", int64(sizeOf(past.Items)))
+	_, err = f.Chain(f.ctx, alice, "2", store.AtMost(int64(sizeOf(past.Items))))
 	f.wants(err, nil) // the size counts what is left
-	_, err = f.Chain(f.ctx, alice, "2", int64(sizeOf(past.Items))-1)
+	_, err = f.Chain(f.ctx, alice, "2", store.AtMost(int64(sizeOf(past.Items))-1))
 	var large *store.TooLargeError
 	if !errors.As(err, &large) {
 		f.t.Error(err)
@@ -242,7 +242,7 @@ func reasoning(f *fixture) {
 	o := outcome("3")
 	o.DropReasoning = true
 	f.must(f.Finish(f.ctx, f.claim("one"), o))
-	past, err = f.Chain(f.ctx, alice, "3", 1<<20)
+	past, err = f.Chain(f.ctx, alice, "3", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 a_1 q_2 a_2 q_3 a_3")
 }
@@ -251,16 +251,16 @@ func reasoning(f *fixture) {
 // have everything.
 func compacted(f *fixture) {
 	f.insert(alice, "1", "")
-	past, err := f.Chain(f.ctx, alice, "1", 1<<20)
+	past, err := f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.must(err)
 	r := turn("2", past)
 	r.Compacted = true
 	f.must(f.Insert(f.ctx, alice, r))
 	f.insert(alice, "3", "2")
-	past, err = f.Chain(f.ctx, alice, "3", 1<<20)
+	past, err = f.Chain(f.ctx, alice, "3", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "r_2 a_2 q_3 r_3 a_3")
-	_, err = f.Chain(f.ctx, alice, "3", int64(sizeOf(past.Items)))
+	_, err = f.Chain(f.ctx, alice, "3", store.AtMost(int64(sizeOf(past.Items))))
 	f.wants(err, nil)
 	list, err := f.InputItems(f.ctx, alice, "3", store.Page{Limit: 100, Ascending: true})
 	f.must(err)
@@ -270,22 +270,22 @@ func compacted(f *fixture) {
 	o := outcome("4")
 	o.Compacted, o.DropReasoning = true, true
 	f.must(f.Finish(f.ctx, f.claim("one"), o))
-	past, err = f.Chain(f.ctx, alice, "4", 1<<20)
+	past, err = f.Chain(f.ctx, alice, "4", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, ids(o.Output))
-	_, err = f.Chain(f.ctx, alice, "4", int64(sizeOf(past.Items)))
+	_, err = f.Chain(f.ctx, alice, "4", store.AtMost(int64(sizeOf(past.Items))))
 	f.wants(err, nil)
 
 	c := &store.Conversation{ID: "conv", CreatedAt: time.UnixMilli(f.now.Load()), Metadata: []byte("{}")}
 	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("old", "message", "hi")}))
-	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, 1<<20)
+	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	r = turn("5", past)
 	r.Compacted = true
 	f.must(f.Insert(f.ctx, alice, r))
 	_, err = f.DeleteItem(f.ctx, alice, "conv", "old")
 	f.must(err)
-	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, int64(sizeOf(r.Output)))
+	past, err = f.Lock(f.ctx, alice, "conv", "me", time.Minute, store.AtMost(int64(sizeOf(r.Output))))
 	f.must(err)
 	f.wantIDs(past.Items, "r_5 a_5")
 	list, err = f.ConversationItems(f.ctx, alice, "conv", store.Page{Limit: 100, Ascending: true})
@@ -340,7 +340,7 @@ func many(f *fixture) {
 		f.t.Errorf("%d of %d were claimed", len(seen), writers*each)
 	}
 	for w := range writers {
-		past, err := f.Chain(f.ctx, alice, fmt.Sprintf("w%d_%d", w, each-1), 1<<20)
+		past, err := f.Chain(f.ctx, alice, fmt.Sprintf("w%d_%d", w, each-1), store.AtMost(1<<20))
 		f.must(err)
 		if len(past.Items) != 3*each {
 			f.t.Errorf("a chain has %d items", len(past.Items))

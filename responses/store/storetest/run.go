@@ -117,7 +117,7 @@ func (f *fixture) insert(t store.Tenant, id, previous string) {
 	past := &store.Past{}
 	if previous != "" {
 		var err error
-		past, err = f.Chain(f.ctx, t, previous, 1<<20)
+		past, err = f.Chain(f.ctx, t, previous, store.AtMost(1<<20))
 		f.must(err)
 	}
 	f.must(f.Insert(f.ctx, t, turn(id, past)))
@@ -152,7 +152,7 @@ func chain(f *fixture) {
 		"3":  "q_1 r_1 a_1 q_2 r_2 a_2 q_3 r_3 a_3",
 		"2b": "q_1 r_1 a_1 q_2b r_2b a_2b",
 	} {
-		past, err := f.Chain(f.ctx, alice, id, 1<<20)
+		past, err := f.Chain(f.ctx, alice, id, store.AtMost(1<<20))
 		f.must(err)
 		f.wantIDs(past.Items, want)
 	}
@@ -162,7 +162,7 @@ func chain(f *fixture) {
 	if string(r.Object) != `{"id":"2"}` || r.Status != "completed" || r.CreatedAt.UnixMilli() != 1 {
 		f.t.Errorf("%+v, %s", r, r.Object)
 	}
-	_, err = f.Chain(f.ctx, alice, "3", 100)
+	_, err = f.Chain(f.ctx, alice, "3", store.AtMost(100))
 	var large *store.TooLargeError
 	if !errors.As(err, &large) || large.Bytes < 200 {
 		f.t.Errorf("a chain beyond the limit: %v", err)
@@ -185,7 +185,7 @@ func longChain(f *fixture) {
 	for i := 1; i < turns; i++ {
 		f.insert(alice, fmt.Sprintf("t%d", i), fmt.Sprintf("t%d", i-1))
 	}
-	past, err := f.Chain(f.ctx, alice, fmt.Sprintf("t%d", turns-1), 1<<20)
+	past, err := f.Chain(f.ctx, alice, fmt.Sprintf("t%d", turns-1), store.AtMost(1<<20))
 	f.must(err)
 	if past.Turns != turns || len(past.Items) != 3*turns {
 		f.t.Fatalf("%d items, %d turns", len(past.Items), past.Turns)
@@ -203,11 +203,11 @@ func gap(f *fixture) {
 	f.insert(alice, "2", "1")
 	f.insert(alice, "3", "2")
 	f.must(f.Delete(f.ctx, alice, "2"))
-	_, err := f.Chain(f.ctx, alice, "3", 1<<20)
+	_, err := f.Chain(f.ctx, alice, "3", store.AtMost(1<<20))
 	f.wants(err, store.ErrGap)
-	_, err = f.Chain(f.ctx, alice, "2", 1<<20)
+	_, err = f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.wants(err, store.ErrNotFound)
-	_, err = f.Chain(f.ctx, alice, "1", 1<<20)
+	_, err = f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.wants(err, nil)
 	_, _, err = f.Get(f.ctx, alice, "3")
 	f.wants(err, nil)
@@ -224,7 +224,7 @@ func tenants(f *fixture) {
 	page := store.Page{Limit: 10}
 	for name, call := range map[string]func(store.Tenant) error{
 		"get":         func(t store.Tenant) error { _, _, err := f.Get(f.ctx, t, "1"); return err },
-		"chain":       func(t store.Tenant) error { _, err := f.Chain(f.ctx, t, "1", 1<<20); return err },
+		"chain":       func(t store.Tenant) error { _, err := f.Chain(f.ctx, t, "1", store.AtMost(1<<20)); return err },
 		"input items": func(t store.Tenant) error { _, err := f.InputItems(f.ctx, t, "1", page); return err },
 		"item":        func(t store.Tenant) error { _, err := f.Item(f.ctx, t, "a_1"); return err },
 		"events":      func(t store.Tenant) error { _, _, err := f.EventsAfter(f.ctx, t, "b", -1); return err },
@@ -236,7 +236,7 @@ func tenants(f *fixture) {
 		"one item":            func(t store.Tenant) error { _, err := f.ConversationItem(f.ctx, t, "c", "i"); return err },
 		"metadata":            func(t store.Tenant) error { _, err := f.SetMetadata(f.ctx, t, "c", []byte("{}")); return err },
 		"add":                 func(t store.Tenant) error { return f.AddItems(f.ctx, t, "c", nil) },
-		"lock":                func(t store.Tenant) error { _, err := f.Lock(f.ctx, t, "c", "me", 1, 1<<20); return err },
+		"lock":                func(t store.Tenant) error { _, err := f.Lock(f.ctx, t, "c", "me", 1, store.AtMost(1<<20)); return err },
 		"cancel":              func(t store.Tenant) error { _, err := f.Cancel(f.ctx, t, "b", cancelTo("{}")); return err },
 		"delete item":         func(t store.Tenant) error { _, err := f.DeleteItem(f.ctx, t, "c", "i"); return err },
 		"delete":              func(t store.Tenant) error { return f.Delete(f.ctx, t, "1") },
@@ -246,7 +246,7 @@ func tenants(f *fixture) {
 			f.t.Errorf("%s of another tenant: %v", name, err)
 		}
 	}
-	past, err := f.Chain(f.ctx, alice, "1", 1<<20)
+	past, err := f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 r_1 a_1")
 }
@@ -287,7 +287,7 @@ func conversation(f *fixture) {
 	c := &store.Conversation{ID: "c", Metadata: []byte(`{"a":"b"}`), CreatedAt: time.UnixMilli(5)}
 	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("i1", "message", "hi"), item("i2", "message", "ho")}))
 	f.must(f.AddItems(f.ctx, alice, "c", []store.Item{item("i3", "message", "hum")}))
-	past, err := f.Lock(f.ctx, alice, "c", "me", time.Minute, 1<<20)
+	past, err := f.Lock(f.ctx, alice, "c", "me", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "i1 i2 i3")
 	f.must(f.Insert(f.ctx, alice, turn("1", past)))
@@ -310,11 +310,11 @@ func conversation(f *fixture) {
 	f.must(err)
 	_, _, err = f.Get(f.ctx, alice, "1")
 	f.wants(err, store.ErrNotFound)
-	past, err = f.Lock(f.ctx, alice, "c", "me", time.Minute, 1<<20)
+	past, err = f.Lock(f.ctx, alice, "c", "me", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "i1 i3 q_1 r_1 a_1")
 	f.must(f.Insert(f.ctx, alice, turn("2", past)))
-	_, err = f.Lock(f.ctx, alice, "c", "me", time.Minute, 10)
+	_, err = f.Lock(f.ctx, alice, "c", "me", time.Minute, store.AtMost(10))
 	var large *store.TooLargeError
 	if !errors.As(err, &large) || large.Bytes != int64(sizeOf(past.Items)+sizeOf(turn("2", nil).Input)+
 		sizeOf(turn("2", nil).Output)) {
@@ -338,30 +338,30 @@ func sizeOf(items []store.Item) (n int) {
 func lock(f *fixture) {
 	c := &store.Conversation{ID: "c", Metadata: []byte("{}"), CreatedAt: time.UnixMilli(5)}
 	f.must(f.CreateConversation(f.ctx, alice, c, nil))
-	past, err := f.Lock(f.ctx, alice, "c", "one", time.Minute, 1<<20)
+	past, err := f.Lock(f.ctx, alice, "c", "one", time.Minute, store.AtMost(1<<20))
 	f.must(err)
-	_, err = f.Lock(f.ctx, alice, "c", "two", time.Minute, 1<<20)
+	_, err = f.Lock(f.ctx, alice, "c", "two", time.Minute, store.AtMost(1<<20))
 	f.wants(err, store.ErrLocked)
 	f.pass(50 * time.Second)
 	f.must(f.RenewLock(f.ctx, past, "one", time.Minute))
 	f.pass(50 * time.Second)
-	_, err = f.Lock(f.ctx, alice, "c", "two", time.Minute, 1<<20)
+	_, err = f.Lock(f.ctx, alice, "c", "two", time.Minute, store.AtMost(1<<20))
 	f.wants(err, store.ErrLocked)
 	f.pass(11 * time.Second)
-	second, err := f.Lock(f.ctx, alice, "c", "two", time.Minute, 1<<20)
+	second, err := f.Lock(f.ctx, alice, "c", "two", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.wants(f.RenewLock(f.ctx, past, "one", time.Minute), store.ErrLost)
 	f.must(f.Unlock(f.ctx, past, "one")) // it is another's: nothing changes
-	_, err = f.Lock(f.ctx, alice, "c", "one", time.Minute, 1<<20)
+	_, err = f.Lock(f.ctx, alice, "c", "one", time.Minute, store.AtMost(1<<20))
 	f.wants(err, store.ErrLocked)
 	f.must(f.Unlock(f.ctx, second, "two"))
 	// A response that is stored has given its conversation back, so that its client can ask on at once.
-	past, err = f.Lock(f.ctx, alice, "c", "1", time.Minute, 1<<20)
+	past, err = f.Lock(f.ctx, alice, "c", "1", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.must(f.Insert(f.ctx, alice, turn("1", past)))
 	f.enqueue("2", past)
 	j := f.claim("one")
-	past, err = f.Lock(f.ctx, alice, "c", "2", time.Minute, 1<<20)
+	past, err = f.Lock(f.ctx, alice, "c", "2", time.Minute, store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 r_1 a_1")
 	f.must(f.Finish(f.ctx, j, outcome("2")))
@@ -369,7 +369,7 @@ func lock(f *fixture) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if _, err := f.Lock(f.ctx, alice, "c", fmt.Sprint(i), time.Minute, 1<<20); err == nil {
+			if _, err := f.Lock(f.ctx, alice, "c", fmt.Sprint(i), time.Minute, store.AtMost(1<<20)); err == nil {
 				locked.Add(1)
 			} else if !errors.Is(err, store.ErrLocked) {
 				f.t.Error(err)

@@ -15,7 +15,7 @@ func keys(f *fixture) {
 	f.insert(alice, "1", "")
 	readable := func(id string) {
 		f.t.Helper()
-		past, err := f.Chain(f.ctx, alice, id, 1<<20)
+		past, err := f.Chain(f.ctx, alice, id, store.AtMost(1<<20))
 		f.must(err)
 		if len(past.Items) == 0 || !strings.Contains(string(past.Items[0].Body), "question") {
 			f.t.Errorf("%s: %+v", id, past.Items)
@@ -96,7 +96,7 @@ func corrupt(f *fixture) {
 	if !errors.As(err, &bad) || bad.Record != "item a_1" {
 		f.t.Errorf("a changed item: %v", err)
 	}
-	_, err = f.Chain(f.ctx, alice, "1", 1<<20)
+	_, err = f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	if !errors.As(err, &bad) {
 		f.t.Errorf("a chain with a changed item: %v", err)
 	}
@@ -177,7 +177,7 @@ func Usable(t *testing.T, o store.Options) {
 	f := &fixture{Store: s, t: t, ctx: t.Context()}
 	f.insert(alice, "1", "")
 	f.insert(alice, "2", "1")
-	past, err := f.Chain(f.ctx, alice, "2", 1<<20)
+	past, err := f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 r_1 a_1 q_2 r_2 a_2")
 }

@@ -1,0 +1,66 @@
+package responses
+
+import (
+	"errors"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// copies is how many copies of a text there may be at once: as it was read, as items, as they are stored, and as they are
+// sent.
+const copies = 6
+
+// memory is what the texts of all requests may take together. What a request takes beside them is small, and
+// [Options.InFlight] limits it.
+type memory struct {
+	limit int64
+	taken atomic.Int64
+}
+
+// share is what one request has of a [memory].
+type share struct {
+	of    *memory
+	taken int64
+}
+
+// errNoMemory means that other requests have taken what there is.
+var errNoMemory = errors.New("no memory is left for another request")
+
+// take takes memory for a text of a size, before it is read. A response in the background has no share: their number is
+// limited.
+func (s *share) take(size int64) error {
+	if s == nil {
+		return nil
+	}
+	n := copies * size
+	if s.of.taken.Add(n) > s.of.limit {
+		s.of.taken.Add(-n)
+		return errNoMemory
+	}
+	s.taken += n
+	return nil
+}
+
+// release gives back everything.
+func (s *share) release() { s.of.taken.Add(-s.taken) }
+
+// within returns a limit of what is read from the store for a request: it may not be larger than a request's body, and
+// there must be memory for it.
+func (s *Service) within(c *caller) store.Limit {
+	atMost := store.AtMost(s.bodyLimit)
+	return func(bytes int64) error {
+		if err := atMost(bytes); err != nil {
+			return err
+		}
+		return c.share.take(bytes)
+	}
+}
+
+func errOverloaded(what string) *openai.Error {
+	return &openai.Error{Status: http.StatusServiceUnavailable, Type: contract.ServerErrorType, Code: codeServiceOverloaded,
+		Message: "The responses service has " + what + ". Try again."}
+}

@@ -37,6 +37,9 @@ var itemForms = map[string]itemForm{
 	compaction:         {},                // comes whole
 }
 
+// cancelled is the status of a response that ends anywhere, and without its output. It has no event of its own.
+const cancelled = "cancelled"
+
 // compaction is an item that stands for those before it.
 const compaction = "compaction"
 
@@ -333,10 +336,13 @@ func (r *responsesReader) done(e Object) error {
 // end is the terminal event: the response as it was created, with its outcome and with all items as they were done.
 func (r *responsesReader) end(status string, e Object) error {
 	r.over = true
+	response, _ := e["response"].(Object)
+	if status == "failed" && response["status"] == cancelled {
+		return sameBut(response, r.begun, Object{"status": cancelled, "output": []any{}})
+	}
 	if r.open != nil {
 		return errors.New("the response ends within an item")
 	}
-	response, _ := e["response"].(Object)
 	changed := Object{"status": status, "output": slices.Clone(r.items)}
 	if len(r.items) == 0 {
 		changed["output"] = []any{}

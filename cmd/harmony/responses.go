@@ -109,8 +109,8 @@ func runResponses(cmd *cobra.Command, c *config.Config, statusAt string, drain t
 			log.Warn("the status is not served", "error", err)
 		}
 	}()
-	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%s/metrics\n", l.Addr(), status.Addr(),
-		status.Addr())
+	fmt.Fprintf(cmd.OutOrStdout(), "serving Envoys on %s\nready: http://%s/ready\nmetrics: http://%[2]s/metrics\n",
+		l.Addr(), status.Addr())
 	return storeError(s.Serve(ctx, l, drain))
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,10 +38,16 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The settings that the example has only in comments are tested too.
-	all := strings.NewReplacer("# responses_service:", "responses_service:", "#   url", "  url", "#   stores", "  stores",
-		"#   hosted_tools", "  hosted_tools",
-		"# passthrough", "passthrough", "# ca_file", "ca_file", "# access_log", "access_log", "# tenant_header",
-		"tenant_header", "# path:", "path:").Replace(string(example))
+	service := regexp.MustCompile(`(?m)^# responses_service:\n(#   .*\n)+`)
+	commented := regexp.MustCompile(`(?m)^# (\s*)(?:# )?`)
+	all := service.ReplaceAllStringFunc(string(example), func(block string) string {
+		return commented.ReplaceAllString(block, "$1")
+	})
+	if !strings.Contains(all, "\n  stores: true") || !strings.Contains(all, "\n    reasoning: keep") {
+		t.Error("the example's responses_service is written otherwise")
+	}
+	all = strings.NewReplacer("# passthrough", "passthrough", "# ca_file", "ca_file", "# access_log", "access_log", "# tenant_header",
+		"tenant_header", "# path:", "path:").Replace(all)
 	if all == string(example) {
 		t.Error("the example proposes nothing in comments")
 	}

@@ -5,6 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -168,3 +172,35 @@ type fullDisk struct{}
 
 // Write implements [io.Writer].
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestMetricsAreDocumented holds docs/metrics.md against the metrics, in both directions.
+func TestMetricsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		New(Options{}).Metrics().Describe(descs)
+	}()
+	for d := range descs {
+		names = append(names, regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1])
+	}
+	var told []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(harmony_responses_\\w+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		told = append(told, row[1])
+	}
+	slices.Sort(names)
+	slices.Sort(told)
+	if !slices.Equal(names, told) {
+		t.Errorf("docs/metrics.md tells of %q\nand there are %q", told, names)
+	}
+	for _, member := range reflect.VisibleFields(reflect.TypeFor[logLine]()) {
+		name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/metrics.md does not tell of %s", name)
+		}
+	}
+}

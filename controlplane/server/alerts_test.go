@@ -12,6 +12,7 @@ import (
 
 	"github.com/harmonyedge/harmonyedge/controlplane/pools"
 	"github.com/harmonyedge/harmonyedge/internal/filterfile/stub"
+	"github.com/harmonyedge/harmonyedge/responses"
 )
 
 // alertFile is the part of a Prometheus rules file that examples/alerts.yaml uses. Unknown members are an error here,
@@ -41,11 +42,12 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := newEngine(t, `{"id":"m"}`)
-	p := start(t, folderWith(t, oneModel(engine.URL), "filter.wasm", string(stub.Filter("1"))), handsOut)
+	p := start(t, folderWith(t, oneModel(engine.URL), "filter.wasm", string(stub.Filter("1"))), handsOut,
+		func(o *Options) { o.Collectors = append(o.Collectors, responses.New(responses.Options{}).Metrics()) })
 	p.ready()
 	eventually(t, "the pool is known", func() bool { return p.metric(`harmony_controlplane_pool_up{pool="p"}`) == "1" })
 	_, scrape := p.get("/metrics")
-	metric := `(harmony_controlplane_\w+)(\{[^}]*\})?`
+	metric := `(harmony_\w+)(\{[^}]*\})?`
 	expr := regexp.MustCompile(`^` + metric + ` (?:==|<|>) (?:\d+|` + metric + `)$`)
 	var names []string
 	for _, group := range file.Groups {

@@ -45,7 +45,7 @@ async function stream(url, model) {
 }
 
 /** The tool get_weather, and the arguments that it is called with. */
-function weatherTool() {
+export function weatherTool() {
   const asked = [];
   const get_weather = tool({
     description: DESCRIPTION,

@@ -31,6 +31,7 @@ func TestStoredClients(t *testing.T) {
 		{"wazero", "SQLite", filepath.Join(t.TempDir(), "responses.db")},
 	} {
 		t.Run(gateway.host+" "+gateway.name, func(t *testing.T) {
+			t.Parallel()
 			_, server := lab.RunSim(t, sim.Options{AllowHeaders: true, Script: lab.ReadScript(t, "e2e/clients/script.jsonl")})
 			config := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("responses_service: { store: %q, listen: %q }\nmodels: [{ name: %s, servers: [%q] }]\n",

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
 // crowd is an Envoy with many workers, and many streams that have begun and say nothing.
@@ -43,7 +45,7 @@ func crowdsPage(tables string) string {
 		"`make bench-workers` has written this page, which [capacity](../capacity.md) is computed from. It ran on %s,\n"+
 		"%s. The memory is that of the process. It is read when Envoy serves, and again with all the\n"+
 		"streams, each of which then gets its whole answer.\n\n%s",
-		time.Now().UTC().Format(time.DateOnly), machine(), strings.TrimSuffix(tables, "\n"))
+		time.Now().UTC().Format(time.DateOnly), lab.Machine(), strings.TrimSuffix(tables, "\n"))
 }
 
 // maxConnections is from which number of streams on they share connections: a process has only so many files.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/harmonyedge/harmonyedge/e2e/hosts"
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
 // turn is a variant under a load.
@@ -24,12 +25,12 @@ func (t *turn) streams(ctx context.Context, a ask, n int) (sample, error) {
 		return nil, err
 	}
 	tokens, from := t.tokens(), sinceStart()
-	before, err := processTime(t.to.pid)
+	before, err := lab.ProcessTime(t.to.pid)
 	if err != nil {
 		return nil, err
 	}
 	time.Sleep(t.options.window)
-	after, err := processTime(t.to.pid)
+	after, err := lab.ProcessTime(t.to.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (t *turn) requests(ctx context.Context, a ask, n, clients, units int) (samp
 	if t.v.through == rustFrontEnd {
 		t.gateways.setEngine(a.words, 0)
 	}
-	before, err := processTime(t.to.pid)
+	before, err := lab.ProcessTime(t.to.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (t *turn) requests(ctx context.Context, a ask, n, clients, units int) (samp
 	if fails != nil {
 		return nil, fails
 	}
-	after, err := processTime(t.to.pid)
+	after, err := lab.ProcessTime(t.to.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -213,12 +214,12 @@ func (t *turn) idle(ctx context.Context, n int, window time.Duration) (sample, e
 
 // rest measures a gateway whose streams are silent.
 func (t *turn) rest(s sample, n int, window time.Duration) error {
-	before, err := processTime(t.to.pid)
+	before, err := lab.ProcessTime(t.to.pid)
 	if err != nil {
 		return err
 	}
 	time.Sleep(window)
-	after, err := processTime(t.to.pid)
+	after, err := lab.ProcessTime(t.to.pid)
 	if err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func (b *bench) started(v *variant, workers int) (*turn, sample, error) {
 		return nil, nil, err
 	}
 	t, s := &turn{b, v, g}, sample{ready: time.Since(begin).Seconds() * 1000}
-	used, err := processTime(g.pid)
+	used, err := lab.ProcessTime(g.pid)
 	if err == nil {
 		s[startCPU] = microseconds(used) / 1000
 		err = t.memory(s)

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"regexp"
-	"runtime"
 	"strings"
 	"time"
+
+	"github.com/harmonyedge/harmonyedge/e2e/lab"
 )
 
 // write writes all tables as Markdown.
@@ -65,7 +64,7 @@ func (b *bench) writeLoad(out io.Writer, r *result) {
 		}
 		rows = append(rows, row)
 	}
-	writeTable(out, head, rows)
+	lab.WriteTable(out, head, rows)
 }
 
 // writeKinds writes what each kind of server costs, side by side.
@@ -84,7 +83,7 @@ func (b *bench) writeKinds(out io.Writer) {
 				estimateOf(r.compare(cpu, name, base, false)).show(false),
 				estimateOf(r.compare(cpu, name, chatBefore(kinds[0]), false)).show(false)})
 		}
-		writeTable(out, []string{"kind", "no filter", "this filter", "÷ no filter", "÷ `" + kinds[0] + "`"}, rows)
+		lab.WriteTable(out, []string{"kind", "no filter", "this filter", "÷ no filter", "÷ `" + kinds[0] + "`"}, rows)
 	}
 }
 
@@ -102,7 +101,7 @@ func (b *bench) writeBeside(out io.Writer) {
 	}
 	if len(rows) > 0 {
 		fmt.Fprint(out, "## This build ÷ the other\n\n")
-		writeTable(out, []string{"load", "variant", "figure", "ratio"}, rows)
+		lab.WriteTable(out, []string{"load", "variant", "figure", "ratio"}, rows)
 	}
 }
 
@@ -125,33 +124,8 @@ func (b *bench) writeTargets(out io.Writer) {
 	}
 	if len(rows) > 0 {
 		fmt.Fprint(out, "## Targets\n\n")
-		writeTable(out, []string{"figure", "target", "measured", "rounds", ""}, rows)
+		lab.WriteTable(out, []string{"figure", "target", "measured", "rounds", ""}, rows)
 	}
-}
-
-// writeTable writes a table whose columns are aligned in the source too.
-func writeTable(out io.Writer, head []string, rows [][]string) {
-	width := make([]int, len(head))
-	for _, row := range append([][]string{head}, rows...) {
-		for i, cell := range row {
-			width[i] = max(width[i], len([]rune(cell)))
-		}
-	}
-	write := func(row []string) {
-		for i, cell := range row {
-			fmt.Fprintf(out, "| %s%s ", cell, strings.Repeat(" ", width[i]-len([]rune(cell))))
-		}
-		fmt.Fprintln(out, "|")
-	}
-	write(head)
-	for i := range head {
-		fmt.Fprint(out, "|", strings.Repeat("-", width[i]+2))
-	}
-	fmt.Fprintln(out, "|")
-	for _, row := range rows {
-		write(row)
-	}
-	fmt.Fprintln(out)
 }
 
 // page returns a page of documentation with the tables.
@@ -161,18 +135,7 @@ func (b *bench) page(tables string) string {
 		"%s. Envoy had one worker. Every figure is the median of the rounds.\n"+
 		"In brackets is the interval that has the median with a probability of 90 %%.\n\n"+
 		"![CPU of each variant beside no filter](edge.svg)\n\n%s",
-		time.Now().UTC().Format(time.DateOnly), machine(), strings.TrimSuffix(tables, "\n"))
-}
-
-// machine describes the machine that the figures were measured on.
-func machine() string {
-	model := runtime.GOARCH
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if m := regexp.MustCompile(`model name\s*: (.*)`).FindSubmatch(info); m != nil {
-			model = string(m[1])
-		}
-	}
-	return fmt.Sprintf("%s with %d cores", model, runtime.NumCPU())
+		time.Now().UTC().Format(time.DateOnly), lab.Machine(), strings.TrimSuffix(tables, "\n"))
 }
 
 // capital returns a text with a capital at its beginning.

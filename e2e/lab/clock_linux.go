@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// processTime returns the processor time of a process: of all its threads, those that have ended too. The clock is that
+// ProcessTime returns the processor time of a process: of all its threads, those that have ended too. The clock is that
 // of clock_getcpuclockid(3), whose id the kernel makes of the process's (include/linux/posix-timers.h).
-func processTime(pid int) (time.Duration, error) {
+func ProcessTime(pid int) (time.Duration, error) {
 	const scheduled = 2 // CPUCLOCK_SCHED: in nanoseconds
 	var at syscall.Timespec
 	clock := uintptr(^pid<<3 | scheduled)

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"os"
@@ -17,12 +17,12 @@ func TestProcessTime(t *testing.T) {
 		_ = other.Process.Kill()
 		_ = other.Wait()
 	}()
-	before, err := processTime(os.Getpid())
+	before, err := ProcessTime(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		now, err := processTime(os.Getpid())
+		now, err := ProcessTime(os.Getpid())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestProcessTime(t *testing.T) {
 			t.Fatalf("10 s of work took %s of processor time", now-before)
 		}
 	}
-	if asleep, err := processTime(other.Process.Pid); err != nil || asleep <= 0 || asleep > 20*time.Millisecond {
+	if asleep, err := ProcessTime(other.Process.Pid); err != nil || asleep <= 0 || asleep > 20*time.Millisecond {
 		t.Errorf("a process that sleeps has used %s (%v)", asleep, err)
 	}
 }

@@ -102,25 +102,42 @@ func (p *Postgres) Start() {
 // Kill ends the server and the processes that it has started by SIGKILL. [Postgres.Start] starts it again.
 func (p *Postgres) Kill() {
 	p.t.Helper()
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Cmd.Process.Pid))
-	if err != nil || len(children) == 0 {
-		p.t.Fatalf("the processes of PostgreSQL are not known: %v", err)
-	}
 	if err := p.Cmd.Process.Signal(syscall.SIGSTOP); err != nil { // it starts no others
 		p.t.Fatal(err)
 	}
-	for _, file := range children {
-		text, err := os.ReadFile(file)
+	for _, pid := range p.children() {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	}
+	p.Program.Kill(p.t)
+}
+
+// children returns the processes that the server has started.
+func (p *Postgres) children() (pids []int) {
+	p.t.Helper()
+	pid := p.Cmd.Process.Pid
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, field := range strings.Fields(string(text)) {
+		child, err := strconv.Atoi(field)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		for _, field := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
-			}
+		pids = append(pids, child)
+	}
+	return pids
+}
+
+// ProcessTime returns the processor time of the server's processes. Those that have ended are not in it.
+func (p *Postgres) ProcessTime() (total time.Duration) {
+	p.t.Helper()
+	for _, pid := range append(p.children(), p.Cmd.Process.Pid) {
+		if used, err := ProcessTime(pid); err == nil { // a process may have ended
+			total += used
 		}
 	}
-	p.Program.Kill(p.t)
+	return total
 }
 
 // Database returns the URL of a new, empty database.

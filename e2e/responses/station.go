@@ -164,7 +164,7 @@ func (s *station) chainOf(turns int) []string {
 	}
 	ids := []string{model.ID}
 	for n := 1; n < turns; n++ {
-		past, err := st.Chain(s.t.Context(), tenant, ids[n-1], 1<<30)
+		past, err := st.Chain(s.t.Context(), tenant, ids[n-1], store.AtMost(1<<30))
 		if err != nil {
 			s.t.Fatal(err)
 		}

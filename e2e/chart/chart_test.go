@@ -172,6 +172,10 @@ func TestFlags(t *testing.T) {
 		pod = objects.find(t, "Deployment", "-envoy").at("spec", "template", "spec")
 		known("HARMONY_BIN", "--help", append([]string{"controlplane"}, pod.list("initContainers")[0].strings("args")...)...)
 		known("ENVOY", "--version", pod.list("containers")[0].strings("args")...)
+		for _, service := range objects.named("Deployment", "-responses") {
+			c := service.at("spec", "template", "spec").list("containers")[0]
+			known("HARMONY_BIN", "--help", append(c.strings("command")[1:], c.strings("args")...)...)
+		}
 	}
 }
 
@@ -231,15 +235,20 @@ func read(t *testing.T, file string) objects {
 	return all
 }
 
-// find returns the only object of a kind whose name ends so.
-func (all objects) find(t *testing.T, kind, suffix string) object {
-	t.Helper()
-	var found []object
+// named returns the objects of a kind whose names end so.
+func (all objects) named(kind, suffix string) (found []object) {
 	for _, o := range all {
 		if o["kind"] == kind && strings.HasSuffix(fmt.Sprint(o.at("metadata")["name"]), suffix) {
 			found = append(found, o)
 		}
 	}
+	return found
+}
+
+// find returns the only object of a kind whose name ends so.
+func (all objects) find(t *testing.T, kind, suffix string) object {
+	t.Helper()
+	found := all.named(kind, suffix)
 	if len(found) != 1 {
 		t.Fatalf("%d objects %s %s among %d", len(found), kind, suffix, len(all))
 	}

@@ -1,8 +1,18 @@
-{{- /* The operator's configuration, with an address to listen on. */ -}}
+{{- /* The operator's configuration, with an address to listen on, and those of the responses service. */ -}}
 {{- define "harmony.config" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- if not (or $config.listen $config.listeners) -}}
 {{- $_ := set $config "listen" "0.0.0.0:8080" -}}
+{{- end -}}
+{{- if .Values.responses.enabled -}}
+{{- $domain := printf "%s.svc.%s" .Release.Namespace .Values.clusterDomain -}}
+{{- $service := $config.responses_service | default dict -}}
+{{- $_ := set $service "url" (printf "http://%s.%s:8090" (include "harmony.responses" .) $domain) -}}
+{{- $_ := set $service "listen" "0.0.0.0:8090" -}}
+{{- if not $service.gateway -}}
+{{- $_ := set $service "gateway" (printf "http://%s.%s:%d" (include "harmony.envoy" .) $domain (int .Values.envoy.service.port)) -}}
+{{- end -}}
+{{- $_ := set $config "responses_service" $service -}}
 {{- end -}}
 {{ toYaml $config }}
 {{- end -}}
@@ -48,8 +58,27 @@ is named http, the first one with TLS https. */ -}}
 {{- end -}}
 {{- $_ := set $ports (toString $port) true -}}
 {{- end -}}
+{{- include "harmony.checkResponses" . -}}
 {{- include "harmony.checkSecrets" (dict "root" . "config" $config) -}}
 {{- include "harmony.checkTLS" . -}}
+{{- end -}}
+
+{{- define "harmony.checkResponses" -}}
+{{- $given := .Values.config.responses_service | default dict -}}
+{{- if and .Values.responses.enabled (not (regexMatch "^postgres(ql)?://" (toString $given.store))) -}}
+{{- fail "responses.enabled needs config.responses_service.store: write postgres://HOST/DATABASE, and the user and the password as PGUSER and PGPASSWORD in responses.env or responses.envFrom" -}}
+{{- end -}}
+{{- if and .Values.responses.enabled (or $given.url $given.listen) -}}
+{{- fail "responses.enabled sets url and listen of config.responses_service: leave them out" -}}
+{{- end -}}
+{{- if and (not .Values.responses.enabled) $given.store (not $given.url) -}}
+{{- fail "config.responses_service has a store, and no program that runs it: set responses.enabled" -}}
+{{- end -}}
+{{- $plain := false -}}
+{{- range include "harmony.listeners" . | fromJsonArray -}}{{- if eq .name "http" -}}{{- $plain = true -}}{{- end -}}{{- end -}}
+{{- if and .Values.responses.enabled (not $plain) (not $given.gateway) -}}
+{{- fail "the responses service asks the models at a listener without TLS, and config has none: add one, or set config.responses_service.gateway" -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "harmony.checkSecrets" -}}

@@ -17,6 +17,8 @@
 
 {{- define "harmony.envoy" -}}{{ include "harmony.fullname" . }}-envoy{{- end -}}
 
+{{- define "harmony.responses" -}}{{ include "harmony.fullname" . }}-responses{{- end -}}
+
 {{- /* The name by which Envoys reach the control plane, which its certificate must have. */ -}}
 {{- define "harmony.controlPlaneHost" -}}
 {{ include "harmony.controlPlane" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}

@@ -56,7 +56,7 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 	err := st.Enqueue(ctx, c.tenant, &store.Record{
 		Response: store.Response{ID: t.id, Status: store.Queued, Background: true, Streamed: r.stream, CreatedAt: t.created,
 			Object: mustMarshal(t.last)},
-		Input: t.input, Retention: s.Retention, Past: past}, request)
+		Input: t.input, Retention: s.Retention, Past: past}, request, s.Queue)
 	if err != nil {
 		return s.failure(err, "", errStore())
 	}

@@ -80,6 +80,8 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 			"An earlier response that this one continues has been deleted. Send the conversation without '"+param+"'.")
 	case errors.Is(err, store.ErrRunning):
 		return badRequest(contract.CodeInvalidValue, param, "The response has not ended. Wait until it has.")
+	case errors.Is(err, store.ErrQueueFull):
+		return errOverloaded("too many responses of yours in the background, which are not done")
 	case errors.Is(err, store.ErrLocked):
 		return errBusy()
 	case errors.As(err, &large):

@@ -77,6 +77,11 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request,
 			writeError(w, errOverloaded("too many requests now"))
 			return
 		}
+		if !s.tenants.enter(c.tenant, s.mostOfTenant()) {
+			writeError(w, errOverloaded("too many requests of yours now"))
+			return
+		}
+		defer s.tenants.leave(c.tenant)
 		defer c.share.release()
 		if failure := handle(w, r, c); failure != nil {
 			writeError(w, failure)

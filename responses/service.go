@@ -27,6 +27,8 @@ const (
 	DefaultBackground = 16
 	// DefaultBodyLimit is the largest request body, and the largest stored conversation, in bytes.
 	DefaultBodyLimit = 4 << 20
+	// DefaultQueue is how many responses of a tenant may wait or run in the background.
+	DefaultQueue = 1000
 	// DefaultMemory is what requests may take together, in bytes.
 	DefaultMemory = 1 << 30
 	// DefaultInFlight is how many requests a replica handles at once. Each may hold a few bodies.
@@ -72,6 +74,8 @@ type Options struct {
 	BodyLimit int64
 	// Background is how many responses are made in the background at once.
 	Background int
+	// Queue is how many responses of a tenant may wait or run in the background. Others are answered 503.
+	Queue int
 	// Memory is what requests may take together, in bytes. Others are answered 503.
 	Memory int64
 	// InFlight is how many requests are handled at once. Others are answered 503.
@@ -90,6 +94,7 @@ type Service struct {
 	client       *http.Client
 	bodyLimit    int64
 	memory       memory
+	tenants      tenants
 	sealKeys     *seal.Keys
 	sealLifetime time.Duration
 	log          *slog.Logger
@@ -127,6 +132,9 @@ func New(o Options) *Service {
 	}
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
+	}
+	if o.Queue == 0 {
+		o.Queue = DefaultQueue
 	}
 	if o.Background == 0 {
 		o.Background = DefaultBackground

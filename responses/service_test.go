@@ -225,6 +225,28 @@ func TestOverload(t *testing.T) {
 	f.wants(404, "", "GET", "/v1/responses/resp_0", "")
 }
 
+// TestTenantsShare: a tenant has half of the requests at most, and the rest is left to others.
+func TestTenantsShare(t *testing.T) {
+	s := New(Options{InFlight: 4, TenantHeader: "x-tenant"})
+	one, other := store.TenantOf("one"), store.TenantOf("other")
+	for _, tt := range []struct {
+		tenant store.Tenant
+		want   bool
+	}{{one, true}, {one, true}, {one, false}, {other, true}} {
+		if got := s.tenants.enter(tt.tenant, s.mostOfTenant()); got != tt.want {
+			t.Errorf("%v, want %v", got, tt.want)
+		}
+	}
+	s.tenants.leave(one)
+	s.tenants.leave(other)
+	if !s.tenants.enter(one, s.mostOfTenant()) || len(s.tenants.running) != 1 {
+		t.Errorf("%v", s.tenants.running)
+	}
+	if most := New(Options{InFlight: 4}).mostOfTenant(); most != 4 {
+		t.Errorf("the only tenant has %d requests", most)
+	}
+}
+
 // TestMemory: a request for which there is no memory is refused before it is read, and what requests took is given back.
 func TestMemory(t *testing.T) {
 	f := start(t, Options{Memory: 100 << 10})

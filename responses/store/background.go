@@ -16,16 +16,33 @@ const (
 // Running reports whether a response of a status has not ended.
 func Running(status string) bool { return status == Queued || status == InProgress }
 
-// Enqueue stores a response that is to be made in the background. request is what its maker needs.
-func (s *Store) Enqueue(ctx context.Context, t Tenant, r *Record, request []byte) error {
+// place is the place of a tenant's next response among those that wait: behind the tenant's own, and level with the first
+// of all others. So tenants take turns, however many responses one of them has waiting.
+const place = `SELECT t.waiting, CASE WHEN t.last >= w.first THEN t.last + 1 ELSE w.first END
+	FROM (SELECT COUNT(*) AS waiting, COALESCE(MAX(place), 0) AS last FROM responses WHERE request IS NOT NULL AND tenant = ?) t,
+	(SELECT COALESCE(MIN(place), 0) AS first FROM responses WHERE request IS NOT NULL) w`
+
+// Enqueue stores a response that is to be made in the background. request is what its maker needs. The error is
+// [ErrQueueFull] if the tenant has as many that have not ended as most says.
+func (s *Store) Enqueue(ctx context.Context, t Tenant, r *Record, request []byte, most int) error {
 	request, err := s.seal(requestRecord, t, r.ID, request)
 	if err != nil {
 		return err
 	}
 	return s.change(ctx, func(tx *sql.Tx) error {
+		waiting, next := 0, int64(0)
+		if err := s.row(ctx, tx, place, []any{t[:]}, &waiting, &next); err != nil {
+			return err
+		}
+		if waiting >= most {
+			return ErrQueueFull
+		}
 		past := r.past()
 		key, err := s.insertResponse(ctx, tx, t, r, past, request)
 		if err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, tx, "UPDATE responses SET place = ? WHERE key = ?", next, key); err != nil {
 			return err
 		}
 		// The items join their conversation when the response has ended.
@@ -47,14 +64,14 @@ type Job struct {
 	previous, conversation sql.NullInt64
 }
 
-// Claim returns a response that waits to be made, the oldest first, or one whose maker has let its lease end. It
+// Claim returns a response that waits to be made, the tenants in turn, or one whose maker has let its lease end. It
 // returns nil if there is none.
 func (s *Store) Claim(ctx context.Context, owner string, lease time.Duration) (*Job, error) {
 	j := &Job{owner: owner}
 	now := s.now()
 	var tenant []byte
 	err := s.row(ctx, s.db, `UPDATE responses SET owner = ?, lease_until = ? WHERE key = (SELECT key FROM responses
-		WHERE request IS NOT NULL AND lease_until < ? ORDER BY key LIMIT 1`+s.dialect.skipLocked+`)
+		WHERE request IS NOT NULL AND lease_until < ? ORDER BY place, key LIMIT 1`+s.dialect.skipLocked+`)
 		RETURNING key, tenant, id, begun, previous, conversation, request`,
 		[]any{owner, now.Add(lease).UnixMilli(), now.UnixMilli()},
 		&j.key, &tenant, &j.ID, &j.Begun, &j.previous, &j.conversation, &j.Request)

@@ -34,6 +34,8 @@ var (
 	ErrEnded = errors.New("the response has ended")
 	// ErrLocked means that another response is being made for the conversation.
 	ErrLocked = errors.New("another response is being made for the conversation")
+	// ErrQueueFull means that a tenant has too many responses that have not been made.
+	ErrQueueFull = errors.New("too many responses of the tenant wait")
 	// ErrLost means that the caller's lease has ended, and another replica may have taken the record over.
 	ErrLost = errors.New("the lease has ended")
 )

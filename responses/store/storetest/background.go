@@ -17,7 +17,7 @@ func (f *fixture) enqueue(id string, past *store.Past) {
 		Response: store.Response{ID: id, Status: store.Queued, Background: true, Streamed: true,
 			CreatedAt: time.UnixMilli(f.now.Load()), Object: []byte(`{"n":0}`)},
 		Input: []store.Item{item("q_"+id, "message", "question")}, Past: past, Retention: time.Hour,
-	}, []byte("the request")))
+	}, []byte("the request"), 1000))
 }
 
 func (f *fixture) claim(owner string) *store.Job {
@@ -245,6 +245,31 @@ func reasoning(f *fixture) {
 	past, err = f.Chain(f.ctx, alice, "3", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(past.Items, "q_1 a_1 q_2 a_2 q_3 a_3")
+}
+
+// turns checks that tenants take turns, and that one of them cannot fill the queue.
+func turns(f *fixture) {
+	put := func(t store.Tenant, id string, most int) error {
+		return f.Enqueue(f.ctx, t, &store.Record{Response: store.Response{ID: id, Status: store.Queued, Background: true,
+			CreatedAt: time.UnixMilli(1), Object: []byte(`{}`)}, Retention: time.Hour}, []byte("the request"), most)
+	}
+	for i := range 4 {
+		f.must(put(alice, fmt.Sprintf("a%d", i), 4))
+	}
+	f.wants(put(alice, "a4", 4), store.ErrQueueFull)
+	f.must(put(bob, "b0", 4))
+	f.must(put(bob, "b1", 4))
+	var order []string
+	for range 2 {
+		order = append(order, f.claim("one").ID)
+	}
+	f.must(put(bob, "b2", 4)) // a tenant that comes again waits for its turn
+	for range 5 {
+		order = append(order, f.claim("one").ID)
+	}
+	if got := strings.Join(order, " "); got != "a0 b0 a1 b1 a2 b2 a3" {
+		f.t.Errorf("claimed in the order %s", got)
+	}
 }
 
 // compacted checks that what continues a compacted response gets its output and nothing before, and that lists still

@@ -37,7 +37,7 @@ func Run(t *testing.T, fresh func(t *testing.T) store.Options) {
 		"chain": chain, "long chain": longChain, "gap": gap, "tenants": tenants, "paging": paging,
 		"conversation": conversation, "lock": lock, "background": background, "lease": lease, "cancel": cancel,
 		"events": events, "retention": retention, "reasoning": reasoning, "keys": keys, "corrupt": corrupt,
-		"migrations": migrations, "compacted": compacted, "many": many, "delete and export": deleteAndExport,
+		"migrations": migrations, "compacted": compacted, "turns": turns, "many": many, "delete and export": deleteAndExport,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{t: t, ctx: t.Context(), options: fresh(t), now: &atomic.Int64{}}
@@ -220,7 +220,7 @@ func tenants(f *fixture) {
 	c := &store.Conversation{ID: "c", Metadata: []byte("{}"), CreatedAt: time.UnixMilli(1)}
 	f.must(f.CreateConversation(f.ctx, alice, c, []store.Item{item("i", "message", "hi")}))
 	f.must(f.Enqueue(f.ctx, alice, &store.Record{Response: store.Response{ID: "b", Status: store.Queued, Background: true,
-		Streamed: true, Object: []byte("{}")}, Retention: time.Hour}, []byte("{}")))
+		Streamed: true, Object: []byte("{}")}, Retention: time.Hour}, []byte("{}"), 1000))
 	page := store.Page{Limit: 10}
 	for name, call := range map[string]func(store.Tenant) error{
 		"get":         func(t store.Tenant) error { _, _, err := f.Get(f.ctx, t, "1"); return err },

@@ -1,5 +1,6 @@
 -- Bodies (object, metadata, request, body, proof) are sealed, or have the byte 0 in front of clear text. Times are in
 -- milliseconds since 1970. A response has a larger key than the response that it continues.
+-- Responses with a request are to be made, those with the smallest place first.
 -- What continues a compacted response needs only its output. What continues a conversation needs its items from start_item
 -- on.
 
@@ -38,6 +39,7 @@ CREATE TABLE responses (
 	compacted    BOOLEAN NOT NULL DEFAULT FALSE,
 	object       BYTEA    NOT NULL,
 	request      BYTEA,
+	place        BIGINT NOT NULL DEFAULT 0,
 	owner        TEXT    NOT NULL DEFAULT '',
 	lease_until  BIGINT NOT NULL DEFAULT 0,
 	begun        BOOLEAN NOT NULL DEFAULT FALSE,
@@ -46,7 +48,8 @@ CREATE TABLE responses (
 CREATE UNIQUE INDEX responses_by_id ON responses (tenant, id);
 CREATE INDEX responses_by_previous ON responses (previous) WHERE previous IS NOT NULL;
 CREATE INDEX responses_by_expiry ON responses (expires_at);
-CREATE INDEX responses_running ON responses (lease_until) WHERE request IS NOT NULL;
+CREATE INDEX responses_running ON responses (place, key) WHERE request IS NOT NULL;
+CREATE INDEX responses_of_tenant ON responses (tenant, place) WHERE request IS NOT NULL;
 
 CREATE TABLE items (
 	key          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

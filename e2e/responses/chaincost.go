@@ -47,10 +47,12 @@ func (s *station) chainBytes(id string) (bytes float64) {
 const countedTurns = 10
 
 // count counts the statements and the rows of a turn. The service's connections are new, and end before their rows are
-// read: that is when PostgreSQL adds them up.
+// counted: that is when PostgreSQL adds them up.
 func (s *station) count(c *chainCost, body string) {
 	s.t.Helper()
+	s.execute("ANALYZE")
 	s.execute("ALTER DATABASE bench SET log_statement = 'all'")
+	s.execute("ALTER DATABASE bench SET enable_seqscan = off") // a table that is small is else read whole
 	s.replicas[0].interrupt()
 	s.alone()
 	before, logged := s.rowsRead(), len(s.postgres.Stderr.String())
@@ -65,7 +67,7 @@ func (s *station) count(c *chainCost, body string) {
 		}
 	}
 	c.statements /= countedTurns
-	s.execute("ALTER DATABASE bench RESET log_statement")
+	s.execute("ALTER DATABASE bench RESET ALL")
 	s.replicas[0].launch()
 }
 

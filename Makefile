@@ -378,6 +378,11 @@ BENCH_FLAGS ?=
 bench-controlplane: build tool-envoy ## What 20 models and 200 servers cost the control plane, ten times as many, and a servers file of 10,000 lines
 	@$(E2E_ENV) go run ./e2e/bench/controlplane $(BENCH_FLAGS)
 
+.PHONY: bench-responses
+bench-responses: build tool-envoy tool-postgres ## What stored turns, streams and long chains cost, beside the straight path; writes docs/bench
+	@$(E2E_ENV) go test -count=1 -timeout 20m -tags e2e -run '^TestBench$$' ./e2e/responses -update
+	@cat docs/bench/responses.md
+
 COREBENCH := build/corebench
 
 $(COREBENCH)/corebench.wasm: $(WASM_SOURCES) $(wildcard tools/corebench/wasm/*.go tools/corebench/ours/*.go) | tool-tinygo

@@ -16,9 +16,9 @@ import (
 
 // plan is how much is measured.
 type plan struct {
-	rounds, clients, turns, streams int
-	chains                          []int
-	forks                           int // turns after each chain
+	rounds, clients, turns, streams, paced int
+	chains                                 []int
+	forks                                  int // turns after each chain
 }
 
 // TestBench measures what a stored turn costs, beside one on the straight path. With -update it does so in full and
@@ -27,19 +27,25 @@ type plan struct {
 func TestBench(t *testing.T) {
 	p := plan{rounds: 1, clients: 2, turns: 2, streams: 1, chains: []int{1, 100}, forks: 5}
 	if *lab.Update {
-		p = plan{rounds: 3, clients: 16, turns: 25, streams: 4, chains: []int{1, 10, 100, 1000}, forks: 20}
+		p = plan{rounds: 3, clients: 16, turns: 25, streams: 4, paced: 100, chains: []int{1, 10, 100, 1000}, forks: 20}
 	}
-	stations := startStations(t)
+	stations := startStations(t, 0)
 	var page strings.Builder
 	fmt.Fprintf(&page, "# The responses service\n\n`make bench-responses` has written this page. It ran on %s, %s,\nwhich "+
 		"clients, the simulated server, Envoy (one worker), the service and its database shared. The store is encrypted.\n"+
 		"SQLite and PostgreSQL %s wait for the disk at each commit. Figures are medians of %d rounds.\n\n",
 		time.Now().UTC().Format(time.DateOnly), lab.Machine(), version(stations[1]), p.rounds)
 	p.benchTurns(&page, stations)
-	p.benchStreams(&page, stations)
+	if p.paced > 0 {
+		p.benchStreams(&page, startStations(t, pace), "Paced streams", p.paced, 1, pacedQuestion, pacedAnswer,
+			fmt.Sprintf("at %d tokens a second", pace))
+	}
+	p.benchStreams(&page, stations, "Fast streams", min(p.clients, 8), p.streams, longQuestion, longAnswer,
+		"as fast as they come")
 	for _, s := range stations {
 		p.benchChains(&page, s)
 	}
+	t.Logf("\n%s", &page)
 	if *lab.Update && !t.Failed() {
 		text := strings.TrimSuffix(page.String(), "\n")
 		if err := os.WriteFile(lab.File("docs/bench/responses.md"), []byte(text), 0o644); err != nil {
@@ -99,16 +105,19 @@ func (v *variant) latency(q float64) string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// processes are Envoy, the service and the database.
+var processes = []func(*spent) time.Duration{
+	func(s *spent) time.Duration { return s.envoy },
+	func(s *spent) time.Duration { return s.service },
+	func(s *spent) time.Duration { return s.database },
+}
+
 // cpu returns the processor time of each process for a turn, in milliseconds.
 func (v *variant) cpu() []string {
 	var cells []string
-	for _, of := range []func(*sample) time.Duration{
-		func(s *sample) time.Duration { return s.spent.envoy },
-		func(s *sample) time.Duration { return s.spent.service },
-		func(s *sample) time.Duration { return s.spent.database },
-	} {
+	for _, of := range processes {
 		cells = append(cells, fmt.Sprintf("%.2f", v.middle(func(s *sample) float64 {
-			return milliseconds(of(s)) / float64(s.turns)
+			return milliseconds(of(&s.spent)) / float64(s.turns)
 		})))
 	}
 	return cells
@@ -142,34 +151,38 @@ func (p *plan) benchTurns(page *strings.Builder, stations []*station) {
 		"disk, bytes a turn"}, rows)
 }
 
-// benchStreams measures long streams.
-func (p *plan) benchStreams(page *strings.Builder, stations []*station) {
-	long := `"input":"` + longQuestion + `","stream":true`
-	all := variants(stations, []string{"straight", long + `,"store":false`},
-		map[string]string{"stored": long, "background": long + `,"background":true`}, []string{"stored", "background"})
-	clients := min(p.clients, 8)
+// benchStreams measures many streams at once, of answers with so many tokens.
+func (p *plan) benchStreams(page *strings.Builder, stations []*station, title string, clients, each int, question string,
+	tokens int, speed string) {
+	asked := `"input":"` + question + `","stream":true`
+	all := variants(stations, []string{"straight", asked + `,"store":false`},
+		map[string]string{"stored": asked, "background": asked + `,"background":true`}, []string{"stored", "background"})
 	for range p.rounds {
 		for _, v := range all {
-			v.samples = append(v.samples, v.at.measure(clients, p.streams, v.at.body(v.members)))
+			v.samples = append(v.samples, v.at.measure(clients, each, v.at.body(v.members)))
 		}
 	}
 	var rows [][]string
 	straight := 0.0
 	for i, v := range all {
-		// Milliseconds for a turn of 1,000 tokens are seconds for 1,000,000.
-		total := v.middle(func(s *sample) float64 {
-			return milliseconds(s.spent.envoy+s.spent.service+s.spent.database) / float64(s.turns) * 1000 / longAnswer
-		})
+		row, total := []string{v.name}, 0.0
+		for _, of := range processes {
+			// Milliseconds for 1,000 tokens are seconds for 1,000,000.
+			seconds := v.middle(func(s *sample) float64 {
+				return milliseconds(of(&s.spent)) / float64(s.turns) * 1000 / float64(tokens)
+			})
+			row, total = append(row, fmt.Sprintf("%.1f", seconds)), total+seconds
+		}
 		added := ""
 		if i == 0 {
 			straight = total
 		} else {
 			added = fmt.Sprintf("+%.1f", total-straight)
 		}
-		rows = append(rows, append(append([]string{v.name}, v.cpu()...), fmt.Sprintf("%.1f", total), added))
+		rows = append(rows, append(row, fmt.Sprintf("%.1f", total), added))
 	}
-	fmt.Fprintf(page, "## Streams\n\nCPU seconds for 1,000,000 tokens, in %d streams of %d tokens at once, as fast as they "+
-		"come. Each event has one token.\n\n", clients, longAnswer)
+	fmt.Fprintf(page, "## %s\n\nCPU seconds for 1,000,000 tokens, in %d streams of %d tokens at once, %s.\n\n", title, clients,
+		tokens, speed)
 	lab.WriteTable(page, []string{"", "Envoy", "the service", "the database", "all", "over straight"}, rows)
 }
 

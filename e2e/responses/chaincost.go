@@ -72,13 +72,13 @@ func (s *station) count(c *chainCost, body string) {
 }
 
 // ofTurn reports whether a line of PostgreSQL's log is a statement of a turn. Those by which the service looks for
-// expired responses and for ones in the background are not, nor the ones of its start.
+// expired responses, and for ones in the background, are not, nor the ones of its start.
 func ofTurn(line string) bool {
 	_, statement, found := strings.Cut(line, "LOG:  execute ")
 	if !found {
 		return false
 	}
-	for _, other := range []string{"SKIP LOCKED", "expires_at <=", "DELETE FROM events", "seal_keys", "goose_db_version", "pg_"} {
+	for _, other := range []string{"SKIP LOCKED", "SUM(CASE", "expires_at <=", "DELETE FROM events", "seal_keys", "goose_db_version", "pg_"} {
 		if strings.Contains(statement, other) {
 			return false
 		}

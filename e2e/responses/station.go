@@ -24,6 +24,8 @@ import (
 const (
 	shortQuestion, shortAnswer = "Say forty words.", 40
 	longQuestion, longAnswer   = "Say a thousand words.", 1000
+	// pacedAnswer is that of a server that answers at pace, which is a person's who reads.
+	pacedQuestion, pacedAnswer, pace = "Say two hundred words.", 200, 50
 )
 
 // station is a fleet of one replica that is measured.
@@ -36,8 +38,8 @@ type station struct {
 	envoy    int // its process id
 }
 
-// startStations starts a station on each database.
-func startStations(t *testing.T) []*station {
+// startStations starts a station on each database. Its server answers at a rate in tokens a second; 0 is as fast as it can.
+func startStations(t *testing.T, rate float64) []*station {
 	postgres := lab.StartPostgres(t)
 	stations := []*station{
 		{name: "SQLite", database: filepath.Join(t.TempDir(), "responses.db")},
@@ -48,8 +50,8 @@ func startStations(t *testing.T) []*station {
 			"<|end|><|start|>assistant<|channel|>final<|message|>" + strings.Repeat(" word", n) + "<|return|>")}
 	}
 	for _, s := range stations {
-		s.fleet = startFleet(t, "envoy", s.database, "", 1, sim.Options{Keep: -1,
-			Script: sim.NewScript(say(longQuestion, longAnswer), say(shortQuestion, shortAnswer))})
+		s.fleet = startFleet(t, "envoy", s.database, "  background: 200\n", 1, sim.Options{Keep: -1, TokensPerSecond: rate,
+			Script: sim.NewScript(say(longQuestion, longAnswer), say(pacedQuestion, pacedAnswer), say(shortQuestion, shortAnswer))})
 		s.db = storetest.OpenSQL(t, s.database)
 		text, err := os.ReadFile(s.program.PIDs)
 		if err != nil {

@@ -229,8 +229,8 @@ func (t *turn) takeTrigger() []json.RawMessage {
 	return list[:len(list)-1]
 }
 
-// takeSummary reads an event of the answer to a request for a summary. It makes the compaction of the last one. An event
-// that the client does not get has no kind afterwards.
+// takeSummary reads an event of the answer to a request for a summary. It makes the compaction of the last one. An
+// event that the client does not get has no kind afterwards.
 func (t *turn) takeSummary(e *event, emit func(*event) error) error {
 	switch e.kind {
 	case "response.created", "response.in_progress", "response.failed":

@@ -25,8 +25,8 @@ const (
 	typeTrigger    = "compaction_trigger"
 )
 
-// hiddenText is the member of a stored item whose text its client may not see: reasoning, or a compacted conversation. It
-// is no member of the API.
+// hiddenText is the member of a stored item whose text its client may not see: reasoning, or a compacted conversation.
+// It is no member of the API.
 const hiddenText = "harmony_text"
 
 // idPrefixes begin the ids of items, by type.

@@ -198,8 +198,8 @@ func (m *maker) fail(ctx context.Context, message string) {
 	m.finish(ctx, end, last)
 }
 
-// resume takes over what another replica has stored: the object, the finished items of the stream, and the number of the
-// next event.
+// resume takes over what another replica has stored: the object, the finished items of the stream, and the number of
+// the next event.
 func (m *maker) resume(ctx context.Context) {
 	if r, _, err := m.store.Get(ctx, m.job.Tenant, m.job.ID); err == nil {
 		_ = json.Unmarshal(r.Object, &m.turn.last) // what cannot be read leaves the object as it was queued

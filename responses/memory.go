@@ -10,8 +10,8 @@ import (
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
-// copies is how many copies of a text there may be at once: as it was read, as items, as they are stored, and as they are
-// sent.
+// copies is how many copies of a text there may be at once: as it was read, as items, as they are stored, and as they
+// are sent.
 const copies = 6
 
 // memory is what the texts of all requests may take together. What a request takes beside them is small, and

@@ -247,7 +247,8 @@ func TestTenantsShare(t *testing.T) {
 	}
 }
 
-// TestMemory: a request for which there is no memory is refused before it is read, and what requests took is given back.
+// TestMemory: a request for which there is no memory is refused before it is read, and what requests took is given
+// back.
 func TestMemory(t *testing.T) {
 	f := start(t, Options{Memory: 100 << 10})
 	small, large := `{"model":"m","input":"x"}`, `{"model":"m","input":"`+strings.Repeat("x", 20<<10)+`"}`

@@ -33,7 +33,8 @@ type turn struct {
 	created time.Time
 	// past are the items before the input.
 	past, input []store.Item
-	// sealing reports whether the gateway is asked for the sealed reasoning only for the store. The client does not get it.
+	// sealing reports whether the gateway is asked for the sealed reasoning only for the store. The client does not get
+	// it.
 	sealing bool
 
 	// output holds the finished items, as the gateway has sent them.

@@ -60,8 +60,8 @@ func FreeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Run types the session into a shell, and fails the test unless what is seen is what the page shows. prepare, if not nil,
-// changes how the shell is started.
+// Run types the session into a shell, and fails the test unless what is seen is what the page shows. prepare, if not
+// nil, changes how the shell is started.
 func (s *Session) Run(ctx context.Context, t *testing.T, prepare func(shell *exec.Cmd)) {
 	t.Helper()
 	shell := exec.CommandContext(ctx, "bash", "-m")

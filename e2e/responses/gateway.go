@@ -62,8 +62,8 @@ models:
 	return &gateway{t: t, url: url, client: lab.HTTP1(t), sim: server, schemas: grammar.LoadSchemas(t), program: program}
 }
 
-// onAll runs a test on each host and with each database. Without HARMONY_RESPONSES_ALL, which make responses-all sets, it
-// leaves out half of the pairs.
+// onAll runs a test on each host and with each database. Without HARMONY_RESPONSES_ALL, which make responses-all sets,
+// it leaves out half of the pairs.
 func onAll(t *testing.T, test func(t *testing.T, host, database string)) {
 	server := lab.StartPostgres(t)
 	all := os.Getenv("HARMONY_RESPONSES_ALL") != ""

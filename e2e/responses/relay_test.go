@@ -18,7 +18,8 @@ func TestRelay(t *testing.T) {
 			relay  string
 			fault  sim.Fault
 			stream bool
-			// status is the response's, or empty for a stream that ends without an event. asked is how often the server is asked.
+			// status is the response's, or empty for a stream that ends without an event. asked is how often the server is
+			// asked.
 			status string
 			asked  int
 		}{

@@ -142,7 +142,8 @@ func (f *fleet) aborted() {
 	}
 }
 
-// dying is a fleet one of whose replicas was killed while it made a response in the background. Another response waited.
+// dying is a fleet one of whose replicas was killed while it made a response in the background. Another response
+// waited.
 type dying struct {
 	*fleet
 	// other asks the replica that is left, or the same one after its restart.

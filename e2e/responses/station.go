@@ -38,7 +38,8 @@ type station struct {
 	envoy    int // its process id
 }
 
-// startStations starts a station on each database. Its server answers at a rate in tokens a second; 0 is as fast as it can.
+// startStations starts a station on each database. Its server answers at a rate in tokens a second; 0 is as fast as it
+// can.
 func startStations(t *testing.T, rate float64) []*station {
 	postgres := lab.StartPostgres(t)
 	stations := []*station{

@@ -16,8 +16,8 @@ const (
 // Running reports whether a response of a status has not ended.
 func Running(status string) bool { return status == Queued || status == InProgress }
 
-// place is the place of a tenant's next response among those that wait: behind the tenant's own, and level with the first
-// of all others. So tenants take turns, however many responses one of them has waiting.
+// place is the place of a tenant's next response among those that wait: behind the tenant's own, and level with the
+// first of all others. So tenants take turns, however many responses one of them has waiting.
 const place = `SELECT t.waiting, CASE WHEN t.last >= w.first THEN t.last + 1 ELSE w.first END
 	FROM (SELECT COUNT(*) AS waiting, COALESCE(MAX(place), 0) AS last FROM responses WHERE request IS NOT NULL AND tenant = ?) t,
 	(SELECT COALESCE(MIN(place), 0) AS first FROM responses WHERE request IS NOT NULL) w`

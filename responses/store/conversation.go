@@ -179,9 +179,9 @@ func (s *Store) DeleteItem(ctx context.Context, t Tenant, id, item string) (c *C
 	return c, err
 }
 
-// Lock takes a conversation for a response that is being made, and returns its items from the last compaction on. The caller renews the lock with
-// [Store.RenewLock] before it ends, and gives it back with [Store.Unlock]. The errors are [ErrNotFound], [ErrLocked]
-// and those of the limit.
+// Lock takes a conversation for a response that is being made, and returns its items from the last compaction on. The
+// caller renews the lock with [Store.RenewLock] before it ends, and gives it back with [Store.Unlock]. The errors are
+// [ErrNotFound], [ErrLocked] and those of the limit.
 func (s *Store) Lock(ctx context.Context, t Tenant, id, owner string, length time.Duration, limit Limit) (*Past, error) {
 	p, start := &Past{}, int64(0)
 	now := s.now()

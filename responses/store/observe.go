@@ -13,7 +13,8 @@ import (
 // failed.
 type Observer func(operation string, took time.Duration, err error)
 
-// timed tells the observer of a statement, or of another operation. A caller that has left is no failure, and neither is an id that is no text.
+// timed tells the observer of a statement, or of another operation. A caller that has left is no failure, and neither
+// is an id that is no text.
 func (s *Store) timed(statement string, began time.Time, err error) {
 	if s.observe == nil {
 		return

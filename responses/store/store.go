@@ -49,8 +49,8 @@ type TooLargeError struct {
 // Error implements error.
 func (e *TooLargeError) Error() string { return fmt.Sprintf("%d bytes of items", e.Bytes) }
 
-// Limit is called with the size of a chain or a conversation before its items are read. If it returns an error, they are
-// not.
+// Limit is called with the size of a chain or a conversation before its items are read. If it returns an error, they
+// are not.
 type Limit func(bytes int64) error
 
 // AtMost returns a limit of a size. Its error is a [TooLargeError].

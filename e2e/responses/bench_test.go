@@ -31,8 +31,8 @@ func TestBench(t *testing.T) {
 	}
 	stations := startStations(t, 0)
 	var page strings.Builder
-	fmt.Fprintf(&page, "# The responses service\n\n`make bench-responses` has written this page. It ran on %s, %s,\nwhich "+
-		"clients, the simulated server, Envoy (one worker), the service and its database shared. The store is encrypted.\n"+
+	fmt.Fprintf(&page, "# The responses service\n\n`make bench-responses` has written this page. It ran on %s, %s,\n"+
+		"which clients, the simulated server, Envoy (one worker), the service and its database shared. The store is encrypted.\n"+
 		"SQLite and PostgreSQL %s wait for the disk at each commit. Figures are medians of %d rounds.\n\n",
 		time.Now().UTC().Format(time.DateOnly), lab.Machine(), version(stations[1]), p.rounds)
 	p.benchTurns(&page, stations)
@@ -55,9 +55,7 @@ func TestBench(t *testing.T) {
 }
 
 func version(s *station) (text string) {
-	if err := s.db.QueryRowContext(s.t.Context(), "SHOW server_version").Scan(&text); err != nil {
-		s.t.Fatal(err)
-	}
+	s.query(&text, "SHOW server_version")
 	number, _, _ := strings.Cut(text, " ")
 	return number
 }
@@ -141,14 +139,15 @@ func (p *plan) benchTurns(page *strings.Builder, stations []*station) {
 	}
 	var rows [][]string
 	for _, v := range all {
-		row := []string{v.name, fmt.Sprintf("%.0f", v.middle(func(s *sample) float64 { return float64(s.turns) / s.wall.Seconds() }))}
+		row := []string{v.name, fmt.Sprintf("%.0f", v.middle(func(s *sample) float64 {
+			return float64(s.turns) / s.wall.Seconds()
+		}))}
 		row = append(append(row, v.cpu()...), v.latency(0.5), v.latency(0.99), fmt.Sprintf("%.0f", v.diskPerTurn()))
 		rows = append(rows, row)
 	}
-	fmt.Fprintf(page, "## Turns\n\n%d clients, each of which asks again as soon as it has its answer of %d tokens. A stored "+
-		"turn passes Envoy twice.\n\n", p.clients, shortAnswer)
-	lab.WriteTable(page, []string{"", "turns/s", "Envoy's CPU, ms a turn", "the service's", "the database's", "p50, ms", "p99, ms",
-		"disk, bytes a turn"}, rows)
+	fmt.Fprintf(page, "## Turns\n\n%d clients, each of which asks again as soon as it has its answer of %d tokens. "+
+		"A stored turn passes Envoy\ntwice. CPU is in ms a turn, disk in bytes a turn.\n\n", p.clients, shortAnswer)
+	lab.WriteTable(page, []string{"", "turns/s", "Envoy", "service", "database", "p50, ms", "p99, ms", "disk"}, rows)
 }
 
 // benchStreams measures many streams at once, of answers with so many tokens.
@@ -181,9 +180,9 @@ func (p *plan) benchStreams(page *strings.Builder, stations []*station, title st
 		}
 		rows = append(rows, append(row, fmt.Sprintf("%.1f", total), added))
 	}
-	fmt.Fprintf(page, "## %s\n\nCPU seconds for 1,000,000 tokens, in %d streams of %d tokens at once, %s.\n\n", title, clients,
-		tokens, speed)
-	lab.WriteTable(page, []string{"", "Envoy", "the service", "the database", "all", "over straight"}, rows)
+	fmt.Fprintf(page, "## %s\n\nCPU seconds for 1,000,000 tokens, in %d streams of %d tokens at once, %s.\n\n", title,
+		clients, tokens, speed)
+	lab.WriteTable(page, []string{"", "Envoy", "service", "database", "all", "over straight"}, rows)
 }
 
 // benchChains measures turns that continue chains of different lengths, one after the other.
@@ -211,13 +210,23 @@ func (p *plan) benchChains(page *strings.Builder, s *station) {
 		}
 		rows = append(rows, append(row, straight.latency(0.5), straight.cpu()[0], fmt.Sprint(len(whole))))
 	}
-	fmt.Fprintf(page, "## Chains, %s\n\nA turn after a chain of so many turns, each with an answer of %d tokens; one client. "+
-		"Beside it the same\nconversation on the straight path, where the client sends all of it.\n\n", s.name, shortAnswer)
-	head := []string{"turns", "p50, ms", "Envoy's CPU, ms", "the service's", "the database's", "bytes of items read", "disk, bytes a turn"}
+	fmt.Fprintf(page, "## Chains, %s\n\nA turn after a chain of so many turns, each with an answer of %d tokens; one "+
+		"client. p50 and CPU are in ms, the items\nthat are read and the growth of the tables in bytes. %s\nThe last three "+
+		"columns are the same conversation on the straight path, where the client sends all of it.\n\n", s.name,
+		shortAnswer, s.countedBy())
+	head := []string{"turns", "p50", "Envoy", "service", "database", "items", "disk"}
 	if s.postgres != nil {
-		head = append(head, "statements", "rows read")
+		head = append(head, "statements", "rows")
 	}
-	lab.WriteTable(page, append(head, "straight: p50, ms", "Envoy's CPU, ms", "request, bytes"), rows)
+	lab.WriteTable(page, append(head, "straight p50", "Envoy", "request, bytes"), rows)
+}
+
+// countedBy says where the columns of statements and rows are from.
+func (s *station) countedBy() string {
+	if s.postgres == nil {
+		return "SQLite runs in the service."
+	}
+	return "PostgreSQL counts the rows; begin and commit are not among the statements."
 }
 
 // wholeBody returns a request that continues a response on the straight path: with all of its items.

@@ -37,9 +37,7 @@ func (c *chainCost) check(t *testing.T, first *chainCost, length int) {
 // chainBytes returns the size of the items of a chain.
 func (s *station) chainBytes(id string) (bytes float64) {
 	s.t.Helper()
-	if err := s.db.QueryRowContext(s.t.Context(), "SELECT chain_bytes FROM responses WHERE id = '"+id+"'").Scan(&bytes); err != nil {
-		s.t.Fatal(err)
-	}
+	s.query(&bytes, "SELECT chain_bytes FROM responses WHERE id = '"+id+"'")
 	return bytes
 }
 
@@ -78,7 +76,8 @@ func ofTurn(line string) bool {
 	if !found {
 		return false
 	}
-	for _, other := range []string{"SKIP LOCKED", "SUM(CASE", "expires_at <=", "DELETE FROM events", "seal_keys", "goose_db_version", "pg_"} {
+	for _, other := range []string{"SKIP LOCKED", "SUM(CASE", "expires_at <=", "DELETE FROM events", "seal_keys", "goose_",
+		"pg_"} {
 		if strings.Contains(statement, other) {
 			return false
 		}
@@ -93,15 +92,21 @@ func (s *station) execute(statement string) {
 	}
 }
 
+// query reads the only value of a query's only row.
+func (s *station) query(into any, text string) {
+	s.t.Helper()
+	if err := s.db.QueryRowContext(s.t.Context(), text).Scan(into); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // alone waits until the service has no connection to the database.
 func (s *station) alone() {
 	s.t.Helper()
 	for end := time.Now().Add(lab.Patience); ; time.Sleep(10 * time.Millisecond) {
 		n := 0
-		if err := s.db.QueryRowContext(s.t.Context(), "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() "+
-			"AND pid <> pg_backend_pid() AND backend_type = 'client backend'").Scan(&n); err != nil {
-			s.t.Fatal(err)
-		}
+		s.query(&n, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() "+
+			"AND pid <> pg_backend_pid() AND backend_type = 'client backend'")
 		if n == 0 {
 			return
 		}
@@ -114,9 +119,7 @@ func (s *station) alone() {
 // rowsRead returns how many rows of responses and items PostgreSQL has read.
 func (s *station) rowsRead() (rows float64) {
 	s.t.Helper()
-	if err := s.db.QueryRowContext(s.t.Context(), "SELECT SUM(seq_tup_read + COALESCE(idx_tup_fetch, 0)) "+
-		"FROM pg_stat_user_tables WHERE relname IN ('responses', 'items')").Scan(&rows); err != nil {
-		s.t.Fatal(err)
-	}
+	s.query(&rows, "SELECT SUM(seq_tup_read + COALESCE(idx_tup_fetch, 0)) FROM pg_stat_user_tables "+
+		"WHERE relname IN ('responses', 'items')")
 	return rows
 }

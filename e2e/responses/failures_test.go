@@ -39,7 +39,8 @@ func TestForgedIDs(t *testing.T) {
 			real.ID + "\\u0000", "é", strings.Repeat("x", 100_000),
 		} {
 			short := id[:min(len(id), 80)]
-			f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+id+`"`), 400, "previous_response_not_found")
+			f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+id+`"`), 400,
+				"previous_response_not_found")
 			f.refused("POST", "responses", f.body(`"input":"x","conversation":"`+id+`"`), 404, "")
 			f.refused("POST", "responses", f.body(`"input":[{"type":"item_reference","id":"`+id+`"}]`), 400, "invalid_value")
 			f.refused("POST", "conversations", `{"items":[{"type":"item_reference","id":"`+id+`"}]}`, 400, "invalid_value")
@@ -66,7 +67,8 @@ func TestForgedIDs(t *testing.T) {
 		// What a client names itself is stored under a name that every database has.
 		f.object("ConversationItemList", f.do("POST", "conversations/"+c.ID+"/items",
 			`{"items":[{"type":"message","id":"a\u0000b","role":"user","content":"one\u0000two"}]}`, 200), &list{})
-		f.refused("POST", "conversations", `{"items":[{"type":"mess\u0000age","role":"user","content":"one"}]}`, 400, "invalid_value")
+		f.refused("POST", "conversations", `{"items":[{"type":"mess\u0000age","role":"user","content":"one"}]}`, 400,
+			"invalid_value")
 		if n := len(f.prompts()); n != 1 {
 			f.t.Errorf("the model was asked %d times", n)
 		}
@@ -82,8 +84,10 @@ func TestCorruptRow(t *testing.T) {
 		four := f.create(`"input":"first question","background":true,"stream":false`)
 		f.await(four.ID)
 		for _, statement := range []string{
-			"UPDATE items SET body = (SELECT body FROM items WHERE id = '" + two.Output[1].ID + "') WHERE id = '" + one.Output[1].ID + "'",
-			"UPDATE responses SET object = (SELECT object FROM responses WHERE id = '" + one.ID + "') WHERE id = '" + four.ID + "'",
+			"UPDATE items SET body = (SELECT body FROM items WHERE id = '" + two.Output[1].ID + "') " +
+				"WHERE id = '" + one.Output[1].ID + "'",
+			"UPDATE responses SET object = (SELECT object FROM responses WHERE id = '" + one.ID + "') " +
+				"WHERE id = '" + four.ID + "'",
 		} {
 			if result, err := db.ExecContext(f.t.Context(), statement); err != nil {
 				f.t.Fatal(err)
@@ -94,7 +98,8 @@ func TestCorruptRow(t *testing.T) {
 		before := len(f.prompts())
 		f.refused("GET", "responses/"+one.ID, "", 500, "stored_data_unreadable")
 		f.refused("GET", "responses/"+two.ID+"/input_items", "", 500, "stored_data_unreadable")
-		f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+two.ID+`"`), 500, "stored_data_unreadable")
+		f.refused("POST", "responses", f.body(`"input":"x","previous_response_id":"`+two.ID+`"`), 500,
+			"stored_data_unreadable")
 		f.refused("POST", "responses", f.body(`"input":"x","stream":true,"previous_response_id":"`+two.ID+`"`), 500,
 			"stored_data_unreadable")
 		f.refused("GET", "responses/"+four.ID, "", 500, "stored_data_unreadable")
@@ -179,7 +184,7 @@ func TestDatabaseGone(t *testing.T) {
 	server.Kill()
 	f.unavailable(true)
 	// A stream that has begun cannot be refused any more. It ends as failed, because it could not be continued.
-	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.code() != "server_error" {
 		t.Errorf("%+v", r)
 	}
 	f.replicas[0].Kill(t)
@@ -205,7 +210,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	limit("4096")
 	f.unavailable(false)
-	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+	if r, _ := f.stream(`"input":"first question"`); r.Status != "failed" || r.code() != "server_error" {
 		t.Errorf("%+v", r)
 	}
 	f.do("GET", "responses/"+one.ID, "", 200)

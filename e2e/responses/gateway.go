@@ -125,6 +125,14 @@ type item struct {
 	EncryptedContent              string `json:"encrypted_content"`
 }
 
+// code returns the code of the error, or an empty string.
+func (r *response) code() string {
+	if r.Error == nil {
+		return ""
+	}
+	return r.Error.Code
+}
+
 // text returns the text of the answer.
 func (r *response) text() string {
 	for _, i := range r.Output {

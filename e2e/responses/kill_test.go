@@ -119,7 +119,8 @@ func (c *crowd) run(shares []float64) {
 	if t.Failed() {
 		return
 	}
-	t.Logf("%d conversations, %d turns answered in %s", len(c.talkers), c.answered.Load(), time.Since(began).Round(time.Second))
+	t.Logf("%d conversations, %d turns answered in %s", len(c.talkers), c.answered.Load(),
+		time.Since(began).Round(time.Second))
 	t.Logf("killed: %s", strings.Join(killed, "; "))
 	c.compare()
 }

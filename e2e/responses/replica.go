@@ -110,8 +110,8 @@ func startFleet(t *testing.T, host, database, settings string, replicas int, o s
 	folder := t.TempDir()
 	write := func(name, service string) string {
 		path := filepath.Join(folder, name)
-		text := fmt.Sprintf("responses_service:\n%s\nseal:\n  tenant_header: %s\nmodels:\n  - name: %s\n    servers: [vllm=%s]\n",
-			service, tenantHeader, lab.Model, serverURL)
+		text := fmt.Sprintf("responses_service:\n%s\nseal: { tenant_header: %s }\nmodels: [{ name: %s, servers: [%q] }]\n",
+			service, tenantHeader, lab.Model, "vllm="+serverURL)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

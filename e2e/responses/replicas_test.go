@@ -70,14 +70,20 @@ func (r *reading) end() string {
 // lastNumber returns the sequence number of the last event.
 func (r *reading) lastNumber() int { return strings.Count(r.text.String(), "\ndata: ") - 1 }
 
+// streamedBehind are the members of a request that is answered in the background, and streamed.
+const streamedBehind = `"input":"first question","background":true,"stream":true`
+
+// held are the options of a server that waits in the middle of each answer.
+func held() sim.Options { return sim.Options{HoldAfter: 8, Keep: 100, Script: answers()} }
+
 // TestReplicas lets one replica make a response in the background, and asks the other one for it.
 func TestReplicas(t *testing.T) {
 	server := lab.StartPostgres(t)
-	f := startFleet(t, "wazero", server.Database("replicas"), "", 2, sim.Options{HoldAfter: 8, Keep: 100, Script: answers()})
+	f := startFleet(t, "wazero", server.Database("replicas"), "", 2, held())
 	one, two := f.at(0), f.at(1)
 	f.replicas[1].Kill(t) // the first one makes the responses
 	create := func() *reading {
-		return one.open("POST", "responses", f.body(`"input":"first question","background":true,"stream":true`)).until(`delta"`)
+		return one.open("POST", "responses", f.body(streamedBehind)).until(`delta"`)
 	}
 	first := create()
 	f.replicas[1].launch()
@@ -103,7 +109,8 @@ func TestReplicas(t *testing.T) {
 	if got, want := resumed.end(), strings.Join(frames[at+1:], ""); got != want {
 		t.Errorf("resumed at the other replica after %d: %s\nwant %s", at, got, want)
 	}
-	if next := two.create(`"input":"second question","previous_response_id":"` + first.id + `"`); next.text() != "answer two" {
+	next := two.create(`"input":"second question","previous_response_id":"` + first.id + `"`)
+	if next.text() != "answer two" {
 		t.Errorf("%+v", next)
 	}
 }
@@ -111,9 +118,9 @@ func TestReplicas(t *testing.T) {
 // TestCancelAtOther cancels a response at the replica that does not make it.
 func TestCancelAtOther(t *testing.T) {
 	server := lab.StartPostgres(t)
-	f := startFleet(t, "wazero", server.Database("cancel"), "", 2, sim.Options{HoldAfter: 8, Keep: 100, Script: answers()})
+	f := startFleet(t, "wazero", server.Database("cancel"), "", 2, held())
 	f.replicas[1].Kill(t)
-	first := f.at(0).open("POST", "responses", f.body(`"input":"first question","background":true,"stream":true`)).until(`delta"`)
+	first := f.at(0).open("POST", "responses", f.body(streamedBehind)).until(`delta"`)
 	f.replicas[1].launch()
 	cancelled := &response{}
 	f.object("Response", f.at(1).do("POST", "responses/"+first.id+"/cancel", "", 200), cancelled)
@@ -155,8 +162,7 @@ type dying struct {
 // die kills the first replica of a fleet, and starts the last, which may be the same.
 func die(t *testing.T, name, database string, replicas int) *dying {
 	t.Helper()
-	f := startFleet(t, "wazero", database, "  background: 1\n", replicas, sim.Options{HoldAfter: 8, Keep: 100,
-		Script: answers()})
+	f := startFleet(t, "wazero", database, "  background: 1\n", replicas, held())
 	next := f.replicas[replicas-1]
 	if replicas > 1 {
 		next.Kill(t)
@@ -165,7 +171,7 @@ func die(t *testing.T, name, database string, replicas int) *dying {
 	var c struct{ ID string }
 	f.object("ConversationResource", one.do("POST", "conversations", `{}`, 200), &c)
 	begun := one.open("POST", "responses",
-		f.body(`"input":"first question","background":true,"stream":true,"conversation":"`+c.ID+`"`)).until(`delta"`)
+		f.body(streamedBehind+`,"conversation":"`+c.ID+`"`)).until(`delta"`)
 	waits := one.create(`"input":"second question","background":true`)
 	f.replicas[0].Kill(t)
 	if text := begun.end(); strings.Contains(text, "response.completed") {
@@ -197,7 +203,7 @@ func (d *dying) check(t *testing.T) {
 	if r := d.other.await(d.waits); r.Status != "completed" || r.text() != "answer two" {
 		t.Errorf("the response that waited: %+v", r)
 	}
-	if r := d.other.await(d.begun); r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+	if r := d.other.await(d.begun); r.Status != "failed" || r.code() != "server_error" {
 		t.Errorf("the response that had begun: %+v", r)
 	}
 	// Its stream can be resumed, and says how it ended.
@@ -206,11 +212,12 @@ func (d *dying) check(t *testing.T) {
 		t.Errorf("its stream: %s", whole)
 	}
 	// The conversation is free again, and has nothing of it.
-	if r := d.other.create(`"input":"third question","conversation":"` + d.conversation + `"`); r.text() != "answer three" {
+	r := d.other.create(`"input":"third question","conversation":"` + d.conversation + `"`)
+	if r.text() != "answer three" {
 		t.Errorf("%+v", r)
 	}
-	l := &list{}
-	d.other.object("ConversationItemList", d.other.do("GET", "conversations/"+d.conversation+"/items?order=asc", "", 200), l)
+	l, path := &list{}, "conversations/"+d.conversation+"/items?order=asc"
+	d.other.object("ConversationItemList", d.other.do("GET", path, "", 200), l)
 	if l.texts() != "third question|thought three|answer three" {
 		t.Error(l.texts())
 	}
@@ -218,14 +225,14 @@ func (d *dying) check(t *testing.T) {
 
 // TestReplicaStops interrupts a replica that makes a response in the background: the response ends before the program.
 func TestReplicaStops(t *testing.T) {
-	f := startFleet(t, "wazero", "", "", 1, sim.Options{HoldAfter: 8, Keep: 100, Script: answers()})
-	begun := f.open("POST", "responses", f.body(`"input":"first question","background":true,"stream":true`)).until(`delta"`)
+	f := startFleet(t, "wazero", "", "", 1, held())
+	begun := f.open("POST", "responses", f.body(streamedBehind)).until(`delta"`)
 	f.replicas[0].interrupt()
 	f.aborted()
 	f.replicas[0].launch()
 	r := &response{}
 	f.object("Response", f.do("GET", "responses/"+begun.id, "", 200), r)
-	if r.Status != "failed" || r.Error == nil || r.Error.Code != "server_error" {
+	if r.Status != "failed" || r.code() != "server_error" {
 		t.Errorf("%+v", r)
 	}
 	if last := f.lastOf(f.do("GET", "responses/"+begun.id+"?stream=true", "", 200).Body); last.Status != "failed" {

@@ -52,7 +52,8 @@ func startStations(t *testing.T, rate float64) []*station {
 	}
 	for _, s := range stations {
 		s.fleet = startFleet(t, "envoy", s.database, "  background: 200\n", 1, sim.Options{Keep: -1, TokensPerSecond: rate,
-			Script: sim.NewScript(say(longQuestion, longAnswer), say(pacedQuestion, pacedAnswer), say(shortQuestion, shortAnswer))})
+			Script: sim.NewScript(say(longQuestion, longAnswer), say(pacedQuestion, pacedAnswer),
+				say(shortQuestion, shortAnswer))})
 		s.db = storetest.OpenSQL(t, s.database)
 		text, err := os.ReadFile(s.program.PIDs)
 		if err != nil {
@@ -100,13 +101,12 @@ func (s *station) spent() (used spent) {
 // disk returns the size of the tables and their indices, in bytes.
 func (s *station) disk() (size int64) {
 	s.t.Helper()
-	query := "SELECT SUM(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+	query := "SELECT SUM(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' " +
+		"AND relnamespace = 'public'::regnamespace"
 	if s.postgres == nil {
 		query = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 	}
-	if err := s.db.QueryRowContext(s.t.Context(), query).Scan(&size); err != nil {
-		s.t.Fatal(err)
-	}
+	s.query(&size, query)
 	return size
 }
 

@@ -68,7 +68,7 @@ func retryOf(a lab.Answer) string {
 	switch {
 	case a.Err != nil:
 		return "connection"
-	case a.Status == http.StatusBadGateway, a.Status == http.StatusServiceUnavailable, a.Status == http.StatusGatewayTimeout:
+	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
 		return fmt.Sprint(a.Status)
 	case a.ErrorCode() == "conversation_locked":
 		return "conversation_locked"

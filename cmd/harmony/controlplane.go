@@ -34,8 +34,11 @@ Envoys get the filter from here too, and get another one when its file changes (
 Envoys get the secrets of the configuration. Beyond loopback, a configuration with secrets is refused unless Envoys
 present certificates: --certificate and --key are this program's, and --client-ca is what Envoys' are checked against.
 
-Exit status: 0 after an interrupt, 1 when something failed, 2 when the command line is wrong, or when the configuration
-or the filter is wrong and there is no last good one to serve.`
+Exit status:
+
+  0  after an interrupt
+  1  something failed
+  2  the command line is wrong; or the configuration or the filter is wrong at the start, and no earlier one was saved`
 
 // controlplaneFlags are the flags of harmony controlplane.
 type controlplaneFlags struct {

@@ -24,8 +24,7 @@ without a word, and this finds out what is missing. One of the requests makes a 
 With --admin the configuration of the gateway's Envoy is checked too: the mode, whether headers are held, what happens
 when a VM dies, and what Envoy has refused.
 
-Exit status: 0 when nothing has failed, 1 when something has, or when there is no answer, 2 when the command line is
-wrong.`
+Exit status: 0 if every check passed, 1 if a check failed or the gateway did not answer, 2 if the command line is wrong.`
 
 // checkFlags are the flags of harmony mesh check.
 type checkFlags struct {

@@ -127,7 +127,7 @@ func status(code int) metav1.Status {
 	return s
 }
 
-// put creates or replaces a slice, and delete deletes one. Watches are told.
+// put creates or replaces a slice, and delete deletes one. Both send an event to every watch.
 func (a *apiServer) put(s *discoveryv1.EndpointSlice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

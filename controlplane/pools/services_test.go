@@ -300,7 +300,7 @@ func TestServiceLate(t *testing.T) {
 	if s := w.Servers()["p"]; s.Unlisted != "" {
 		t.Errorf("it is listed: %+v", s)
 	}
-	// Another port is another list. The Service that is no longer needed is not followed.
+	// Another port is another list of servers. After the pool has no Service, all watches end.
 	must(t, w.Set([]Pool{{Name: "p", Service: Service{Namespace: "models", Name: "vllm", Port: "8000"}}}))
 	awaitAddresses(t, w, "10.0.0.1:8000")
 	must(t, w.Set([]Pool{{Name: "p"}}))

@@ -127,8 +127,8 @@ func TestFilterInForceIsShown(t *testing.T) {
 	wantFilter(t, startEnvoy(t, again.ads, "after"), "3")
 }
 
-// TestWrongFilterReachesNoEnvoy checks that a file that is no whole filter is reported, that the last good one stays,
-// and that other changes go on meanwhile.
+// TestWrongFilterReachesNoEnvoy replaces the filter's file by damaged ones. The control plane reports each, keeps the last
+// good filter in force, and goes on to send other changes.
 func TestWrongFilterReachesNoEnvoy(t *testing.T) {
 	p, e := startWithFilter(t)
 	versions := p.Status().Snapshot.Versions["extensions"]

@@ -23,7 +23,7 @@ var (
 	citation = regexp.MustCompile(`\b(docs/[\w/-]+\.md|RATIONALE\.md)(?:#([\w-]+))?`)
 	// namedPath is a path in the checkout, alone in a code span.
 	namedPath = regexp.MustCompile(
-		"`((?:cmd|controlplane|e2e|envoy|examples|filter|harmonycore|inspect|internal|sim|tools)" +
+		"`((?:cmd|controlplane|e2e|envoy|examples|filter|harmonycore|inspect|internal|responses|sim|tools)" +
 			"/[\\w./-]+)`")
 )
 

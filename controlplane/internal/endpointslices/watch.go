@@ -174,7 +174,7 @@ func (f *follower) watch(ctx context.Context, o metav1.ListOptions) (watch.Inter
 	return one, nil
 }
 
-// watching is a watch that has begun. After its end client-go may report that it cannot read on, which is no failure.
+// watching is a running watch. client-go may report a read error after [watching.Stop]; that error is not a failure.
 type watching struct {
 	watch.Interface
 	stopped atomic.Bool

@@ -69,22 +69,38 @@ func (s *Service) enqueue(ctx context.Context, c *caller, t *turn, past *store.P
 
 // readQueued checks the request as the gateway will, and makes the object of a response that is queued.
 func (t *turn) readQueued() *openai.Error {
-	body, failure := openai.Open(t.body())
+	queued, failure := t.describe()
 	if failure != nil {
 		return failure
+	}
+	queued.Status = store.Queued
+	t.last = t.object(queued)
+	delete(t.last, "output")
+	return nil
+}
+
+// describe checks the request as the gateway will, and returns the response without a status.
+func (t *turn) describe() (*openai.Response, *openai.Error) {
+	body, failure := openai.Open(t.body())
+	if failure != nil {
+		return nil, failure
 	}
 	decoded, failure := openai.DecodeResponsesRequest(body)
 	if failure != nil {
-		return failure
+		return nil, failure
 	}
-	queued := openai.Response{ID: t.id, Model: t.request.model, CreatedAt: t.created.Unix(), Status: store.Queued,
-		Effort: decoded.Effort, Echo: decoded.Echo}
-	if err := json.Unmarshal(queued.AppendJSON(nil), &t.last); err != nil {
-		return t.service.unreachable(err)
+	return &openai.Response{ID: t.id, Model: t.request.model, CreatedAt: t.created.Unix(), Effort: decoded.Effort,
+		Echo: decoded.Echo}, nil
+}
+
+// object returns a response of the service's own making as the client gets it.
+func (t *turn) object(r *openai.Response) object {
+	var o object
+	if err := json.Unmarshal(r.AppendJSON(nil), &o); err != nil {
+		panic("responses: " + err.Error())
 	}
-	t.own(t.last)
-	delete(t.last, "output")
-	return nil
+	t.own(o)
+	return o
 }
 
 // storedHeaders returns the headers that are stored until the model has been asked. The client's credentials are among
@@ -116,7 +132,7 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 	slots := make(chan struct{}, s.Options.Background)
 	for {
 		select {
-		case <-s.stopping:
+		case <-s.draining:
 			return
 		case <-ctx.Done():
 			return
@@ -135,7 +151,7 @@ func (s *Service) makeInBackground(ctx context.Context, st *store.Store) {
 			s.log.Warn("no response can be claimed", "error", err)
 		}
 		select {
-		case <-s.stopping:
+		case <-s.draining:
 			return
 		case <-ctx.Done():
 			return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,11 +50,7 @@ func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *call
 		if failure != nil {
 			return failure
 		}
-		save = func(end *outcome) *openai.Error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), saveTimeout)
-			defer cancel()
-			return s.failure(st.Insert(ctx, c.tenant, t.record(end, past)), "", errStore())
-		}
+		save = func(end *outcome) *openai.Error { return t.store(r.Context(), st, c, t.record(end, past)) }
 	}
 	if request.stream {
 		return t.stream(r.Context(), w, save)
@@ -61,13 +58,25 @@ func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *call
 	return t.whole(r.Context(), w, save)
 }
 
+// store stores the turn, also if its client has left.
+func (t *turn) store(ctx context.Context, st *store.Store, c *caller, r *store.Record) *openai.Error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	return t.service.failure(st.Insert(ctx, c.tenant, r), "", errStore())
+}
+
 // newTurn returns a turn whose past and input are not read yet.
 func (s *Service) newTurn(request *request, c *caller, headers http.Header) *turn {
 	c.model = request.model
 	return &turn{
 		service: s, request: request, headers: headers, bound: c.bound(request.model), share: c.share, id: newID("resp"), created: s.now(),
-		sealing: request.store && s.sealKeys != nil && s.HidesReasoning(request.model) && !request.includesValue(includeSealed),
+		sealing: request.store && s.seals(request),
 	}
+}
+
+// seals reports whether the reasoning is hidden from the client, so that only the gateway's sealed text of it is left.
+func (s *Service) seals(r *request) bool {
+	return s.sealKeys != nil && s.HidesReasoning(r.model) && !r.includesValue(includeSealed)
 }
 
 // past returns what a turn continues. unlock gives its conversation back.
@@ -132,9 +141,13 @@ func (t *turn) readInput(ctx context.Context, c *caller, past *store.Past) (fail
 
 // record returns what is stored of a turn.
 func (t *turn) record(end *outcome, past *store.Past) *store.Record {
+	input := t.input
+	if t.carried {
+		input = slices.Concat(t.past, t.input)
+	}
 	r := &store.Record{
 		Response: store.Response{ID: t.id, Status: end.status, CreatedAt: t.created, Object: end.stored},
-		Input:    t.kept(t.input, end), Output: t.kept(end.output, end), Retention: t.service.Retention, Past: past,
+		Input:    t.kept(input, end), Output: t.kept(end.output, end), Retention: t.service.Retention, Past: past,
 		DropReasoning: t.dropsReasoning(end), Compacted: t.compacted(end),
 	}
 	if past.InConversation() && end.status != statusCompleted {
@@ -177,10 +190,22 @@ func (t *turn) stream(ctx context.Context, w http.ResponseWriter, save func(*out
 		}
 		return flush.Flush()
 	}
+	return t.deliver(ctx, send, save)
+}
+
+// deliver runs the turn and sends its events. The last one is sent when the end has been saved.
+func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*outcome) *openai.Error) *openai.Error {
 	end, last, failure := t.run(ctx, send)
 	if failure != nil {
 		return failure
 	}
+	t.finish(ctx, end, last, send, save)
+	return nil
+}
+
+// finish saves how the turn has ended, and sends its last event.
+func (t *turn) finish(ctx context.Context, end *outcome, last *event, send func(*event) error,
+	save func(*outcome) *openai.Error) {
 	if failure := save(end); failure != nil {
 		end, last, _ = t.synthesize(statusFailed, &openai.Error{Code: contract.CodeServerError, Message: failure.Message})
 	}
@@ -188,7 +213,6 @@ func (t *turn) stream(ctx context.Context, w http.ResponseWriter, save func(*out
 	if err := send(last); err != nil && ctx.Err() == nil {
 		t.service.log.Debug("the client did not take the end of its stream", "response", t.id, "error", err)
 	}
-	return nil
 }
 
 // whole answers with the whole response.

@@ -58,6 +58,9 @@ func (s *Service) Handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
 	}
+	if s.WebSocket {
+		mux.HandleFunc("GET "+contract.ResponsesPath, s.connect)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, unknownURL) })
 	return mux
 }
@@ -72,21 +75,33 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request,
 	handle func(http.ResponseWriter, *http.Request, *caller) *openai.Error) {
 	c := s.caller(r)
 	s.watched(w, r, c, func(w http.ResponseWriter) {
-		defer s.inFlight.Add(-1)
-		if s.inFlight.Add(1) > int64(s.InFlight) {
-			writeError(w, errOverloaded("too many requests now"))
-			return
+		leave, failure := s.enter(c)
+		defer leave()
+		if failure == nil {
+			failure = handle(w, r, c)
 		}
-		if !s.tenants.enter(c.tenant, s.mostOfTenant()) {
-			writeError(w, errOverloaded("too many requests of yours now"))
-			return
-		}
-		defer s.tenants.leave(c.tenant)
-		defer c.share.release()
-		if failure := handle(w, r, c); failure != nil {
+		if failure != nil {
 			writeError(w, failure)
 		}
 	})
+}
+
+// enter counts a request until leave is called. It returns an error if there are too many.
+func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
+	leave = func() {
+		c.share.release()
+		s.inFlight.Add(-1)
+	}
+	if s.inFlight.Add(1) > int64(s.InFlight) {
+		return leave, errOverloaded("too many requests now")
+	}
+	if !s.tenants.enter(c.tenant, s.mostOfTenant()) {
+		return leave, errOverloaded("too many requests of yours now")
+	}
+	return func() {
+		leave()
+		s.tenants.leave(c.tenant)
+	}, nil
 }
 
 // body reads the body of a request, if there is memory for it.

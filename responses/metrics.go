@@ -39,7 +39,8 @@ var (
 	storeUpDesc     = desc("store_up", "1 when the store answers, else 0.")
 	backlogDesc     = desc("background", "Responses in the background, of all replicas, by state: waiting or running.", "state")
 	connectionsDesc = desc("store_connections", "Connections to the database, by state: idle or in_use.", "state")
-	allDescs        = []*prometheus.Desc{inFlightDesc, memoryDesc, storeUpDesc, backlogDesc, connectionsDesc}
+	socketsDesc     = desc("websocket_connections", "WebSocket connections of clients.")
+	allDescs        = []*prometheus.Desc{inFlightDesc, memoryDesc, storeUpDesc, backlogDesc, connectionsDesc, socketsDesc}
 
 	requestTime = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 	storeTime   = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
@@ -138,6 +139,7 @@ func (m *metrics) lookUp(c chan<- prometheus.Metric) {
 	}
 	gauge(inFlightDesc, float64(m.service.inFlight.Load()))
 	gauge(memoryDesc, float64(m.service.memory.taken.Load()))
+	gauge(socketsDesc, float64(m.service.sockets.Open()))
 	st := m.service.database.Load()
 	if st == nil {
 		gauge(storeUpDesc, 0)

@@ -9,24 +9,41 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 )
 
-// otherRoute is the route of a path that the API does not have.
-const otherRoute = "other"
+// otherRoute is the route of a path that the API does not have, and frameRoute that of a request on a connection.
+const (
+	otherRoute = "other"
+	frameRoute = "response.create"
+)
 
 // watched calls a handler, counts its request, and logs it.
 func (s *Service) watched(w http.ResponseWriter, r *http.Request, c *caller, handle func(http.ResponseWriter)) {
 	began := s.now()
 	a := &answer{ResponseWriter: w, status: http.StatusOK}
 	defer func() { // also after a handler that has cut its stream by a panic
-		took := s.now().Sub(began)
-		route := r.Pattern
-		if route == "/" {
-			route = otherRoute
+		o := &observed{began: began, route: r.Pattern, id: r.Header.Get("x-request-id"), model: c.model, status: a.status,
+			bytes: a.bytes}
+		if o.route == "/" {
+			o.route = otherRoute
 		}
-		s.metrics.answered(route, a.status, took)
-		s.accessLog.write(&logLine{Time: began.UTC(), RequestID: openai.Clip(r.Header.Get("x-request-id"), maxLogged), Route: route,
-			Status: a.status, DurationMS: took.Milliseconds(), BytesSent: a.bytes, Model: openai.Clip(c.model, maxLogged)})
+		s.observe(o)
 	}()
 	handle(a)
+}
+
+// observed is a request, a connection or a frame that has been handled.
+type observed struct {
+	began            time.Time
+	route, id, model string
+	status           int
+	bytes            int64
+}
+
+// observe counts and logs what has been handled.
+func (s *Service) observe(o *observed) {
+	took := s.now().Sub(o.began)
+	s.metrics.answered(o.route, o.status, took)
+	s.accessLog.write(&logLine{Time: o.began.UTC(), RequestID: openai.Clip(o.id, maxLogged), Route: o.route, Status: o.status,
+		DurationMS: took.Milliseconds(), BytesSent: o.bytes, Model: openai.Clip(o.model, maxLogged)})
 }
 
 // answer remembers what a handler answers.

@@ -19,6 +19,8 @@ type request struct {
 	// previous and conversation are what the response continues. One of them at most is not empty.
 	previous, conversation    string
 	stream, background, store bool
+	// prewarm reports whether the client wants no answer, but a response to continue.
+	prewarm bool
 	// includes are the values of include.
 	includes []string
 	// input holds the items. A text is an item too.
@@ -27,10 +29,24 @@ type request struct {
 
 // parseRequest reads the body of a request.
 func parseRequest(body []byte) (*request, *openai.Error) {
+	r, failure := parseFields(body)
+	if failure != nil {
+		return nil, failure
+	}
+	return r, r.read()
+}
+
+// parseFields returns a request of which no field has been read.
+func parseFields(body []byte) (*request, *openai.Error) {
 	r := &request{store: true}
 	if err := json.Unmarshal(body, &r.fields); err != nil || r.fields == nil {
 		return nil, badRequest(contract.CodeInvalidJSON, "", "The body is not a JSON object.")
 	}
+	return r, nil
+}
+
+// read reads the fields that the service handles itself.
+func (r *request) read() *openai.Error {
 	for _, field := range []struct {
 		name, want string
 		into       any
@@ -41,24 +57,24 @@ func parseRequest(body []byte) (*request, *openai.Error) {
 		{"store", "a boolean", &r.store},
 	} {
 		if failure := r.take(field.name, field.want, field.into); failure != nil {
-			return nil, failure
+			return failure
 		}
 	}
 	// The gateway reports these, if they are wrong.
 	_ = json.Unmarshal(r.fields["model"], &r.model)
 	_ = json.Unmarshal(r.fields["include"], &r.includes)
 	if failure := r.takeConversation(); failure != nil {
-		return nil, failure
+		return failure
 	}
 	switch {
 	case r.previous != "" && r.conversation != "":
-		return nil, badRequest(contract.CodeMutuallyExclusive, "previous_response_id", "Mutually exclusive parameters. "+
+		return badRequest(contract.CodeMutuallyExclusive, "previous_response_id", "Mutually exclusive parameters. "+
 			"Ensure you are only providing one of: 'previous_response_id' or 'conversation'.")
 	case r.background && !r.store:
-		return nil, badRequest(contract.CodeUnsupportedParameter, "background",
+		return badRequest(contract.CodeUnsupportedParameter, "background",
 			"Unsupported parameter: 'background' needs 'store' to be true.")
 	}
-	return r, r.takeInput()
+	return r.takeInput()
 }
 
 // take reads a field and removes it.

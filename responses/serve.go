@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -23,6 +24,9 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return working }}
 	served, ran := make(chan error, 1), make(chan error, 1)
+	s.serving.Add(1)
+	ended := sync.OnceFunc(s.serving.Done)
+	defer ended()
 	go func() { served <- server.Serve(l) }()
 	go func() { ran <- s.Run(working) }()
 	select {
@@ -30,6 +34,7 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	case <-s.stopping:
 	case err := <-served:
 		end()
+		ended()
 		return errors.Join(err, <-ran)
 	case err := <-ran:
 		return errors.Join(err, server.Close())
@@ -37,15 +42,23 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, drain time.Duration
 	s.Stop()
 	limited, cancel := context.WithTimeout(working, drain)
 	defer cancel()
-	err := server.Shutdown(limited)
-	if err != nil {
-		_ = server.Close() // the time of those that run is over
-	}
+	_ = server.Shutdown(limited) // it knows nothing of connections that were upgraded
+	drained := s.sockets.Drain()
 	select {
-	case err = <-ran:
+	case <-drained:
+	case <-limited.Done():
+	}
+	if limited.Err() != nil { // the time of those that run is over
+		_ = server.Close()
+		end()
+	}
+	<-drained
+	ended()
+	select {
+	case err := <-ran:
+		return err
 	case <-limited.Done():
 		end()
-		err = <-ran
+		return <-ran
 	}
-	return err
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/internal/seal"
+	"github.com/harmonyedge/harmonyedge/responses/socket"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -80,7 +82,12 @@ type Options struct {
 	Memory int64
 	// InFlight is how many requests are handled at once. Others are answered 503.
 	InFlight int
-	Log      *slog.Logger
+	// WebSocket reports whether connections are served, within the limits Sockets. A zero in Sockets is the default.
+	WebSocket bool
+	Sockets   socket.Limits
+	// Origins are the origins of other hosts whose pages may open connections. Browsers send the origin of a page.
+	Origins []string
+	Log     *slog.Logger
 	// AccessLog gets a line of JSON for each request. Nil: there is no access log.
 	AccessLog io.Writer
 	// Now is the clock. Nil is [time.Now].
@@ -108,12 +115,18 @@ type Service struct {
 	// reached is closed when the store has answered.
 	reached  chan struct{}
 	inFlight atomic.Int64
+	sockets  *socket.Server
+	// connected counts the connections.
+	connected tenants
+	// recent are the responses that connections remember.
+	recent *recent
 	// kick wakes the makers of responses in the background.
 	kick chan struct{}
-	// stopping is closed when no new work is begun.
-	stopping chan struct{}
-	stop     sync.Once
-	work     sync.WaitGroup
+	// draining is closed when no new work is begun, and stopping when the service ends.
+	draining, stopping chan struct{}
+	drain, stop        sync.Once
+	// work counts what [Service.Run] waits for, and serving the servers that need the store until they have ended.
+	work, serving sync.WaitGroup
 }
 
 // New returns a service. It answers requests for what is stored 503 until [Service.Run] has reached the store.
@@ -155,8 +168,10 @@ func New(o Options) *Service {
 	if o.Retries == nil {
 		o.Retries = never
 	}
+	o.Sockets = o.sockets()
 	s := &Service{
-		Options: o, gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: memory{limit: o.Memory}, sealKeys: o.SealKeys,
+		Options: o, sockets: socket.NewServer(o.Sockets, o.Log), recent: newRecent(o.BodyLimit, o.Memory),
+		draining: make(chan struct{}), gateway: strings.TrimSuffix(o.Gateway, "/"), bodyLimit: o.BodyLimit, memory: memory{limit: o.Memory}, sealKeys: o.SealKeys,
 		sealLifetime: o.SealLifetime, log: o.Log, now: o.Now, replica: newID("replica"),
 		kick: make(chan struct{}, 1), stopping: make(chan struct{}), reached: make(chan struct{}),
 		client: &http.Client{
@@ -168,6 +183,14 @@ func New(o Options) *Service {
 	}
 	s.accessLog.to, s.metrics = o.AccessLog, newMetrics(s)
 	return s
+}
+
+// sockets returns the limits of connections. Requests that wait there take at most a quarter of the memory on top of it.
+func (o *Options) sockets() socket.Limits {
+	l := o.Sockets
+	l.Frame = o.BodyLimit
+	l.AllPending = cmp.Or(l.AllPending, max(o.Memory/4, 2*l.Frame))
+	return l.OrDefaults()
 }
 
 // stored returns the store, or the error for a store that has not answered yet.
@@ -207,6 +230,7 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-s.stopping:
 	}
 	s.work.Wait()
+	s.serving.Wait()
 	return nil
 }
 
@@ -236,8 +260,20 @@ func (s *Service) reach(ctx context.Context) error {
 	}
 }
 
-// Stop ends the service: no response is begun in the background, and those that run are ended when ctx ends.
-func (s *Service) Stop() { s.stop.Do(func() { close(s.stopping) }) }
+// Drain makes the service begin nothing that lasts: no response in the background, and none of a connection. Each
+// connection is closed when its responses have been made.
+func (s *Service) Drain() {
+	s.drain.Do(func() {
+		close(s.draining)
+		s.sockets.Drain()
+	})
+}
+
+// Stop ends the service, after [Service.Drain]: what runs is ended when ctx ends.
+func (s *Service) Stop() {
+	s.Drain()
+	s.stop.Do(func() { close(s.stopping) })
+}
 
 // Ready returns an error if what is stored cannot be read now.
 func (s *Service) Ready(ctx context.Context) error {

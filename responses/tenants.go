@@ -34,10 +34,13 @@ func (t *tenants) leave(tenant store.Tenant) {
 	}
 }
 
-// mostOfTenant returns how many requests of one tenant are handled at once: half of all, where tenants are told apart.
-func (s *Service) mostOfTenant() int {
+// mostOfTenant returns how many requests of one tenant are handled at once.
+func (s *Service) mostOfTenant() int { return s.mostOf(s.InFlight) }
+
+// mostOf returns how many of all one tenant may have: half of them, where tenants are told apart.
+func (s *Service) mostOf(all int) int {
 	if s.TenantHeader == "" {
-		return s.InFlight
+		return all
 	}
-	return max(1, s.InFlight/2)
+	return max(1, all/2)
 }

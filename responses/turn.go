@@ -33,6 +33,8 @@ type turn struct {
 	created time.Time
 	// past are the items before the input.
 	past, input []store.Item
+	// carried reports whether past is not in the store, because only a connection has it.
+	carried bool
 	// sealing reports whether the gateway is asked for the sealed reasoning only for the store. The client does not get
 	// it.
 	sealing bool

@@ -161,6 +161,7 @@ func newService(c *config.Config, gateway string, log *slog.Logger) (*responses.
 		HidesReasoning: func(model string) bool { return hidden[model] },
 		Retries:        func(model string) bool { return retried[model] },
 		BodyLimit:      int64(c.BodyLimit), Background: r.Background, InFlight: r.MaxRequests, Memory: int64(r.MemoryLimit), Log: log,
+		WebSocket: r.ServesWebSocket(), Origins: c.CORSOrigins,
 		AccessLog: accessLog,
 	}), nil
 }
@@ -266,10 +267,10 @@ func (s *upService) failed() <-chan error {
 	return s.ended
 }
 
-// drain makes the service begin nothing new in the background.
+// drain makes the service begin nothing new that lasts.
 func (s *upService) drain() {
 	if s != nil && s.service != nil {
-		s.service.Stop()
+		s.service.Drain()
 	}
 }
 

@@ -47,6 +47,9 @@ type ResponsesService struct {
 	// runs tools. Absent: true, and false for the product's own.
 	Stores      *bool `yaml:"stores"`
 	HostedTools *bool `yaml:"hosted_tools"`
+	// WebSocket reports whether clients may connect by WebSocket, in the API's mode for that. Absent: the product's own
+	// service serves it, and another does not.
+	WebSocket *bool `yaml:"websocket"`
 }
 
 // Persist says what of a conversation the product's own service keeps.
@@ -90,11 +93,20 @@ func (s *ResponsesService) runsTools() bool {
 	return enabled(s.HostedTools)
 }
 
+// ServesWebSocket reports whether the service serves the API's WebSocket mode.
+func (s *ResponsesService) ServesWebSocket() bool {
+	if s.WebSocket == nil {
+		return s.Store != ""
+	}
+	return *s.WebSocket
+}
+
 func (s *ResponsesService) filter() contract.ResponsesService {
 	if s.Address() == "" {
 		return contract.ResponsesService{}
 	}
-	return contract.ResponsesService{Pool: ResponsesPool, Stores: enabled(s.Stores), HostedTools: s.runsTools()}
+	return contract.ResponsesService{Pool: ResponsesPool, Stores: enabled(s.Stores), HostedTools: s.runsTools(),
+		WebSocket: s.ServesWebSocket()}
 }
 
 // checkService checks the service. r holds the models' servers.
@@ -147,7 +159,7 @@ func (c *Config) checkService(r *Resolved) *Error {
 func (s *ResponsesService) checkOwn() *Error {
 	if s.Store == "" {
 		own := *s
-		own.URL, own.Stores, own.HostedTools = "", nil, nil
+		own.URL, own.Stores, own.HostedTools, own.WebSocket = "", nil, nil, nil
 		if own != (ResponsesService{}) {
 			return &Error{Field: "responses_service", Reason: "has settings of the service that needs a store; write store: " +
 				"FILE, or leave them out"}

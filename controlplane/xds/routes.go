@@ -50,18 +50,17 @@ func (b *builder) routes() *routev3.RouteConfiguration {
 		b.keepSession(r, b.pool(m))
 		routes = append(routes, r)
 	}
-	if b.config.ResponsesService.Address() != "" {
-		match := prefix(contract.APIPrefix)
-		match.Headers = []*routev3.HeaderMatcher{headerIs(contract.PoolHeader, config.ResponsesPool)}
-		r := b.forward("responses service", match, ResponsesCluster)
-		r.RequestHeadersToRemove = []string{contract.PoolHeader}
-		routes = append(routes, r)
-	}
+	routes = append(routes, b.serviceRoutes()...)
 	// A request that the filter has claimed goes to a pool or gets a 503: while a model is being removed, the filter may
 	// still claim its requests.
 	routes = append(routes, b.forward("claimed", claimed(prefix(contract.APIPrefix)), UnroutedCluster))
 	for _, path := range pathsBesideAPI(b.kinds()) {
 		routes = append(routes, b.forward("claimed "+path, claimed(exactPath(path)), UnroutedCluster))
+	}
+	if b.servesWebSocket() {
+		// Envoy allows an upgrade only if the first route does, before the filter has chosen another.
+		routes = append(routes, b.webSocket("websocket "+contract.ResponsesPath, UnroutedCluster,
+			headerIs(":method", http.MethodGet)))
 	}
 	post := headerIs(":method", http.MethodPost)
 	api := []string{contract.ChatPath, contract.ResponsesPath, contract.InputTokensPath, contract.TokenizePath,

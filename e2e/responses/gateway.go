@@ -40,6 +40,13 @@ func start(t *testing.T, host, database, settings string, o sim.Options, modelSe
 // startWith is start with other variables of the environment.
 func startWith(t *testing.T, env []string, host, database, settings string, o sim.Options, modelSettings ...string) *gateway {
 	t.Helper()
+	return startArgs(t, env, nil, host, database, settings, o, modelSettings...)
+}
+
+// startArgs is startWith with further arguments of the program.
+func startArgs(t *testing.T, env, args []string, host, database, settings string, o sim.Options,
+	modelSettings ...string) *gateway {
+	t.Helper()
 	server, serverURL := lab.RunSim(t, o)
 	if database == "" {
 		database = filepath.Join(t.TempDir(), "responses.db")
@@ -58,7 +65,7 @@ models:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program, url := lab.StartUpWith(t, env, "--host", host, "--concurrency", "1", "--config", file)
+	program, url := lab.StartUpWith(t, env, append([]string{"--host", host, "--concurrency", "1", "--config", file}, args...)...)
 	return &gateway{t: t, url: url, client: lab.HTTP1(t), sim: server, schemas: grammar.LoadSchemas(t), program: program}
 }
 

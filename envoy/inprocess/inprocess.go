@@ -136,7 +136,10 @@ func (s *Server) Drain() {
 }
 
 // Cut closes the connections of all running requests. [Server.Stop] must follow.
-func (s *Server) Cut() { _ = s.http.Close() } // an error makes no difference to the connections
+func (s *Server) Cut() {
+	_ = s.http.Close() // an error makes no difference to the connections
+	s.proxy.CutUpgraded()
+}
 
 // drainLimit is how long running requests may take to end when the server is stopped.
 const drainLimit = time.Second
@@ -148,6 +151,7 @@ func (s *Server) Stop() {
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close() // it cuts the rest; an error makes no difference
 	}
+	s.proxy.CutUpgraded()
 	<-s.done
 	s.proxy.Close()
 }

@@ -100,6 +100,14 @@ func readRoute(r *routev3.Route) (*route, error) {
 		out.to.Cluster = action.Route.GetCluster()
 		out.to.Timeout = routeTimeout(action.Route)
 		out.to.HostRewrite = action.Route.GetAutoHostRewrite().GetValue()
+		out.to.ForwardHost = action.Route.GetAppendXForwardedHost()
+		out.to.IdleTimeout = action.Route.GetIdleTimeout().AsDuration()
+		for _, u := range action.Route.GetUpgradeConfigs() {
+			if u.GetUpgradeType() != "websocket" {
+				return nil, fmt.Errorf("only upgrades to websocket are supported here")
+			}
+			out.to.WebSocket = true
+		}
 	case *routev3.Route_DirectResponse:
 		out.to.Direct = &wasmhost.DirectResponse{
 			Status: int(action.DirectResponse.GetStatus()), Body: action.DirectResponse.GetBody().GetInlineString(),

@@ -47,6 +47,9 @@ type Event struct {
 	// [Route.HostRewrite].
 	Cluster     string
 	HostRewrite bool
+	// ForwardHost is [Route.ForwardHost], and IdleTimeout [Route.IdleTimeout].
+	ForwardHost bool
+	IdleTimeout time.Duration
 	// Timeout limits the server's whole response; 0 means no limit.
 	Timeout time.Duration
 	// RequestOpen, for a response's headers, reports whether the request is still incomplete.

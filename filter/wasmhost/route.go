@@ -14,12 +14,18 @@ type Route struct {
 	BodyLimit int
 	// Timeout limits the server's whole response, counted from the end of the request; 0 means no limit.
 	Timeout time.Duration
+	// IdleTimeout limits how long nothing may move on the stream; 0 keeps the proxy's limit.
+	IdleTimeout time.Duration
+	// WebSocket reports whether requests may upgrade to WebSocket: upgrade_configs.
+	WebSocket bool
 	// RemoveRequestHeaders are removed before the request goes to the cluster.
 	RemoveRequestHeaders []string
 	// SetResponseHeaders are set on every response, direct ones included.
 	SetResponseHeaders []Field
 	// HostRewrite sends a server its own name as host in place of the client's: auto_host_rewrite.
 	HostRewrite bool
+	// ForwardHost then appends the client's to x-forwarded-host: append_x_forwarded_host.
+	ForwardHost bool
 }
 
 // DirectResponse is a response that the route itself gives.

@@ -53,6 +53,8 @@ type ResponsesService struct {
 	// Stores reports whether the service keeps responses and conversations. HostedTools reports whether it runs tools, or
 	// has them run.
 	Stores, HostedTools bool
+	// WebSocket reports whether the service serves the API's WebSocket mode.
+	WebSocket bool
 }
 
 // DefaultConfig returns a configuration of the current schema with all defaults and no model.
@@ -101,5 +103,6 @@ func (s *ResponsesService) Fields() []Field {
 		text("pool", &s.Pool, "").required(),
 		flag("stores", &s.Stores, true),
 		flag("hosted_tools", &s.HostedTools, true),
+		flag("websocket", &s.WebSocket, false),
 	}
 }

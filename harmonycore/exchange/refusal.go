@@ -33,9 +33,10 @@ func (r *refusal) request([]byte, Host) RequestAction {
 func (r *refusal) early() response { return r.x.earlyReply() }
 
 // BeginUpgrade begins the exchange of a request for another protocol on its connection, such as WebSocket, in a proxy
-// that allows such upgrades. It refuses whatever the gateway would take. It also refuses GET on the paths that take a
-// body: agents connect there, and such a request never ends.
-func (g *Gateway) BeginUpgrade(method, path string) *Exchange {
+// that allows such upgrades. protocol is the protocol's name. It refuses whatever the gateway would take, but for the
+// WebSocket mode of the responses service. It also refuses GET on the paths that take a body: agents connect there, and
+// such a request never ends.
+func (g *Gateway) BeginUpgrade(method, path, protocol string) *Exchange {
 	x := g.Begin(method, path)
 	if x == nil && (method != "GET" || !takesBody(path)) {
 		return nil
@@ -46,13 +47,28 @@ func (g *Gateway) BeginUpgrade(method, path string) *Exchange {
 		}
 	}
 	x = g.newExchange(apiOther)
-	x.endpoint = &refusal{x: x, failure: errUpgrade(), upgrade: "HTTP/1.1"} // RFC 9110 requires the protocol's name
+	if method == "GET" && pathOf(path) == contract.ResponsesPath && protocol == "websocket" &&
+		g.options.ResponsesService.WebSocket {
+		x.endpoint = &connection{x: x}
+		return x
+	}
+	x.endpoint = refusedUpgrade(x)
 	return x
+}
+
+func refusedUpgrade(x *Exchange) *refusal {
+	return &refusal{x: x, failure: errUpgrade(), upgrade: "HTTP/1.1"} // RFC 9110 requires the protocol's name
+}
+
+// pathOf returns a path without its query.
+func pathOf(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path
 }
 
 // takesBody reports whether requests to a path are sent by POST only. path may have a query.
 func takesBody(path string) bool {
-	path, _, _ = strings.Cut(path, "?")
+	path = pathOf(path)
 	for i := range routes {
 		if r := &routes[i]; r.path == path {
 			return r.method == "POST"

@@ -70,6 +70,28 @@ func (c *compaction) request(body []byte, h Host) RequestAction {
 
 func (c *compaction) early() response { return c.x.earlyReply() }
 
+// connection is the endpoint of a WebSocket connection to the service.
+type connection struct{ x *Exchange }
+
+// head sends the request to the service. What both sides send after the service's answer passes unchanged.
+func (c *connection) head() RequestHead {
+	action := c.request(nil, Host{})
+	if action.Reply != nil {
+		return RequestHead{Reply: action.Reply}
+	}
+	return RequestHead{Pool: action.Forward.Pool}
+}
+
+func (c *connection) request([]byte, Host) RequestAction {
+	if c.x.options.declinesService {
+		return refusedUpgrade(c.x).request(nil, Host{})
+	}
+	c.x.report.API = apiResponses
+	return c.x.toService()
+}
+
+func (c *connection) early() response { return nil }
+
 // decideStored handles a Responses request that needs more than one answer of the model, and reports whether it did.
 // All other requests are sent to the model's servers. answered reports whether the request is for an answer, so that
 // its own wish to be stored counts, and the model's relay.

@@ -27,11 +27,11 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if !ok {
 		return types.ActionContinue
 	}
-	begin := s.plugin.gateway.Begin
-	if asksForUpgrade(headers) {
-		begin = s.plugin.gateway.BeginUpgrade
+	if protocol := upgradeOf(headers); protocol != "" {
+		s.exchange = s.plugin.gateway.BeginUpgrade(method, path, protocol)
+	} else {
+		s.exchange = s.plugin.gateway.Begin(method, path)
 	}
-	s.exchange = begin(method, path)
 	if s.exchange == nil {
 		return types.ActionContinue
 	}
@@ -61,14 +61,16 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	return types.ActionContinue
 }
 
-// asksForUpgrade reports whether a request asks for another protocol on its connection. The host passes only upgrades
-// for which it is configured. It shows one of HTTP/2 (extended CONNECT) in the form of HTTP/1.1.
-func asksForUpgrade(headers [][2]string) bool {
-	named, connection := false, false
+// upgradeOf returns the protocol that a request asks for on its connection, in lower case, or empty. The host passes only
+// upgrades for which it is configured. It shows one of HTTP/2 (extended CONNECT) in the form of HTTP/1.1.
+func upgradeOf(headers [][2]string) string {
+	protocol, connection := "", false
 	for _, h := range headers {
 		switch h[0] {
 		case "upgrade":
-			named = named || h[1] != ""
+			if h[1] != "" {
+				protocol = strings.ToLower(h[1])
+			}
 		case "connection":
 			for token := range strings.SplitSeq(h[1], ",") {
 				// strings.EqualFold would add its tables to the module's variables.
@@ -76,7 +78,10 @@ func asksForUpgrade(headers [][2]string) bool {
 			}
 		}
 	}
-	return named && connection
+	if !connection {
+		return ""
+	}
+	return protocol
 }
 
 // removeInternalHeaders removes the headers that only the filter may set. A listener that the control plane configures

@@ -78,6 +78,9 @@ type Proxy struct {
 	clusters map[string]*cluster
 	closed   chan struct{}
 	close    sync.Once
+	// cut is closed when the upgraded connections are to be cut.
+	cut     chan struct{}
+	cutting sync.Once
 	// inflight counts the requests, running the other goroutines.
 	inflight, running sync.WaitGroup
 
@@ -103,7 +106,7 @@ func New(wasm []byte, o Options) (*Proxy, error) {
 	}
 	o.MaxHeaders = cmp.Or(o.MaxHeaders, defaultMaxHeaders)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, defaultConnectTimeout)
-	p := &Proxy{options: o, clusters: map[string]*cluster{}, closed: make(chan struct{})}
+	p := &Proxy{options: o, clusters: map[string]*cluster{}, closed: make(chan struct{}), cut: make(chan struct{})}
 	for _, c := range o.Clusters {
 		p.clusters[c.Name] = newCluster(c, o.ConnectTimeout, o.Retries)
 	}
@@ -142,6 +145,9 @@ func (p *Proxy) Close() {
 		}
 	})
 }
+
+// CutUpgraded ends all connections that speak another protocol by now. [http.Server] does not know of them any more.
+func (p *Proxy) CutUpgraded() { p.cutting.Do(func() { close(p.cut) }) }
 
 // Metrics returns the filter's metrics by name: see [wasmhost.Host.Metrics].
 func (p *Proxy) Metrics() map[string]uint64 { return p.host.Metrics() }

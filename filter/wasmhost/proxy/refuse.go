@@ -40,7 +40,7 @@ func (x *exchange) refused(h *wasmhost.Headers, bodyless bool) bool {
 		refuse(h, wasmhost.LocalReply{Status: http.StatusNotFound, Details: "absolute_path_rejected"})
 	case strings.Contains(path, "#"), o.NormalizePath && hasNUL(path):
 		x.stream.Refuse(h, wasmhost.LocalReply{Status: http.StatusBadRequest, Details: "path_normalization_failed"})
-	case asksForUpgrade(x.r):
+	case asksForUpgrade(x.r) && !x.mayUpgrade(h):
 		x.stream.Refuse(h, wasmhost.LocalReply{Status: http.StatusForbidden, Details: "upgrade_failed"})
 	default:
 		return false

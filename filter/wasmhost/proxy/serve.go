@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -45,6 +46,12 @@ type exchange struct {
 	responseStarted bool
 	// reading reports whether the client's body is still incomplete.
 	reading atomic.Bool
+	// idle is how long nothing may move on the stream; 0 means no limit.
+	idle time.Duration
+	// upgrade is the protocol that the request asks for and may have, or empty. conn is the client's connection when it
+	// speaks that protocol, and nil before.
+	upgrade string
+	conn    net.Conn
 }
 
 // ServeHTTP implements [http.Handler].
@@ -58,6 +65,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		proxy: p, w: w, r: r, ctx: ctx, cancel: cancel,
 		changed: make(chan struct{}, 1), active: make(chan struct{}, 1), requestBody: newFlow(),
+		idle: p.options.IdleTimeout,
 	}
 	local := ""
 	if address, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string }); ok {
@@ -99,7 +107,9 @@ func (x *exchange) close() {
 	x.cancel()
 	x.requestBody.close()
 	x.act()
-	if x.reading.Load() {
+	if x.conn != nil {
+		x.closeUpgraded()
+	} else if x.reading.Load() {
 		// The rest of the client's request is discarded, and the connection is not used again.
 		limit := time.Unix(1, 0)
 		if x.r.ProtoMajor == 1 {
@@ -133,6 +143,8 @@ func (x *exchange) run() {
 		// A CONNECT request has a host and no path, so no route matches it.
 		h.Remove(":path")
 		x.stream.RequestHeaders(h, false)
+	case x.upgrade != "":
+		x.stream.RequestHeaders(h, false)
 	default:
 		x.stream.RequestHeaders(h, bodyless)
 		if !bodyless {
@@ -142,10 +154,10 @@ func (x *exchange) run() {
 	}
 	idle := time.NewTimer(time.Hour)
 	defer idle.Stop()
-	if o.IdleTimeout == 0 {
+	if x.idle == 0 {
 		idle.Stop()
 	} else {
-		idle.Reset(o.IdleTimeout)
+		idle.Reset(x.idle)
 	}
 	late := x.requestTimer()
 	defer late.Stop()
@@ -167,9 +179,12 @@ func (x *exchange) run() {
 		case <-x.r.Context().Done():
 			x.clientGone()
 			return
+		case <-x.cut():
+			x.clientGone()
+			return
 		}
-		if o.IdleTimeout > 0 {
-			idle.Reset(o.IdleTimeout)
+		if x.idle > 0 {
+			idle.Reset(x.idle)
 		}
 	}
 }
@@ -290,12 +305,16 @@ func (x *exchange) begin(e wasmhost.Event) {
 		header[name] = values
 	}
 	status, err := strconv.Atoi(e.Headers.Get(":status"))
-	if err != nil || status < 200 || status > 999 {
+	if err != nil || status < 200 && !(x.upgrade != "" && status == http.StatusSwitchingProtocols) || status > 999 {
 		status = http.StatusOK // as Envoy's codec does when a filter has removed the status
 	}
 	if e.Local && status == http.StatusUpgradeRequired {
 		// These headers of a local reply are about the connection, and net/http must send them as they are.
 		header["Upgrade"], header["Connection"] = []string{e.Headers.Get("upgrade")}, []string{e.Headers.Get("connection")}
+	}
+	if x.upgrade != "" && status == http.StatusSwitchingProtocols {
+		x.switchClient()
+		return
 	}
 	x.w.WriteHeader(status)
 	// Over HTTP/2, net/http without a flush would add a content-length of 0 that no server has sent.
@@ -306,7 +325,10 @@ func (x *exchange) begin(e wasmhost.Event) {
 
 // write sends a piece to the client and reports whether the client accepted it.
 func (x *exchange) write(p []byte) bool {
-	if idle := x.proxy.options.IdleTimeout; idle > 0 {
+	if x.conn != nil {
+		return x.writeUpgraded(p)
+	}
+	if idle := x.idle; idle > 0 {
 		// Over HTTP/2 an expired deadline ends the stream even if nothing is left to write, so the idle timer must fire
 		// first.
 		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(idle + time.Second))

@@ -34,6 +34,9 @@ func (x *exchange) toServer(e wasmhost.Event, rest []wasmhost.Event) {
 		x.server = &serverSide{exchange: x, cancel: cancel, room: make(chan struct{}, 1)}
 		whole := wholeBody(e, rest)
 		x.server.ctx, x.server.timeout = ctx, e.Timeout
+		if e.IdleTimeout > 0 {
+			x.idle = e.IdleTimeout
+		}
 		x.busy.Go(func() { x.server.run(ctx, e, whole) })
 	case wasmhost.DataKind:
 		x.requestBody.put(e.Data, e.End)
@@ -84,16 +87,26 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 		Header: toHTTP(e.Headers), ContentLength: -1,
 	}
 	if e.HostRewrite && to.Hostname != "" {
+		if e.ForwardHost {
+			forwardHost(r)
+		}
 		r.Host = to.Hostname
+	}
+	upgrades := s.exchange.upgrade != ""
+	if upgrades {
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", s.exchange.upgrade)
 	}
 	length, lengthErr := strconv.ParseInt(e.Headers.Get("content-length"), 10, 64)
 	r.Header.Del("Content-Length")
 	suppressUserAgent(r.Header)
+	// What follows an upgrade is no body.
+	end := e.End || upgrades
 	switch {
-	case e.End && to.transport.Protocols.HTTP1() && repeatable(r):
+	case end && to.transport.Protocols.HTTP1() && repeatable(r):
 		// With http.NoBody, net/http would send it again by itself when a server closes the connection without a response.
 		r.ContentLength, r.Body = 0, unclosable{bytes.NewReader(nil)}
-	case e.End:
+	case end:
 		r.ContentLength, r.Body = 0, http.NoBody
 	case whole != nil && repeatable(r):
 		r.Body = unclosable{bytes.NewReader(whole)}
@@ -104,7 +117,7 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 		r.Body = unclosable{s.exchange.requestBody}
 	}
 	// The length is the one that the filter has left, right or wrong. Without one the body is sent in chunks.
-	if lengthErr == nil && !e.End {
+	if lengthErr == nil && !end {
 		r.ContentLength = length
 	}
 	return r
@@ -137,8 +150,12 @@ func (s *serverSide) relay(ctx context.Context, response *http.Response) {
 		x.stream.ServerReset(wasmhost.ProtocolError, "")
 		return
 	}
-	bodyless := bodyless(response)
+	upgraded := x.upgrade != "" && response.StatusCode == http.StatusSwitchingProtocols
+	bodyless := !upgraded && bodyless(response)
 	x.stream.ResponseHeaders(responseHeaders(response), bodyless)
+	if upgraded {
+		defer s.switchServer(ctx, response)()
+	}
 	if bodyless {
 		return
 	}

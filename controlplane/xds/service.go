@@ -1,0 +1,53 @@
+package xds
+
+import (
+	"time"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/harmonyedge/harmonyedge/controlplane/config"
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+)
+
+// webSocketIdle is how long nothing may move on a WebSocket connection. The product's own service asks its clients more
+// often whether they are there.
+const webSocketIdle = 10 * time.Minute
+
+// serviceRoutes returns the routes to the responses service, if there is one.
+func (b *builder) serviceRoutes() []*routev3.Route {
+	if b.config.ResponsesService.Address() == "" {
+		return nil
+	}
+	var routes []*routev3.Route
+	chosen := headerIs(contract.PoolHeader, config.ResponsesPool)
+	if b.servesWebSocket() {
+		routes = append(routes, b.webSocket("responses service websocket", ResponsesCluster, chosen))
+	}
+	match := prefix(contract.APIPrefix)
+	match.Headers = []*routev3.HeaderMatcher{chosen}
+	routes = append(routes, b.forward("responses service", match, ResponsesCluster))
+	for _, r := range routes {
+		r.RequestHeadersToRemove = []string{contract.PoolHeader}
+	}
+	return routes
+}
+
+func (b *builder) servesWebSocket() bool {
+	s := &b.config.ResponsesService
+	return s.Address() != "" && s.ServesWebSocket()
+}
+
+// webSocket returns a route for requests of the WebSocket mode that have a header.
+func (b *builder) webSocket(name, cluster string, header *routev3.HeaderMatcher) *routev3.Route {
+	match := exactPath(contract.ResponsesPath)
+	match.Headers = []*routev3.HeaderMatcher{header,
+		{Name: "upgrade", HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}}
+	r := b.forward(name, match, cluster)
+	action := r.GetRoute()
+	action.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket"}}
+	action.IdleTimeout = durationpb.New(webSocketIdle)
+	// The service compares the client's own host with the origin that a browser sends.
+	action.AppendXForwardedHost = true
+	return r
+}

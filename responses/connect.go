@@ -1,0 +1,173 @@
+package responses
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/contract"
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
+	"github.com/harmonyedge/harmonyedge/responses/store"
+)
+
+// connect serves a connection of the API's WebSocket mode.
+func (s *Service) connect(w http.ResponseWriter, r *http.Request) {
+	c := s.caller(r)
+	s.watched(w, r, c, func(w http.ResponseWriter) {
+		failure := s.checkOrigin(r)
+		switch {
+		case failure != nil:
+		case !s.connected.enter(c.tenant, s.mostOf(s.Sockets.Connections)):
+			failure = errOverloaded("too many connections of yours now")
+		default:
+			defer s.connected.leave(c.tenant)
+			n := &session{service: s, caller: *c, headers: r.Header, lanes: map[string]*remembered{}}
+			failure = s.sockets.Serve(w, r, n)
+			s.recent.drop(n)
+		}
+		if failure != nil {
+			writeError(w, failure)
+		}
+	})
+}
+
+// checkOrigin refuses pages of other hosts. A browser lets any page open a connection, and asks nobody first.
+func (s *Service) checkOrigin(r *http.Request) *openai.Error {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(s.Origins, origin) || slices.Contains(s.Origins, "*") {
+		return nil
+	}
+	// A gateway replaces the client's host with the service's, and appends the client's to this header.
+	host := r.Host
+	if forwarded := strings.Join(r.Header["X-Forwarded-Host"], ","); forwarded != "" {
+		host = strings.TrimSpace(forwarded[strings.LastIndexByte(forwarded, ',')+1:])
+	}
+	if u, err := url.Parse(origin); err == nil && u.Host != "" && strings.EqualFold(u.Host, host) {
+		return nil
+	}
+	return &openai.Error{Status: http.StatusForbidden, Type: contract.InvalidRequestError,
+		Code: contract.CodeInvalidRequest, Message: "Pages of the origin " + quote(origin) + " may not open a WebSocket here."}
+}
+
+// session is one connection: it makes the responses, and remembers the newest one of each lane that is not stored.
+type session struct {
+	service *Service
+	caller  caller
+	// headers are those of the request that opened the connection.
+	headers http.Header
+
+	// The lock of [recent] guards these.
+	lanes map[string]*remembered
+	bytes int64
+}
+
+// Create implements [socket.Handler].
+func (n *session) Create(ctx context.Context, lane string, frame []byte, send func([]byte) error) *openai.Error {
+	s := n.service
+	request, failure := parseFrame(frame)
+	o := &observed{began: s.now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
+	defer s.observe(o)
+	if failure == nil {
+		o.model = request.model
+		failure = n.answer(ctx, lane, request, int64(len(frame)), func(e *event) error {
+			o.bytes += int64(len(e.data))
+			return send(e.data)
+		})
+	}
+	if failure != nil {
+		o.status = failure.Status
+	}
+	if failure != nil && request != nil && request.previous != "" {
+		// OpenAI's API forgets a response when what continues it on its own lane fails.
+		s.recent.forget(n, lane, request.previous)
+	}
+	return failure
+}
+
+// parseFrame reads a frame as the body of a request.
+func parseFrame(frame []byte) (*request, *openai.Error) {
+	r, failure := parseFields(frame)
+	if failure != nil {
+		return nil, failure
+	}
+	for _, name := range []string{"type", "stream_id", "stream", "background"} { // they have no meaning within a frame
+		delete(r.fields, name)
+	}
+	generate := true
+	if failure := r.take("generate", "a boolean", &generate); failure != nil {
+		return nil, failure
+	}
+	r.stream, r.prewarm = true, !generate
+	return r, r.read()
+}
+
+// answer makes a response and sends its events. size is that of the frame.
+func (n *session) answer(ctx context.Context, lane string, r *request, size int64, send func(*event) error) *openai.Error {
+	s, c := n.service, n.caller
+	c.share = &share{of: &s.memory}
+	leave, failure := s.enter(&c)
+	defer leave()
+	if failure == nil && c.share.take(size) != nil {
+		failure = errOverloaded("no memory for another request now")
+	}
+	if failure != nil {
+		return failure
+	}
+	t := s.newTurn(r, &c, n.headers)
+	// The next request needs the reasoning, stored or not.
+	t.sealing = s.seals(r)
+	past, unlock, failure := n.past(ctx, &c, t)
+	if failure != nil {
+		return failure
+	}
+	defer unlock()
+	if failure := t.readInput(ctx, &c, past); failure != nil {
+		return failure
+	}
+	save := func(end *outcome) *openai.Error { return n.remember(lane, t, end) }
+	if r.store {
+		st, failure := s.stored()
+		if failure != nil {
+			return failure
+		}
+		save = func(end *outcome) *openai.Error {
+			s.recent.forget(n, lane, "")
+			return t.store(ctx, st, &c, t.record(end, past))
+		}
+	}
+	if r.prewarm {
+		return t.prewarm(ctx, send, save)
+	}
+	return t.deliver(ctx, send, save)
+}
+
+// past returns what a turn continues: what the connection remembers, or what is stored.
+func (n *session) past(ctx context.Context, c *caller, t *turn) (*store.Past, func(), *openai.Error) {
+	if t.request.previous != "" {
+		items, found, failure := n.service.recent.find(n, t.request.previous)
+		if found || failure != nil {
+			t.carried = true
+			return &store.Past{Items: items}, func() {}, failure
+		}
+		// Without an answer of the store, a client that carries its conversation itself can go on.
+		if _, unavailable := n.service.stored(); unavailable != nil && !t.request.store {
+			return nil, nil, previousNotFound(t.request.previous)
+		}
+	}
+	return n.service.past(ctx, c, t)
+}
+
+// remember keeps the conversation for the next request.
+func (n *session) remember(lane string, t *turn, end *outcome) *openai.Error {
+	switch {
+	case end.status != statusCompleted && end.status != statusIncomplete:
+		n.service.recent.forget(n, lane, t.request.previous)
+	case t.compacted(end):
+		n.service.recent.put(n, lane, t.id, end.output)
+	default:
+		n.service.recent.put(n, lane, t.id, slices.Concat(t.past, t.input, end.output))
+	}
+	return nil
+}

@@ -130,6 +130,8 @@ func TestResponsesService(t *testing.T) {
 		"":                      {Pool: "responses-service", Stores: true, HostedTools: true},
 		", stores: false":       {Pool: "responses-service", HostedTools: true},
 		", hosted_tools: false": {Pool: "responses-service", Stores: true},
+		", websocket: true":     {Pool: "responses-service", Stores: true, HostedTools: true, WebSocket: true},
+		", websocket: false":    {Pool: "responses-service", Stores: true, HostedTools: true},
 	} {
 		c, err := Parse("h.yaml", []byte("responses_service: {url: http://h:1"+in+"}\nmodels:\n- name: m\n  servers: "+
 			"[vllm=http://h:2]\n"))

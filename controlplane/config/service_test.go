@@ -22,6 +22,8 @@ func TestOwnService(t *testing.T) {
 			"access_log: /dev/stdout, persist: {reasoning: until_final, commentary: drop}": {"http://replica:9", "0.0.0.0:9", false},
 		"store: r.db, persist: {reasoning: never, commentary: keep}": {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
 		"store: r.db, persist: {reasoning: keep}":                    {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
+		"store: r.db, websocket: true":                               {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
+		"store: r.db, websocket: false":                              {"http://127.0.0.1:8090", "127.0.0.1:8090", true},
 	} {
 		c, err := Parse("h.yaml", []byte("responses_service: {"+in+"}\nmodels: [{name: m, servers: ['vllm=http://h:2']}]\n"))
 		if err == nil {
@@ -35,8 +37,9 @@ func TestOwnService(t *testing.T) {
 		if s.Address() != want.address || s.ListenAddress() != want.listen || s.Runs() != want.runs {
 			t.Errorf("%s: Envoys use %s, it listens at %s, runs %t", in, s.Address(), s.ListenAddress(), s.Runs())
 		}
-		// The filter sends it no request only because of a tool.
-		if got := c.Filter().ResponsesService; got != (contract.ResponsesService{Pool: ResponsesPool, Stores: true}) {
+		// The filter sends it no request only because of a tool, and connections unless the file says otherwise.
+		if got := c.Filter().ResponsesService; got != (contract.ResponsesService{Pool: ResponsesPool, Stores: true,
+			WebSocket: !strings.Contains(in, "websocket: false")}) {
 			t.Errorf("%s: the filter has %+v", in, got)
 		}
 	}

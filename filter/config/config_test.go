@@ -21,7 +21,7 @@ func TestRoundTrip(t *testing.T) {
 		StallTimeoutMS: 0, MemoryLimit: 1 << 20, ReasoningRatioAlert: 0.75,
 		Seal:             contract.Seal{LifetimeS: 60, TenantHeader: "x-tenant"},
 		Settings:         contract.Settings{HostedTools: contract.HostedToolsRefuse},
-		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true},
+		ResponsesService: contract.ResponsesService{Pool: "s", Stores: true, WebSocket: true},
 		Models:           []contract.Model{m, contract.DefaultModel("b")}}
 	got, err := Parse(AppendJSON(nil, want))
 	if err != nil {

@@ -194,10 +194,10 @@ def connect(url):
     return AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=60)
 
 
-def main(models, *more):
-    """Runs the checks with models of this class, and more of them."""
+def main(models, *more, wrong=wrong_request):
+    """Runs the checks with models of this class, and more of them. wrong is the check of a refused request."""
     global kind
     kind = models
     set_tracing_disabled(True)
-    checks = [text_turn, stream, tool_loop, tool_loop_stream, hand_off, structured, tool_choice, wrong_request, cancelled]
+    checks = [text_turn, stream, tool_loop, tool_loop_stream, hand_off, structured, tool_choice, wrong, cancelled]
     run("openai-agents", __version__, [*checks, *more], connect)

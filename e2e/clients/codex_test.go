@@ -84,17 +84,27 @@ func newCodex(t *testing.T, url, model string) *codex {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"config.toml", "models.json"} {
-		text, err := os.ReadFile(filepath.Join("codex", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := strings.NewReplacer("http://127.0.0.1:8080", url, lab.Model, model).Replace(string(text))
-		if err := os.WriteFile(filepath.Join(c.home, name), []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c.configure(t, "config.toml", "http://127.0.0.1:8080", url, lab.Model, model)
+	c.write(t, "models.json", "models.json", lab.Model, model)
 	return c
+}
+
+// configure makes a file of clients/codex the configuration. changes are texts, and what replaces them.
+func (c *codex) configure(t *testing.T, from string, changes ...string) {
+	t.Helper()
+	c.write(t, from, "config.toml", changes...)
+}
+
+func (c *codex) write(t *testing.T, from, name string, changes ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("codex", from))
+	if err == nil {
+		changed := strings.NewReplacer(changes...).Replace(string(text))
+		err = os.WriteFile(filepath.Join(c.home, name), []byte(changed), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // codexEvent is a line of codex exec --json. Failed turns have types of their own, as warnings have among the items.
@@ -164,7 +174,7 @@ func (c *codex) command(t *testing.T, args ...string) *exec.Cmd {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = c.folder
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "CODEX_HOME=" + c.home, "TMPDIR=" + c.temp,
-		"GATEWAY_KEY=none"}
+		"GATEWAY_KEY=none", "CODEX_API_KEY=none"}
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,7 @@ import (
 var connectedClients = []realClient{
 	{name: "openai-agents, WebSocket", folder: "openai-agents", program: "websocket", python: "HARMONY_CLIENTS_PYTHON",
 		replays: true},
+	{name: "openai-agents-js, WebSocket", folder: "openai-agents-js", replays: true},
 }
 
 // startConnected runs harmony up with a store, and returns the file of the service's access log.
@@ -46,12 +48,12 @@ func TestConnectedClients(t *testing.T) {
 			for _, c := range connectedClients {
 				t.Run(c.name, func(t *testing.T) {
 					before := len(server.Requests())
-					t.Logf("%+v", c.run(t, programs, url+"/v1"))
+					c.run(t, programs, url+"/v1")
 					c.checkRequests(t, server, before)
 				})
 			}
 			stopUp(t, host, up)
-			checkConnected(t, log, 0)
+			connectedRequests(t, log)
 		})
 	}
 }
@@ -65,42 +67,43 @@ func stopUp(t *testing.T, host string, up *lab.Program) {
 	}
 }
 
-// checkConnected wants the service to have answered requests on connections, and no others. n is how many, or 0 for any
-// number.
-func checkConnected(t *testing.T, log string, n int) {
+// connectedRequests returns how many requests the service has answered on connections. It wants no others.
+func connectedRequests(t *testing.T, log string) int {
 	t.Helper()
 	lines, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := bytes.Count(lines, []byte(`"route":`))
-	frames, connections := bytes.Count(lines, []byte(`"route":"response.create"`)),
-		bytes.Count(lines, []byte(`"route":"GET /v1/responses","status":101`))
-	if frames == 0 || n > 0 && frames != n || connections == 0 || frames+connections != all {
-		t.Errorf("%d requests on %d connections, want %d\n%s", frames, connections, n, lines)
+	requests := bytes.Count(lines, []byte(`"route":"response.create"`))
+	connections := bytes.Count(lines, []byte(`"route":"GET /v1/responses","status":101`))
+	if requests == 0 || connections == 0 || requests+connections != all {
+		t.Errorf("%d requests on %d connections, and others\n%s", requests, connections, lines)
 	}
+	return requests
 }
 
-// TestCodexConnected lets Codex work over WebSocket: with its own OpenAI provider and the gateway's URL, and with a
-// provider that says supports_websockets.
+// TestCodexConnected lets Codex work over WebSocket: with a provider that says supports_websockets, and with its own
+// OpenAI provider and the gateway's URL.
 func TestCodexConnected(t *testing.T) {
 	for _, host := range clientHosts {
 		t.Run(host, func(t *testing.T) {
 			server, serverURL := lab.RunSim(t, sim.Options{Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})
 			up, url, log := startConnected(t, host, serverURL)
 			c := newCodex(t, url, lab.Model)
-			file := filepath.Join(c.home, "config.toml")
-			config, err := os.ReadFile(file)
-			if err == nil {
-				config = append(config, "supports_websockets = true\n"...)
-				err = os.WriteFile(file, config, 0o600)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			c.configure(t, "config.toml", "http://127.0.0.1:8080", url, `wire_api = "responses"`,
+				"wire_api = \"responses\"\nsupports_websockets = true")
 			c.work(t, server, false)
+			own := newCodex(t, url, lab.Model)
+			own.configure(t, "websocket.toml", "http://127.0.0.1:8080", url)
+			if got := own.exec(t, "What is an edge?"); !slices.Equal(got, []string{"agent_message: A line where two faces meet."}) {
+				t.Errorf("Codex shows %q", got)
+			}
 			stopUp(t, host, up)
-			checkConnected(t, log, 0)
+			// Each of the four starts of Codex has prewarmed its connection.
+			if n, prompts := connectedRequests(t, log), len(lab.Completions(server)); n != prompts+4 {
+				t.Errorf("%d requests have come, and %d prompts have reached the server", n, prompts)
+			}
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -202,19 +200,11 @@ func TestCodexDialsWebSocket(t *testing.T) {
 			server, serverURL := lab.RunSim(t, sim.Options{Script: lab.ReadScript(t, "e2e/clients/codex/script.jsonl")})
 			up, url := lab.StartUpWith(t, nil, "--host", host, "--model", lab.Model, "--backend", "vllm="+serverURL)
 			c := newCodex(t, url, lab.Model)
-			config, err := os.ReadFile("codex/websocket.toml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			config = bytes.ReplaceAll(config, []byte("http://127.0.0.1:8080"), []byte(url))
-			if err := os.WriteFile(filepath.Join(c.home, "config.toml"), config, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			c.configure(t, "websocket.toml", "http://127.0.0.1:8080", url)
 			cmd := c.command(t, "What is an edge?")
-			cmd.Env = append(cmd.Env, "CODEX_API_KEY=none")
 			var said, warned bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &warned
-			err = cmd.Run()
+			err := cmd.Run()
 			warning := strings.TrimPrefix(warned.String(), "Reading additional input from stdin...\n")
 			if err != nil || !webSocketRefused.MatchString(warning) || strings.Count(warning, "\n") != 1 {
 				t.Errorf("%v\n%s%s", err, &said, &warned)

@@ -194,10 +194,11 @@ def connect(url):
     return AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=60)
 
 
-def main(models, *more, wrong=wrong_request):
-    """Runs the checks with models of this class, and more of them. wrong is the check of a refused request."""
+def main(models, *more, **instead):
+    """Runs the checks with models of this class, and more of them. Those in instead replace the ones of that name."""
     global kind
     kind = models
     set_tracing_disabled(True)
-    checks = [text_turn, stream, tool_loop, tool_loop_stream, hand_off, structured, tool_choice, wrong, cancelled]
+    checks = [text_turn, stream, tool_loop, tool_loop_stream, hand_off, structured, tool_choice, wrong_request, cancelled]
+    checks = [instead.get(check.__name__, check) for check in checks]
     run("openai-agents", __version__, [*checks, *more], connect)

@@ -13,12 +13,15 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/harmonyedge/harmonyedge/e2e/lab"
 	"github.com/harmonyedge/harmonyedge/sim"
@@ -38,7 +41,13 @@ type front struct {
 func startFront(t *testing.T, example string, more map[string]string) *front {
 	t.Helper()
 	server, serverURL := lab.RunSim(t, sim.Options{})
-	_, gateway := lab.StartUp(t, "--model", lab.Model, "--backend", "vllm="+serverURL)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("responses_service: { store: %q, listen: %q }\nmodels: [{ name: %s, servers: [%q] }]\n",
+		filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t), lab.Model, "vllm="+serverURL)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, gateway := lab.StartUp(t, "--config", config)
 	ca := lab.NewAuthority(t)
 	ca.Issue("edge")
 	replace := map[string]string{
@@ -51,14 +60,14 @@ func startFront(t *testing.T, example string, more map[string]string) *front {
 	for old, by := range more {
 		replace[old] = by
 	}
-	text := readExample(t, example)
+	file := readExample(t, example)
 	for old, by := range replace {
-		if bytes.Count(text, []byte(old)) != 1 {
+		if bytes.Count(file, []byte(old)) != 1 {
 			t.Fatalf("%q is not there once", old)
 		}
-		text = bytes.Replace(text, []byte(old), []byte(by), 1)
+		file = bytes.Replace(file, []byte(old), []byte(by), 1)
 	}
-	p := lab.StartEnvoy(t, text)
+	p := lab.StartEnvoy(t, file)
 	address, err := p.Listener(t.Context(), "clients")
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +100,29 @@ func (f *front) wantRefused(t *testing.T, what string, header http.Header) {
 			t.Errorf("%s, %s: %+v", what, path, a)
 		}
 	}
+	if _, status := f.dial(t, header); status != http.StatusUnauthorized {
+		t.Errorf("%s, WebSocket: %d", what, status)
+	}
 	if n := len(f.server.Requests()) - before; n != 0 {
 		t.Errorf("%s: %d requests have reached the server", what, n)
 	}
+}
+
+// dial opens a WebSocket connection, if it may, and returns the status of the answer.
+func (f *front) dial(t *testing.T, header http.Header) (*websocket.Conn, int) {
+	t.Helper()
+	transport := f.client.Transport.(*http.Transport).Clone()
+	transport.ForceAttemptHTTP2, transport.TLSClientConfig.NextProtos = false, []string{"http/1.1"}
+	t.Cleanup(transport.CloseIdleConnections)
+	ws, response, err := websocket.Dial(t.Context(), f.url+lab.ResponsesPath, &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header})
+	if response == nil {
+		t.Fatal(err)
+	}
+	if ws != nil {
+		t.Cleanup(func() { _ = ws.CloseNow() })
+	}
+	return ws, response.StatusCode
 }
 
 // wantServed wants a client to be served, whole and as a stream, and the server to learn its name alone.
@@ -106,6 +135,20 @@ func (f *front) wantServed(t *testing.T, key, name string) {
 		a := lab.Do(f.client, http.MethodPost, f.url+lab.ChatPath, header, strings.NewReader(body))
 		if a.Status != http.StatusOK || a.Err != nil || stream == "true" && !lab.Read(a.Body).Finished() {
 			t.Fatalf("%s: %+v", name, a)
+		}
+	}
+	ws, status := f.dial(t, header)
+	if ws == nil {
+		t.Fatalf("%s, WebSocket: %d", name, status)
+	}
+	frame := `{"type":"response.create","store":false,"model":"` + lab.Model + `","input":"Hello"}`
+	if err := ws.Write(t.Context(), websocket.MessageText, []byte(frame)); err != nil {
+		t.Fatal(err)
+	}
+	for last := []byte(nil); !bytes.Contains(last, []byte(`{"type":"response.completed"`)); {
+		var err error
+		if _, last, err = ws.Read(t.Context()); err != nil || bytes.HasPrefix(last, []byte(`{"type":"error"`)) {
+			t.Fatalf("%s, WebSocket: %v %s", name, err, last)
 		}
 	}
 	for _, r := range lab.Completions(f.server) {

@@ -231,6 +231,55 @@ func TestWebSocket(t *testing.T) {
 	})
 }
 
+// TestWebSocketHidden continues calls whose reasoning the client does not see. Without a store, the connection has it.
+func TestWebSocketHidden(t *testing.T) {
+	script := sim.NewScript(
+		sim.Line{Match: "the output", Tokens: lab.Tokens("<|channel|>final<|message|>the answer<|return|>")},
+		sim.Line{Match: "first question", Tokens: lab.Tokens("<|channel|>analysis<|message|>a secret thought<|end|>" +
+			"<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>")})
+	g := startWith(t, []string{"HARMONY_SEAL_KEYS=" + lab.SealKey}, "wazero", "", "",
+		sim.Options{Keep: 100, Script: script}, "answers: {hide_reasoning: true}")
+	c := g.dial()
+	const tools = `"store":false,"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],`
+	c.ask(tools + `"input":"first question"`)
+	one := c.answer("")
+	var call string
+	for _, i := range one.Output {
+		if i.EncryptedContent != "" || i.Type == "reasoning" && len(i.Content) > 0 {
+			t.Errorf("the client gets the reasoning: %+v", i)
+		}
+		if i.Type == "function_call" {
+			call = i.CallID
+		}
+	}
+	c.ask(tools + `"previous_response_id":"` + one.ID + `","input":[{"type":"function_call_output","call_id":"` + call +
+		`","output":"the output"}]`)
+	if two := c.answer(""); two.text() != "the answer" {
+		t.Errorf("%+v", two)
+	}
+	g.prompt("first question", "a secret thought", "the output")
+}
+
+// TestWebSocketCompaction compacts a conversation that only the connection has, and goes on from what is left of it.
+func TestWebSocketCompaction(t *testing.T) {
+	g := start(t, "wazero", "", "", sim.Options{Keep: 100, Script: answers()})
+	c := g.dial()
+	c.ask(`"store":false,"input":"first question, ` + strings.Repeat("long ", 2000) + `"`)
+	one := c.answer("")
+	c.ask(`"store":false,"input":"second question","context_management":[{"type":"compaction","compact_threshold":1000}],` +
+		`"previous_response_id":"` + one.ID + `"`)
+	two := c.answer("")
+	if len(two.Output) == 0 || two.Output[0].Type != "compaction" {
+		t.Fatalf("%+v", two)
+	}
+	c.ask(`"store":false,"input":"third question","previous_response_id":"` + two.ID + `"`)
+	c.answer("")
+	g.prompt("Summary of the conversation so far", "second question", "third question")
+	if strings.Contains(g.lastPrompt(), "long long") {
+		t.Error("the prompt has what was compacted")
+	}
+}
+
 // TestWebSocketLanes makes two responses at once on one connection, and one after the other on a lane of it.
 func TestWebSocketLanes(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
@@ -329,7 +378,8 @@ func TestWebSocketFlood(t *testing.T) {
 // TestWebSocketStop: a program that is stopped makes what was asked for, and then closes the connections.
 func TestWebSocketStop(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
-		g := start(t, host, "", "", sim.Options{Keep: 100, HoldAfter: 3, Script: answers()}, "--drain-time", "1m")
+		g := startArgs(t, []string{storeKeys}, []string{"--drain-time", "1m"}, host, "", "",
+			sim.Options{Keep: 100, HoldAfter: 3, Script: answers()})
 		quiet, c := g.dial(), g.dial()
 		c.ask(`"input":"first question"`)
 		g.asked(1)

@@ -242,7 +242,8 @@ func TestServeDrains(t *testing.T) {
 // TestRecent: what is remembered is limited for each connection and for all, and what was used last is kept.
 func TestRecent(t *testing.T) {
 	const largest = 10_000
-	r := newRecent(largest)
+	const all = 64
+	r := newRecent(largest, recentPart*all*largest)
 	item := func(n int) []store.Item { return []store.Item{{ID: "i", Body: []byte(strings.Repeat("x", n))}} }
 	newSession := func() *session { return &session{lanes: map[string]*remembered{}} }
 	found := func(n *session, id string) bool {
@@ -293,12 +294,12 @@ func TestRecent(t *testing.T) {
 	}
 	// The connection that was not used for longest forgets first.
 	var others []*session
-	for range recentAll {
+	for range all {
 		n := newSession()
 		others = append(others, n)
 		r.put(n, "", "x", item(9500))
 	}
-	if r.bytes > recentAll*largest || found(one, "c") || !found(others[recentAll-1], "x") {
+	if r.bytes > all*largest || found(one, "c") || !found(others[all-1], "x") {
 		t.Errorf("%d bytes, or c is found, or the newest is not", r.bytes)
 	}
 	for _, n := range append(others, one, two) {

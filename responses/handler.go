@@ -88,20 +88,21 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request,
 
 // enter counts a request until leave is called. It returns an error if there are too many.
 func (s *Service) enter(c *caller) (leave func(), failure *openai.Error) {
+	counted := false
 	leave = func() {
 		c.share.release()
 		s.inFlight.Add(-1)
+		if counted {
+			s.tenants.leave(c.tenant)
+		}
 	}
 	if s.inFlight.Add(1) > int64(s.InFlight) {
 		return leave, errOverloaded("too many requests now")
 	}
-	if !s.tenants.enter(c.tenant, s.mostOfTenant()) {
+	if counted = s.tenants.enter(c.tenant, s.mostOfTenant()); !counted {
 		return leave, errOverloaded("too many requests of yours now")
 	}
-	return func() {
-		leave()
-		s.tenants.leave(c.tenant)
-	}, nil
+	return leave, nil
 }
 
 // body reads the body of a request, if there is memory for it.

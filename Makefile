@@ -216,7 +216,7 @@ mesh: build tool-envoy tool-istio tool-envoy-gateway ## The behaviour suite on g
 	@cat dist/mesh.tsv
 
 .PHONY: chart
-chart: build tool-envoy tool-chart ## The Helm chart, and what harmony mesh prints, against Helm's linter and all schemas; the chart's containers run
+chart: build tool-envoy tool-chart tool-postgres ## The Helm chart, and what harmony mesh prints, against Helm's linter and all schemas; the chart's containers run
 	@$(E2E_ENV) HARMONY_CHART_TABLE=$(CURDIR)/dist/chart.txt go test -count=1 -timeout 20m -tags e2e,chart ./e2e/chart
 	@cat dist/chart.txt
 

@@ -79,6 +79,7 @@ func readValues() ([]value, error) {
 	if text, err = os.ReadFile(valuesFile); err != nil {
 		return nil, err
 	}
+	_, text, _ = bytes.Cut(text, []byte("\n\n")) // the first comment is about the file
 	comments := yaml.CommentMap{}
 	var tree yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.CommentToMap(comments), yaml.UseOrderedMap()); err != nil {
@@ -123,7 +124,7 @@ func walk(rows []value, path string, tree yaml.MapSlice, s *schema, comments yam
 	return rows, nil
 }
 
-// comment returns the comment above a value as one line of a table. What stands before an empty line is about the file.
+// comment returns the comment above a value as one line of a table.
 func comment(all []*yaml.Comment) string {
 	var lines []string
 	for _, c := range all {

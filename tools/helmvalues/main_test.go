@@ -31,5 +31,8 @@ func TestPage(t *testing.T) {
 			(row.preset != "`300`" || !strings.HasPrefix(row.meaning, "How many seconds")) {
 			t.Errorf("%+v", row)
 		}
+		if row.path == "config" && !strings.HasPrefix(row.meaning, "The operator's configuration") {
+			t.Errorf("%+v", row)
+		}
 	}
 }

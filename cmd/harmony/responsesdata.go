@@ -138,8 +138,8 @@ func deleteCommand(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "removed %d responses, %d conversations and %d items\n", n.Responses,
-				n.Conversations, n.Items)
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s, %s and %s\n", plural(int(n.Responses), "response"),
+				plural(int(n.Conversations), "conversation"), plural(int(n.Items), "item"))
 			return nil
 		},
 	}

@@ -83,7 +83,7 @@ func (p *Postgres) Start() {
 		"-c", "unix_socket_directories=", "-c", "max_connections=200"))
 	started := p.Program
 	p.t.Cleanup(func() {
-		_ = started.Cmd.Process.Signal(syscall.SIGINT) // it waits for no client, and may have ended
+		_ = started.Cmd.Process.Signal(syscall.SIGQUIT) // it writes nothing for a next start, and may have ended
 		started.Ended(StopLimit)
 	})
 	for end := time.Now().Add(ReadyLimit); ; {

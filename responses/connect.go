@@ -48,7 +48,8 @@ func (s *Service) checkOrigin(r *http.Request) *openai.Error {
 		return nil
 	}
 	return &openai.Error{Status: http.StatusForbidden, Type: contract.InvalidRequestError,
-		Code: contract.CodeInvalidRequest, Message: "Pages of the origin " + quote(origin) + " may not open a WebSocket here."}
+		Code:    contract.CodeInvalidRequest,
+		Message: "Pages of the origin " + quote(origin) + " may not open a WebSocket here."}
 }
 
 // session is one connection: it makes the responses, and remembers the newest one of each lane that is not stored.
@@ -104,7 +105,8 @@ func parseFrame(frame []byte) (*request, *openai.Error) {
 }
 
 // answer makes a response and sends its events. size is that of the frame.
-func (n *session) answer(ctx context.Context, lane string, r *request, size int64, send func(*event) error) *openai.Error {
+func (n *session) answer(ctx context.Context, lane string, r *request, size int64,
+	send func(*event) error) *openai.Error {
 	s, c := n.service, n.caller
 	c.share = &share{of: &s.memory}
 	leave, failure := s.enter(&c)

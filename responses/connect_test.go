@@ -94,8 +94,8 @@ func TestConnection(t *testing.T) {
 	<-f.asked
 	w.ask(`"store":false,"input":"second","previous_response_id":"` + one + `"`)
 	two := w.answer()
-	if asked := <-f.asked; strings.Contains(asked, "previous_response_id") || strings.Contains(asked, `"type":"response.create"`) ||
-		strings.Contains(asked, "background") ||
+	if asked := <-f.asked; strings.Contains(asked, "previous_response_id") || strings.Contains(asked, "background") ||
+		strings.Contains(asked, `"type":"response.create"`) ||
 		!(strings.Index(asked, "first") < strings.Index(asked, "Hello.") &&
 			strings.Index(asked, "Hello.") < strings.Index(asked, "second")) {
 		t.Errorf("the gateway is asked %s", asked)
@@ -168,7 +168,8 @@ func TestConnectionOfPage(t *testing.T) {
 		{"", "", 101}, {f.url, "", 101}, {"https://page.example", "", 101}, {"https://edge.example", "edge.example", 101},
 		{"http://edge.example:8080", "evil.example,edge.example:8080", 101},
 		{"https://evil.example", "", 403}, {"https://evil.example", "edge.example", 403},
-		{"https://evil.example", "evil.example,edge.example", 403}, {f.url, "edge.example", 403}, {"null", "", 403}, {"%", "", 403},
+		{"https://evil.example", "evil.example,edge.example", 403}, {f.url, "edge.example", 403},
+		{"null", "", 403}, {"%", "", 403},
 	} {
 		header := http.Header{}
 		if tt.origin != "" {

@@ -29,7 +29,8 @@ func startConnected(t *testing.T, host, serverURL string) (up *lab.Program, url,
 	folder := t.TempDir()
 	config, log := filepath.Join(folder, "config.yaml"), filepath.Join(folder, "log.json")
 	text := fmt.Sprintf("responses_service: { store: %q, listen: %q, access_log: %q }\n",
-		filepath.Join(folder, "responses.db"), lab.FreeAddress(t), log) + strings.ReplaceAll(clientModels, "SERVER", serverURL)
+		filepath.Join(folder, "responses.db"), lab.FreeAddress(t), log) +
+		strings.ReplaceAll(clientModels, "SERVER", serverURL)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,8 @@ func TestCodexConnected(t *testing.T) {
 			c.work(t, server, false)
 			own := newCodex(t, url, lab.Model)
 			own.configure(t, "websocket.toml", "http://127.0.0.1:8080", url)
-			if got := own.exec(t, "What is an edge?"); !slices.Equal(got, []string{"agent_message: A line where two faces meet."}) {
+			want := []string{"agent_message: A line where two faces meet."}
+			if got := own.exec(t, "What is an edge?"); !slices.Equal(got, want) {
 				t.Errorf("Codex shows %q", got)
 			}
 			stopUp(t, host, up)

@@ -266,8 +266,8 @@ func TestWebSocketCompaction(t *testing.T) {
 	c := g.dial()
 	c.ask(`"store":false,"input":"first question, ` + strings.Repeat("long ", 2000) + `"`)
 	one := c.answer("")
-	c.ask(`"store":false,"input":"second question","context_management":[{"type":"compaction","compact_threshold":1000}],` +
-		`"previous_response_id":"` + one.ID + `"`)
+	c.ask(`"store":false,"input":"second question","previous_response_id":"` + one.ID + `",` +
+		`"context_management":[{"type":"compaction","compact_threshold":1000}]`)
 	two := c.answer("")
 	if len(two.Output) == 0 || two.Output[0].Type != "compaction" {
 		t.Fatalf("%+v", two)

@@ -111,8 +111,8 @@ const (
 	maxRead = 32 << 10
 )
 
-// receive reads a frame. Its memory is reserved, as far as it grows, before it is allocated. If there is none, the frame
-// is read all the same, and forgotten.
+// receive reads a frame. Its memory is reserved, as far as it grows, before it is allocated. If there is none, the
+// frame is read all the same, and forgotten.
 func (c *conn) receive(from io.Reader) (data []byte, failure *openai.Error, err error) {
 	budget := &c.server.pending
 	for {

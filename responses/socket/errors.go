@@ -25,8 +25,8 @@ func badRequest(code, param, message string) *openai.Error {
 }
 
 func errStreamLimit(lanes int) *openai.Error {
-	return badRequest(codeStreamLimit, "stream_id", "This WebSocket connection has reached its maximum number of distinct "+
-		"stream IDs ("+strconv.Itoa(lanes)+"). Reuse an existing stream_id or open a new WebSocket connection.")
+	return badRequest(codeStreamLimit, "stream_id", "This WebSocket connection has reached its maximum number of "+
+		"distinct stream IDs ("+strconv.Itoa(lanes)+"). Reuse an existing stream_id or open a new WebSocket connection.")
 }
 
 func errExpired(lifetime time.Duration) *openai.Error {
@@ -36,8 +36,8 @@ func errExpired(lifetime time.Duration) *openai.Error {
 
 func errQueueLimit() *openai.Error {
 	return &openai.Error{Status: http.StatusTooManyRequests, Type: contract.InvalidRequestError, Code: codeQueueLimit,
-		Message: "Too many requests of this WebSocket connection wait for an answer, or too large ones. Send more after some " +
-			"have been answered."}
+		Message: "Too many requests of this WebSocket connection wait for an answer, or too large ones. Send more after " +
+			"some have been answered."}
 }
 
 func errOverloaded() *openai.Error {

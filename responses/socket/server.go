@@ -17,9 +17,9 @@ import (
 
 // Handler makes the responses of one connection. Lanes call it at the same time, but none calls it twice at once.
 type Handler interface {
-	// Create makes the response that a frame of the type response.create asks for. lane is the frame's stream_id, or empty.
-	// Create calls send for each event, which is a JSON object. It returns an error if it has sent none. It ends early when
-	// ctx ends, because the connection has ended then.
+	// Create makes the response that a frame of the type response.create asks for. lane is the frame's stream_id, or
+	// empty. Create calls send for each event, which is a JSON object. It returns an error if it has sent none. It ends
+	// early when ctx ends, because the connection has ended then.
 	Create(ctx context.Context, lane string, frame []byte, send func(event []byte) error) *openai.Error
 }
 

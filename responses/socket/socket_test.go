@@ -248,7 +248,8 @@ func TestQueue(t *testing.T) {
 	running[0].finish(t, nil)
 	h.next(t)
 	c.write(create("d"), create("e"))
-	if r := c.refused(400, codeStreamLimit, "e"); r.Error.Param != "stream_id" || !strings.Contains(r.Error.Message, "(4)") {
+	if r := c.refused(400, codeStreamLimit, "e"); r.Error.Param != "stream_id" ||
+		!strings.Contains(r.Error.Message, "(4)") {
 		t.Errorf("got %s", r.text)
 	}
 	if len(h) != 0 {
@@ -300,7 +301,8 @@ func TestFrames(t *testing.T) {
 	f := serve(t, Limits{}, echo{})
 	c := f.dial()
 	for frame, want := range map[string]string{
-		`{"type":`: "invalid_json", `[]`: "invalid_json", `3`: "invalid_json", `{}`: "invalid_type", `{"type":3}`: "invalid_type",
+		`{"type":`: "invalid_json", `[]`: "invalid_json", `3`: "invalid_json", `{}`: "invalid_type",
+		`{"type":3}`: "invalid_type",
 		`{"type":"response.create","stream_id":""}`:                                  codeInvalidStream,
 		`{"type":"response.create","stream_id":"a b"}`:                               codeInvalidStream,
 		`{"type":"response.create","stream_id":7}`:                                   codeInvalidStream,
@@ -694,7 +696,8 @@ func TestManyRequests(t *testing.T) {
 
 // FuzzFrame: any frame is read or refused, and what is read can be written.
 func FuzzFrame(f *testing.F) {
-	for _, seed := range []string{create(""), create("a"), `{"type":"x","type":"y"}`, `{"stream_id":"a"}`, `{"type":"\u00e9"}`, ` {}`,
+	for _, seed := range []string{create(""), create("a"), `{"type":"x","type":"y"}`, `{"stream_id":"a"}`,
+		`{"type":"\u00e9"}`, ` {}`,
 		`{"type":"response.steer","previous_response_id":"\ud83d\ude00"}`, `{"type":null,"stream_id":null}`, ``} {
 		f.Add([]byte(seed))
 	}

@@ -172,6 +172,7 @@ func (s *Service) perform(ctx context.Context, st *store.Store, j *store.Job, un
 	switch {
 	case unreadable != nil:
 		s.log.Error("a response in the background cannot be read", "response", j.ID, "reason", unreadable)
+		m.resume(ctx)
 		m.fail(ctx, "What is stored of the request cannot be read.")
 	case j.Begun:
 		m.resume(ctx)

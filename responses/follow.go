@@ -12,7 +12,7 @@ import (
 // The waits between two looks for new events. Streams that are followed are read from the store, so that any replica
 // can serve them; a notification of PostgreSQL's would need a connection for each replica that no pooler may share.
 const (
-	firstPoll = 25 * time.Millisecond
+	firstPoll = 100 * time.Millisecond
 	lastPoll  = 250 * time.Millisecond
 )
 

@@ -76,7 +76,7 @@ func ofTurn(line string) bool {
 	if !found {
 		return false
 	}
-	for _, other := range []string{"SKIP LOCKED", "SUM(CASE", "expires_at <=", "DELETE FROM events", "seal_keys", "goose_",
+	for _, other := range []string{"UPDATE responses SET owner", "SUM(CASE", "expires_at <=", "DELETE FROM events", "seal_keys", "goose_",
 		"pg_"} {
 		if strings.Contains(statement, other) {
 			return false

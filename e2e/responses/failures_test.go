@@ -15,22 +15,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/sim"
 )
 
-// onDatabases runs a test with a service on each database, behind the filter without Envoy.
-func onDatabases(t *testing.T, test func(f *fleet, db *storetest.DB)) {
+// onDatabases runs a test with a service on each database, behind the filter without Envoy. settings are YAML for it.
+func onDatabases(t *testing.T, settings string, o sim.Options, test func(f *fleet, db *storetest.DB)) {
 	server := lab.StartPostgres(t)
 	for name, database := range map[string]string{
 		"sqlite": filepath.Join(t.TempDir(), "responses.db"), "postgres": server.Database("failures"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := startFleet(t, "wazero", database, "", 1, sim.Options{Keep: 100, Script: answers()})
-			test(f, storetest.OpenSQL(t, database))
+			test(startFleet(t, "wazero", database, settings, 1, o), storetest.OpenSQL(t, database))
 		})
 	}
 }
 
+// atOnce are the options of a server that answers at once.
+func atOnce() sim.Options { return sim.Options{Keep: 1000, Script: answers()} }
+
 // TestForgedIDs asks for ids that nobody was given, in each place that takes one.
 func TestForgedIDs(t *testing.T) {
-	onDatabases(t, func(f *fleet, _ *storetest.DB) {
+	onDatabases(t, "", atOnce(), func(f *fleet, _ *storetest.DB) {
 		real := f.create(`"input":"first question"`)
 		var c struct{ ID string }
 		f.object("ConversationResource", f.do("POST", "conversations", `{}`, 200), &c)
@@ -77,7 +79,7 @@ func TestForgedIDs(t *testing.T) {
 
 // TestCorruptRow changes what is stored: the change is told, and everything else can be read.
 func TestCorruptRow(t *testing.T) {
-	onDatabases(t, func(f *fleet, db *storetest.DB) {
+	onDatabases(t, "", atOnce(), func(f *fleet, db *storetest.DB) {
 		one := f.create(`"input":"first question"`)
 		two := f.create(`"input":"second question","previous_response_id":"` + one.ID + `"`)
 		three := f.create(`"input":"third question"`)
@@ -117,10 +119,44 @@ func TestCorruptRow(t *testing.T) {
 	})
 }
 
+// TestCorruptJob changes what is stored of responses that wait to be made in the background: they fail, and the others
+// are made.
+func TestCorruptJob(t *testing.T) {
+	onDatabases(t, "  background: 1\n", held(), func(f *fleet, db *storetest.DB) {
+		var ids []string
+		for i := range 4 {
+			if i == 1 {
+				f.asked(1) // the others wait
+			}
+			ids = append(ids, f.create(`"input":"first question","background":true`).ID)
+		}
+		streamed := f.open("POST", "responses", f.body(streamedBehind))
+		for _, statement := range []string{
+			"UPDATE responses SET request = (SELECT request FROM responses WHERE id = '" + ids[3] + "') WHERE streamed OR " +
+				"id = '" + ids[1] + "'",
+			"UPDATE items SET body = (SELECT i.body FROM items i JOIN responses r ON i.response = r.key " +
+				"WHERE r.id = '" + ids[3] + "') WHERE response = (SELECT key FROM responses WHERE id = '" + ids[2] + "')",
+		} {
+			if _, err := db.ExecContext(f.t.Context(), statement); err != nil {
+				f.t.Fatal(err)
+			}
+		}
+		f.sim.Release()
+		for i, want := range []string{"completed", "failed", "failed", "completed"} {
+			if r := f.await(ids[i]); r.Status != want || want == "failed" && r.code() != "server_error" {
+				f.t.Errorf("response %d: %+v", i, r)
+			}
+		}
+		if r := f.lastOf(streamed.end()); r.Status != "failed" || r.code() != "server_error" {
+			f.t.Errorf("the streamed response: %+v", r)
+		}
+	})
+}
+
 // TestNotThisStore starts the service with a key that is not the store's, without any, and with a store of a newer
 // version: it says what is wrong, and ends.
 func TestNotThisStore(t *testing.T) {
-	onDatabases(t, func(f *fleet, db *storetest.DB) {
+	onDatabases(t, "", atOnce(), func(f *fleet, db *storetest.DB) {
 		one := f.create(`"input":"first question"`)
 		r := f.replicas[0]
 		r.Kill(f.t)
@@ -179,7 +215,7 @@ func (f *fleet) unavailable(reads bool) {
 // TestDatabaseGone kills PostgreSQL, and starts it again.
 func TestDatabaseGone(t *testing.T) {
 	server := lab.StartPostgres(t)
-	f := startFleet(t, "wazero", server.Database("gone"), "", 1, sim.Options{Keep: 100, Script: answers()})
+	f := startFleet(t, "wazero", server.Database("gone"), "", 1, atOnce())
 	one := f.create(`"input":"first question"`)
 	server.Kill()
 	f.unavailable(true)
@@ -197,9 +233,31 @@ func TestDatabaseGone(t *testing.T) {
 	}
 }
 
+// TestDatabaseBack kills PostgreSQL under a response in the background, and starts it again. The client's stream is cut;
+// the response is made all the same, and the stream is whole when it is resumed.
+func TestDatabaseBack(t *testing.T) {
+	server := lab.StartPostgres(t)
+	f := startFleet(t, "wazero", server.Database("back"), "", 1, held())
+	begun := f.open("POST", "responses", f.body(streamedBehind)).until(`delta"`)
+	at, seen := begun.lastNumber(), begun.text.String()
+	server.Kill()
+	if text := begun.end(); strings.Contains(text, "response.completed") || strings.Contains(text, "response.failed") {
+		t.Errorf("the stream has an end: %s", text)
+	}
+	f.sim.Release()
+	server.Start()
+	if r := f.await(begun.id); r.Status != "completed" || r.text() != "answer one" {
+		t.Errorf("%+v", r)
+	}
+	rest := f.do("GET", fmt.Sprintf("responses/%s?stream=true&starting_after=%d", begun.id, at), "", 200).Body
+	if last := f.lastOf(seen + rest); last.text() != "answer one" {
+		t.Errorf("%+v", last)
+	}
+}
+
 // TestFullDisk lets the file of SQLite grow no more, as a full disk does, and then again.
 func TestFullDisk(t *testing.T) {
-	f := startFleet(t, "wazero", "", "", 1, sim.Options{Keep: 1000, Script: answers()})
+	f := startFleet(t, "wazero", "", "", 1, atOnce())
 	one := f.create(`"input":"first question"`)
 	limit := func(size string) {
 		t.Helper()
@@ -228,7 +286,7 @@ func TestFullDisk(t *testing.T) {
 func TestMigrationCut(t *testing.T) {
 	server := lab.StartPostgres(t)
 	other := server.Database("other")
-	f := startFleet(t, "wazero", other, "", 1, sim.Options{Keep: 100, Script: answers()})
+	f := startFleet(t, "wazero", other, "", 1, atOnce())
 	database := server.Database("cut")
 	db := storetest.OpenSQL(t, database)
 	// A table of that name which is not committed makes the migration wait after it has made other tables.

@@ -189,7 +189,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 		names = append(names, regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1])
 	}
 	var told []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(harmony_responses_\\w+)` \\|").FindAllStringSubmatch(string(page), -1) {
+	rows := regexp.MustCompile("(?m)^\\| `(harmony_responses_\\w+)` \\|")
+	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
 		told = append(told, row[1])
 	}
 	slices.Sort(names)

@@ -69,7 +69,8 @@ func TestParseRequestRefused(t *testing.T) {
 // other field as it came.
 func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"m","input":"Hi","previous_response_id":"resp_1","stream":true,"store":true}`))
-	f.Add([]byte(`{"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}],"conversation":{"id":"c"}}`))
+	f.Add([]byte(`{"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}],` +
+		`"conversation":{"id":"c"}}`))
 	f.Add([]byte(`{"store":true,"store":null,"Store":1,"a\"b":[1, 2],"background":true,"include":["a",1],"":{}}`))
 	f.Add([]byte("{\"input\":\"\\ud800\xff\",\"metadata\":{\"a\":\"\\u0000\"},\"text\": null }"))
 	own := []string{"store", "stream", "input"}

@@ -47,9 +47,10 @@ func TestResponsesUsage(t *testing.T) {
 	}
 	t.Setenv(store.KeysVariable, "a:short")
 	var out, failed bytes.Buffer
-	if code := run(t.Context(), []string{"responses", "export", "--config", stored(""), "--no-tenant"}, &out, &failed); code !=
-		exitUsage || !strings.Contains(failed.String(), store.KeysVariable+": key 1 (a)") || strings.Contains(failed.String(), "short") {
-		t.Errorf("status %d, %s", code, &failed)
+	code := run(t.Context(), []string{"responses", "export", "--config", stored(""), "--no-tenant"}, &out, &failed)
+	if text := failed.String(); code != exitUsage || !strings.Contains(text, store.KeysVariable+": key 1 (a)") ||
+		strings.Contains(text, "short") {
+		t.Errorf("status %d, %s", code, text)
 	}
 }
 
@@ -83,7 +84,8 @@ func TestResponsesData(t *testing.T) {
 	command := func(args ...string) string {
 		t.Helper()
 		var out, failed bytes.Buffer
-		if code := run(t.Context(), append(append([]string{"responses"}, args...), "--config", file), &out, &failed); code != 0 {
+		args = append(append([]string{"responses"}, args...), "--config", file)
+		if code := run(t.Context(), args, &out, &failed); code != 0 {
 			t.Fatalf("%q: status %d, %s", args, code, &failed)
 		}
 		return out.String()

@@ -15,13 +15,14 @@ import (
 )
 
 // TestResponsesRun runs what the rendered container of the responses service runs, with a real PostgreSQL: its probes,
-// its metrics, a response that is stored, and one that continues it. The gateway is a harmony up that sends its requests
-// to the container, as the rendered configuration says.
+// its metrics, a response that is stored, and one that continues it. The gateway is a harmony up with the rendered
+// configuration.
 func TestResponsesRun(t *testing.T) {
 	_, address := lab.RunSim(t, sim.Options{})
 	database := lab.StartPostgres(t).Database("chart")
-	objects := read(t, render(t, chartFolder(), "testdata/values/responses.yaml", write(t, "values.yaml", fmt.Sprintf(
-		"config: {responses_service: {store: '%s'}, models: [{name: %s, servers: ['vllm=%s']}]}\n", database, lab.Model, address))))
+	values := write(t, "values.yaml", fmt.Sprintf("config:\n  responses_service: {store: '%s'}\n"+
+		"  models: [{name: %s, servers: ['vllm=%s']}]\n", database, lab.Model, address))
+	objects := read(t, render(t, chartFolder(), "testdata/values/responses.yaml", values))
 	c := objects.find(t, "Deployment", "-responses").at("spec", "template", "spec").list("containers")[0]
 	m := &machine{T: t}
 	status := m.address("0.0.0.0", "18092")

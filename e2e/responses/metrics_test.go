@@ -39,7 +39,8 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`harmony_responses_requests_total{route="POST /v1/responses",status="200"} 2` + "\n",
 		`harmony_responses_responses_total{status="completed"} 2` + "\n",
-		"harmony_responses_chain_turns_count 1\n", "harmony_responses_store_up 1\n", "go_goroutines ", "process_cpu_seconds_total ",
+		"harmony_responses_chain_turns_count 1\n", "harmony_responses_store_up 1\n", "go_goroutines ",
+		"process_cpu_seconds_total ",
 	} {
 		awaitText(t, url, want)
 	}
@@ -71,7 +72,7 @@ func TestMetrics(t *testing.T) {
 func TestMetricsOfControlPlane(t *testing.T) {
 	_, serverURL := lab.RunSim(t, sim.Options{Script: answers()})
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("listen: %s\nresponses_service:\n  store: %s\n  listen: %s\nmodels:\n  - name: %s\n    servers: [vllm=%s]\n",
+	text := fmt.Sprintf("listen: %s\nresponses_service: {store: %s, listen: '%s'}\nmodels: [{name: %s, servers: ['vllm=%s']}]\n",
 		lab.FreeAddress(t), filepath.Join(t.TempDir(), "responses.db"), lab.FreeAddress(t), lab.Model, serverURL)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

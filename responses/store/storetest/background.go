@@ -32,7 +32,18 @@ func outcome(id string) *store.Outcome {
 		Output: []store.Item{item("a_"+id, "message", "answer")}}
 }
 
+// wantBacklog compares how many responses wait, and how many are being made.
+func (f *fixture) wantBacklog(waiting, running int64) {
+	f.t.Helper()
+	w, r, err := f.Backlog(f.ctx)
+	f.must(err)
+	if w != waiting || r != running {
+		f.t.Errorf("%d wait and %d run, want %d and %d", w, r, waiting, running)
+	}
+}
+
 func background(f *fixture) {
+	f.wantBacklog(0, 0)
 	f.insert(alice, "1", "")
 	past, err := f.Chain(f.ctx, alice, "1", store.AtMost(1<<20))
 	f.must(err)
@@ -40,7 +51,9 @@ func background(f *fixture) {
 	_, err = f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.wants(err, store.ErrRunning)
 	f.wants(f.Delete(f.ctx, alice, "2"), store.ErrRunning)
+	f.wantBacklog(1, 0)
 	j := f.claim("one")
+	f.wantBacklog(0, 1)
 	if j == nil || j.ID != "2" || j.Tenant != alice || string(j.Request) != "the request" || j.Begun {
 		f.t.Fatalf("%+v", j)
 	}
@@ -59,6 +72,7 @@ func background(f *fixture) {
 	}
 	f.must(f.Finish(f.ctx, j, outcome("2")))
 	f.wants(f.Finish(f.ctx, j, outcome("2")), store.ErrLost)
+	f.wantBacklog(0, 0)
 	chained, err := f.Chain(f.ctx, alice, "2", store.AtMost(1<<20))
 	f.must(err)
 	f.wantIDs(chained.Items, "q_1 r_1 a_1 q_2 a_2")

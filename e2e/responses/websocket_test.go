@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -29,8 +30,9 @@ func onHosts(t *testing.T, test func(t *testing.T, host string)) {
 
 // connection is a client's end of a connection.
 type connection struct {
-	g  *gateway
-	ws *websocket.Conn
+	g    *gateway
+	ws   *websocket.Conn
+	wire *net.TCPConn
 }
 
 // dial opens a connection as agents do.
@@ -38,7 +40,16 @@ func (g *gateway) dial() *connection {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), lab.Patience)
 	defer cancel()
+	c := &connection{g: g}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			c.wire = conn.(*net.TCPConn)
+		}
+		return conn, err
+	}}
 	ws, response, err := websocket.Dial(ctx, g.url+lab.ResponsesPath, &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: transport},
 		HTTPHeader: http.Header{"Authorization": {"Bearer key"}, "Openai-Beta": {"responses_websockets=2026-02-06"}},
 		// Clients offer it. What the service makes of that is its own.
 		CompressionMode: websocket.CompressionContextTakeover,
@@ -48,7 +59,8 @@ func (g *gateway) dial() *connection {
 	}
 	g.t.Cleanup(func() { _ = ws.CloseNow() })
 	ws.SetReadLimit(-1)
-	return &connection{g, ws}
+	c.ws = ws
+	return c
 }
 
 // ask sends a request. members are of the request, beside its type and the model.
@@ -307,16 +319,17 @@ func TestWebSocketLanes(t *testing.T) {
 // TestWebSocketLeft: a response is cancelled when its client leaves, however it does.
 func TestWebSocketLeft(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
-		for name, leave := range map[string]func(*websocket.Conn){
-			"closed": func(ws *websocket.Conn) { _ = ws.Close(websocket.StatusNormalClosure, "") },
-			"lost":   func(ws *websocket.Conn) { _ = ws.CloseNow() },
+		for name, leave := range map[string]func(*connection){
+			"closed":      func(c *connection) { _ = c.ws.Close(websocket.StatusNormalClosure, "") },
+			"lost":        func(c *connection) { _ = c.ws.CloseNow() },
+			"half-closed": func(c *connection) { _ = c.wire.CloseWrite() },
 		} {
 			t.Run(name, func(t *testing.T) {
 				g := start(t, host, "", "", sim.Options{Keep: 100, HoldAfter: 3, Script: answers()})
 				c := g.dial()
 				c.ask(`"input":"first question"`)
 				id := c.read().Response.ID
-				leave(c.ws)
+				leave(c)
 				for end := time.Now().Add(lab.Patience); ; time.Sleep(20 * time.Millisecond) {
 					if a := lab.Do(g.client, "GET", g.url+"/v1/responses/"+id, nil, nil); a.Status == 200 {
 						if !strings.Contains(a.Body, `"status":"cancelled"`) {

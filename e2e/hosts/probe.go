@@ -54,6 +54,8 @@ type ProbeSetup struct {
 	Edge bool
 	// RequestTimeout is how long a client may take to send a request.
 	RequestTimeout time.Duration
+	// WebSocket lets the route of the path / upgrade to WebSocket.
+	WebSocket bool
 }
 
 // probeName is the probe's name in the configuration and in Envoy's statistics.
@@ -168,6 +170,9 @@ func (s ProbeSetup) routes() *routev3.RouteConfiguration {
 		s.forward(&routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/to/"}}, "server"),
 		s.forward(&routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: "/"}}, "server"),
 	)
+	if s.WebSocket {
+		routes[len(routes)-1].GetRoute().UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket"}}
+	}
 	return &routev3.RouteConfiguration{
 		Name: probeName, VirtualHosts: []*routev3.VirtualHost{{Name: probeName, Domains: []string{"*"}, Routes: routes}},
 		// One of the clusters must be missing.

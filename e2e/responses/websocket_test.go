@@ -345,6 +345,38 @@ func TestWebSocketLeft(t *testing.T) {
 	})
 }
 
+// TestWebSocketIdle: the service asks a client that says nothing whether it is there, and nothing ends the connection
+// although servers may be silent for a second only.
+func TestWebSocketIdle(t *testing.T) {
+	onHosts(t, func(t *testing.T, host string) {
+		t.Parallel()
+		g := start(t, host, "", "stall_timeout: 1s", sim.Options{Keep: 100, Script: answers()})
+		pings := make(chan struct{}, 10)
+		ws, _, err := websocket.Dial(t.Context(), g.url+lab.ResponsesPath, &websocket.DialOptions{
+			OnPingReceived: func(context.Context, []byte) bool {
+				pings <- struct{}{}
+				return true
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = ws.CloseNow() })
+		c, done := &connection{g: g, ws: ws}, make(chan *response)
+		go func() { done <- c.answer("") }()
+		for range 2 { // 40 s; a stream without an upgrade would end after 31 s
+			select {
+			case <-pings:
+			case <-time.After(lab.Patience):
+				t.Fatal("no ping comes")
+			}
+		}
+		c.ask(`"input":"first question"`)
+		if r := <-done; r.text() != "answer one" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // TestWebSocketFlood: what a client must not send ends its connection only.
 func TestWebSocketFlood(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
@@ -411,21 +443,22 @@ func TestWebSocketStop(t *testing.T) {
 // TestWebSocketRefused: what may not connect is told so before the upgrade.
 func TestWebSocketRefused(t *testing.T) {
 	onHosts(t, func(t *testing.T, host string) {
+		g, off := start(t, host, "", "", sim.Options{}), start(t, host, "", "  websocket: false", sim.Options{})
 		for _, tt := range []struct {
-			settings, path string
-			header         http.Header
-			status         int
-			code           string
+			g      *gateway
+			path   string
+			header http.Header
+			status int
+			code   string
 		}{
-			{"", "responses", http.Header{contract.ServiceHeader: {contract.ServiceDeclined}}, 426, "websocket_not_supported"},
-			{"", "responses/resp_1", nil, 426, "websocket_not_supported"},
-			{"", "chat/completions", nil, 426, "websocket_not_supported"},
-			{"", "realtime", nil, 426, "websocket_not_supported"},
-			{"", "responses", http.Header{"Origin": {"http://evil.example"}}, 403, "invalid_request"},
-			{"  websocket: false", "responses", nil, 426, "websocket_not_supported"},
+			{g, "responses", http.Header{contract.ServiceHeader: {contract.ServiceDeclined}}, 426, "websocket_not_supported"},
+			{g, "responses/resp_1", nil, 426, "websocket_not_supported"},
+			{g, "chat/completions", nil, 426, "websocket_not_supported"},
+			{g, "realtime", nil, 426, "websocket_not_supported"},
+			{g, "responses", http.Header{"Origin": {"http://evil.example"}}, 403, "invalid_request"},
+			{off, "responses", nil, 426, "websocket_not_supported"},
 		} {
-			g := start(t, host, "", tt.settings, sim.Options{})
-			_, response, err := websocket.Dial(t.Context(), g.url+"/v1/"+tt.path, &websocket.DialOptions{HTTPHeader: tt.header})
+			_, response, err := websocket.Dial(t.Context(), tt.g.url+"/v1/"+tt.path, &websocket.DialOptions{HTTPHeader: tt.header})
 			if err == nil || response == nil || response.StatusCode != tt.status {
 				t.Errorf("%+v: %v, %+v", tt, err, response)
 				continue
@@ -437,7 +470,6 @@ func TestWebSocketRefused(t *testing.T) {
 			}
 		}
 		// A page of the gateway's own host may.
-		g := start(t, host, "", "", sim.Options{})
 		ws, _, err := websocket.Dial(t.Context(), g.url+"/v1/responses", &websocket.DialOptions{
 			HTTPHeader: http.Header{"Origin": {g.url}}})
 		if err != nil {

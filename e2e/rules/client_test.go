@@ -78,6 +78,8 @@ func (c *clientSide) http1(address string) error {
 	}
 	chunked := len(c.m.parts) > 1 && c.m.get("content-length") == ""
 	switch {
+	case c.upgrades(): // what follows is no body
+		chunked = false
 	case c.m.get("transfer-encoding") != "":
 		chunked = true
 	case chunked:
@@ -121,6 +123,9 @@ func (c *clientSide) http1(address string) error {
 	return nil
 }
 
+// upgrades reports whether the client asks for WebSocket, and may have it.
+func (c *clientSide) upgrades() bool { return c.run.rule.setup.WebSocket && c.m.get("upgrade") != "" }
+
 func (c *clientSide) read1(r *bufio.Reader, method string) {
 	var response *http.Response
 	for {
@@ -131,6 +136,10 @@ func (c *clientSide) read1(r *bufio.Reader, method string) {
 			return
 		}
 		if response.StatusCode >= 200 {
+			break
+		}
+		if response.StatusCode == http.StatusSwitchingProtocols && c.upgrades() {
+			response.Body = io.NopCloser(r)
 			break
 		}
 		c.view.first += response.Status[:3] + " "

@@ -200,8 +200,9 @@ func (r *rule) set(key, value string) error {
 	default:
 		choices := map[string]func(){
 			"knob on": func() {}, "knob off": func() { r.setup.NoKnob = true },
-			"edge on":   func() { r.setup.Edge = true },
-			"client h1": func() {}, "client h2": func() { r.client = "h2" },
+			"edge on":      func() { r.setup.Edge = true },
+			"websocket on": func() { r.setup.WebSocket = true },
+			"client h1":    func() {}, "client h2": func() { r.client = "h2" },
 			"server h1": func() {}, "server h2": func() { r.setup.ServerHTTP2 = true },
 			"failure_policy reload": func() {},
 			"failure_policy closed": func() { r.setup.Failure = wasmv3.FailurePolicy_FAIL_CLOSED },

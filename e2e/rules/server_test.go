@@ -63,6 +63,9 @@ func (s *ruleServer) serveHTTP1(conn net.Conn) {
 		if err != nil {
 			return
 		}
+		if request.Header.Get("Upgrade") != "" && s.switched(conn, r, request) {
+			return
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		out := &h1Answer{conn: conn, w: bufio.NewWriter(conn)}
 		watched := make(chan struct{})
@@ -81,6 +84,55 @@ func (s *ruleServer) serveHTTP1(conn net.Conn) {
 		<-watched // for the next request, or the connection's end
 		cancel()
 	}
+}
+
+// switched answers a request for an upgrade, if the rule answers it 101. What comes on the connection then is the
+// request's body, and the parts of the rule's answer are sent as they are.
+func (s *ruleServer) switched(conn net.Conn, r *bufio.Reader, request *http.Request) bool {
+	s.mu.Lock()
+	at := s.at
+	s.mu.Unlock()
+	_, id, _ := strings.Cut(request.Header.Get("x-probe-id"), "/")
+	answer := at.rule.answer(id, request.Host)
+	if answer.first != "101" {
+		return false
+	}
+	at.serving.Add(1)
+	defer at.serving.Done()
+	v := &sideView{first: request.Method + " " + request.RequestURI, header: sorted(request.Header), end: "whole"}
+	saw := at.arrived(id)
+	at.board.post(id, "server-request")
+	fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\n")
+	for _, h := range answer.header {
+		fmt.Fprintf(conn, "%s: %s\r\n", h[0], h[1])
+	}
+	fmt.Fprint(conn, "\r\n")
+	go func() {
+		for _, p := range answer.parts {
+			if err := at.board.wait(id, p.after); err != nil {
+				at.faults.add(fmt.Errorf("server: %w", err))
+				return
+			}
+			if p.kind == "close" {
+				_ = conn.Close()
+				return
+			}
+			_, _ = io.WriteString(conn, p.text)
+		}
+	}()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buffer)
+		if v.body = append(v.body, string(buffer[:n])); n > 0 {
+			at.board.post(id, "server-body")
+		}
+		if err != nil {
+			break
+		}
+	}
+	saw(v.text("server"))
+	at.board.post(id, "server-end")
+	return true
 }
 
 func (s *ruleServer) serve(at *ruleRun) {

@@ -52,6 +52,10 @@ type exchange struct {
 	// speaks that protocol, and nil before.
 	upgrade string
 	conn    net.Conn
+	// over reports whether the server has ended an upgraded connection, and left whether the client has. sent is closed
+	// when the server has everything that the client has sent.
+	over, left atomic.Bool
+	sent       chan struct{}
 }
 
 // ServeHTTP implements [http.Handler].
@@ -145,6 +149,7 @@ func (x *exchange) run() {
 		x.stream.RequestHeaders(h, false)
 	case x.upgrade != "":
 		x.stream.RequestHeaders(h, false)
+		x.stream.RequestData(nil, false) // as Envoy's codec does
 	default:
 		x.stream.RequestHeaders(h, bodyless)
 		if !bodyless {
@@ -162,7 +167,13 @@ func (x *exchange) run() {
 	late := x.requestTimer()
 	defer late.Stop()
 	for {
-		if x.act() {
+		over, left := x.over.Load(), x.left.Load()
+		if x.act() || over {
+			return
+		}
+		if left {
+			x.sendRest()
+			x.clientGone()
 			return
 		}
 		select {
@@ -176,7 +187,7 @@ func (x *exchange) run() {
 		case <-idle.C:
 			x.stream.Timeout()
 			continue
-		case <-x.r.Context().Done():
+		case <-x.ctx.Done():
 			x.clientGone()
 			return
 		case <-x.cut():
@@ -313,7 +324,7 @@ func (x *exchange) begin(e wasmhost.Event) {
 		header["Upgrade"], header["Connection"] = []string{e.Headers.Get("upgrade")}, []string{e.Headers.Get("connection")}
 	}
 	if x.upgrade != "" && status == http.StatusSwitchingProtocols {
-		x.switchClient()
+		x.switchClient(e.Headers)
 		return
 	}
 	x.w.WriteHeader(status)

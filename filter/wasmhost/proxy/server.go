@@ -94,7 +94,7 @@ func (s *serverSide) request(e wasmhost.Event, whole []byte, to *endpoint) *http
 	}
 	upgrades := s.exchange.upgrade != ""
 	if upgrades {
-		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Connection", e.Headers.Get("connection"))
 		r.Header.Set("Upgrade", s.exchange.upgrade)
 	}
 	length, lengthErr := strconv.ParseInt(e.Headers.Get("content-length"), 10, 64)
@@ -154,6 +154,7 @@ func (s *serverSide) relay(ctx context.Context, response *http.Response) {
 	bodyless := !upgraded && bodyless(response)
 	x.stream.ResponseHeaders(responseHeaders(response), bodyless)
 	if upgraded {
+		x.stream.ResponseData(nil, false) // as Envoy's codec does
 		defer s.switchServer(ctx, response)()
 	}
 	if bodyless {
@@ -163,6 +164,12 @@ func (s *serverSide) relay(ctx context.Context, response *http.Response) {
 	m := message{
 		body: response.Body, http2: response.ProtoMajor >= 2, trailer: func() http.Header { return response.Trailer },
 		data: func(p []byte, end bool) {
+			if upgraded && end { // the connection has an end, and the message has none
+				x.stream.ResponseData(p, false)
+				x.over.Store(true)
+				signal(x.active)
+				return
+			}
 			signal(x.active)
 			cut.split(p, func(piece []byte, last bool) { x.stream.ResponseData(piece, last && end) })
 		},

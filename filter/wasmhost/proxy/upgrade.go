@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -26,7 +26,7 @@ func (x *exchange) mayUpgrade(h *wasmhost.Headers) bool {
 	if route := x.proxy.Route(h); route == nil || !route.WebSocket {
 		return false
 	}
-	x.upgrade = protocol
+	x.upgrade, x.sent = protocol, make(chan struct{})
 	return true
 }
 
@@ -39,7 +39,7 @@ func (x *exchange) cut() <-chan struct{} {
 }
 
 // switchClient sends the response that begins the other protocol, and passes on what the client sends after it.
-func (x *exchange) switchClient() {
+func (x *exchange) switchClient(h *wasmhost.Headers) {
 	conn, buffered, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		x.clientGone()
@@ -47,20 +47,22 @@ func (x *exchange) switchClient() {
 	}
 	x.conn = conn
 	header := x.w.Header()
-	header.Set("Connection", "Upgrade")
-	header.Set("Upgrade", x.upgrade)
+	header.Set("Connection", h.Get("connection"))
+	header.Set("Upgrade", h.Get("upgrade"))
 	var head strings.Builder
 	head.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = header.Write(&head) // a strings.Builder takes everything
 	head.WriteString("\r\n")
 	if x.writeUpgraded([]byte(head.String())) {
 		x.reading.Store(true)
-		x.busy.Go(func() { x.readUpgraded(buffered.Reader) })
+		// What net/http has read already comes first. Its own reader would end the request's context with the connection.
+		early, _ := buffered.Peek(buffered.Reader.Buffered())
+		x.busy.Go(func() { x.readUpgraded(io.MultiReader(bytes.NewReader(early), conn)) })
 	}
 }
 
 // readUpgraded pushes what the client sends into the stream. A client that sends no more has left.
-func (x *exchange) readUpgraded(from *bufio.Reader) {
+func (x *exchange) readUpgraded(from io.Reader) {
 	readAtOnce(from, func(p []byte, err error) bool {
 		if len(p) > 0 {
 			signal(x.active)
@@ -69,11 +71,21 @@ func (x *exchange) readUpgraded(from *bufio.Reader) {
 		return err == nil && x.roomForRequest()
 	})
 	if x.ctx.Err() == nil {
-		x.clientGone()
-		x.wake()
+		x.left.Store(true)
+		signal(x.active)
 		return
 	}
 	_, _ = io.Copy(io.Discard, from) // until the time of closeUpgraded is over
+}
+
+// sendRest lets the server have the last that a client has sent that has left.
+func (x *exchange) sendRest() {
+	x.requestBody.put(nil, true)
+	select {
+	case <-x.sent:
+	case <-time.After(delayedClose):
+	case <-x.ctx.Done():
+	}
 }
 
 // writeUpgraded is exchange.write for an upgraded connection.
@@ -107,7 +119,10 @@ func (s *serverSide) switchServer(ctx context.Context, response *http.Response) 
 	}
 	// A blocked write ends only so.
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	s.exchange.busy.Go(func() { _, _ = io.Copy(conn, s.exchange.requestBody) })
+	s.exchange.busy.Go(func() {
+		defer close(s.exchange.sent)
+		_, _ = io.Copy(conn, s.exchange.requestBody)
+	})
 	return func() { stop() }
 }
 

@@ -21,7 +21,7 @@ func upgradeServer(t *testing.T) (address string, upgraded chan net.Conn) {
 	t.Helper()
 	upgraded = make(chan net.Conn, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/no" || r.Header.Get("Upgrade") != "WebSocket" || r.Header.Get("Connection") != "Upgrade" ||
+		if r.URL.Path == "/no" || r.Header.Get("Upgrade") != "WebSocket" || r.Header.Get("Connection") != "keep-alive, Upgrade" ||
 			r.Header.Get("X-Forwarded-Host") != "client.example" || r.Host != "server.example" || r.ContentLength != 0 {
 			http.Error(w, "no upgrade", http.StatusServiceUnavailable)
 			return

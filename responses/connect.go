@@ -66,23 +66,38 @@ type session struct {
 
 // Create implements [socket.Handler].
 func (n *session) Create(ctx context.Context, lane string, frame []byte, send func([]byte) error) *openai.Error {
-	s := n.service
-	request, failure := parseFrame(frame)
+	s, c := n.service, n.caller
 	o := &observed{began: s.now(), route: frameRoute, id: n.headers.Get("x-request-id"), status: http.StatusOK}
 	defer s.observe(o)
+	c.share = &share{of: &s.memory}
+	leave, failure := s.enter(&c)
+	defer leave()
+	if failure == nil && c.share.take(int64(len(frame))) != nil {
+		failure = errOverloaded("no memory for another request now")
+	}
 	if failure == nil {
-		o.model = request.model
-		failure = n.answer(ctx, lane, request, int64(len(frame)), func(e *event) error {
+		failure = n.create(ctx, &c, lane, frame, func(e *event) error {
 			o.bytes += int64(len(e.data))
 			return send(e.data)
 		})
+		o.model = c.model
 	}
 	if failure != nil {
 		o.status = failure.Status
 	}
+	return failure
+}
+
+// create is Create for a request that there is room for.
+func (n *session) create(ctx context.Context, c *caller, lane string, frame []byte,
+	send func(*event) error) *openai.Error {
+	request, failure := parseFrame(frame)
+	if failure == nil {
+		failure = n.answer(ctx, c, lane, request, send)
+	}
 	if failure != nil && request != nil && request.previous != "" {
 		// OpenAI's API forgets a response when what continues it on its own lane fails.
-		s.recent.forget(n, lane, request.previous)
+		n.service.recent.forget(n, lane, request.previous)
 	}
 	return failure
 }
@@ -104,28 +119,19 @@ func parseFrame(frame []byte) (*request, *openai.Error) {
 	return r, r.read()
 }
 
-// answer makes a response and sends its events. size is that of the frame.
-func (n *session) answer(ctx context.Context, lane string, r *request, size int64,
+// answer makes a response and sends its events.
+func (n *session) answer(ctx context.Context, c *caller, lane string, r *request,
 	send func(*event) error) *openai.Error {
-	s, c := n.service, n.caller
-	c.share = &share{of: &s.memory}
-	leave, failure := s.enter(&c)
-	defer leave()
-	if failure == nil && c.share.take(size) != nil {
-		failure = errOverloaded("no memory for another request now")
-	}
-	if failure != nil {
-		return failure
-	}
-	t := s.newTurn(r, &c, n.headers)
+	s := n.service
+	t := s.newTurn(r, c, n.headers)
 	// The next request needs the reasoning, stored or not.
 	t.sealing = s.seals(r)
-	past, unlock, failure := n.past(ctx, &c, t)
+	past, unlock, failure := n.past(ctx, c, t)
 	if failure != nil {
 		return failure
 	}
 	defer unlock()
-	if failure := t.readInput(ctx, &c, past); failure != nil {
+	if failure := t.readInput(ctx, c, past); failure != nil {
 		return failure
 	}
 	save := func(end *outcome) *openai.Error { return n.remember(lane, t, end) }
@@ -136,7 +142,7 @@ func (n *session) answer(ctx context.Context, lane string, r *request, size int6
 		}
 		save = func(end *outcome) *openai.Error {
 			s.recent.forget(n, lane, "")
-			return t.store(ctx, st, &c, t.record(end, past))
+			return t.store(ctx, st, c, t.record(end, past))
 		}
 	}
 	if r.prewarm {
@@ -148,10 +154,11 @@ func (n *session) answer(ctx context.Context, lane string, r *request, size int6
 // past returns what a turn continues: what the connection remembers, or what is stored.
 func (n *session) past(ctx context.Context, c *caller, t *turn) (*store.Past, func(), *openai.Error) {
 	if t.request.previous != "" {
-		items, found, failure := n.service.recent.find(n, t.request.previous)
-		if found || failure != nil {
+		items, size, found := n.service.recent.find(n, t.request.previous)
+		if found {
 			t.carried = true
-			return &store.Past{Items: items}, func() {}, failure
+			err := n.service.within(c)(size)
+			return &store.Past{Items: items}, func() {}, n.service.failure(err, "previous_response_id", nil)
 		}
 		// Without an answer of the store, a client that carries its conversation itself can go on.
 		if _, unavailable := n.service.stored(); unavailable != nil && !t.request.store {

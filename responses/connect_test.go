@@ -158,6 +158,32 @@ func TestConnectionRefusals(t *testing.T) {
 	w.answer()
 }
 
+// TestConnectionMemory: a conversation that a connection remembers is held to the limits of one that is stored.
+func TestConnectionMemory(t *testing.T) {
+	f := start(t, Options{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000})
+	w, _ := dial(t, f.url, nil)
+	long := strings.Repeat("x", 2000)
+	w.ask(`"store":false,"input":"` + long + `"`)
+	one := w.answer()
+	<-f.asked
+	w.ask(`"store":false,"input":"` + long + `","previous_response_id":"` + one + `"`)
+	two := w.answer()
+	<-f.asked
+	w.ask(`"store":false,"input":"x","previous_response_id":"` + two + `"`)
+	w.refused("context_length_exceeded")
+	f.hold = make(chan struct{})
+	w.ask(`"store":false,"stream_id":"a","input":"` + long + `"`)
+	<-f.asked
+	w.ask(`"store":false,"stream_id":"b","input":"` + long + `"`)
+	<-f.asked
+	w.ask(`"store":false,"stream_id":"c","input":"` + long + `"`)
+	w.refused("service_overloaded")
+	close(f.hold)
+	w.answer()
+	w.answer()
+	await(t, func() bool { return f.s.memory.taken.Load() == 0 && f.s.inFlight.Load() == 0 })
+}
+
 // TestConnectionOfPage: a page may connect to its own host and where the configuration says so.
 func TestConnectionOfPage(t *testing.T) {
 	f := start(t, Options{WebSocket: true, Origins: []string{"https://page.example"}})
@@ -249,10 +275,7 @@ func TestRecent(t *testing.T) {
 	newSession := func() *session { return &session{lanes: map[string]*remembered{}} }
 	found := func(n *session, id string) bool {
 		t.Helper()
-		items, found, failure := r.find(n, id)
-		if failure != nil {
-			t.Errorf("%v", failure)
-		}
+		items, _, found := r.find(n, id)
 		return found && len(items) > 0
 	}
 	one, two := newSession(), newSession()
@@ -282,16 +305,16 @@ func TestRecent(t *testing.T) {
 	}
 	// A conversation that is too large to be continued takes no room, and is no stranger.
 	r.put(two, "", "large", item(largest+1))
-	if _, is, failure := r.find(two, "large"); !is || failure == nil || failure.Code != "context_length_exceeded" {
-		t.Errorf("%v, %v", is, failure)
+	if items, size, is := r.find(two, "large"); !is || size <= largest || items != nil {
+		t.Errorf("%v, %d bytes", is, size)
 	}
 	if two.bytes > itemOverhead {
 		t.Errorf("it takes %d bytes", two.bytes)
 	}
 	many := make([]store.Item, recentPerSession*largest/itemOverhead)
 	r.put(two, "", "many", many)
-	if _, is, failure := r.find(two, "many"); !is || failure == nil {
-		t.Errorf("%v, %v", is, failure)
+	if items, size, is := r.find(two, "many"); !is || size <= largest || items != nil {
+		t.Errorf("%v, %d bytes", is, size)
 	}
 	// The connection that was not used for longest forgets first.
 	var others []*session

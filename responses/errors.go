@@ -35,11 +35,6 @@ func previousNotFound(id string) *openai.Error {
 		"Previous response with id "+quote(id)+" not found.")
 }
 
-func errConversationTooLarge(param string, size, limit int64) *openai.Error {
-	return badRequest(contract.CodeContextLengthExceeded, param, fmt.Sprintf(
-		"The stored conversation has %d bytes, and a request may have %d. Begin a new one.", size, limit))
-}
-
 // errBusy is what OpenAI's API answers while a response is made for the conversation. Clients know the code and try
 // again.
 func errBusy() *openai.Error {
@@ -90,7 +85,8 @@ func (s *Service) failure(err error, param string, notFound *openai.Error) *open
 	case errors.Is(err, store.ErrLocked):
 		return errBusy()
 	case errors.As(err, &large):
-		return errConversationTooLarge(param, large.Bytes, s.bodyLimit)
+		return badRequest(contract.CodeContextLengthExceeded, param, fmt.Sprintf(
+			"The stored conversation has %d bytes, and a request may have %d. Begin a new one.", large.Bytes, s.bodyLimit))
 	case errors.As(err, &corrupt):
 		s.log.Error("a stored record cannot be read", "record", corrupt.Record, "reason", corrupt.Err)
 		return &openai.Error{Status: http.StatusInternalServerError, Type: contract.ServerErrorType,

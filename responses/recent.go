@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -99,21 +98,18 @@ func (r *recent) remove(e *remembered) {
 	r.bytes -= e.bytes
 }
 
-// find returns the conversation up to a response that a session remembers, on whichever lane.
-func (r *recent) find(of *session, id string) (items []store.Item, found bool, failure *openai.Error) {
+// find returns the conversation up to a response that a session remembers, on whichever lane, and its size. One that is
+// too large to be continued has no items.
+func (r *recent) find(of *session, id string) (items []store.Item, size int64, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range of.lanes {
-		if e.id != id {
-			continue
+		if e.id == id {
+			r.use(e)
+			return e.items, e.text, true
 		}
-		r.use(e)
-		if e.text > r.largest {
-			return nil, true, errConversationTooLarge("previous_response_id", e.text, r.largest)
-		}
-		return e.items, true, nil
 	}
-	return nil, false, nil
+	return nil, 0, false
 }
 
 // forget forgets the newest response of a lane, if it has this id. An empty id forgets whichever it is.

@@ -248,7 +248,7 @@ suite: build tool-envoy tool-python ## The behaviour suite alone, with a table: 
 
 .PHONY: test-clients
 test-clients: build tool-envoy tool-python tool-clients ## Real clients alone, each with text, streams and tools, with a table: dist/clients.txt, and Codex
-	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|StoredClients|Codex)$$' ./e2e/clients
+	@$(E2E_ENV) HARMONY_CLIENTS_TABLE=$(CURDIR)/dist/clients.txt go test -count=1 -timeout 10m -tags e2e -run '^Test(Clients|StoredClients|ConnectedClients|Codex|CodexConnected)$$' ./e2e/clients
 	@cat dist/clients.txt
 
 .PHONY: responses-kill

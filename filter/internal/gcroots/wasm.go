@@ -38,8 +38,8 @@ var allocated uint64
 //go:extern runtime.gcMallocs
 var allocations uint64
 
-// perObject is the most that the allocator adds to an object: its header, and what fills the last block.
-const perObject = 8 + 15
+// perObject is the most that the allocator adds to an object: its header's block, and what fills the last block.
+const perObject = 16 + 15
 
 // Allocated returns the most that the heap has given out since the start, in bytes.
 func Allocated() uint64 { return allocated + perObject*allocations }

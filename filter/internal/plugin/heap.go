@@ -11,26 +11,24 @@ import (
 	"github.com/harmonyedge/harmonyedge/filter/internal/gcroots"
 )
 
-// heap keeps account of a VM's memory, and collects it. To measure the heap takes time in proportion to its size. So the
-// timer measures it, and admit measures it before a request that may not fit. Times are in milliseconds since 1970.
+// heap keeps account of a VM's memory, and collects it. Nothing is freed between two collections, so what is in use is
+// what the last one has left, and what was allocated since. Times are in milliseconds since 1970.
 //
 // Only [heap.collect] runs the collector. An allocation does not, as the filter is built (RATIONALE.md#110).
 type heap struct {
 	// id distinguishes the VM from the others of the process.
 	id uint64
-	// inUse is the heap in use when last measured, in bytes, garbage included. admitted is the most that requests admitted
-	// since then may have taken. size is the size of the heap. collected is what was in use after the last collection, and
-	// allocated what [gcroots.Allocated] returned then.
-	inUse, admitted, size, collected, allocated uint64
+	// collected is the heap in use after the last collection, in bytes, and allocated what [gcroots.Allocated] returned
+	// then. collectAt is what it returns when there is enough garbage for the next one.
+	collected, allocated, collectAt uint64
+	// inUse is the heap in use when last looked at, in bytes, garbage included.
+	inUse uint64
 	// initial is the heap in use before the VM's first stream. wanted is what admit has refused last. refused is the least
 	// that a request was refused for since the VM was last idle, or 0.
 	initial, wanted, refused uint64
-	// measureAt is when the timer may measure again.
-	measureAt int64
-	// collectedAt is when the heap was last collected. quietUntil is when that is next allowed because of its size after a
-	// collection that freed too little: a heap that stays full must not be collected all the time. restUntil is when it is
-	// next allowed only to keep the heap from growing.
-	collectedAt, quietUntil, restUntil int64
+	// collectedAt is when the heap was last collected. quietUntil is when a heap beyond its limit may be collected again
+	// after a collection that freed too little: it must not be collected all the time.
+	collectedAt, quietUntil int64
 	// open is the number of the VM's streams, including streams that the gateway does not handle. everOpen reports whether
 	// the VM has had any stream. ended reports whether a stream has ended since the heap was last collected.
 	open            int
@@ -42,22 +40,23 @@ type heap struct {
 }
 
 const (
-	// pauseShare bounds the share of time for measuring the heap, or for collecting it in vain: one part in pauseShare.
+	// minGarbage is how much garbage the heap may have, in bytes, before it is collected. A larger heap may have half as
+	// much as it has in use: a collection takes time in proportion to that.
+	minGarbage = 2 << 20
+	// pauseShare bounds the share of time for collecting the heap in vain: one part in pauseShare.
 	pauseShare = 20
 	// maxPause is how long the timer leaves a full heap alone while no stream ends. There is hardly anything to collect
 	// then.
 	maxPause = 30_000
 )
 
-// begin and end count the streams of the VM. begin collects a heap that may be full of garbage.
+// begin and end count the streams of the VM.
 func (h *heap) begin() {
 	if !h.everOpen {
 		h.measure()
-		h.initial, h.collected, h.allocated = h.inUse, h.inUse, gcroots.Allocated()
+		h.initial = h.inUse
 	}
-	if h.full() {
-		h.collect(0, math.MaxUint64, now())
-	}
+	h.relieve()
 	h.open++
 	h.everOpen, h.busy = true, true
 }
@@ -70,47 +69,52 @@ func (h *heap) end() {
 // idle reports whether the VM has had streams and has none now.
 func (h *heap) idle() bool { return h.open == 0 && h.everOpen }
 
+// measure begins the account anew, after a collection.
 func (h *heap) measure() {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	h.inUse, h.size, h.admitted = stats.HeapInuse, stats.HeapSys, 0
+	h.account(stats.HeapInuse)
 }
+
+func (h *heap) account(inUse uint64) {
+	h.inUse, h.collected, h.allocated = inUse, inUse, gcroots.Allocated()
+	h.collectAt = h.allocated + h.mostGarbage()
+}
+
+// mostGarbage returns how much garbage the heap may have, in bytes.
+func (h *heap) mostGarbage() uint64 { return max(minGarbage, h.collected/2) }
 
 // garbage returns the most that may be garbage, in bytes: what was allocated since the last collection.
 func (h *heap) garbage() uint64 { return gcroots.Allocated() - h.allocated }
 
-// full reports whether the heap may have no room that is not garbage. A heap that had little room after its last
-// collection may grow by a third.
-func (h *heap) full() bool { return h.garbage() > max(h.size-min(h.collected, h.size), h.size/3) }
-
-// admit is [heap.admits] for a request that may be asked again. It also reports false if the heap would have to grow,
-// and collecting it may make the room. at is the time.
-func (h *heap) admit(need, limit uint64, at int64) bool {
-	garbage := h.garbage()
-	if h.collected+garbage+need > h.size && garbage > h.size/4 && at >= h.restUntil {
-		h.wanted = need
-		return false
+// relieve collects the heap if it may have too much garbage. See [heap.collect] for what may be in use meanwhile.
+func (h *heap) relieve() {
+	if gcroots.Allocated() >= h.collectAt {
+		h.collect(0, math.MaxUint64, now())
 	}
-	return h.admits(need, limit)
 }
 
-// admits reports whether need more bytes fit into limit, and reserves them. It does not collect the heap.
-func (h *heap) admits(need, limit uint64) bool {
-	if h.inUse+h.admitted+need > limit {
-		h.measure()
+// relieveFor is relieve before something large is allocated: less garbage is enough, so that the heap need not grow.
+func (h *heap) relieveFor(size int) {
+	if size >= arenaFrom && h.garbage() > h.mostGarbage()/4 {
+		h.collect(0, math.MaxUint64, now())
 	}
-	if h.inUse+h.admitted+need > limit {
+}
+
+// admit reports whether need more bytes fit into limit. It does not collect the heap.
+func (h *heap) admit(need, limit uint64) bool {
+	h.inUse = h.collected + h.garbage()
+	if h.inUse+need > limit {
 		h.wanted = need
 		return false
 	}
-	h.admitted += need
 	return true
 }
 
 // makeRoom collects the heap for a request that admit has refused. It reports whether to ask admit again. See
 // [heap.collect] for what may be in use meanwhile.
 func (h *heap) makeRoom(limit uint64, at int64) bool {
-	if at < h.quietUntil && h.inUse+h.wanted > limit {
+	if at < h.quietUntil {
 		return false
 	}
 	h.collect(h.wanted, limit, at)
@@ -130,25 +134,21 @@ func (h *heap) refuse() {
 func (h *heap) collect(need, limit uint64, at int64) {
 	started := time.Now()
 	runtime.GC() //nolint:forbidigo // by this function's callers
+	took := time.Since(started).Microseconds()
 	if h.paused != nil {
-		h.paused(time.Since(started).Microseconds())
+		h.paused(took)
 	}
 	h.measure()
-	h.ended, h.collectedAt, h.collected, h.allocated = false, at, h.inUse, gcroots.Allocated()
-	h.restUntil = at + pauseShare*time.Since(started).Milliseconds()
+	h.ended, h.collectedAt = false, at
 	if h.inUse+need > limit {
-		h.quietUntil = h.restUntil
+		h.quietUntil = at + pauseShare*took/1000
 	}
 }
 
-// enforce measures the heap, and collects it if it is over limit, if an idle VM has refused a request, or if it is
-// [heap.due]. stuck is [heap.stuck] after that.
+// enforce collects the heap if it is over limit, if an idle VM has refused a request, or if it is [heap.due]. stuck is
+// [heap.stuck] after that.
 func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
-	if at >= h.measureAt {
-		started := time.Now()
-		h.measure()
-		h.measureAt = at + pauseShare*time.Since(started).Milliseconds()
-	}
+	h.inUse = h.collected + h.garbage()
 	due := h.due()
 	h.busy = false
 	refusal := h.idle() && h.refused > 0
@@ -169,11 +169,11 @@ func (h *heap) enforce(limit uint64, at int64) (stuck bool) {
 	return stuck
 }
 
-// due reports whether the heap is to be collected before an allocation has to: at a quiet moment if there may be some
-// garbage, and at any moment if there may be much and the heap is nearly full.
+// due reports whether the timer is to collect the heap: at a quiet moment if there may be some garbage, and at any
+// moment if there may be too much.
 func (h *heap) due() bool {
-	garbage := h.inUse - min(h.collected, h.inUse)
-	return !h.busy && garbage > h.size/8 || garbage > h.size/4 && h.inUse > h.size-h.size/8
+	most := h.mostGarbage()
+	return h.garbage() >= most || !h.busy && h.garbage() > most/8
 }
 
 // stuck reports whether no stream is open that could need the heap, and the heap is over limit or has no room for a

@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 	h.begin()
 	for i, need := range []uint64{9, 8, 10} {
 		at := int64(i) * 60_000
-		if h.admit(need, 1, at) || !h.makeRoom(1, at) || h.admit(need, 1, at) {
+		if h.admit(need, 1) || !h.makeRoom(1, at) || h.admit(need, 1) {
 			t.Fatalf("%+v", h)
 		}
 		h.refuse()
@@ -51,66 +51,61 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDue checks when the heap is collected although nothing has to be: for enough garbage at a quiet moment, and for
-// much of it in a heap that is nearly full.
+// TestDue checks when the timer collects the heap: for enough garbage at a quiet moment, and for too much at any moment.
 func TestDue(t *testing.T) {
+	const live = 64 << 20
 	for name, test := range map[string]struct {
-		heap heap
-		want bool
+		garbage         int
+		busy, collected bool
 	}{
-		"quiet, hardly any garbage":  {heap{size: 800, inUse: 300, collected: 200}, false},
-		"quiet, some garbage":        {heap{size: 800, inUse: 301, collected: 200}, true},
-		"busy, some garbage":         {heap{size: 800, inUse: 301, collected: 200, busy: true}, false},
-		"busy, much garbage":         {heap{size: 800, inUse: 700, collected: 200, busy: true}, false},
-		"busy, and nearly full":      {heap{size: 800, inUse: 701, collected: 500, busy: true}, true},
-		"busy, and full of no waste": {heap{size: 800, inUse: 800, collected: 600, busy: true}, false},
-		"quiet, less than before":    {heap{size: 800, inUse: 100, collected: 200}, false},
+		"quiet, hardly any garbage": {live / 32, false, false},
+		"quiet, some garbage":       {live / 8, false, true},
+		"busy, some garbage":        {live / 8, true, false},
+		"busy, too much garbage":    {live / 2, true, true},
 	} {
-		if got := test.heap.due(); got != test.want {
-			t.Errorf("%s: due is %t", name, got)
+		pauses := 0
+		h := heap{paused: func(int64) { pauses++ }}
+		h.begin()
+		h.account(live)
+		allocate(test.garbage)
+		h.busy = test.busy
+		if h.enforce(1<<60, 0) || pauses > 1 || (pauses == 1) != test.collected {
+			t.Errorf("%s: %d collections", name, pauses)
 		}
-	}
-	pauses := 0
-	h := heap{paused: func(int64) { pauses++ }}
-	h.begin()
-	h.measure()
-	h.size, h.collected = h.inUse, 0 // whatever is in use may be garbage
-	h.busy = false
-	if h.measureAt = 1; h.enforce(1<<60, 0) || pauses != 1 {
-		t.Errorf("%d collections at a quiet tick", pauses)
-	}
-	if h.enforce(1<<60, 0); pauses != 1 {
-		t.Errorf("%d collections after a tick with nothing new", pauses)
+		if before := pauses; !h.enforce(1<<60, 0) && test.collected && pauses != before {
+			t.Errorf("%s: another collection after a tick with nothing new", name)
+		}
 	}
 }
 
-// TestAllocatedSince checks what a heap does about what was allocated since its last collection: a new stream collects
-// a heap that may be full of it, and a request that needs no larger heap without it is to be asked again.
-func TestAllocatedSince(t *testing.T) {
-	collections := 0
-	const size = 64 << 20
-	h := heap{paused: func(int64) { collections++ }}
+// TestRelieve checks what a heap does about what was allocated since its last collection, whenever something begins:
+// too much is collected, and before something large a quarter of that.
+func TestRelieve(t *testing.T) {
+	const live = 64 << 20
+	for name, test := range map[string]struct {
+		garbage   int
+		begins    func(*heap)
+		collected bool
+	}{
+		"a stream, a heap with room":      {live / 3, (*heap).begin, false},
+		"a stream, too much garbage":      {live / 2, (*heap).begin, true},
+		"a small request":                 {live / 3, func(h *heap) { h.relieveFor(arenaFrom - 1) }, false},
+		"a large one":                     {live / 3, func(h *heap) { h.relieveFor(arenaFrom) }, true},
+		"a large one, hardly any garbage": {live / 16, func(h *heap) { h.relieveFor(64 << 20) }, false},
+	} {
+		pauses := 0
+		h := heap{paused: func(int64) { pauses++ }}
+		h.begin()
+		h.account(live)
+		allocate(test.garbage)
+		if test.begins(&h); (pauses == 1) != test.collected {
+			t.Errorf("%s: %d collections", name, pauses)
+		}
+	}
+	h := heap{}
 	h.begin()
-	h.size, h.collected = size, size/2
-	if h.begin(); collections != 0 {
-		t.Error("a heap with room was collected")
-	}
-	allocate(size / 3)
-	if h.full() || h.admit(size/3, 1<<60, 0) || h.wanted != size/3 || !h.admit(1, 1<<60, 0) {
-		t.Errorf("a request that needs no larger heap: %+v", h)
-	}
-	if !h.makeRoom(1<<60, 0) || collections != 1 || !h.admit(size/3, 1<<60, 0) {
-		t.Errorf("after %d collections: %+v", collections, h)
-	}
-	h.size, h.collected = size, size/2
-	allocate(size/2 + 1)
-	if h.begin(); collections != 2 || h.full() {
-		t.Errorf("a full heap was collected %d times: %+v", collections, h)
-	}
-	h.size, h.collected = size, size
-	allocate(size / 4)
-	if h.begin(); collections != 2 {
-		t.Error("a heap of hardly any garbage was collected instead of growing")
+	if most := h.mostGarbage(); most < minGarbage {
+		t.Errorf("a small heap may have %d bytes of garbage", most)
 	}
 }
 

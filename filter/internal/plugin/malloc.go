@@ -61,8 +61,7 @@ func growArena(size int) bool {
 	if size > want {
 		want = max(arenaLimit, size)
 	}
-	// It must not collect the heap: whoever reads has called the host.
-	if arenaHeap != nil && !arenaHeap.admits(uint64(want), contract.MaxMemoryLimit) {
+	if arenaHeap != nil && !arenaHeap.admit(uint64(want), contract.MaxMemoryLimit) {
 		arenaHeap.refuse()
 		return false
 	}

@@ -143,6 +143,8 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 func (s *stream) request() types.Action {
 	s.pending = false
 	s.plugin.vm.held.release(s)
+	heap := &s.plugin.vm.heap
+	heap.relieveFor(s.body)
 	var body []byte
 	if s.body > 0 {
 		var err error
@@ -154,7 +156,6 @@ func (s *stream) request() types.Action {
 	}
 	started := micros()
 	at := started / 1_000
-	heap := &s.plugin.vm.heap
 	action := s.exchange.Request(body, s.host(at))
 	if action.Full && heap.makeRoom(s.plugin.memoryLimit, at) {
 		action = s.exchange.Request(body, s.host(at)) // the host of the first call may have been collected
@@ -183,7 +184,7 @@ func (s *stream) request() types.Action {
 // host returns what the exchange is told at this time, in milliseconds since 1970.
 func (s *stream) host(at int64) exchange.Host {
 	return exchange.Host{Now: at, Clock: now, ID: newID(), Scratch: &s.plugin.vm.scratch, Admit: func(bytes int) bool {
-		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit, at)
+		return s.plugin.vm.heap.admit(uint64(bytes), s.plugin.memoryLimit)
 	}}
 }
 

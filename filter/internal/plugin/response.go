@@ -37,6 +37,7 @@ func (s *stream) OnHttpResponseBody(size int, end bool) types.Action {
 	if s.exchange == nil || s.exchange.PassesThrough() {
 		return types.ActionContinue
 	}
+	s.plugin.vm.heap.relieve()
 	s.plugin.vm.heap.busy = true
 	s.plugin.vm.metrics.ResponseChunk()
 	var chunk []byte

@@ -325,7 +325,7 @@ capacity: ## Compute the tables of docs/capacity.md from docs/bench
 
 .PHONY: instructions
 instructions: wasm ## Count what the filter executes, on any machine the same; writes docs/bench/instructions.md
-	@$(E2E_ENV) go test -count=1 -tags e2e -run '^TestInstructions$$' ./e2e/instructions -update
+	@$(E2E_ENV) go test -count=1 -tags e2e -run '^Test(Instructions|Heap)$$' ./e2e/instructions -update
 
 .PHONY: profile-filter
 profile-filter: wasm ## Where the filter's instructions go: flame graphs in dist/profile, and a table

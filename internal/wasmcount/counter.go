@@ -13,8 +13,8 @@ import (
 type Counts struct {
 	// Instructions are those executed, without the collector's: see [Instrument].
 	Instructions uint64
-	// Collecting are the collector's. They depend on what has become garbage before.
-	Collecting uint64
+	// Collecting are the collector's, in so many Collections. They depend on what has become garbage before.
+	Collecting, Collections uint64
 	// HostCalls are its calls of the host's functions.
 	HostCalls uint64
 	// Allocated are the bytes that it has asked its allocator for.
@@ -24,19 +24,19 @@ type Counts struct {
 // Sub returns the counts without earlier ones.
 func (c Counts) Sub(earlier Counts) Counts {
 	return Counts{Instructions: c.Instructions - earlier.Instructions, Collecting: c.Collecting - earlier.Collecting,
-		HostCalls: c.HostCalls - earlier.HostCalls, Allocated: c.Allocated - earlier.Allocated}
+		Collections: c.Collections - earlier.Collections, HostCalls: c.HostCalls - earlier.HostCalls, Allocated: c.Allocated - earlier.Allocated}
 }
 
 // Add returns the sum of the counts.
 func (c Counts) Add(other Counts) Counts {
 	return Counts{Instructions: c.Instructions + other.Instructions, Collecting: c.Collecting + other.Collecting,
-		HostCalls: c.HostCalls + other.HostCalls, Allocated: c.Allocated + other.Allocated}
+		Collections: c.Collections + other.Collections, HostCalls: c.HostCalls + other.HostCalls, Allocated: c.Allocated + other.Allocated}
 }
 
 // Div returns the counts for one of n.
 func (c Counts) Div(n uint64) Counts {
-	return Counts{Instructions: c.Instructions / n, Collecting: c.Collecting / n, HostCalls: c.HostCalls / n,
-		Allocated: c.Allocated / n}
+	return Counts{Instructions: c.Instructions / n, Collecting: c.Collecting / n, Collections: c.Collections / n,
+		HostCalls: c.HostCalls / n, Allocated: c.Allocated / n}
 }
 
 // Counter counts for one instance of an instrumented module. It learns of calls from wazero, where the context of
@@ -49,10 +49,12 @@ type Counter struct {
 	// while the module does not run.
 	Profile, Paused bool
 
-	count api.Global
-	// counts lacks Instructions. collectingSince is the count when the collector began.
-	counts          Counts
-	collectingSince uint64
+	count  api.Global
+	memory api.Memory
+	// counts lacks Instructions. collectingSince is the count when the collector began, and longest what it executed in
+	// its longest run.
+	counts                   Counts
+	collectingSince, longest uint64
 	// known are the names of functions that are counted by their roles.
 	known map[string]bool
 	root  Frame
@@ -87,6 +89,17 @@ func (c *Counter) Check() error {
 		}
 	}
 	return nil
+}
+
+// LongestCollection returns the instructions of the collector's longest run.
+func (c *Counter) LongestCollection() uint64 { return c.longest }
+
+// Memory returns the size of the module's memory, in bytes. A memory never shrinks.
+func (c *Counter) Memory() uint32 {
+	if c.memory == nil {
+		return 0
+	}
+	return c.memory.Size()
 }
 
 // Root returns the profile: the functions that the host has called.
@@ -138,7 +151,7 @@ func (l listener) Before(_ context.Context, m api.Module, f api.FunctionDefiniti
 	_ experimental.StackIterator) {
 	c := l.counter
 	if c.count == nil {
-		c.count = m.ExportedGlobal(counterName)
+		c.count, c.memory = m.ExportedGlobal(counterName), m.Memory()
 	}
 	switch l.role {
 	case hostCall:
@@ -173,7 +186,10 @@ func (l listener) Abort(context.Context, api.Module, api.FunctionDefinition, err
 func (l listener) leave() {
 	c := l.counter
 	if l.role == collection {
-		c.counts.Collecting += c.now() - c.collectingSince
+		took := c.now() - c.collectingSince
+		c.counts.Collecting += took
+		c.counts.Collections++
+		c.longest = max(c.longest, took)
 	}
 	n := len(c.stack) - 1
 	if n < 0 {

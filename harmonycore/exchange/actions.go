@@ -16,8 +16,9 @@ type Host struct {
 	// request that it reads, before it reads it. For a request that is not admitted see [RequestAction.Full]. A nil Admit
 	// admits every request.
 	Admit func(bytes int) bool
-	// Scratch is memory that a host reuses from request to request if it handles one at a time. The result of
-	// [Exchange.Request] lies in it. With a nil Scratch each request allocates its own.
+	// Scratch is memory that the exchanges of a host share if it makes one call at a time. What a call of
+	// [Exchange.Request] or [Exchange.ResponseBody] returns lies in it, or in the exchange, and is valid until the next
+	// call. With a nil Scratch each exchange allocates its own.
 	Scratch *Scratch
 }
 
@@ -96,7 +97,7 @@ type ResponseAction struct {
 	Hold bool
 	// Head changes the held headers before they are sent.
 	Head *Head
-	// Body replaces the chunk.
+	// Body replaces the chunk. See [Host.Scratch] for how long it is valid.
 	Body []byte
 	// Reply replaces the response, whose headers were held until now.
 	Reply *Reply

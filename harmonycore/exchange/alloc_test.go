@@ -2,7 +2,10 @@ package exchange
 
 import (
 	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
 // TestChunksAllocateNothing: the steady state of a stream makes no garbage. A response repeats its text at its end, so
@@ -39,5 +42,37 @@ func TestChunksAllocateNothing(t *testing.T) {
 		if least > tt.most || size < 4*chunks*100 {
 			t.Errorf("%s: %d chunks cost %d allocations, %d bytes were sent", tt.name, chunks, least, size)
 		}
+	}
+}
+
+// TestStreamsShareMemory checks that large pieces of all streams lie in the same memory, if the host has some for them, and
+// that memory for the largest is not kept.
+func TestStreamsShareMemory(t *testing.T) {
+	gateway, scratch := testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), &Scratch{}
+	events := streamOfTokens(20_000)
+	var streams []*Exchange
+	for range 2 {
+		x := gateway.Begin("POST", "/v1/chat/completions")
+		if a := x.Request([]byte(chatBody(true)), Host{Now: testNow, ID: testID, Scratch: scratch}); a.Forward == nil {
+			t.Fatalf("%+v", a)
+		}
+		x.ResponseHeaders(ResponseHead{Status: 200, ContentType: "text/event-stream"})
+		x.ResponseBody([]byte(strings.Join(events[:100], "")), false)
+		streams = append(streams, x)
+	}
+	large := strings.Join(events[100:200], "")
+	for _, x := range streams {
+		small := x.ResponseBody([]byte(events[100]), false).Body
+		memory := scratch.answer[:1]
+		if got := x.ResponseBody([]byte(large), false).Body; len(got) < 100*100 || &got[0] != &memory[0] {
+			t.Errorf("%d bytes are not in the shared memory of %d", len(got), cap(memory))
+		}
+		if len(small) == 0 || cap(small) > translate.MaxKeptBuffer {
+			t.Errorf("%d bytes are in memory of %d", len(small), cap(small))
+		}
+	}
+	if got := streams[0].ResponseBody([]byte(strings.Join(events[200:], "")), false).Body; len(got) < maxKeptAnswer ||
+		cap(scratch.answer) > maxKeptAnswer {
+		t.Errorf("of %d bytes %d are kept", len(got), cap(scratch.answer))
 	}
 }

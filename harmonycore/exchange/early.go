@@ -27,8 +27,7 @@ func (g *generation) releaseServer() ResponseAction {
 	g.countWasted()
 	if g.whole() && g.x.client.state == outletHeld {
 		g.state = over
-		g.scratch = g.answer.Take(g.scratch[:0])
-		return g.x.client.reply(&Reply{Status: 200, Body: g.scratch})
+		return g.x.client.reply(&Reply{Status: 200, Body: g.answer.Take(nil)})
 	}
 	g.state = ended
 	return g.x.client.close(g.deliver())

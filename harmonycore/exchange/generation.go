@@ -75,8 +75,8 @@ type generation struct {
 	bytesAfterAll int
 	// forwarded is when the request was forwarded, in milliseconds since 1970.
 	forwarded int64
-	// scratch holds the Body of the last action.
-	scratch []byte
+	// memory has what the Body of an action lies in.
+	memory *Scratch
 }
 
 func beginChat(x *Exchange, _ string) endpoint {
@@ -182,6 +182,9 @@ func (g *generation) translate(a *modelRequest, r *translate.Request, spelled st
 	r.Conversation = harmony.Conversation{}
 	g.promptTokens, g.maxTokens, g.hiddenStops = len(prompt), maxTokens, hidden
 	g.prefilled = rendered.prefilled
+	if g.memory = h.Scratch; g.memory == nil {
+		g.memory = &Scratch{} // not the request's, which may be large
+	}
 	g.prepare(model, r)
 	report := &g.x.report
 	report.ToolOutputTokens = g.x.gateway.renderer.ToolTokens(prompt)

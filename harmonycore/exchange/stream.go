@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/harmonyedge/harmonyedge/harmonycore/backend"
 	"github.com/harmonyedge/harmonyedge/harmonycore/harmony"
 	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
@@ -9,6 +11,10 @@ import (
 
 // stream takes a chunk of the server's event stream.
 func (g *generation) stream(chunk []byte, end bool) ResponseAction {
+	if len(chunk) > translate.MaxKeptBuffer && !g.withheld { // what is withheld is small, and kept
+		g.answer.Lend(g.memory.answer)
+		g.memory.answer = nil
+	}
 	g.reader.Write(chunk)
 	for {
 		reading := g.reader.Next(&g.event)
@@ -130,22 +136,22 @@ func (g *generation) begin() {
 	}
 }
 
-// maxKeptBuffer is the largest buffer kept from one action to the next, in bytes.
-const maxKeptBuffer = 64 << 10
+// maxKeptAnswer is the largest piece of an answer whose memory is kept for the next one, in bytes.
+const maxKeptAnswer = 1 << 20
 
 // deliver returns what is ready for the client.
 func (g *generation) deliver() ResponseAction {
 	if g.withheld {
 		return g.x.client.wait()
 	}
-	if cap(g.scratch) > maxKeptBuffer {
-		g.scratch = nil
+	ready := g.answer.Take(nil)
+	if size := cap(ready); size > translate.MaxKeptBuffer && size <= maxKeptAnswer {
+		g.memory.answer = ready
 	}
-	g.scratch = g.answer.Take(g.scratch[:0])
 	if g.x.client.state == outletBegun {
-		return ResponseAction{Body: g.scratch} // as nearly always: the headers have been sent
+		return ResponseAction{Body: ready} // as nearly always: the headers have been sent
 	}
-	return g.x.client.write(200, g.answer.ContentType(), g.scratch)
+	return g.x.client.write(200, g.answer.ContentType(), ready)
 }
 
 // complete ends the answer. Every choice has been ended, by the server or earlier. end reports whether the server has
@@ -203,9 +209,9 @@ func (g *generation) fail(failure *openai.Error) ResponseAction {
 			g.choices[i].parser.finish()
 		}
 	}
+	action.Body = slices.Clone(action.Body) // it lies in the answer's memory
 	g.answer.Fail(failure)
-	g.scratch = g.answer.Take(g.scratch)
-	action.Body = g.scratch
+	action.Body = g.answer.Take(action.Body)
 	g.state = failed
 	return g.x.client.close(action)
 }

@@ -78,14 +78,14 @@ func play(a Answer, c answerCase, takes func() bool) string {
 		for _, p := range m.pieces {
 			choice.Content([]byte(p), 1)
 			if takes() {
-				out = a.Take(out)
+				out = append(out, a.Take(nil)...)
 			}
 		}
 		choice.Close(m.end)
 	}
 	choice.End(c.finish)
 	a.Finish(Usage{PromptTokens: 10, CachedTokens: 4, CompletionTokens: 20, CachedKnown: true}, 1700000009)
-	return string(a.Take(out))
+	return string(append(out, a.Take(nil)...))
 }
 
 func never() bool { return false }
@@ -173,13 +173,26 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 	}
 }
 
-// TestLargeBuffersAreLetGo checks that a stream does not keep the buffer of one large piece.
-func TestLargeBuffersAreLetGo(t *testing.T) {
+// TestLend checks that an answer writes into memory that it was lent, and keeps neither that nor any other large buffer.
+func TestLend(t *testing.T) {
 	stream := newChatStream(&Request{API: ChatAPI, Stream: true})
 	stream.Begin()
+	first := len(stream.out)
+	memory := make([]byte, 1, 2*MaxKeptBuffer)
+	stream.Lend(memory)
+	if len(stream.out) != first {
+		t.Fatal("bytes that were ready are lost")
+	}
 	for range 2 {
-		stream.Choices()[0].Content(make([]byte, 2*maxKeptBuffer), 1)
-		if got := len(stream.Take(nil)); got < 2*maxKeptBuffer || cap(stream.out) > maxKeptBuffer {
+		stream.Take(nil)
+		stream.Lend(memory)
+		stream.Lend(nil)
+		stream.Choices()[0].Content([]byte("x"), 1)
+		if got := stream.Take(nil); len(got) < 50 || &got[0] != &memory[0] || stream.out != nil {
+			t.Errorf("%q is not in the memory that was lent, or %d bytes are kept", got, cap(stream.out))
+		}
+		stream.Choices()[0].Content(make([]byte, 2*MaxKeptBuffer), 1)
+		if got := len(stream.Take(nil)); got < 2*MaxKeptBuffer || stream.out != nil {
 			t.Errorf("%d bytes are kept after %d", cap(stream.out), got)
 		}
 	}

@@ -124,9 +124,11 @@ type Answer interface {
 	// Fail ends an answer that cannot be completed. A stream carries the error as its last event. A whole answer is the
 	// error's body alone.
 	Fail(e *openai.Error)
-	// Take appends to dst the bytes that are ready for the client, and forgets them. If dst is empty, it may keep dst's
-	// memory for what comes next, and return its own. A whole answer has no bytes before its end.
+	// Take appends to dst the bytes that are ready for the client, and forgets them. If dst is empty, they are valid until
+	// the next call of a method. A whole answer has no bytes before its end.
 	Take(dst []byte) []byte
+	// Lend gives the answer memory for a large piece that comes next. Take returns it with the piece.
+	Lend(memory []byte)
 	ContentType() string
 	// Full reports whether the answer holds more than is allowed.
 	Full() bool
@@ -156,19 +158,26 @@ const (
 // outbox holds the bytes of an answer that are ready for the client.
 type outbox struct{ out []byte }
 
-// maxKeptBuffer is the maximum length of a buffer that is kept for a stream's next event, in bytes. Only the first and
-// last events are larger.
-const maxKeptBuffer = 64 << 10
+// MaxKeptBuffer is the largest buffer that an answer keeps for its next piece, in bytes. Only the first and last pieces are
+// larger, and those of a server that sends much at once.
+const MaxKeptBuffer = 4 << 10
 
 // Take implements [Answer].
 func (o *outbox) Take(dst []byte) []byte {
 	if len(dst) == 0 {
-		dst, o.out = o.out, dst // nothing is copied
+		dst = o.out // nothing is copied
 	} else {
-		dst, o.out = append(dst, o.out...), o.out[:0]
+		dst = append(dst, o.out...)
 	}
-	if cap(o.out) > maxKeptBuffer {
+	if o.out = o.out[:0]; cap(o.out) > MaxKeptBuffer {
 		o.out = nil
 	}
 	return dst
+}
+
+// Lend implements [Answer].
+func (o *outbox) Lend(memory []byte) {
+	if len(o.out) == 0 && cap(memory) > cap(o.out) {
+		o.out = memory[:0]
+	}
 }

@@ -15,7 +15,7 @@ features=(--mvp-features --enable-mutable-globals --enable-bulk-memory --enable-
 # What harmony_build_info tells: the same version that the program has.
 version="$(go run ./tools/version)"
 
-# The memory begins with 10 MiB, of which the table takes a third, and doubles when it is full. What wasm-ld would choose,
+# The memory begins with 10 MiB, of which the table takes a third, and grows when it is full. What wasm-ld would choose,
 # the table alone, would have to grow at once.
 linker="-extldflags '--initial-memory=10485760'"
 tags=""

@@ -104,9 +104,9 @@ func messages(t *testing.T, start startHost, requests int) {
 	if ended["with the error"] == 0 || ended["whole"] == 0 {
 		t.Errorf("answers ended %v", ended)
 	}
-	// A heap that answers of this size have made larger keeps its size, up to 320 MiB. At a quiet moment an eighth of it may
-	// be garbage (RATIONALE.md#82). What a leak leaves grows with the number of requests.
-	const slack = 320<<20/8 + little
+	// The buffers that stay for the next request, and the garbage that a quiet heap may have (RATIONALE.md#110). What a leak
+	// leaves grows with the number of requests.
+	const slack = 8 * little
 	if atEnd > atStart+slack {
 		t.Errorf("the heap has grown from %d to %d KiB", atStart>>10, atEnd>>10)
 	}

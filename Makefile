@@ -324,7 +324,7 @@ capacity: ## Compute the tables of docs/capacity.md from docs/bench
 	@go run ./tools/capacity
 
 .PHONY: instructions
-instructions: wasm ## Count what the filter executes, on any machine the same; writes docs/bench/instructions.md and heap.md
+instructions: wasm ## Count what the filter executes, on any machine the same; writes two pages of docs/bench
 	@$(E2E_ENV) go test -count=1 -tags e2e -run '^Test(Instructions|Heap)$$' ./e2e/instructions -update
 
 .PHONY: profile-filter

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of harmonycore, of what it imports of this module, and of the collector as WebAssembly: the compiler and
-# collector that ship, not Go's. Fuzz targets are Go's only.
+# Runs the tests of harmonycore, of what it imports of this module, and of the collector, all as WebAssembly: with the
+# compiler and collector that ship, not Go's. Fuzz targets are Go's only.
 #
 #     tools/test-tinygo.sh [PACKAGE]...
 set -euo pipefail
@@ -20,8 +20,8 @@ fi
 
 packages=("$@")
 if ((${#packages[@]} == 0)); then
-  listed="$(go list -deps -f '{{if and .Module .Module.Main (or .TestGoFiles .XTestGoFiles)}}{{.ImportPath}}{{end}}' ./harmonycore/... \
-    ./filter/internal/gcroots)"
+  tested='{{if and .Module .Module.Main (or .TestGoFiles .XTestGoFiles)}}{{.ImportPath}}{{end}}'
+  listed="$(go list -deps -f "$tested" ./harmonycore/... ./filter/internal/gcroots)"
   while IFS= read -r package; do packages+=("$package"); done < <(sed '/^$/d' <<<"$listed")
 fi
 ((${#packages[@]} > 0)) || die "harmonycore has no tests"

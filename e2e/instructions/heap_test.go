@@ -20,7 +20,8 @@ import (
 // heapPage has the committed figures of the heap.
 const heapPage = "docs/bench/heap.md"
 
-// heapTolerance is by how much those figures may differ from the committed ones. A collection more or less is no matter.
+// heapTolerance is by how much those figures may differ from the committed ones. One collection more or less does not
+// count.
 const heapTolerance = 0.1
 
 const heapHead = `# What the heap of a VM comes to

@@ -33,7 +33,7 @@ import (
 //   - the heap of the VM does not become small again after the flood;
 //   - the worker at the end takes more than a second to answer.
 //
-// The VMs' memories are not compared: a wasm memory doubles when large requests happen to meet, and never shrinks.
+// The VMs' memories are not compared: a wasm memory grows when large requests happen to meet, and never shrinks.
 // `make soak` sends 20,000 requests to each host, `make e2e` 400.
 func TestFlood(t *testing.T) { onHosts(t, sized(400, 20_000), runFlood) }
 

@@ -104,8 +104,8 @@ func messages(t *testing.T, start startHost, requests int) {
 	if ended["with the error"] == 0 || ended["whole"] == 0 {
 		t.Errorf("answers ended %v", ended)
 	}
-	// The buffers that stay for the next request, and the garbage that a quiet heap may have (RATIONALE.md#110). What a leak
-	// leaves grows with the number of requests.
+	// This is for buffers that stay for the next request, and for the garbage of a quiet heap (RATIONALE.md#110). What a
+	// leak leaves grows with the number of requests.
 	const slack = 8 * little
 	if atEnd > atStart+slack {
 		t.Errorf("the heap has grown from %d to %d KiB", atStart>>10, atEnd>>10)

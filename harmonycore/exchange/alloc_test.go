@@ -45,8 +45,8 @@ func TestChunksAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestStreamsShareMemory checks that large pieces of all streams lie in the same memory, if the host has some for them, and
-// that memory for the largest is not kept.
+// TestStreamsShareMemory checks that large pieces of all streams lie in the same memory, if the host has some for them.
+// Memory for the largest is not kept.
 func TestStreamsShareMemory(t *testing.T) {
 	gateway, scratch := testGateway(func(o *Options) { o.Models[0].ContextLength = 1 << 17 }), &Scratch{}
 	events := streamOfTokens(20_000)

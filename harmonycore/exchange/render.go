@@ -8,15 +8,15 @@ import (
 	"github.com/harmonyedge/harmonyedge/harmonycore/translate"
 )
 
-// Scratch is the memory for rendering a large request, and for what a client gets of an answer. If every request allocated
-// its own, the collector of a wasm VM would keep a heap many times that size.
+// Scratch is the memory for rendering large requests, and for large pieces of answers. If every request allocated its
+// own, the collector of a wasm VM would keep a heap many times that size.
 type Scratch struct {
 	prompt []uint32
 	// text is the prompt as text, for servers that take no token ids.
 	text []byte
 	body []byte
 	tag  []byte
-	// answer is nil while an answer has it.
+	// answer is for the large pieces. It is nil while an answer has it.
 	answer []byte
 }
 

@@ -173,7 +173,7 @@ func TestNothingBeforeTheEndOfAWholeAnswer(t *testing.T) {
 	}
 }
 
-// TestLend checks that an answer writes into memory that it was lent, and keeps neither that nor any other large buffer.
+// TestLend checks that an answer writes into memory that it was lent, and keeps no large buffer, that one included.
 func TestLend(t *testing.T) {
 	stream := newChatStream(&Request{API: ChatAPI, Stream: true})
 	stream.Begin()

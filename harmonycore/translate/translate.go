@@ -158,8 +158,8 @@ const (
 // outbox holds the bytes of an answer that are ready for the client.
 type outbox struct{ out []byte }
 
-// MaxKeptBuffer is the largest buffer that an answer keeps for its next piece, in bytes. Only the first and last pieces are
-// larger, and those of a server that sends much at once.
+// MaxKeptBuffer is the largest buffer that an answer keeps for its next piece, in bytes. Only the first and last pieces
+// are larger, and those of a server that sends much at once.
 const MaxKeptBuffer = 4 << 10
 
 // Take implements [Answer].

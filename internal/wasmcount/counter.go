@@ -24,13 +24,15 @@ type Counts struct {
 // Sub returns the counts without earlier ones.
 func (c Counts) Sub(earlier Counts) Counts {
 	return Counts{Instructions: c.Instructions - earlier.Instructions, Collecting: c.Collecting - earlier.Collecting,
-		Collections: c.Collections - earlier.Collections, HostCalls: c.HostCalls - earlier.HostCalls, Allocated: c.Allocated - earlier.Allocated}
+		Collections: c.Collections - earlier.Collections, HostCalls: c.HostCalls - earlier.HostCalls,
+		Allocated: c.Allocated - earlier.Allocated}
 }
 
 // Add returns the sum of the counts.
 func (c Counts) Add(other Counts) Counts {
 	return Counts{Instructions: c.Instructions + other.Instructions, Collecting: c.Collecting + other.Collecting,
-		Collections: c.Collections + other.Collections, HostCalls: c.HostCalls + other.HostCalls, Allocated: c.Allocated + other.Allocated}
+		Collections: c.Collections + other.Collections, HostCalls: c.HostCalls + other.HostCalls,
+		Allocated: c.Allocated + other.Allocated}
 }
 
 // Div returns the counts for one of n.

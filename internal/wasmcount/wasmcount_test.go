@@ -162,11 +162,14 @@ func TestRoles(t *testing.T) {
 		known   bool
 	}{
 		{Counter{Allocator: "f", Collector: "g"}, Counts{Instructions: 3, Allocated: 41}, false},
-		{Counter{Allocator: "g", Collector: "f"}, Counts{Collecting: 3}, false},
-		{Counter{Allocator: "f", Collector: "f"}, Counts{Collecting: 3}, true},
+		{Counter{Allocator: "g", Collector: "f"}, Counts{Collecting: 3, Collections: 1}, false},
+		{Counter{Allocator: "f", Collector: "f"}, Counts{Collecting: 3, Collections: 1}, true},
 	} {
 		c := tt.counter
 		called(c.Context(t.Context()), t, counting, 41)
+		if n := c.LongestCollection(); n != tt.want.Collecting || c.Memory() != 64<<10 {
+			t.Errorf("%q, %q: %d instructions, a memory of %d bytes", c.Allocator, c.Collector, n, c.Memory())
+		}
 		if got := c.Counts(); got != tt.want || (c.Check() == nil) != tt.known {
 			t.Errorf("%q, %q: %+v, %v", c.Allocator, c.Collector, got, c.Check())
 		}

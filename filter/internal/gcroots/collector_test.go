@@ -38,7 +38,7 @@ func TestGarbage(t *testing.T) {
 	const rounds, objects = 20, 3000
 	random := rand.New(rand.NewPCG(1, 2))
 	var before, after runtime.MemStats
-	runtime.GC() //nolint:forbidigo // it is what is tested
+	runtime.GC()
 	runtime.ReadMemStats(&before)
 	var some [16][]byte
 	most := uint64(0)
@@ -47,7 +47,7 @@ func TestGarbage(t *testing.T) {
 			some[i%len(some)] = make([]byte, 1+random.IntN(600))
 		}
 		clear(some[:])
-		runtime.GC() //nolint:forbidigo // it is what is tested
+		runtime.GC()
 		runtime.ReadMemStats(&after)
 		most = max(most, after.HeapInuse)
 	}
@@ -60,8 +60,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestReachable checks that the collector leaves alone what is reachable in graphs of objects of all sizes, of which some
-// become garbage in each round. TinyGo's collector is patched (tools/tinygo), and runs this test too.
+// TestReachable checks that the collector leaves alone what is reachable, in graphs of objects of all sizes of which
+// some become garbage in each round. TinyGo's collector is patched (tools/tinygo), and runs this test too.
 func TestReachable(t *testing.T) {
 	const nodes, rounds = 400, 60
 	random := rand.New(rand.NewPCG(1, 2))
@@ -87,7 +87,7 @@ func TestReachable(t *testing.T) {
 				n.links = [3]*node{}
 			}
 		}
-		runtime.GC() //nolint:forbidigo // it is what is tested
+		runtime.GC()
 		for i, n := range all {
 			for depth := 0; n != nil && depth < 50; depth++ {
 				if n.broken() {

@@ -51,7 +51,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDue checks when the timer collects the heap: for enough garbage at a quiet moment, and for too much at any moment.
+// TestDue checks when the timer collects the heap: for some garbage at a quiet moment, for too much at any moment.
 func TestDue(t *testing.T) {
 	const live = 64 << 20
 	for name, test := range map[string]struct {

@@ -211,7 +211,7 @@ func (p *plan) benchChains(page *strings.Builder, s *station) {
 		rows = append(rows, append(row, straight.latency(0.5), straight.cpu()[0], fmt.Sprint(len(whole))))
 	}
 	fmt.Fprintf(page, "## Chains, %s\n\nA turn after a chain of so many turns, each with an answer of %d tokens; one "+
-		"client. p50 and CPU are in ms, the items\nthat are read and the growth of the tables in bytes. %s\nThe last three "+
+		"client. p50 and CPU are in ms, the items\nthat are read and the growth of the tables in bytes.\n%s\nThe last three "+
 		"columns are the same conversation on the straight path, where the client sends all of it.\n\n", s.name,
 		shortAnswer, s.countedBy())
 	head := []string{"turns", "p50", "Envoy", "service", "database", "items", "disk"}

@@ -4,13 +4,17 @@ package limits
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/harmonyedge/harmonyedge/controlplane/config"
 	"github.com/harmonyedge/harmonyedge/controlplane/xds"
@@ -67,8 +71,9 @@ func fullWazero(t *testing.T, r *xds.Resources, c *config.Config) *fullHost {
 	}
 }
 
-// TestFullVM: a VM that is over its limit lives while it has a stream, whether that is ours or not. Once it has none it
-// ends itself, says so in one line and counts it, and the next request finds a new one.
+// TestFullVM: a VM that is over its limit lives while it has a stream, whether that is ours or not. A WebSocket connection
+// does not count. Once it has no stream it ends itself, says so in one line and counts it, and the next request finds a new
+// one.
 func TestFullVM(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, *xds.Resources, *config.Config) *fullHost{
 		"envoy": fullEnvoy, "wazero": fullWazero} {
@@ -78,6 +83,8 @@ func TestFullVM(t *testing.T) {
 			c := lab.OneModel(url)
 			c.MemoryLimit = spokenLimit
 			c.Passthrough = other
+			service, connected := webSocketServer(t)
+			c.ResponsesService = config.ResponsesService{URL: service, WebSocket: new(true)}
 			r, err := hosts.Resources(hosts.Setup{Config: c})
 			if err != nil {
 				t.Fatal(err)
@@ -85,9 +92,32 @@ func TestFullVM(t *testing.T) {
 			memoryOf("1")(t, r)
 			h := start(t, r, c)
 			defer h.stop()
+			ws, _, err := websocket.Dial(t.Context(), h.url+lab.ResponsesPath, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = ws.CloseNow() }()
+			<-connected
 			fullVM(t, h)
 		})
 	}
+}
+
+// webSocketServer runs a server that lets clients connect by WebSocket, and reads what they send until they leave.
+func webSocketServer(t *testing.T) (url string, connected chan struct{}) {
+	t.Helper()
+	connected = make(chan struct{}, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		connected <- struct{}{}
+		<-ws.CloseRead(context.Background()).Done()
+	}))
+	t.Cleanup(s.Close)
+	return s.URL, connected
 }
 
 func fullVM(t *testing.T, h *fullHost) {

@@ -29,8 +29,9 @@ type heap struct {
 	// collectedAt is when the heap was last collected. quietUntil is when a heap beyond its limit may be collected again
 	// after a collection that freed too little: it must not be collected all the time.
 	collectedAt, quietUntil int64
-	// open is the number of the VM's streams, including streams that the gateway does not handle. everOpen reports whether
-	// the VM has had any stream. ended reports whether a stream has ended since the heap was last collected.
+	// open is the number of the VM's streams, including streams that the gateway does not handle, without those that were
+	// released. everOpen reports whether the VM has had any stream. ended reports whether a stream has ended since the heap
+	// was last collected.
 	open            int
 	everOpen, ended bool
 	// busy reports whether a stream has done anything since the last tick.
@@ -65,6 +66,10 @@ func (h *heap) end() {
 	h.open--
 	h.ended = true
 }
+
+// release takes a stream out of the count before its end. It needs no more of the heap, may last an hour, and its client
+// connects again: it must not keep a full VM from being replaced.
+func (h *heap) release() { h.open-- }
 
 // idle reports whether the VM has had streams and has none now.
 func (h *heap) idle() bool { return h.open == 0 && h.everOpen }

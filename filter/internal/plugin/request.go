@@ -27,7 +27,8 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	if !ok {
 		return types.ActionContinue
 	}
-	if protocol := upgradeOf(headers); protocol != "" {
+	protocol := upgradeOf(headers)
+	if protocol != "" {
 		s.exchange = s.plugin.gateway.BeginUpgrade(method, path, protocol)
 	} else {
 		s.exchange = s.plugin.gateway.Begin(method, path)
@@ -56,6 +57,10 @@ func (s *stream) OnHttpRequestHeaders(_ int, end bool) types.Action {
 	}
 	if head.Rewritten && !s.plugin.edited("remove content-length", proxywasm.RemoveHttpRequestHeader("content-length")) {
 		return s.cannotForward()
+	}
+	if protocol != "" {
+		s.plugin.vm.heap.release()
+		s.released = true
 	}
 	s.pending = !s.exchange.PassesThrough() // a body is held only if the exchange waits for it
 	return types.ActionContinue

@@ -30,6 +30,8 @@ type stream struct {
 	arrivedAt int64
 	// pending reports whether the request is still held.
 	pending bool
+	// released reports whether the heap does not count the stream any more.
+	released bool
 	// optionHeaders are the names of the client's headers that are only for the gateway.
 	optionHeaders []string
 }
@@ -54,7 +56,9 @@ func (s *stream) send(r *exchange.Reply) {
 
 // OnHttpStreamDone implements [types.HttpContext].
 func (s *stream) OnHttpStreamDone() {
-	s.plugin.vm.heap.end()
+	if !s.released {
+		s.plugin.vm.heap.end()
+	}
 	if s.exchange == nil {
 		return
 	}

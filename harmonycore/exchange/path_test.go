@@ -61,7 +61,7 @@ func TestUnlistedPromptPaths(t *testing.T) {
 	for _, path := range []string{
 		"/v1/completions/", "/v1/completions/batch", "/v1/completions;a", "/V1/Completions", "/v1/%63ompletions",
 		"/v1/chat/completions/", "/v1/chat/completions/batch",
-		"/v1/responses/", "/v1/responses/compact", "/generate/", "/generate/stream", "/completion/x",
+		"/v1/responses/", "/v1/responses/compact/", "/generate/", "/generate/stream", "/completion/x",
 		"/inference/v1/generate/", "/v1/completions;a/b",
 	} {
 		begin := func() *Exchange { return testGateway(func(o *Options) { o.Passthrough = true }).Begin("POST", path) }

@@ -51,21 +51,26 @@ func (s *stored) early() response { return s.x.earlyReply() }
 // compaction is the endpoint that shortens a conversation. Only the service has it.
 type compaction struct{ x *Exchange }
 
-func beginCompact(x *Exchange, _ string) endpoint {
-	if !x.gateway.options.ResponsesService.Stores {
-		return beginServersOwn(x, contract.CompactPath)
-	}
-	return &compaction{x: x}
-}
+func beginCompact(x *Exchange, _ string) endpoint { return &compaction{x: x} }
 
 func (c *compaction) head() RequestHead { return c.x.awaitBody() }
 
 func (c *compaction) request(body []byte, h Host) RequestAction {
-	a, action := c.x.open(body, h, reading{})
+	a, action := c.x.open(body, h, reading{modelOptional: true})
 	if a == nil {
 		return action
 	}
+	if !c.x.gateway.options.ResponsesService.Stores {
+		return c.x.refuse(errNoCompaction())
+	}
 	return c.x.toService()
+}
+
+// errNoCompaction returns the error for a model of ours where no service compacts conversations.
+func errNoCompaction() *openai.Error {
+	return &openai.Error{Status: 404, Type: contract.InvalidRequestError, Code: contract.CodeUnknownURL,
+		Message: contract.CompactPath + " is not served here: it needs a responses service. Shorten the conversation yourself, " +
+			"or set 'truncation' to 'auto'."}
 }
 
 func (c *compaction) early() response { return c.x.earlyReply() }

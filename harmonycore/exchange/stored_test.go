@@ -87,8 +87,16 @@ func TestRelay(t *testing.T) {
 		}
 	}
 	g := testGateway(func(o *Options) { o.ResponsesService = wholeService })
-	if got := destination(t, g, contract.CompactPath, `{"model":"gpt-oss-120b","input":"hi"}`); got != "service" {
+	compact := `{"model":"gpt-oss-120b","input":"hi"}`
+	if got := destination(t, g, contract.CompactPath, compact); got != "service" {
 		t.Errorf("compaction goes to the %s", got)
+	}
+	none := testGateway(func(o *Options) { o.Passthrough = true })
+	if got := destination(t, none, contract.CompactPath, compact); got != contract.CodeUnknownURL {
+		t.Errorf("without a service, compaction is %s", got)
+	}
+	if got := destination(t, none, contract.CompactPath, `{"model":"other","input":"hi"}`); got != "elsewhere" {
+		t.Errorf("another model's compaction is %s", got)
 	}
 }
 

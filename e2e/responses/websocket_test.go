@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -345,9 +346,13 @@ func TestWebSocketLeft(t *testing.T) {
 	})
 }
 
-// TestWebSocketIdle: the service asks a client that says nothing whether it is there, and nothing ends the connection
-// although servers may be silent for a second only.
+// TestWebSocketIdle: the service asks a client that says nothing whether it is there. With HARMONY_RESPONSES_ALL nothing
+// happens for longer than a stream without an upgrade may last, 31 s where servers may be silent for one.
 func TestWebSocketIdle(t *testing.T) {
+	awaited := 1
+	if os.Getenv("HARMONY_RESPONSES_ALL") != "" {
+		awaited = 2
+	}
 	onHosts(t, func(t *testing.T, host string) {
 		t.Parallel()
 		g := start(t, host, "", "stall_timeout: 1s", sim.Options{Keep: 100, Script: answers()})
@@ -363,7 +368,7 @@ func TestWebSocketIdle(t *testing.T) {
 		t.Cleanup(func() { _ = ws.CloseNow() })
 		c, done := &connection{g: g, ws: ws}, make(chan *response)
 		go func() { done <- c.answer("") }()
-		for range 2 { // 40 s; a stream without an upgrade would end after 31 s
+		for range awaited { // one comes every 20 s
 			select {
 			case <-pings:
 			case <-time.After(lab.Patience):

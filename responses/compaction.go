@@ -262,23 +262,11 @@ func (t *turn) compacted(end *outcome) bool {
 
 // createCompaction answers with the user's messages and an item that stands for everything else.
 func (s *Service) createCompaction(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.body(w, r, c)
-	if failure != nil {
-		return failure
-	}
-	request, failure := parseRequest(body)
-	if failure != nil {
-		return failure
-	}
-	t := s.newTurn(request, c, r.Header)
-	past, unlock, failure := s.past(r.Context(), c, t)
+	t, _, unlock, failure := s.begin(w, r, c)
 	if failure != nil {
 		return failure
 	}
 	defer unlock()
-	if failure := t.readInput(r.Context(), c, past); failure != nil {
-		return failure
-	}
 	if len(t.past)+len(t.input) == 0 {
 		return badRequest(contract.CodeMissingParameter, "input", "Missing required parameter: 'input', or "+
 			"'previous_response_id'.")

@@ -160,7 +160,8 @@ func TestConnectionRefusals(t *testing.T) {
 
 // TestConnectionMemory: a conversation that a connection remembers is held to the limits of one that is stored.
 func TestConnectionMemory(t *testing.T) {
-	f := start(t, Options{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000})
+	f := start(t, Options{WebSocket: true, BodyLimit: 3000, Memory: 2 * copies * 3000,
+		Sockets: socket.Limits{Pending: 1 << 20, AllPending: 1 << 20}}) // a frame is given back only after its answer
 	w, _ := dial(t, f.url, nil)
 	long := strings.Repeat("x", 2000)
 	w.ask(`"store":false,"input":"` + long + `"`)

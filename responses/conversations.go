@@ -76,12 +76,9 @@ func writeConversation(w http.ResponseWriter, c *store.Conversation) *openai.Err
 	}{c.ID, "conversation", c.CreatedAt.Unix(), c.Metadata}))
 }
 
-func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	body, failure := s.readConversation(w, r, c)
-	if failure != nil {
-		return failure
-	}
-	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
@@ -96,12 +93,9 @@ func (s *Service) createConversation(w http.ResponseWriter, r *http.Request, c *
 	return writeConversation(w, created)
 }
 
-func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	found, err := st.GetConversation(r.Context(), c.tenant, id)
 	if err != nil {
 		return s.failure(err, "", notFound("Conversation", id))
@@ -109,13 +103,10 @@ func (s *Service) getConversation(w http.ResponseWriter, r *http.Request, c *cal
 	return writeConversation(w, found)
 }
 
-func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	body, failure := s.readConversation(w, r, c)
-	if failure != nil {
-		return failure
-	}
-	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
@@ -126,25 +117,19 @@ func (s *Service) updateConversation(w http.ResponseWriter, r *http.Request, c *
 	return writeConversation(w, changed)
 }
 
-func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) deleteConversation(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	if err := st.DeleteConversation(r.Context(), c.tenant, id); err != nil {
 		return s.failure(err, "", notFound("Conversation", id))
 	}
 	return writeJSON(w, mustMarshal(deleted{id, "conversation.deleted", true}))
 }
 
-func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	p, failure := page(query)
-	if failure != nil {
-		return failure
-	}
-	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
@@ -155,13 +140,10 @@ func (s *Service) listItems(w http.ResponseWriter, r *http.Request, c *caller) *
 	return s.writeList(w, list, c.bound(""), includes(query))
 }
 
-func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
 	body, failure := s.readConversation(w, r, c)
-	if failure != nil {
-		return failure
-	}
-	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
@@ -175,12 +157,9 @@ func (s *Service) addItems(w http.ResponseWriter, r *http.Request, c *caller) *o
 	return s.writeList(w, &store.List{Items: items}, c.bound(""), includes(r.URL.Query()))
 }
 
-func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	item, err := st.ConversationItem(r.Context(), c.tenant, r.PathValue("id"), id)
 	if err != nil {
 		return s.failure(err, "", notFound("Item", id))
@@ -189,12 +168,9 @@ func (s *Service) getItem(w http.ResponseWriter, r *http.Request, c *caller) *op
 }
 
 // deleteItem answers with the conversation, as OpenAI's API does.
-func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) deleteItem(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("item")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	changed, err := st.DeleteItem(r.Context(), c.tenant, r.PathValue("id"), id)
 	if err != nil {
 		return s.failure(err, "", notFound("Item", id))

@@ -19,24 +19,12 @@ import (
 const saveTimeout = 15 * time.Second
 
 func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.body(w, r, c)
+	t, past, unlock, failure := s.begin(w, r, c)
 	if failure != nil {
 		return failure
 	}
-	request, failure := parseRequest(body)
-	if failure != nil {
-		return failure
-	}
-	t := s.newTurn(request, c, r.Header)
-	past, unlock, failure := s.past(r.Context(), c, t)
-	if failure != nil {
-		return failure
-	}
-	unlock = sync.OnceFunc(unlock)
 	defer unlock()
-	if failure := t.readInput(r.Context(), c, past); failure != nil {
-		return failure
-	}
+	request := t.request
 	if request.background {
 		if failure := s.enqueue(r.Context(), c, t, past); failure != nil {
 			return failure
@@ -56,6 +44,29 @@ func (s *Service) createResponse(w http.ResponseWriter, r *http.Request, c *call
 		return t.stream(r.Context(), w, save)
 	}
 	return t.whole(r.Context(), w, save)
+}
+
+// begin reads a request and what it continues. unlock gives its conversation back, and may be called again.
+func (s *Service) begin(w http.ResponseWriter, r *http.Request, c *caller) (t *turn, past *store.Past, unlock func(),
+	failure *openai.Error) {
+	body, failure := s.body(w, r, c)
+	if failure != nil {
+		return nil, nil, nil, failure
+	}
+	request, failure := parseRequest(body)
+	if failure != nil {
+		return nil, nil, nil, failure
+	}
+	t = s.newTurn(request, c, r.Header)
+	past, unlock, failure = s.past(r.Context(), c, t)
+	if failure != nil {
+		return nil, nil, nil, failure
+	}
+	unlock = sync.OnceFunc(unlock)
+	if failure = t.readInput(r.Context(), c, past); failure != nil {
+		unlock()
+	}
+	return t, past, unlock, failure
 }
 
 // store stores the turn, also if its client has left.
@@ -249,23 +260,11 @@ func failedError(body []byte) *openai.Error {
 
 // countInput counts the tokens of a request that continues a stored one.
 func (s *Service) countInput(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
-	body, failure := s.body(w, r, c)
-	if failure != nil {
-		return failure
-	}
-	request, failure := parseRequest(body)
-	if failure != nil {
-		return failure
-	}
-	t := s.newTurn(request, c, r.Header)
-	past, unlock, failure := s.past(r.Context(), c, t)
+	t, _, unlock, failure := s.begin(w, r, c)
 	if failure != nil {
 		return failure
 	}
 	defer unlock()
-	if failure := t.readInput(r.Context(), c, past); failure != nil {
-		return failure
-	}
 	t.sealing = false
 	answer, failure := s.post(r.Context(), contract.InputTokensPath, r.Header, t.body())
 	if failure != nil {

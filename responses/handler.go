@@ -36,32 +36,53 @@ func (c *caller) bound(model string) *seal.Bound {
 	return &seal.Bound{Model: model, Tenant: c.tenantValue}
 }
 
+// handler answers a request. It returns an error if it has written nothing.
+type handler func(http.ResponseWriter, *http.Request, *caller) *openai.Error
+
+// storeHandler is a handler of what is stored.
+type storeHandler func(http.ResponseWriter, *http.Request, *caller, *store.Store) *openai.Error
+
 // Handler returns the handler of the API's paths.
 func (s *Service) Handler() http.Handler {
+	const one, conversations = contract.ResponsesPath + "/{id}", contract.ConversationsPath
 	mux := http.NewServeMux()
-	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *caller) *openai.Error{
-		"POST " + contract.ResponsesPath:                              s.createResponse,
-		"POST " + contract.CompactPath:                                s.createCompaction,
-		"POST " + contract.InputTokensPath:                            s.countInput,
-		"GET " + contract.ResponsesPath + "/{id}":                     s.getResponse,
-		"DELETE " + contract.ResponsesPath + "/{id}":                  s.deleteResponse,
-		"POST " + contract.ResponsesPath + "/{id}/cancel":             s.cancelResponse,
-		"GET " + contract.ResponsesPath + "/{id}/input_items":         s.listInputItems,
-		"POST " + contract.ConversationsPath:                          s.createConversation,
-		"GET " + contract.ConversationsPath + "/{id}":                 s.getConversation,
-		"POST " + contract.ConversationsPath + "/{id}":                s.updateConversation,
-		"DELETE " + contract.ConversationsPath + "/{id}":              s.deleteConversation,
-		"GET " + contract.ConversationsPath + "/{id}/items":           s.listItems,
-		"POST " + contract.ConversationsPath + "/{id}/items":          s.addItems,
-		"GET " + contract.ConversationsPath + "/{id}/items/{item}":    s.getItem,
-		"DELETE " + contract.ConversationsPath + "/{id}/items/{item}": s.deleteItem,
-	} {
+	serve := func(pattern string, handle handler) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handle) })
+	}
+	for pattern, handle := range map[string]handler{
+		"POST " + contract.ResponsesPath:   s.createResponse,
+		"POST " + contract.CompactPath:     s.createCompaction,
+		"POST " + contract.InputTokensPath: s.countInput,
+		"/":                                unknownURL,
+	} {
+		serve(pattern, handle)
+	}
+	for pattern, handle := range map[string]storeHandler{
+		"GET " + one:                  s.getResponse,
+		"DELETE " + one:               s.deleteResponse,
+		"POST " + one + "/cancel":     s.cancelResponse,
+		"GET " + one + "/input_items": s.listInputItems,
+
+		"POST " + conversations:                          s.createConversation,
+		"GET " + conversations + "/{id}":                 s.getConversation,
+		"POST " + conversations + "/{id}":                s.updateConversation,
+		"DELETE " + conversations + "/{id}":              s.deleteConversation,
+		"GET " + conversations + "/{id}/items":           s.listItems,
+		"POST " + conversations + "/{id}/items":          s.addItems,
+		"GET " + conversations + "/{id}/items/{item}":    s.getItem,
+		"DELETE " + conversations + "/{id}/items/{item}": s.deleteItem,
+	} {
+		serve(pattern, func(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+			st, failure := s.stored()
+			if failure != nil {
+				return failure
+			}
+			return handle(w, r, c, st)
+		})
 	}
 	if s.WebSocket {
 		mux.HandleFunc("GET "+contract.ResponsesPath, s.connect)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, unknownURL) })
 	return mux
 }
 
@@ -70,9 +91,8 @@ func unknownURL(_ http.ResponseWriter, r *http.Request, _ *caller) *openai.Error
 		Message: "Unknown request URL: " + r.Method + " " + openai.Clip(r.URL.Path, maxQuoted) + "."}
 }
 
-// serve calls a handler, if there is room for another request. A handler returns an error if it has written nothing.
-func (s *Service) serve(w http.ResponseWriter, r *http.Request,
-	handle func(http.ResponseWriter, *http.Request, *caller) *openai.Error) {
+// serve calls a handler, if there is room for another request.
+func (s *Service) serve(w http.ResponseWriter, r *http.Request, handle handler) {
 	c := s.caller(r)
 	s.watched(w, r, c, func(w http.ResponseWriter) {
 		leave, failure := s.enter(c)

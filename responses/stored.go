@@ -12,12 +12,9 @@ import (
 )
 
 // getResponse answers with a stored response, or with its stream.
-func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) getResponse(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	found, output, err := st.Get(r.Context(), c.tenant, id)
 	if err != nil {
 		return s.failure(err, "", notFound("Response", id))
@@ -62,12 +59,9 @@ func (s *Service) whole(r *store.Response, output []store.Item, c *caller, inclu
 	return mustMarshal(o)
 }
 
-func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) deleteResponse(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	err := st.Delete(r.Context(), c.tenant, id)
 	if errors.Is(err, store.ErrRunning) {
 		return badRequest(contract.CodeInvalidValue, "", "Cannot delete an in-flight response.")
@@ -85,13 +79,10 @@ type deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
-func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id, query := r.PathValue("id"), r.URL.Query()
 	p, failure := page(query)
-	if failure != nil {
-		return failure
-	}
-	st, failure := s.stored()
 	if failure != nil {
 		return failure
 	}
@@ -109,12 +100,9 @@ func (s *Service) listInputItems(w http.ResponseWriter, r *http.Request, c *call
 }
 
 // cancelResponse ends a response that is made in the background.
-func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *caller) *openai.Error {
+func (s *Service) cancelResponse(w http.ResponseWriter, r *http.Request, c *caller,
+	st *store.Store) *openai.Error {
 	id := r.PathValue("id")
-	st, failure := s.stored()
-	if failure != nil {
-		return failure
-	}
 	found, err := st.Cancel(r.Context(), c.tenant, id, cancelled)
 	switch {
 	case err == nil:

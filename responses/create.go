@@ -204,9 +204,20 @@ func (t *turn) stream(ctx context.Context, w http.ResponseWriter, save func(*out
 	return t.deliver(ctx, send, save)
 }
 
+// leftError means that the client takes no more of its stream.
+type leftError struct{ err error }
+
+// Error implements error.
+func (e *leftError) Error() string { return "the client has left: " + e.err.Error() }
+
 // deliver runs the turn and sends its events. The last one is sent when the end has been saved.
 func (t *turn) deliver(ctx context.Context, send func(*event) error, save func(*outcome) *openai.Error) *openai.Error {
-	end, last, failure := t.run(ctx, send)
+	end, last, failure := t.run(ctx, func(e *event) error {
+		if err := send(e); err != nil {
+			return &leftError{err}
+		}
+		return nil
+	})
 	if failure != nil {
 		return failure
 	}

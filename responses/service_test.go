@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/harmonyedge/harmonyedge/harmonycore/openai"
 	"github.com/harmonyedge/harmonyedge/responses/store"
 )
 
@@ -223,6 +224,23 @@ func TestOverload(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	f.wants(404, "", "GET", "/v1/responses/resp_0", "")
+}
+
+// TestClientLeft: a response whose client takes no more of its stream is cancelled, though nothing else says that it has
+// left.
+func TestClientLeft(t *testing.T) {
+	f := start(t, Options{})
+	request, failure := parseRequest([]byte(`{"model":"m","input":"x","stream":true}`))
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	status := ""
+	turn := f.s.newTurn(request, &caller{share: &share{of: &f.s.memory}}, http.Header{})
+	failure = turn.deliver(t.Context(), func(*event) error { return io.ErrClosedPipe },
+		func(end *outcome) *openai.Error { status = end.status; return nil })
+	if failure != nil || status != statusCancelled {
+		t.Errorf("%v, status %s", failure, status)
+	}
 }
 
 // TestTenantsShare: a tenant has half of the requests at most, and the rest is left to others.

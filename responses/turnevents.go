@@ -160,7 +160,8 @@ func (t *turn) broken(ctx context.Context, err error) (*outcome, *event, *openai
 	if t.sequence == 0 {
 		return nil, nil, t.service.unreachable(err)
 	}
-	if ctx.Err() != nil {
+	var left *leftError
+	if ctx.Err() != nil || errors.As(err, &left) {
 		t.output = nil
 		return t.synthesize(statusCancelled, nil)
 	}
